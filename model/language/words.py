@@ -1,0 +1,282 @@
+"""The words of the language: sorts, quantifiers, `when`. What a spec imports, together with `spec.Spec`.
+
+A sort is a class and its terms are its instances, so mypy reads a spec as the author does: a `Replica` cannot index what wants an
+`Offset`. Iterating a sort yields one symbolic element, so `forall(p(r) for r in Replica)` is a quantifier and
+`for r in Replica: s.x[r] = ...` is an update of every cell at once.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from types import CodeType
+from typing import Any, ClassVar, NoReturn, Self, TypeVar
+
+from model.language import terms as t
+
+T = TypeVar("T")
+
+
+class SpecError(Exception):
+    """The author of a spec wrote something that means nothing; says what, where, and what to write instead."""
+
+
+_BOTH = "in a spec, write all_of(...), any_of(...), implies(...) or ite(...) instead of and, or, not, if"
+open_loops: list[tuple[t.Local, t.Node]] = []  # binders of the `for`s being traced, each with its range condition
+
+
+class SortMeta(type):
+    def __init__(cls, name: str, bases: tuple[type, ...], body: dict[str, Any]) -> None:
+        super().__init__(name, bases, body)
+        cls.info = t.SortInfo(name, getattr(cls, "flavour", "sort"))
+
+    info: t.SortInfo
+
+    def __iter__(cls: type[T]) -> Iterator[T]:
+        return each(cls, lambda _: t.Const(1, t.BOOL))
+
+
+def each(sort: Any, within: Any) -> Iterator[Any]:
+    """One symbolic element of the sort; while the loop body runs, it is bound."""
+    binder = t.Local(sort.info, sort.__name__.lower())
+    element = wrap(sort, binder)
+    open_loops.append((binder, within(element)))
+    try:
+        yield element
+        caller = sys._getframe(1).f_locals  # the loop ends: borrow the author's name for the binder
+        binder.name = next((k for k, v in caller.items() if v is element), binder.name)
+    finally:
+        open_loops.pop()
+
+
+def wrap(sort: type[T], node: t.Node) -> T:
+    made = object.__new__(sort)
+    made.__dict__.update(node=node, line=line_in_action())
+    return made
+
+
+tracing: list[CodeType] = []  # the action being traced
+
+
+def line_in_action() -> int:
+    """The line that the traced action is at, however deep in its words; 0 outside an action."""
+    frame = sys._getframe(1) if tracing else None
+    while frame is not None:
+        if frame.f_code is tracing[-1]:
+            return frame.f_lineno
+        frame = frame.f_back
+    return 0
+
+
+class Term(metaclass=SortMeta):
+    """A term of a sort; equality is a formula, not a Python bool."""
+
+    flavour: ClassVar[t.Flavour] = "sort"
+    node: t.Node
+    line: int  # where an action made it
+
+    def __eq__(self, other: Self | Nothing | int) -> Bool:  # type: ignore[override]
+        left, right = agree(self.node, lower(other, type(self)))
+        return wrap(Bool, t.Eq(left, right))
+
+    def __ne__(self, other: Self | Nothing | int) -> Bool:  # type: ignore[override]
+        return ~(self == other)
+
+    def __hash__(self) -> int:
+        return id(self.node)
+
+    def __bool__(self) -> NoReturn:
+        from model.language.show import show
+
+        raise SpecError(f"a term has no truth value: {show(self.node)}\n  {_BOTH}")
+
+
+class Bool(Term):
+    flavour = "bool"
+
+    def __and__(self, other: Bool) -> Bool:
+        return all_of(self, other)
+
+    def __or__(self, other: Bool) -> Bool:
+        return any_of(self, other)
+
+    def __invert__(self) -> Bool:
+        return wrap(Bool, self.node.of if isinstance(self.node, t.Not) else t.Not(self.node))
+
+
+Bool.info = t.BOOL
+
+
+class Sort(Term):
+    """Elements that can only be told apart: any number of them in a proof, 0 .. n-1 when explored."""
+
+
+class _Compared(Term):
+    def __lt__(self, other: Self | int) -> Bool:
+        return wrap(Bool, t.Lt(self.node, lower(other, type(self))))
+
+    def __le__(self, other: Self | int) -> Bool:
+        return wrap(Bool, t.Le(self.node, lower(other, type(self))))
+
+    def __gt__(self, other: Self | int) -> Bool:
+        return wrap(Bool, t.Lt(lower(other, type(self)), self.node))
+
+    def __ge__(self, other: Self | int) -> Bool:
+        return wrap(Bool, t.Le(lower(other, type(self)), self.node))
+
+
+class Ordered(_Compared):
+    """Elements in a total order with a least one; no arithmetic, so proofs stay in a decidable corner."""
+
+    flavour = "ordered"
+
+    @classmethod
+    def least(cls) -> Self:
+        return wrap(cls, t.Least(cls.info))
+
+    def is_next_after(self, other: Self) -> Bool:
+        return wrap(Bool, t.Succ(other.node, self.node))
+
+
+class Int(_Compared):
+    """Integers of a range that the scope names; `+` and `-` take literals."""
+
+    flavour = "int"
+
+    def __new__(cls, value: int) -> Self:
+        return wrap(cls, t.Const(value, cls.info))
+
+    def __add__(self, delta: int) -> Self:
+        return wrap(type(self), t.Plus(self.node, delta))
+
+    def __sub__(self, delta: int) -> Self:
+        return self + -delta
+
+
+class Number(Int):
+    """The value of `count(...)`."""
+
+
+class Nothing(Term):
+    """The absence of a value; `Replica | Nothing` is the type of what may be absent."""
+
+
+nothing = wrap(Nothing, t.Least(t.SortInfo("Nothing", "sort", optional=True)))
+
+
+def lower(value: object, sort: Any) -> t.Node:
+    """The node of a term, or of a Python literal where a term of the sort is wanted."""
+    if isinstance(value, Term):
+        return value.node
+    if isinstance(value, bool) or (isinstance(value, int) and sort.flavour == "int"):
+        return t.Const(int(value), sort.info if sort.flavour == "int" else t.BOOL)
+    raise SpecError(f"{value!r} is no term of {sort.__name__}")
+
+
+def agree(left: t.Node, right: t.Node) -> tuple[t.Node, t.Node]:
+    """Both with the same sort: an element next to `nothing` becomes an optional value."""
+    a, b = left.sort, right.sort
+    if a == b:
+        return left, right
+    if "Nothing" in (a.name, b.name):
+        known = b if a.name == "Nothing" else a
+        absent = t.Least(t.SortInfo(known.name, known.flavour, optional=True))
+        left, right = (absent if n.sort.name == "Nothing" else n for n in (left, right))
+    elif a.name != b.name:
+        raise SpecError(f"a {a.name} meets a {b.name}")
+    if left.sort == right.sort:
+        return left, right
+    return (left if left.sort.optional else t.Some(left)), (right if right.sort.optional else t.Some(right))
+
+
+# ---- formulas
+
+
+def _flat(kind: type[t.And] | type[t.Or], formulas: tuple[Bool, ...]) -> tuple[t.Node, ...]:
+    return tuple(x for f in formulas for x in (f.node.of if isinstance(f.node, kind) else (f.node,)))
+
+
+def all_of(*formulas: Bool) -> Bool:
+    return wrap(Bool, t.And(_flat(t.And, formulas)))
+
+
+def any_of(*formulas: Bool) -> Bool:
+    return wrap(Bool, t.Or(_flat(t.Or, formulas)))
+
+
+def implies(left: Bool, right: Bool) -> Bool:
+    return wrap(Bool, t.Implies(left.node, right.node))
+
+
+def iff(left: Bool, right: Bool) -> Bool:
+    return left == right
+
+
+def _bind(bodies: Iterator[T]) -> tuple[tuple[t.Local, ...], list[t.Node], T]:
+    before = len(open_loops)
+    try:
+        body = next(bodies)
+    except StopIteration:
+        raise SpecError("a quantifier over nothing: iterate a sort or a set of the spec") from None
+    opened = open_loops[before:]
+    for _ in bodies:
+        raise SpecError("a quantifier ranges over sorts and sets of the spec; this one iterated something else")
+    return tuple(b for b, _ in opened), [c for _, c in opened if not isinstance(c, t.Const)], body
+
+
+def forall(bodies: Iterator[Bool]) -> Bool:
+    """True when the body is, for every binding: `forall(p(r) for r in Replica)`."""
+    binders, ranges, body = _bind(bodies)
+    inner = t.Implies(t.And(tuple(ranges)), body.node) if ranges else body.node
+    return wrap(Bool, t.Forall(binders, inner))
+
+
+def exists(bodies: Iterator[Bool]) -> Bool:
+    """True when the body is, for some binding."""
+    binders, ranges, body = _bind(bodies)
+    return wrap(Bool, t.Exists(binders, t.And((*ranges, body.node))))
+
+
+def count(bodies: Iterator[Bool]) -> Number:
+    """For how many bindings the body is true; explored only, never proved."""
+    binders, ranges, body = _bind(bodies)
+    return wrap(Number, t.Count(binders, t.And((*ranges, body.node))))
+
+
+I = TypeVar("I", bound=_Compared)  # noqa: E741
+
+
+def first(sort: type[I], test: Callable[[I], Bool], *, default: I) -> I:
+    """The least value for which the test is true; explored only, never proved."""
+    return _extreme(sort, test, default, last=False)
+
+
+def last(sort: type[I], test: Callable[[I], Bool], *, default: I) -> I:
+    """The greatest value for which the test is true; explored only, never proved."""
+    return _extreme(sort, test, default, last=True)
+
+
+def _extreme(sort: type[I], test: Callable[[I], Bool], default: I, *, last: bool) -> I:
+    binder = t.Local(sort.info, test.__code__.co_varnames[0])
+    return wrap(sort, t.Extreme(binder, test(wrap(sort, binder)).node, default.node, last))
+
+
+def least_of(left: I, right: I) -> I:
+    return ite(left <= right, left, right)
+
+
+def ite(test: Bool, then: T, other: T) -> T:
+    """`then` where the test is true, else `other`; of terms, records and functions alike."""
+    from model.language.places import Map, Record
+
+    if isinstance(then, Term) and isinstance(other, Term):
+        a, b = agree(then.node, other.node)
+        sort = type(other) if isinstance(then, Nothing) else type(then)
+        return wrap(sort, t.Ite(test.node, a, b))
+    if isinstance(then, Map) and isinstance(other, Map):
+        x, y = then, other
+        chosen: Any = Map(x.key, lambda k: ite(test, x[k], y[k]))
+        return chosen  # type: ignore[no-any-return]
+    if isinstance(then, Record) and isinstance(other, Record):
+        return type(then)(**{f: ite(test, getattr(then, f), getattr(other, f)) for f in then.fields()})
+    raise SpecError(f"ite of a {type(then).__name__} and a {type(other).__name__}")

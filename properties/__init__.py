@@ -1,0 +1,1 @@
+"""What is claimed: the catalogue, each predicate in its literal form, and the property suites."""

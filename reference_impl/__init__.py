@@ -1,0 +1,1 @@
+"""A broker that does it: sans-I/O core, deterministic, independent of the specs."""
