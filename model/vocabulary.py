@@ -1,0 +1,29 @@
+"""The words of Kafka that every room shares: integers that must not be mixed up, and the few names that go with them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final, NewType
+
+BrokerId = NewType("BrokerId", int)
+Offset = NewType("Offset", int)  # a position in a partition log, 0-based
+LeaderEpoch = NewType("LeaderEpoch", int)  # counts the leaders of a topic partition; -1: unknown
+PartitionEpoch = NewType("PartitionEpoch", int)  # counts the changes of a topic partition's state
+BrokerEpoch = NewType("BrokerEpoch", int)  # tells one life of a broker from the next
+ProducerId = NewType("ProducerId", int)  # -1: not an idempotent producer
+ProducerEpoch = NewType("ProducerEpoch", int)
+Sequence = NewType("Sequence", int)  # numbers the records of a producer epoch, per topic partition
+
+NO_PRODUCER_ID: Final = ProducerId(-1)
+UNKNOWN_LEADER_EPOCH: Final = LeaderEpoch(-1)
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class TopicPartition:
+    """A partition of a topic, written `orders-0`."""
+
+    topic: str
+    index: int
+
+    def __str__(self) -> str:
+        return f"{self.topic}-{self.index}"
