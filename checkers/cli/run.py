@@ -1,0 +1,156 @@
+"""A run: one invocation that emits events, keeps them in a folder, and ends with one exit code.
+
+stdout is results, stderr is progress. Whatever happens inside, the last event is `run_finished`.
+"""
+
+from __future__ import annotations
+
+import functools
+import shlex
+import sys
+import time
+import traceback
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Concatenate, ParamSpec
+
+import click
+
+from checkers import verdicts
+from checkers.events import AnomalyDecided, Event, Evidence, PropertyDecided, RunFinished, RunStarted
+from checkers.report.folder import RunFolder, command_line
+from checkers.report.terminal import Terminal
+from model.faults import InputFault
+
+P = ParamSpec("P")
+Reporter = Callable[[Event], None]
+SILENCE_S = 30.0  # in a log, progress speaks this often
+BLINK_S = 0.2  # on a terminal, this often
+
+
+class Interrupted(Exception):
+    """The user pressed Ctrl-C; what was decided so far has been emitted."""
+
+
+def print_json(event: Event) -> None:
+    """NDJSON on stdout."""
+    print(event.as_json(), flush=True)  # noqa: T201 - results go to stdout
+
+
+@dataclass(slots=True)
+class Run:
+    """What a command is given: where to tell things, and how it was asked."""
+
+    command: str
+    seed: int
+    verbose: int = 0
+    quiet: bool = False
+    reporters: list[Reporter] = field(default_factory=list)
+    judged_by_expectation: bool = False
+    folder: RunFolder | None = None
+    decided: list[verdicts.Verdict] = field(default_factory=list)
+    started: float = field(default_factory=time.monotonic)
+    _spoke: float = 0.0
+
+    def emit(self, event: Event) -> None:
+        """Tells every reporter; a decision also counts for the exit code."""
+        if isinstance(event, PropertyDecided | AnomalyDecided):
+            self.decided.append(self._judged(event))
+        for reporter in self.reporters:
+            reporter(event)
+
+    def _judged(self, decision: PropertyDecided | AnomalyDecided) -> verdicts.Verdict:
+        """What a decision means for the exit code: `verify` asks whether it is the expected one."""
+        if self.judged_by_expectation and decision.expected is not None:
+            return "holds" if decision.verdict == decision.expected else "violated"
+        if isinstance(decision, AnomalyDecided) and decision.verdict == "violated" and decision.permitted:
+            return "holds"
+        return decision.verdict
+
+    def keep(self, about: str, text: str, file: str) -> None:
+        """Shows a piece of evidence and keeps it in the run folder."""
+        kept = self.folder.keep(file, text + "\n") if self.folder is not None else None
+        self.emit(Evidence(about=about, text=text, file=kept))
+
+    def progress(self, text: str) -> None:
+        """One passing line on stderr: often on a terminal, now and then in a log."""
+        now, terminal = time.monotonic(), sys.stderr.isatty()
+        if self.quiet or now - self._spoke < (BLINK_S if terminal else SILENCE_S):
+            return
+        if not self._spoke and not terminal:
+            self._spoke = now  # a log hears nothing of what is done within the first half minute
+            return
+        self._spoke = now
+        click.echo(f"\r\x1b[K{text[:100]}" if terminal else text, err=True, nl=not terminal)
+
+    def note(self, text: str) -> None:
+        """One lasting line on stderr."""
+        if not self.quiet:
+            self.clear()
+            click.echo(text, err=True)
+
+    def clear(self) -> None:
+        if sys.stderr.isatty() and self._spoke:
+            click.echo("\r\x1b[K", err=True, nl=False)
+
+
+def replay() -> str:
+    """The command that does this run again."""
+    return shlex.join(command_line())
+
+
+def command(
+    *, decides: bool = True, judged_by_expectation: bool = False
+) -> Callable[[Callable[Concatenate[Run, P], None]], Callable[P, None]]:
+    """Makes a function of a Run a command: shared options, reporters, folder and exit code.
+
+    A command that decides nothing (`list`, `doctor`) has no folder and exits 0.
+    """
+
+    def decorate(function: Callable[Concatenate[Run, P], None]) -> Callable[P, None]:
+        @click.option("--json", "as_json", is_flag=True, help="NDJSON events on stdout.")
+        @click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Of every random choice.")
+        @click.option("--out", type=click.Path(path_type=Path), default=Path("runs"), show_default=True, help="Where run folders go.")
+        @click.option("-v", "--verbose", count=True, help="Full states, more rows.")
+        @click.option("-q", "--quiet", is_flag=True, help="No progress.")
+        @functools.wraps(function)
+        def wrapped(as_json: bool, seed: int, out: Path, verbose: int, quiet: bool, **options: Any) -> None:
+            name = click.get_current_context().info_name or ""
+            run = Run(name, seed, verbose, quiet, judged_by_expectation=judged_by_expectation)
+            run.reporters.append(print_json if as_json else Terminal(sys.stdout))
+            code = _guarded(run, function, out if decides else None, options)
+            run.clear()
+            run.emit(RunFinished(exit_code=code))
+            raise SystemExit(code)
+
+        return wrapped
+
+    return decorate
+
+
+def _guarded(run: Run, function: Callable[..., None], base: Path | None, options: dict[str, Any]) -> int:
+    """Runs the command; every way it can end is one exit code."""
+    try:
+        if base is not None:
+            run.folder = RunFolder.make(base, command=command_line(), seed=run.seed)
+            run.reporters.append(run.folder)
+            run.emit(RunStarted(command=run.command, folder=str(run.folder.path), seed=run.seed))
+        function(run, **options)
+    except InputFault as fault:
+        run.clear()
+        click.echo(f"urteil {run.command}: {fault}", err=True)
+        return verdicts.UNUSABLE_INPUT
+    except (Interrupted, KeyboardInterrupt):
+        where = f"; what was decided is in {run.folder.path}" if run.folder is not None else ""
+        run.note(f"interrupted{where}")
+        return verdicts.INTERRUPTED
+    except click.ClickException:
+        raise
+    except Exception:  # the boundary: a bug of ours is reported as one, with everything needed to mend it
+        trace = traceback.format_exc()
+        kept = f"; it is in {run.folder.path / run.folder.keep('bug.txt', trace)}" if run.folder is not None else ""
+        run.note(f"{trace}urteil {run.command}: this is a bug of Urteil: please report it with the text above{kept}")
+        return verdicts.OUR_OWN_BUG
+    return verdicts.HOLDS if base is None else verdicts.exit_code(run.decided)
+

@@ -1,0 +1,65 @@
+"""The folder of a run: made and described before anything is analysed, so that a crash loses nothing."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import secrets
+import sys
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+
+from checkers.events import Event
+from model.faults import InputFault
+
+
+@dataclass(slots=True)
+class RunFolder:
+    """`runs/2026-11-21T0142-c3f1`: run.json says what was run, events.ndjson everything it told, other files are evidence."""
+
+    path: Path
+    _taken: set[str] = field(default_factory=set)
+
+    @classmethod
+    def make(cls, base: Path, *, command: list[str], seed: int) -> RunFolder:
+        """A new folder below `base`; InputFault where it can't be written."""
+        now = datetime.now(tz=UTC)
+        path = base / f"{now:%Y-%m-%dT%H%M}-{secrets.token_hex(2)}"
+        described = {
+            "command": command,
+            "seed": seed,
+            "started": now.isoformat(timespec="seconds"),
+            "urteil": version("urteil"),
+            "python": platform.python_version(),
+            "platform": platform.platform(),
+            "cores": os.cpu_count(),
+        }
+        try:
+            path.mkdir(parents=True)
+            (path / "run.json").write_text(json.dumps(described, indent=1) + "\n")
+        except OSError as why:
+            raise InputFault(f"no run folder can be made below {base}: {why.strerror}; name another with --out") from why
+        return cls(path)
+
+    def __call__(self, event: Event) -> None:
+        with (self.path / "events.ndjson").open("a") as lines:
+            lines.write(event.as_json() + "\n")
+
+    def keep(self, name: str, text: str) -> str:
+        """Writes a piece of evidence under a name that is free, and returns that name."""
+        stem, dot, ending = name.partition(".")
+        free = name
+        number = 2
+        while free in self._taken:
+            free, number = f"{stem}-{number}{dot}{ending}", number + 1
+        self._taken.add(free)
+        (self.path / free).write_text(text)
+        return free
+
+
+def command_line() -> list[str]:
+    """This process's command, as it can be typed again."""
+    return ["urteil", *sys.argv[1:]]

@@ -1,0 +1,34 @@
+"""What a checker says of a claim: it holds, it is violated, or nobody knows and why.
+
+A violation is data, never a Python exception. Exit codes follow from decisions: 1 beats 3 beats 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final, Literal
+
+Verdict = Literal["holds", "violated", "undecided"]
+
+HOLDS: Final = 0
+VIOLATION: Final = 1
+UNUSABLE_INPUT: Final = 2
+UNDECIDED: Final = 3
+OUR_OWN_BUG: Final = 4
+INTERRUPTED: Final = 130
+
+EXIT_CODES: Final = {
+    HOLDS: "every selected claim was decided and holds",
+    VIOLATION: "a violation",
+    UNUSABLE_INPUT: "usage, or input unreadable or of the wrong shape",
+    UNDECIDED: "undecided, nothing checked, or assumptions broken",
+    OUR_OWN_BUG: "our own bug: please report it",
+    INTERRUPTED: "interrupted; partial results are kept",
+}
+
+
+def exit_code(verdicts: Iterable[Verdict]) -> int:
+    """The exit code of a run that decided these; of one that decided nothing it is UNDECIDED."""
+    codes = {"holds": HOLDS, "violated": VIOLATION, "undecided": UNDECIDED}
+    decided = {codes[v] for v in verdicts}
+    return next((c for c in (VIOLATION, UNDECIDED, HOLDS) if c in decided), UNDECIDED)
