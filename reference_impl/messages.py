@@ -1,0 +1,367 @@
+"""What clients, brokers and the controller say to each other, in Kafka's terms and free of wire
+versions.
+
+Each request has one response, its past participle. A message speaks of one topic partition: where a
+request of the wire carries many, the wire adapter splits it and joins the answers. Records travel
+as bytes: whole record batches v2, one after the other. An offset, an id or an epoch that a message
+does not tell is -1, as on the wire.
+
+Nodes share one space of ids: brokers have small ones, the controller is -1, clients count from
+`FIRST_CLIENT`.
+
+Source: the message schemas of Apache Kafka; KIP-98, KIP-101, KIP-320, KIP-497, KIP-595, KIP-631,
+KIP-903.
+Simplified: no topic ids, fetch sessions, throttling, racks, log directories or authentication;
+brokers get the metadata as a whole image, not as a log of changes; one controller that is never
+replaced.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Final, NewType
+
+from model.vocabulary import (
+    NO_PRODUCER_ID,
+    UNKNOWN_LEADER_EPOCH,
+    BrokerEpoch,
+    BrokerId,
+    LeaderEpoch,
+    Offset,
+    PartitionEpoch,
+    ProducerEpoch,
+    ProducerId,
+    TopicPartition,
+)
+
+NodeId = NewType("NodeId", int)  # a broker, the controller or a client
+CONTROLLER: Final = NodeId(-1)
+FIRST_CLIENT: Final = NodeId(1_000_000)
+
+UNKNOWN_OFFSET: Final = Offset(-1)
+NO_BROKER: Final = BrokerId(-1)
+CONSUMER: Final = BrokerId(-1)  # the replica id of a fetch that comes from a consumer
+UNKNOWN_BROKER_EPOCH: Final = BrokerEpoch(-1)
+NO_PRODUCER_EPOCH: Final = ProducerEpoch(-1)
+
+ACKS_NONE: Final = 0
+ACKS_LEADER: Final = 1
+ACKS_ALL: Final = -1
+
+LATEST_TIMESTAMP: Final = -1  # ListOffsets: the high watermark
+EARLIEST_TIMESTAMP: Final = -2  # ListOffsets: the log start
+
+
+class ErrorCode(IntEnum):
+    """Kafka's error codes, as far as a broker of this house answers them."""
+
+    UNKNOWN_SERVER_ERROR = -1
+    NONE = 0
+    OFFSET_OUT_OF_RANGE = 1
+    CORRUPT_MESSAGE = 2
+    UNKNOWN_TOPIC_OR_PARTITION = 3
+    LEADER_NOT_AVAILABLE = 5
+    NOT_LEADER_OR_FOLLOWER = 6
+    REQUEST_TIMED_OUT = 7
+    MESSAGE_TOO_LARGE = 10
+    NETWORK_EXCEPTION = 13
+    INVALID_TOPIC_EXCEPTION = 17
+    NOT_ENOUGH_REPLICAS = 19
+    NOT_ENOUGH_REPLICAS_AFTER_APPEND = 20
+    INVALID_REQUIRED_ACKS = 21
+    UNSUPPORTED_VERSION = 35
+    TOPIC_ALREADY_EXISTS = 36
+    INVALID_PARTITIONS = 37
+    INVALID_REPLICATION_FACTOR = 38
+    NOT_CONTROLLER = 41
+    INVALID_REQUEST = 42
+    OUT_OF_ORDER_SEQUENCE_NUMBER = 45
+    INVALID_PRODUCER_EPOCH = 47
+    FENCED_LEADER_EPOCH = 74
+    UNKNOWN_LEADER_EPOCH = 75
+    STALE_BROKER_EPOCH = 77
+    OFFSET_NOT_AVAILABLE = 78
+    INVALID_RECORD = 87
+    INVALID_UPDATE_VERSION = 95
+    DUPLICATE_BROKER_REGISTRATION = 101
+    BROKER_ID_NOT_REGISTERED = 102
+    INELIGIBLE_REPLICA = 107
+
+
+RETRIABLE: Final = frozenset({
+    ErrorCode.CORRUPT_MESSAGE,
+    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+    ErrorCode.LEADER_NOT_AVAILABLE,
+    ErrorCode.NOT_LEADER_OR_FOLLOWER,
+    ErrorCode.REQUEST_TIMED_OUT,
+    ErrorCode.NETWORK_EXCEPTION,
+    ErrorCode.NOT_ENOUGH_REPLICAS,
+    ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND,
+    ErrorCode.NOT_CONTROLLER,
+    ErrorCode.FENCED_LEADER_EPOCH,
+    ErrorCode.UNKNOWN_LEADER_EPOCH,
+    ErrorCode.OFFSET_NOT_AVAILABLE,
+})  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Produce:
+    """Append these batches; acks -1: all in-sync replicas, 1: the leader, 0: no answer at all."""
+
+    topic_partition: TopicPartition
+    batches: bytes
+    acks: int = ACKS_ALL
+    timeout_ms: int = 30_000  # how long acks=all may wait for replication
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Produced:
+    """The offset that the first record was given; after some errors the records are in the log
+    nevertheless.
+    """
+
+    error: ErrorCode = ErrorCode.NONE
+    base_offset: Offset = UNKNOWN_OFFSET
+    log_start_offset: Offset = UNKNOWN_OFFSET
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fetch:
+    """Read from an offset on, as a consumer or as the follower `replica_id`."""
+
+    topic_partition: TopicPartition
+    fetch_offset: Offset
+    replica_id: BrokerId = CONSUMER
+    replica_epoch: BrokerEpoch = UNKNOWN_BROKER_EPOCH  # the follower's broker epoch, KIP-903
+    current_leader_epoch: LeaderEpoch = UNKNOWN_LEADER_EPOCH
+    last_fetched_epoch: LeaderEpoch = (
+        UNKNOWN_LEADER_EPOCH  # leader epoch of the follower's last record
+    )
+    max_bytes: int = 1_048_576  # at least one whole batch is answered, however large
+    max_wait_ms: int = 0  # 0: with nothing to give the answer is empty and at once
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EpochEndOffset:
+    """The largest leader epoch that was asked for or is below it, and the offset where it ends."""
+
+    leader_epoch: LeaderEpoch = UNKNOWN_LEADER_EPOCH
+    end_offset: Offset = UNKNOWN_OFFSET
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fetched:
+    """Whole batches, the first of which may begin before the fetch offset."""
+
+    error: ErrorCode = ErrorCode.NONE
+    high_watermark: Offset = UNKNOWN_OFFSET
+    log_start_offset: Offset = UNKNOWN_OFFSET
+    diverging_epoch: EpochEndOffset | None = None  # the follower has to truncate first
+    batches: bytes = b""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListOffsets:
+    """Tell the latest or the earliest offset, or that of the first record not older than a time in
+    ms.
+    """
+
+    topic_partition: TopicPartition
+    timestamp: int = LATEST_TIMESTAMP
+    current_leader_epoch: LeaderEpoch = UNKNOWN_LEADER_EPOCH
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListedOffsets:
+    """The offset asked for; -1 with no error: no record is that young."""
+
+    error: ErrorCode = ErrorCode.NONE
+    offset: Offset = UNKNOWN_OFFSET
+    timestamp: int = -1
+    leader_epoch: LeaderEpoch = UNKNOWN_LEADER_EPOCH
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OffsetForLeaderEpoch:
+    """Tell where a leader epoch ends: a consumer's way to notice a truncation."""
+
+    topic_partition: TopicPartition
+    leader_epoch: LeaderEpoch
+    current_leader_epoch: LeaderEpoch = UNKNOWN_LEADER_EPOCH
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OffsetOfLeaderEpoch:
+    """The answer to it."""
+
+    error: ErrorCode = ErrorCode.NONE
+    end: EpochEndOffset = EpochEndOffset()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InitProducerId:
+    """Give me a producer id; without a transactional id every call gets a fresh one."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InitializedProducerId:
+    """A producer id that nobody was given before, with producer epoch 0."""
+
+    error: ErrorCode = ErrorCode.NONE
+    producer_id: ProducerId = NO_PRODUCER_ID
+    producer_epoch: ProducerEpoch = NO_PRODUCER_EPOCH
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartitionState:
+    """What the controller decided about a topic partition.
+
+    Every change adds one to the partition epoch, every choice of a leader (also of none) one to the
+    leader epoch.
+    """
+
+    replicas: tuple[BrokerId, ...]  # in order of preference
+    isr: tuple[BrokerId, ...]  # in order of `replicas`
+    leader: BrokerId  # NO_BROKER while nobody may lead
+    leader_epoch: LeaderEpoch
+    partition_epoch: PartitionEpoch
+    min_insync_replicas: int = 1  # as configured: may be above the number of replicas
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BrokerState:
+    """What the controller knows of a broker."""
+
+    broker_id: BrokerId
+    broker_epoch: BrokerEpoch
+    fenced: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MetadataImage:
+    """The cluster as of one version; versions are a total order. Both tables are sorted."""
+
+    version: int = 0
+    brokers: tuple[BrokerState, ...] = ()
+    topic_partitions: tuple[tuple[TopicPartition, PartitionState], ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Metadata:
+    """Describe the cluster."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DescribedMetadata:
+    """The image that this broker has applied; it may be stale."""
+
+    image: MetadataImage
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CreateTopic:
+    """Create a topic; a broker passes it on to the controller."""
+
+    topic: str
+    topic_partitions: int = 1
+    replication_factor: int = 3
+    min_insync_replicas: int = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CreatedTopic:
+    """The controller has created it; brokers learn of it a little later."""
+
+    error: ErrorCode = ErrorCode.NONE
+    message: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RegisterBroker:
+    """A broker has started; the incarnation tells this start from every other one."""
+
+    broker_id: BrokerId
+    incarnation: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RegisteredBroker:
+    """The broker epoch of this life; the broker stays fenced until it has caught up with the
+    metadata.
+    """
+
+    error: ErrorCode = ErrorCode.NONE
+    broker_epoch: BrokerEpoch = UNKNOWN_BROKER_EPOCH
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BrokerHeartbeat:
+    """The broker lives, and has applied the metadata up to a version."""
+
+    broker_id: BrokerId
+    broker_epoch: BrokerEpoch
+    metadata_version: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BrokerHeartbeated:
+    """The controller has heard it."""
+
+    error: ErrorCode = ErrorCode.NONE
+    fenced: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UpdateMetadata:
+    """The controller's newest image; nobody answers it, a heartbeat tells what was applied."""
+
+    image: MetadataImage
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AlterPartition:
+    """A leader proposes another ISR, and the broker epoch under which it knows each member."""
+
+    topic_partition: TopicPartition
+    broker_id: BrokerId
+    broker_epoch: BrokerEpoch
+    leader_epoch: LeaderEpoch
+    partition_epoch: PartitionEpoch
+    isr: tuple[tuple[BrokerId, BrokerEpoch], ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AlteredPartition:
+    """The state as it is now, or why the proposal was refused."""
+
+    topic_partition: TopicPartition
+    error: ErrorCode = ErrorCode.NONE
+    state: PartitionState | None = None
+
+
+Request = (
+    Produce
+    | Fetch
+    | ListOffsets
+    | OffsetForLeaderEpoch
+    | InitProducerId
+    | Metadata
+    | CreateTopic
+    | RegisterBroker
+    | BrokerHeartbeat
+    | UpdateMetadata
+    | AlterPartition
+)
+Response = (
+    Produced
+    | Fetched
+    | ListedOffsets
+    | OffsetOfLeaderEpoch
+    | InitializedProducerId
+    | DescribedMetadata
+    | CreatedTopic
+    | RegisteredBroker
+    | BrokerHeartbeated
+    | AlteredPartition
+)
