@@ -1,7 +1,7 @@
 """The one stream of events that a run emits and every reporter reads.
 
-`--json` prints each as one object on a line: `"v": 1`, the name of the event, then its fields. Fields may be added; none is
-renamed or removed within a version.
+`--json` prints each as one object on a line: `"v": 1`, the name of the event, then its fields.
+Fields may be added; none is renamed or removed within a version.
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ class RunStarted(Event):
 class PropertyDecided(Event):
     """An engine's verdict on one property; null where a field does not apply.
 
-    `depth` counts breadth-first levels, the initial states being level 1; `trace_length` counts transitions; `seconds` is
-    wall time. `expected` is the verdict that is known to be right, where one is.
+    `depth` counts breadth-first levels, the initial states being level 1; `trace_length` counts
+    transitions; `seconds` is wall time. `expected` is the verdict known to be right, where one is.
     """
 
     name: ClassVar[str] = "property_decided"
@@ -64,9 +64,10 @@ class PropertyDecided(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnomalyDecided(Event):
-    """The analysis' verdict on one anomaly: `violated` whenever it occurs; `permitted` says whether something allows it.
+    """The analysis' verdict on one anomaly: `violated` whenever it occurs.
 
-    `observations` is how many observations of the history the verdict rests on: 0 means that nothing could have shown it.
+    `permitted` says whether something allows it. `observations` is how many observations of the
+    history the verdict rests on: 0 means that nothing could have shown it.
     """
 
     name: ClassVar[str] = "anomaly_decided"

@@ -1,7 +1,7 @@
-"""`[tool.urteil]` of the pyproject.toml in the working directory: defaults for options; flags win.
+"""`[tool.urteil]` of the pyproject.toml in the working directory: option defaults; flags win.
 
-A key of `[tool.urteil]` is an option of every command that has it, a key of `[tool.urteil.check]` an option of `check`.
-Keys are option names with underscores or hyphens alike.
+A key of `[tool.urteil]` is an option of every command that has it, a key of
+`[tool.urteil.check]` an option of `check`. Keys are option names, with underscores or hyphens.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ FILE = Path("pyproject.toml")
 
 
 def read(file: Path = FILE) -> Mapping[str, Any]:
-    """The table `[tool.urteil]`, empty where there is none; InputFault where the file is no TOML."""
+    """The table `[tool.urteil]`, empty where there is none; an InputFault if it is no TOML."""
     try:
         whole = tomllib.loads(file.read_text())
     except FileNotFoundError:
@@ -30,7 +30,9 @@ def read(file: Path = FILE) -> Mapping[str, Any]:
     return table
 
 
-def defaults(command: click.Command, commands: Mapping[str, str], table: Mapping[str, Any]) -> dict[str, Any]:
+def defaults(
+    command: click.Command, commands: Mapping[str, str], table: Mapping[str, Any]
+) -> dict[str, Any]:
     """The defaults that the table gives a command's options; UnknownName for a key that is none."""
     options = {p.name: p for p in command.params if isinstance(p, click.Option) and p.name}
     general = {_option(k): v for k, v in table.items() if not isinstance(v, dict)}

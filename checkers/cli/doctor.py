@@ -1,4 +1,4 @@
-"""`urteil doctor`: what Urteil runs on, each with where it came from; exit 2 where something is missing."""
+"""`urteil doctor`: what Urteil runs on and where that came from; exit 2 if a part is missing."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from checkers.events import Measured
 from model.faults import InputFault
 
 PACKAGES = (
-    "urteil", "pyspark", "hypothesis", "z3-solver", "networkx", "numpy", "pyarrow", "kio", "confluent-kafka",
+    "urteil", "pyspark", "hypothesis", "z3-solver", "networkx", "numpy", "pyarrow", "kio",
+    "confluent-kafka",
 )  # fmt: skip
 
 
@@ -38,4 +39,4 @@ def doctor_command(run: Run) -> None:
     for key, value in configuration.read().items():
         run.emit(Measured(what=f"[tool.urteil] {key}", value=str(value)))
     if missing:
-        raise InputFault(f"packages are missing: {', '.join(missing)}; install Urteil with its requirements")
+        raise InputFault(f"missing: {', '.join(missing)}; install Urteil with its requirements")

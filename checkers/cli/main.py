@@ -26,7 +26,9 @@ COMMANDS: Final = {
     "doctor": "Show what Urteil runs on, and what is missing.",
 }
 
-EPILOG: Final = "\b\nExit codes:\n" + "\n".join(f"  {k:<4} {says}" for k, says in EXIT_CODES.items())
+EPILOG: Final = "\b\nExit codes:\n" + "\n".join(
+    f"  {k:<4} {says}" for k, says in EXIT_CODES.items()
+)
 
 
 class LazyGroup(click.Group):

@@ -13,18 +13,26 @@ import traceback
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Concatenate, ParamSpec
+from typing import Any
 
 import click
 
 from checkers import verdicts
-from checkers.events import AnomalyDecided, Event, Evidence, PropertyDecided, RunFinished, RunStarted
+from checkers.events import (
+    AnomalyDecided,
+    Event,
+    Evidence,
+    PropertyDecided,
+    RunFinished,
+    RunStarted,
+)
 from checkers.report.folder import RunFolder, command_line
 from checkers.report.terminal import Terminal
 from model.faults import InputFault
 
-P = ParamSpec("P")
 Reporter = Callable[[Event], None]
+FOLDER = click.Path(path_type=Path)
+SEED = click.IntRange(0)
 SILENCE_S = 30.0  # in a log, progress speaks this often
 BLINK_S = 0.2  # on a terminal, this often
 
@@ -64,9 +72,8 @@ class Run:
         """What a decision means for the exit code: `verify` asks whether it is the expected one."""
         if self.judged_by_expectation and decision.expected is not None:
             return "holds" if decision.verdict == decision.expected else "violated"
-        if isinstance(decision, AnomalyDecided) and decision.verdict == "violated" and decision.permitted:
-            return "holds"
-        return decision.verdict
+        permitted = isinstance(decision, AnomalyDecided) and decision.permitted
+        return "holds" if permitted and decision.verdict == "violated" else decision.verdict
 
     def keep(self, about: str, text: str, file: str) -> None:
         """Shows a piece of evidence and keeps it in the run folder."""
@@ -102,20 +109,24 @@ def replay() -> str:
 
 def command(
     *, decides: bool = True, judged_by_expectation: bool = False
-) -> Callable[[Callable[Concatenate[Run, P], None]], Callable[P, None]]:
+) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Makes a function of a Run a command: shared options, reporters, folder and exit code.
 
     A command that decides nothing (`list`, `doctor`) has no folder and exits 0.
     """
 
-    def decorate(function: Callable[Concatenate[Run, P], None]) -> Callable[P, None]:
+    def decorate(function: Callable[..., None]) -> Callable[..., None]:
         @click.option("--json", "as_json", is_flag=True, help="NDJSON events on stdout.")
-        @click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Of every random choice.")
-        @click.option("--out", type=click.Path(path_type=Path), default=Path("runs"), show_default=True, help="Where run folders go.")
+        @click.option("--seed", type=SEED, default=0, show_default=True, help="Of every choice.")
+        @click.option(
+            "--out", type=FOLDER, default=Path("runs"), show_default=True, help="For runs."
+        )
         @click.option("-v", "--verbose", count=True, help="Full states, more rows.")
         @click.option("-q", "--quiet", is_flag=True, help="No progress.")
         @functools.wraps(function)
-        def wrapped(as_json: bool, seed: int, out: Path, verbose: int, quiet: bool, **options: Any) -> None:
+        def wrapped(
+            as_json: bool, seed: int, out: Path, verbose: int, quiet: bool, **options: Any
+        ) -> None:
             name = click.get_current_context().info_name or ""
             run = Run(name, seed, verbose, quiet, judged_by_expectation=judged_by_expectation)
             run.reporters.append(print_json if as_json else Terminal(sys.stdout))
@@ -129,7 +140,9 @@ def command(
     return decorate
 
 
-def _guarded(run: Run, function: Callable[..., None], base: Path | None, options: dict[str, Any]) -> int:
+def _guarded(
+    run: Run, function: Callable[..., None], base: Path | None, options: dict[str, Any]
+) -> int:
     """Runs the command; every way it can end is one exit code."""
     try:
         if base is not None:
@@ -147,10 +160,10 @@ def _guarded(run: Run, function: Callable[..., None], base: Path | None, options
         return verdicts.INTERRUPTED
     except click.ClickException:
         raise
-    except Exception:  # the boundary: a bug of ours is reported as one, with everything needed to mend it
+    except Exception:  # the boundary: a bug of ours is reported as one, with all that mends it
         trace = traceback.format_exc()
-        kept = f"; it is in {run.folder.path / run.folder.keep('bug.txt', trace)}" if run.folder is not None else ""
-        run.note(f"{trace}urteil {run.command}: this is a bug of Urteil: please report it with the text above{kept}")
+        if run.folder is not None:
+            run.folder.keep("bug.txt", trace)
+        run.note(f"{trace}urteil {run.command}: a bug of Urteil: please report the text above")
         return verdicts.OUR_OWN_BUG
     return verdicts.HOLDS if base is None else verdicts.exit_code(run.decided)
-

@@ -1,4 +1,4 @@
-"""The folder of a run: made and described before anything is analysed, so that a crash loses nothing."""
+"""The folder of a run, made and described before anything is analysed: a crash loses nothing."""
 
 from __future__ import annotations
 
@@ -18,7 +18,10 @@ from model.faults import InputFault
 
 @dataclass(slots=True)
 class RunFolder:
-    """`runs/2026-11-21T0142-c3f1`: run.json says what was run, events.ndjson everything it told, other files are evidence."""
+    """A folder like `runs/2026-11-21T0142-c3f1`.
+
+    run.json says what was run, events.ndjson everything that it told; other files are evidence.
+    """
 
     path: Path
     _taken: set[str] = field(default_factory=set)
@@ -41,7 +44,9 @@ class RunFolder:
             path.mkdir(parents=True)
             (path / "run.json").write_text(json.dumps(described, indent=1) + "\n")
         except OSError as why:
-            raise InputFault(f"no run folder can be made below {base}: {why.strerror}; name another with --out") from why
+            raise InputFault(
+                f"no run folder can be made below {base}: {why.strerror}; name another with --out"
+            ) from why
         return cls(path)
 
     def __call__(self, event: Event) -> None:

@@ -54,20 +54,24 @@ class Terminal:
                 raise AssertionError(f"no words for {event!r}")
 
     def _say(self, text: str) -> None:
-        print(text, file=self.stream, flush=True)  # noqa: T201 - results go to stdout
+        print(text, file=self.stream, flush=True)
 
     def _finish(self, event: RunFinished) -> None:
         if self.decisions:
             self._say(table(self.decisions))
         if self.folder is not None:
-            self._say(f"run folder {self.folder}; exit code {event.exit_code}: {EXIT_CODES[event.exit_code]}")
+            meaning = EXIT_CODES[event.exit_code]
+            self._say(f"run folder {self.folder}; exit code {event.exit_code}: {meaning}")
 
 
 def table(decisions: Sequence[Decision]) -> str:
     """One line a decision: what was claimed, the verdict, where, on how much, how long."""
     rows = [("claim", "verdict", "of", "by", "rests on", "seconds"), *map(_row, decisions)]
     widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
-    lines = ["  ".join(f"{cell:<{w}}" for cell, w in zip(row, widths, strict=True)).rstrip() for row in rows]
+    lines = [
+        "  ".join(f"{cell:<{w}}" for cell, w in zip(row, widths, strict=True)).rstrip()
+        for row in rows
+    ]
     return "\n".join([lines[0], "─" * max(map(len, lines)), *lines[1:]])
 
 
@@ -79,16 +83,33 @@ def _row(decision: Decision) -> tuple[str, ...]:
             seconds = "" if decision.seconds is None else f"{decision.seconds:.1f}"
             return (decision.property, _verdict(decision), of, decision.engine, rests, seconds)
         case AnomalyDecided():
-            rests = "" if decision.observations is None else f"{decision.observations:,} observations"
+            rests = (
+                "" if decision.observations is None else f"{decision.observations:,} observations"
+            )
             found = f"{decision.count:,} found; " if decision.count else ""
-            return (decision.anomaly, _verdict(decision), decision.history or "", "history", found + rests, "")
+            return (
+                decision.anomaly,
+                _verdict(decision),
+                decision.history or "",
+                "history",
+                found + rests,
+                "",
+            )
 
 
 def _verdict(decision: Decision) -> str:
     text = f"{MARKS[decision.verdict]} {decision.verdict}"
     if decision.expected is not None:
-        text += ", as it must be" if decision.expected == decision.verdict else f", not {decision.expected}"
-    if isinstance(decision, AnomalyDecided) and decision.permitted and decision.verdict == "violated":
+        text += (
+            ", as it must be"
+            if decision.expected == decision.verdict
+            else f", not {decision.expected}"
+        )
+    if (
+        isinstance(decision, AnomalyDecided)
+        and decision.permitted
+        and decision.verdict == "violated"
+    ):
         text += ", permitted"
     return text
 
