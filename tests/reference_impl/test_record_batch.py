@@ -1,4 +1,4 @@
-"""The record batch codec: round trips, the checksum, the leader's stamp, and bytes that are none."""
+"""The record batch codec: round trips, checksum, the leader's stamp, and bytes that are none."""
 
 from __future__ import annotations
 

@@ -1,0 +1,1 @@
+"""Histories of clients: their readers, and the kernels that decide anomalies; no Spark here."""

@@ -1,0 +1,175 @@
+"""The writer of a history: every invocation and completion is on disk before its caller goes on.
+
+The format is that of `checkers.histories.recorded`. An operation is on record before its request
+leaves, so a recorder that dies by `kill -9` has forgotten nothing that a broker may have applied:
+the line is written by one unbuffered `write` (the kernel keeps it; only a power loss could not).
+
+Completed operations are also kept in memory until they fill a part, which then takes the place of
+the tail in one rename. One lock orders everything: the order of completions in the file is the
+order of their times.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import pyarrow.parquet as pq
+
+from checkers.histories.recorded import (
+    METADATA,
+    as_table,
+    completion_line,
+    invocation_line,
+    part_path,
+    tail_path,
+)
+from model.histories import SCHEMA_VERSION, MicroOperation, Operation, Outcome
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+ROWS_PER_PART: Final = 50_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Described:
+    """What a history says of itself in `history.json`."""
+
+    workload: str
+    clients: Mapping[str, str]  # library -> version
+    settings: Mapping[str, Any]
+    seed: int
+
+
+@dataclass(slots=True)
+class HistoryWriter:
+    """Writes one history; used from many threads, each a process of the history."""
+
+    folder: Path
+    described: Described
+    rows_per_part: int = ROWS_PER_PART
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+    _opened: dict[int, Operation] = field(default_factory=dict)
+    _completed: list[Operation] = field(default_factory=list)
+    _part: int = 0
+    _rows: int = 0
+    _next: int = 0
+    _first_op: int = 0
+    _tail: int = -1  # file descriptor
+
+    def __enter__(self) -> HistoryWriter:
+        self.folder.mkdir(parents=True, exist_ok=False)
+        self._describe(finished=False)
+        self._begin_tail(self._part)
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Ends the history: what is still open is written as `info`, never completed."""
+        with self._lock:
+            self._completed += self._opened.values()
+            self._opened.clear()
+            self._write_part(self._part)
+            os.close(self._tail)
+            tail_path(self.folder, self._part).unlink()
+            self._describe(finished=error is None)
+
+    def invoke(self, process: int, f: str, did: tuple[MicroOperation, ...] = ()) -> int:
+        """The number of a new operation, which is on record when this returns.
+
+        ValueError when the process has one open already.
+        """
+        with self._lock:
+            if any(operation.process == process for operation in self._opened.values()):
+                raise ValueError(f"process {process} has an operation open")
+            number, self._next = self._next, self._next + 1
+            operation = Operation(
+                process=process,
+                f=f,
+                outcome="info",
+                invoked_ns=time.monotonic_ns(),
+                completed_ns=None,
+                did=did,
+                error="the recorder ended before the operation did",
+            )
+            self._write(invocation_line(number, operation))
+            self._opened[number] = operation
+        return number
+
+    def complete(
+        self,
+        number: int,
+        outcome: Outcome,
+        did: tuple[MicroOperation, ...] | None = None,
+        error: str | None = None,
+    ) -> None:
+        """Ends an operation; without `did` it did what it set out to do."""
+        with self._lock:
+            operation = self._opened.pop(number)
+            operation = replace(
+                operation,
+                outcome=outcome,
+                completed_ns=time.monotonic_ns(),
+                did=operation.did if did is None else did,
+                error=error,
+            )
+            self._write(completion_line(number, operation))
+            self._completed.append(operation)
+            self._rows += max(1, len(operation.did))
+            if self._rows >= self.rows_per_part:
+                self._rotate()
+
+    def _rotate(self) -> None:
+        """Turns the tail into a part; whenever this is killed, the reader finds everything once."""
+        full = self._tail
+        self._begin_tail(self._part + 1)
+        self._write_part(self._part)
+        os.close(full)
+        tail_path(self.folder, self._part).unlink()
+        self._part += 1
+
+    def _begin_tail(self, number: int) -> None:
+        """A tail that tells of what is open; it appears whole."""
+        path = tail_path(self.folder, number)
+        hidden = path.with_suffix(".new")
+        self._tail = os.open(hidden, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND, 0o644)
+        self._write(b"".join(invocation_line(n, open_) for n, open_ in self._opened.items()))
+        hidden.rename(path)
+
+    def _write_part(self, number: int) -> None:
+        path = part_path(self.folder, number)
+        hidden = path.with_suffix(".new")
+        pq.write_table(as_table(self._completed, first_op=self._first_op), hidden)
+        hidden.rename(path)
+        self._first_op += len(self._completed)
+        self._completed.clear()
+        self._rows = 0
+
+    def _write(self, line: bytes) -> None:
+        """One `write`, repeated only where the kernel took less (a full disk raises OSError)."""
+        while line:
+            line = line[os.write(self._tail, line) :]
+
+    def _describe(self, *, finished: bool) -> None:
+        told = {
+            "schema_version": SCHEMA_VERSION,
+            "workload": self.described.workload,
+            "clients": dict(self.described.clients),
+            "settings": dict(self.described.settings),
+            "seed": self.described.seed,
+            "finished": finished,
+        }
+        hidden = self.folder / f"{METADATA}.new"
+        hidden.write_text(json.dumps(told, indent=1) + "\n")
+        hidden.rename(self.folder / METADATA)

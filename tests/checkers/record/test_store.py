@@ -1,0 +1,208 @@
+"""What the writer of histories leaves on disk, whole, killed or torn, read back by the reader."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import tempfile
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from checkers.histories.recorded import (
+    SCHEMA,
+    UnreadableHistory,
+    as_operations,
+    as_table,
+    metadata,
+    operations,
+    tables,
+    tail_path,
+)
+from checkers.record.store import Described, HistoryWriter
+from model.histories import COLUMNS, EndOffset, Operation, Outcome, Poll, Send
+
+DESCRIBED = Described(workload="append", clients={"librdkafka": "2.16.1"}, settings={}, seed=7)
+
+keys = st.sampled_from(["a-0", "a-1", "b-0"])
+offsets = st.integers(0, 2**62)
+values = st.text(max_size=6)
+micros = (
+    st.builds(Send, keys, values, st.none() | offsets)
+    | st.builds(Poll, keys, offsets, values)
+    | st.builds(EndOffset, keys, offsets)
+)
+outcomes: st.SearchStrategy[Outcome] = st.sampled_from(["ok", "fail", "info"])
+steps = st.lists(  # of a script: a process, what it does, and how its last operation ended
+    st.tuples(st.integers(0, 3), outcomes, st.lists(micros, max_size=3).map(tuple)), max_size=30
+)
+Step = tuple[int, Outcome, tuple[Send | Poll | EndOffset, ...]]
+
+
+def write(folder: Path, script: list[Step], *, rows_per_part: int) -> HistoryWriter:
+    """Every process invokes, and completes when its next turn comes; the writer is left open."""
+    writer = HistoryWriter(folder, DESCRIBED, rows_per_part=rows_per_part).__enter__()
+    opened: dict[int, int] = {}
+    for process, outcome, did in script:
+        if process in opened:
+            writer.complete(opened.pop(process), outcome, did, error=None)
+        else:
+            opened[process] = writer.invoke(process, "mixed", did)
+    return writer
+
+
+def expected(script: list[Step]) -> list[tuple[int, str, tuple[object, ...]]]:
+    """What the script leaves behind, by the definition: completions in order, then what is open."""
+    opened: dict[int, Step] = {}
+    ended: list[Step] = []
+    for step in script:
+        if step[0] in opened:
+            del opened[step[0]]
+            ended.append(step)
+        else:
+            opened[step[0]] = (step[0], "info", step[2])
+    return [*ended, *opened.values()]
+
+
+def seen(folder: Path) -> list[tuple[int, str, tuple[object, ...]]]:
+    return [(op.process, op.outcome, op.did) for op in operations(folder)]
+
+
+@given(steps, st.sampled_from([1, 2, 5, 1000]))
+def test_a_finished_history_is_read_back_from_its_parts(script: list[Step], rows: int) -> None:
+    with tempfile.TemporaryDirectory() as base:
+        folder = Path(base) / "history"
+        write(folder, script, rows_per_part=rows).__exit__(None, None, None)
+
+        assert seen(folder) == expected(script)
+        assert metadata(folder)["finished"] is True
+        assert not list(folder.glob("tail-*"))
+        assert not list(folder.glob("*.new"))
+        numbers = [n for table in tables(folder) for n in table["op"].unique().to_pylist()]
+        assert numbers == list(range(len(expected(script))))
+
+
+@given(steps, st.sampled_from([1, 2, 5, 1000]))
+def test_a_killed_recorder_has_lost_nothing(script: list[Step], rows: int) -> None:
+    with tempfile.TemporaryDirectory() as base:
+        folder = Path(base) / "history"
+        write(folder, script, rows_per_part=rows)  # never closed: as if killed
+
+        assert seen(folder) == expected(script)
+        assert metadata(folder)["finished"] is False
+        assert all(table.schema == SCHEMA for table in tables(folder))
+
+
+@given(steps, st.data())
+def test_a_torn_last_line_is_left_out_and_all_before_it_is_kept(
+    script: list[Step], data: st.DataObject
+) -> None:
+    with tempfile.TemporaryDirectory() as base:
+        folder = Path(base) / "history"
+        write(folder, script, rows_per_part=1000)
+        tail = tail_path(folder, 0)
+        lines = tail.read_bytes().splitlines(keepends=True)
+        if not lines:
+            return
+        kept = data.draw(st.integers(0, len(lines) - 1), label="whole lines")
+        torn = data.draw(st.integers(0, len(lines[kept]) - 1), label="bytes of the torn line")
+        tail.write_bytes(b"".join(lines[:kept]) + lines[kept][:torn])
+
+        assert seen(folder) == expected(script[:kept])
+
+
+def test_a_recorder_killed_between_two_parts_is_read_once(tmp_path: Path) -> None:
+    """The three moments of a rotation: next tail there, part there, old tail gone."""
+    before, after = tmp_path / "before", tmp_path / "after"
+    script: list[Step] = [
+        (0, "info", (Send("a-0", "x"),)),
+        (1, "info", (Send("a-0", "y"),)),
+        (0, "ok", (Send("a-0", "x", 0),)),
+    ]
+    write(before, script, rows_per_part=1000)
+    write(after, script, rows_per_part=1)
+    assert [path.name for path in sorted(after.iterdir())] == [
+        "history.json", "part-00000.parquet", "tail-00001.ndjson",
+    ]  # fmt: skip
+    moments = {
+        "next tail": (before / "tail-00000.ndjson", after / "tail-00001.ndjson"),
+        "part": (*before.glob("tail*"), *after.glob("part*"), *after.glob("tail*")),
+    }
+    for moment, files in moments.items():
+        folder = tmp_path / moment
+        folder.mkdir()
+        for file in (before / "history.json", *files):
+            shutil.copy(file, folder)
+        assert seen(folder) == seen(after) == expected(script), moment
+
+
+@given(st.lists(st.tuples(outcomes, st.lists(micros, max_size=3).map(tuple)), max_size=9))
+def test_rows_and_operations_are_two_ways_to_say_the_same(
+    script: list[tuple[Outcome, tuple[Send | Poll | EndOffset, ...]]],
+) -> None:
+    history = [
+        Operation(process=0, f="f", outcome=outcome, invoked_ns=n, completed_ns=n + 1, did=did)
+        for n, (outcome, did) in enumerate(script)
+    ]
+    table = as_table(history, first_op=5)
+
+    assert table.schema.names == list(COLUMNS)
+    assert list(as_operations(table)) == history
+
+
+def test_times_of_completions_never_go_back(tmp_path: Path) -> None:
+    script: list[Step] = [(p, "ok", ()) for p in (0, 1, 1, 0, 2, 2)]
+    write(tmp_path / "h", script, rows_per_part=2).__exit__(None, None, None)
+
+    history = operations(tmp_path / "h")
+    times = [op.completed_ns for op in history]
+    assert times == sorted(times, key=lambda ns: ns or 0)
+    assert all(op.completed_ns and op.invoked_ns <= op.completed_ns for op in history)
+
+
+def test_a_process_with_an_operation_open_cannot_invoke_another(tmp_path: Path) -> None:
+    with HistoryWriter(tmp_path / "h", DESCRIBED) as writer:
+        writer.invoke(3, "send")
+        with pytest.raises(ValueError, match="process 3 has an operation open"):
+            writer.invoke(3, "send")
+
+
+def test_an_operation_is_on_record_before_it_begins(tmp_path: Path) -> None:
+    with HistoryWriter(tmp_path / "h", DESCRIBED) as writer:
+        writer.invoke(0, "send", (Send("a-0", "x"),))
+        (open_,) = operations(tmp_path / "h")
+
+    assert (open_.outcome, open_.completed_ns) == ("info", None)
+    assert open_ == replace(*operations(tmp_path / "h"))
+
+
+def test_unreadable_histories_are_refused_by_name(tmp_path: Path) -> None:
+    with pytest.raises(UnreadableHistory, match=r"no history\.json there; `urteil record`"):
+        metadata(tmp_path)
+
+    folder = tmp_path / "h"
+    write(folder, [(0, "ok", ()), (0, "ok", ())], rows_per_part=1000)
+    tail = tail_path(folder, 0)
+    whole = tail.read_bytes()
+    tail.write_bytes(b"{broken\n" + whole)
+    with pytest.raises(UnreadableHistory, match=r"tail-00000\.ndjson, line 1: "):
+        operations(folder)
+    tail.write_bytes(whole.splitlines(keepends=True)[1])
+    with pytest.raises(UnreadableHistory, match=r"tail-00000\.ndjson, line 1: KeyError"):
+        operations(folder)
+
+    tail.rename(tail_path(folder, 2))
+    with pytest.raises(UnreadableHistory, match=r"parts \[2\]: some are missing"):
+        operations(folder)
+
+    (folder / "history.json").write_text(json.dumps({"schema_version": 99}))
+    with pytest.raises(UnreadableHistory, match="schema version 99"):
+        operations(folder)
+
+    (tail_path(folder, 2)).rename(folder / "part-00000.parquet")
+    (folder / "history.json").write_text(json.dumps({"schema_version": 1}))
+    with pytest.raises(UnreadableHistory, match=r"part-00000\.parquet: "):
+        operations(folder)
