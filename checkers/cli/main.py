@@ -71,7 +71,7 @@ def urteil() -> None:
 def main() -> None:
     """Runs the command line; what the user got wrong is one line on stderr and exit code 2."""
     try:
-        sys.exit(urteil.main(standalone_mode=False) or 0)
+        sys.exit(urteil.main(prog_name="urteil", standalone_mode=False) or 0)
     except click.ClickException as fault:
         context = getattr(fault, "ctx", None)
         place = context.command_path if context is not None else "urteil"

@@ -1,0 +1,73 @@
+"""The command line as its user meets it: help, wrong words, configuration."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+HEAVY = ("pyspark", "z3", "hypothesis", "pyarrow", "numpy", "networkx", "confluent_kafka", "kio")
+
+
+def urteil(*words: str, cwd: Path) -> subprocess.CompletedProcess[str]:
+    call = [sys.executable, "-c", "from checkers.cli.main import main; main()", *words]
+    return subprocess.run(call, cwd=cwd, capture_output=True, text=True, timeout=120, check=False)
+
+
+def test_help_tells_the_exit_codes_and_imports_nothing_heavy(tmp_path: Path) -> None:
+    program = (
+        "import sys; sys.argv = ['urteil', '--help']\n"
+        "from checkers.cli.main import main\n"
+        "try:\n    main()\nexcept SystemExit as end:\n    assert end.code == 0, end.code\n"
+        f"found = [m for m in {HEAVY!r} if m in sys.modules]\n"
+        "assert not found, found\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert "130" in done.stdout
+    assert "our own bug" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["chekc"], "urteil: no command 'chekc'; the nearest: check"),
+        (["--josn"], "urteil: No such option '--josn'"),
+        (["doctor", "--sed", "1"], "urteil doctor: No such option '--sed'"),
+        (["doctor", "--seed", "-1"], "urteil doctor: Invalid value for '--seed'"),
+    ],
+)
+def test_a_wrong_word_is_one_line_and_exit_2(words: list[str], says: str, tmp_path: Path) -> None:
+    done = urteil(*words, cwd=tmp_path)
+    assert done.returncode == 2
+    assert done.stderr.startswith(says)
+    assert done.stderr.count("\n") == 1
+    assert done.stdout == ""
+
+
+@pytest.mark.parametrize(
+    ("configured", "says"),
+    [
+        (
+            "[tool.urteil.chekc]\nseed = 1",
+            "no command of [tool.urteil] 'chekc'; the nearest: check",
+        ),
+        (
+            "[tool.urteil.doctor]\nsede = 1",
+            "no option of [tool.urteil.doctor] 'sede'; the nearest: se",
+        ),
+        ("[tool.urteil", "pyproject.toml can't be read"),
+    ],
+)
+def test_a_wrong_configuration_is_one_line_and_exit_2(
+    configured: str, says: str, tmp_path: Path
+) -> None:
+    (tmp_path / "pyproject.toml").write_text(configured)
+    done = urteil("doctor", cwd=tmp_path)
+    assert done.returncode == 2
+    assert says in done.stderr
+    assert done.stderr.count("\n") == 1

@@ -1,0 +1,108 @@
+"""Every way in which a run can end is one exit code, and the last event says it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import click
+import pytest
+from click.testing import CliRunner, Result
+
+from checkers.cli.run import Interrupted, Run, command
+from checkers.events import AnomalyDecided, PropertyDecided
+from checkers.verdicts import Verdict
+from model.faults import InputFault
+
+Body = Callable[[Run], None]
+
+
+def decide(*verdicts: Verdict, expected: Verdict | None = None) -> Body:
+    def body(run: Run) -> None:
+        for verdict in verdicts:
+            run.emit(PropertyDecided(property="p", verdict=verdict, engine="e", expected=expected))
+
+    return body
+
+
+def find(*, permitted: bool) -> Body:
+    def body(run: Run) -> None:
+        run.emit(AnomalyDecided(anomaly="a", verdict="violated", count=1, permitted=permitted))
+
+    return body
+
+
+def fail(error: BaseException) -> Body:
+    def body(run: Run) -> None:
+        decide("violated")(run)
+        raise error
+
+    return body
+
+
+def ran(body: Body, folder: Path, *, judged_by_expectation: bool = False) -> Result:
+    made = click.command("try")(command(judged_by_expectation=judged_by_expectation)(body))
+    return CliRunner().invoke(made, ["--json", "--out", str(folder)])
+
+
+def events(result: Result) -> Iterator[dict[str, object]]:
+    for line in result.stdout.splitlines():
+        yield json.loads(line)
+
+
+@pytest.mark.parametrize(
+    ("body", "code"),
+    [
+        (decide("holds"), 0),
+        (decide("holds", "undecided"), 3),
+        (decide("undecided", "violated", "holds"), 1),
+        (decide(), 3),
+        (decide("violated", expected="violated"), 1),
+        (find(permitted=False), 1),
+        (find(permitted=True), 0),
+        (fail(InputFault("there")), 2),
+        (fail(Interrupted()), 130),
+        (fail(KeyboardInterrupt()), 130),
+        (fail(ZeroDivisionError()), 4),
+    ],
+)
+def test_the_exit_code_and_the_last_event_agree(body: Body, code: int, tmp_path: Path) -> None:
+    result = ran(body, tmp_path)
+    *_, last = events(result)
+    assert result.exit_code == code
+    assert last == {"v": 1, "event": "run_finished", "exit_code": code}
+
+
+@pytest.mark.parametrize(
+    ("body", "code"),
+    [
+        (decide("violated", expected="violated"), 0),
+        (decide("holds", expected="violated"), 1),
+        (decide("undecided", expected="holds"), 1),
+        (decide("violated"), 1),
+    ],
+)
+def test_verify_asks_whether_a_verdict_is_the_expected_one(
+    body: Body, code: int, tmp_path: Path
+) -> None:
+    assert ran(body, tmp_path, judged_by_expectation=True).exit_code == code
+
+
+def test_what_was_decided_before_a_bug_of_ours_is_in_the_folder_beside_the_trace(
+    tmp_path: Path,
+) -> None:
+    ran(fail(ZeroDivisionError("by us")), tmp_path)
+    (folder,) = tmp_path.iterdir()
+    lines = (folder / "events.ndjson").read_text().splitlines()
+    kept = [json.loads(line)["event"] for line in lines]
+    assert kept == ["run_started", "property_decided", "run_finished"]
+    assert "ZeroDivisionError: by us" in (folder / "bug.txt").read_text()
+    assert json.loads((folder / "run.json").read_text())["seed"] == 0
+
+
+def test_a_folder_that_cannot_be_made_names_the_next_move(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    result = ran(decide("holds"), tmp_path / "file")
+    assert result.exit_code == 2
+    assert "name another with --out" in result.stderr
