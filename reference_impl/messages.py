@@ -66,6 +66,7 @@ class ErrorCode(IntEnum):
     REQUEST_TIMED_OUT = 7
     MESSAGE_TOO_LARGE = 10
     NETWORK_EXCEPTION = 13
+    COORDINATOR_LOAD_IN_PROGRESS = 14
     INVALID_TOPIC_EXCEPTION = 17
     NOT_ENOUGH_REPLICAS = 19
     NOT_ENOUGH_REPLICAS_AFTER_APPEND = 20
@@ -78,6 +79,7 @@ class ErrorCode(IntEnum):
     INVALID_REQUEST = 42
     OUT_OF_ORDER_SEQUENCE_NUMBER = 45
     INVALID_PRODUCER_EPOCH = 47
+    INVALID_TXN_STATE = 48
     FENCED_LEADER_EPOCH = 74
     UNKNOWN_LEADER_EPOCH = 75
     STALE_BROKER_EPOCH = 77
@@ -96,6 +98,7 @@ RETRIABLE: Final = frozenset({
     ErrorCode.NOT_LEADER_OR_FOLLOWER,
     ErrorCode.REQUEST_TIMED_OUT,
     ErrorCode.NETWORK_EXCEPTION,
+    ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
     ErrorCode.NOT_ENOUGH_REPLICAS,
     ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND,
     ErrorCode.NOT_CONTROLLER,
@@ -152,11 +155,17 @@ class EpochEndOffset:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fetched:
-    """Whole batches, the first of which may begin before the fetch offset."""
+    """Whole batches, the first of which may begin before the fetch offset.
 
+    Kafka's follower asks ListOffsets after OFFSET_OUT_OF_RANGE; here the refusal tells the end
+    itself.
+    """
+
+    topic_partition: TopicPartition
     error: ErrorCode = ErrorCode.NONE
     high_watermark: Offset = UNKNOWN_OFFSET
     log_start_offset: Offset = UNKNOWN_OFFSET
+    log_end_offset: Offset = UNKNOWN_OFFSET  # told to followers only
     diverging_epoch: EpochEndOffset | None = None  # the follower has to truncate first
     batches: bytes = b""
 

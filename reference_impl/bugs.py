@@ -1,0 +1,134 @@
+"""Seeded bugs: named defects of the reference broker, each a row that says who must notice.
+
+A bug is off unless the frozenset `bugs` given to a broker at its construction names it; no file,
+setting or variable of the environment switches one on. A bug acts on what the broker has counted
+(every seventh append, every third question), never by chance, so a run with a bug replays like any
+other.
+
+The rows `breaks` names are claims of the catalogue or anomalies of the history analysis.
+"""
+
+from __future__ import annotations
+
+import difflib
+from dataclasses import dataclass
+from enum import Enum
+from typing import Final
+
+
+class Bug(Enum):
+    """A defect, by its name."""
+
+    NO_DEDUP = "no-dedup"
+    DEDUP_LOST_ON_FAILOVER = "dedup-lost-on-failover"
+    TRUNCATE_TO_HIGH_WATERMARK = "truncate-to-high-watermark"
+    ACK_BEFORE_REPLICATION = "ack-before-replication"
+    READ_ABOVE_HIGH_WATERMARK = "read-above-high-watermark"
+    STALE_END_OFFSET = "stale-end-offset"
+    ZERO_OFFSET_ACK = "zero-offset-ack"
+    REORDERED_ACK_OFFSET = "reordered-ack-offset"
+    LOST_APPEND = "lost-append"
+
+
+Bugs = frozenset[Bug]
+NO_BUGS: Final[Bugs] = frozenset()
+
+ZERO_OFFSET_EVERY: Final = 7  # acknowledgements
+REORDERED_EVERY: Final = 5  # acknowledgements
+REORDERED_BY: Final = 2  # offsets
+LOST_EVERY: Final = 7  # appends
+STALE_EVERY: Final = 3  # questions for the end offset
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SeededBug:
+    """One row: what is wrong, what that breaks, what notices, and who had it."""
+
+    bug: Bug
+    changes: str
+    breaks: tuple[str, ...]
+    caught_by: tuple[str, ...]
+    source: str
+
+    @property
+    def name(self) -> str:
+        return self.bug.value
+
+
+SEEDED_BUGS: Final = (
+    SeededBug(
+        bug=Bug.NO_DEDUP,
+        changes="A leader appends every batch, whatever its producer id and sequence number.",
+        breaks=("exactly_once_publish", "append_order", "duplicate"),
+        caught_by=("suite replication", "history analysis"),
+        source="redpanda#3039; anomalies M1",
+    ),
+    SeededBug(
+        bug=Bug.DEDUP_LOST_ON_FAILOVER,
+        changes="Followers keep no producer state, so that a new leader knows no sequence number.",
+        breaks=("exactly_once_publish", "duplicate"),
+        caught_by=("suite replication", "history analysis"),
+        source="redpanda#5355; anomalies M2",
+    ),
+    SeededBug(
+        bug=Bug.TRUNCATE_TO_HIGH_WATERMARK,
+        changes="A follower of a new leader epoch cuts its log to its own high watermark, asks "
+        "nobody where the logs part, and tells no last fetched epoch.",
+        breaks=("committed_survives", "exactly_once_publish", "inconsistent-offsets", "lost-write"),
+        caught_by=("suite replication", "replication model, variant truncate-to-high-watermark"),
+        source="KIP-101 (KAFKA-1211); anomalies M5",
+    ),
+    SeededBug(
+        bug=Bug.ACK_BEFORE_REPLICATION,
+        changes="A leader acknowledges acks=all as soon as the record is in its own log.",
+        breaks=("committed_survives", "exactly_once_publish", "lost-write"),
+        caught_by=("suite replication", "history analysis"),
+        source="Jepsen, Bufstream 0.1.0; anomalies M4",
+    ),
+    SeededBug(
+        bug=Bug.READ_ABOVE_HIGH_WATERMARK,
+        changes="A consumer is given everything up to the end of the leader's log.",
+        breaks=("committed_survives", "inconsistent-offsets"),
+        caught_by=("suite replication", "history analysis"),
+        source="KAFKA-9835; anomalies M16",
+    ),
+    SeededBug(
+        bug=Bug.STALE_END_OFFSET,
+        changes=f"Every {STALE_EVERY}rd answer to ListOffsets(latest) tells one offset less.",
+        breaks=("stale-read",),
+        caught_by=("history analysis",),
+        source="Jepsen's realtime lag; anomalies M20",
+    ),
+    SeededBug(
+        bug=Bug.ZERO_OFFSET_ACK,
+        changes=f"Every {ZERO_OFFSET_EVERY}th acknowledgement says offset 0.",
+        breaks=("inconsistent-offsets",),
+        caught_by=("suite replication", "history analysis"),
+        source="Jepsen, Bufstream 0.1.0; anomalies M15",
+    ),
+    SeededBug(
+        bug=Bug.REORDERED_ACK_OFFSET,
+        changes=f"Every {REORDERED_EVERY}th acknowledgement tells an offset {REORDERED_BY} too low:"
+        " below one that was acknowledged before the send began.",
+        breaks=("offset-order-inversion", "inconsistent-offsets"),
+        caught_by=("suite replication", "history analysis"),
+        source="linearizable offsets, D3",
+    ),
+    SeededBug(
+        bug=Bug.LOST_APPEND,
+        changes=f"Every {LOST_EVERY}th append is acknowledged, not kept; its offset stays empty.",
+        breaks=("committed_survives", "lost-write"),
+        caught_by=("suite replication", "history analysis"),
+        source="Jepsen, Bufstream 0.1.0 (lost acknowledged writes in healthy clusters)",
+    ),
+)
+
+
+def bugs_named(*names: str) -> Bugs:
+    """The bugs of these names; ValueError names the nearest ones of an unknown name."""
+    known = [bug.value for bug in Bug]
+    for name in names:
+        if name not in known:
+            near = difflib.get_close_matches(name, known, n=3, cutoff=0) or known[:3]
+            raise ValueError(f"no seeded bug is called {name!r}; the nearest: {', '.join(near)}")
+    return frozenset(Bug(name) for name in names)

@@ -1,0 +1,34 @@
+"""How patient a broker and the controller are.
+
+The defaults are Kafka's. What serves tests or simulations passes shorter times; the relations
+between them are checked, because a broker that forgives longer than its controller never leads a
+calm cluster.
+
+Source: Apache Kafka's broker configuration; the names in the comments are its settings.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Patience:
+    """Times in ms; ValueError when a failure could not be noticed in its time."""
+
+    heartbeat_ms: int = 2_000  # broker.heartbeat.interval.ms
+    session_timeout_ms: int = 9_000  # broker.session.timeout.ms
+    replica_lag_ms: int = 30_000  # replica.lag.time.max.ms
+    replica_fetch_wait_ms: int = 500  # replica.fetch.wait.max.ms
+    replica_fetch_timeout_ms: int = 30_000  # replica.socket.timeout.ms
+    replica_fetch_backoff_ms: int = 1_000  # replica.fetch.backoff.ms
+    checkpoint_ms: int = 5_000  # replica.high.watermark.checkpoint.interval.ms, and the flush
+
+    def __post_init__(self) -> None:
+        for longer, shorter in (
+            ("session_timeout_ms", "heartbeat_ms"),
+            ("replica_lag_ms", "replica_fetch_wait_ms"),
+            ("replica_fetch_timeout_ms", "replica_fetch_wait_ms"),
+        ):
+            if getattr(self, longer) <= getattr(self, shorter):
+                raise ValueError(f"{longer} must be longer than {shorter}: {self}")
