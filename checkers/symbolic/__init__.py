@@ -1,0 +1,29 @@
+"""Unbounded proof with Z3.
+
+`prove` decides the conditions of an induction, `counterexample_to_induction` shows why one fails.
+"""
+
+from checkers.symbolic.counterexample import (
+    CounterexampleToInduction,
+    EnginesDisagree,
+    NoneFound,
+    counterexample_to_induction,
+)
+from checkers.symbolic.proof import Condition, Progress, Proof, Summary, prove
+from checkers.symbolic.sorts import Declined
+from checkers.symbolic.vacuity import Vacuity, vacuity_of
+
+__all__ = [
+    "Condition",
+    "CounterexampleToInduction",
+    "Declined",
+    "EnginesDisagree",
+    "NoneFound",
+    "Progress",
+    "Proof",
+    "Summary",
+    "Vacuity",
+    "counterexample_to_induction",
+    "prove",
+    "vacuity_of",
+]

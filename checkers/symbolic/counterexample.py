@@ -1,0 +1,181 @@
+"""Counterexamples to induction: a state in which every claim is true, and a step that breaks one.
+
+Such a state is one that the *claims* allow. It may be unreachable: then the protocol is right and a
+lemma is missing. Only a run from an initial state, which exploration finds, violates a property. A
+counterexample here is looked for at a finite scope, made as quiet as possible (values at their
+least), and confirmed by the reference interpreter, which takes the step too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+import z3
+
+from checkers.symbolic.induction import INIT, among
+from checkers.symbolic.limits import Expr, Model, Solver
+from checkers.symbolic.small_scope import SmallScope
+from checkers.symbolic.sorts import Declined
+from model.language.meaning import Cell, State, Value
+from model.language.scope import Scope
+from model.language.show import place
+from model.language.spec import Action, Claim, Spec
+
+LIMIT_MS: Final = 10_000  # for one question
+NOT_KNOWN_REACHABLE: Final = "a state of the candidate invariant, not known to be reachable"
+INITIAL: Final = "an initial state"
+
+
+class EnginesDisagree(Exception):
+    """Z3 and the reference interpreter differ about a step: a bug of ours."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CounterexampleToInduction:
+    """A state, the step out of it, and the claim that is false afterwards.
+
+    Where the action is `init`, both states are the initial one.
+    """
+
+    spec: str
+    action: str
+    arguments: Mapping[str, int]
+    claim: str
+    scope: Mapping[str, int]  # a sort -> how many elements
+    state: State
+    after: State
+    quiet: State  # the state with every cell at its least, against which `state` is shown
+
+    @property
+    def label(self) -> str:
+        """What is known of the state, to be shown with it."""
+        return INITIAL if self.action == INIT else NOT_KNOWN_REACHABLE
+
+    @property
+    def step(self) -> str:
+        return f"{self.action}({', '.join(f'{n}={v}' for n, v in self.arguments.items())})"
+
+    @property
+    def changed(self) -> tuple[tuple[Cell, Value, Value], ...]:
+        """The cells that the step changes, with their values before and after."""
+        return tuple((c, v, self.after[c]) for c, v in self.state.items() if v != self.after[c])
+
+    def by_variable(self) -> dict[str, str]:
+        """The state as text, by variable; what is not named is at its least value."""
+        out: dict[str, list[str]] = {}
+        for (name, keys), value in self.state.items():
+            if value != self.quiet[name, keys]:
+                at = place("", tuple(map(str, keys)))
+                told = at if value is True else f"{at} = {written(value)}".strip()
+                out.setdefault(name, []).append(told)
+        return {name: ", ".join(told) for name, told in out.items()}
+
+    def __str__(self) -> str:
+        sizes = ", ".join(f"{n} {name}" for name, n in self.scope.items())
+        state = [f"    {name:<16} {told}" for name, told in self.by_variable().items()]
+        step = [
+            f"    {place(name, tuple(map(str, keys))):<16} {written(old)} → {written(new)}"
+            for (name, keys), old, new in self.changed
+        ]
+        title = f"{self.step} breaks {self.claim}   ({sizes})"
+        return "\n".join([title, f"  {self.label}:", *state, f"  after {self.step}:", *step])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NoneFound:
+    """No counterexample to show, and why: no state of the scope, or no answer within the limit."""
+
+    reason: str
+
+
+def counterexample_to_induction(
+    spec: Spec,
+    action: str,
+    claim: str,
+    *,
+    scope: Scope | None = None,
+    seed: int = 0,
+    limit_ms: int = LIMIT_MS,
+) -> CounterexampleToInduction | NoneFound:
+    """A state of the scope in which every claim is true and from which the action breaks the claim.
+
+    The action `init` asks for an initial state in which the claim is false. Without a scope, the
+    spec's own is tried. Raises SpecError for unknown names, EnginesDisagree when the interpreter
+    does not confirm what Z3 found.
+    """
+    among(spec, "action", action, [INIT, *(a.name for a in spec.actions)])
+    among(spec, "claim", claim, [c.name for c in spec.claims])
+    taken = next(a for a in (spec.initial, *spec.actions) if a.name == action)
+    broken = next(c for c in spec.claims if c.name == claim)
+    at = SmallScope(spec, scope)
+    try:
+        facts = _facts(at, taken, broken)
+    except Declined as reason:
+        return NoneFound(reason=f"declined: {reason}")
+    solver = at.solver(limit_ms=limit_ms, seed=seed)
+    solver.add([*at.sorts.axioms, *facts])
+    answer = solver.check()
+    if answer.verdict == "unknown":
+        return NoneFound(reason=f"no answer within {limit_ms} ms: {answer.reason}")
+    if answer.verdict == "unsat":
+        return NoneFound(reason="no state of the scope shows it; a larger one may")
+    return _confirmed(at, _quietest(at, solver), taken, broken)
+
+
+def _facts(at: SmallScope, action: Action, claim: Claim) -> list[Expr]:
+    if action.name == INIT:
+        return [z3.Not(at.induction.initially(claim).formula)]
+    goal = at.induction.preserved(action, claim)
+    return [*goal.facts[-1].formulas, z3.Not(goal.formula)]
+
+
+def _quietest(at: SmallScope, solver: Solver) -> Model:
+    """A model in which no further cell can be at its least, given those before it."""
+    model = solver.model()
+    for _, info, term in at.cells():
+        least = at.sorts.least(info)
+        if z3.is_true(model.eval(term == least, model_completion=True)):
+            solver.add([term == least])
+            continue
+        solver.push()
+        solver.add([term == least])
+        if solver.check().verdict == "sat":
+            model = solver.model()
+        else:
+            solver.pop()
+    return model
+
+
+def _confirmed(
+    at: SmallScope, model: Model, action: Action, claim: Claim
+) -> CounterexampleToInduction:
+    """The model as states of the interpreter, once that has taken the step too."""
+    meaning, values = at.meaning, at.arguments(model, action)
+    quiet = {cell: meaning.least(info) for cell, info, _ in at.cells()}
+    start = quiet if action.name == INIT else at.state(model)
+    after = meaning.step(action, start, values)
+    false_before = [c.name for c in at.spec.claims if not meaning.holds(c.formula, start)]
+    if action.name != INIT and false_before:
+        raise EnginesDisagree(f"{', '.join(false_before)} is true before the step in Z3 only")
+    if after is None:
+        raise EnginesDisagree(f"{action.name}{values} is enabled in Z3 only")
+    if meaning.holds(claim.formula, after):
+        raise EnginesDisagree(f"{claim.name} is false after {action.name}{values} in Z3 only")
+    return CounterexampleToInduction(
+        spec=type(at.spec).__name__,
+        action=action.name,
+        arguments={p.name: v for p, v in zip(action.params, values, strict=True)},
+        claim=claim.name,
+        scope={name: len(r) for name, r in meaning.ranges.items() if name != "Bool"},
+        state=after if action.name == INIT else start,
+        after=after,
+        quiet=quiet,
+    )
+
+
+def written(value: Value) -> str:
+    if value is None:
+        return "nothing"
+    return str(value).lower()

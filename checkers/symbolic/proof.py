@@ -1,0 +1,222 @@
+"""Unbounded proof: every claim is true in every reachable state, for scopes of any size.
+
+The claims are proved together, by induction: each condition may assume all of them before the step,
+so none of them holds unless every condition of every claim is proved. A condition that is refuted
+shows a state that the claims allow; whether a run reaches it is for exploration to say, so a failed
+proof leaves a property undecided.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from checkers.symbolic.induction import INIT, Goal, Induction, Using, among, framed
+from checkers.symbolic.portfolio import decide
+from checkers.symbolic.sorts import Declined, Unbounded
+from checkers.symbolic.states import Step
+from checkers.symbolic.translation import Translation
+from checkers.symbolic.vacuity import UNCHECKED, Vacuity, vacuity_of
+from checkers.verdicts import Verdict
+from model.language.scope import Scope
+from model.language.spec import Action, Claim, Spec
+
+LIMIT_MS: Final = 20_000  # for one condition, over all of its attempts
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Condition:
+    """One condition of the induction, and how it was decided; initially, the action is `init`."""
+
+    action: str
+    claim: str
+    verdict: Literal["proved", "refuted", "unknown"]
+    how: str
+    seconds: float  # in Z3
+
+    def __str__(self) -> str:
+        told = f"{self.verdict} ({self.how}, {self.seconds:.2f} s)"
+        return f"{self.action} preserves {self.claim}: {told}"
+
+
+Progress = Callable[
+    [Condition, int, int], None
+]  # a condition, its number from 1, how many there are
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Summary:
+    """What the proof says of one claim."""
+
+    claim: str
+    says: str
+    lemma: bool
+    verdict: Verdict  # holds or undecided: a proof alone violates nothing
+    conditions: tuple[Condition, ...]
+
+    @property
+    def failed(self) -> tuple[Condition, ...]:
+        return tuple(c for c in self.conditions if c.verdict != "proved")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Proof:
+    """The conditions of a spec, decided or not, and whether they amount to a proof."""
+
+    spec: str
+    seed: int
+    claims: tuple[Claim, ...]  # those whose conditions were asked for
+    left_out: tuple[str, ...]  # those that `only` excluded
+    conditions: tuple[Condition, ...]
+    vacuity: Vacuity
+    interrupted: bool
+
+    @property
+    def failed(self) -> tuple[Condition, ...]:
+        """The conditions that are not proved, refuted ones first."""
+        return tuple(c for v in ("refuted", "unknown") for c in self.conditions if c.verdict == v)
+
+    @property
+    def seconds(self) -> float:
+        """The time spent in Z3 on conditions."""
+        return sum(c.seconds for c in self.conditions)
+
+    @property
+    def reason(self) -> str:
+        """Why nothing is proved; empty when everything is."""
+        if not self.claims:
+            return "the spec claims nothing"
+        if self.interrupted:
+            return "interrupted"
+        if self.failed:
+            at = ", ".join(dict.fromkeys(f"{c.action} ({c.verdict})" for c in self.failed))
+            return f"{len(self.failed)} of {len(self.conditions)} conditions not proved, at {at}"
+        if self.left_out:
+            return f"the conditions of {', '.join(self.left_out)} were left out, but are assumed"
+        return self.vacuity.reason
+
+    @property
+    def holds(self) -> bool:
+        """Whether every claim is true in every reachable state, for scopes of any size."""
+        return not self.reason
+
+    @property
+    def summaries(self) -> tuple[Summary, ...]:
+        """What is said of each claim, invariants before lemmas."""
+        return tuple(
+            Summary(
+                claim=claim.name,
+                says=claim.says,
+                lemma=claim.lemma,
+                verdict="holds" if self.holds else "undecided",
+                conditions=tuple(c for c in self.conditions if c.claim == claim.name),
+            )
+            for claim in self.claims
+        )
+
+    def __str__(self) -> str:
+        by_frame = sum(c.how == FRAME for c in self.conditions)
+        return (
+            f"{self.spec}: {len(self.conditions)} conditions, {by_frame} by frame, "
+            f"{len(self.failed)} not proved, {self.seconds:.1f} s in Z3: {self.reason or 'proved'}"
+        )
+
+
+FRAME: Final = "frame"
+
+
+def prove(
+    spec: Spec,
+    *,
+    seed: int = 0,
+    limit_ms: int = LIMIT_MS,
+    progress: Progress | None = None,
+    only: Sequence[str] = (),
+    using: Using | None = None,
+    scope: Scope | None = None,
+) -> Proof:
+    """The proof that every claim of the spec is true in every reachable state, as far as it goes.
+
+    `limit_ms` bounds the solver's time for one condition. `only` names the claims whose conditions
+    are tried: the others are still assumed, so nothing holds by it. `using` replaces the spec's
+    slices. `scope` is where the vacuity gates are checked, by default the spec's own. An
+    interruption (Ctrl-C) keeps what is decided, and the rest is unknown. Raises SpecError for
+    unknown names.
+    """
+    for name in only:
+        among(spec, "claim", name, [c.name for c in spec.claims])
+    claims = tuple(c for c in spec.claims if not only or c.name in only)
+    prover = _Prover(spec, using, seed, limit_ms)
+    planned = [(action, claim) for claim in claims for action in (spec.initial, *spec.actions)]
+    conditions: list[Condition] = []
+    vacuity, interrupted = UNCHECKED, False
+    try:
+        for condition in prover.conditions(planned):
+            conditions.append(condition)
+            if progress is not None:
+                progress(condition, len(conditions), len(planned))
+        vacuity = vacuity_of(spec, scope, seed=seed, limit_ms=limit_ms)
+    except KeyboardInterrupt:
+        interrupted = True
+        conditions += [_unasked(action, claim) for action, claim in planned[len(conditions) :]]
+    return Proof(
+        spec=type(spec).__name__,
+        seed=seed,
+        claims=claims,
+        left_out=tuple(c.name for c in spec.claims if c not in claims),
+        conditions=tuple(conditions),
+        vacuity=vacuity,
+        interrupted=interrupted,
+    )
+
+
+def _unasked(action: Action, claim: Claim) -> Condition:
+    return Condition(
+        action=action.name, claim=claim.name, verdict="unknown", how="interrupted", seconds=0
+    )
+
+
+class _Prover:
+    """Decides the conditions of one spec, one after another."""
+
+    def __init__(self, spec: Spec, using: Using | None, seed: int, limit_ms: int) -> None:
+        self.sorts = Unbounded()
+        self.induction = Induction(spec, Step(spec, Translation(self.sorts)), using)
+        self.seed, self.limit_ms = seed, limit_ms
+
+    def conditions(self, planned: Sequence[tuple[Action, Claim]]) -> Iterator[Condition]:
+        for action, claim in planned:
+            if action.name != INIT and framed(action, claim):
+                yield Condition(
+                    action=action.name, claim=claim.name, verdict="proved", how=FRAME, seconds=0
+                )
+            else:
+                yield self._decided(action, claim)
+
+    def _decided(self, action: Action, claim: Claim) -> Condition:
+        try:
+            goal = self._goal(action, claim)
+        except Declined as reason:
+            return Condition(
+                action=action.name,
+                claim=claim.name,
+                verdict="unknown",
+                how=f"declined: {reason}",
+                seconds=0,
+            )
+        outcome = decide(
+            goal, self.sorts.axioms, self.sorts.context, limit_ms=self.limit_ms, seed=self.seed
+        )
+        return Condition(
+            action=action.name,
+            claim=claim.name,
+            verdict=outcome.verdict,
+            how=outcome.how,
+            seconds=outcome.seconds,
+        )
+
+    def _goal(self, action: Action, claim: Claim) -> Goal:
+        if action.name == INIT:
+            return self.induction.initially(claim)
+        return self.induction.preserved(action, claim)

@@ -1,0 +1,182 @@
+"""The sorts of a spec as Z3 sorts, in two readings.
+
+*Unbounded*: a sort is uninterpreted, with any number of elements, and an ordered sort has the
+axioms of a total order with a least element. *Finite*: a sort is the enumeration of its elements,
+and quantifiers are expanded over them, so that no question needs instantiation.
+
+An order by axioms admits more than the protocol has, dense and endless orders included: what is
+proved of all of them is true of ours, and a failure is shown at a finite scope before it is
+believed.
+
+Simplified: sorts of integers are declined in both readings. They have bounds in a scope and none in
+a proof, so `+ 1` would mean two things; and wherever the two were compared, an order by axioms
+proved what integers left open.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from itertools import pairwise, product
+
+import z3
+
+from checkers.symbolic.limits import Expr
+from model.language import terms as t
+from model.language.scope import Ranges
+from model.language.words import SpecError
+
+
+class Declined(SpecError):
+    """The engine has no reading for a word of the spec: the verdict is undecided."""
+
+
+class Sorts(ABC):
+    """What a translation must know of sorts: each is made once, an optional one around it."""
+
+    def __init__(self) -> None:
+        self.context = (
+            z3.Context()
+        )  # its own: what was asked before must not change what is answered next
+        self.axioms: list[Expr] = []
+        self._plain: dict[str, Expr] = {}
+        self._optional: dict[str, Expr] = {}
+        self._at_most: dict[str, Expr] = {}
+
+    @abstractmethod
+    def elements(self, info: t.SortInfo) -> Sequence[Expr] | None:
+        """All elements, least first; None when there may be any number."""
+
+    @abstractmethod
+    def comes_next(self, info: t.SortInfo, left: Expr, right: Expr) -> Expr:
+        """That `right` is next after `left`: a relation, which needs no next element to exist."""
+
+    @abstractmethod
+    def _make(self, info: t.SortInfo) -> Expr: ...
+
+    @abstractmethod
+    def _least_element(self, info: t.SortInfo) -> Expr: ...
+
+    def of(self, info: t.SortInfo) -> Expr:
+        """The Z3 sort of the values; raises Declined for a sort of integers."""
+        if info.flavour == "int":
+            raise Declined(
+                f"{info.name} is a sort of integers, which a proof does not read\n"
+                f"  write {info.name}(Ordered), with is_next_after(...) in the place of + 1"
+            )
+        if info.optional:
+            return self._maybe(info)
+        if info.flavour == "bool":
+            return z3.BoolSort(self.context)
+        if info.name not in self._plain:
+            self._plain[info.name] = self._make(info)
+        return self._plain[info.name]
+
+    def least(self, info: t.SortInfo) -> Expr:
+        """The least value: nothing, false, the first of an order; else raises Declined."""
+        sort = self.of(info)
+        if info.optional:
+            return sort.constructor(0)()
+        if info.flavour == "bool":
+            return z3.BoolVal(val=False, ctx=self.context)
+        return self._least_element(info)
+
+    def untouched(self, info: t.SortInfo) -> Expr | None:
+        """What a cell holds that init leaves out: its least value; None where it is arbitrary."""
+        return self.least(info)
+
+    def some(self, info: t.SortInfo, element: Expr) -> Expr:
+        """The element, as a value that could have been `nothing`."""
+        return self.of(info).constructor(1)(element)
+
+    def at_most(self, info: t.SortInfo, left: Expr, right: Expr) -> Expr:
+        """That `left` comes before `right` in the order, or is the same."""
+        self.of(info)
+        return self._at_most[info.name](left, right)
+
+    def _maybe(self, info: t.SortInfo) -> Expr:
+        if info.name not in self._optional:
+            element = self.of(t.SortInfo(info.name, info.flavour))
+            maybe = z3.Datatype(f"Maybe{info.name}", ctx=self.context)
+            maybe.declare(f"nothing_{info.name}")
+            maybe.declare(f"some_{info.name}", (f"of_{info.name}", element))
+            self._optional[info.name] = maybe.create()
+        return self._optional[info.name]
+
+
+class Unbounded(Sorts):
+    """Every sort with any number of elements, at least one."""
+
+    def elements(self, info: t.SortInfo) -> Sequence[Expr] | None:
+        self.of(info)
+        return None
+
+    def untouched(self, info: t.SortInfo) -> Expr | None:
+        return None if info.flavour == "sort" and not info.optional else self.least(info)
+
+    def _make(self, info: t.SortInfo) -> Expr:
+        sort = z3.DeclareSort(info.name, self.context)
+        if info.flavour == "ordered":
+            self._order(info.name, sort)
+        return sort
+
+    def _order(self, name: str, sort: Expr) -> None:
+        le = self._at_most[name] = z3.Function(
+            f"at_most_{name}", sort, sort, z3.BoolSort(self.context)
+        )
+        least = z3.Const(f"least_{name}", sort)
+        a, b, c = (z3.Const(letter, sort) for letter in "abc")
+        self.axioms += [
+            z3.ForAll([a], le(a, a)),
+            z3.ForAll([a, b], z3.Implies(z3.And(le(a, b), le(b, a)), a == b)),
+            z3.ForAll([a, b, c], z3.Implies(z3.And(le(a, b), le(b, c)), le(a, c))),
+            z3.ForAll([a, b], z3.Or(le(a, b), le(b, a))),
+            z3.ForAll([a], le(least, a)),
+        ]
+
+    def _least_element(self, info: t.SortInfo) -> Expr:
+        if info.flavour != "ordered":
+            raise Declined(f"{info.name} has no least element in a proof: init must assign it")
+        return z3.Const(f"least_{info.name}", self.of(info))
+
+    def comes_next(self, info: t.SortInfo, left: Expr, right: Expr) -> Expr:
+        between = z3.FreshConst(self.of(info), "between")
+        none_between = z3.Or(self.at_most(info, between, left), self.at_most(info, right, between))
+        return z3.And(
+            self.at_most(info, left, right), left != right, z3.ForAll([between], none_between)
+        )
+
+
+class Finite(Sorts):
+    """Every sort with the elements that a scope gives it."""
+
+    def __init__(self, ranges: Ranges) -> None:
+        super().__init__()
+        self.ranges = ranges
+        self._elements: dict[str, Sequence[Expr]] = {}
+
+    def elements(self, info: t.SortInfo) -> Sequence[Expr]:
+        if info.flavour == "bool":
+            return [z3.BoolVal(val=value, ctx=self.context) for value in (False, True)]
+        self.of(info)
+        return self._elements[info.name]
+
+    def _make(self, info: t.SortInfo) -> Expr:
+        if info.name not in self.ranges:
+            raise Declined(f"the scope says nothing of {info.name}: give it a number of elements")
+        names = [f"{info.name}_{i}" for i in range(len(self.ranges[info.name]))]
+        sort, elements = z3.EnumSort(info.name, names, ctx=self.context)
+        self._elements[info.name] = elements
+        if info.flavour == "ordered":
+            le = z3.Function(f"at_most_{info.name}", sort, sort, z3.BoolSort(self.context))
+            self._at_most[info.name] = le
+            pairs = product(enumerate(elements), repeat=2)
+            self.axioms += [le(a, b) if i <= j else z3.Not(le(a, b)) for (i, a), (j, b) in pairs]
+        return sort
+
+    def _least_element(self, info: t.SortInfo) -> Expr:
+        return self.elements(info)[0]
+
+    def comes_next(self, info: t.SortInfo, left: Expr, right: Expr) -> Expr:
+        nexts = [z3.And(left == a, right == b) for a, b in pairwise(self.elements(info))]
+        return z3.Or(*nexts, self.context)

@@ -1,0 +1,151 @@
+"""Terms as Z3 formulas: one match over the grammar, for every reading of the sorts.
+
+A word without a reading raises Declined. Terms are a graph, and a shared term is translated once
+for the values of the names that occur free in it and the state that it reads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+from typing import assert_never
+
+import z3
+
+from checkers.symbolic.limits import Expr
+from checkers.symbolic.sorts import Declined, Sorts
+from model.language import terms as t
+
+Env = Mapping[int, Expr]  # the uid of a parameter or bound variable -> its value
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Valuation:
+    """A state as functions: the value of each variable at keys."""
+
+    cells: Mapping[str, Callable[..., Expr]]
+
+    def at(self, variable: t.Variable, keys: Sequence[Expr]) -> Expr:
+        return self.cells[variable.name](*keys)
+
+
+class Translation:
+    """The formulas of a spec's terms under one reading of its sorts."""
+
+    def __init__(self, sorts: Sorts) -> None:
+        self.sorts = sorts
+        self._done: dict[tuple[object, ...], tuple[Expr, object]] = {}
+        self._free: dict[int, tuple[frozenset[int], t.Node]] = {}
+
+    def formula(self, node: t.Node, env: Env, state: Valuation) -> Expr:
+        """The term as Z3 says it, in the state, with these values of the names; raises Declined."""
+        values = [env[uid] for uid in sorted(self.free(node))]
+        key = (id(node), id(state), *(value.get_id() for value in values))
+        if key not in self._done:
+            made = self._translated(node, env, state)
+            self._done[key] = made, (node, state, values)  # what an id stands for must outlive it
+        return self._done[key][0]
+
+    def _translated(self, n: t.Node, env: Env, state: Valuation) -> Expr:  # noqa: C901 one case for each word
+        def z(of: t.Node) -> Expr:
+            return self.formula(of, env, state)
+
+        match n:
+            case t.Const():
+                return self._literal(n)
+            case t.Least():
+                return self.sorts.least(n.sort)
+            case t.Local():
+                return env[n.uid]
+            case t.Get():
+                return state.at(n.variable, [z(key) for key in n.keys])
+            case t.Some():
+                return self.sorts.some(n.sort, z(n.of))
+            case t.Ite():
+                return z3.If(z(n.test), z(n.then), z(n.other))
+            case t.Not():
+                return z3.Not(z(n.of))
+            case t.And():
+                return self.all_of([z(x) for x in n.of])
+            case t.Or():
+                return self.any_of([z(x) for x in n.of])
+            case t.Implies():
+                return z3.Implies(z(n.left), z(n.right))
+            case t.Eq():
+                return z(n.left) == z(n.right)
+            case t.Le():
+                return self.sorts.at_most(n.left.sort, z(n.left), z(n.right))
+            case t.Lt():
+                left, right = z(n.left), z(n.right)
+                return z3.And(self.sorts.at_most(n.left.sort, left, right), left != right)
+            case t.Succ():
+                return self.sorts.comes_next(n.left.sort, z(n.left), z(n.right))
+            case t.Forall():
+                return self._quantified(n, env, state, self.all_of, z3.ForAll)
+            case t.Exists():
+                return self._quantified(n, env, state, self.any_of, z3.Exists)
+            case t.Plus() | t.Count() | t.Extreme():
+                raise Declined(
+                    f"{SPELT[type(n)]} has no unbounded reading\n"
+                    "  make the value a parameter of the action, and say in its guard which it is"
+                )
+            case _:
+                assert_never(n)
+
+    def _literal(self, n: t.Const) -> Expr:
+        if n.sort.flavour != "bool":
+            raise Declined(f"the number {n.value} of {n.sort.name}: a proof does not read integers")
+        return z3.BoolVal(bool(n.value), ctx=self.sorts.context)
+
+    def _quantified(
+        self,
+        n: t.Forall | t.Exists,
+        env: Env,
+        state: Valuation,
+        expanded: Callable[[list[Expr]], Expr],
+        bound: Callable[[list[Expr], Expr], Expr],
+    ) -> Expr:
+        domains = [self.sorts.elements(b.sort) for b in n.binders]
+        if all(domain is not None for domain in domains):
+            values = product(*(domain for domain in domains if domain is not None))
+            return expanded(
+                [self.formula(n.body, extended(env, n.binders, v), state) for v in values]
+            )
+        fresh = [z3.FreshConst(self.sorts.of(b.sort), b.name) for b in n.binders]
+        return bound(fresh, self.formula(n.body, extended(env, n.binders, fresh), state))
+
+    def all_of(self, formulas: list[Expr]) -> Expr:
+        return z3.And(*formulas, self.sorts.context)
+
+    def any_of(self, formulas: list[Expr]) -> Expr:
+        return z3.Or(*formulas, self.sorts.context)
+
+    def free(self, n: t.Node) -> frozenset[int]:
+        """The uids of the names that occur in the term and are not bound there."""
+        if id(n) not in self._free:
+            own = frozenset({n.uid}) if isinstance(n, t.Local) else frozenset[int]()
+            below = frozenset[int]().union(*(self.free(x) for x in t.children(n)))
+            self._free[id(n)] = (own | below) - frozenset(b.uid for b in binders(n)), n
+        return self._free[id(n)][0]
+
+
+SPELT: Mapping[type, str] = {
+    t.Plus: "arithmetic",
+    t.Count: "count(...)",
+    t.Extreme: "first(...) or last(...)",
+}
+
+
+def binders(n: t.Node) -> tuple[t.Local, ...]:
+    match n:
+        case t.Forall() | t.Exists() | t.Count():
+            return n.binders
+        case t.Extreme():
+            return (n.binder,)
+        case _:
+            return ()
+
+
+def extended(env: Env, names: Sequence[t.Local], values: Sequence[Expr]) -> Env:
+    return {**env, **{name.uid: value for name, value in zip(names, values, strict=True)}}
