@@ -9,7 +9,18 @@ Simplified: a replica fetches and a leader answers in one step; the quorum's sta
 
 from __future__ import annotations
 
-from model.language.words import Bool, Int, Nothing, Sort, all_of, forall, implies, ite, least_of, nothing
+from model.language.words import (
+    Bool,
+    Int,
+    Nothing,
+    Sort,
+    all_of,
+    forall,
+    implies,
+    ite,
+    least_of,
+    nothing,
+)
 from model.language.places import Map, Record, Set, everything
 from model.language.spec import Scope, Spec, action, invariant, when
 
@@ -51,7 +62,11 @@ class Log(Record):
         return self.record[self.end_offset - 1]
 
     def agrees_with(self, other: Log, offset: Offset) -> Bool:
-        return all_of(self.has_offset(offset), other.has_offset(offset), self.record[offset] == other.record[offset])
+        return all_of(
+            self.has_offset(offset),
+            other.has_offset(offset),
+            self.record[offset] == other.record[offset],
+        )
 
     def append(self, record: LogRecord) -> None:
         self.record[self.end_offset] = record
@@ -92,7 +107,9 @@ class TruncateToHighWatermark(Spec):
     log: Map[Replica, Log]
     replica: Map[Replica, ReplicaState]
     quorum: LeaderAndIsr  # the true state, which only the controller and the true leader write
-    request: Map[LeaderEpoch, LeaderAndIsr]  # every request ever sent: they may arrive late, twice or never
+    request: Map[
+        LeaderEpoch, LeaderAndIsr
+    ]  # every request ever sent: they may arrive late, twice or never
     next_id: RecordId
 
     def scope(s) -> Scope:
@@ -153,7 +170,9 @@ class TruncateToHighWatermark(Spec):
     @action
     def become_leader(s, leader: Replica, leader_epoch: LeaderEpoch) -> None:
         """A replica learns that it leads; its high watermark may be behind its predecessor's."""
-        when(s.request[leader_epoch].leader == leader, s.replica[leader].leader_epoch < leader_epoch)
+        when(
+            s.request[leader_epoch].leader == leader, s.replica[leader].leader_epoch < leader_epoch
+        )
         s.adopt(leader, s.request[leader_epoch], s.replica[leader].high_watermark)
 
     def adopt(s, replica: Replica, request: LeaderAndIsr, high_watermark: Offset) -> None:
@@ -233,7 +252,9 @@ class TruncateToHighWatermark(Spec):
             end <= s.log[follower].end_offset,
         )
         s.log[follower].truncate_to(end)
-        s.adopt(follower, s.request[leader_epoch], least_of(end, s.replica[follower].high_watermark))
+        s.adopt(
+            follower, s.request[leader_epoch], least_of(end, s.replica[follower].high_watermark)
+        )
 
     def replicate(s, follower: Replica, leader: Replica) -> None:
         end = s.log[follower].end_offset
@@ -251,7 +272,10 @@ class TruncateToHighWatermark(Spec):
 
     def has_replicated(s, leader: Replica, member: Replica) -> Bool:
         return forall(
-            implies(offset < s.replica[leader].high_watermark, s.log[leader].agrees_with(s.log[member], offset))
+            implies(
+                offset < s.replica[leader].high_watermark,
+                s.log[leader].agrees_with(s.log[member], offset),
+            )
             for offset in Offset
         )
 

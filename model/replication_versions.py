@@ -18,7 +18,9 @@ class Kip101(TruncateToHighWatermark):
         hw, leader_epoch = s.replica[follower].high_watermark, ours.latest().leader_epoch
         end_of_epoch = first(
             Offset,
-            lambda offset: theirs.has_offset(offset) & (leader_epoch < theirs.record[offset].leader_epoch),
+            lambda offset: (
+                theirs.has_offset(offset) & (leader_epoch < theirs.record[offset].leader_epoch)
+            ),
             default=hw,
         )
         answer = ite(
@@ -90,7 +92,8 @@ class Kip320(Kip279):
             (hw == 0) | s.log[follower].has_offset(hw - 1),
             any_of(
                 hw == log.end_offset,
-                log.has_offset(hw) & (log.record[hw].leader_epoch == s.replica[leader].leader_epoch),
+                log.has_offset(hw)
+                & (log.record[hw].leader_epoch == s.replica[leader].leader_epoch),
             ),
         )
         s.set_isr(leader, isr | {follower})

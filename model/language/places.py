@@ -13,7 +13,20 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, dataclass_transform, overload
 
 from model.language import terms as t
-from model.language.words import Bool, Nothing, Sort, SpecError, Term, agree, all_of, any_of, each, forall, lower, wrap
+from model.language.words import (
+    Bool,
+    Nothing,
+    Sort,
+    SpecError,
+    Term,
+    agree,
+    all_of,
+    any_of,
+    each,
+    forall,
+    lower,
+    wrap,
+)
 
 K = TypeVar("K", bound=Term)
 V = TypeVar("V")
@@ -87,13 +100,25 @@ class Place:
     def at(self, key: Term) -> Place:
         assert isinstance(self.shape, Arrow)
         if key.node.sort != self.shape.key.info:
-            raise SpecError(f"{self.path} is indexed by {self.shape.key.__name__}, not by {key.node.sort.name}")
-        return Place(self.store, self.shape.value, self.path, self.after, (*self.sorts, key.node.sort), (*self.keys, key.node))
+            raise SpecError(
+                f"{self.path} is indexed by {self.shape.key.__name__}, not by {key.node.sort.name}"
+            )
+        return Place(
+            self.store,
+            self.shape.value,
+            self.path,
+            self.after,
+            (*self.sorts, key.node.sort),
+            (*self.keys, key.node),
+        )
 
     def view(self) -> Any:
         match self.shape:
             case Leaf(sort, info):
-                return wrap(sort, self.store.read(t.Variable(self.path, self.sorts, info), self.keys, self.after))
+                return wrap(
+                    sort,
+                    self.store.read(t.Variable(self.path, self.sorts, info), self.keys, self.after),
+                )
             case Arrow(key, _):
                 return Map(key, lambda k: self.at(k).view(), lambda k, v: self.at(k).assign(v))
             case Group(record):
@@ -103,7 +128,14 @@ class Place:
 
     def field(self, name: str) -> Place:
         assert isinstance(self.shape, Group)
-        return Place(self.store, self.shape.record.fields()[name], f"{self.path}.{name}", self.after, self.sorts, self.keys)
+        return Place(
+            self.store,
+            self.shape.record.fields()[name],
+            f"{self.path}.{name}",
+            self.after,
+            self.sorts,
+            self.keys,
+        )
 
     def assign(self, value: Any) -> None:
         match self.shape:
@@ -122,7 +154,9 @@ class Place:
 class Map(Generic[K, V]):
     """A total function, read and assigned by subscript; with values in Bool, a set."""
 
-    def __init__(self, key: Any, read: Callable[[Any], Any], write: Callable[[Any, Any], None] | None = None) -> None:
+    def __init__(
+        self, key: Any, read: Callable[[Any], Any], write: Callable[[Any, Any], None] | None = None
+    ) -> None:
         self.key, self._read, self._write = key, read, write
 
     def __getitem__(self, key: K) -> V:
@@ -150,7 +184,9 @@ class Map(Generic[K, V]):
     def __eq__(self, other: object) -> Bool:  # type: ignore[override]
         if isinstance(other, set):
             elements = other
-            return forall(same(self[k], any_of(*(k == x for x in elements))) for k in each_of(self.key))
+            return forall(
+                same(self[k], any_of(*(k == x for x in elements))) for k in each_of(self.key)
+            )
         if isinstance(other, Map):
             theirs: Map[Any, Any] = other
             return forall(same(self[k], theirs[k]) for k in each_of(self.key))
@@ -185,17 +221,27 @@ class Record:
 
     def __init__(self, **values: Any) -> None:
         if values.keys() != self.fields().keys():
-            raise SpecError(f"{type(self).__name__} has the fields {', '.join(self.fields())}; given {', '.join(values)}")
+            raise SpecError(
+                f"{type(self).__name__} has the fields {', '.join(self.fields())}; given {', '.join(values)}"
+            )
         self.__dict__.update(values)
 
     @classmethod
     def fields(cls) -> dict[str, Shape]:
-        return {n: s for n, h in typing.get_type_hints(cls).items() if (s := shape_of(h)) is not None}
+        return {
+            n: s for n, h in typing.get_type_hints(cls).items() if (s := shape_of(h)) is not None
+        }
 
     @classmethod
     def blank(cls) -> typing.Self:
         """The record of least values."""
-        return cls(**{n: wrap(s.sort, t.Least(s.info)) for n, s in cls.fields().items() if isinstance(s, Leaf)})
+        return cls(
+            **{
+                n: wrap(s.sort, t.Least(s.info))
+                for n, s in cls.fields().items()
+                if isinstance(s, Leaf)
+            }
+        )
 
     if not TYPE_CHECKING:  # hidden, so that type checkers know the fields and no others
 
@@ -208,7 +254,9 @@ class Record:
         def __setattr__(self, name, value):
             place = self.__dict__.get("_field")
             if place is None or name not in self.fields():
-                raise SpecError(f"{name!r} of this {type(self).__name__} is no part of the state: it cannot be assigned")
+                raise SpecError(
+                    f"{name!r} of this {type(self).__name__} is no part of the state: it cannot be assigned"
+                )
             place(name).assign(value)
 
     def __eq__(self, other: object) -> Bool:  # type: ignore[override]

@@ -8,20 +8,20 @@ from __future__ import annotations
 
 import inspect
 import typing
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from model.language import terms as t
-from model.language.words import Bool, Ordered, SpecError, open_loops, tracing, wrap
+from model.language.words import Bool, Ordered, SpecError, line_in_action, open_loops, tracing, wrap
 from model.language.places import Place, Shape, leaves, shape_of
+from model.language.scope import Scope
 from model.language.show import show, show_write
 
 F = TypeVar("F", bound=Callable[..., Any])
 TRUE = t.Const(1, t.BOOL)
-Scope = Mapping[Any, int | range]  # a sort -> how many elements, or which integers
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,9 @@ class Action:
     def describe(self) -> str:
         head = f"{self.name}({', '.join(f'{p.name}: {p.sort.name}' for p in self.params)})"
         when = [f"  when {g}  (line {g.line})" for g in self.guards]
-        return "\n".join([head, f"  {self.says}", *when, *(f"  {show_write(w)}" for w in self.writes)])
+        return "\n".join(
+            [head, f"  {self.says}", *when, *(f"  {show_write(w)}" for w in self.writes)]
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +75,9 @@ class _Store:
         return len(self.action.writes) if self.action is not None else 0
 
     def read(self, variable: t.Variable, keys: tuple[t.Node, ...], after: int) -> t.Node:
-        if self.action is not None and any(w.variable == variable for w in self.action.writes[:after]):
+        if self.action is not None and any(
+            w.variable == variable for w in self.action.writes[:after]
+        ):
             raise SpecError(
                 f"{self.action.name} reads {variable.name} after assigning it\n"
                 "  an action reads the state before it: bind the value to a name above the assignment"
@@ -92,7 +96,9 @@ class _Store:
                 )
         ranges = [c for _, c in open_loops if not isinstance(c, t.Const)]
         condition = t.And(tuple(ranges)) if ranges else TRUE
-        self.action.writes.append(t.Write(variable, keys, binders, condition, value))
+        self.action.writes.append(
+            t.Write(variable, keys, binders, condition, value, line_in_action())
+        )
 
 
 _tracing: list[Action] = []
@@ -125,6 +131,12 @@ def lemma(method: F) -> F:
     return method
 
 
+def witness(method: F) -> F:
+    """Marks a predicate that is true in some reachable state: without one, what is claimed may be empty."""
+    method.role = "witness"  # type: ignore[attr-defined]
+    return method
+
+
 class Spec:
     """The base of every spec. In its methods the first parameter is the state, and is written `s`."""
 
@@ -134,14 +146,20 @@ class Spec:
     def __init_subclass__(cls) -> None:
         hints = typing.get_type_hints(cls)
         cls.shapes = {n: s for n, h in hints.items() if (s := shape_of(h)) is not None}
-        cls.constants = {n: getattr(cls, n) for n in hints if n not in cls.shapes and n not in Spec.__annotations__}
+        cls.constants = {
+            n: getattr(cls, n)
+            for n in hints
+            if n not in cls.shapes and n not in Spec.__annotations__
+        }
 
     def __init__(self, **constants: int | bool) -> None:
         self.__dict__["_store"] = _Store()
         for name, value in constants.items():
             if name not in self.constants:
                 near = get_close_matches(name, self.constants, 3, 0)
-                raise SpecError(f"{type(self).__name__} has no constant {name!r}; the nearest: {', '.join(near)}")
+                raise SpecError(
+                    f"{type(self).__name__} has no constant {name!r}; the nearest: {', '.join(near)}"
+                )
             self.__dict__[name] = value
 
     def scope(self) -> Scope:
@@ -162,8 +180,12 @@ class Spec:
     def _place(self, name: str) -> Place:
         if name not in self.shapes:
             near = get_close_matches(name, self.shapes, 3, 0)
-            fault = AttributeError if name.startswith("_") else SpecError  # an AttributeError inside a property would be swallowed
-            raise fault(f"{type(self).__name__} has no variable {name!r}; the nearest: {', '.join(near)}")
+            fault = (
+                AttributeError if name.startswith("_") else SpecError
+            )  # an AttributeError inside a property would be swallowed
+            raise fault(
+                f"{type(self).__name__} has no variable {name!r}; the nearest: {', '.join(near)}"
+            )
         store: _Store = self.__dict__["_store"]
         return Place(store, self.shapes[name], name, store.written())
 
@@ -184,9 +206,26 @@ class Spec:
     @cached_property
     def claims(self) -> tuple[Claim, ...]:
         return tuple(
-            Claim(n, inspect.getdoc(getattr(type(self), n)) or "", getattr(self, n)().node, role == "lemma")
+            Claim(
+                n,
+                inspect.getdoc(getattr(type(self), n)) or "",
+                getattr(self, n)().node,
+                role == "lemma",
+            )
             for role in ("invariant", "lemma")
             for n in self._named(role)
+        )
+
+    @cached_property
+    def witnesses(self) -> tuple[Claim, ...]:
+        return tuple(
+            Claim(
+                n,
+                inspect.getdoc(getattr(type(self), n)) or "",
+                getattr(self, n)().node,
+                lemma=False,
+            )
+            for n in self._named("witness")
         )
 
     def _named(self, role: str) -> list[str]:
@@ -196,7 +235,11 @@ class Spec:
     def _trace(self, name: str) -> Action:
         method = getattr(type(self), name)
         hints = typing.get_type_hints(method)
-        names = [n for n, p in inspect.signature(method).parameters.items() if p.kind is p.POSITIONAL_OR_KEYWORD][1:]
+        names = [
+            n
+            for n, p in inspect.signature(method).parameters.items()
+            if p.kind is p.POSITIONAL_OR_KEYWORD
+        ][1:]
         params = tuple(t.Local(hints[n].info, n) for n in names)
         made = Action(name, (inspect.getdoc(method) or "").split("\n")[0], params)
         store: _Store = self.__dict__["_store"]

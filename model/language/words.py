@@ -12,17 +12,20 @@ from collections.abc import Callable, Iterator
 from types import CodeType
 from typing import Any, ClassVar, NoReturn, Self, TypeVar
 
+from model.faults import InputFault
 from model.language import terms as t
 
 T = TypeVar("T")
 
 
-class SpecError(Exception):
+class SpecError(InputFault):
     """The author of a spec wrote something that means nothing; says what, where, and what to write instead."""
 
 
 _BOTH = "in a spec, write all_of(...), any_of(...), implies(...) or ite(...) instead of and, or, not, if"
-open_loops: list[tuple[t.Local, t.Node]] = []  # binders of the `for`s being traced, each with its range condition
+open_loops: list[
+    tuple[t.Local, t.Node]
+] = []  # binders of the `for`s being traced, each with its range condition
 
 
 class SortMeta(type):
@@ -186,14 +189,18 @@ def agree(left: t.Node, right: t.Node) -> tuple[t.Node, t.Node]:
         raise SpecError(f"a {a.name} meets a {b.name}")
     if left.sort == right.sort:
         return left, right
-    return (left if left.sort.optional else t.Some(left)), (right if right.sort.optional else t.Some(right))
+    return (left if left.sort.optional else t.Some(left)), (
+        right if right.sort.optional else t.Some(right)
+    )
 
 
 # ---- formulas
 
 
 def _flat(kind: type[t.And] | type[t.Or], formulas: tuple[Bool, ...]) -> tuple[t.Node, ...]:
-    return tuple(x for f in formulas for x in (f.node.of if isinstance(f.node, kind) else (f.node,)))
+    return tuple(
+        x for f in formulas for x in (f.node.of if isinstance(f.node, kind) else (f.node,))
+    )
 
 
 def all_of(*formulas: Bool) -> Bool:
@@ -220,7 +227,9 @@ def _bind(bodies: Iterator[T]) -> tuple[tuple[t.Local, ...], list[t.Node], T]:
         raise SpecError("a quantifier over nothing: iterate a sort or a set of the spec") from None
     opened = open_loops[before:]
     for _ in bodies:
-        raise SpecError("a quantifier ranges over sorts and sets of the spec; this one iterated something else")
+        raise SpecError(
+            "a quantifier ranges over sorts and sets of the spec; this one iterated something else"
+        )
     return tuple(b for b, _ in opened), [c for _, c in opened if not isinstance(c, t.Const)], body
 
 
@@ -278,5 +287,7 @@ def ite(test: Bool, then: T, other: T) -> T:
         chosen: Any = Map(x.key, lambda k: ite(test, x[k], y[k]))
         return chosen  # type: ignore[no-any-return]
     if isinstance(then, Record) and isinstance(other, Record):
-        return type(then)(**{f: ite(test, getattr(then, f), getattr(other, f)) for f in then.fields()})
+        return type(then)(
+            **{f: ite(test, getattr(then, f), getattr(other, f)) for f in then.fields()}
+        )
     raise SpecError(f"ite of a {type(then).__name__} and a {type(other).__name__}")

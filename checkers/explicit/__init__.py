@@ -1,0 +1,1 @@
+"""Explicit exploration: every reachable state of a spec at a finite scope, breadth first."""

@@ -1,0 +1,128 @@
+"""The actions of a spec as one Python function from a state to its successors.
+
+Each conjunct of a guard is tested as far out as its parameters allow: once for all values of the
+parameters that it does not mention. `s` is the state before, `t` the state after.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from itertools import product
+from typing import Any
+
+from checkers.explicit.compile import BUILT_IN, Code, Compiler, Env, can_fail, paren
+from checkers.explicit.instance import Instance, Packed
+from model.language import terms as t
+from model.language.spec import Action
+
+Emit = Callable[[tuple[int, Packed]], None]
+INLINE = 24  # characters: a longer value that is assigned twice gets a name
+
+
+@dataclass
+class Program:
+    """A compiled instance: its initial states, its successor function, its predicates."""
+
+    at: Instance
+    labels: list[tuple[Action, tuple[int, ...]]] = field(default_factory=list)  # of transitions
+    lines: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.compiler = Compiler(self.at)
+        self.names: dict[str, Any] = dict(BUILT_IN)
+        self.lines.append("def successors(s, out):")
+        for action in self.at.spec.actions:
+            self._unroll(action, 0, {}, 0, "    ")
+        self.lines.append("    return None")
+        exec("\n".join(self.lines), self.names)
+        self.successors: Callable[[Packed, Emit], None] = self.names["successors"]
+
+    def predicate(self, formula: t.Node) -> Callable[[Packed], bool]:
+        """The formula as a function of a packed state; the function may raise Undefined."""
+        source = f"lambda s: {self.compiler.code(formula, {})}"
+        made: Callable[[Packed], bool] = eval(source, self.names)
+        return made
+
+    def initial(self) -> list[Packed]:
+        """Every initial state, each once."""
+        action = self.at.spec.initial
+        blank = bytes(len(self.at.cells))
+        states: dict[Packed, None] = {}
+        for values in product(*(range(self.at.size(p.sort)) for p in action.params)):
+            env = {p.uid: v for p, v in zip(action.params, values, strict=True)}
+            lines = ["def initial(s):", "    t = bytearray(s)"]
+            lines += self._assignments(action, env, "    ") + ["    return bytes(t)"]
+            names = dict(self.names)
+            exec("\n".join(lines), names)
+            states[names["initial"](blank)] = None
+        return list(states)
+
+    # ---- source
+
+    def _unroll(self, action: Action, depth: int, env: dict[int, int], done: int, pad: str) -> None:
+        """Nested tests, one level a parameter; `done` conjuncts are already tested."""
+        bound = {p.uid for p in action.params[:depth]}
+        params = {p.uid for p in action.params}
+        tests: list[str] = []
+        never = False
+        while done < len(action.guards) and not never:
+            formula = action.guards[done].formula
+            if not t.locals_of(formula) & params <= bound:
+                break
+            code = self.compiler.code(formula, env)
+            never = code == 0
+            tests += [f"({code})"] if isinstance(code, str) else []
+            done += 1
+        start = len(self.lines)
+        if tests:
+            self.lines.append(f"{pad}if {' and '.join(tests)}:")
+            pad += " "
+        body = len(self.lines)
+        if not never:
+            self._inside(action, depth, env, done, pad)
+        if len(self.lines) == body:
+            if any(
+                map(can_fail, tests)
+            ):  # never enabled, and its guard must be evaluated all the same
+                self.lines.append(f"{pad}pass")
+            else:
+                del self.lines[start:]
+
+    def _inside(self, action: Action, depth: int, env: dict[int, int], done: int, pad: str) -> None:
+        if depth < len(action.params):
+            p = action.params[depth]
+            for value in range(self.at.size(p.sort)):
+                self._unroll(action, depth + 1, {**env, p.uid: value}, done, pad)
+            return
+        self.lines.append(f"{pad}t = bytearray(s)")
+        self.lines += self._assignments(action, env, pad)
+        self.lines.append(f"{pad}out(({len(self.labels)}, bytes(t)))")
+        values = tuple(self._element(env[p.uid], p.sort) for p in action.params)
+        self.labels.append((action, values))
+
+    def _element(self, raw: int, sort: t.SortInfo) -> int:
+        return self.at.elements(sort)[raw]
+
+    def _assignments(self, action: Action, env: Env, pad: str) -> list[str]:
+        """One line a written cell, in the order of the text: a later write wins."""
+        lines: list[str] = []
+        shared: dict[str, str] = {}
+        for write in action.writes:
+            for e in self.compiler.bindings(write.binders, env):
+                test = self.compiler.code(write.condition, e)
+                if test == 0:
+                    continue
+                cell = self.compiler.cell(write.variable, write.keys, e)
+                value = str(self.compiler.kept(write.value, e))
+                if isinstance(test, str):  # a cell that is left out keeps what was written before
+                    lines.append(f"{pad}if {paren(test)}: t[{cell}] = {value}")
+                    continue
+                if len(value) > INLINE and value not in shared:
+                    shared[value] = f"v{len(shared)}"
+                    lines.append(f"{pad}{shared[value]} = {value}")
+                lines.append(f"{pad}t[{cell}] = {shared.get(value, value)}")
+        return lines
+
+
+__all__ = ["Code", "Program"]

@@ -1,0 +1,204 @@
+"""From terms to Python source, at a finite scope.
+
+Parameters and bound variables become constants, cells become `s[17]`, quantifiers are unrolled.
+What is evaluated, and in which order, is what `model.language.meaning` says: a simplification may
+drop a test whose outcome is known, never one that could be undefined.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import NoReturn, assert_never
+
+from checkers.explicit.instance import Instance
+from model.language import terms as t
+from model.language.meaning import Undefined
+
+Code = int | str  # a constant, or Python source
+Env = Mapping[int, int]  # uid of a parameter or bound variable -> its packed value
+
+ATOM = re.compile(r"\w+(\[\w+\])?")
+
+
+def inside(value: int, size: int) -> int:
+    """The packed value, which is to be kept; raises Undefined where it is outside its sort."""
+    if 0 <= value < size:
+        return value
+    raise Undefined(f"a value left its sort: {value} of 0..{size - 1}, counted from the least")
+
+
+def outside(value: int, size: int) -> NoReturn:
+    raise Undefined(f"a value left its sort: {value} of 0..{size - 1}, counted from the least")
+
+
+BUILT_IN = {"inside": inside, "outside": outside}
+
+
+def can_fail(code: Code) -> bool:
+    """Whether evaluating the code could raise Undefined."""
+    return isinstance(code, str) and "side(" in code
+
+
+def paren(code: Code) -> str:
+    return str(code) if isinstance(code, int) or ATOM.fullmatch(code) else f"({code})"
+
+
+@dataclass
+class Compiler:
+    """Python source for the terms of one instance."""
+
+    at: Instance
+    _may_leave: dict[int, bool] = field(default_factory=dict)
+
+    # ---- places
+
+    def cell(self, variable: t.Variable, keys: tuple[t.Node, ...], env: Env) -> Code:
+        """The index of the byte that the variable has at these keys."""
+        block = self.at.blocks[variable.name]
+        start = block.start
+        dynamic: list[str] = []
+        for key, stride in zip(keys, block.strides, strict=True):
+            code = self.kept(key, env)
+            if isinstance(code, int):
+                start += code * stride
+            else:
+                dynamic.append(paren(code) if stride == 1 else f"{paren(code)}*{stride}")
+        if not dynamic:
+            return start
+        return " + ".join([*dynamic, *([str(start)] if start else [])])
+
+    def kept(self, value: t.Node, env: Env) -> Code:
+        """The value of a key or of an assignment, tested to be in its sort where it might not be."""
+        code = self.code(value, env)
+        size = self.at.size(value.sort)
+        if isinstance(code, int):
+            return code if 0 <= code < size else f"outside({code}, {size})"
+        return f"inside({code}, {size})" if self.may_leave(value) else code
+
+    def may_leave(self, value: t.Node) -> bool:
+        if value.sort.flavour != "int":
+            return False
+        if id(value) not in self._may_leave:
+            self._may_leave[id(value)] = any(
+                isinstance(x, t.Plus | t.Const) and x.sort.flavour == "int" for x in t.walk(value)
+            )
+        return self._may_leave[id(value)]
+
+    # ---- terms
+
+    def code(self, n: t.Node, env: Env) -> Code:  # noqa: C901 - a case a word
+        """Source of the term's packed value; an int where it is known already."""
+        match n:
+            case t.Const():
+                known = n.sort.flavour == "int" and n.sort.name in self.at.ranges
+                return n.value - self.at.elements(n.sort).start if known else n.value
+            case t.Least():
+                return 0
+            case t.Local():
+                return env[n.uid]
+            case t.Get():
+                return f"s[{self.cell(n.variable, n.keys, env)}]"
+            case t.Some():
+                return self.plus(self.kept(n.of, env), 1)
+            case t.Plus():
+                return self.plus(self.code(n.of, env), n.delta)
+            case t.Ite():
+                return self.chosen(
+                    self.code(n.test, env),
+                    lambda: self.code(n.then, env),
+                    lambda: self.code(n.other, env),
+                )
+            case t.Not():
+                of = self.code(n.of, env)
+                return 1 - of if isinstance(of, int) else f"not {paren(of)}"
+            case t.And():
+                return self.joined((self.code(x, env) for x in n.of), "and", 0)
+            case t.Or():
+                return self.joined((self.code(x, env) for x in n.of), "or", 1)
+            case t.Implies():
+                return self.joined((self.code(x, env) for x in (t.Not(n.left), n.right)), "or", 1)
+            case t.Eq():
+                return self.compared("==", self.code(n.left, env), self.code(n.right, env))
+            case t.Le():
+                return self.compared("<=", self.code(n.left, env), self.code(n.right, env))
+            case t.Lt():
+                return self.compared("<", self.code(n.left, env), self.code(n.right, env))
+            case t.Succ():
+                left = self.plus(self.code(n.left, env), 1)
+                return self.compared("==", left, self.code(n.right, env))
+            case t.Forall():
+                return self.joined(
+                    (self.code(n.body, e) for e in self.bindings(n.binders, env)), "and", 0
+                )
+            case t.Exists():
+                return self.joined(
+                    (self.code(n.body, e) for e in self.bindings(n.binders, env)), "or", 1
+                )
+            case t.Count():
+                each = [self.code(n.body, e) for e in self.bindings(n.binders, env)]
+                return " + ".join(f"(1 if {c} else 0)" for c in each if c != 0) or 0
+            case t.Extreme():
+                return self.extreme(n, env)
+            case _:
+                assert_never(n)
+
+    def extreme(self, n: t.Extreme, env: Env) -> Code:
+        found = self.code(n.default, env)
+        elements = list(self.bindings((n.binder,), env))
+        for e in (
+            elements if n.last else reversed(elements)
+        ):  # the last that is wrapped is asked first
+            value, rest = e[n.binder.uid], found
+            found = self.chosen(self.code(n.body, e), lambda v=value: v, lambda r=rest: r)  # type: ignore[misc] # mypy cannot type a lambda's default
+        return found
+
+    def bindings(self, binders: tuple[t.Local, ...], env: Env) -> list[dict[int, int]]:
+        """The environment, once for each value of the binders, the last of them fastest."""
+        out = [dict(env)]
+        for b in binders:
+            out = [{**e, b.uid: v} for e in out for v in range(self.at.size(b.sort))]
+        return out
+
+    # ---- source
+
+    @staticmethod
+    def plus(code: Code, delta: int) -> Code:
+        if isinstance(code, int) or delta == 0:
+            return code + delta if isinstance(code, int) else code
+        return f"{paren(code)} {'+' if delta > 0 else '-'} {abs(delta)}"
+
+    @staticmethod
+    def chosen(test: Code, then: Callable[[], Code], other: Callable[[], Code]) -> Code:
+        if isinstance(test, int):
+            return then() if test else other()
+        a, b = then(), other()
+        return (
+            a if a == b and not can_fail(test) else f"{paren(a)} if {paren(test)} else {paren(b)}"
+        )
+
+    @staticmethod
+    def compared(operator: str, a: Code, b: Code) -> Code:
+        if isinstance(a, int) and isinstance(b, int):
+            return int({"==": a == b, "<=": a <= b, "<": a < b}[operator])
+        if a == b and not can_fail(a):
+            return int(operator != "<")
+        return f"{paren(a)} {operator} {paren(b)}"
+
+    @staticmethod
+    def joined(codes: Iterable[Code], word: str, absorbing: int) -> Code:
+        """The codes joined by `and` or `or`; nothing is evaluated behind a known answer."""
+        parts: dict[str, None] = {}
+        for code in codes:
+            if code == absorbing:
+                if not any(map(can_fail, parts)):
+                    return absorbing
+                return f" {word} ".join([*map(paren, parts), str(absorbing)])
+            if isinstance(code, str):
+                parts[code] = None
+        return (
+            f" {word} ".join(map(paren, parts))
+            if len(parts) > 1
+            else next(iter(parts), 1 - absorbing)
+        )

@@ -1,0 +1,124 @@
+"""What an exploration found: counts in TLC's convention, a verdict on every property, shortest traces.
+
+*distinct* counts states, *generated* counts transitions and initial states, *depth* counts levels:
+the initial states are level 1, so a counterexample of n steps is found at depth n + 1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from checkers.verdicts import Verdict
+from model.language.meaning import State
+from model.language.spec import Claim
+
+WhyStopped = Literal["exhausted", "all decided", "states", "seconds", "interrupted", "ill-defined"]
+
+STOPPED: Mapping[WhyStopped, str] = {
+    "exhausted": "every reachable state was seen",
+    "all decided": "every property was violated",
+    "states": "the budget of states is spent",
+    "seconds": "the budget of seconds is spent",
+    "interrupted": "interrupted",
+    "ill-defined": "the spec is ill-defined",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Budget:
+    """How much an exploration may spend; None is no limit."""
+
+    states: int | None = 10_000_000
+    seconds: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Progress:
+    """How far an exploration is; `queue` counts states seen and not yet left."""
+
+    distinct: int
+    generated: int
+    depth: int
+    queue: int
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    """A state of a trace, and the action that led to it; the first one's action is `init`."""
+
+    action: str
+    values: tuple[int, ...]
+    state: State
+
+
+Trace = tuple[Step, ...]  # step 0 is the initial state
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Discovery:
+    """The verdict on one property; a violation carries a shortest trace, indecision its reason."""
+
+    claim: Claim
+    verdict: Verdict
+    trace: Trace = ()
+    reason: str = ""
+
+    @property
+    def steps(self) -> int:
+        """How many transitions the trace has."""
+        return max(len(self.trace) - 1, 0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sighting:
+    """A witness: in how many states it was true, and the shortest trace to the first of them."""
+
+    claim: Claim
+    states: int
+    trace: Trace = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IllDefined:
+    """A term without a value was reached: a fault of the spec. `where` names action, line, conjunct."""
+
+    where: str
+    what: str
+    trace: Trace
+
+    def __str__(self) -> str:
+        return f"{self.where}\n  {self.what}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Exploration:
+    """Everything that one exploration found."""
+
+    distinct: int
+    generated: int
+    depth: int
+    seconds: float
+    why_stopped: WhyStopped
+    discoveries: Mapping[str, Discovery]
+    witnesses: Mapping[str, Sighting]
+    taken: Mapping[str, int]  # action -> transitions
+    ill_defined: IllDefined | None = None
+
+    @property
+    def exhausted(self) -> bool:
+        """Whether every reachable state was seen."""
+        return self.why_stopped == "exhausted"
+
+    @property
+    def violated(self) -> tuple[str, ...]:
+        """The names of the violated properties, the shortest trace first."""
+        found = [d for d in self.discoveries.values() if d.verdict == "violated"]
+        return tuple(d.claim.name for d in sorted(found, key=lambda d: d.steps))
+
+    @property
+    def never_taken(self) -> tuple[str, ...]:
+        """Actions that no transition took: their guards may be too strong, or the scope too small."""
+        return tuple(name for name, times in self.taken.items() if not times)

@@ -1,0 +1,244 @@
+"""Breadth-first exploration of a spec at a finite scope: the first violation found is a shortest one.
+
+A violated property does not stop the others: the search ends when every property is violated, when
+every reachable state was seen, or when its budget is spent. What was found by then is kept.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from checkers.explicit.actions import Program
+from checkers.explicit.exploration import (
+    STOPPED,
+    Budget,
+    Discovery,
+    Exploration,
+    IllDefined,
+    Progress,
+    Sighting,
+    Step,
+    Trace,
+    WhyStopped,
+)
+from checkers.explicit.instance import Instance, Packed
+from model.faults import UnknownName
+from model.language.meaning import Meaning, Undefined
+from model.language.scope import Scope
+from model.language.spec import Claim, Spec
+
+PULSE = 2048  # states between two looks at the clock
+
+
+def explore(
+    spec: Spec,
+    *,
+    properties: Sequence[str] = (),
+    scope: Scope | None = None,
+    budget: Budget = Budget(),  # noqa: B008 - frozen
+    progress: Callable[[Progress], None] | None = None,
+) -> Exploration:
+    """Every reachable state of the spec, and what is true there of its properties.
+
+    Without `properties` all invariants are decided, without `scope` the spec's own is explored.
+    Raises UnknownName for a property that the spec has not, SpecError for a spec that means nothing.
+    """
+    return Search(spec, chosen(spec, properties), scope, budget, progress).run()
+
+
+def chosen(spec: Spec, names: Sequence[str]) -> tuple[Claim, ...]:
+    """The claims of these names; without names every invariant."""
+    known = {claim.name: claim for claim in spec.claims}
+    for name in names:
+        if name not in known:
+            raise UnknownName(f"property of {type(spec).__name__}", name, known)
+    return tuple(c for c in known.values() if (c.name in names if names else not c.lemma))
+
+
+class _Stop(Exception):
+    """The search ends here."""
+
+    def __init__(self, why: WhyStopped) -> None:
+        self.why: WhyStopped = why
+
+
+@dataclass
+class Search:
+    """One exploration under way."""
+
+    spec: Spec
+    claims: Sequence[Claim]
+    scope: Scope | None
+    budget: Budget
+    progress: Callable[[Progress], None] | None
+    generated: int = 0
+    depth: int = 0
+    open: dict[str, Callable[[Packed], bool]] = field(default_factory=dict)
+    violations: dict[str, Packed] = field(default_factory=dict)
+    sighted: dict[str, tuple[int, Packed | None]] = field(default_factory=dict)
+    ill_defined: IllDefined | None = None
+
+    def __post_init__(self) -> None:
+        self.started = time.monotonic()
+        self.at = Instance.of(self.spec, self.scope)
+        self.program = Program(self.at)
+        self.open = {c.name: self.program.predicate(c.formula) for c in self.claims}
+        self.watched = [(w.name, self.program.predicate(w.formula)) for w in self.spec.witnesses]
+        self.sighted = {name: (0, None) for name, _ in self.watched}
+        self.taken = [0] * len(self.program.labels)
+        self.parents: dict[Packed, tuple[int, Packed] | None] = {}
+
+    # ---- the search
+
+    def run(self) -> Exploration:
+        why: WhyStopped = "exhausted"
+        try:
+            self._search()
+        except _Stop as stop:
+            why = stop.why
+        except KeyboardInterrupt:
+            why = "interrupted"
+        return self._found(why)
+
+    def _search(self) -> None:
+        self.parents = dict.fromkeys(self._initial())
+        fresh = list(self.parents)
+        self.generated = len(fresh)
+        while fresh:
+            self.depth += 1
+            self._judge(fresh)
+            frontier, fresh = fresh, []
+            for start in range(0, len(frontier), PULSE):
+                self._pulse(len(frontier) - start + len(fresh))
+                self._expand(frontier[start : start + PULSE], fresh)
+
+    def _initial(self) -> list[Packed]:
+        try:
+            return self.program.initial()
+        except Undefined:
+            meaning = Meaning(self.at.ranges)
+            try:
+                meaning.initial(self.spec)
+            except Undefined as fault:
+                self.ill_defined = IllDefined(where=fault.where, what=fault.what, trace=())
+                raise _Stop("ill-defined") from fault
+            raise
+
+    def _expand(self, frontier: Sequence[Packed], fresh: list[Packed]) -> None:
+        parents, taken, successors = self.parents, self.taken, self.program.successors
+        for state in frontier:
+            out: list[tuple[int, Packed]] = []
+            try:
+                successors(state, out.append)
+            except Undefined:
+                self._blame_action(state)
+                raise
+            self.generated += len(out)
+            for label, after in out:
+                taken[label] += 1
+                if after not in parents:
+                    parents[after] = (label, state)
+                    fresh.append(after)
+
+    def _judge(self, states: Sequence[Packed]) -> None:
+        """Every open property in every new state; a violated one is open no more."""
+        watched = self.watched
+        for state in states:
+            try:
+                broken = [name for name, holds in self.open.items() if not holds(state)]
+                for name, holds in watched:
+                    if holds(state):
+                        times, first = self.sighted[name]
+                        self.sighted[name] = (times + 1, first or state)
+            except Undefined:
+                self._blame_claim(state)
+                raise
+            for name in broken:
+                self.violations[name] = state
+                del self.open[name]
+            if broken and not self.open:
+                raise _Stop("all decided")
+
+    def _pulse(self, queue: int) -> None:
+        seconds = time.monotonic() - self.started
+        if self.progress is not None:
+            self.progress(
+                Progress(
+                    distinct=len(self.parents),
+                    generated=self.generated,
+                    depth=self.depth,
+                    queue=queue,
+                    seconds=seconds,
+                )
+            )
+        if self.budget.states is not None and len(self.parents) > self.budget.states:
+            raise _Stop("states")
+        if self.budget.seconds is not None and seconds > self.budget.seconds:
+            raise _Stop("seconds")
+
+    # ---- who is to blame for an undefined term: the interpreter, which is slow, knows
+
+    def _blame_action(self, state: Packed) -> None:
+        """Ends the search with the action, line and conjunct that is undefined in the state."""
+        try:
+            list(Meaning(self.at.ranges).steps(self.spec, self.at.unpack(state)))
+        except Undefined as fault:
+            trace = self._trace(state)
+            self.ill_defined = IllDefined(where=fault.where, what=fault.what, trace=trace)
+            raise _Stop("ill-defined") from fault
+
+    def _blame_claim(self, state: Packed) -> None:
+        meaning = Meaning(self.at.ranges)
+        for claim in (*self.claims, *self.spec.witnesses):
+            try:
+                meaning.holds(claim.formula, self.at.unpack(state))
+            except Undefined as fault:
+                trace = self._trace(state)
+                self.ill_defined = IllDefined(where=claim.name, what=fault.what, trace=trace)
+                raise _Stop("ill-defined") from fault
+
+    # ---- what was found
+
+    def _found(self, why: WhyStopped) -> Exploration:
+        taken = {action.name: 0 for action in self.spec.actions}
+        for (action, _), times in zip(self.program.labels, self.taken, strict=True):
+            taken[action.name] += times
+        return Exploration(
+            distinct=len(self.parents),
+            generated=self.generated,
+            depth=self.depth,
+            seconds=time.monotonic() - self.started,
+            why_stopped=why,
+            discoveries={claim.name: self._discovery(claim, why) for claim in self.claims},
+            witnesses={w.name: self._sighting(w) for w in self.spec.witnesses},
+            taken=taken,
+            ill_defined=self.ill_defined,
+        )
+
+    def _discovery(self, claim: Claim, why: WhyStopped) -> Discovery:
+        if claim.name in self.violations:
+            trace = self._trace(self.violations[claim.name])
+            return Discovery(claim=claim, verdict="violated", trace=trace)
+        if why == "exhausted":
+            return Discovery(claim=claim, verdict="holds")
+        return Discovery(claim=claim, verdict="undecided", reason=STOPPED[why])
+
+    def _sighting(self, witness: Claim) -> Sighting:
+        times, first = self.sighted[witness.name]
+        return Sighting(
+            claim=witness, states=times, trace=() if first is None else self._trace(first)
+        )
+
+    def _trace(self, state: Packed) -> Trace:
+        """A shortest way to the state, the initial state first."""
+        steps: list[Step] = []
+        link = self.parents[state]
+        while link is not None:
+            action, values = self.program.labels[link[0]]
+            steps.append(Step(action=action.name, values=values, state=self.at.unpack(state)))
+            state = link[1]
+            link = self.parents[state]
+        steps.append(Step(action="init", values=(), state=self.at.unpack(state)))
+        return tuple(reversed(steps))

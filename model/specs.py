@@ -1,0 +1,159 @@
+"""The table of specs, and of the variants of each: versions of the protocol as it was, and bugs.
+
+A *version* is the protocol at some time; it may hold, and one of them is the default. A *bug*
+replaces one action or guard; some property catches it. Each row says what breaks, and a scope
+that shows it.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import inspect
+import re
+import sys
+import traceback
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import ModuleType
+from typing import Literal
+
+from model import idempotence_abstract as idempotence
+from model import replication, replication_versions
+from model import transactions_abstract as transactions
+from model.faults import UnknownName
+from model.language import Scope, Spec, SpecError
+
+Kind = Literal["version", "bug"]
+Constants = Mapping[str, int | bool]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Variant:
+    """One row: a spec as it was at some time, or with one thing wrong."""
+
+    name: str
+    spec: str
+    kind: Kind
+    cls: type[Spec]
+    breaks: str | None = None  # the property that fails first; None where all hold
+    steps: int | None = None  # of its shortest counterexample at `see`
+    see: Constants = field(
+        default_factory=dict
+    )  # constants at which it shows; the rest as declared
+    default: bool = False
+
+    @property
+    def says(self) -> str:
+        """What this variant is: the first line of its docstring."""
+        return (inspect.getdoc(self.cls) or "").split("\n")[0]
+
+    def make(self, constants: Constants | None = None) -> Spec:
+        """The spec with these constants; raises SpecError for one that it has not."""
+        return self.cls(**(constants or {}))
+
+
+def _version(spec: str, name: str, cls: type[Spec], *, default: bool = False) -> Variant:
+    return Variant(name=name, spec=spec, kind="version", cls=cls, default=default)
+
+
+def _broken(
+    spec: str, name: str, kind: Kind, cls: type[Spec], breaks: str, steps: int, **see: int
+) -> Variant:
+    return Variant(name=name, spec=spec, kind=kind, cls=cls, breaks=breaks, steps=steps, see=see)
+
+
+TWO_BROKERS = {"replicas": 2, "max_leader_epoch": 2}
+
+VARIANTS: tuple[Variant, ...] = (
+    _broken("replication", "truncate-to-hw", "version", replication.TruncateToHighWatermark, "weak_isr", 8, **TWO_BROKERS),
+    _broken("replication", "kip-101", "version", replication_versions.Kip101, "strong_isr", 11, **TWO_BROKERS),
+    _broken("replication", "kip-279", "version", replication_versions.Kip279, "strong_isr", 11),
+    _version("replication", "kip-320", replication_versions.Kip320, default=True),
+    _broken("transactions", "v1", "version", transactions.Version1, "no_hanging_transaction", 6),
+    _broken("transactions", "lax-markers", "bug", transactions.LaxMarkers, "faithful", 9),
+    _version("transactions", "v2", transactions.Transactions, default=True),
+    _version("idempotence", "kip-360", idempotence.IdempotentProducer, default=True),
+)  # fmt: skip
+
+SPECS: tuple[str, ...] = tuple(dict.fromkeys(v.spec for v in VARIANTS))
+
+
+def variants_of(spec: str) -> tuple[Variant, ...]:
+    """The variants of a spec, oldest first; a spec is a name of the table or a path to a `.py` file.
+
+    Raises UnknownName for a name that the table has not, SpecError for a file that cannot be read.
+    """
+    if spec.endswith(".py"):
+        return load(Path(spec))
+    if spec not in SPECS:
+        raise UnknownName("spec", spec, SPECS)
+    return tuple(v for v in VARIANTS if v.spec == spec)
+
+
+def find(spec: str, variant: str | None = None) -> Variant:
+    """The variant of this name, or the spec's default.
+
+    Raises UnknownName, which lists the nearest three.
+    """
+    known = variants_of(spec)
+    for row in known:
+        if row.name == variant or (variant is None and row.default):
+            return row
+    raise UnknownName(f"variant of {spec}", str(variant), [v.name for v in known])
+
+
+# ---- specs of users
+
+
+def load(path: Path) -> tuple[Variant, ...]:
+    """The specs that a Python file defines, in its order; the last is the default.
+
+    Raises SpecError for a file that is missing, that fails when it is run, or that defines no spec.
+    """
+    module = _run(path)
+    classes = [
+        c
+        for c in vars(module).values()
+        if isinstance(c, type) and issubclass(c, Spec) and c.__module__ == module.__name__
+    ]
+    if not classes:
+        raise SpecError(
+            f"{path} defines no spec\n  a spec is a class that inherits from model.language.Spec"
+        )
+    return tuple(
+        Variant(
+            name=dashed(c.__name__),
+            spec=str(path),
+            kind="version",
+            cls=c,
+            default=c is classes[-1],
+        )
+        for c in classes
+    )
+
+
+def dashed(name: str) -> str:
+    """`TwoPhaseCommit` as it is written on a command line: `two-phase-commit`."""
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "-", name).lower()
+
+
+def _run(path: Path) -> ModuleType:
+    name = f"spec_of_user_{path.stem}"
+    found = importlib.util.spec_from_file_location(name, path)
+    if not path.is_file() or found is None or found.loader is None:
+        raise SpecError(f"no file {path}\n  name a spec of `urteil list`, or a .py file with one")
+    module = importlib.util.module_from_spec(found)
+    sys.modules[name] = module  # annotations are looked up there when the spec is read
+    try:
+        found.loader.exec_module(module)
+    except SpecError:
+        raise
+    except Exception as error:
+        at = [f for f in traceback.extract_tb(error.__traceback__) if f.filename == str(path)]
+        line = at[-1].lineno if at else getattr(error, "lineno", None)
+        raise SpecError(f"{path}:{line}: {type(error).__name__}: {error}") from error
+    return module
+
+
+__all__ = ["SPECS", "VARIANTS", "Constants", "Scope", "Variant", "find", "load", "variants_of"]

@@ -1,0 +1,81 @@
+"""The public replication specs are reproduced to the state, and each mended defect has its price.
+
+Source of the published figures: hachikuji/kafka-specification d68782b, LogSize 2, MaxRecords 2.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from checkers.explicit.exploration import Exploration
+from checkers.explicit.search import explore
+from model.replication import TruncateToHighWatermark
+from model.replication_versions import Kip101, Kip279, Kip320
+
+TWO_BROKERS = {"replicas": 2, "max_leader_epoch": 2}
+
+
+def counts(found: Exploration) -> tuple[int, int, int]:
+    return found.distinct, found.generated, found.depth
+
+
+def steps_to(found: Exploration) -> dict[str, int]:
+    return {name: found.discoveries[name].steps for name in found.violated}
+
+
+def test_kip_101_on_three_brokers_as_published() -> None:
+    found = explore(Kip101(as_published=True), properties=["weak_isr"])
+    assert counts(found) == (59_788, 187_996, 22)
+    assert found.exhausted
+    assert not found.violated
+
+
+def test_kip_101_on_three_brokers_mended() -> None:
+    """Truncation to an offset beyond the follower's end cuts nothing; published, it is disabled."""
+    found = explore(Kip101())
+    assert counts(found) == (60_106, 195_532, 22)
+    assert steps_to(found) == {"strong_isr": 11}
+    assert found.discoveries["weak_isr"].verdict == "holds"
+
+
+def test_kip_101_loses_a_record_after_two_quick_elections() -> None:
+    found = explore(Kip101(as_published=True, **TWO_BROKERS), properties=["strong_isr"])
+    assert steps_to(found) == {"strong_isr": 11}
+    assert steps_to(explore(Kip101(as_published=True), properties=["strong_isr"])) == {
+        "strong_isr": 11
+    }
+
+
+@pytest.mark.parametrize("as_published", [True, False])
+def test_kip_320_on_three_brokers(as_published: bool) -> None:
+    """Epochs 0..1 allow two decisions: too few for the controller to empty an ISR of three."""
+    found = explore(Kip320(as_published=as_published))
+    assert counts(found) == (39_619, 102_220, 22)
+    assert found.exhausted
+    assert not found.violated
+
+
+def test_kip_320_on_two_brokers_as_published() -> None:
+    found = explore(Kip320(as_published=True, **TWO_BROKERS))
+    assert counts(found) == (5_973, 11_733, 18)
+    assert found.exhausted
+    assert not found.violated
+
+
+def test_kip_320_on_two_brokers_mended() -> None:
+    """The controller cannot empty the ISR: 92 states are gone."""
+    found = explore(Kip320(**TWO_BROKERS))
+    assert counts(found) == (5_881, 11_523, 18)
+    assert found.exhausted
+    assert not found.violated
+
+
+@pytest.mark.parametrize("as_published", [True, False])
+def test_truncation_to_the_high_watermark_loses_a_record(as_published: bool) -> None:
+    found = explore(TruncateToHighWatermark(as_published=as_published, **TWO_BROKERS))
+    assert steps_to(found) == {"weak_isr": 8, "strong_isr": 9}
+    assert found.why_stopped == "all decided"
+
+
+def test_kip_279_still_loses_a_record() -> None:
+    assert steps_to(explore(Kip279())) == {"strong_isr": 11}
