@@ -1,0 +1,95 @@
+"""Paired measurement: two ways in turn, A B A B, and the ratio pair by pair.
+
+A machine is never the machine of a minute ago: the ratio of neighbours is what can be quoted.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import statistics
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
+from importlib.metadata import version
+from pathlib import Path
+
+RESULTS = Path(__file__).parent / "results"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Figure:
+    """Seconds of wall time, least, median and most, over the counted runs."""
+
+    least: float
+    median: float
+    most: float
+
+    @classmethod
+    def of(cls, values: list[float]) -> Figure:
+        low, mid, high = min(values), statistics.median(values), max(values)
+        return cls(least=round(low, 4), median=round(mid, 4), most=round(high, 4))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pairing:
+    """What two ways took, and how often the second fits into the first."""
+
+    ours: str
+    baseline: str
+    runs: int
+    ours_s: Figure
+    baseline_s: Figure
+    ratio: Figure  # ours over baseline: below 1 is faster
+
+
+def paired(
+    ours: tuple[str, Callable[[], object]],
+    baseline: tuple[str, Callable[[], object]],
+    *,
+    runs: int = 5,
+) -> Pairing:
+    """Both once uncounted, then in turn."""
+    for _, work in (ours, baseline):
+        work()
+    spent: list[tuple[float, float]] = [(_timed(ours[1]), _timed(baseline[1])) for _ in range(runs)]
+    return Pairing(
+        ours=ours[0],
+        baseline=baseline[0],
+        runs=runs,
+        ours_s=Figure.of([a for a, _ in spent]),
+        baseline_s=Figure.of([b for _, b in spent]),
+        ratio=Figure.of([a / b for a, b in spent]),
+    )
+
+
+def _timed(work: Callable[[], object]) -> float:
+    started = time.perf_counter()
+    work()
+    return time.perf_counter() - started
+
+
+def keep(name: str, pairings: list[Pairing], facts: Mapping[str, object] | None = None) -> Path:
+    """Writes the result with the machine and the versions that it was measured on."""
+    result = {
+        "machine": {
+            "cpu": _cpu(),
+            "cores": os.cpu_count(),
+            "python": platform.python_version(),
+            "platform": platform.platform(),
+        },
+        "versions": {p: version(p) for p in ("urteil", "pyspark", "z3-solver", "numpy", "pyarrow")},
+        "pairings": [asdict(p) for p in pairings],
+        **(facts or {}),
+    }
+    file = RESULTS / f"{name}.json"
+    file.write_text(json.dumps(result, indent=1) + "\n")
+    return file
+
+
+def _cpu() -> str:
+    info = Path("/proc/cpuinfo")
+    lines = info.read_text().splitlines() if info.exists() else []
+    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    return names[0] if names else platform.processor()

@@ -1,0 +1,89 @@
+"""The wheel, installed alone, in a folder whose own model/, checkers/ and so on are hostile."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import sysconfig
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+SAMPLE = ROOT / "tests/data/jepsen/004-same-offset.edn"
+HOSTILE = "raise RuntimeError('imported from the user\\'s folder')\n"
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The console script of an environment with the wheel and its dependencies, but no checkout."""
+    made = tmp_path_factory.mktemp("wheel")
+    run(sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(made), cwd=ROOT)
+    (wheel,) = made.glob("*.whl")
+    environment = made / "environment"
+    run(sys.executable, "-m", "venv", "--without-pip", str(environment), cwd=made)
+    python = environment / "bin/python"
+    run(
+        sys.executable,
+        "-m",
+        "pip",
+        "--python",
+        str(python),
+        "install",
+        "--no-deps",
+        "--no-index",
+        str(wheel),
+        cwd=made,
+    )
+    (packages,) = environment.glob("lib/python*/site-packages")
+    (packages / "dependencies.pth").write_text(sysconfig.get_path("purelib") + "\n")
+    return environment / "bin/urteil"
+
+
+@pytest.fixture
+def hostile(tmp_path: Path) -> Path:
+    for name in ("model", "reference_impl", "properties", "checkers", "tests"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "__init__.py").write_text(HOSTILE)
+    return tmp_path
+
+
+def run(*words: str, cwd: Path) -> subprocess.CompletedProcess[str]:
+    clean = {k: v for k, v in os.environ.items() if not k.startswith(("PYTHON", "SPARK", "PYTEST"))}
+    done = subprocess.run(
+        words, cwd=cwd, env=clean, capture_output=True, text=True, timeout=250, check=False
+    )
+    assert done.returncode in (0, 1), done.stderr
+    return done
+
+
+def decided(done: subprocess.CompletedProcess[str], key: str) -> dict[str, str]:
+    told = [json.loads(line) for line in done.stdout.splitlines()]
+    return {e[key]: e["verdict"] for e in told if key in e and "verdict" in e}
+
+
+def test_the_wheel_holds_our_packages_and_nothing_else(installed: Path) -> None:
+    (packages,) = installed.parent.parent.glob("lib/python*/site-packages")
+    found = {p.name for p in packages.iterdir() if p.is_dir() and "dist-info" not in p.name}
+    assert found == {"model", "reference_impl", "properties", "checkers"}
+
+
+def test_check(installed: Path, hostile: Path) -> None:
+    words = ["check", "replication", "--variant", "truncate-to-hw", "--set", "replicas=2", "--json"]
+    done = run(str(installed), *words, cwd=hostile)
+    assert decided(done, "property")["weak_isr"] == "violated"
+
+
+def test_test(installed: Path, hostile: Path) -> None:
+    done = run(str(installed), "test", "replication", "--bug", "no-dedup", "--json", cwd=hostile)
+    assert decided(done, "property")["exactly_once_publish"] == "violated"
+
+
+def test_analyze_on_spark(installed: Path, hostile: Path) -> None:
+    (hostile / "history.edn").write_text(SAMPLE.read_text())
+    done = run(str(installed), "analyze", "history.edn", "--json", cwd=hostile)
+    found = decided(done, "anomaly")
+    assert found["inconsistent-offsets"] == "violated"
+    assert found["lost-write"] == "holds"
