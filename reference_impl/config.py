@@ -10,6 +10,7 @@ Source: Apache Kafka's broker configuration; the names in the comments are its s
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,3 +33,6 @@ class Patience:
         ):
             if getattr(self, longer) <= getattr(self, shorter):
                 raise ValueError(f"{longer} must be longer than {shorter}: {self}")
+
+
+KAFKAS_PATIENCE: Final = Patience()

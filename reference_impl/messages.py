@@ -256,6 +256,9 @@ class MetadataImage:
     topic_partitions: tuple[tuple[TopicPartition, PartitionState], ...] = ()
 
 
+NO_METADATA: Final = MetadataImage()
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Metadata:
     """Describe the cluster."""

@@ -1,0 +1,379 @@
+"""A broker: it registers with the controller, applies the metadata, and gives every request to the
+role it concerns.
+
+    start -> registers -> heartbeats, applies metadata -> leads and follows -> crash
+      ^                                                                          |
+      +----------------  what the crash left on the disk  -----------------------+
+
+A broker trusts no metadata older than its own registration: an image that was on its way to an
+earlier life might make it lead, under a leader epoch that it has already written in, with a log
+that lost its end.
+
+Consumers' fetches with `max_wait_ms` 0 are answered at once; a longer wait happens here. A world
+that keeps clients waiting itself (one request of the wire covers many topic partitions) asks with 0
+and listens for `Readable`.
+
+Source: KIP-631 (registration, heartbeats); protocol rules, sections a and b.
+Simplified: producer ids come from the broker epoch, not from a block that the controller hands out;
+no controlled shutdown; topics are never deleted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
+
+from model.vocabulary import BrokerEpoch, BrokerId, ProducerEpoch, ProducerId, TopicPartition
+from reference_impl import partition_follower, partition_leader, partition_reads
+from reference_impl.bugs import NO_BUGS, Bugs
+from reference_impl.config import KAFKAS_PATIENCE, Patience
+from reference_impl.messages import (
+    CONTROLLER,
+    NO_METADATA,
+    UNKNOWN_BROKER_EPOCH,
+    AlteredPartition,
+    BrokerHeartbeat,
+    BrokerHeartbeated,
+    BrokerState,
+    CreatedTopic,
+    CreateTopic,
+    DescribedMetadata,
+    ErrorCode,
+    Fetch,
+    Fetched,
+    InitializedProducerId,
+    InitProducerId,
+    ListedOffsets,
+    ListOffsets,
+    Metadata,
+    MetadataImage,
+    OffsetForLeaderEpoch,
+    OffsetOfLeaderEpoch,
+    PartitionState,
+    Produce,
+    Produced,
+    RegisterBroker,
+    RegisteredBroker,
+    Response,
+    UpdateMetadata,
+)
+from reference_impl.partition_follower import Follower, become_follower
+from reference_impl.partition_leader import Leader, Led, become_leader, resign
+from reference_impl.partition_log import PartitionLog
+from reference_impl.producer_state import ProducerStates
+from reference_impl.step import (
+    Answered,
+    Asked,
+    Effects,
+    Fired,
+    Input,
+    Send,
+    SetTimer,
+    Timer,
+    TimerKind,
+)
+from reference_impl.surroundings import Requester, Surroundings
+
+Disk = Mapping[TopicPartition, PartitionLog]
+Replica = Leader | Follower
+OfPartition = Produce | Fetch | ListOffsets | OffsetForLeaderEpoch
+
+PRODUCER_IDS_PER_LIFE: Final = 2**32
+_FORWARDED_AT_MOST: Final = 1_000  # requests to the controller whose answers are remembered
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BrokerConfig:
+    """Who a broker is; `bugs` is the only way to switch a seeded bug on."""
+
+    broker_id: BrokerId
+    patience: Patience = KAFKAS_PATIENCE
+    bugs: Bugs = NO_BUGS
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Broker:
+    """A broker between two steps."""
+
+    config: BrokerConfig
+    incarnation: int  # tells this life from every other one
+    correlation: int  # grows with every step, over all lives
+    broker_epoch: BrokerEpoch = UNKNOWN_BROKER_EPOCH  # -1 until registered
+    image: MetadataImage = NO_METADATA
+    brokers: Mapping[BrokerId, BrokerState] = field(default_factory=dict[BrokerId, BrokerState])
+    replicas: Mapping[TopicPartition, Replica] = field(
+        default_factory=dict[TopicPartition, Replica]
+    )
+    unassigned: Disk = field(default_factory=dict[TopicPartition, PartitionLog])
+    producer_ids: int = 0
+    forwarded: tuple[tuple[int, Requester], ...] = ()
+
+    @classmethod
+    def start(
+        cls,
+        now_ms: int,
+        *,
+        config: BrokerConfig,
+        incarnation: int,
+        disk: Disk | None = None,
+    ) -> tuple[Broker, Effects]:
+        """A broker that has just started on what its disk holds, and its first effects.
+
+        The incarnation is another, larger number at every start.
+        """
+        broker = cls(
+            config=config,
+            incarnation=incarnation,
+            correlation=incarnation << 32,
+            unassigned=dict(disk or {}),
+        )
+        checkpoint = SetTimer(Timer(TimerKind.CHECKPOINT), now_ms + config.patience.checkpoint_ms)
+        return broker, (*broker._call_controller(now_ms), checkpoint)
+
+    def step(self, now_ms: int, told: Input) -> tuple[Broker, Effects]:
+        """The broker after one input, and what is to be done."""
+        broker = replace(self, correlation=self.correlation + 1)
+        match told:
+            case Asked(_, _, Produce() | Fetch() | ListOffsets() | OffsetForLeaderEpoch()):
+                return broker._serve(now_ms, told)
+            case Asked():
+                return broker._asked(now_ms, told)
+            case Answered():
+                return broker._answered(now_ms, told)
+            case Fired(timer):
+                return broker._fired(now_ms, timer)
+
+    def disk(self) -> Disk:
+        """What this broker's process has written: a crash of the process leaves it all."""
+        logs = {topic_partition: replica.log for topic_partition, replica in self.replicas.items()}
+        return {
+            topic_partition: log.after_process_crash()
+            for topic_partition, log in {**self.unassigned, **logs}.items()
+        }
+
+    def leads(self, topic_partition: TopicPartition) -> bool:
+        """The broker presumes to lead the topic partition."""
+        return isinstance(self.replicas.get(topic_partition), Leader)
+
+    # ------------------------------------------------------------ requests
+
+    def _serve(self, now_ms: int, asked: Asked) -> tuple[Broker, Effects]:
+        """A request to the leader of a topic partition."""
+        requester = Requester(asked.sender, asked.correlation)
+        request: Any = asked.request
+        replica = self.replicas.get(request.topic_partition)
+        if isinstance(replica, Leader):
+            serve = _SERVED_BY_LEADER[type(request)]
+            leader, effects = serve(replica, self._around(now_ms), requester, request)
+            return self._with(leader), effects
+        error = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        if replica is not None:
+            # A stale leader epoch is the better news than a lost leadership.
+            told_epoch = getattr(request, "current_leader_epoch", replica.state.leader_epoch)
+            fenced = partition_reads.epoch_error(told_epoch, replica.state.leader_epoch)
+            error = fenced or ErrorCode.NOT_LEADER_OR_FOLLOWER
+        return self, _refusal(request, requester, error)
+
+    def _asked(self, now_ms: int, asked: Asked) -> tuple[Broker, Effects]:
+        requester = Requester(asked.sender, asked.correlation)
+        match asked.request:
+            case Metadata():
+                return self, (requester.reply(DescribedMetadata(image=self.image)),)
+            case InitProducerId():
+                return self._init_producer_id(requester)
+            case CreateTopic() as request:
+                forwarded = (*self.forwarded, (self.correlation, requester))
+                broker = replace(self, forwarded=forwarded[-_FORWARDED_AT_MOST:])
+                return broker, (Send(CONTROLLER, self.correlation, request),)
+            case UpdateMetadata(image=image):
+                return self._apply(now_ms, image)
+            case _:
+                return self, ()  # the rest is the controller's
+
+    def _init_producer_id(self, requester: Requester) -> tuple[Broker, Effects]:
+        if self.broker_epoch == UNKNOWN_BROKER_EPOCH:
+            error = ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+            return self, (requester.reply(InitializedProducerId(error=error)),)
+        producer_id = ProducerId(self.broker_epoch * PRODUCER_IDS_PER_LIFE + self.producer_ids)
+        initialized = InitializedProducerId(
+            producer_id=producer_id, producer_epoch=ProducerEpoch(0)
+        )
+        broker = replace(self, producer_ids=self.producer_ids + 1)
+        return broker, (requester.reply(initialized),)
+
+    # ------------------------------------------------------------ metadata
+
+    def _apply(self, now_ms: int, image: MetadataImage) -> tuple[Broker, Effects]:
+        if not 0 <= self.broker_epoch <= image.version or image.version <= self.image.version:
+            return self, ()
+        broker = replace(
+            self, image=image, brokers={state.broker_id: state for state in image.brokers}
+        )
+        around = broker._around(now_ms)
+        replicas = dict(self.replicas)
+        unassigned = dict(self.unassigned)
+        effects: list[Effects] = []
+        for topic_partition, state in image.topic_partitions:
+            if self.config.broker_id not in state.replicas:
+                continue
+            known = replicas.get(topic_partition)
+            stored = unassigned.pop(topic_partition, None)
+            replicas[topic_partition], some = _moved(
+                topic_partition, known, stored or PartitionLog(), state, around
+            )
+            effects.append(some)
+        broker = replace(broker, replicas=replicas, unassigned=unassigned)
+        told = tuple(effect for some in effects for effect in some)
+        # A fenced broker waits for nothing but having applied its own registration.
+        fenced = broker.brokers[self.config.broker_id].fenced
+        return broker, (*told, broker._heartbeat()) if fenced else told
+
+    # ------------------------------------------------------------ answers and timers
+
+    def _answered(self, now_ms: int, answered: Answered) -> tuple[Broker, Effects]:
+        match answered.response:
+            case Fetched() as fetched:
+                replica = self.replicas.get(fetched.topic_partition)
+                if isinstance(replica, Follower):
+                    follower, effects = partition_follower.on_fetched(
+                        replica, self._around(now_ms), answered.correlation, fetched
+                    )
+                    return self._with(follower), effects
+            case AlteredPartition() as altered:
+                replica = self.replicas.get(altered.topic_partition)
+                if isinstance(replica, Leader):
+                    leader, effects = partition_leader.on_altered(
+                        replica, self._around(now_ms), answered.correlation, altered
+                    )
+                    return self._with(leader), effects
+            case RegisteredBroker() as registered:
+                return self._registered(registered)
+            case BrokerHeartbeated(error=ErrorCode.STALE_BROKER_EPOCH):
+                return self, ()  # a newer life of this broker is known; this one is a zombie
+            case CreatedTopic() as created:
+                return self._forward_answer(answered.correlation, created)
+            case _:
+                pass
+        return self, ()
+
+    def _registered(self, registered: RegisteredBroker) -> tuple[Broker, Effects]:
+        if registered.error is not ErrorCode.NONE or self.broker_epoch != UNKNOWN_BROKER_EPOCH:
+            return self, ()  # the heartbeat timer tries again
+        broker = replace(self, broker_epoch=registered.broker_epoch)
+        return broker, (broker._heartbeat(),)
+
+    def _forward_answer(self, correlation: int, created: CreatedTopic) -> tuple[Broker, Effects]:
+        owed = [requester for sent, requester in self.forwarded if sent == correlation]
+        rest = tuple(entry for entry in self.forwarded if entry[0] != correlation)
+        return replace(self, forwarded=rest), tuple(who.reply(created) for who in owed)
+
+    def _fired(self, now_ms: int, timer: Timer) -> tuple[Broker, Effects]:
+        match timer.kind:
+            case TimerKind.HEARTBEAT:
+                return self, self._call_controller(now_ms)
+            case TimerKind.CHECKPOINT:
+                return self._checkpointed(now_ms)
+            case _:
+                pass
+        replica = self.replicas.get(timer.topic_partition) if timer.topic_partition else None
+        around = self._around(now_ms)
+        if isinstance(replica, Leader) and timer.kind in _LEADER_TIMERS:
+            leader, effects = _LEADER_TIMERS[timer.kind](replica, around)
+            return self._with(leader), effects
+        if isinstance(replica, Follower) and timer.kind is TimerKind.FETCH:
+            follower, effects = partition_follower.on_fetch_timer(replica, around)
+            return self._with(follower), effects
+        return self, ()
+
+    def _call_controller(self, now_ms: int) -> Effects:
+        """Register, or say that this broker lives; and do it again after a while."""
+        again = SetTimer(Timer(TimerKind.HEARTBEAT), now_ms + self.config.patience.heartbeat_ms)
+        if self.broker_epoch != UNKNOWN_BROKER_EPOCH:
+            return (self._heartbeat(), again)
+        register = RegisterBroker(broker_id=self.config.broker_id, incarnation=self.incarnation)
+        return (Send(CONTROLLER, self.correlation, register), again)
+
+    def _heartbeat(self) -> Send:
+        heartbeat = BrokerHeartbeat(
+            broker_id=self.config.broker_id,
+            broker_epoch=self.broker_epoch,
+            metadata_version=self.image.version,
+        )
+        return Send(CONTROLLER, self.correlation, heartbeat)
+
+    def _checkpointed(self, now_ms: int) -> tuple[Broker, Effects]:
+        replicas = {
+            topic_partition: replace(replica, log=replica.log.on_disk())
+            for topic_partition, replica in self.replicas.items()
+        }
+        again = SetTimer(Timer(TimerKind.CHECKPOINT), now_ms + self.config.patience.checkpoint_ms)
+        return replace(self, replicas=replicas), (again,)
+
+    def _around(self, now_ms: int) -> Surroundings:
+        return Surroundings(
+            now_ms=now_ms,
+            broker_id=self.config.broker_id,
+            broker_epoch=self.broker_epoch,
+            brokers=self.brokers,
+            correlation=self.correlation,
+            patience=self.config.patience,
+            bugs=self.config.bugs,
+        )
+
+    def _with(self, replica: Replica) -> Broker:
+        if self.replicas.get(replica.topic_partition) is replica:
+            return self
+        return replace(self, replicas={**self.replicas, replica.topic_partition: replica})
+
+
+def _moved(
+    topic_partition: TopicPartition,
+    known: Replica | None,
+    stored: PartitionLog,
+    state: PartitionState,
+    around: Surroundings,
+) -> tuple[Replica, Effects]:
+    """The replica in the role that the newer state gives it."""
+    leads = state.leader == around.broker_id
+    if known is None:
+        become = become_leader if leads else become_follower
+        producers = ProducerStates.of(stored.batches())
+        return become(topic_partition, stored, producers, state, around)
+    if state.leader_epoch == known.state.leader_epoch:
+        if isinstance(known, Leader):
+            return partition_leader.on_state(known, around, state)
+        return replace(known, state=state), ()
+    owed = resign(known) if isinstance(known, Leader) else ()
+    become = become_leader if leads else become_follower
+    replica, effects = become(topic_partition, known.log, known.producers, state, around)
+    return replica, owed + effects
+
+
+_SERVED_BY_LEADER: Final[Mapping[type, Callable[[Leader, Surroundings, Requester, Any], Led]]] = {
+    Produce: partition_leader.produce,
+    Fetch: partition_reads.fetch,
+    ListOffsets: partition_reads.list_offsets,
+    OffsetForLeaderEpoch: partition_reads.offset_for_leader_epoch,
+}
+_LEADER_TIMERS: Final[Mapping[TimerKind, Callable[[Leader, Surroundings], Led]]] = {
+    TimerKind.WAITS: partition_leader.on_waits_timer,
+    TimerKind.REPLICA_LAG: partition_leader.on_lag_timer,
+}
+
+
+def _refusal(request: OfPartition, requester: Requester, error: ErrorCode) -> Effects:
+    """The answer to a request whose topic partition this broker does not lead."""
+    response: Response
+    match request:
+        case Produce(acks=0):
+            return ()
+        case Produce():
+            response = Produced(error=error)
+        case Fetch(topic_partition=topic_partition):
+            response = Fetched(topic_partition=topic_partition, error=error)
+        case ListOffsets():
+            response = ListedOffsets(error=error)
+        case OffsetForLeaderEpoch():
+            response = OffsetOfLeaderEpoch(error=error)
+    return (requester.reply(response),)

@@ -1,0 +1,147 @@
+"""A follower of a topic partition: it fetches, and cuts its log where it parts from the leader's.
+
+    fetch -> records          -> append, take over the high watermark -> fetch
+          -> diverging epoch  -> truncate                             -> fetch
+          -> error, no answer -> wait a little                        -> fetch
+
+There is no phase of truncation before the first fetch: every fetch tells the leader epoch of the
+follower's last record, and the answer tells where the logs part. A follower has one fetch open; an
+answer to any other is ignored, so what comes late, twice, or from a leader of the past changes
+nothing.
+
+Source: KIP-595 (as in Kafka 2.7), KIP-101; protocol rules A3, A8 (V4; V0 behind the seeded bug).
+Simplified: one topic partition a fetch; no fetch sessions.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from model.vocabulary import UNKNOWN_LEADER_EPOCH, Offset, TopicPartition
+from reference_impl.bugs import Bug
+from reference_impl.messages import (
+    NO_BROKER,
+    EpochEndOffset,
+    ErrorCode,
+    Fetch,
+    Fetched,
+    NodeId,
+    PartitionState,
+)
+from reference_impl.partition_log import Batch, PartitionLog
+from reference_impl.producer_state import ProducerStates
+from reference_impl.record_batch import batches, verified
+from reference_impl.step import Effects, Send, SetTimer, Timer, TimerKind
+
+if TYPE_CHECKING:
+    from reference_impl.surroundings import Surroundings
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Follower:
+    """One topic partition on a broker that does not lead it."""
+
+    topic_partition: TopicPartition
+    log: PartitionLog
+    producers: ProducerStates
+    state: PartitionState
+    awaits: int | None = None  # correlation of the fetch that is open
+    fetches_ms: int = 0  # when to fetch again: nothing was answered, or nothing is open
+
+
+Followed = tuple[Follower, Effects]
+
+
+def become_follower(
+    topic_partition: TopicPartition,
+    log: PartitionLog,
+    producers: ProducerStates,
+    state: PartitionState,
+    around: Surroundings,
+) -> Followed:
+    """A follower in a new leader epoch; what was open in an older one is forgotten."""
+    follower = Follower(topic_partition=topic_partition, log=log, producers=producers, state=state)
+    if Bug.TRUNCATE_TO_HIGH_WATERMARK in around.bugs or not log.epochs:
+        follower = _truncated(follower, log.high_watermark, around)
+    return fetch_again(follower, around)
+
+
+def fetch_again(follower: Follower, around: Surroundings) -> Followed:
+    """The next fetch is on its way, if there is a leader to ask."""
+    if follower.state.leader == NO_BROKER:
+        return replace(follower, awaits=None), ()
+    knows_epochs = Bug.TRUNCATE_TO_HIGH_WATERMARK not in around.bugs
+    request = Fetch(
+        topic_partition=follower.topic_partition,
+        fetch_offset=follower.log.end_offset,
+        replica_id=around.broker_id,
+        replica_epoch=around.broker_epoch,
+        current_leader_epoch=follower.state.leader_epoch,
+        last_fetched_epoch=follower.log.last_epoch if knows_epochs else UNKNOWN_LEADER_EPOCH,
+        max_wait_ms=around.patience.replica_fetch_wait_ms,
+    )
+    at_ms = around.now_ms + around.patience.replica_fetch_timeout_ms
+    timer = Timer(TimerKind.FETCH, follower.topic_partition)
+    return replace(follower, awaits=around.correlation, fetches_ms=at_ms), (
+        Send(NodeId(follower.state.leader), around.correlation, request),
+        SetTimer(timer, at_ms),
+    )
+
+
+def on_fetch_timer(follower: Follower, around: Surroundings) -> Followed:
+    """It is time to fetch, unless a newer fetch has moved that time."""
+    return (follower, ()) if around.now_ms < follower.fetches_ms else fetch_again(follower, around)
+
+
+def on_fetched(
+    follower: Follower, around: Surroundings, correlation: int, answer: Fetched
+) -> Followed:
+    """The open fetch has been answered."""
+    if correlation != follower.awaits:
+        return follower, ()
+    if answer.error is ErrorCode.OFFSET_OUT_OF_RANGE:
+        if answer.log_end_offset >= follower.log.end_offset:
+            return _fetch_later(follower, around)
+        # The leader's log is shorter, and it knows no leader epoch of ours: cut to its end.
+        return fetch_again(_truncated(follower, answer.log_end_offset, around), around)
+    if answer.error is not ErrorCode.NONE:
+        return _fetch_later(follower, around)
+    if answer.diverging_epoch is not None:
+        parting = _parting(follower.log, answer.diverging_epoch)
+        return fetch_again(_truncated(follower, parting, around), around)
+    return fetch_again(_appended(follower, answer, around), around)
+
+
+def _appended(follower: Follower, answer: Fetched, around: Surroundings) -> Follower:
+    log, producers = follower.log, follower.producers
+    for data in batches(answer.batches):
+        verified(data)
+        batch = Batch.of(data)
+        log = log.append(batch)
+        if Bug.DEDUP_LOST_ON_FAILOVER not in around.bugs:
+            producers = producers.after(batch.header)
+    if log.high_watermark != answer.high_watermark:
+        log = log.with_high_watermark(answer.high_watermark)
+    return replace(follower, log=log, producers=producers)
+
+
+def _parting(log: PartitionLog, diverging: EpochEndOffset) -> Offset:
+    """The end of what both logs have of the largest leader epoch that both may know."""
+    mine = log.end_of_epoch(diverging.leader_epoch)
+    return min(mine.end_offset, diverging.end_offset)
+
+
+def _truncated(follower: Follower, offset: Offset, around: Surroundings) -> Follower:
+    if offset >= follower.log.end_offset:
+        return follower
+    log = follower.log.truncate_to(offset)
+    forgets = Bug.DEDUP_LOST_ON_FAILOVER in around.bugs
+    producers = ProducerStates() if forgets else ProducerStates.of(log.batches())
+    return replace(follower, log=log, producers=producers)
+
+
+def _fetch_later(follower: Follower, around: Surroundings) -> Followed:
+    at_ms = around.now_ms + around.patience.replica_fetch_backoff_ms
+    timer = Timer(TimerKind.FETCH, follower.topic_partition)
+    return replace(follower, awaits=None, fetches_ms=at_ms), (SetTimer(timer, at_ms),)

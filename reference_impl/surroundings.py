@@ -1,0 +1,49 @@
+"""What a role of a broker sees around it during one step.
+
+The roles (leader or follower of a topic partition) are pure functions of their own state and of
+this.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+from reference_impl.step import Reply
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from model.vocabulary import BrokerEpoch, BrokerId
+    from reference_impl.bugs import Bugs
+    from reference_impl.config import Patience
+    from reference_impl.messages import BrokerState, NodeId, Response
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Surroundings:
+    """The time, the broker that the role belongs to, and what it knows of the others."""
+
+    now_ms: int
+    broker_id: BrokerId
+    broker_epoch: BrokerEpoch
+    brokers: Mapping[BrokerId, BrokerState]  # as of the metadata that this broker has applied
+    correlation: int  # for what a role sends in this step; grows from step to step
+    patience: Patience
+    bugs: Bugs
+
+    def may_be_in_sync(self, broker_id: BrokerId) -> bool:
+        """The broker is registered and not fenced, as far as this one knows."""
+        broker = self.brokers.get(broker_id)
+        return broker is not None and not broker.fenced
+
+
+class Requester(NamedTuple):
+    """To whom an answer is owed, and for which of its requests."""
+
+    node_id: NodeId
+    correlation: int
+
+    def reply(self, response: Response) -> Reply:
+        """The effect that answers."""
+        return Reply(self.node_id, self.correlation, response)
