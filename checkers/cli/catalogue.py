@@ -1,0 +1,134 @@
+"""Everything that has a name, as rows: what `urteil list` prints and `urteil explain` looks up.
+
+Each kind is read from the table that owns it, and only when it is asked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Final
+
+from checkers.events import Listed
+from model.faults import UnknownName
+
+
+def specs() -> Iterator[Listed]:
+    from model.specs import SPECS, find
+
+    for name in SPECS:
+        default = find(name)
+        yield Listed(kind="spec", item=name, says=default.says, facts={"default": default.name})
+
+
+def versions() -> Iterator[Listed]:
+    yield from _variants("version")
+
+
+def bugs() -> Iterator[Listed]:
+    """Bugs of the model, then those seeded in the reference broker."""
+    from reference_impl.bugs import SEEDED_BUGS
+
+    yield from _variants("bug")
+    for row in SEEDED_BUGS:
+        facts = {
+            "of": "broker",
+            "breaks": row.breaks,
+            "caught_by": row.caught_by,
+            "source": row.source,
+        }
+        yield Listed(kind="bug", item=row.name, says=row.changes, facts=facts)
+
+
+def _variants(kind: str) -> Iterator[Listed]:
+    from model.specs import VARIANTS
+
+    for row in VARIANTS:
+        if row.kind == kind:
+            facts = {
+                "of": row.spec,
+                "default": row.default,
+                "breaks": row.breaks,
+                "steps": row.steps,
+                "see": dict(row.see),
+            }
+            yield Listed(kind=kind, item=row.name, says=row.says, facts=facts)
+
+
+def properties() -> Iterator[Listed]:
+    """The invariants, lemmas and witnesses of the specs, then the anomalies of histories."""
+    from model.specs import SPECS, find
+
+    for spec in SPECS:
+        made = find(spec).make()
+        for claim in made.claims:
+            kind = "lemma" if claim.lemma else "invariant"
+            yield _property(claim.name, claim.says, spec, kind)
+        for witness in made.witnesses:
+            yield _property(witness.name, witness.says, spec, "witness")
+    for row in anomalies():
+        yield Listed(
+            kind="property", item=row.item, says=row.says, facts={"of": "history", **row.facts}
+        )
+
+
+def _property(name: str, says: str, spec: str, role: str) -> Listed:
+    first, _, rest = says.partition("\n\n")
+    facts = {"of": spec, "role": role, **({"more": " ".join(rest.split())} if rest else {})}
+    return Listed(kind="property", item=name, says=" ".join(first.split()), facts=facts)
+
+
+def anomalies() -> Iterator[Listed]:
+    from properties.anomalies.catalogue import ANOMALIES
+
+    for row in ANOMALIES:
+        facts = {"rule": row.rule, "permitted": row.permitted, "source": row.source}
+        yield Listed(kind="anomaly", item=row.id, says=row.statement, facts=facts)
+
+
+def claims() -> Iterator[Listed]:
+    from properties.claims import CLAIMS
+
+    for claim in CLAIMS:
+        facts = {
+            "group": claim.group,
+            "condition": claim.condition,
+            "broken_by": claim.broken_by,
+            "decided_by": [str(d) for d in claim.decided_by],
+            "source": claim.source,
+        }
+        yield Listed(kind="claim", item=claim.id, says=claim.statement, facts=facts)
+
+
+def suites() -> Iterator[Listed]:
+    from properties.suites.registry import SUITES
+
+    for suite in SUITES:
+        facts = {"claims": list(suite.claims)}
+        yield Listed(kind="suite", item=suite.name, says=suite.says, facts=facts)
+
+
+KINDS: Final[dict[str, Callable[[], Iterator[Listed]]]] = {
+    "versions": versions,
+    "bugs": bugs,
+    "properties": properties,
+    "claims": claims,
+    "suites": suites,
+    "specs": specs,
+    "anomalies": anomalies,
+}
+
+
+def rows(kind: str) -> Iterator[Listed]:
+    """The rows of one kind; raises UnknownName."""
+    if kind not in KINDS:
+        raise UnknownName("kind of list", kind, KINDS)
+    return KINDS[kind]()
+
+
+def named(name: str) -> list[Listed]:
+    """Every row of that name, of whatever kind, each once; raises UnknownName."""
+    every = [row for kind in KINDS if kind != "anomalies" for row in KINDS[kind]()]
+    found = [row for row in every if row.item == name]
+    if not found:
+        raise UnknownName("item", name, dict.fromkeys(row.item for row in every))
+    return found

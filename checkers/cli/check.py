@@ -1,0 +1,127 @@
+"""`urteil check`: explores a spec and shows the shortest way to each violation."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import click
+
+from checkers.cli import selection
+from checkers.cli.run import Interrupted, Run, command, replay
+from checkers.events import Measured, PropertyDecided
+from checkers.verdicts import Verdict
+
+if TYPE_CHECKING:
+    from checkers.explicit.exploration import Exploration, Progress
+    from model.language.spec import Spec
+    from model.specs import Variant
+
+
+@click.command("check")
+@selection.spec_options
+@click.option("--budget", metavar="60s|200k-states", help="How much to spend; then undecided.")
+@command()
+def check_command(
+    run: Run,
+    spec: str,
+    variant: str | None,
+    given: Sequence[str],
+    patterns: Sequence[str],
+    budget: str | None,
+) -> None:
+    """Explore SPEC (a name, or a path to a .py file): every reachable state.
+
+    \b
+    urteil check replication --variant kip-101 --set replicas=3 --set as_published=true
+    """
+    chosen, made = selection.selected(spec, variant, given)
+    found = check(run, chosen, made, selection.properties(made, patterns), budget=budget)
+    for name, sighting in found.witnesses.items():
+        run.emit(Measured(what=f"witness {name}", value=sighting.states, unit="states"))
+    for action in found.never_taken:
+        run.note(f"never taken: {action}; a guard may be too strong, or the scope too small")
+
+
+def check(
+    run: Run,
+    variant: Variant,
+    spec: Spec,
+    properties: Sequence[str],
+    *,
+    expected: Mapping[str, Verdict] | None = None,
+    budget: str | None = None,
+    command: str | None = None,
+) -> Exploration:
+    """Explores, tells what was found, and returns it; raises Interrupted after telling it."""
+    found = explored(run, variant, spec, properties, budget)
+    show(run, variant, spec, found, command or replay())
+    constants = selection.constants(spec)
+    for name, discovery in found.discoveries.items():
+        run.emit(
+            PropertyDecided(
+                property=name,
+                verdict=discovery.verdict,
+                expected=(expected or {}).get(name) or expectation(variant, name, constants),
+                engine="explicit",
+                spec=variant.spec,
+                variant=variant.name,
+                constants=constants,
+                distinct_states=found.distinct,
+                generated_states=found.generated,
+                depth=found.depth,
+                trace_length=discovery.steps if discovery.verdict == "violated" else None,
+                seconds=round(found.seconds, 3),
+                reason=discovery.reason or None,
+            )
+        )
+    if found.why_stopped == "interrupted":
+        raise Interrupted
+    return found
+
+
+def explored(
+    run: Run, variant: Variant, spec: Spec, properties: Sequence[str], budget: str | None
+) -> Exploration:
+    """The exploration within the budget, its progress told; all of it where there is none."""
+    from checkers.explicit.exploration import Budget
+    from checkers.explicit.search import explore
+
+    states, seconds = selection.budget(budget)
+    limits = Budget(seconds=seconds) if states is None else Budget(states=states)
+    return explore(
+        spec,
+        properties=properties,
+        budget=limits,
+        progress=lambda at: run.progress(f"{variant.spec} {variant.name}: {told(at)}"),
+    )
+
+
+def show(
+    run: Run, variant: Variant, spec: Spec, found: Exploration, command: str, heading: str = ""
+) -> None:
+    """A counterexample of every violated property, shortest first; and a fault of the spec."""
+    from checkers.report.counterexample import counterexample
+
+    title = f"{variant.spec} {variant.name}"
+    for name in found.violated:
+        text = counterexample(
+            spec, found, name, spec_name=title, replay=command, verbose=run.verbose > 0
+        )
+        run.keep(name, heading + text, f"{variant.spec}-{variant.name}-{name}.txt")
+    if found.ill_defined is not None:
+        run.keep(title, f"{title} is ill-defined: {found.ill_defined}", "ill-defined.txt")
+
+
+def expectation(variant: Variant, name: str, constants: selection.Settings) -> Verdict | None:
+    """What the table of variants says: one that nothing breaks holds; else its row names one."""
+    if variant.breaks is None:
+        return None if variant.spec.endswith(".py") else "holds"
+    shown = {**constants, **variant.see} == constants
+    return "violated" if name == variant.breaks and shown else None
+
+
+def told(at: Progress) -> str:
+    """Progress in words."""
+    rate = at.distinct / at.seconds if at.seconds else 0.0
+    return f"{at.distinct:,} states, depth {at.depth}, {at.queue:,} queued, {rate:,.0f} states/s"

@@ -1,0 +1,17 @@
+"""`urteil list KIND`: the rows of one table of the catalogue."""
+
+from __future__ import annotations
+
+import click
+
+from checkers.cli import catalogue
+from checkers.cli.run import Run, command
+
+
+@click.command("list")
+@click.argument("kind", metavar="|".join(catalogue.KINDS))
+@command(decides=False)
+def list_command(run: Run, kind: str) -> None:
+    """List versions of the protocol, bugs, properties, claims, suites, specs or anomalies."""
+    for row in catalogue.rows(kind):
+        run.emit(row)

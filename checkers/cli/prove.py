@@ -1,0 +1,122 @@
+"""`urteil prove`: unbounded proof; a failed condition shows its state, and a run where one exists.
+
+The proof assumes all claims in each condition, so a failed condition leaves every property open.
+They are then explored at the spec's own small scope: a property is violated when a run from an
+initial state shows it, else undecided.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import click
+
+from checkers.cli import selection
+from checkers.cli.check import expectation, explored, show
+from checkers.cli.run import Interrupted, Run, command, replay
+from checkers.events import Measured, PropertyDecided
+from checkers.verdicts import Verdict
+from model.faults import InputFault
+
+if TYPE_CHECKING:
+    from checkers.explicit.exploration import Exploration
+    from checkers.symbolic import Condition, Proof
+    from model.language.spec import Spec
+    from model.specs import Variant
+
+RUN_BUDGET = "300k-states"  # how far a real run of a refuted property is looked for
+
+
+@click.command("prove")
+@selection.spec_options
+@click.option("--limit-ms", default=20_000, show_default=True, help="For one condition in Z3.")
+@command()
+def prove_command(
+    run: Run,
+    spec: str,
+    variant: str | None,
+    given: Sequence[str],
+    patterns: Sequence[str],
+    limit_ms: int,
+) -> None:
+    """Prove SPEC for any number of everything; constants bound only the runs that show failures."""
+    if limit_ms < 1:
+        raise InputFault(f"--limit-ms {limit_ms}: at least 1")
+    chosen, made = selection.selected(spec, variant, given)
+    prove(run, chosen, made, selection.properties(made, patterns), limit_ms=limit_ms)
+
+
+def prove(
+    run: Run,
+    variant: Variant,
+    spec: Spec,
+    properties: Sequence[str],
+    *,
+    limit_ms: int = 20_000,
+    expected: Mapping[str, Verdict] | None = None,
+    command: str | None = None,
+) -> Proof:
+    """Proves, pairs failures with runs, tells it and returns it; raises Interrupted after that."""
+    from checkers import symbolic
+
+    def progress(condition: Condition, number: int, of: int) -> None:
+        run.progress(f"{variant.spec} {variant.name}: {number} of {of} conditions: {condition}")
+
+    proof = symbolic.prove(spec, seed=run.seed, limit_ms=limit_ms, progress=progress)
+    runs = None
+    if proof.failed and not proof.interrupted:
+        show_failures(run, variant, spec, proof)
+        runs = explored(run, variant, spec, properties, RUN_BUDGET)
+        show(run, variant, spec, runs, command or replay(), heading="a real run of it:\n")
+    for name in properties:
+        verdict, reason, steps = verdict_on(name, proof, runs)
+        run.emit(
+            PropertyDecided(
+                property=name,
+                verdict=verdict,
+                expected=(expected or {}).get(name) or expectation(variant, name, {}),
+                engine="z3",
+                spec=variant.spec,
+                variant=variant.name,
+                trace_length=steps,
+                seconds=round(proof.seconds, 3),
+                reason=reason,
+            )
+        )
+    by_frame = sum(c.how == "frame" for c in proof.conditions)
+    run.emit(
+        Measured(
+            what=f"{variant.spec} {variant.name}: conditions",
+            value=len(proof.conditions),
+            unit=f"({by_frame} by frame, {len(proof.failed)} not proved)",
+        )
+    )
+    if proof.interrupted:
+        raise Interrupted
+    return proof
+
+
+def verdict_on(
+    name: str, proof: Proof, runs: Exploration | None
+) -> tuple[Verdict, str | None, int | None]:
+    """The verdict on one property, why it is open, and how long the run is that violates it."""
+    if proof.holds:
+        return "holds", None, None
+    discovery = runs.discoveries.get(name) if runs is not None else None
+    if discovery is not None and discovery.verdict == "violated":
+        return "violated", None, discovery.steps
+    return "undecided", proof.reason, None
+
+
+def show_failures(run: Run, variant: Variant, spec: Spec, proof: Proof) -> None:
+    """For each condition not proved, a state that the claims allow and the step out of it."""
+    from checkers import symbolic
+
+    for failed in proof.failed:
+        found = symbolic.counterexample_to_induction(
+            spec, failed.action, failed.claim, seed=run.seed
+        )
+        title = f"✗ {failed.action} does not preserve {failed.claim} ({failed.verdict})"
+        file = f"{variant.spec}-{variant.name}-{failed.action}-{failed.claim}.txt"
+        run.keep(failed.claim, f"{title}: {variant.spec} {variant.name}\n{found}", file)

@@ -1,0 +1,78 @@
+"""What a command line selects: a spec, its variant, its constants, its properties, a budget."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from model.faults import InputFault, UnknownName
+
+if TYPE_CHECKING:  # a command's help must not wait for an engine
+    from model.language.spec import Spec
+    from model.specs import Variant
+
+Settings = dict[str, int | bool]
+SCALES = {"": 1, "k": 1_000, "M": 1_000_000}
+
+
+def spec_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """The options of a command that takes a spec."""
+    for option in (
+        click.option(
+            "--property", "patterns", multiple=True, help="A property, or a glob of them."
+        ),
+        click.option("--set", "given", multiple=True, metavar="NAME=VALUE", help="A constant."),
+        click.option("--variant", help="A version of the protocol or a bug: urteil list versions."),
+        click.argument("spec", default="replication"),
+    ):
+        command = option(command)
+    return command
+
+
+def settings(given: Sequence[str]) -> Settings:
+    """`replicas=3`, `as_published=true` as a mapping; InputFault for anything else."""
+    made: Settings = {}
+    for text in given:
+        name, equals, value = text.partition("=")
+        if not equals or not name or not re.fullmatch(r"-?\d+|true|false", value):
+            raise InputFault(f"--set {text}: write NAME=VALUE, an integer, true or false")
+        made[name] = value == "true" if value in ("true", "false") else int(value)
+    return made
+
+
+def selected(spec: str, variant: str | None, given: Sequence[str]) -> tuple[Variant, Spec]:
+    """The variant that was named, and the spec with its constants."""
+    from model import specs
+
+    chosen = specs.find(spec, variant)
+    return chosen, chosen.make(settings(given))
+
+
+def properties(spec: Spec, patterns: Sequence[str]) -> tuple[str, ...]:
+    """The names of the properties that the patterns select; without patterns every invariant."""
+    known = [claim.name for claim in spec.claims]
+    for pattern in patterns:
+        if not any(fnmatchcase(name, pattern) for name in known):
+            raise UnknownName(f"property of {type(spec).__name__}", pattern, known)
+    chosen = tuple(n for n in known if any(fnmatchcase(n, p) for p in patterns))
+    return chosen or tuple(claim.name for claim in spec.claims if not claim.lemma)
+
+
+def constants(spec: Spec) -> Settings:
+    """All constants of the spec with the values it has."""
+    return {name: getattr(spec, name) for name in spec.constants}
+
+
+def budget(text: str | None) -> tuple[int | None, float | None]:
+    """`200k-states` or `60s` as (states, seconds); InputFault for anything else."""
+    if text is None:
+        return None, None
+    if states := re.fullmatch(r"(\d+)([kM]?)-states", text):
+        return int(states[1]) * SCALES[states[2]], None
+    if seconds := re.fullmatch(r"(\d+(?:\.\d+)?)s", text):
+        return None, float(seconds[1])
+    raise InputFault(f"--budget {text}: write 60s or 200k-states")
