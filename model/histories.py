@@ -1,8 +1,9 @@
 """Histories: what clients observed, as operations with an invocation, a completion and an outcome.
 
-A process is one thread of one client and has at most one operation open. An operation that ended `ok` happened, one that
-ended `fail` did not, and of one that ended `info` nobody knows. What an operation did is a list of micro-operations. A
-history lists its operations in the order of their completions; those that never completed come last.
+A process is one thread of one client and has at most one operation open. An operation that ended
+`ok` happened, one that ended `fail` did not, and of one that ended `info` nobody knows. What an
+operation did is a list of micro-operations. A history lists its operations in the order of their
+completions; those that never completed come last. The number of an operation is its place there.
 
 On disk and in every engine a history is a table of micro-operations: `COLUMNS`.
 
@@ -26,9 +27,13 @@ COLUMNS: Final = {
     "invoked_ns": ("int64", False, "monotonic clock of the recorder at the invocation, ns"),
     "completed_ns": ("int64", True, "the same at the completion; null: it never completed"),
     "position": ("int32", False, "of the micro-operation inside its operation, from 0"),
-    "kind": ("string", False, "send, poll, end_offset; none: the operation shows no micro-operation"),
+    "kind": (
+        "string",
+        False,
+        "send, poll, end_offset; none: an operation without micro-operations",
+    ),
     "key": ("string", True, "topic partition `orders-0`; of a Jepsen history the key in EDN"),
-    "offset": ("int64", True, "log offset; null: unknown. For end_offset the offset after the last record"),
+    "offset": ("int64", True, "log offset; of end_offset the one after the last; null: unknown"),
     "value": ("string", True, "what was sent or polled, unique among all sends to the key"),
     "error": ("string", True, "why the operation did not end ok"),
 }
@@ -45,10 +50,10 @@ class Send:
 
 @dataclass(frozen=True, slots=True)
 class Poll:
-    """A record that a consumer was given."""
+    """A record that a consumer was given; its offset is None when the consumer did not tell."""
 
     key: str
-    offset: int
+    offset: int | None
     value: str
 
 
@@ -65,7 +70,7 @@ MicroOperation = Send | Poll | EndOffset
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Operation:
-    """One call of a client, from its invocation to its completion; times in ns of one monotonic clock."""
+    """One call of a client, from invocation to completion; times in ns of one monotonic clock."""
 
     process: int
     f: str

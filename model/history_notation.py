@@ -1,0 +1,177 @@
+"""A line notation for histories: what a test says, and what a report shows.
+
+    p1  send k=a        -> ok @0             p1 sent the value a to k and was told offset 0
+    p1  send k=a j=b    -> ok @0 @?          two sends; the second offset is not known
+    c1  poll            -> ok k=a@0 k=c@2    the records that a poll returned
+    c1  end_offset k    -> ok @3             the end of the log of k
+    t1  txn k=d         -> ok @4 k=a@0       a transaction: offsets of what it sent, then reads
+    p2  send k=e        -> info              nobody knows; `fail`: it did not happen
+    p2  send k=f        -> never             it never completed
+
+A line takes ten nanoseconds: invoked at the first, completed at the fifth. Operations that are open
+at the same time take two lines, `p1 send k=a ...` and later `p1 ... -> ok @0`. Processes are
+numbered as they appear. Keys and values hold no blank, `=` or `@`; `#` begins a comment.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Final, get_args
+
+from model.histories import (
+    EndOffset,
+    History,
+    MicroOperation,
+    Operation,
+    Outcome,
+    Poll,
+    Send,
+)
+
+LINE_NS: Final = 10
+COMPLETION_NS: Final = 5
+OPEN: Final = "..."
+
+_SENT = re.compile(r"(?P<key>[^=@\s]+)=(?P<value>[^=@\s]+)")
+_POLLED = re.compile(r"(?P<key>[^=@\s]+)=(?P<value>[^=@\s]+)@(?P<offset>-?\d+|\?)")
+_OFFSET = re.compile(r"@(?P<offset>-?\d+|\?)")
+
+
+class NotationFault(ValueError):
+    """A line that is not of the notation; the message has its number and its text."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Invoked:
+    """The left side of a line: what an operation sets out to do."""
+
+    f: str
+    words: tuple[str, ...]
+    at_ns: int
+
+
+def history(text: str) -> History:
+    """The history that the lines tell, its operations in the order of their completions.
+
+    >>> history("p1 send k=a -> ok @0")[0].did
+    (Send(key='k', value='a', offset=0),)
+    """
+    processes: dict[str, int] = {}
+    opened: dict[str, _Invoked] = {}
+    completed: list[Operation] = []
+    never: list[Operation] = []
+    for number, raw in enumerate(text.splitlines()):
+        line = raw.split("#")[0].strip()
+        if not line:
+            continue
+        try:
+            name, left, right = _sides(line)
+            process = processes.setdefault(name, len(processes))
+            at_ns = number * LINE_NS
+            if left == [OPEN]:
+                invoked = opened.pop(name)
+            else:
+                words = tuple(left[1:] if left[-1] != OPEN else left[1:-1])
+                invoked = _Invoked(f=left[0], words=words, at_ns=at_ns)
+            if right is None:
+                if name in opened or left[-1] != OPEN:
+                    raise NotationFault("an invocation alone ends in `...`, one at a time")
+                opened[name] = invoked
+            elif right == ["never"]:
+                never.append(_operation(process, invoked, None, "info", ()))
+            else:
+                outcome, *told = right
+                ended_ns = at_ns + COMPLETION_NS
+                completed.append(_operation(process, invoked, ended_ns, outcome, tuple(told)))
+        except (KeyError, IndexError, ValueError) as fault:
+            raise NotationFault(f"line {number + 1}: {line!r}: {fault}") from fault
+    never += [_operation(processes[name], it, None, "info", ()) for name, it in opened.items()]
+    return (*completed, *never)
+
+
+def _sides(line: str) -> tuple[str, list[str], list[str] | None]:
+    left, arrow, right = line.partition("->")
+    name, *words = left.split()
+    if not words:
+        raise NotationFault("it says neither what is done nor `...`")
+    return name, words, right.split() if arrow else None
+
+
+def _operation(
+    process: int,
+    invoked: _Invoked,
+    completed_ns: int | None,
+    outcome: str,
+    told: tuple[str, ...],
+) -> Operation:
+    if outcome not in get_args(Outcome):
+        raise NotationFault(f"an operation ends {', '.join(get_args(Outcome))} or never")
+    ended: Outcome = "ok" if outcome == "ok" else "fail" if outcome == "fail" else "info"
+    return Operation(
+        process=process,
+        f=invoked.f,
+        outcome=ended,
+        invoked_ns=invoked.at_ns,
+        completed_ns=completed_ns,
+        did=_did(invoked, told),
+    )
+
+
+def _did(invoked: _Invoked, told: tuple[str, ...]) -> tuple[MicroOperation, ...]:
+    """What was asked, with the offsets that the completion tells in the same order, then polls."""
+    matches = [_OFFSET.fullmatch(word) for word in told]
+    offsets = [_offset(match) for match in matches if match]
+    polled = [_polled(word) for word, match in zip(told, matches, strict=True) if not match]
+    asked: list[MicroOperation] = []
+    for position, word in enumerate(invoked.words):
+        offset = offsets[position] if position < len(offsets) else None
+        if invoked.f != "end_offset":
+            sent = _SENT.fullmatch(word)
+            if sent is None:
+                raise NotationFault(f"{word!r} is not key=value")
+            asked.append(Send(sent["key"], sent["value"], offset))
+        elif offset is not None:
+            asked.append(EndOffset(word, offset))
+    if len(offsets) > len(invoked.words):
+        raise NotationFault("more offsets than were asked for")
+    return (*asked, *polled)
+
+
+def _polled(word: str) -> Poll:
+    match = _POLLED.fullmatch(word)
+    if match is None:
+        raise NotationFault(f"{word!r} is neither @offset nor key=value@offset")
+    return Poll(match["key"], _offset(match), match["value"])
+
+
+def _offset(match: re.Match[str]) -> int | None:
+    return None if match["offset"] == "?" else int(match["offset"])
+
+
+def show(operation: Operation) -> str:
+    """The operation on one line, without its process and times.
+
+    >>> show(history("p1 txn k=a -> ok @? k=b@7")[0])
+    'txn k=a -> ok @? k=b@7'
+    """
+    asked: list[str] = []
+    told: list[str] = []
+    polled: list[str] = []
+    for micro in operation.did:
+        match micro:
+            case Send(key, value, offset):
+                asked.append(f"{key}={value}")
+                told.append(_shown(offset))
+            case EndOffset(key, offset):
+                asked.append(key)
+                told.append(_shown(offset))
+            case Poll(key, offset, value):
+                polled.append(f"{key}={value}{_shown(offset)}")
+    ended = "never" if operation.completed_ns is None else operation.outcome
+    right = [] if ended == "never" or (set(told) == {"@?"} and ended != "ok") else told
+    return " ".join([operation.f, *asked, "->", ended, *right, *polled])
+
+
+def _shown(offset: int | None) -> str:
+    return "@?" if offset is None else f"@{offset}"

@@ -1,0 +1,82 @@
+"""The notation says what happened, when, and what it cannot say it refuses with the line."""
+
+from __future__ import annotations
+
+import pytest
+
+from model.histories import EndOffset, Poll, Send
+from model.history_notation import NotationFault, history, show
+
+
+def test_one_line_is_one_operation() -> None:
+    sent, polled, end = history("""
+        p1  send k=a j=b  -> ok @0 @?
+        c1  poll          -> ok k=a@0 k=c@2
+        c1  end_offset k  -> ok @3
+    """)
+    assert sent.did == (Send("k", "a", 0), Send("j", "b", None))
+    assert polled.did == (Poll("k", 0, "a"), Poll("k", 2, "c"))
+    assert end.did == (EndOffset("k", 3),)
+    assert (sent.process, polled.process, end.process) == (0, 1, 1)
+    assert sent.completed_ns is not None
+    assert sent.invoked_ns < sent.completed_ns < polled.invoked_ns
+
+
+def test_two_lines_are_an_operation_that_is_open_in_between() -> None:
+    quick, slow = history("""
+        p1  send k=a ...
+        p2  send k=b      -> ok @0
+        p1  ...           -> ok @1
+    """)
+    assert (quick.did, slow.did) == ((Send("k", "b", 0),), (Send("k", "a", 1),))
+    assert quick.completed_ns is not None
+    assert slow.completed_ns is not None
+    assert slow.invoked_ns < quick.invoked_ns < quick.completed_ns < slow.completed_ns
+
+
+def test_what_never_completes_comes_last_and_is_info() -> None:
+    done, never, left_open = history("""
+        p1  send k=a  -> never
+        p2  send k=b  ...
+        p3  send k=c  -> fail      # it did not happen
+    """)
+    assert (done.outcome, never.outcome, left_open.outcome) == ("fail", "info", "info")
+    assert never.completed_ns is None
+    assert left_open.completed_ns is None
+
+
+@pytest.mark.parametrize(
+    ("line", "says"),
+    [
+        ("p1", "neither what is done"),
+        ("p1 send k=a", "ends in `...`"),
+        ("p1 send k=a -> perhaps", "ok, fail, info or never"),
+        ("p1 send k -> ok", "not key=value"),
+        ("p1 send k=a -> ok @0 @1", "more offsets"),
+        ("p1 poll -> ok k=a", "neither @offset nor"),
+        ("p1 ... -> ok", "p1"),
+    ],
+)
+def test_a_line_that_makes_no_sense_is_refused(line: str, says: str) -> None:
+    with pytest.raises(NotationFault, match=r"line 1: .*") as fault:
+        history(line)
+    assert says in str(fault.value)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "send k=a -> ok @0",
+        "send k=a j=b -> ok @0 @?",
+        "send k=a -> info",
+        "send k=a -> never",
+        "poll -> ok k=a@0 k=c@2",
+        "poll -> fail k=a@?",
+        "txn k=d -> ok @4 k=a@0",
+        "end_offset k -> ok @3",
+        "crash -> info",
+    ],
+)
+def test_what_is_shown_reads_back(line: str) -> None:
+    (operation,) = history(f"p1 {line}")
+    assert show(operation) == line
