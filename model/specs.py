@@ -18,9 +18,14 @@ from pathlib import Path
 from types import ModuleType
 from typing import Literal
 
-from model import idempotence_abstract as idempotence
-from model import replication, replication_versions
-from model import transactions_abstract as transactions
+from model import (
+    idempotence,
+    idempotence_bugs,
+    replication,
+    replication_versions,
+    transactions,
+    transactions_versions,
+)
 from model.faults import UnknownName
 from model.language import Scope, Spec, SpecError
 
@@ -70,10 +75,13 @@ VARIANTS: tuple[Variant, ...] = (
     _broken("replication", "kip-101", "version", replication_versions.Kip101, "strong_isr", 11, **TWO_BROKERS),
     _broken("replication", "kip-279", "version", replication_versions.Kip279, "strong_isr", 11),
     _version("replication", "kip-320", replication_versions.Kip320, default=True),
-    _broken("transactions", "v1", "version", transactions.Version1, "no_hanging_transaction", 6),
-    _broken("transactions", "lax-markers", "bug", transactions.LaxMarkers, "faithful", 9),
+    _broken("transactions", "v1", "version", transactions_versions.Version1, "no_hanging_transaction", 6),
+    _broken("transactions", "lax-markers", "bug", transactions_versions.LaxMarkers, "faithful", 9),
     _version("transactions", "v2", transactions.Transactions, default=True),
     _version("idempotence", "kip-360", idempotence.IdempotentProducer, default=True),
+    _broken("idempotence", "any-sequence", "bug", idempotence_bugs.AnySequence, "in_order_without_duplicates", 0),
+    _broken("idempotence", "any-epoch", "bug", idempotence_bugs.AnyEpoch, "in_order_without_duplicates", 0),
+    _broken("idempotence", "unclean-election", "bug", idempotence_bugs.UncleanElection, "acknowledged_is_durable", 0),
 )  # fmt: skip
 
 SPECS: tuple[str, ...] = tuple(dict.fromkeys(v.spec for v in VARIANTS))

@@ -15,8 +15,8 @@ from typing import Final
 import z3
 
 from checkers.symbolic.induction import INIT, among
-from checkers.symbolic.limits import Expr, Model, Solver
-from checkers.symbolic.small_scope import SmallScope
+from checkers.symbolic.limits import Model, Solver
+from checkers.symbolic.small_scope import SmallScope, scopes_of
 from checkers.symbolic.sorts import Declined
 from model.language.meaning import Cell, State, Value
 from model.language.scope import Scope
@@ -68,18 +68,17 @@ class CounterexampleToInduction:
         for (name, keys), value in self.state.items():
             if value != self.quiet[name, keys]:
                 at = place("", tuple(map(str, keys)))
-                told = at if value is True else f"{at} = {written(value)}".strip()
-                out.setdefault(name, []).append(told)
-        return {name: ", ".join(told) for name, told in out.items()}
+                entry = at if value is True else f"{at} = {written(value)}".strip()
+                out.setdefault(name, []).append(entry)
+        return {name: ", ".join(entries) for name, entries in out.items()}
 
     def __str__(self) -> str:
-        sizes = ", ".join(f"{n} {name}" for name, n in self.scope.items())
-        state = [f"    {name:<16} {told}" for name, told in self.by_variable().items()]
+        state = [f"    {name:<16} {entries}" for name, entries in self.by_variable().items()]
         step = [
             f"    {place(name, tuple(map(str, keys))):<16} {written(old)} → {written(new)}"
             for (name, keys), old, new in self.changed
         ]
-        title = f"{self.step} breaks {self.claim}   ({sizes})"
+        title = f"{self.step} breaks {self.claim}   ({told(self.scope)})"
         return "\n".join([title, f"  {self.label}:", *state, f"  after {self.step}:", *step])
 
 
@@ -88,6 +87,9 @@ class NoneFound:
     """No counterexample to show, and why: no state of the scope, or no answer within the limit."""
 
     reason: str
+
+    def __str__(self) -> str:
+        return self.reason
 
 
 def counterexample_to_induction(
@@ -109,26 +111,29 @@ def counterexample_to_induction(
     among(spec, "claim", claim, [c.name for c in spec.claims])
     taken = next(a for a in (spec.initial, *spec.actions) if a.name == action)
     broken = next(c for c in spec.claims if c.name == claim)
-    at = SmallScope(spec, scope)
+    found: CounterexampleToInduction | NoneFound = NoneFound(reason="the spec names no scope")
+    for tried in scopes_of(spec, scope):
+        found = _at(SmallScope(spec, tried), taken, broken, limit_ms=limit_ms, seed=seed)
+        if isinstance(found, CounterexampleToInduction):
+            break
+    return found
+
+
+def _at(
+    at: SmallScope, action: Action, claim: Claim, *, limit_ms: int, seed: int
+) -> CounterexampleToInduction | NoneFound:
     try:
-        facts = _facts(at, taken, broken)
+        goal = at.induction.goal(action, claim)
     except Declined as reason:
         return NoneFound(reason=f"declined: {reason}")
     solver = at.solver(limit_ms=limit_ms, seed=seed)
-    solver.add([*at.sorts.axioms, *facts])
+    solver.add([*at.sorts.axioms, *goal.facts[-1].formulas, z3.Not(goal.formula)])
     answer = solver.check()
     if answer.verdict == "unknown":
         return NoneFound(reason=f"no answer within {limit_ms} ms: {answer.reason}")
     if answer.verdict == "unsat":
-        return NoneFound(reason="no state of the scope shows it; a larger one may")
-    return _confirmed(at, _quietest(at, solver), taken, broken)
-
-
-def _facts(at: SmallScope, action: Action, claim: Claim) -> list[Expr]:
-    if action.name == INIT:
-        return [z3.Not(at.induction.initially(claim).formula)]
-    goal = at.induction.preserved(action, claim)
-    return [*goal.facts[-1].formulas, z3.Not(goal.formula)]
+        return NoneFound(reason=f"no state shows it at {told(at.sizes)}; a larger scope may")
+    return _confirmed(at, _quietest(at, solver), action, claim)
 
 
 def _quietest(at: SmallScope, solver: Solver) -> Model:
@@ -168,11 +173,15 @@ def _confirmed(
         action=action.name,
         arguments={p.name: v for p, v in zip(action.params, values, strict=True)},
         claim=claim.name,
-        scope={name: len(r) for name, r in meaning.ranges.items() if name != "Bool"},
+        scope=at.sizes,
         state=after if action.name == INIT else start,
         after=after,
         quiet=quiet,
     )
+
+
+def told(sizes: Mapping[str, int]) -> str:
+    return ", ".join(f"{n} {sort}" for sort, n in sizes.items())
 
 
 def written(value: Value) -> str:

@@ -53,19 +53,20 @@ class Induction:
         self.spec, self.step = spec, step
         self.using = checked(spec, declared(spec) if using is None else using)
 
-    def initially(self, claim: Claim) -> Goal:
-        """The claim is true in every initial state; raises Declined."""
+    def goal(self, action: Action, claim: Claim) -> Goal:
+        """The condition of the action and the claim, the initial one of `init`; raises Declined."""
+        return self._initially(claim) if action.name == INIT else self._preserved(action, claim)
+
+    def _initially(self, claim: Claim) -> Goal:
+        """The claim is true in every initial state."""
         start = self.step.initial()
         return Goal(
             facts=[Facts(formulas=[*self.step.guard(self.spec.initial)])],
             formula=self.step.formula(claim.formula, start),
         )
 
-    def preserved(self, action: Action, claim: Claim) -> Goal:
-        """Where all claims are true and the action may happen, the claim is true after it.
-
-        Raises Declined.
-        """
+    def _preserved(self, action: Action, claim: Claim) -> Goal:
+        """Where all claims are true and the action may happen, the claim is true after it."""
         guard = self.step.guard(action)
         slices = [c for c in [self.using.get((action.name, claim.name))] if c is not None]
         return Goal(

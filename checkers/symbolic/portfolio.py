@@ -1,16 +1,16 @@
-"""The portfolio: the ways in which one condition is tried, in order.
+"""The portfolio: the ways in which one condition is tried, in order, until one settles it.
 
-E-matching instantiates quantifiers at the terms that it sees; it is quick where the claims say
-enough, and never finds a counterexample. Model-based instantiation is slower, and complete where
-the sorts allow it: it also refutes. Both are tried first on the slice of a condition, where it has
-one, then on all claims.
+E-matching instantiates quantifiers at the terms that it sees: quick where the claims say enough,
+and it never refutes. A finite scope needs no instantiation: quick to refute, and it never proves.
+Model-based instantiation is slow, and complete where the sorts allow it. What a condition's slice
+suffices for is tried first.
 
-A condition has one limit. What an attempt leaves of its share goes to those after it.
+A condition has one limit. What an attempt leaves of its part goes to those after it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final, Literal
 
@@ -18,22 +18,57 @@ import z3
 
 from checkers.symbolic.induction import Facts, Goal
 from checkers.symbolic.limits import Answer, Expr, Solver
+from checkers.symbolic.sorts import Sorts
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Strategy:
-    """A configuration of Z3, and how much of a condition's time it may have, against the others."""
+    """A configuration of Z3, and the part that it may have of the time left for a condition."""
 
     name: str
     options: Mapping[str, object]
-    share: float
+    part: float
 
 
-E_MATCHING: Final = Strategy(
-    name="e-matching", options={"mbqi": False, "auto_config": False}, share=1
+E_MATCHING: Final = {"mbqi": False, "auto_config": False}
+AT_FIRST_SIGHT: Final = Strategy(name="e-matching", options=E_MATCHING, part=0.05)
+AT_A_FINITE_SCOPE: Final = Strategy(name="finite scope", options={}, part=0.1)
+AT_LENGTH: Final = (
+    Strategy(name="e-matching", options=E_MATCHING, part=0.25),
+    Strategy(name="model-based instantiation", options={}, part=0.6),
 )
-MODEL_BASED: Final = Strategy(name="model-based instantiation", options={}, share=3)
-STRATEGIES: Final = (E_MATCHING, MODEL_BASED)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Attempt:
+    """A question to Z3, whether the goal can be false, and which answers settle the condition."""
+
+    strategy: Strategy
+    facts: Facts
+    goal: Expr
+    sorts: Sorts
+    settles: frozenset[str]  # of sat, which refutes, and unsat, which proves
+
+    @property
+    def name(self) -> str:
+        from_slice = f" from {self.facts.named}" if self.facts.named else ""
+        return f"{self.strategy.name}{from_slice}"
+
+    def ask(self, *, limit_ms: int, seed: int) -> Answer:
+        options = self.strategy.options
+        solver = Solver(self.sorts.context, limit_ms=max(1, limit_ms), seed=seed, options=options)
+        solver.add([*self.sorts.axioms, *self.facts.formulas, z3.Not(self.goal)])
+        return solver.check()
+
+    def remark(self, answer: Answer) -> str:
+        """Why the answer does not settle the condition."""
+        if answer.verdict == "unknown":
+            return f"{self.name}: {answer.reason}"
+        if self.facts.missing:
+            return f"{self.name}: not without {self.facts.missing}, which has no reading"
+        return (
+            f"{self.name}: {'too few claims' if answer.verdict == 'sat' else 'no counterexample'}"
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,45 +77,55 @@ class Outcome:
 
     verdict: Literal["proved", "refuted", "unknown"]
     how: str
-    seconds: float
+    seconds: float = 0.0
 
 
-def decide(
-    goal: Goal, axioms: Sequence[Expr], context: z3.Context, *, limit_ms: int, seed: int
-) -> Outcome:
-    """Whether the goal follows from its facts.
+AtScopes = Callable[[], Iterator[tuple[Goal, Sorts]]]  # the same condition at finite scopes
 
-    It is `proved`, `refuted` by a model of all facts, or `unknown` within the limit.
-    """
-    attempts = [(facts, strategy) for facts in goal.facts for strategy in STRATEGIES]
-    spent, said = 0.0, list[str]()
-    for i, (facts, strategy) in enumerate(attempts):
-        left = limit_ms - spent * 1000
-        share = strategy.share / sum(later.share for _, later in attempts[i:])
-        solver = Solver(
-            context, limit_ms=max(1, int(left * share)), seed=seed, options=strategy.options
+
+def attempts(goal: Goal, sorts: Sorts, at_scopes: AtScopes) -> Iterator[Attempt]:
+    """The attempts at a condition, in order; a finite scope is formulated only when reached."""
+    for facts in goal.facts:
+        yield unbounded(goal, facts, sorts, AT_FIRST_SIGHT)
+    for finite, finite_sorts in at_scopes():
+        facts = finite.facts[-1]
+        yield Attempt(
+            strategy=AT_A_FINITE_SCOPE,
+            facts=facts,
+            goal=finite.formula,
+            sorts=finite_sorts,
+            settles=frozenset() if facts.missing else frozenset({"sat"}),
         )
-        solver.add([*axioms, *facts.formulas, z3.Not(goal.formula)])
-        answer = solver.check()
-        spent += answer.seconds
-        if answer.verdict == "unsat":
-            return Outcome(verdict="proved", how=named(strategy, facts), seconds=spent)
-        if answer.verdict == "sat" and not facts.named and not facts.missing:
-            return Outcome(verdict="refuted", how=named(strategy, facts), seconds=spent)
-        said.append(f"{named(strategy, facts)}: {remark(answer, facts)}")
-    return Outcome(verdict="unknown", how="; ".join(said), seconds=spent)
+    for facts in goal.facts:
+        for strategy in AT_LENGTH:
+            yield unbounded(goal, facts, sorts, strategy)
 
 
-def named(strategy: Strategy, facts: Facts) -> str:
-    return f"{strategy.name} from {facts.named}" if facts.named else strategy.name
-
-
-def remark(answer: Answer, facts: Facts) -> str:
-    """Why the attempt settled nothing."""
-    if answer.verdict == "unknown":
-        return answer.reason or "no reason given"
-    return (
-        f"not proved without {facts.missing}, which has no reading"
-        if facts.missing
-        else "too few claims"
+def unbounded(goal: Goal, facts: Facts, sorts: Sorts, strategy: Strategy) -> Attempt:
+    all_claims = not facts.named and not facts.missing
+    return Attempt(
+        strategy=strategy,
+        facts=facts,
+        goal=goal.formula,
+        sorts=sorts,
+        settles=frozenset({"sat", "unsat"} if all_claims else {"unsat"}),
     )
+
+
+def decide(goal: Goal, sorts: Sorts, at_scopes: AtScopes, *, limit_ms: int, seed: int) -> Outcome:
+    """Whether the goal follows from its facts, as the first attempt says that settles it.
+
+    A finite scope is asked for only when no proof is seen at first sight.
+    """
+    spent, said = 0.0, list[str]()
+    for attempt in attempts(goal, sorts, at_scopes):
+        left_ms = limit_ms - spent * 1000
+        answer = attempt.ask(limit_ms=int(left_ms * attempt.strategy.part), seed=seed)
+        spent += answer.seconds
+        if answer.verdict in attempt.settles:
+            verdict: Literal["proved", "refuted"] = (
+                "proved" if answer.verdict == "unsat" else "refuted"
+            )
+            return Outcome(verdict=verdict, how=attempt.name, seconds=spent)
+        said.append(attempt.remark(answer))
+    return Outcome(verdict="unknown", how="; ".join(said), seconds=spent)

@@ -13,8 +13,9 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from checkers.symbolic.induction import INIT, Goal, Induction, Using, among, framed
-from checkers.symbolic.portfolio import decide
-from checkers.symbolic.sorts import Declined, Unbounded
+from checkers.symbolic.portfolio import Outcome, decide
+from checkers.symbolic.small_scope import SmallScope, scopes_of
+from checkers.symbolic.sorts import Declined, Sorts, Unbounded
 from checkers.symbolic.states import Step
 from checkers.symbolic.translation import Translation
 from checkers.symbolic.vacuity import UNCHECKED, Vacuity, vacuity_of
@@ -23,6 +24,8 @@ from model.language.scope import Scope
 from model.language.spec import Action, Claim, Spec
 
 LIMIT_MS: Final = 20_000  # for one condition, over all of its attempts
+FRAME: Final = "frame"
+DECLINED: Final = "declined: "
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,6 +37,16 @@ class Condition:
     verdict: Literal["proved", "refuted", "unknown"]
     how: str
     seconds: float  # in Z3
+
+    @classmethod
+    def of(cls, action: Action, claim: Claim, outcome: Outcome) -> Condition:
+        return cls(
+            action=action.name,
+            claim=claim.name,
+            verdict=outcome.verdict,
+            how=outcome.how,
+            seconds=outcome.seconds,
+        )
 
     def __str__(self) -> str:
         told = f"{self.verdict} ({self.how}, {self.seconds:.2f} s)"
@@ -89,6 +102,9 @@ class Proof:
             return "the spec claims nothing"
         if self.interrupted:
             return "interrupted"
+        declined = [c.how for c in self.failed if c.how.startswith(DECLINED)]
+        if declined:
+            return declined[0]
         if self.failed:
             at = ", ".join(dict.fromkeys(f"{c.action} ({c.verdict})" for c in self.failed))
             return f"{len(self.failed)} of {len(self.conditions)} conditions not proved, at {at}"
@@ -123,9 +139,6 @@ class Proof:
         )
 
 
-FRAME: Final = "frame"
-
-
 def prove(
     spec: Spec,
     *,
@@ -140,26 +153,27 @@ def prove(
 
     `limit_ms` bounds the solver's time for one condition. `only` names the claims whose conditions
     are tried: the others are still assumed, so nothing holds by it. `using` replaces the spec's
-    slices. `scope` is where the vacuity gates are checked, by default the spec's own. An
-    interruption (Ctrl-C) keeps what is decided, and the rest is unknown. Raises SpecError for
-    unknown names.
+    slices. `scope` is where counterexamples are looked for and vacuity is checked, by default the
+    spec's own. An interruption (Ctrl-C) keeps what is decided, and the rest is unknown. Raises
+    SpecError for unknown names.
     """
     for name in only:
         among(spec, "claim", name, [c.name for c in spec.claims])
     claims = tuple(c for c in spec.claims if not only or c.name in only)
-    prover = _Prover(spec, using, seed, limit_ms)
+    prover = _Prover(spec, using, scope, seed=seed, limit_ms=limit_ms)
     planned = [(action, claim) for claim in claims for action in (spec.initial, *spec.actions)]
     conditions: list[Condition] = []
     vacuity, interrupted = UNCHECKED, False
     try:
-        for condition in prover.conditions(planned):
-            conditions.append(condition)
+        for action, claim in planned:
+            conditions.append(Condition.of(action, claim, prover.outcome(action, claim)))
             if progress is not None:
-                progress(condition, len(conditions), len(planned))
+                progress(conditions[-1], len(conditions), len(planned))
         vacuity = vacuity_of(spec, scope, seed=seed, limit_ms=limit_ms)
     except KeyboardInterrupt:
         interrupted = True
-        conditions += [_unasked(action, claim) for action, claim in planned[len(conditions) :]]
+        unasked = Outcome(verdict="unknown", how="interrupted")
+        conditions += [Condition.of(a, c, unasked) for a, c in planned[len(conditions) :]]
     return Proof(
         spec=type(spec).__name__,
         seed=seed,
@@ -171,52 +185,27 @@ def prove(
     )
 
 
-def _unasked(action: Action, claim: Claim) -> Condition:
-    return Condition(
-        action=action.name, claim=claim.name, verdict="unknown", how="interrupted", seconds=0
-    )
-
-
 class _Prover:
-    """Decides the conditions of one spec, one after another."""
+    """Decides the conditions of one spec."""
 
-    def __init__(self, spec: Spec, using: Using | None, seed: int, limit_ms: int) -> None:
+    def __init__(
+        self, spec: Spec, using: Using | None, scope: Scope | None, *, seed: int, limit_ms: int
+    ) -> None:
         self.sorts = Unbounded()
         self.induction = Induction(spec, Step(spec, Translation(self.sorts)), using)
+        self.small = [SmallScope(spec, tried) for tried in scopes_of(spec, scope)]
         self.seed, self.limit_ms = seed, limit_ms
 
-    def conditions(self, planned: Sequence[tuple[Action, Claim]]) -> Iterator[Condition]:
-        for action, claim in planned:
-            if action.name != INIT and framed(action, claim):
-                yield Condition(
-                    action=action.name, claim=claim.name, verdict="proved", how=FRAME, seconds=0
-                )
-            else:
-                yield self._decided(action, claim)
-
-    def _decided(self, action: Action, claim: Claim) -> Condition:
+    def outcome(self, action: Action, claim: Claim) -> Outcome:
+        if action.name != INIT and framed(action, claim):
+            return Outcome(verdict="proved", how=FRAME)
         try:
-            goal = self._goal(action, claim)
+            goal = self.induction.goal(action, claim)
         except Declined as reason:
-            return Condition(
-                action=action.name,
-                claim=claim.name,
-                verdict="unknown",
-                how=f"declined: {reason}",
-                seconds=0,
-            )
-        outcome = decide(
-            goal, self.sorts.axioms, self.sorts.context, limit_ms=self.limit_ms, seed=self.seed
-        )
-        return Condition(
-            action=action.name,
-            claim=claim.name,
-            verdict=outcome.verdict,
-            how=outcome.how,
-            seconds=outcome.seconds,
-        )
+            return Outcome(verdict="unknown", how=f"{DECLINED}{reason}")
 
-    def _goal(self, action: Action, claim: Claim) -> Goal:
-        if action.name == INIT:
-            return self.induction.initially(claim)
-        return self.induction.preserved(action, claim)
+        def at_scopes() -> Iterator[tuple[Goal, Sorts]]:
+            for small in self.small:
+                yield small.induction.goal(action, claim), small.sorts
+
+        return decide(goal, self.sorts, at_scopes, limit_ms=self.limit_ms, seed=self.seed)

@@ -31,6 +31,11 @@ class SmallScope:
         self.step = Step(spec, Translation(self.sorts))
         self.induction = Induction(spec, self.step)
 
+    @property
+    def sizes(self) -> dict[str, int]:
+        """How many elements each sort has."""
+        return {name: len(r) for name, r in self.meaning.ranges.items() if name != "Bool"}
+
     def solver(self, *, limit_ms: int, seed: int = 0) -> Solver:
         """A solver without facts."""
         return Solver(self.sorts.context, limit_ms=limit_ms, seed=seed)
@@ -69,3 +74,19 @@ class SmallScope:
 
     def _number(self, info: t.SortInfo, position: int) -> int:
         return self.meaning.ranges[info.name].start + position
+
+
+def scopes_of(spec: Spec, scope: Scope | None = None) -> list[Scope]:
+    """Where counterexamples are looked for: the scope given, or the spec's own and a larger."""
+    if scope is not None:
+        return [scope]
+    own = spec.scope()
+    return [own, larger(own)] if own else []
+
+
+def larger(scope: Scope) -> Scope:
+    """One element more of each sort."""
+    return {
+        sort: range(size.start, size.stop + 1) if isinstance(size, range) else size + 1
+        for sort, size in scope.items()
+    }

@@ -13,10 +13,11 @@ from typing import Final
 
 import z3
 
+from checkers.symbolic.limits import Answer, Solver
 from checkers.symbolic.small_scope import SmallScope
 from checkers.symbolic.sorts import Declined
 from model.language.scope import Scope
-from model.language.spec import Spec
+from model.language.spec import Action, Spec
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,29 +49,36 @@ def vacuity_of(spec: Spec, scope: Scope | None = None, *, seed: int = 0, limit_m
     if not (spec.scope() if scope is None else scope):
         return Vacuity(scope={}, undecided="vacuity was not checked: the spec names no scope")
     at = SmallScope(spec, scope)
-    sizes = {name: len(r) for name, r in at.meaning.ranges.items() if name != "Bool"}
     try:
-        claims, missing = at.induction.assumed(spec.claims)
-        if missing:
-            return Vacuity(scope=sizes, undecided=f"no reading of {', '.join(missing)}")
-        solver = at.solver(limit_ms=limit_ms, seed=seed)
-        solver.add(z3.Implies(z3.Bool(name, at.sorts.context), f) for name, f in claims.items())
-        solver.add(at.sorts.axioms)
-        names = [z3.Bool(name, at.sorts.context) for name in claims]
-        answer = solver.check(*names)
-        if answer.verdict == "unsat":
-            return Vacuity(scope=sizes, contradictory=tuple(solver.core()))
-        said = [answer.reason] if answer.verdict == "unknown" else []
-        solver.add(names)
-        never: list[str] = []
-        for action in spec.actions:
-            guard = at.step.guard(action)
-            solver.push()
-            solver.add([*at.sorts.axioms, *guard])
-            answer = solver.check()
-            solver.pop()
-            never += [action.name] if answer.verdict == "unsat" else []
-            said += [f"{action.name}: {answer.reason}"] if answer.verdict == "unknown" else []
+        return _gates(at, at.solver(limit_ms=limit_ms, seed=seed))
     except Declined as reason:
-        return Vacuity(scope=sizes, undecided=str(reason))
-    return Vacuity(scope=sizes, never_enabled=tuple(never), undecided="; ".join(said))
+        return Vacuity(scope=at.sizes, undecided=f"vacuity was not checked: {reason}")
+
+
+def _gates(at: SmallScope, solver: Solver) -> Vacuity:
+    claims, missing = at.induction.assumed(at.spec.claims)
+    if missing:
+        raise Declined(f"no reading of {', '.join(missing)}")
+    switches = [z3.Bool(name, at.sorts.context) for name in claims]
+    solver.add(z3.Implies(on, f) for on, f in zip(switches, claims.values(), strict=True))
+    solver.add(at.sorts.axioms)
+    together = solver.check(*switches)
+    if together.verdict == "unsat":
+        return Vacuity(scope=at.sizes, contradictory=tuple(solver.core()))
+    solver.add(switches)
+    enabled = {action.name: _enabled(at, solver, action) for action in at.spec.actions}
+    unknown = {n: a.reason for n, a in enabled.items() if a.verdict == "unknown"}
+    return Vacuity(
+        scope=at.sizes,
+        never_enabled=tuple(n for n, a in enabled.items() if a.verdict == "unsat"),
+        undecided="; ".join(f"whether {n} is ever enabled: {why}" for n, why in unknown.items()),
+    )
+
+
+def _enabled(at: SmallScope, solver: Solver, action: Action) -> Answer:
+    guard = at.step.guard(action)
+    solver.push()
+    solver.add([*at.sorts.axioms, *guard])
+    answer = solver.check()
+    solver.pop()
+    return answer

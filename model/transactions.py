@@ -1,17 +1,24 @@
-"""Transactions, small enough to prove for any number of producers, partitions, transactions and epochs.
+"""Transactions, small enough to prove for any number of producers, partitions and transactions.
 
-A coordinator decides, partitions hold what was written until a marker tells them the decision. Requests may arrive late and twice: an
-action stays possible as long as the rules do not forbid it.
+A coordinator decides; partitions keep what was written pending until a marker tells them the
+decision. Requests may arrive late and twice: an action stays possible as long as no rule forbids
+it. A marker names a producer and an epoch but no transaction, so epochs alone must tell the
+transactions of a producer apart.
 
-Source: KIP-98; KIP-890 (an epoch for every transaction); KIP-1228 (a marker carries a larger epoch than the partition has seen).
-Simplified: the coordinator never fails; a partition's log is one set of transactions; epochs never run out.
+Source: KIP-98; KIP-890 part 2 (an epoch for every transaction); KIP-1228 (a marker is accepted
+only above the epoch that the partition has seen).
+Simplified: the coordinator never fails, and epochs never run out. A producer that asks to end a
+transaction names it, so that version 1's delayed EndTxn (KAFKA-17754) has no place here. What a
+partition holds is a set of transactions, not a log. Neither verification (KIP-890 part 1) nor the
+answer to a marker that comes again (KAFKA-19999) is here: both refuse more, or do nothing.
 """
 
 from __future__ import annotations
 
-from model.language.words import Bool, Ordered, Sort, all_of, any_of, forall, implies
 from model.language.places import Map, Set
+from model.language.scope import Scope
 from model.language.spec import Spec, action, invariant, lemma, when
+from model.language.words import Bool, Ordered, Sort, all_of, any_of, forall, implies
 
 
 class Producer(Sort):
@@ -31,10 +38,15 @@ class ProducerEpoch(Ordered):
 
 
 class Transactions(Spec):
-    """Version 2 (KIP-890): a decision moves the producer to a larger epoch, and markers carry that epoch."""
+    """Version 2: a decision moves the producer to a larger epoch, and markers carry that epoch."""
+
+    producers: int = 1
+    transactions: int = 2
+    partitions: int = 1
+    epochs: int = 4
 
     # what the coordinator knows
-    epoch: Map[Producer, ProducerEpoch]
+    current_epoch: Map[Producer, ProducerEpoch]
     begun: Set[Transaction]
     producer: Map[Transaction, Producer]
     producer_epoch: Map[Transaction, ProducerEpoch]  # carried by the records of the transaction
@@ -52,7 +64,16 @@ class Transactions(Spec):
     kept: Map[Transaction, Set[TopicPartition]]  # decided there: committed
     dropped: Map[Transaction, Set[TopicPartition]]  # decided there: aborted
 
+    def scope(s) -> Scope:
+        return {
+            Producer: s.producers,
+            Transaction: s.transactions,
+            TopicPartition: s.partitions,
+            ProducerEpoch: s.epochs,
+        }
+
     def init(s, someone: Producer) -> None:
+        """Nothing has begun."""
         for x in Transaction:
             s.producer[x] = someone  # without meaning until x begins
 
@@ -61,17 +82,24 @@ class Transactions(Spec):
     def decided(s, x: Transaction) -> Bool:
         return s.committed[x] | s.aborted[x]
 
-    def has_nothing_open(s, producer: Producer) -> Bool:
-        return forall(implies(s.begun[x] & (s.producer[x] == producer), s.complete[x]) for x in Transaction)
+    def is_open(s, x: Transaction) -> Bool:
+        return s.begun[x] & ~s.complete[x]
 
-    def may_end(s, x: Transaction, epoch: ProducerEpoch) -> Bool:
-        """The epoch under which the coordinator may decide the transaction."""
-        return s.epoch[s.producer[x]] < epoch
+    def has_nothing_open(s, producer: Producer) -> Bool:
+        return forall(implies(s.producer[x] == producer, ~s.is_open(x)) for x in Transaction)
+
+    # ---- the rules that versions differ in
+
+    def may_end_under(s, x: Transaction, marker_epoch: ProducerEpoch) -> Bool:
+        """The epoch to which the decision moves the producer, and which its markers carry."""
+        return s.current_epoch[s.producer[x]] < marker_epoch
 
     def accepts_marker(s, t: TopicPartition, x: Transaction) -> Bool:
+        """Under the very epoch that the partition has seen, a marker may be one of the past."""
         return s.seen_epoch[t][s.producer[x]] < s.marker_epoch[x]
 
     def ends_above_records(s, x: Transaction) -> Bool:
+        """A marker fences the records of its own transaction that are still on their way."""
         return s.producer_epoch[x] < s.marker_epoch[x]
 
     # ---- the producer and its coordinator
@@ -82,7 +110,7 @@ class Transactions(Spec):
         when(~s.begun[x], s.has_nothing_open(producer))
         s.begun[x] = True
         s.producer[x] = producer
-        s.producer_epoch[x] = s.epoch[producer]
+        s.producer_epoch[x] = s.current_epoch[producer]
 
     @action
     def add_partition(s, x: Transaction, t: TopicPartition) -> None:
@@ -91,36 +119,35 @@ class Transactions(Spec):
         s.added[x][t] = True
 
     @action
-    def end_commit(s, x: Transaction, epoch: ProducerEpoch) -> None:
+    def end_commit(s, x: Transaction, marker_epoch: ProducerEpoch) -> None:
         """The coordinator decides to commit."""
-        when(s.begun[x], ~s.decided(x), s.may_end(x, epoch))
+        when(s.begun[x], ~s.decided(x), s.may_end_under(x, marker_epoch))
         s.committed[x] = True
-        s.end_under(x, epoch)
+        s.end_under(x, marker_epoch)
 
     @action
-    def end_abort(s, x: Transaction, epoch: ProducerEpoch) -> None:
+    def end_abort(s, x: Transaction, marker_epoch: ProducerEpoch) -> None:
         """The coordinator decides to abort."""
-        when(s.begun[x], ~s.decided(x), s.may_end(x, epoch))
+        when(s.begun[x], ~s.decided(x), s.may_end_under(x, marker_epoch))
         s.aborted[x] = True
-        s.end_under(x, epoch)
-
-    def end_under(s, x: Transaction, epoch: ProducerEpoch) -> None:
-        s.marker_epoch[x] = epoch
-        s.epoch[s.producer[x]] = epoch
+        s.end_under(x, marker_epoch)
 
     @action
-    def fence(s, x: Transaction, epoch: ProducerEpoch) -> None:
-        """A new instance of the producer fences the old one, whose open transaction is aborted."""
-        when(s.begun[x], ~s.decided(x), s.epoch[s.producer[x]] < epoch)
+    def fence(s, x: Transaction, marker_epoch: ProducerEpoch) -> None:
+        """The old instance is fenced and its open transaction aborted: by a new one, or in time."""
+        when(s.begun[x], ~s.decided(x), s.current_epoch[s.producer[x]] < marker_epoch)
         s.aborted[x] = True
-        s.marker_epoch[x] = epoch
-        s.epoch[s.producer[x]] = epoch
+        s.end_under(x, marker_epoch)
+
+    def end_under(s, x: Transaction, marker_epoch: ProducerEpoch) -> None:
+        s.marker_epoch[x] = marker_epoch
+        s.current_epoch[s.producer[x]] = marker_epoch
 
     @action
-    def init_producer(s, producer: Producer, epoch: ProducerEpoch) -> None:
+    def init_producer(s, producer: Producer, new_epoch: ProducerEpoch) -> None:
         """A new instance of a producer that has nothing open takes a larger epoch."""
-        when(s.epoch[producer] < epoch, s.has_nothing_open(producer))
-        s.epoch[producer] = epoch
+        when(s.current_epoch[producer] < new_epoch, s.has_nothing_open(producer))
+        s.current_epoch[producer] = new_epoch
 
     @action
     def complete_transaction(s, x: Transaction) -> None:
@@ -132,7 +159,7 @@ class Transactions(Spec):
 
     @action
     def append(s, x: Transaction, t: TopicPartition) -> None:
-        """A record of the transaction reaches its partition, however late, unless a larger epoch was there before."""
+        """A record reaches its partition, however late, unless a larger epoch was there before."""
         producer = s.producer[x]
         when(s.begun[x], s.added[x][t], s.seen_epoch[t][producer] <= s.producer_epoch[x])
         s.written[x][t] = True
@@ -167,7 +194,9 @@ class Transactions(Spec):
     @invariant
     def no_hanging_transaction(s) -> Bool:
         """A complete transaction has nothing pending anywhere."""
-        return forall(implies(s.complete[x], ~s.pending[x][t]) for x in Transaction for t in TopicPartition)
+        return forall(
+            implies(s.complete[x], ~s.pending[x][t]) for x in Transaction for t in TopicPartition
+        )
 
     @invariant
     def faithful(s) -> Bool:
@@ -182,6 +211,10 @@ class Transactions(Spec):
 
     @lemma
     def one_decision(s) -> Bool:
+        """A transaction begins, is decided once, and is complete only then.
+
+        True because every decision asks for a begun transaction that has none.
+        """
         return forall(
             all_of(
                 ~(s.committed[x] & s.aborted[x]),
@@ -193,31 +226,47 @@ class Transactions(Spec):
 
     @lemma
     def epochs_grow(s) -> Bool:
-        """The records of a transaction, its markers, its producer: each under an epoch that is not smaller."""
+        """The records of a transaction, its markers, its producer: none under a smaller epoch.
+
+        True because a transaction takes its producer's epoch, which only grows, and its markers
+        take the epoch to which the decision moves the producer.
+        """
         return forall(
             all_of(
-                implies(s.begun[x], s.producer_epoch[x] <= s.epoch[s.producer[x]]),
-                implies(s.decided(x), s.ends_above_records(x) & (s.marker_epoch[x] <= s.epoch[s.producer[x]])),
+                implies(s.begun[x], s.producer_epoch[x] <= s.current_epoch[s.producer[x]]),
+                implies(
+                    s.decided(x),
+                    all_of(
+                        s.ends_above_records(x),
+                        s.marker_epoch[x] <= s.current_epoch[s.producer[x]],
+                    ),
+                ),
             )
             for x in Transaction
         )
 
     @lemma
     def one_open(s) -> Bool:
-        """A producer has at most one transaction that is not complete."""
+        """A producer has at most one transaction that is not complete.
 
-        def is_open(x: Transaction) -> Bool:
-            return s.begun[x] & ~s.complete[x]
-
+        True because it begins one only when it has nothing open.
+        """
         return forall(
-            implies(is_open(x) & is_open(y) & (s.producer[x] == s.producer[y]), x == y)
+            implies(
+                all_of(s.is_open(x), s.is_open(y), s.producer[x] == s.producer[y]),
+                x == y,
+            )
             for x in Transaction
             for y in Transaction
         )
 
     @lemma
     def one_after_another(s) -> Bool:
-        """Of two transactions of a producer, one ended before the other wrote."""
+        """Of two transactions of a producer, the markers of one precede the records of the other.
+
+        True because the later one began when the earlier was complete, under the epoch to which
+        the earlier decision had moved the producer, or a larger one.
+        """
         return forall(
             implies(
                 all_of(s.begun[y], s.decided(x), x != y, s.producer[x] == s.producer[y]),
@@ -232,11 +281,19 @@ class Transactions(Spec):
 
     @lemma
     def pending_is_fresh(s) -> Bool:
-        """Where something is pending, its epoch is the largest seen and its marker has not come."""
+        """Where something is pending, its epoch is the largest seen and its marker has not come.
+
+        True because a record is refused once its transaction's marker was there, whose epoch is
+        larger; and a marker leaves nothing of its producer pending. Version 1, where both carry
+        the same epoch, lets the record in: it hangs.
+        """
         return forall(
             all_of(
                 implies(s.pending[x][t], s.written[x][t] & ~s.marked[x][t]),
-                implies(s.pending[x][t], s.seen_epoch[t][s.producer[x]] == s.producer_epoch[x]),
+                implies(
+                    s.pending[x][t],
+                    s.seen_epoch[t][s.producer[x]] == s.producer_epoch[x],
+                ),
                 implies(s.written[x][t], s.begun[x] & s.added[x][t]),
             )
             for t in TopicPartition
@@ -245,10 +302,19 @@ class Transactions(Spec):
 
     @lemma
     def marked_is_decided(s) -> Bool:
+        """A partition with a marker was added, and remembers the marker's epoch or a larger one.
+
+        True because markers are sent for decided transactions to added partitions, and what a
+        partition has seen only grows.
+        """
         return forall(
             implies(
                 s.marked[x][t],
-                all_of(s.decided(x), s.added[x][t], s.marker_epoch[x] <= s.seen_epoch[t][s.producer[x]]),
+                all_of(
+                    s.decided(x),
+                    s.added[x][t],
+                    s.marker_epoch[x] <= s.seen_epoch[t][s.producer[x]],
+                ),
             )
             for t in TopicPartition
             for x in Transaction
@@ -256,21 +322,10 @@ class Transactions(Spec):
 
     @lemma
     def complete_is_marked(s) -> Bool:
-        return forall(implies(s.complete[x], s.marked[x][t]) for x in Transaction for t in s.added[x])
+        """A complete transaction has its marker in every partition that was added to it.
 
-
-class LaxMarkers(Transactions):
-    """A bug that shipped until 4.2 (KIP-1228): a marker is accepted at the epoch already seen, so a second delivery closes the next one."""
-
-    def accepts_marker(s, t: TopicPartition, x: Transaction) -> Bool:
-        return s.seen_epoch[t][s.producer[x]] <= s.marker_epoch[x]
-
-
-class Version1(LaxMarkers):
-    """Before KIP-890: transactions share the producer's epoch and so do their markers. A late record hangs after its marker."""
-
-    def may_end(s, x: Transaction, epoch: ProducerEpoch) -> Bool:
-        return s.epoch[s.producer[x]] == epoch
-
-    def ends_above_records(s, x: Transaction) -> Bool:
-        return s.producer_epoch[x] <= s.marker_epoch[x]
+        True because completing it asks for that, and nothing is added after the decision.
+        """
+        return forall(
+            implies(s.complete[x], s.marked[x][t]) for x in Transaction for t in s.added[x]
+        )

@@ -1,15 +1,21 @@
-"""The idempotent producer on one partition: retries and reordering at will, leader changes that cut off what is not committed.
+"""The idempotent producer on one partition: retries and reordering at will, leaders that change.
 
-What a leader knows of a producer is a function of its log, so every new leader knows it again.
+What a leader knows of a producer is a function of its log, so every new leader knows it again. A
+record is appended where it continues what the log holds of its producer; a retry of one that is
+already there does not, and is not appended.
 
-Source: KIP-98; KIP-360. Simplified: one log, which is the present leader's; batches of one record.
+Source: KIP-98; KIP-360.
+Simplified: one log, which is the present leader's, and a new leader's log is a beginning of it;
+batches of one record; sequences do not wrap; the producer is never forgotten (in Kafka it expires,
+after which any sequence is accepted: KAFKA-15591).
 """
 
 from __future__ import annotations
 
-from model.language.words import Bool, Ordered, Sort, all_of, exists, forall, implies
 from model.language.places import Map, Record
+from model.language.scope import Scope
 from model.language.spec import Spec, action, invariant, lemma, when
+from model.language.words import Bool, Ordered, Sort, all_of, exists, forall, implies
 
 
 class Producer(Sort):
@@ -29,6 +35,8 @@ class Offset(Ordered):
 
 
 class Stamp(Record):
+    """What a record carries of its producer."""
+
     producer: Producer
     producer_epoch: ProducerEpoch
     sequence: Sequence
@@ -37,14 +45,30 @@ class Stamp(Record):
 class IdempotentProducer(Spec):
     """A record is appended where it continues what the log holds of its producer."""
 
+    producers: int = 2
+    epochs: int = 2
+    sequences: int = 2
+    offsets: int = 4
+
     stamp: Map[Offset, Stamp]
     end_offset: Offset
     high_watermark: Offset
     acked: Map[Producer, Map[ProducerEpoch, Map[Sequence, Bool]]]
 
+    def scope(s) -> Scope:
+        return {
+            Producer: s.producers,
+            ProducerEpoch: s.epochs,
+            Sequence: s.sequences,
+            Offset: s.offsets,
+        }
+
     def init(s, someone: Producer) -> None:
+        """The log is empty."""
         for offset in Offset:
             s.stamp[offset].producer = someone  # without meaning from the end offset on
+
+    # ---- words
 
     def holds(s, offset: Offset, producer: Producer) -> Bool:
         return (offset < s.end_offset) & (s.stamp[offset].producer == producer)
@@ -55,24 +79,44 @@ class IdempotentProducer(Spec):
             s.stamp[a].producer_epoch == s.stamp[b].producer_epoch,
         )
 
-    @action
-    def append_first(s, producer: Producer, epoch: ProducerEpoch, end: Offset) -> None:
-        """The first record of a producer epoch is larger in epoch than all that the log holds of the producer."""
-        when(
-            end.is_next_after(s.end_offset),
-            forall(implies(s.holds(o, producer), s.stamp[o].producer_epoch < epoch) for o in Offset),
+    # ---- the rules that tell a record from its retry, and an instance from its successor
+
+    def begins_epoch(s, producer: Producer, new_epoch: ProducerEpoch) -> Bool:
+        """Larger than every epoch that the log holds of the producer."""
+        return forall(
+            implies(s.holds(o, producer), s.stamp[o].producer_epoch < new_epoch) for o in Offset
         )
-        s.stamp[s.end_offset] = Stamp(producer=producer, producer_epoch=epoch, sequence=Sequence.least())
+
+    def is_latest(s, offset: Offset, producer: Producer) -> Bool:
+        return s.holds(offset, producer) & forall(
+            implies(s.holds(o, producer), o <= offset) for o in Offset
+        )
+
+    def continues(s, sequence: Sequence, latest: Offset) -> Bool:
+        return sequence.is_next_after(s.stamp[latest].sequence)
+
+    def may_lead_with(s, end: Offset) -> Bool:
+        """A new leader has what is committed."""
+        return s.high_watermark <= end
+
+    # ---- the leader
+
+    @action
+    def append_first(s, producer: Producer, new_epoch: ProducerEpoch, end: Offset) -> None:
+        """The first record of a producer epoch is appended."""
+        when(end.is_next_after(s.end_offset), s.begins_epoch(producer, new_epoch))
+        s.stamp[s.end_offset] = Stamp(
+            producer=producer, producer_epoch=new_epoch, sequence=Sequence.least()
+        )
         s.end_offset = end
 
     @action
     def append_next(s, producer: Producer, sequence: Sequence, latest: Offset, end: Offset) -> None:
-        """A record that comes next after the latest of its producer."""
+        """A record that comes next after the latest of its producer is appended."""
         when(
             end.is_next_after(s.end_offset),
-            s.holds(latest, producer),
-            forall(implies(s.holds(o, producer), o <= latest) for o in Offset),
-            sequence.is_next_after(s.stamp[latest].sequence),
+            s.is_latest(latest, producer),
+            s.continues(sequence, latest),
         )
         s.stamp[s.end_offset] = Stamp(
             producer=producer,
@@ -89,8 +133,8 @@ class IdempotentProducer(Spec):
 
     @action
     def change_leader(s, end: Offset) -> None:
-        """The new leader has what is committed, and perhaps more."""
-        when(s.high_watermark <= end, end <= s.end_offset)
+        """A leader with a shorter log takes over; the rest is cut off."""
+        when(s.may_lead_with(end), end <= s.end_offset)
         s.end_offset = end
 
     @action
@@ -100,20 +144,30 @@ class IdempotentProducer(Spec):
         stamp = s.stamp[offset]
         s.acked[stamp.producer][stamp.producer_epoch][stamp.sequence] = True
 
+    # ---- what is claimed
+
     @invariant
     def in_order_without_duplicates(s) -> Bool:
+        """Records of a producer epoch are in the log in the order of their sequences, each once."""
         return forall(
-            implies(all_of(a < b, b < s.end_offset, s.same_session(a, b)), s.stamp[a].sequence < s.stamp[b].sequence)
+            implies(
+                all_of(a < b, b < s.end_offset, s.same_session(a, b)),
+                s.stamp[a].sequence < s.stamp[b].sequence,
+            )
             for a in Offset
             for b in Offset
         )
 
     @invariant
     def without_gaps(s) -> Bool:
+        """Before a record, the log holds the one with the sequence before."""
         return forall(
             implies(
                 (b < s.end_offset) & s.stamp[b].sequence.is_next_after(before),
-                exists(all_of(a < b, s.same_session(a, b), s.stamp[a].sequence == before) for a in Offset),
+                exists(
+                    all_of(a < b, s.same_session(a, b), s.stamp[a].sequence == before)
+                    for a in Offset
+                ),
             )
             for b in Offset
             for before in Sequence
@@ -121,6 +175,7 @@ class IdempotentProducer(Spec):
 
     @invariant
     def epochs_do_not_go_back(s) -> Bool:
+        """After a record of a new instance comes none of an older one."""
         return forall(
             implies(
                 all_of(a < b, b < s.end_offset, s.stamp[a].producer == s.stamp[b].producer),
@@ -132,6 +187,7 @@ class IdempotentProducer(Spec):
 
     @invariant
     def acknowledged_is_durable(s) -> Bool:
+        """What was acknowledged is in the log, and committed."""
         return forall(
             implies(
                 s.acked[p][e][q],
@@ -150,6 +206,12 @@ class IdempotentProducer(Spec):
             for q in Sequence
         )
 
+    # ---- why it is true
+
     @lemma
     def committed_is_written(s) -> Bool:
+        """The high watermark is within the log.
+
+        True because it advances no further than the end, and a new leader has what is committed.
+        """
         return s.high_watermark <= s.end_offset

@@ -1,0 +1,35 @@
+"""Transactions as they were: each version replaces rules of the one that followed it.
+
+Source: KIP-98; KIP-890; KIP-1228.
+"""
+
+from __future__ import annotations
+
+from model.language.words import Bool
+from model.transactions import ProducerEpoch, TopicPartition, Transaction, Transactions
+
+
+class LaxMarkers(Transactions):
+    """Version 2 up to Kafka 4.1: a marker is accepted at the epoch already seen (KIP-1228).
+
+    A marker that is delivered again closes the next transaction, whose records carry that epoch.
+    Fails atomic and faithful, at write_marker.
+    """
+
+    def accepts_marker(s, t: TopicPartition, x: Transaction) -> Bool:
+        return s.seen_epoch[t][s.producer[x]] <= s.marker_epoch[x]
+
+
+class Version1(LaxMarkers):
+    """Before KIP-890: transactions share the producer's epoch, and so do their markers.
+
+    A late record is accepted after the marker of its transaction, and nothing will ever end it: it
+    hangs. A late marker closes the next transaction. Fails no_hanging_transaction at append, and
+    atomic and faithful at write_marker.
+    """
+
+    def may_end_under(s, x: Transaction, marker_epoch: ProducerEpoch) -> Bool:
+        return s.current_epoch[s.producer[x]] == marker_epoch
+
+    def ends_above_records(s, x: Transaction) -> Bool:
+        return s.producer_epoch[x] <= s.marker_epoch[x]
