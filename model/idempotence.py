@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from model.language.places import Map, Record
 from model.language.scope import Scope
-from model.language.spec import Spec, action, invariant, lemma, when
+from model.language.spec import Spec, action, invariant, lemma, when, witness
 from model.language.words import Bool, Ordered, Sort, all_of, exists, forall, implies
 
 
@@ -204,6 +204,46 @@ class IdempotentProducer(Spec):
             for p in Producer
             for e in ProducerEpoch
             for q in Sequence
+        )
+
+    # ---- what must be possible
+
+    @witness
+    def a_session_goes_on(s) -> Bool:
+        """A record is acknowledged that is not the first of its producer epoch."""
+        return exists(
+            s.acked[p][e][q] & (Sequence.least() < q)
+            for p in Producer
+            for e in ProducerEpoch
+            for q in Sequence
+        )
+
+    @witness
+    def a_new_instance_writes(s) -> Bool:
+        """The log holds records of two instances of a producer."""
+        return exists(
+            all_of(
+                s.holds(a, p),
+                s.holds(b, p),
+                s.stamp[a].producer_epoch < s.stamp[b].producer_epoch,
+            )
+            for p in Producer
+            for a in Offset
+            for b in Offset
+        )
+
+    @witness
+    def a_newer_record_was_cut_off(s) -> Bool:
+        """Behind the end lies a record of a newer instance than one that the log still holds."""
+        return exists(
+            all_of(
+                a < s.end_offset,
+                s.end_offset <= b,
+                s.stamp[a].producer == s.stamp[b].producer,
+                s.stamp[a].producer_epoch < s.stamp[b].producer_epoch,
+            )
+            for a in Offset
+            for b in Offset
         )
 
     # ---- why it is true

@@ -17,8 +17,8 @@ from __future__ import annotations
 
 from model.language.places import Map, Set
 from model.language.scope import Scope
-from model.language.spec import Spec, action, invariant, lemma, when
-from model.language.words import Bool, Ordered, Sort, all_of, any_of, forall, implies
+from model.language.spec import Spec, action, invariant, lemma, when, witness
+from model.language.words import Bool, Ordered, Sort, all_of, any_of, exists, forall, implies
 
 
 class Producer(Sort):
@@ -203,6 +203,37 @@ class Transactions(Spec):
         """Partitions keep and drop what the coordinator decided to commit and to abort."""
         return forall(
             implies(s.kept[x][t], s.committed[x]) & implies(s.dropped[x][t], s.aborted[x])
+            for x in Transaction
+            for t in TopicPartition
+        )
+
+    # ---- what must be possible
+
+    @witness
+    def a_record_is_committed(s) -> Bool:
+        """Some partition keeps what a complete transaction wrote."""
+        return exists(s.complete[x] & s.kept[x][t] for x in Transaction for t in TopicPartition)
+
+    @witness
+    def a_record_is_aborted(s) -> Bool:
+        """Some partition drops what a complete transaction wrote."""
+        return exists(s.complete[x] & s.dropped[x][t] for x in Transaction for t in TopicPartition)
+
+    @witness
+    def the_next_writes(s) -> Bool:
+        """A producer writes in its second transaction, where the first was committed."""
+        return exists(
+            all_of(s.kept[x][t], s.pending[y][t], s.producer[x] == s.producer[y])
+            for x in Transaction
+            for y in Transaction
+            for t in TopicPartition
+        )
+
+    @witness
+    def a_late_record_is_fenced(s) -> Bool:
+        """A partition that belongs to a transaction refuses its records: it knows a larger epoch."""
+        return exists(
+            all_of(s.added[x][t], s.producer_epoch[x] < s.seen_epoch[t][s.producer[x]])
             for x in Transaction
             for t in TopicPartition
         )
