@@ -40,6 +40,7 @@ class TimerKind(Enum):
     REPLICA_LAG = "replica-lag"  # of a topic partition: followers that lag leave the ISR
     FETCH = "fetch"  # of a topic partition: a follower fetches again
     SESSIONS = "sessions"  # the controller fences the brokers that it no longer hears
+    CLIENT = "client"  # a simulated client looks after its requests
 
 
 @dataclass(frozen=True, slots=True)

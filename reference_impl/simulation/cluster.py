@@ -1,0 +1,399 @@
+"""A simulated cluster: brokers, the controller and clients on one network, in one order of events.
+
+The cluster is the world of `reference_impl.step`: it delivers messages, fires timers, keeps the
+disks, and lets things go wrong on demand. It is the one mutable thing here; nodes, messages and
+faults are values. A run is determined by the seed, the arguments and the calls.
+
+    cluster = Cluster(seed=7)
+    producer = cluster.add_producer()
+    cluster.send(producer, "a", "b")
+    cluster.crash(cluster.leader())
+    cluster.recover()
+    cluster.history()
+
+Simplified: one topic partition, on all brokers.
+"""
+
+from __future__ import annotations
+
+from random import Random
+from typing import TYPE_CHECKING, Final
+
+from model.histories import Poll
+from model.vocabulary import BrokerId, Offset, TopicPartition
+from reference_impl.broker import Broker, BrokerConfig, Disk
+from reference_impl.bugs import NO_BUGS, Bugs
+from reference_impl.config import Patience
+from reference_impl.controller import Controller
+from reference_impl.messages import CONTROLLER, FIRST_CLIENT, NO_BROKER, CreateTopic, NodeId
+from reference_impl.simulation import faults
+from reference_impl.simulation.clients import NS_PER_MS, TICK, Leadership, Observed
+from reference_impl.simulation.consumer import Consumer
+from reference_impl.simulation.network import CALM, Conditions, Link, Network
+from reference_impl.simulation.producer import PROCESSES_PER_CLIENT, Producer, ProducerConfig
+from reference_impl.simulation.scheduler import Scheduler
+from reference_impl.simulation.trace import Trace
+from reference_impl.step import Answered, Asked, Fired, Input, Reply, Send, SetTimer
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from model.histories import History, Operation
+    from reference_impl.partition_log import PartitionLog
+    from reference_impl.simulation.clients import ClientEffects
+    from reference_impl.simulation.faults import Fault
+
+TOPIC_PARTITION: Final = TopicPartition("orders", 0)
+
+# A hundredth of Kafka's patience: failures are noticed within a second of virtual time.
+QUICK: Final = Patience(
+    heartbeat_ms=100,
+    session_timeout_ms=350,
+    replica_lag_ms=300,
+    replica_fetch_wait_ms=100,
+    replica_fetch_timeout_ms=200,
+    replica_fetch_backoff_ms=30,
+    checkpoint_ms=400,
+)
+
+
+class NoProgress(Exception):
+    """The faults have ended, and the cluster did not get on in the time that it was given."""
+
+
+class Cluster:
+    """A running cluster, its topic created and led."""
+
+    def __init__(
+        self,
+        *,
+        seed: int = 0,
+        brokers: int = 3,
+        min_insync_replicas: int = 1,
+        conditions: Conditions = CALM,
+        patience: Patience = QUICK,
+        bugs: Bugs = NO_BUGS,
+    ) -> None:
+        # One generator for each purpose: another delay drawn does not change who comes first.
+        self._scheduler: Scheduler[tuple[NodeId, int, Input]] = Scheduler(Random(f"order {seed}"))
+        self._network = Network(Random(f"network {seed}"), conditions)
+        self._patience = patience
+        self._bugs = bugs
+        self._nodes: dict[NodeId, Broker | Controller] = {}
+        self._clients: dict[NodeId, Producer | Consumer] = {}
+        self._disks: dict[BrokerId, Disk] = {}
+        self._lives: dict[NodeId, int] = {}
+        self._incarnations = 0
+        self._observed: list[Operation] = []
+        self._now_ns = 0
+        self.steps = 0  # of brokers and the controller
+        self.trace = Trace()
+        self.broker_ids = tuple(BrokerId(number) for number in range(1, brokers + 1))
+        controller, effects = Controller.start(0, patience=patience)
+        self._nodes[CONTROLLER] = controller
+        self._carry_out(CONTROLLER, effects)
+        for broker in self.broker_ids:
+            self._start(broker, {})
+        self._create_topic(min_insync_replicas)
+
+    def _create_topic(self, min_insync_replicas: int) -> None:
+        self._until(lambda: len(self._unfenced()) == len(self.broker_ids), 10_000)
+        request = CreateTopic(
+            topic=TOPIC_PARTITION.topic,
+            replication_factor=len(self.broker_ids),
+            min_insync_replicas=min_insync_replicas,
+        )
+        self._tell(CONTROLLER, Asked(FIRST_CLIENT, 0, request))
+        self._until(lambda: self._is_led() and self._all_in_sync(), 10_000)
+
+    # ------------------------------------------------------------ time
+
+    @property
+    def now_ms(self) -> int:
+        """The virtual time."""
+        return self._scheduler.now_ms
+
+    def run_for(self, duration_ms: int) -> None:
+        """Virtual time passes."""
+        end_ms = self.now_ms + duration_ms
+        while self._next(end_ms):
+            pass
+
+    def run_until(self, condition: Callable[[], bool], within_ms: int) -> bool:
+        """Virtual time passes until the condition holds; whether it came to hold in that time."""
+        end_ms = self.now_ms + within_ms
+        while not condition():
+            if not self._next(end_ms):
+                return condition()
+        return True
+
+    def _until(self, condition: Callable[[], bool], within_ms: int) -> None:
+        if not self.run_until(condition, within_ms):
+            raise NoProgress(f"not within {within_ms} ms of virtual time, at {self.now_ms} ms")
+
+    def _next(self, end_ms: int) -> bool:
+        due = self._scheduler.next_before(end_ms)
+        if due is None:
+            return False
+        target, life, told = due
+        if self._lives.get(target, 0) == life:
+            self._tell(target, told)
+        return True
+
+    def _tell(self, target: NodeId, told: Input) -> None:
+        client = self._clients.get(target)
+        if client is not None:
+            after, effects = client.step(self._tick_ns(), told)
+            self._clients[target] = after
+            self.trace.add(self.now_ms, target, told, after)
+            self._carry_out(target, effects)
+            return
+        node = self._nodes.get(target)
+        if node is None:
+            return  # it is down: what was sent to it is lost
+        self.steps += 1
+        self._nodes[target], effects = node.step(self.now_ms, told)
+        self.trace.add(self.now_ms, target, told, self._nodes[target])
+        self._carry_out(target, effects)
+
+    def _tick_ns(self) -> int:
+        """The time in ns: later than every time told before, within the same ms."""
+        self._now_ns = max(self._now_ns + 1, self.now_ms * NS_PER_MS)
+        return self._now_ns
+
+    def _carry_out(self, source: NodeId, effects: ClientEffects) -> None:
+        for effect in effects:
+            match effect:
+                case Send(to, correlation, request):
+                    self._deliver(source, to, Asked(source, correlation, request))
+                case Reply(to, correlation, response):
+                    self._deliver(source, to, Answered(source, correlation, response))
+                case SetTimer(timer, at_ms):
+                    life = self._lives.get(source, 0)
+                    self._scheduler.schedule(at_ms, (source, life, Fired(timer)))
+                case Observed(operation):
+                    self._observed.append(operation)
+                case _:
+                    pass  # Readable is for worlds that keep clients waiting themselves
+
+    def _deliver(self, source: NodeId, target: NodeId, told: Asked | Answered) -> None:
+        link = Link(source, target)
+        life = self._lives.get(target, 0)
+        delays_ms = self._network.delays_ms(link, is_response=isinstance(told, Answered))
+        for delay_ms in delays_ms:
+            self._network.last_due[link] = self._scheduler.schedule(
+                self.now_ms + delay_ms,
+                (target, life, told),
+                after=self._network.last_due.get(link),
+            )
+
+    # ------------------------------------------------------------ faults
+
+    def apply(self, fault: Fault) -> None:
+        """The fault happens now."""
+        match fault:
+            case faults.Crash(broker):
+                self.crash(broker)
+            case faults.PowerLoss(broker, kept_percent):
+                self.lose_power(broker, kept_percent)
+            case faults.Restart(broker):
+                self.restart(broker)
+            case faults.Isolate(broker):
+                self.isolate(broker)
+            case faults.Split(one, other):
+                self._network.split_one_way(one, other)
+                self._network.split_one_way(other, one)
+            case faults.OneWaySplit(source, target):
+                self._network.split_one_way(source, target)
+            case faults.Heal():
+                self.heal()
+            case faults.DropResponses(client, count):
+                self._network.responses_to_drop[client] = count
+        self.trace.add(self.now_ms, CONTROLLER, fault, None)
+
+    def crash(self, broker: BrokerId) -> None:
+        """The process dies; nothing happens to a broker that is down."""
+        node = self._nodes.pop(NodeId(broker), None)
+        if isinstance(node, Broker):
+            self._disks[broker] = node.disk()
+            self._end_life(NodeId(broker))
+
+    def lose_power(self, broker: BrokerId, kept_percent: int = 0) -> None:
+        """The machine dies: of what was not flushed, some of the oldest records stay."""
+        self.crash(broker)
+        self._disks[broker] = {
+            topic_partition: log.after_power_loss(
+                Offset(log.flushed + (log.end_offset - log.flushed) * kept_percent // 100)
+            )
+            for topic_partition, log in self._disks[broker].items()
+        }
+
+    def restart(self, broker: BrokerId) -> None:
+        """A broker that is down starts on its disk; nothing happens to one that is up."""
+        if NodeId(broker) not in self._nodes:
+            self._start(broker, self._disks[broker])
+
+    def isolate(self, broker: BrokerId) -> None:
+        """The broker loses the controller and all other brokers, and keeps its clients."""
+        node = NodeId(broker)
+        for other in (CONTROLLER, *map(NodeId, self.broker_ids)):
+            if other != node:
+                self._network.split_one_way(node, other)
+                self._network.split_one_way(other, node)
+
+    def split_one_way(self, source: NodeId, target: NodeId) -> None:
+        """What the source sends no longer reaches the target."""
+        self._network.split_one_way(source, target)
+
+    def heal(self) -> None:
+        """Every split ends."""
+        self._network.heal()
+
+    def drop_responses(self, client: NodeId, count: int = 1) -> None:
+        """The next responses to the client are lost, after their requests were applied."""
+        self._network.responses_to_drop[client] = count
+
+    def _start(self, broker: BrokerId, disk: Disk) -> None:
+        self._incarnations += 1
+        config = BrokerConfig(broker_id=broker, patience=self._patience, bugs=self._bugs)
+        node, effects = Broker.start(
+            self.now_ms, config=config, incarnation=self._incarnations, disk=disk
+        )
+        self._nodes[NodeId(broker)] = node
+        self._carry_out(NodeId(broker), effects)
+
+    def _end_life(self, node: NodeId) -> None:
+        """What was on its way to the old life does not reach the new one."""
+        self._lives[node] = self._lives.get(node, 0) + 1
+
+    # ------------------------------------------------------------ clients
+
+    def add_producer(self, config: ProducerConfig | None = None) -> NodeId:
+        """One more producer session."""
+        client_id, first_process = self._new_client()
+        self._add(
+            Producer(
+                client_id=client_id,
+                first_process=first_process,
+                config=config or ProducerConfig(),
+                leadership=self._leadership(),
+            )
+        )
+        return client_id
+
+    def add_consumer(self, *, asks_end_every: int = 0) -> NodeId:
+        """One more consumer, from the beginning of the log."""
+        client_id, first_process = self._new_client()
+        self._add(
+            Consumer(
+                client_id=client_id,
+                process=first_process,
+                leadership=self._leadership(),
+                asks_end_every=asks_end_every,
+            )
+        )
+        return client_id
+
+    def send(self, producer: NodeId, *values: str) -> None:
+        """The producer is given values to send, in this order."""
+        client = self.producer(producer)
+        self._clients[producer], effects = client.send(self._tick_ns(), *values)
+        self.trace.add(self.now_ms, producer, "send " + " ".join(values), None)
+        self._carry_out(producer, effects)
+
+    def producer(self, client_id: NodeId) -> Producer:
+        """The producer as it is now."""
+        client = self._clients[client_id]
+        assert isinstance(client, Producer)
+        return client
+
+    def consumer(self, client_id: NodeId) -> Consumer:
+        """The consumer as it is now."""
+        client = self._clients[client_id]
+        assert isinstance(client, Consumer)
+        return client
+
+    def history(self) -> History:
+        """What the clients observed, in order of completion; sends without an end come last."""
+        unfinished = (operation for c in self._clients.values() for operation in c.unfinished())
+        return (*self._observed, *unfinished)
+
+    def _new_client(self) -> tuple[NodeId, int]:
+        number = len(self._clients) + 1
+        return NodeId(FIRST_CLIENT + number), number * PROCESSES_PER_CLIENT
+
+    def _leadership(self) -> Leadership:
+        return Leadership(topic_partition=TOPIC_PARTITION, brokers=self.broker_ids)
+
+    def _add(self, client: Producer | Consumer) -> None:
+        self._clients[client.client_id] = client
+        self._scheduler.schedule(self.now_ms, (client.client_id, 0, Fired(TICK)))
+
+    # ------------------------------------------------------------ looking in
+
+    def leader(self) -> BrokerId:
+        """The controller's choice; NO_BROKER while nobody may lead."""
+        state = self._controller().topic_partitions.get(TOPIC_PARTITION)
+        return NO_BROKER if state is None else state.leader
+
+    def is_up(self, broker: BrokerId) -> bool:
+        """The broker's process runs."""
+        return NodeId(broker) in self._nodes
+
+    def log(self, broker: BrokerId) -> PartitionLog:
+        """The broker's log: in memory, or on the disk of one that is down."""
+        node = self._nodes.get(NodeId(broker))
+        disk = node.disk() if isinstance(node, Broker) else self._disks[broker]
+        return disk[TOPIC_PARTITION]
+
+    def in_sync(self) -> tuple[BrokerId, ...]:
+        """The controller's ISR."""
+        return self._controller().topic_partitions[TOPIC_PARTITION].isr
+
+    def _controller(self) -> Controller:
+        controller = self._nodes[CONTROLLER]
+        assert isinstance(controller, Controller)
+        return controller
+
+    def _unfenced(self) -> list[BrokerId]:
+        brokers = self._controller().brokers
+        return [broker for broker, state in brokers.items() if not state.fenced]
+
+    def _is_led(self) -> bool:
+        node = self._nodes.get(NodeId(self.leader()))
+        return isinstance(node, Broker) and node.leads(TOPIC_PARTITION)
+
+    def _all_in_sync(self) -> bool:
+        return len(self.in_sync()) == len(self.broker_ids)
+
+    # ------------------------------------------------------------ recovery
+
+    def recover(self, within_ms: int = 20_000) -> None:
+        """Faults end and progress follows; NoProgress if it does not.
+
+        Every broker is up, every split healed, nothing is lost any more. Then all replicas get in
+        sync, and every producer gets an end to everything that it sends.
+        """
+        self._network.calm_down()
+        for broker in self.broker_ids:
+            self.restart(broker)
+        self._until(lambda: self._is_led() and self._all_in_sync() and self._idle(), within_ms)
+
+    def read_all(self, within_ms: int = 20_000) -> tuple[tuple[Offset, str], ...]:
+        """The log as a fresh consumer reads it, from the beginning to the end offset it is told."""
+        reader = self.add_consumer(asks_end_every=1_000_000)
+        self._until(lambda: self.consumer(reader).at_end, within_ms)
+        process = self.consumer(reader).process
+        return _polled(operation for operation in self._observed if operation.process == process)
+
+    def _idle(self) -> bool:
+        return all(client.idle for client in self._clients.values() if isinstance(client, Producer))
+
+
+def _polled(operations: Iterable[Operation]) -> tuple[tuple[Offset, str], ...]:
+    return tuple(
+        (Offset(did.offset), did.value)
+        for operation in operations
+        for did in operation.did
+        if isinstance(did, Poll) and did.offset is not None
+    )

@@ -1,0 +1,183 @@
+"""A consumer client: it reads one topic partition from its position on, and may ask where the log
+ends.
+
+It fetches from the leader, one request at a time. What it was given is an operation of the history;
+an empty answer says nothing and is none. An offset that the leader no longer has sends it back to
+the beginning, as auto.offset.reset=earliest does, and the history says so.
+
+Source: protocol rules A2, A7.
+Simplified: no group, no committed offsets; it tells no leader epoch and does not validate its
+position (KIP-320).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from model.histories import EndOffset, MicroOperation, Operation, Outcome, Poll
+from model.vocabulary import Offset
+from reference_impl.messages import (
+    NO_BROKER,
+    DescribedMetadata,
+    ErrorCode,
+    Fetch,
+    Fetched,
+    ListedOffsets,
+    ListOffsets,
+    Metadata,
+    NodeId,
+)
+from reference_impl.record_batch import batches, decode, header
+from reference_impl.simulation.clients import (
+    NS_PER_MS,
+    ClientEffects,
+    Leadership,
+    Observed,
+    next_tick,
+)
+from reference_impl.step import Answered, Fired, Input, Send
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """The one request that is open: a poll, or the question for the end offset."""
+
+    correlation: int
+    f: str
+    invoked_ns: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Consumer:
+    """One consumer of one topic partition."""
+
+    client_id: NodeId
+    process: int
+    leadership: Leadership
+    asks_end_every: int = 0  # after so many polls, and once at first; 0: never
+    request_timeout_ms: int = 300
+    wait_ms: int = 50  # how long an empty fetch may wait at the broker
+    position: Offset = Offset(0)  # noqa: RUF009 - an int by another name
+    told_end: Offset | None = None  # the end offset as last told
+    asked: Asked | None = None
+    polls: int = 0
+    ends_asked: int = 0
+    correlation: int = 0
+
+    def step(self, now_ns: int, told: Input) -> tuple[Consumer, ClientEffects]:
+        """The consumer after an answer or a tick."""
+        match told:
+            case Fired():
+                consumer, ended = self._without_timed_out(now_ns)
+                consumer, sent = consumer._ask(now_ns)
+                return consumer, (*ended, *sent, next_tick(now_ns))
+            case Answered(response=DescribedMetadata(image=image)):
+                return replace(self, leadership=self.leadership.learn(image))._ask(now_ns)
+            case Answered(correlation=correlation, response=response):
+                if self.asked is None or self.asked.correlation != correlation:
+                    return self, ()  # an answer to a request that was given up
+                match response:
+                    case Fetched():
+                        return self._fetched(now_ns, response)
+                    case ListedOffsets():
+                        return self._listed(now_ns, response)
+                    case _:
+                        return self, ()
+            case _:
+                return self, ()
+
+    def unfinished(self) -> tuple[Operation, ...]:
+        """A read that never ended shows nothing."""
+        return ()
+
+    @property
+    def at_end(self) -> bool:
+        """The position has reached the end offset that was told."""
+        return self.told_end is not None and self.position >= self.told_end
+
+    def _ask(self, now_ns: int) -> tuple[Consumer, ClientEffects]:
+        if self.asked is not None:
+            return self, ()
+        consumer = replace(self, correlation=self.correlation + 1)
+        if self.leadership.leader == NO_BROKER:
+            leadership, broker = self.leadership.ask()
+            return replace(consumer, leadership=leadership), (
+                Send(broker, self.correlation, Metadata()),
+            )
+        due = self.asks_end_every and self.ends_asked * self.asks_end_every <= self.polls
+        f = "end_offset" if due else "poll"
+        asked = Asked(correlation=self.correlation, f=f, invoked_ns=now_ns)
+        topic_partition = self.leadership.topic_partition
+        request = (
+            ListOffsets(topic_partition=topic_partition)
+            if due
+            else Fetch(
+                topic_partition=topic_partition,
+                fetch_offset=self.position,
+                max_wait_ms=self.wait_ms,
+            )
+        )
+        leader = NodeId(self.leadership.leader)
+        return replace(consumer, asked=asked), (Send(leader, self.correlation, request),)
+
+    def _fetched(self, now_ns: int, fetched: Fetched) -> tuple[Consumer, ClientEffects]:
+        if fetched.error is ErrorCode.OFFSET_OUT_OF_RANGE:
+            reset = self._observed(now_ns, "fail", (), error=fetched.error.name, f="assign")
+            back = replace(self, asked=None, position=Offset(max(0, fetched.log_start_offset)))
+            return back, (reset,)
+        if fetched.error is not ErrorCode.NONE:
+            return self._doubting_leader()
+        key = str(self.leadership.topic_partition)
+        polled: list[MicroOperation] = []
+        position = self.position
+        for batch in batches(fetched.batches):
+            for offset, record in decode(batch):
+                if offset >= self.position:
+                    polled.append(Poll(key, offset, (record.value or b"").decode()))
+            position = max(position, header(batch).next_offset)
+        consumer = replace(self, asked=None, position=position, polls=self.polls + 1)
+        consumer, sent = consumer._ask(now_ns)
+        observed = (self._observed(now_ns, "ok", tuple(polled)),) if polled else ()
+        return consumer, observed + sent
+
+    def _listed(self, now_ns: int, listed: ListedOffsets) -> tuple[Consumer, ClientEffects]:
+        if listed.error is not ErrorCode.NONE:
+            return self._doubting_leader()
+        key = str(self.leadership.topic_partition)
+        observed = self._observed(now_ns, "ok", (EndOffset(key, listed.offset),))
+        consumer = replace(self, asked=None, told_end=listed.offset, ends_asked=self.ends_asked + 1)
+        consumer, sent = consumer._ask(now_ns)
+        return consumer, (observed, *sent)
+
+    def _without_timed_out(self, now_ns: int) -> tuple[Consumer, ClientEffects]:
+        timeout_ns = self.request_timeout_ms * NS_PER_MS
+        if self.asked is None or now_ns - self.asked.invoked_ns < timeout_ns:
+            return self, ()
+        return self._doubting_leader()
+
+    def _doubting_leader(self) -> tuple[Consumer, ClientEffects]:
+        """A read that failed changes nothing; the next tick looks for the leader."""
+        leadership = replace(self.leadership, leader=NO_BROKER)
+        return replace(self, asked=None, leadership=leadership), ()
+
+    def _observed(
+        self,
+        now_ns: int,
+        outcome: Outcome,
+        did: tuple[MicroOperation, ...],
+        *,
+        error: str | None = None,
+        f: str | None = None,
+    ) -> Observed:
+        assert self.asked is not None
+        return Observed(
+            Operation(
+                process=self.process,
+                f=f or self.asked.f,
+                outcome=outcome,
+                invoked_ns=self.asked.invoked_ns,
+                completed_ns=now_ns,
+                did=did,
+                error=error,
+            )
+        )

@@ -1,0 +1,323 @@
+"""A producer client: it numbers its records, keeps a few requests in flight, and retries.
+
+Every value is one batch of one record. A batch keeps its sequence number through all retries. While
+a batch waits to be sent again nothing behind it is sent for the first time, so retries do not
+reorder what the broker would accept. Each of the requests in flight is a process of its own in the
+history: a process has one operation open.
+
+The outcome of a send is `ok` with the offset told, `fail` if the record was certainly not written,
+else `info`. With retries a send ends only with its acknowledgement, or with an error after which
+the session is over.
+
+Source: KIP-98; protocol rules, section c, "Client"; the Java client's Sender.
+Simplified: no batching and no delivery timeout; the first batch is acknowledged before others are
+sent beside it, for a leader takes any sequence number from a producer that it does not know
+(KAFKA-15591).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Final
+
+from model.histories import Operation, Outcome
+from model.histories import Send as Sent
+from model.vocabulary import NO_PRODUCER_ID, Offset, ProducerEpoch, ProducerId, Sequence
+from reference_impl.messages import (
+    ACKS_ALL,
+    ACKS_NONE,
+    NO_BROKER,
+    RETRIABLE,
+    DescribedMetadata,
+    ErrorCode,
+    InitializedProducerId,
+    InitProducerId,
+    Metadata,
+    NodeId,
+    Produce,
+    Produced,
+)
+from reference_impl.record_batch import Record, encode
+from reference_impl.simulation.clients import (
+    NS_PER_MS,
+    ClientEffects,
+    Leadership,
+    Observed,
+    next_tick,
+)
+from reference_impl.step import Answered, Fired, Input, Send
+
+# Errors after which the record is certainly not in the log, unless an earlier attempt wrote it.
+NOT_WRITTEN: Final = frozenset({
+    ErrorCode.CORRUPT_MESSAGE,
+    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+    ErrorCode.NOT_ENOUGH_REPLICAS,
+    ErrorCode.INVALID_REQUIRED_ACKS,
+    ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER,
+    ErrorCode.INVALID_PRODUCER_EPOCH,
+    ErrorCode.INVALID_RECORD,
+})  # fmt: skip
+PROCESSES_PER_CLIENT: Final = 1_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProducerConfig:
+    """How a producer is set; ValueError for more in flight than a broker remembers."""
+
+    acks: int = ACKS_ALL
+    idempotent: bool = True
+    retries: bool = True
+    max_in_flight: int = 5
+    request_timeout_ms: int = 300
+    replication_timeout_ms: int = 200
+    backoff_ms: int = 20
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.max_in_flight <= 5:
+            raise ValueError(f"max_in_flight is {self.max_in_flight}; it must be 1 to 5")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unacknowledged:
+    """A send that has begun."""
+
+    value: str
+    process: int
+    sequence: Sequence
+    invoked_ns: int
+    attempts: int = 0
+    awaits: int | None = None  # correlation of the request in flight
+    changed_ns: int = 0  # when it was sent, or when the last attempt ended
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Producer:
+    """One producer session on one topic partition."""
+
+    client_id: NodeId
+    first_process: int
+    config: ProducerConfig
+    leadership: Leadership
+    producer_id: ProducerId = NO_PRODUCER_ID
+    waiting: tuple[str, ...] = ()  # values that no process has begun to send
+    begun: tuple[Unacknowledged, ...] = ()  # in the order of their sequence numbers
+    next_sequence: Sequence = Sequence(0)  # noqa: RUF009 - an int by another name
+    next_process: int = 0
+    retired: tuple[int, ...] = ()  # processes whose last send may still take effect
+    correlation: int = 0
+    acknowledged_any: bool = False
+    over: ErrorCode | None = None  # why the session ended
+
+    def send(self, now_ns: int, *values: str) -> tuple[Producer, ClientEffects]:
+        """The values are sent in this order, as soon as requests may be in flight."""
+        return replace(self, waiting=self.waiting + values)._pump(now_ns)
+
+    def step(self, now_ns: int, told: Input) -> tuple[Producer, ClientEffects]:
+        """The producer after an answer or a tick."""
+        match told:
+            case Fired():
+                producer, ended = self._without_timed_out(now_ns)
+                producer, sent = producer._ask(now_ns)
+                return producer, (*ended, *sent, next_tick(now_ns))
+            case Answered(response=DescribedMetadata(image=image)):
+                return replace(self, leadership=self.leadership.learn(image))._pump(now_ns)
+            case Answered(response=InitializedProducerId() as initialized):
+                if self.producer_id == NO_PRODUCER_ID and initialized.error is ErrorCode.NONE:
+                    return replace(self, producer_id=initialized.producer_id)._pump(now_ns)
+            case Answered(correlation=correlation, response=Produced() as produced):
+                return self._produced(now_ns, correlation, produced)
+            case _:
+                pass
+        return self, ()
+
+    @property
+    def idle(self) -> bool:
+        """Everything was sent and has ended, or the session is over."""
+        return self.over is not None or not (self.waiting or self.begun)
+
+    def unfinished(self) -> tuple[Operation, ...]:
+        """The sends that have begun and not ended."""
+        return tuple(
+            self._operation(batch, "info", None, error="no acknowledgement") for batch in self.begun
+        )
+
+    # ------------------------------------------------------------ sending
+
+    def _ask(self, now_ns: int) -> tuple[Producer, ClientEffects]:
+        """Requests that make the producer able to send, then what may be sent."""
+        if self.over is not None or not (self.waiting or self.begun):
+            return self, ()
+        if self.config.idempotent and self.producer_id == NO_PRODUCER_ID:
+            leadership, broker = self.leadership.ask()
+            asking = replace(self, leadership=leadership, correlation=self.correlation + 1)
+            asked: ClientEffects = (Send(broker, self.correlation, InitProducerId()),)
+        elif self.leadership.leader == NO_BROKER:
+            asking, asked = self._look_for_leader()
+        else:
+            asking, asked = self, ()
+        producer, sent = asking._pump(now_ns)
+        return producer, asked + sent
+
+    def _look_for_leader(self) -> tuple[Producer, ClientEffects]:
+        leadership, broker = self.leadership.ask()
+        producer = replace(self, leadership=leadership, correlation=self.correlation + 1)
+        return producer, (Send(broker, self.correlation, Metadata()),)
+
+    def _pump(self, now_ns: int) -> tuple[Producer, ClientEffects]:
+        """Everything goes out that may."""
+        producer = self
+        effects: list[Send] = []
+        while (index := producer._next_to_send(now_ns)) is not None:
+            if index == len(producer.begun):
+                producer = producer._begin(now_ns)
+            producer, request = producer._attempt(index, now_ns)
+            effects.append(request)
+        return producer, tuple(effects)
+
+    def _next_to_send(self, now_ns: int) -> int | None:
+        """The place of the next batch to go out: the oldest, or one behind those in flight."""
+        lacks_id = self.config.idempotent and self.producer_id == NO_PRODUCER_ID
+        if self.over is not None or lacks_id or self.leadership.leader == NO_BROKER:
+            return None
+        for index, batch in enumerate(self.begun):
+            if batch.awaits is None:
+                rested_ns = now_ns - batch.changed_ns
+                is_rested = rested_ns >= self.config.backoff_ms * NS_PER_MS
+                return index if index == 0 and is_rested else None
+        room = self.config.max_in_flight if self.acknowledged_any else 1
+        may_begin = self.waiting and len(self.begun) < room
+        # Behind a batch that is being sent again nothing is sent for the first time.
+        return len(self.begun) if may_begin and all(b.attempts == 1 for b in self.begun) else None
+
+    def _begin(self, now_ns: int) -> Producer:
+        value, *waiting = self.waiting
+        busy = {*self.retired, *(batch.process for batch in self.begun)}
+        free = [number for number in range(self.next_process) if self._process(number) not in busy]
+        number = free[0] if free else self.next_process
+        batch = Unacknowledged(
+            value=value,
+            process=self._process(number),
+            sequence=self.next_sequence,
+            invoked_ns=now_ns,
+        )
+        return replace(
+            self,
+            waiting=tuple(waiting),
+            begun=(*self.begun, batch),
+            next_sequence=Sequence(self.next_sequence + 1),
+            next_process=max(self.next_process, number + 1),
+        )
+
+    def _attempt(self, index: int, now_ns: int) -> tuple[Producer, Send]:
+        batch = replace(
+            self.begun[index],
+            attempts=self.begun[index].attempts + 1,
+            awaits=self.correlation,
+            changed_ns=now_ns,
+        )
+        request = Produce(
+            topic_partition=self.leadership.topic_partition,
+            batches=self._encoded(batch),
+            acks=self.config.acks,
+            timeout_ms=self.config.replication_timeout_ms,
+        )
+        begun = (*self.begun[:index], batch, *self.begun[index + 1 :])
+        producer = replace(self, begun=begun, correlation=self.correlation + 1)
+        return producer, Send(NodeId(self.leadership.leader), self.correlation, request)
+
+    def _encoded(self, batch: Unacknowledged) -> bytes:
+        record = Record(value=batch.value.encode(), timestamp_ms=batch.invoked_ns // NS_PER_MS)
+        if not self.config.idempotent:
+            return encode([record])
+        return encode(
+            [record],
+            producer_id=self.producer_id,
+            producer_epoch=ProducerEpoch(0),
+            base_sequence=batch.sequence,
+        )
+
+    # ------------------------------------------------------------ answers
+
+    def _produced(
+        self, now_ns: int, correlation: int, produced: Produced
+    ) -> tuple[Producer, ClientEffects]:
+        index = next((i for i, b in enumerate(self.begun) if b.awaits == correlation), None)
+        if index is None:
+            return self, ()  # an answer to an attempt that was given up
+        batch = self.begun[index]
+        if produced.error is ErrorCode.NONE:
+            operation = self._operation(batch, "ok", now_ns, offset=produced.base_offset)
+            producer, sent = replace(self._without(batch), acknowledged_any=True)._pump(now_ns)
+            return producer, (Observed(operation), *sent)
+        # Another batch before this one is missing: it is on its way, and this one comes after it.
+        follows = produced.error is ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER and index > 0
+        if self.config.retries and (follows or produced.error in RETRIABLE):
+            rested = replace(batch, awaits=None, changed_ns=now_ns)
+            return self._with(index, rested)._doubting_leader()
+        producer, ended = self._end(now_ns, batch, produced.error)
+        if self.config.idempotent and self.config.retries:
+            # A number is missing for good, so no later batch can be appended.
+            return replace(producer, over=produced.error), ended
+        producer, asked = producer._doubting_leader()
+        return producer, ended + asked
+
+    def _without_timed_out(self, now_ns: int) -> tuple[Producer, ClientEffects]:
+        """Requests without an answer are given up: sent again, or of unknown outcome."""
+        timeout_ns = self.config.request_timeout_ms * NS_PER_MS
+        producer = self
+        effects: ClientEffects = ()
+        for batch in self.begun:
+            if batch.awaits is None or now_ns - batch.changed_ns < timeout_ns:
+                continue
+            if self.config.retries and self.config.acks != ACKS_NONE:
+                index = producer.begun.index(batch)
+                producer = producer._with(index, replace(batch, awaits=None, changed_ns=now_ns))
+            else:
+                producer, ended = producer._end(now_ns, batch, ErrorCode.NETWORK_EXCEPTION)
+                effects += ended
+            producer, asked = producer._doubting_leader()
+            effects += asked
+        return producer, effects
+
+    def _doubting_leader(self) -> tuple[Producer, ClientEffects]:
+        """The leader may be another by now: ask, and send nothing in between."""
+        doubting = replace(self, leadership=replace(self.leadership, leader=NO_BROKER))
+        return doubting._look_for_leader()
+
+    def _end(
+        self, now_ns: int, batch: Unacknowledged, error: ErrorCode
+    ) -> tuple[Producer, ClientEffects]:
+        is_certain = error in NOT_WRITTEN and batch.attempts == 1
+        outcome: Outcome = "fail" if is_certain else "info"
+        retired = self.retired if is_certain else (*self.retired, batch.process)
+        operation = self._operation(batch, outcome, now_ns, error=error.name)
+        return replace(self._without(batch), retired=retired), (Observed(operation),)
+
+    def _operation(
+        self,
+        batch: Unacknowledged,
+        outcome: Outcome,
+        completed_ns: int | None,
+        *,
+        offset: Offset | None = None,
+        error: str | None = None,
+    ) -> Operation:
+        key = str(self.leadership.topic_partition)
+        return Operation(
+            process=batch.process,
+            f="send",
+            outcome=outcome,
+            invoked_ns=batch.invoked_ns,
+            completed_ns=completed_ns,
+            did=(Sent(key, batch.value, offset),),
+            error=error,
+        )
+
+    def _with(self, index: int, batch: Unacknowledged) -> Producer:
+        return replace(self, begun=(*self.begun[:index], batch, *self.begun[index + 1 :]))
+
+    def _without(self, batch: Unacknowledged) -> Producer:
+        return replace(self, begun=tuple(other for other in self.begun if other is not batch))
+
+    def _process(self, number: int) -> int:
+        return self.first_process + number

@@ -1,0 +1,52 @@
+"""The scheduler: what happens next is the earliest event; a seeded coin decides between equals.
+
+Equal seeds give equal orders: the heap compares times, coins and sequence numbers, never what an
+event contains, and nothing here iterates over a set.
+"""
+
+from __future__ import annotations
+
+import heapq
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
+
+if TYPE_CHECKING:
+    from random import Random
+
+Event = TypeVar("Event")
+
+
+class Due(NamedTuple):
+    """When something happens: its time, the coin that orders equal times, its number."""
+
+    at_ms: int
+    coin: int
+    sequence: int
+
+
+@dataclass(slots=True)
+class Scheduler(Generic[Event]):
+    """The events to come, and the clock."""
+
+    coins: Random
+    now_ms: int = 0
+    _heap: list[tuple[Due, Event]] = field(default_factory=list[tuple[Due, Event]])
+    _scheduled: int = 0
+
+    def schedule(self, at_ms: int, event: Event, *, after: Due | None = None) -> Due:
+        """The event happens at that time, not before now, and behind `after` if that is given."""
+        due = Due(max(at_ms, self.now_ms), self.coins.getrandbits(16), self._scheduled)
+        if after is not None and due < after:
+            due = Due(after.at_ms, after.coin, self._scheduled)
+        self._scheduled += 1
+        heapq.heappush(self._heap, (due, event))
+        return due
+
+    def next_before(self, end_ms: int) -> Event | None:
+        """The next event up to this time, and the clock moves to it; None: there is none."""
+        if not self._heap or self._heap[0][0].at_ms > end_ms:
+            self.now_ms = max(self.now_ms, end_ms)
+            return None
+        due, event = heapq.heappop(self._heap)
+        self.now_ms = due.at_ms
+        return event

@@ -1,0 +1,133 @@
+"""A trace: every event of a run in its order, with what the node looked like after it.
+
+Nodes are values, so keeping the node after each step costs a reference; text is made only when
+somebody asks. A line is one JSON object: `seq`, `at_ms`, `node`, `action`, `args`, and for a broker
+`post`, the state of its replicas. Equal seeds give equal bytes, whatever the hash seed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass, field, fields, is_dataclass
+from enum import Enum
+from typing import TYPE_CHECKING, NamedTuple
+
+from model.vocabulary import TopicPartition
+from reference_impl.broker import Broker
+from reference_impl.partition_leader import Leader
+from reference_impl.record_batch import batches, header
+from reference_impl.step import Answered, Asked, Fired
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from reference_impl.messages import NodeId
+    from reference_impl.simulation.faults import Fault
+    from reference_impl.step import Input
+
+Json = None | bool | int | str | list["Json"] | dict[str, "Json"]
+
+
+class Traced(NamedTuple):
+    """One event: an input that a node was told, or a fault; and the node after it."""
+
+    at_ms: int
+    node: NodeId
+    event: Input | Fault | str
+    after: object
+
+
+@dataclass(slots=True)
+class Trace:
+    """The events of a run so far."""
+
+    events: list[Traced] = field(default_factory=list[Traced])
+
+    def add(self, at_ms: int, node: NodeId, event: Input | Fault | str, after: object) -> None:
+        """One more event."""
+        self.events.append(Traced(at_ms, node, event, after))
+
+    def lines(self) -> Iterator[str]:
+        """Each event as one line of JSON."""
+        for number, traced in enumerate(self.events):
+            action, arguments = _described(traced.event)
+            line: dict[str, Json] = {
+                "seq": number,
+                "at_ms": traced.at_ms,
+                "node": traced.node,
+                "action": action,
+                "args": arguments,
+            }
+            if isinstance(traced.after, Broker):
+                line["post"] = _replicas_of(traced.after)
+            yield json.dumps(line, separators=(",", ":"))
+
+    def digest(self) -> str:
+        """The SHA-256 of all lines: equal runs have equal digests."""
+        digest = hashlib.sha256()
+        for line in self.lines():
+            digest.update(line.encode() + b"\n")
+        return digest.hexdigest()
+
+
+def _described(event: Input | Fault | str) -> tuple[str, Json]:
+    match event:
+        case str():
+            return event, None
+        case Asked(sender, correlation, request):
+            arguments: dict[str, Json] = {"from": sender, "correlation": correlation}
+            return type(request).__name__, {**arguments, **_fields_of(request)}
+        case Answered(sender, correlation, response):
+            arguments = {"from": sender, "correlation": correlation}
+            return type(response).__name__, {**arguments, **_fields_of(response)}
+        case Fired(timer):
+            return f"timer {timer.kind.value}", _plain(timer.topic_partition)
+        case _:
+            return type(event).__name__, _fields_of(event)
+
+
+def _fields_of(value: object) -> dict[str, Json]:
+    assert is_dataclass(value)
+    return {entry.name: _plain(getattr(value, entry.name)) for entry in fields(value)}
+
+
+def _plain(value: object) -> Json:
+    match value:
+        case TopicPartition():
+            return str(value)
+        case Enum():
+            return value.name
+        case None | bool() | int() | str():
+            return value
+        case bytes():
+            return [_batch(batch) for batch in batches(value)]
+        case tuple():
+            return [_plain(item) for item in value]
+        case _:
+            return _fields_of(value)
+
+
+def _batch(batch: bytes) -> Json:
+    head = header(batch)
+    return {
+        "base_offset": head.base_offset,
+        "records": head.record_count,
+        "leader_epoch": head.leader_epoch,
+        "producer_id": head.producer_id,
+        "base_sequence": head.base_sequence,
+        "crc": head.crc,
+    }
+
+
+def _replicas_of(broker: Broker) -> Json:
+    return {
+        str(topic_partition): {
+            "role": "leader" if isinstance(replica, Leader) else "follower",
+            "leader_epoch": replica.state.leader_epoch,
+            "isr": [*replica.state.isr],
+            "end_offset": replica.log.end_offset,
+            "high_watermark": replica.log.high_watermark,
+        }
+        for topic_partition, replica in broker.replicas.items()
+    }
