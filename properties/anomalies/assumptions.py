@@ -1,0 +1,159 @@
+"""What every analysis assumes of a history; where it does not hold, nothing else is decided.
+
+A recorder that breaks these would make a sound system look broken: they are checked first.
+
+Source: etcd's robustness tests, which report broken assumptions as a result of their own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+from model.histories import History, Operation, Send
+
+
+@dataclass(frozen=True, slots=True, order=True, kw_only=True)
+class RepeatedValue:
+    """A value sent to one key more than once, by these operations (one named per send)."""
+
+    key: str
+    value: str
+    sent_by: tuple[int, ...]  # ascending
+
+    def __str__(self) -> str:
+        ops = ", ".join(map(str, self.sent_by))
+        return f"{self.value} was sent to {self.key} by operations {ops}"
+
+
+@dataclass(frozen=True, slots=True, order=True, kw_only=True)
+class OverlappingOperations:
+    """An operation that its process invoked while an earlier one was open."""
+
+    process: int
+    second_op: int
+    first_op: int
+
+    def __str__(self) -> str:
+        return (
+            f"process {self.process} invoked operation {self.second_op} while operation "
+            f"{self.first_op} was open"
+        )
+
+
+@dataclass(frozen=True, slots=True, order=True, kw_only=True)
+class BackwardsOperation:
+    """An operation that completed before it was invoked."""
+
+    op: int
+    invoked_ns: int
+    completed_ns: int
+
+    def __str__(self) -> str:
+        return (
+            f"operation {self.op} completed at {self.completed_ns} ns, before its invocation at "
+            f"{self.invoked_ns} ns"
+        )
+
+
+@dataclass(frozen=True, slots=True, order=True, kw_only=True)
+class MixedOperation:
+    """A number that stands for two operations, or for one whose rows contradict each other."""
+
+    op: int
+    rows: int
+
+    def __str__(self) -> str:
+        return f"the {self.rows} rows of operation {self.op} repeat or contradict each other"
+
+
+AssumptionRow = RepeatedValue | OverlappingOperations | BackwardsOperation | MixedOperation
+
+
+def repeated_values(history: History) -> tuple[RepeatedValue, ...]:
+    """One row per key and value that was sent more than once, whatever became of the sends."""
+    senders: dict[tuple[str, str], list[int]] = {}
+    for number, operation in enumerate(history):
+        for micro in operation.did:
+            if isinstance(micro, Send):
+                senders.setdefault((micro.key, micro.value), []).append(number)
+    return tuple(
+        RepeatedValue(key=key, value=value, sent_by=tuple(ops))
+        for (key, value), ops in sorted(senders.items())
+        if len(ops) > 1
+    )
+
+
+def overlapping_operations(history: History) -> tuple[OverlappingOperations, ...]:
+    """One row per operation invoked while another was open; names the one open longest."""
+
+    def closes(operation: Operation) -> float:
+        return float("inf") if operation.completed_ns is None else operation.completed_ns
+
+    rows: list[OverlappingOperations] = []
+    for number, second in enumerate(history):
+        still_open = [
+            (-closes(first), earlier)
+            for earlier, first in enumerate(history)
+            if first.process == second.process
+            if (first.invoked_ns, earlier) < (second.invoked_ns, number)
+            if second.invoked_ns < closes(first)
+        ]
+        if still_open:
+            rows.append(
+                OverlappingOperations(
+                    process=second.process, second_op=number, first_op=min(still_open)[1]
+                )
+            )
+    return tuple(sorted(rows))
+
+
+def backwards_operations(history: History) -> tuple[BackwardsOperation, ...]:
+    """One row per operation that completed before it was invoked."""
+    return tuple(
+        BackwardsOperation(
+            op=number, invoked_ns=operation.invoked_ns, completed_ns=operation.completed_ns
+        )
+        for number, operation in enumerate(history)
+        if operation.completed_ns is not None and operation.completed_ns < operation.invoked_ns
+    )
+
+
+def mixed_operations(history: History) -> tuple[MixedOperation, ...]:
+    """None: a `History` cannot mix operations up, only a table of micro-operations can."""
+    del history
+    return ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Assumption:
+    """One thing that is taken for granted of every history."""
+
+    id: str
+    statement: str
+    find: Callable[[History], tuple[AssumptionRow, ...]]
+
+
+ASSUMPTIONS: Final = (
+    Assumption(
+        id="whole-operations",
+        statement="A number names one operation; its rows agree and have positions of their own.",
+        find=mixed_operations,
+    ),
+    Assumption(
+        id="time-goes-forward",
+        statement="No operation completes before it is invoked.",
+        find=backwards_operations,
+    ),
+    Assumption(
+        id="one-open-operation",
+        statement="A process has at most one operation open; what never completed stays open.",
+        find=overlapping_operations,
+    ),
+    Assumption(
+        id="values-are-unique",
+        statement="A value is sent to a key at most once.",
+        find=repeated_values,
+    ),
+)

@@ -1,0 +1,76 @@
+"""One value lies at two offsets of a log: the producer sent it once and it was appended twice.
+
+Reading the same offset again is no duplicate. Every value is sent to a key at most once.
+
+Source: jepsen.tests.kafka duplicate-cases.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from properties.anomalies.log import sightings
+from properties.anomalies.telling import told
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from model.histories import History, Operation
+
+ID: Final = "duplicate"
+
+
+@dataclass(frozen=True, slots=True, order=True, kw_only=True)
+class Duplicate:
+    """The offsets at which one value lies, and for each the first operation that showed it."""
+
+    key: str
+    value: str
+    offsets: tuple[int, ...]  # ascending
+    seen_by: tuple[int, ...]  # one operation for each offset
+
+    @property
+    def size(self) -> int:
+        """How many times the value is in the log."""
+        return len(self.offsets)
+
+    @property
+    def ops(self) -> tuple[int, ...]:
+        return self.seen_by
+
+
+def duplicates(history: History) -> tuple[Duplicate, ...]:
+    """One row per value that lies at two or more offsets."""
+    seen = sightings(history)
+    rows: list[Duplicate] = []
+    for key, value in {(s.key, s.value) for s in seen}:
+        offsets = sorted({s.offset for s in seen if (s.key, s.value) == (key, value)})
+        if len(offsets) > 1:
+            first = [
+                min(s.op for s in seen if (s.key, s.value, s.offset) == (key, value, offset))
+                for offset in offsets
+            ]
+            rows.append(
+                Duplicate(key=key, value=value, offsets=tuple(offsets), seen_by=tuple(first))
+            )
+    return tuple(sorted(rows))
+
+
+def observed(history: History) -> int:
+    """How many values have a known place in a log."""
+    return len({(s.key, s.value) for s in sightings(history)})
+
+
+def explain(row: Duplicate, operations: Mapping[int, Operation]) -> str:
+    """Who saw the value where."""
+    offsets = ", ".join(map(str, row.offsets))
+    return "\n".join(
+        (
+            f"{row.key}: the value {row.value} was sent once and lies at offsets {offsets}.",
+            *(
+                f"  @{offset} by  {told(operations, op, row.key, offsets=(offset,))}"
+                for offset, op in zip(row.offsets, row.seen_by, strict=True)
+            ),
+        )
+    )

@@ -1,0 +1,76 @@
+"""One offset of a log was seen with two values: an offset must identify one record for ever.
+
+Source: jepsen.tests.kafka version-orders, its errors.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from properties.anomalies.log import sightings
+from properties.anomalies.telling import told
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from model.histories import History, Operation
+
+ID: Final = "inconsistent-offsets"
+
+
+@dataclass(frozen=True, slots=True, order=True, kw_only=True)
+class InconsistentOffset:
+    """The values seen at one offset, and for each the first operation that showed it there."""
+
+    key: str
+    offset: int
+    values: tuple[str, ...]  # sorted
+    seen_by: tuple[int, ...]  # one operation for each value
+
+    @property
+    def size(self) -> int:
+        """How many values the offset has."""
+        return len(self.values)
+
+    @property
+    def ops(self) -> tuple[int, ...]:
+        return self.seen_by
+
+
+def inconsistent_offsets(history: History) -> tuple[InconsistentOffset, ...]:
+    """One row per offset that shows two or more values."""
+    seen = sightings(history)
+    rows: list[InconsistentOffset] = []
+    for key, offset in {(s.key, s.offset) for s in seen}:
+        values = sorted({s.value for s in seen if (s.key, s.offset) == (key, offset)})
+        if len(values) > 1:
+            first = [
+                min(s.op for s in seen if (s.key, s.offset, s.value) == (key, offset, value))
+                for value in values
+            ]
+            rows.append(
+                InconsistentOffset(
+                    key=key, offset=offset, values=tuple(values), seen_by=tuple(first)
+                )
+            )
+    return tuple(sorted(rows))
+
+
+def observed(history: History) -> int:
+    """How many offsets of logs the history shows."""
+    return len({(s.key, s.offset) for s in sightings(history)})
+
+
+def explain(row: InconsistentOffset, operations: Mapping[int, Operation]) -> str:
+    """Who saw what at the offset."""
+    values = " and ".join(row.values)
+    return "\n".join(
+        (
+            f"{row.key}: offset {row.offset} was seen with the values {values}.",
+            *(
+                f"  {value} by  {told(operations, op, row.key, values=(value,))}"
+                for value, op in zip(row.values, row.seen_by, strict=True)
+            ),
+        )
+    )

@@ -1,0 +1,117 @@
+"""A send that began after another was acknowledged got no higher an offset.
+
+Offsets given to acknowledged sends must agree with real time: the log is one object, and its end
+only moves on. The sends may come from different processes; what overlaps in time may get its
+offsets in any order.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from model.histories import History, Operation, Send
+from properties.anomalies.telling import at, told
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+ID: Final = "offset-order-inversion"
+
+
+@dataclass(frozen=True, slots=True, order=True, kw_only=True)
+class OffsetOrderInversion:
+    """The first send was acknowledged before the second was invoked, at an offset no lower."""
+
+    key: str
+    second_offset: int
+    second_value: str
+    second_op: int
+    first_offset: int
+    first_value: str
+    first_op: int
+
+    @property
+    def size(self) -> int:
+        """How far back the second offset lies."""
+        return self.first_offset - self.second_offset
+
+    @property
+    def ops(self) -> tuple[int, ...]:
+        return self.first_op, self.second_op
+
+
+@dataclass(frozen=True, slots=True)
+class _Acknowledged:
+    key: str
+    value: str
+    offset: int
+    op: int
+    position: int
+    invoked_ns: int
+    completed_ns: int
+
+
+def _acknowledged(history: History) -> list[_Acknowledged]:
+    return [
+        _Acknowledged(
+            micro.key,
+            micro.value,
+            micro.offset,
+            number,
+            position,
+            operation.invoked_ns,
+            operation.completed_ns,
+        )
+        for number, operation in enumerate(history)
+        for position, micro in enumerate(operation.did)
+        if isinstance(micro, Send) and micro.offset is not None
+        if operation.outcome == "ok" and operation.completed_ns is not None
+    ]
+
+
+def inversions(history: History) -> tuple[OffsetOrderInversion, ...]:
+    """One row per second send, with the highest offset acknowledged before it began."""
+    sends = _acknowledged(history)
+    rows: list[OffsetOrderInversion] = []
+    for second in sends:
+        before = [
+            first
+            for first in sends
+            if first.key == second.key
+            if first.completed_ns < second.invoked_ns
+            if first.offset >= second.offset
+        ]
+        if before:
+            first = min(before, key=lambda s: (-s.offset, s.completed_ns, s.op, s.position))
+            rows.append(
+                OffsetOrderInversion(
+                    key=second.key,
+                    second_offset=second.offset,
+                    second_value=second.value,
+                    second_op=second.op,
+                    first_offset=first.offset,
+                    first_value=first.value,
+                    first_op=first.op,
+                )
+            )
+    return tuple(sorted(rows))
+
+
+def observed(history: History) -> int:
+    """How many sends were acknowledged at an offset."""
+    return len(_acknowledged(history))
+
+
+def explain(row: OffsetOrderInversion, operations: Mapping[int, Operation]) -> str:
+    """Why this is an inversion, from the two operations."""
+    first, second = operations[row.first_op], operations[row.second_op]
+    return "\n".join(
+        (
+            f"{row.key}: offset {row.first_offset} was acknowledged at {at(first.completed_ns)}; a "
+            f"send that began after that, at {at(second.invoked_ns)}, got offset "
+            f"{row.second_offset}, which is not higher.",
+            f"  first   {told(operations, row.first_op, row.key, values=(row.first_value,))}",
+            f"  second  {told(operations, row.second_op, row.key, values=(row.second_value,))}",
+        )
+    )

@@ -1,0 +1,41 @@
+"""How an explanation tells of an operation: who, when, and only what concerns the anomaly."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from model.histories import EndOffset, Operation
+from model.history_notation import show
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping
+
+NS_PER_MS = 1_000_000
+
+
+def at(time_ns: int | None) -> str:
+    """A time of the history in milliseconds; `never` for what did not complete."""
+    return "never" if time_ns is None else f"{time_ns / NS_PER_MS:.6f} ms"
+
+
+def told(
+    operations: Mapping[int, Operation],
+    number: int,
+    key: str,
+    *,
+    offsets: Collection[int] = (),
+    values: Collection[str] = (),
+) -> str:
+    """The operation in notation, cut to the micro-operations on the key that the anomaly is of."""
+    operation = operations[number]
+    did = tuple(
+        micro
+        for micro in operation.did
+        if micro.key == key
+        if micro.offset in offsets or (not isinstance(micro, EndOffset) and micro.value in values)
+    )
+    return (
+        f"operation {number}, process {operation.process}: {show(replace(operation, did=did))}"
+        f"  [{at(operation.invoked_ns)} .. {at(operation.completed_ns)}]"
+    )

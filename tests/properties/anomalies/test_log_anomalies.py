@@ -1,0 +1,91 @@
+"""inconsistent-offsets and duplicate: what sends and polls show of one log."""
+
+from __future__ import annotations
+
+import pytest
+
+from model.history_notation import history
+from properties.anomalies.duplicate import Duplicate, duplicates
+from properties.anomalies.duplicate import explain as explain_duplicate
+from properties.anomalies.inconsistent_offsets import InconsistentOffset, inconsistent_offsets
+from properties.anomalies.inconsistent_offsets import explain as explain_inconsistent
+
+
+def test_two_values_at_one_offset() -> None:
+    h = history("""
+        p1  send k=a  -> ok @0
+        c1  poll      -> ok k=b@0
+    """)
+    (row,) = inconsistent_offsets(h)
+    assert row == InconsistentOffset(key="k", offset=0, values=("a", "b"), seen_by=(0, 1))
+    assert "offset 0 was seen with the values a and b" in explain_inconsistent(
+        row, dict(enumerate(h))
+    )
+
+
+def test_one_value_at_two_offsets() -> None:
+    h = history("""
+        p1  send k=a  -> ok @0
+        c1  poll      -> ok k=a@0 k=a@7
+    """)
+    (row,) = duplicates(h)
+    assert row == Duplicate(key="k", value="a", offsets=(0, 7), seen_by=(0, 1))
+    assert "lies at offsets 0, 7" in explain_duplicate(row, dict(enumerate(h)))
+
+
+def test_the_same_offset_read_again_is_no_duplicate() -> None:
+    h = history("""
+        c1  poll  -> ok k=a@0
+        c1  poll  -> ok k=a@0 k=a@0
+    """)
+    assert duplicates(h) == ()
+
+
+def test_keys_are_logs_of_their_own() -> None:
+    h = history("""
+        p1  send k=a  -> ok @0
+        p1  send j=a  -> ok @1
+        p1  send i=b  -> ok @0
+    """)
+    assert duplicates(h) == ()
+    assert inconsistent_offsets(h) == ()
+
+
+@pytest.mark.parametrize("outcome", ["ok", "info", "fail"])
+def test_polls_are_believed_however_their_operation_ended(outcome: str) -> None:
+    h = history(f"""
+        p1  send k=a  -> ok @0
+        c1  poll      -> {outcome} k=b@0 k=a@1
+    """)
+    assert len(inconsistent_offsets(h)) == 1
+    assert len(duplicates(h)) == 1
+
+
+@pytest.mark.parametrize(
+    ("outcome", "read", "believed"),
+    [
+        ("ok", "poll -> ok", True),
+        ("info", "poll -> ok j=x@0", True),
+        ("info", "poll -> info j=x@0", False),
+        ("info", "poll -> ok j=y@0", False),
+        ("fail", "poll -> ok j=x@0", False),
+    ],
+)
+def test_the_offsets_of_a_send_are_believed_once_it_must_have_taken_effect(
+    outcome: str, read: str, *, believed: bool
+) -> None:
+    h = history(f"""
+        p1  txn k=a j=x  -> {outcome} @0 @0
+        c1  {read}
+        p2  send k=b     -> ok @0
+    """)
+    assert bool(inconsistent_offsets(h)) is believed
+
+
+def test_an_offset_that_nobody_knows_shows_nothing() -> None:
+    h = history("""
+        p1  send k=a  -> ok @?
+        c1  poll      -> ok k=a@?
+        c1  poll      -> ok k=a@1
+    """)
+    assert duplicates(h) == ()

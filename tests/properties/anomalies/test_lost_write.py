@@ -1,0 +1,110 @@
+"""What must have been read, and what need not have been."""
+
+from __future__ import annotations
+
+from model.history_notation import history
+from properties.anomalies.lost_write import LostWrite, explain, lost_writes, observed
+
+
+def test_reading_past_a_hole_is_a_lost_write() -> None:
+    h = history("""
+        p1  send k=a  -> ok @0
+        p1  send k=b  -> ok @1
+        c1  poll      -> ok k=a@0 k=c@2
+        p2  send k=c  -> ok @2
+    """)
+    (row,) = lost_writes(h)
+    assert row == LostWrite(
+        key="k", value="b", offset=1, writer_op=1, read_offset=2, read_value="c", reader_op=2
+    )
+    assert observed(h) == 3
+    assert "nobody ever read b" in explain(row, dict(enumerate(h)))
+
+
+def test_the_tail_above_the_highest_read_is_not_lost() -> None:
+    h = history("""
+        p1  send k=a  -> ok @0
+        p1  send k=b  -> ok @1
+        c1  poll      -> ok k=a@0
+    """)
+    assert lost_writes(h) == ()
+
+
+def test_another_process_may_have_read_it() -> None:
+    h = history("""
+        p1  send k=a  -> ok @0
+        p1  send k=b  -> ok @1
+        c1  poll      -> ok k=b@1
+        c2  poll      -> ok k=a@0
+    """)
+    assert lost_writes(h) == ()
+
+
+def test_only_polls_that_ended_ok_have_read() -> None:
+    h = history("""
+        p1  send k=a  -> ok @0
+        p1  send k=b  -> ok @1
+        c1  poll      -> info k=a@0
+        c1  poll      -> ok k=b@1
+    """)
+    assert [row.value for row in lost_writes(h)] == ["a"]
+
+
+def test_a_gap_in_the_offsets_is_no_lost_write() -> None:
+    h = history("""
+        p1  send k=a  -> ok @0
+        p1  send k=b  -> ok @9
+        c1  poll      -> ok k=a@0 k=b@9
+    """)
+    assert lost_writes(h) == ()
+
+
+def test_a_send_that_failed_is_not_lost() -> None:
+    h = history("""
+        p1  send k=a  -> fail @0
+        c2  poll      -> info k=a@0
+        p1  send k=b  -> ok @1
+        c1  poll      -> ok k=b@1
+    """)
+    assert lost_writes(h) == ()
+
+
+def test_a_send_that_nobody_knows_of_is_lost_once_its_transaction_was_read() -> None:
+    h = history("""
+        t1  txn k=a j=x  -> info @0 @0
+        p1  send k=b     -> ok @1
+        c1  poll         -> ok k=b@1 j=x@0
+    """)
+    assert [row.value for row in lost_writes(h)] == ["a"]
+    unread = history("""
+        t1  txn k=a j=x  -> info @0 @0
+        p1  send k=b     -> ok @1
+        c1  poll         -> ok k=b@1
+    """)
+    assert lost_writes(unread) == ()
+
+
+def test_of_a_value_at_two_offsets_the_last_place_is_owed_and_the_first_bounds() -> None:
+    owed_later = history("""
+        p1  send k=a  -> ok @0
+        p1  send k=b  -> ok @1
+        c2  poll      -> info k=a@5
+        c1  poll      -> ok k=b@1
+    """)
+    assert lost_writes(owed_later) == ()
+    bounds_early = history("""
+        p1  send k=a  -> ok @0
+        p1  send k=b  -> ok @1
+        c1  poll      -> ok k=a@0 k=a@5
+    """)
+    assert lost_writes(bounds_early) == ()
+
+
+def test_a_value_whose_place_nobody_knows_cannot_be_lost() -> None:
+    h = history("""
+        p1  send k=a  -> ok @?
+        p1  send k=b  -> ok @1
+        c1  poll      -> ok k=b@1
+    """)
+    assert lost_writes(h) == ()
+    assert observed(h) == 1

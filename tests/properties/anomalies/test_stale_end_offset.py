@@ -1,0 +1,75 @@
+"""A read of the end sees what was known before it began."""
+
+from __future__ import annotations
+
+import pytest
+
+from model.history_notation import history
+from properties.anomalies.stale_end_offset import (
+    StaleEndOffset,
+    explain,
+    observed,
+    stale_end_offsets,
+)
+
+
+def test_an_end_at_or_below_an_acknowledged_offset() -> None:
+    h = history("""
+        p1  send k=a      -> ok @5
+        c1  end_offset k  -> ok @5
+    """)
+    assert stale_end_offsets(h) == (
+        StaleEndOffset(key="k", end_offset=5, op=1, known_end=6, known_from="send", known_op=0),
+    )
+
+
+def test_an_end_behind_the_acknowledged_offset_is_fresh() -> None:
+    h = history("""
+        p1  send k=a      -> ok @5
+        c1  end_offset k  -> ok @6
+    """)
+    assert stale_end_offsets(h) == ()
+    assert observed(h) == 1
+
+
+def test_reads_of_the_end_go_back() -> None:
+    h = history("""
+        c1  end_offset k  -> ok @9
+        c2  end_offset k  -> ok @8
+    """)
+    assert [(row.known_from, row.size) for row in stale_end_offsets(h)] == [("end_offset", 1)]
+
+
+@pytest.mark.parametrize(
+    "read",
+    [
+        "c1  end_offset k  -> fail @0",
+        "c1  end_offset k  -> info @0",
+        "c1  end_offset j  -> ok @0",
+        "c1  poll          -> ok",
+    ],
+)
+def test_a_read_that_failed_or_is_of_another_key_shows_nothing(read: str) -> None:
+    assert stale_end_offsets(history(f"p1 send k=a -> ok @5\n{read}")) == ()
+
+
+def test_a_read_that_overlaps_the_send_may_miss_it() -> None:
+    h = history("""
+        c1  end_offset k  ...
+        p1  send k=a      -> ok @5
+        c1  ...           -> ok @0
+    """)
+    assert stale_end_offsets(h) == ()
+
+
+def test_the_explanation_says_how_the_end_was_known() -> None:
+    h = history("""
+        p1  send k=a      -> ok @5
+        c1  end_offset k  -> ok @2
+    """)
+    (row,) = stale_end_offsets(h)
+    first, known, read = explain(row, dict(enumerate(h))).splitlines()
+    assert "its end had reached 6" in first
+    assert "a send acknowledged at 5" in first
+    assert "send k=a -> ok @5" in known
+    assert "end_offset k -> ok @2" in read
