@@ -130,8 +130,8 @@ class TruncateToHighWatermark(Spec):
         leader_epoch = s.quorum.leader_epoch + 1
         when(leader_epoch <= s.max_leader_epoch)
         decision = LeaderAndIsr(leader_epoch=leader_epoch, leader=leader, isr=isr)
-        s.quorum = decision
         s.request[leader_epoch] = decision
+        s.quorum = decision
 
     @action
     def controller_elect_leader(s, leader: Replica) -> None:

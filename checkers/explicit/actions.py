@@ -52,7 +52,7 @@ class Program:
         for values in product(*(range(self.at.size(p.sort)) for p in action.params)):
             env = {p.uid: v for p, v in zip(action.params, values, strict=True)}
             lines = ["def initial(s):", "    t = bytearray(s)"]
-            lines += self._assignments(action, env, "    ") + ["    return bytes(t)"]
+            lines += [*self._assignments(action, env, "    "), "    return bytes(t)"]
             names = dict(self.names)
             exec("\n".join(lines), names)
             states[names["initial"](blank)] = None

@@ -70,7 +70,7 @@ class Compiler:
         return " + ".join([*dynamic, *([str(start)] if start else [])])
 
     def kept(self, value: t.Node, env: Env) -> Code:
-        """The value of a key or of an assignment, tested to be in its sort where it might not be."""
+        """The value of a key or of an assignment, tested to be in its sort where it may be not."""
         code = self.code(value, env)
         size = self.at.size(value.sort)
         if isinstance(code, int):
@@ -138,7 +138,7 @@ class Compiler:
                 )
             case t.Count():
                 each = [self.code(n.body, e) for e in self.bindings(n.binders, env)]
-                return " + ".join(f"(1 if {c} else 0)" for c in each if c != 0) or 0
+                return " + ".join(f"(1 if {paren(c)} else 0)" for c in each if c != 0) or 0
             case t.Extreme():
                 return self.extreme(n, env)
             case _:

@@ -1,4 +1,4 @@
-"""What an exploration found: counts in TLC's convention, a verdict on every property, shortest traces.
+"""What an exploration found: counts as TLC counts, a verdict on each property, shortest traces.
 
 *distinct* counts states, *generated* counts transitions and initial states, *depth* counts levels:
 the initial states are level 1, so a counterexample of n steps is found at depth n + 1.
@@ -83,7 +83,7 @@ class Sighting:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IllDefined:
-    """A term without a value was reached: a fault of the spec. `where` names action, line, conjunct."""
+    """A term without a value was reached: a fault of the spec, in this action, line, conjunct."""
 
     where: str
     what: str
@@ -120,5 +120,5 @@ class Exploration:
 
     @property
     def never_taken(self) -> tuple[str, ...]:
-        """Actions that no transition took: their guards may be too strong, or the scope too small."""
+        """Actions that no transition took: a guard may be too strong, or the scope too small."""
         return tuple(name for name, times in self.taken.items() if not times)

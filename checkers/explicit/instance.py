@@ -50,7 +50,7 @@ class Instance:
         return self.ranges[sort.name]
 
     def size(self, sort: SortInfo) -> int:
-        """How many values a cell of the sort can take, `nothing` among them where it may be absent."""
+        """How many values a cell of the sort can take, `nothing` among them if optional."""
         return len(self.elements(sort)) + sort.optional
 
     @cached_property

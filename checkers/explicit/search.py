@@ -1,4 +1,4 @@
-"""Breadth-first exploration of a spec at a finite scope: the first violation found is a shortest one.
+"""Breadth-first exploration at a finite scope: the first violation found is a shortest one.
 
 A violated property does not stop the others: the search ends when every property is violated, when
 every reachable state was seen, or when its budget is spent. What was found by then is kept.
@@ -43,7 +43,7 @@ def explore(
     """Every reachable state of the spec, and what is true there of its properties.
 
     Without `properties` all invariants are decided, without `scope` the spec's own is explored.
-    Raises UnknownName for a property that the spec has not, SpecError for a spec that means nothing.
+    Raises UnknownName for a property that the spec has not, SpecError for a meaningless spec.
     """
     return Search(spec, chosen(spec, properties), scope, budget, progress).run()
 

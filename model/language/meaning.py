@@ -1,4 +1,4 @@
-"""What the language means: a reference interpreter, slow and obvious, that every engine is tested against.
+"""What the language means: a reference interpreter, slow and obvious, the oracle of every engine.
 
 A *state* maps each cell (a variable with its keys) to a value: an integer, a truth value, or None
 for `nothing`. Elements of a sort are the integers of its range.
@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, assert_never
 
 from model.language import terms as t
 from model.language.scope import Ranges, Scope, ranges_of
-from model.language.show import show
+from model.language.show import show, show_write
 from model.language.words import SpecError
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ Env = Mapping[int, Value]  # uid of a parameter or bound variable -> its value
 
 
 class Undefined(Exception):
-    """A term that has no value was evaluated; `where` names the action, the line and the conjunct."""
+    """A term without a value was evaluated; `where` names the action, the line, the conjunct."""
 
     def __init__(self, what: str, where: str = "") -> None:
         super().__init__(f"{where}: {what}" if where else what)
@@ -152,7 +152,7 @@ class Meaning:
     # ---- actions
 
     def why_disabled(self, action: Action, state: State, values: Sequence[int]) -> Guard | None:
-        """The first conjunct of the action's guard that is false; None where the action is enabled."""
+        """The first conjunct of the guard that is false; None where the action is enabled."""
         env: Env = {p.uid: v for p, v in zip(action.params, values, strict=True)}
         for guard in action.guards:
             try:
@@ -176,7 +176,8 @@ class Meaning:
                         cell = (write.variable.name, self.keys(write.keys, state, env))
                         after[cell] = self.kept(write.value, state, env)
             except Undefined as fault:
-                where = f"{called(action, values)}, line {write.line}: {write}"
+                text = show_write(write, action.names)
+                where = f"{called(action, values)}, line {write.line}: {text}"
                 raise Undefined(fault.what, where) from fault
         return after
 
@@ -205,4 +206,5 @@ class Meaning:
 
 def called(action: Action, values: Sequence[int]) -> str:
     """An action with its arguments, as text."""
-    return f"{action.name}({', '.join(f'{p.name}={v}' for p, v in zip(action.params, values, strict=True))})"
+    given = (f"{p.name}={v}" for p, v in zip(action.params, values, strict=True))
+    return f"{action.name}({', '.join(given)})"

@@ -1,15 +1,22 @@
-"""Places: the parts of a state that a spec reads and assigns, as maps and records over scalar variables.
+"""Places: the parts of a state that a spec reads and assigns, as maps and records over variables.
 
-A record is a group of variables and a set a map to Bool: both are notation. What engines see is flat: `replica[r].isr[f]` is the
-variable `replica.isr` applied to two keys.
+A record is a group of variables and a set a map to Bool: both are notation. What engines see is
+flat: `replica[r].isr[f]` is the variable `replica.isr` applied to two keys.
+
+A record or a map that a spec names is a *view*: it is read where it is used. Reading one after an
+assignment to what it shows would look like the state after and mean the state before, so it is
+refused (`spec.py`); a value read into a name above the assignment stays what it was.
 """
 
 from __future__ import annotations
 
+import inspect
 import types
 import typing
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from difflib import get_close_matches
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, dataclass_transform, overload
 
 from model.language import terms as t
@@ -83,8 +90,7 @@ def leaves(shape: Shape, path: str, keys: tuple[t.SortInfo, ...] = ()) -> Iterat
 class Store(typing.Protocol):
     """Where reads and writes of an action go."""
 
-    def written(self) -> int: ...
-    def read(self, variable: t.Variable, keys: tuple[t.Node, ...], after: int) -> t.Node: ...
+    def read(self, variable: t.Variable, keys: tuple[t.Node, ...]) -> t.Node: ...
     def write(self, variable: t.Variable, keys: tuple[t.Node, ...], value: t.Node) -> None: ...
 
 
@@ -93,7 +99,6 @@ class Place:
     store: Store
     shape: Shape
     path: str
-    after: int  # how many assignments the action had made when the spec named this place
     sorts: tuple[t.SortInfo, ...] = ()
     keys: tuple[t.Node, ...] = ()
 
@@ -107,7 +112,6 @@ class Place:
             self.store,
             self.shape.value,
             self.path,
-            self.after,
             (*self.sorts, key.node.sort),
             (*self.keys, key.node),
         )
@@ -117,22 +121,21 @@ class Place:
             case Leaf(sort, info):
                 return wrap(
                     sort,
-                    self.store.read(t.Variable(self.path, self.sorts, info), self.keys, self.after),
+                    self.store.read(t.Variable(self.path, self.sorts, info), self.keys),
                 )
             case Arrow(key, _):
                 return Map(key, lambda k: self.at(k).view(), lambda k, v: self.at(k).assign(v))
             case Group(record):
                 made = object.__new__(record)
-                made.__dict__["_field"] = self.field
+                made.__dict__["_field"] = self.part
                 return made
 
-    def field(self, name: str) -> Place:
+    def part(self, name: str) -> Place:
         assert isinstance(self.shape, Group)
         return Place(
             self.store,
             self.shape.record.fields()[name],
             f"{self.path}.{name}",
-            self.after,
             self.sorts,
             self.keys,
         )
@@ -148,7 +151,7 @@ class Place:
                     self.at(k).assign(value[k])
             case Group(record):
                 for name in record.fields():
-                    self.field(name).assign(getattr(value, name))
+                    self.part(name).assign(getattr(value, name))
 
 
 class Map(Generic[K, V]):
@@ -217,52 +220,79 @@ def everything(sort: type[K]) -> Set[K]:
 
 @dataclass_transform(kw_only_default=True, eq_default=False)
 class Record:
-    """A group of parts that travel together: read by attribute, assigned by attribute or as a whole."""
+    """A group of parts that travel together: read by attribute, assigned by attribute or whole."""
 
     def __init__(self, **values: Any) -> None:
         if values.keys() != self.fields().keys():
             raise SpecError(
-                f"{type(self).__name__} has the fields {', '.join(self.fields())}; given {', '.join(values)}"
+                f"{type(self).__name__} has the fields {', '.join(self.fields())};"
+                f" given {', '.join(values)}"
             )
         self.__dict__.update(values)
 
     @classmethod
     def fields(cls) -> dict[str, Shape]:
-        return {
-            n: s for n, h in typing.get_type_hints(cls).items() if (s := shape_of(h)) is not None
-        }
+        """The shape of every field."""
+        hints = typing.get_type_hints(cls)
+        return {name: s for name, hint in hints.items() if (s := shape_of(hint)) is not None}
 
     @classmethod
     def blank(cls) -> typing.Self:
-        """The record of least values."""
-        return cls(
-            **{
-                n: wrap(s.sort, t.Least(s.info))
-                for n, s in cls.fields().items()
-                if isinstance(s, Leaf)
-            }
-        )
+        """The record of least values; of a record without maps."""
+        leaves = {n: s for n, s in cls.fields().items() if isinstance(s, Leaf)}
+        return cls(**{n: wrap(s.sort, t.Least(s.info)) for n, s in leaves.items()})
 
     if not TYPE_CHECKING:  # hidden, so that type checkers know the fields and no others
 
         def __getattr__(self, name):
-            place = self.__dict__.get("_field")
-            if place is None or name not in self.fields():
-                raise AttributeError(f"{type(self).__name__} has no field {name!r}")
-            return place(name).view()
+            return self._part(name, "read").view()
 
         def __setattr__(self, name, value):
-            place = self.__dict__.get("_field")
-            if place is None or name not in self.fields():
-                raise SpecError(
-                    f"{name!r} of this {type(self).__name__} is no part of the state: it cannot be assigned"
-                )
-            place(name).assign(value)
+            self._part(name, "assigned").assign(value)
+
+    def _part(self, name: str, done: str) -> Place:
+        blame_property(self, name)
+        if name not in self.fields():
+            raise no_such(self, "field", name, self.fields())
+        place = self.__dict__.get("_field")
+        if place is None:
+            raise SpecError(
+                f"{name!r} of this {type(self).__name__} is no part of the state:"
+                f" it cannot be {done}"
+            )
+        part: Place = place(name)
+        return part
 
     def __eq__(self, other: object) -> Bool:  # type: ignore[override]
-        return all_of(*(getattr(self, n) == getattr(other, n) for n in self.fields()))
+        if not isinstance(other, Record) or other.fields().keys() != self.fields().keys():
+            raise SpecError(f"a {type(self).__name__} meets {other!r}")
+        return all_of(*(same(getattr(self, n), getattr(other, n)) for n in self.fields()))
+
+    def __ne__(self, other: object) -> Bool:  # type: ignore[override]
+        return ~(self == other)
 
     __hash__ = object.__hash__
+
+
+def no_such(owner: object, what: str, name: str, known: Iterable[str]) -> Exception:
+    """The error for an unknown attribute; Python, which asks for `_names`, gets its own."""
+    near = ", ".join(get_close_matches(name, list(known), 3, 0))
+    fault = AttributeError if name.startswith("_") else SpecError
+    return fault(f"{type(owner).__name__} has no {what} {name!r}; the nearest: {near or 'none'}")
+
+
+def blame_property(owner: object, name: str) -> None:
+    """Raises the error of the class's own property, where that is why Python asks again.
+
+    When a property raises AttributeError, Python looks the *property's* name up by `__getattr__`:
+    without this the wrong name is blamed.
+    """
+    found = inspect.getattr_static(type(owner), name, None)
+    if isinstance(found, property | cached_property):
+        try:
+            found.__get__(owner, type(owner))
+        except AttributeError as error:
+            raise SpecError(f"{type(owner).__name__}.{name}: {error}") from error
 
 
 __all__ = ["Map", "Record", "Set", "Sort", "everything"]

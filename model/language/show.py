@@ -1,12 +1,23 @@
-"""Terms as text, in the notation of the specs themselves."""
+"""Terms as text, in the notation of the specs themselves.
+
+Terms are shared, so what is used in several places is one object: `Script` gives it a name and a
+`where` line of its own.
+"""
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from typing import assert_never
 
-from model.language.terms import (
-    And, Const, Count, Eq, Exists, Extreme, Forall, Get, Implies, Ite, Le, Least, Local, Lt, Node, Not, Or, Plus, Some, Succ, Write,
-)  # fmt: skip
+from model.language import terms as t
+
+Names = Mapping[t.Node, str]
+
+LARGE = 6  # nodes: a smaller term is repeated rather than named
+NAMED = 4  # nodes: from here on a term is shown by the name that its author gave it
+LOOSE = (t.And, t.Or, t.Implies, t.Eq, t.Le, t.Lt, t.Succ, t.Plus)  # shown in parentheses inside
 
 
 def place(name: str, keys: tuple[str, ...]) -> str:
@@ -14,54 +25,131 @@ def place(name: str, keys: tuple[str, ...]) -> str:
     return name + "".join(f"[{k}]" for k in keys)
 
 
-def show(n: Node) -> str:
+def show(n: t.Node, names: Names | None = None) -> str:
+    """The term as text; a term that has a name is shown by it."""
+    if names and n in names and size(n) >= NAMED:
+        return names[n]
+    return spelled(n, names)
+
+
+def spelled(n: t.Node, names: Names | None = None) -> str:  # noqa: C901 - a case a word
+    """The term as text, whether or not it has a name itself."""
+
+    def text(x: t.Node) -> str:
+        return show(x, names)
+
+    def tight(x: t.Node) -> str:
+        loose = isinstance(x, LOOSE) or (isinstance(x, t.Not) and isinstance(x.of, t.Eq))
+        return f"({text(x)})" if loose and not (names and x in names) else text(x)
+
     match n:
-        case Const():
+        case t.Const():
             return str(bool(n.value)).lower() if n.sort.flavour == "bool" else str(n.value)
-        case Least():
+        case t.Least():
             return "nothing" if n.sort.optional else f"least {n.sort.name}"
-        case Local():
+        case t.Local():
             return n.name
-        case Get():
-            return place(n.variable.name, tuple(map(show, n.keys)))
-        case Some():
-            return show(n.of)
-        case Plus():
-            return f"{show(n.of)} {'+' if n.delta >= 0 else '-'} {abs(n.delta)}"
-        case Ite():
-            return f"({show(n.then)} if {show(n.test)} else {show(n.other)})"
-        case Not(of=Eq() as e):
-            return f"{show(e.left)} != {show(e.right)}"
-        case Not():
-            return f"~{_tight(n.of)}"
-        case And():
-            return " & ".join(map(_tight, n.of))
-        case Or():
-            return " | ".join(map(_tight, n.of))
-        case Implies():
-            return f"{_tight(n.left)} => {_tight(n.right)}"
-        case Eq():
-            return f"{show(n.left)} == {show(n.right)}"
-        case Le():
-            return f"{show(n.left)} <= {show(n.right)}"
-        case Lt():
-            return f"{show(n.left)} < {show(n.right)}"
-        case Succ():
-            return f"{show(n.right)} comes next after {show(n.left)}"
-        case Forall() | Exists() | Count():
+        case t.Get():
+            return place(n.variable.name, tuple(map(text, n.keys)))
+        case t.Some():
+            return text(n.of)
+        case t.Plus():
+            return f"{text(n.of)} {'+' if n.delta >= 0 else '-'} {abs(n.delta)}"
+        case t.Ite():
+            return f"({text(n.then)} if {text(n.test)} else {text(n.other)})"
+        case t.Not(of=t.Eq() as e) if not (names and e in names):
+            return f"{text(e.left)} != {text(e.right)}"
+        case t.Not():
+            return f"~{tight(n.of)}"
+        case t.And():
+            return " & ".join(map(tight, n.of)) or "true"
+        case t.Or():
+            return " | ".join(map(tight, n.of)) or "false"
+        case t.Implies():
+            return f"{tight(n.left)} => {tight(n.right)}"
+        case t.Eq():
+            return f"{text(n.left)} == {text(n.right)}"
+        case t.Le():
+            return f"{text(n.left)} <= {text(n.right)}"
+        case t.Lt():
+            return f"{text(n.left)} < {text(n.right)}"
+        case t.Succ():
+            return f"{text(n.right)} comes next after {text(n.left)}"
+        case t.Forall() | t.Exists() | t.Count():
             bound = ", ".join(f"{b.name} in {b.sort.name}" for b in n.binders)
-            return f"{type(n).__name__.lower()}({show(n.body)} for {bound})"
-        case Extreme():
-            return f"{'last' if n.last else 'first'}({n.binder.name} with {show(n.body)}, else {show(n.default)})"
+            return f"{type(n).__name__.lower()}({text(n.body)} for {bound})"
+        case t.Extreme():
+            word = "last" if n.last else "first"
+            return f"{word}({n.binder.name} with {text(n.body)}, else {text(n.default)})"
         case _:
             assert_never(n)
 
 
-def _tight(n: Node) -> str:
-    return show(n) if isinstance(n, Const | Get | Local | Not | Forall | Exists) else f"({show(n)})"
-
-
-def show_write(w: Write) -> str:
+def show_write(w: t.Write, names: Names | None = None) -> str:
+    """An assignment as text, with the `for` around it and the condition under which it is made."""
     loops = "".join(f"for {b.name} in {b.sort.name}: " for b in w.binders)
-    when = "" if isinstance(w.condition, Const) else f"  where {show(w.condition)}"
-    return f"{loops}{place(w.variable.name, tuple(map(show, w.keys)))} = {show(w.value)}{when}"
+    when = "" if isinstance(w.condition, t.Const) else f"  where {show(w.condition, names)}"
+    keys = tuple(show(k, names) for k in w.keys)
+    return f"{loops}{place(w.variable.name, keys)} = {show(w.value, names)}{when}"
+
+
+def size(n: t.Node) -> int:
+    """How many different terms the term is made of, itself included."""
+    return sum(1 for _ in t.walk(n))
+
+
+@dataclass(frozen=True, slots=True)
+class Script:
+    """Terms shown together: what recurs among them, by name."""
+
+    names: Names
+
+    @classmethod
+    def of(cls, roots: Iterable[t.Node], given: Names, params: Iterable[t.Local] = ()) -> Script:
+        """Names for the terms that recur and are large, the author's own where there is one."""
+        known = frozenset(params)
+        uses: Counter[t.Node] = Counter()
+        seen: set[t.Node] = set()
+        todo = list(roots)
+        uses.update(todo)
+        while todo:
+            top = todo.pop()
+            if top not in seen:
+                seen.add(top)
+                below = t.children(top)
+                uses.update(below)
+                todo.extend(below)
+        names: dict[t.Node, str] = {}
+        taken = {p.name for p in known}
+        for n in sorted((n for n in seen if uses[n] > 1), key=size):
+            if size(n) >= (NAMED if n in given else LARGE) and open_locals(n) <= known:
+                name = given.get(n, "it")
+                names[n] = next(x for x in _variations(name) if x not in taken)
+                taken.add(names[n])
+        return cls(names)
+
+    def write(self, w: t.Write) -> str:
+        return show_write(w, self.names)
+
+    def where(self) -> list[str]:
+        """One line a named term, the smaller ones first."""
+        return [f"{name} = {spelled(n, self.names)}" for n, name in self.names.items()]
+
+
+def _variations(name: str) -> Iterable[str]:
+    yield name
+    k = 2
+    while True:
+        yield f"{name}_{k}"
+        k += 1
+
+
+def open_locals(n: t.Node) -> frozenset[t.Local]:
+    """The parameters and bound variables of the term whose quantifier is not in it."""
+    found = {x for x in t.walk(n) if isinstance(x, t.Local)}
+    for x in t.walk(n):
+        if isinstance(x, t.Forall | t.Exists | t.Count):
+            found -= set(x.binders)
+        elif isinstance(x, t.Extreme):
+            found.discard(x.binder)
+    return frozenset(found)

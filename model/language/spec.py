@@ -1,173 +1,93 @@
-"""A spec: state variables, constants, an initial condition, actions and what is claimed of them; data after one tracing.
+"""A spec: state variables, constants, an initial condition, actions and what is claimed of them.
 
-A variant is a subclass that replaces one action. Reads see the state before the action, assignments make the state after it, and reading
-a variable that the same action has assigned is an error, so the order of assignments never matters to a reader.
+It is ordinary Python run once, on symbols; from then on it is data. Engines read `variables`,
+`initial`, `actions`, `claims` and `witnesses`, never the methods. A variant is a subclass that
+replaces a method.
 """
 
 from __future__ import annotations
 
 import inspect
 import typing
-from collections.abc import Callable
-from dataclasses import dataclass, field
-from difflib import get_close_matches
+from collections.abc import Callable, Iterator
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
+from model.language import precedence
 from model.language import terms as t
-from model.language.words import Bool, Ordered, SpecError, line_in_action, open_loops, tracing, wrap
-from model.language.places import Place, Shape, leaves, shape_of
+from model.language.actions import Action, Claim, Guard
+from model.language.constants import Constant, check, declared
+from model.language.places import (
+    Arrow,
+    Leaf,
+    Place,
+    Shape,
+    blame_property,
+    leaves,
+    no_such,
+    shape_of,
+)
 from model.language.scope import Scope
-from model.language.show import show, show_write
+from model.language.tracing import Recorder, when
+from model.language.words import Ordered, SpecError, Term, formula, wrap
 
 F = TypeVar("F", bound=Callable[..., Any])
-TRUE = t.Const(1, t.BOOL)
 
 
-@dataclass(frozen=True, slots=True)
-class Guard:
-    """One conjunct of a guard, with the line of the spec that states it."""
+def _role(name: str) -> Callable[[F], F]:
+    def mark(method: F) -> F:
+        method.role = name  # type: ignore[attr-defined] # read back by Spec._named
+        return method
 
-    formula: t.Node
-    line: int
-
-    def __str__(self) -> str:
-        return show(self.formula)
-
-
-@dataclass(slots=True)
-class Action:
-    """An action, traced once: its parameters are symbols."""
-
-    name: str
-    says: str
-    params: tuple[t.Local, ...]
-    guards: list[Guard] = field(default_factory=list)
-    writes: list[t.Write] = field(default_factory=list)
-
-    @property
-    def changes(self) -> frozenset[str]:
-        """The variables that the action may change; its frame is every other."""
-        return frozenset(w.variable.name for w in self.writes)
-
-    def describe(self) -> str:
-        head = f"{self.name}({', '.join(f'{p.name}: {p.sort.name}' for p in self.params)})"
-        when = [f"  when {g}  (line {g.line})" for g in self.guards]
-        return "\n".join(
-            [head, f"  {self.says}", *when, *(f"  {show_write(w)}" for w in self.writes)]
-        )
-
-
-@dataclass(frozen=True, slots=True)
-class Claim:
-    name: str
-    says: str
-    formula: t.Node
-    lemma: bool
-
-
-class _Store:
-    """Records what the traced action does; None while a predicate is traced."""
-
-    action: Action | None = None
-
-    def written(self) -> int:
-        return len(self.action.writes) if self.action is not None else 0
-
-    def read(self, variable: t.Variable, keys: tuple[t.Node, ...], after: int) -> t.Node:
-        if self.action is not None and any(
-            w.variable == variable for w in self.action.writes[:after]
-        ):
-            raise SpecError(
-                f"{self.action.name} reads {variable.name} after assigning it\n"
-                "  an action reads the state before it: bind the value to a name above the assignment"
-            )
-        return t.Get(variable, keys)
-
-    def write(self, variable: t.Variable, keys: tuple[t.Node, ...], value: t.Node) -> None:
-        if self.action is None:
-            raise SpecError(f"a predicate assigns {variable.name}; only actions and init may")
-        binders = tuple(b for b, _ in open_loops)
-        for b in binders:
-            if not any(k is b for k in keys):
-                raise SpecError(
-                    f"inside `for {b.name} in {b.sort.name}`, {variable.name} is assigned at a place that does not depend on {b.name}\n"
-                    f"  every {b.sort.name} would assign it at once: index the assigned place with {b.name}"
-                )
-        ranges = [c for _, c in open_loops if not isinstance(c, t.Const)]
-        condition = t.And(tuple(ranges)) if ranges else TRUE
-        self.action.writes.append(
-            t.Write(variable, keys, binders, condition, value, line_in_action())
-        )
-
-
-_tracing: list[Action] = []
-
-
-def when(*conjuncts: Bool) -> None:
-    """The action may happen only where every conjunct is true."""
-    if not _tracing:
-        raise SpecError("when(...) belongs into an action")
-    if open_loops:
-        raise SpecError("when(...) inside a for: write when(forall(... for ...))")
-    _tracing[-1].guards += [Guard(c.node, c.line) for c in conjuncts]
+    return mark
 
 
 def action(method: F) -> F:
     """Marks a method as an action: its parameters range over their sorts."""
-    method.role = "action"  # type: ignore[attr-defined]
-    return method
+    return _role("action")(method)
 
 
 def invariant(method: F) -> F:
     """Marks a predicate that is true in every reachable state."""
-    method.role = "invariant"  # type: ignore[attr-defined]
-    return method
+    return _role("invariant")(method)
 
 
 def lemma(method: F) -> F:
     """Marks an invariant that is there to make the others inductive."""
-    method.role = "lemma"  # type: ignore[attr-defined]
-    return method
+    return _role("lemma")(method)
 
 
 def witness(method: F) -> F:
-    """Marks a predicate that is true in some reachable state: without one, what is claimed may be empty."""
-    method.role = "witness"  # type: ignore[attr-defined]
-    return method
+    """Marks a predicate that some reachable state makes true: without one, claims may be empty."""
+    return _role("witness")(method)
 
 
 class Spec:
-    """The base of every spec. In its methods the first parameter is the state, and is written `s`."""
+    """The base of every spec. The first parameter of its methods is the state, written `s`."""
 
     shapes: ClassVar[dict[str, Shape]]
-    constants: ClassVar[dict[str, Any]]
+    constants: ClassVar[dict[str, Constant]]
 
     def __init_subclass__(cls) -> None:
-        hints = typing.get_type_hints(cls)
+        hints = typing.get_type_hints(cls, include_extras=True)
         cls.shapes = {n: s for n, h in hints.items() if (s := shape_of(h)) is not None}
-        cls.constants = {
-            n: getattr(cls, n)
-            for n in hints
-            if n not in cls.shapes and n not in Spec.__annotations__
-        }
+        rest = {n: h for n, h in hints.items() if n not in cls.shapes}
+        cls.constants = declared(rest, {n: getattr(cls, n) for n in rest if hasattr(cls, n)})
 
     def __init__(self, **constants: int | bool) -> None:
-        self.__dict__["_store"] = _Store()
-        for name, value in constants.items():
-            if name not in self.constants:
-                near = get_close_matches(name, self.constants, 3, 0)
-                raise SpecError(
-                    f"{type(self).__name__} has no constant {name!r}; the nearest: {', '.join(near)}"
-                )
-            self.__dict__[name] = value
+        self.__dict__["_recorder"] = Recorder()
+        check(type(self).__name__, self.constants, constants)
+        self.__dict__.update(constants)
 
     def scope(self) -> Scope:
         """The finite scope in which the spec is explored when the engine is given no other."""
         return {}
 
     def init(self, *_chosen: Any, **_by_name: Any) -> None:
-        """Assigns the initial state, for any values of its parameters; what it leaves out starts at its least (false, 0, nothing)."""
+        """Assigns the initial state, for any values of its parameters.
+
+        What it leaves out starts at its least: false, 0, nothing.
+        """
 
     if not TYPE_CHECKING:  # hidden, so that type checkers know the variables and no others
 
@@ -178,82 +98,110 @@ class Spec:
             self._place(name).assign(value)
 
     def _place(self, name: str) -> Place:
+        blame_property(self, name)
         if name not in self.shapes:
-            near = get_close_matches(name, self.shapes, 3, 0)
-            fault = (
-                AttributeError if name.startswith("_") else SpecError
-            )  # an AttributeError inside a property would be swallowed
-            raise fault(
-                f"{type(self).__name__} has no variable {name!r}; the nearest: {', '.join(near)}"
-            )
-        store: _Store = self.__dict__["_store"]
-        return Place(store, self.shapes[name], name, store.written())
+            raise no_such(self, "variable", name, self.shapes)
+        return Place(self.__dict__["_recorder"], self.shapes[name], name)
 
     # ---- what engines read
 
     @cached_property
     def variables(self) -> tuple[t.Variable, ...]:
+        """The state, flat: one total function for each part of each variable."""
         return tuple(v for n, s in self.shapes.items() for v in leaves(s, n))
 
     @cached_property
     def actions(self) -> tuple[Action, ...]:
+        """Every action, in the order in which the spec and its bases declare them."""
         return tuple(self._trace(n) for n in self._named("action"))
 
     @cached_property
     def initial(self) -> Action:
+        """The assignments that make an initial state."""
         return self._trace("init")
 
     @cached_property
     def claims(self) -> tuple[Claim, ...]:
-        return tuple(
-            Claim(
-                n,
-                inspect.getdoc(getattr(type(self), n)) or "",
-                getattr(self, n)().node,
-                role == "lemma",
-            )
-            for role in ("invariant", "lemma")
-            for n in self._named(role)
+        """Every invariant, then every lemma."""
+        return tuple(self._claims("invariant", lemma=False)) + tuple(
+            self._claims("lemma", lemma=True)
         )
 
     @cached_property
     def witnesses(self) -> tuple[Claim, ...]:
-        return tuple(
-            Claim(
-                n,
-                inspect.getdoc(getattr(type(self), n)) or "",
-                getattr(self, n)().node,
-                lemma=False,
-            )
-            for n in self._named("witness")
-        )
+        """What must be reachable."""
+        return tuple(self._claims("witness", lemma=False))
+
+    @cached_property
+    def sorts(self) -> dict[str, type[Term]]:
+        """The sorts that the spec's variables and parameters mention, by name."""
+        found = [s for shape in self.shapes.values() for s in _sorts_of(shape)]
+        for name in ("init", *self._named("action")):
+            found += [self._hints(name)[p.name] for p in self._params(name)]
+        return {s.__name__: s for s in found}
+
+    # ---- one tracing
 
     def _named(self, role: str) -> list[str]:
         names = dict.fromkeys(n for c in reversed(type(self).__mro__) for n in vars(c))
         return [n for n in names if getattr(getattr(type(self), n), "role", None) == role]
 
-    def _trace(self, name: str) -> Action:
-        method = getattr(type(self), name)
-        hints = typing.get_type_hints(method)
+    def _method(self, name: str) -> Any:
+        for cls in type(self).__mro__:
+            if issubclass(cls, Spec) and cls is not Spec:
+                precedence.check(cls)
+        return getattr(type(self), name)
+
+    def _hints(self, name: str) -> dict[str, Any]:
+        return typing.get_type_hints(getattr(type(self), name))
+
+    def _params(self, name: str) -> tuple[t.Local, ...]:
+        method, hints = getattr(type(self), name), self._hints(name)
         names = [
-            n
-            for n, p in inspect.signature(method).parameters.items()
+            p.name
+            for p in inspect.signature(method).parameters.values()
             if p.kind is p.POSITIONAL_OR_KEYWORD
-        ][1:]
-        params = tuple(t.Local(hints[n].info, n) for n in names)
-        made = Action(name, (inspect.getdoc(method) or "").split("\n")[0], params)
-        store: _Store = self.__dict__["_store"]
-        store.action = made
-        _tracing.append(made)
-        tracing.append(method.__code__)
-        try:
-            getattr(self, name)(*(wrap(hints[n], p) for n, p in zip(names, params, strict=True)))
-        finally:
-            _tracing.pop()
-            tracing.pop()
-            open_loops.clear()
-            store.action = None
+        ]
+        for n in names[1:]:
+            if not (isinstance(hints.get(n), type) and issubclass(hints[n], Term)):
+                raise SpecError(
+                    f"{type(self).__name__}.{name}: its parameter {n} wants a sort: {n}: Replica"
+                )
+        return tuple(t.Local(hints[n].info, n) for n in names[1:])
+
+    def _trace(self, name: str) -> Action:
+        method, hints, params = self._method(name), self._hints(name), self._params(name)
+        made = Action(name, _says(method), params)
+        recorder: Recorder = self.__dict__["_recorder"]
+        with recorder.recording(made, method.__code__):
+            getattr(self, name)(*(wrap(hints[p.name], p) for p in params))
         return made
 
+    def _claims(self, role: str, *, lemma: bool) -> Iterator[Claim]:
+        for name in self._named(role):
+            method = self._method(name)
+            made = formula(getattr(self, name)())
+            yield Claim(name, _says(method), made.node, lemma, method.__code__.co_firstlineno)
 
-__all__ = ["Ordered", "Scope", "Spec", "action", "invariant", "lemma", "when"]
+
+def _says(method: Callable[..., Any]) -> str:
+    """The first sentence or so of a docstring: up to its first empty line."""
+    return " ".join((inspect.getdoc(method) or "").split("\n\n")[0].split())
+
+
+def _sorts_of(shape: Shape) -> Iterator[type[Term]]:
+    match shape:
+        case Leaf():
+            yield shape.sort
+        case Arrow():
+            yield shape.key
+            yield from _sorts_of(shape.value)
+        case _:
+            for inner in shape.record.fields().values():
+                yield from _sorts_of(inner)
+
+
+__all__ = [
+    "Action", "Claim", "Guard", "Ordered", "Scope", "Spec", "action", "invariant", "lemma", "when",
+    "witness",
+]  # fmt: skip

@@ -1,31 +1,37 @@
-"""The words of the language: sorts, quantifiers, `when`. What a spec imports, together with `spec.Spec`.
+"""The words of the language: sorts, formulas, quantifiers.
 
-A sort is a class and its terms are its instances, so mypy reads a spec as the author does: a `Replica` cannot index what wants an
-`Offset`. Iterating a sort yields one symbolic element, so `forall(p(r) for r in Replica)` is a quantifier and
-`for r in Replica: s.x[r] = ...` is an update of every cell at once.
+A sort is a class and its terms are its instances, so mypy reads a spec as the author does: a
+`Replica` cannot index what wants an `Offset`. Iterating a sort yields one symbolic element, so
+`forall(p(r) for r in Replica)` is a quantifier and `for r in Replica: s.x[r] = ...` is an update of
+every cell at once.
 """
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from types import CodeType
-from typing import Any, ClassVar, NoReturn, Self, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, Self, TypeVar
 
 from model.faults import InputFault
 from model.language import terms as t
+from model.language.binding import close
 
 T = TypeVar("T")
 
 
 class SpecError(InputFault):
-    """The author of a spec wrote something that means nothing; says what, where, and what to write instead."""
+    """A spec says something that means nothing: what, where, and what to write instead."""
 
 
-_BOTH = "in a spec, write all_of(...), any_of(...), implies(...) or ite(...) instead of and, or, not, if"
-open_loops: list[
-    tuple[t.Local, t.Node]
-] = []  # binders of the `for`s being traced, each with its range condition
+_BOTH = (
+    "in a spec, write all_of(...), any_of(...), implies(...) or ite(...)"
+    " instead of and, or, not, if, and a < b, b < c instead of a < b < c"
+)
+_TIGHT = "& and | join formulas, and bind tighter than == and <: write all_of(...), any_of(...)"
+# binders of the `for`s being traced, each with its range condition
+open_loops: list[tuple[t.Local, t.Node]] = []
 
 
 class SortMeta(type):
@@ -93,6 +99,15 @@ class Term(metaclass=SortMeta):
 
         raise SpecError(f"a term has no truth value: {show(self.node)}\n  {_BOTH}")
 
+    if not TYPE_CHECKING:  # hidden, so that type checkers know that only formulas are joined
+
+        def __and__(self, other):
+            raise SpecError(
+                f"a {type(self).__name__} is joined by & or | as if it were a formula\n  {_TIGHT}"
+            )
+
+        __or__ = __rand__ = __ror__ = __and__
+
 
 class Bool(Term):
     flavour = "bool"
@@ -111,7 +126,9 @@ Bool.info = t.BOOL
 
 
 class Sort(Term):
-    """Elements that can only be told apart: any number of them in a proof, 0 .. n-1 when explored."""
+    """Elements that can only be told apart: any number in a proof, 0 .. n-1 when explored."""
+
+    prefix: ClassVar[str] = ""  # with which elements are printed: `b` makes b0, b1, b2
 
 
 class _Compared(Term):
@@ -129,7 +146,7 @@ class _Compared(Term):
 
 
 class Ordered(_Compared):
-    """Elements in a total order with a least one; no arithmetic, so proofs stay in a decidable corner."""
+    """Elements in a total order with a least one; no arithmetic, so proofs stay decidable."""
 
     flavour = "ordered"
 
@@ -197,62 +214,98 @@ def agree(left: t.Node, right: t.Node) -> tuple[t.Node, t.Node]:
 # ---- formulas
 
 
+def formula(value: Any) -> Bool:
+    """The value, which no type checker may have read; raises SpecError where it is no formula."""
+    if isinstance(value, Bool):
+        return value
+    shown = f"a {type(value).__name__}" if isinstance(value, Term) else repr(value)
+    raise SpecError(f"{shown} is no formula\n  {_TIGHT}")
+
+
 def _flat(kind: type[t.And] | type[t.Or], formulas: tuple[Bool, ...]) -> tuple[t.Node, ...]:
-    return tuple(
-        x for f in formulas for x in (f.node.of if isinstance(f.node, kind) else (f.node,))
-    )
+    out: list[t.Node] = []
+    for f in formulas:
+        node = formula(f).node
+        out += node.of if isinstance(node, kind) else (node,)
+    return tuple(out)
+
+
+def conjunction(formulas: tuple[t.Node, ...]) -> t.Node:
+    """The formulas, joined; one alone stays as it is, none is true."""
+    if not formulas:
+        return t.Const(1, t.BOOL)
+    return formulas[0] if len(formulas) == 1 else t.And(formulas)
 
 
 def all_of(*formulas: Bool) -> Bool:
+    """True where every formula is; evaluated from left to right."""
     return wrap(Bool, t.And(_flat(t.And, formulas)))
 
 
 def any_of(*formulas: Bool) -> Bool:
+    """True where some formula is; evaluated from left to right."""
     return wrap(Bool, t.Or(_flat(t.Or, formulas)))
 
 
 def implies(left: Bool, right: Bool) -> Bool:
+    """True where the left is false or the right is true."""
     return wrap(Bool, t.Implies(left.node, right.node))
 
 
 def iff(left: Bool, right: Bool) -> Bool:
+    """True where both are true or both are false."""
     return left == right
 
 
-def _bind(bodies: Iterator[T]) -> tuple[tuple[t.Local, ...], list[t.Node], T]:
-    before = len(open_loops)
-    try:
-        body = next(bodies)
-    except StopIteration:
-        raise SpecError("a quantifier over nothing: iterate a sort or a set of the spec") from None
-    opened = open_loops[before:]
-    for _ in bodies:
-        raise SpecError(
-            "a quantifier ranges over sorts and sets of the spec; this one iterated something else"
-        )
-    return tuple(b for b, _ in opened), [c for _, c in opened if not isinstance(c, t.Const)], body
+@dataclass(frozen=True, slots=True)
+class _Scope:
+    """What a generator expression said: its binders, the sets they range over, its body."""
+
+    binders: tuple[t.Local, ...]
+    ranges: tuple[t.Node, ...]
+    body: t.Node
+
+    @classmethod
+    def of(cls, bodies: Iterator[Bool]) -> _Scope:
+        before = len(open_loops)
+        body = next(bodies, None)
+        if body is None:
+            raise SpecError("a quantifier over nothing: iterate a sort or a set of the spec")
+        opened = open_loops[before:]
+        for _ in bodies:
+            raise SpecError(
+                "a quantifier ranges over sorts and sets of the spec;"
+                " this one iterated something else"
+            )
+        ranges = tuple(c for _, c in opened if not isinstance(c, t.Const))
+        return cls(tuple(b for b, _ in opened), ranges, formula(body).node)
+
+    def conjunction(self) -> t.Node:
+        return conjunction((*self.ranges, self.body))
+
+    def implication(self) -> t.Node:
+        return t.Implies(conjunction(self.ranges), self.body) if self.ranges else self.body
 
 
 def forall(bodies: Iterator[Bool]) -> Bool:
     """True when the body is, for every binding: `forall(p(r) for r in Replica)`."""
-    binders, ranges, body = _bind(bodies)
-    inner = t.Implies(t.And(tuple(ranges)), body.node) if ranges else body.node
-    return wrap(Bool, t.Forall(binders, inner))
+    scope = _Scope.of(bodies)
+    return wrap(Bool, t.Forall(*close(scope.binders, scope.implication())))
 
 
 def exists(bodies: Iterator[Bool]) -> Bool:
     """True when the body is, for some binding."""
-    binders, ranges, body = _bind(bodies)
-    return wrap(Bool, t.Exists(binders, t.And((*ranges, body.node))))
+    scope = _Scope.of(bodies)
+    return wrap(Bool, t.Exists(*close(scope.binders, scope.conjunction())))
 
 
 def count(bodies: Iterator[Bool]) -> Number:
     """For how many bindings the body is true; explored only, never proved."""
-    binders, ranges, body = _bind(bodies)
-    return wrap(Number, t.Count(binders, t.And((*ranges, body.node))))
+    scope = _Scope.of(bodies)
+    return wrap(Number, t.Count(*close(scope.binders, scope.conjunction())))
 
 
-I = TypeVar("I", bound=_Compared)  # noqa: E741
+I = TypeVar("I", bound=_Compared)  # noqa: E741 - the usual letter of an index
 
 
 def first(sort: type[I], test: Callable[[I], Bool], *, default: I) -> I:
@@ -267,10 +320,12 @@ def last(sort: type[I], test: Callable[[I], Bool], *, default: I) -> I:
 
 def _extreme(sort: type[I], test: Callable[[I], Bool], default: I, *, last: bool) -> I:
     binder = t.Local(sort.info, test.__code__.co_varnames[0])
-    return wrap(sort, t.Extreme(binder, test(wrap(sort, binder)).node, default.node, last))
+    (chosen,), body = close((binder,), test(wrap(sort, binder)).node)
+    return wrap(sort, t.Extreme(chosen, body, lower(default, sort), last))
 
 
 def least_of(left: I, right: I) -> I:
+    """The smaller of two."""
     return ite(left <= right, left, right)
 
 

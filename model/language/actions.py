@@ -1,0 +1,62 @@
+"""What engines read of a spec besides its variables: actions with guards and writes, and claims."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from model.language import terms as t
+from model.language.show import Script, show
+
+
+@dataclass(frozen=True, slots=True)
+class Guard:
+    """One conjunct of a guard, with the line of the spec that states it."""
+
+    formula: t.Node
+    line: int
+    names: Mapping[t.Node, str] = field(default_factory=dict, compare=False, repr=False)
+
+    def __str__(self) -> str:
+        return show(self.formula, self.names)
+
+
+@dataclass(slots=True)
+class Action:
+    """An action, traced once: its parameters are symbols."""
+
+    name: str
+    says: str
+    params: tuple[t.Local, ...]
+    guards: list[Guard] = field(default_factory=list)
+    writes: list[t.Write] = field(default_factory=list)
+    names: dict[t.Node, str] = field(default_factory=dict, repr=False)  # the author's, for terms
+
+    @property
+    def changes(self) -> frozenset[str]:
+        """The variables that the action may change; its frame is every other."""
+        return frozenset(w.variable.name for w in self.writes)
+
+    def describe(self) -> str:
+        """The action as text; terms that recur stand below it, each on its `where` line."""
+        roots = [g.formula for g in self.guards]
+        roots += [x for w in self.writes for x in (*w.keys, w.condition, w.value)]
+        script = Script.of(roots, self.names, self.params)
+        head = f"{self.name}({', '.join(f'{p.name}: {p.sort.name}' for p in self.params)})"
+        guards = [f"  when {show(g.formula, script.names)}  (line {g.line})" for g in self.guards]
+        writes = [f"  {script.write(w)}" for w in self.writes]
+        where = [f"  where {line}" for line in script.where()]
+        return "\n".join(
+            [head, *([f"  {self.says}"] if self.says else []), *guards, *writes, *where]
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """What is said of every reachable state; of a witness, that some reachable state is such."""
+
+    name: str
+    says: str
+    formula: t.Node
+    lemma: bool
+    line: int = 0

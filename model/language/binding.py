@@ -1,0 +1,67 @@
+"""Binders: two quantifiers that say the same are one term.
+
+While a spec is traced, every `for x in Sort` makes a new symbol. Once its scope is closed, the
+symbol gives way to a standing one, chosen by sort, name and level: the number of binders inside
+the scope. An outer binder has the higher level, so no scope captures a symbol of another.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
+from typing import assert_never
+
+from model.language import terms as t
+
+
+@cache
+def standing(sort: t.SortInfo, name: str, level: int) -> t.Local:
+    """The bound variable that every scope of this level, sort and name uses."""
+    return t.Local(sort, name, level=level)
+
+
+def close(binders: Sequence[t.Local], body: t.Node) -> tuple[tuple[t.Local, ...], t.Node]:
+    """The binders and their scope, with standing symbols in the place of the traced ones."""
+    inside = max((x.level for x in t.walk(body) if isinstance(x, t.Local)), default=0)
+    levels = range(inside + len(binders), inside, -1)
+    chosen = {b: standing(b.sort, b.name, k) for b, k in zip(binders, levels, strict=True)}
+    return tuple(chosen.values()), substitute(body, chosen)
+
+
+def substitute(n: t.Node, new: Mapping[t.Local, t.Node]) -> t.Node:
+    """The term with other terms in the place of some locals."""
+    done: dict[t.Node, t.Node] = {}
+
+    def change(x: t.Node) -> t.Node:
+        if x not in done:
+            done[x] = new.get(x, x) if isinstance(x, t.Local) else rebuilt(x, change)
+        return done[x]
+
+    return change(n)
+
+
+def rebuilt(n: t.Node, change: Callable[[t.Node], t.Node]) -> t.Node:
+    """The term with each of its children changed."""
+    match n:
+        case t.Const() | t.Least() | t.Local():
+            return n
+        case t.Get():
+            return t.Get(n.variable, tuple(map(change, n.keys)))
+        case t.Some():
+            return t.Some(change(n.of))
+        case t.Plus():
+            return t.Plus(change(n.of), n.delta)
+        case t.Ite():
+            return t.Ite(change(n.test), change(n.then), change(n.other))
+        case t.Not():
+            return t.Not(change(n.of))
+        case t.And() | t.Or():
+            return type(n)(tuple(map(change, n.of)))
+        case t.Implies() | t.Eq() | t.Le() | t.Lt() | t.Succ():
+            return type(n)(change(n.left), change(n.right))
+        case t.Forall() | t.Exists() | t.Count():
+            return type(n)(n.binders, change(n.body))
+        case t.Extreme():
+            return t.Extreme(n.binder, change(n.body), change(n.default), n.last)
+        case _:
+            assert_never(n)

@@ -1,0 +1,60 @@
+"""The one trap that types cannot see: `&` and `|` bind tighter than `==` and `<`.
+
+`s.begun[x] == s.done[x] & s.known[x]` compares with the conjunction. Where the operands are not
+formulas the words refuse it; where all are, only the text tells, so the text is read.
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import textwrap
+from itertools import pairwise
+
+from model.language.words import SpecError
+
+_checked: set[type] = set()
+
+
+def check(cls: type) -> None:
+    """Raises SpecError where a comparison of the class has a bare `&` or `|` beside it."""
+    if cls in _checked:
+        return
+    try:
+        lines, first = inspect.getsourcelines(cls)
+    except (OSError, TypeError):  # made at a prompt: there is no text to read
+        return
+    source = textwrap.dedent("".join(lines))
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Compare):
+            _check_comparison(cls, node, source, first)
+    _checked.add(cls)
+
+
+def _check_comparison(cls: type, comparison: ast.Compare, source: str, first: int) -> None:
+    operands = [comparison.left, *comparison.comparators]
+    for left, right in pairwise(operands):
+        between = _text_between(source, left, right)
+        bare_left = _joins(left) and ")" not in between
+        bare_right = _joins(right) and "(" not in between
+        if bare_left or bare_right:
+            text = " ".join((ast.get_source_segment(source, comparison) or "").split())
+            raise SpecError(
+                f"{cls.__name__}, line {first + comparison.lineno - 1}: {text}\n"
+                "  & and | bind tighter than a comparison: write all_of(..., ...), or parentheses"
+            )
+
+
+def _joins(operand: ast.expr) -> bool:
+    return isinstance(operand, ast.BinOp) and isinstance(operand.op, ast.BitAnd | ast.BitOr)
+
+
+def _text_between(source: str, left: ast.expr, right: ast.expr) -> str:
+    lines = source.splitlines(keepends=True)
+    start = _offset(lines, left.end_lineno or 0, left.end_col_offset or 0)
+    return source.encode()[start : _offset(lines, right.lineno, right.col_offset)].decode()
+
+
+def _offset(lines: list[str], line: int, column: int) -> int:
+    """Bytes before a position; the columns of a syntax tree count bytes."""
+    return sum(len(x.encode()) for x in lines[: line - 1]) + column
