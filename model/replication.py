@@ -1,32 +1,51 @@
-"""Replication of one partition: a leader appends, followers copy it, a controller moves the leadership.
+"""Replication of one partition: a leader appends, followers copy, a controller moves leadership.
 
-What a follower does with its own records when it meets a new leader has been mended three times: this is the protocol before the first,
-and `replication_versions.py` says what each replaced.
+What a follower does with its own records when it meets a new leader has been mended three times:
+this is the protocol before the first, and `replication_versions.py` says what each replaced.
 
 Source: hachikuji/kafka-specification d68782b: KafkaReplication, KafkaTruncateToHighWatermark.
-Simplified: a replica fetches and a leader answers in one step; the quorum's state is read and written in one place.
+Simplified: a replica fetches and a leader answers in one step; the quorum's state is read and
+written in one place.
+
+With `as_published` the text keeps two defects of its source, to reproduce the counts that are known
+of it: the controller may empty the ISR, and KIP-101 does not truncate where the leader's answer
+lies beyond the follower's end. What the source claims and could not be checked (TypeOk), or is
+false before the first election (LeaderInIsr), is not claimed here.
 """
 
 from __future__ import annotations
 
-from model.language.words import (
+from typing import Annotated
+
+from model.language import (
     Bool,
     Int,
+    Map,
     Nothing,
+    Record,
+    Scope,
+    Set,
     Sort,
+    Spec,
+    action,
     all_of,
+    everything,
+    exists,
     forall,
     implies,
+    invariant,
     ite,
     least_of,
     nothing,
+    when,
+    witness,
 )
-from model.language.places import Map, Record, Set, everything
-from model.language.spec import Scope, Spec, action, invariant, when
 
 
 class Replica(Sort):
     """A broker that keeps a copy of the partition."""
+
+    prefix = "b"
 
 
 class Offset(Int):
@@ -96,13 +115,16 @@ class ReplicaState(Record):
 
 
 class TruncateToHighWatermark(Spec):
-    """Before KIP-101: a new follower cuts its log at its own high watermark. Fails weak_isr: that watermark may be behind."""
+    """Before KIP-101: a new follower cuts its log at its own high watermark.
 
-    replicas: int = 3
-    log_size: int = 2
-    max_records: int = 2
-    max_leader_epoch: int = 1
-    as_published: bool = False  # with the defects of the published text, to reproduce its counts
+    Fails weak_isr: that watermark may be behind the leader's.
+    """
+
+    replicas: Annotated[int, range(1, 10)] = 3
+    log_size: Annotated[int, range(1, 20)] = 2
+    max_records: Annotated[int, range(1, 20)] = 2
+    max_leader_epoch: Annotated[int, range(20)] = 1
+    as_published: bool = False
 
     log: Map[Replica, Log]
     replica: Map[Replica, ReplicaState]
@@ -141,7 +163,7 @@ class TruncateToHighWatermark(Spec):
 
     @action
     def controller_shrink_isr(s, failed: Replica) -> None:
-        """The controller takes a failed replica out of leadership and ISR; the last leader stays in the ISR."""
+        """A failed replica leaves leadership and ISR; one that led last stays in the ISR."""
         led = s.quorum.leader == failed
         alone = s.quorum.isr == {failed}
         when(led | s.quorum.isr[failed])
@@ -196,7 +218,7 @@ class TruncateToHighWatermark(Spec):
 
     @action
     def leader_inc_high_watermark(s, leader: Replica) -> None:
-        """The high watermark passes an offset that every follower in the ISR has; no epoch is compared."""
+        """The high watermark passes an offset that all of the ISR has; no epoch is compared."""
         hw = s.replica[leader].high_watermark
         when(
             s.presumes_leadership(leader),
@@ -243,7 +265,7 @@ class TruncateToHighWatermark(Spec):
 
     @action
     def become_follower(s, follower: Replica, leader: Replica, leader_epoch: LeaderEpoch) -> None:
-        """A replica learns of a new leader and cuts its log where, as far as it knows, the two may differ."""
+        """A replica learns of a new leader and cuts its log where the two may differ."""
         end = s.truncation_offset(follower, leader)
         when(
             s.request[leader_epoch].leader == leader,
@@ -281,7 +303,7 @@ class TruncateToHighWatermark(Spec):
 
     @invariant
     def weak_isr(s) -> Bool:
-        """What is below a presumed leader's high watermark is on every member of the ISR it believes in."""
+        """What is below a presumed leader's high watermark is on all of the ISR it believes in."""
         return forall(
             implies(s.presumes_leadership(leader), s.has_replicated(leader, member))
             for leader in Replica
@@ -290,9 +312,33 @@ class TruncateToHighWatermark(Spec):
 
     @invariant
     def strong_isr(s) -> Bool:
-        """What is below a presumed leader's high watermark is on every member of the true ISR."""
+        """What is below a presumed leader's high watermark is on all of the true ISR."""
         return forall(
             implies(s.presumes_leadership(leader), s.has_replicated(leader, member))
             for leader in Replica
             for member in s.quorum.isr
+        )
+
+    # ---- what must be possible
+
+    @witness
+    def a_record_is_committed_by_two(s) -> Bool:
+        """A leader's high watermark covers a record, with a follower in its ISR."""
+        return exists(
+            all_of(
+                s.presumes_leadership(leader),
+                s.replica[leader].high_watermark > 0,
+                member != leader,
+            )
+            for leader in Replica
+            for member in s.replica[leader].isr
+        )
+
+    @witness
+    def two_presume_leadership(s) -> Bool:
+        """A deposed leader has not heard of its successor."""
+        return exists(
+            all_of(a != b, s.presumes_leadership(a), s.presumes_leadership(b))
+            for a in Replica
+            for b in Replica
         )

@@ -1,17 +1,34 @@
-"""Replication as it was mended: KIP-101, KIP-279 and KIP-320, each a few methods of its predecessor; the last is today's.
+"""Replication as it was mended: KIP-101, KIP-279, KIP-320, each a few methods of its predecessor.
+
+The last is today's. What each lets happen is a script of the catalogue of bugs: `kip-101` loses a
+record that two brokers had, `kip-279` one that a stale leader's follower cuts.
 
 Source: hachikuji/kafka-specification d68782b: Kip101, Kip279, Kip320; KIP-101, KIP-279, KIP-320.
 """
 
 from __future__ import annotations
 
-from model.language.words import Bool, all_of, any_of, exists, first, forall, ite, last, least_of
+from model.language import (
+    Bool,
+    action,
+    all_of,
+    any_of,
+    exists,
+    first,
+    forall,
+    ite,
+    last,
+    least_of,
+    when,
+)
 from model.replication import LeaderEpoch, Offset, Replica, TruncateToHighWatermark
-from model.language.spec import action, when
 
 
 class Kip101(TruncateToHighWatermark):
-    """KIP-101: the follower cuts where its last leader epoch ends in the leader's log. Fails strong_isr after two quick elections."""
+    """KIP-101: the follower cuts where its last leader epoch ends in the leader's log.
+
+    Fails strong_isr after two quick elections: epochs in a log may decrease.
+    """
 
     def truncation_offset(s, follower: Replica, leader: Replica) -> Offset:
         ours, theirs = s.log[follower], s.log[leader]
@@ -34,7 +51,10 @@ class Kip101(TruncateToHighWatermark):
 
 
 class Kip279(Kip101):
-    """KIP-279: the follower cuts after the last record that both logs share. Fails strong_isr: the leader asked may be a stale one."""
+    """KIP-279: the follower cuts after the last record that both logs share.
+
+    Fails strong_isr: the leader that it asks may be a stale one.
+    """
 
     def truncation_offset(s, follower: Replica, leader: Replica) -> Offset:
         ours, theirs = s.log[follower], s.log[leader]
@@ -46,7 +66,10 @@ class Kip279(Kip101):
 
 
 class Kip320(Kip279):
-    """KIP-320: fetching, truncating, the high watermark and the ISR all ask for the same leader epoch on both sides."""
+    """KIP-320: fetching, truncating, the high watermark and the ISR compare leader epochs.
+
+    Both sides must be in the same one.
+    """
 
     def is_following_epoch(s, follower: Replica, leader: Replica) -> Bool:
         return all_of(
@@ -63,7 +86,7 @@ class Kip320(Kip279):
 
     @action
     def leader_inc_high_watermark(s, leader: Replica) -> None:
-        """The high watermark passes an offset once every member of the ISR follows this epoch and has it."""
+        """The high watermark passes an offset once all of the ISR follows this epoch and has it."""
         hw = s.replica[leader].high_watermark
         when(
             s.log[leader].has_offset(hw),
@@ -84,7 +107,7 @@ class Kip320(Kip279):
 
     @action
     def leader_expand_isr(s, leader: Replica, follower: Replica) -> None:
-        """A follower at the high watermark joins, once that mark has reached the leader's own epoch."""
+        """A follower at the high watermark joins, once that mark has reached the leader's epoch."""
         isr, hw, log = s.replica[leader].isr, s.replica[leader].high_watermark, s.log[leader]
         when(
             ~isr[follower],
@@ -100,6 +123,6 @@ class Kip320(Kip279):
 
     @action
     def become_follower(s, follower: Replica, leader: Replica, leader_epoch: LeaderEpoch) -> None:
-        """A replica cuts its log after what it shares with a leader that is already in the same epoch."""
+        """A replica cuts its log after what it shares with a leader already in the same epoch."""
         when(s.presumes_leadership(leader), s.replica[leader].leader_epoch == leader_epoch)
         super().become_follower(follower, leader, leader_epoch)

@@ -18,16 +18,14 @@ from pathlib import Path
 from types import ModuleType
 from typing import Literal
 
-from model import (
-    idempotence,
-    idempotence_bugs,
-    replication,
-    replication_versions,
-    transactions,
-    transactions_versions,
-)
 from model.faults import UnknownName
+from model.idempotence import IdempotentProducer
+from model.idempotence_bugs import AnyEpoch, AnySequence, UncleanElection
 from model.language import Scope, Spec, SpecError
+from model.replication import TruncateToHighWatermark
+from model.replication_versions import Kip101, Kip279, Kip320
+from model.transactions import Transactions
+from model.transactions_versions import LaxMarkers, Version1
 
 Kind = Literal["version", "bug"]
 Constants = Mapping[str, int | bool]
@@ -43,9 +41,7 @@ class Variant:
     cls: type[Spec]
     breaks: str | None = None  # the property that fails first; None where all hold
     steps: int | None = None  # of its shortest counterexample at `see`
-    see: Constants = field(
-        default_factory=dict
-    )  # constants at which it shows; the rest as declared
+    see: Constants = field(default_factory=dict)  # constants at which it shows
     default: bool = False
 
     @property
@@ -58,37 +54,39 @@ class Variant:
         return self.cls(**(constants or {}))
 
 
-def _version(spec: str, name: str, cls: type[Spec], *, default: bool = False) -> Variant:
-    return Variant(name=name, spec=spec, kind="version", cls=cls, default=default)
+def _holds(spec: str, name: str, cls: type[Spec]) -> Variant:
+    return Variant(name=name, spec=spec, kind="version", cls=cls, default=True)
 
 
-def _broken(
-    spec: str, name: str, kind: Kind, cls: type[Spec], breaks: str, steps: int, **see: int
+def _fails(
+    spec: str, kind: Kind, name: str, cls: type[Spec], breaks: str, steps: int, **see: int
 ) -> Variant:
     return Variant(name=name, spec=spec, kind=kind, cls=cls, breaks=breaks, steps=steps, see=see)
 
 
 TWO_BROKERS = {"replicas": 2, "max_leader_epoch": 2}
 
+_R, _T, _I = "replication", "transactions", "idempotence"
+
 VARIANTS: tuple[Variant, ...] = (
-    _broken("replication", "truncate-to-hw", "version", replication.TruncateToHighWatermark, "weak_isr", 8, **TWO_BROKERS),
-    _broken("replication", "kip-101", "version", replication_versions.Kip101, "strong_isr", 11, **TWO_BROKERS),
-    _broken("replication", "kip-279", "version", replication_versions.Kip279, "strong_isr", 11),
-    _version("replication", "kip-320", replication_versions.Kip320, default=True),
-    _broken("transactions", "v1", "version", transactions_versions.Version1, "no_hanging_transaction", 6),
-    _broken("transactions", "lax-markers", "bug", transactions_versions.LaxMarkers, "faithful", 9),
-    _version("transactions", "v2", transactions.Transactions, default=True),
-    _version("idempotence", "kip-360", idempotence.IdempotentProducer, default=True),
-    _broken("idempotence", "any-sequence", "bug", idempotence_bugs.AnySequence, "in_order_without_duplicates", 0),
-    _broken("idempotence", "any-epoch", "bug", idempotence_bugs.AnyEpoch, "in_order_without_duplicates", 0),
-    _broken("idempotence", "unclean-election", "bug", idempotence_bugs.UncleanElection, "acknowledged_is_durable", 0),
+    _fails(_R, "version", "truncate-to-hw", TruncateToHighWatermark, "weak_isr", 8, **TWO_BROKERS),
+    _fails(_R, "version", "kip-101", Kip101, "strong_isr", 11, **TWO_BROKERS),
+    _fails(_R, "version", "kip-279", Kip279, "strong_isr", 11),
+    _holds(_R, "kip-320", Kip320),
+    _fails(_T, "version", "v1", Version1, "no_hanging_transaction", 6),
+    _fails(_T, "bug", "lax-markers", LaxMarkers, "faithful", 9),
+    _holds(_T, "v2", Transactions),
+    _fails(_I, "bug", "any-sequence", AnySequence, "in_order_without_duplicates", 2),
+    _fails(_I, "bug", "any-epoch", AnyEpoch, "epochs_do_not_go_back", 2),
+    _fails(_I, "bug", "unclean-election", UncleanElection, "acknowledged_is_durable", 5),
+    _holds(_I, "kip-360", IdempotentProducer),
 )  # fmt: skip
 
 SPECS: tuple[str, ...] = tuple(dict.fromkeys(v.spec for v in VARIANTS))
 
 
 def variants_of(spec: str) -> tuple[Variant, ...]:
-    """The variants of a spec, oldest first; a spec is a name of the table or a path to a `.py` file.
+    """The variants of a spec, oldest first; a spec is a name of the table or a path to a .py file.
 
     Raises UnknownName for a name that the table has not, SpecError for a file that cannot be read.
     """

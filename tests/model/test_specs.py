@@ -1,0 +1,109 @@
+"""Specs are found by name or by file, and a wrong name teaches the right ones."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from checkers.explicit.search import explore
+from model.faults import InputFault, UnknownName
+from model.language import SpecError
+from model.specs import find, load, variants_of
+
+COUNTER = '''
+from __future__ import annotations
+
+from model.language import Bool, Int, Scope, Spec, action, invariant, when
+
+
+class Count(Int):
+    pass
+
+
+class Counter(Spec):
+    """Counts to three."""
+
+    most: int = 3
+    count: Count
+
+    def scope(s) -> Scope:
+        return {Count: range(10)}
+
+    @action
+    def increment(s) -> None:
+        when(s.count < s.most)
+        s.count = s.count + 1
+
+    @invariant
+    def small(s) -> Bool:
+        return s.count < 5
+
+
+class HastyCounter(Counter):
+    """Counts to seven."""
+
+    most: int = 7
+'''
+
+
+def test_the_default_and_a_variant_by_name() -> None:
+    assert find("replication").name == "kip-320"
+    assert find("replication", "kip-101").breaks == "strong_isr"
+    assert find("transactions", "lax-markers").kind == "bug"
+
+
+@pytest.mark.parametrize(
+    ("spec", "variant", "near"),
+    [
+        ("replicaton", None, "no spec 'replicaton'; the nearest: replication"),
+        ("replication", "kip-321", "no variant of replication 'kip-321'; the nearest: kip-320"),
+    ],
+)
+def test_an_unknown_name_lists_the_nearest(spec: str, variant: str | None, near: str) -> None:
+    with pytest.raises(UnknownName) as caught:
+        find(spec, variant)
+    assert str(caught.value).startswith(near)
+
+
+def test_a_file_of_the_user(tmp_path: Path) -> None:
+    path = tmp_path / "counter.py"
+    path.write_text(COUNTER)
+    assert [(v.name, v.says) for v in variants_of(str(path))] == [
+        ("counter", "Counts to three."),
+        ("hasty-counter", "Counts to seven."),
+    ]
+    hasty = explore(find(str(path)).make())
+    assert hasty.discoveries["small"].steps == 5
+    assert explore(find(str(path), "counter").make()).distinct == 4
+    assert explore(find(str(path)).make({"most": 4})).exhausted
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("x = 1", "defines no spec"),
+        ("x = 1\ny = 1 / 0", "wrong.py:2: ZeroDivisionError: division by zero"),
+        ("class", "wrong.py:1: SyntaxError: invalid syntax"),
+        (
+            "from model.language import Spec\n\n\nclass A(Spec):\n    x: Map[int, int]",
+            "name 'Map' is not",
+        ),
+    ],
+)
+def test_a_file_that_is_no_spec(tmp_path: Path, text: str, said: str) -> None:
+    path = tmp_path / "wrong.py"
+    path.write_text("from __future__ import annotations\n" * ("Spec" in text) + text)
+    with pytest.raises(SpecError) as caught:
+        load(path)
+    assert said in str(caught.value)
+
+
+def test_a_file_that_is_not_there(tmp_path: Path) -> None:
+    with pytest.raises(InputFault, match=r"no file .*nowhere\.py"):
+        find(str(tmp_path / "nowhere.py"))
+
+
+def test_a_constant_that_the_spec_has_not() -> None:
+    with pytest.raises(SpecError, match="no constant 'replica'; the nearest: replicas"):
+        find("replication").make({"replica": 3})
