@@ -65,10 +65,7 @@ def properties() -> Iterator[Listed]:
             yield _property(claim.name, claim.says, spec, kind)
         for witness in made.witnesses:
             yield _property(witness.name, witness.says, spec, "witness")
-    for row in anomalies():
-        yield Listed(
-            kind="property", item=row.item, says=row.says, facts={"of": "history", **row.facts}
-        )
+    yield from anomalies()
 
 
 def _property(name: str, says: str, spec: str, role: str) -> Listed:
@@ -78,10 +75,17 @@ def _property(name: str, says: str, spec: str, role: str) -> Listed:
 
 
 def anomalies() -> Iterator[Listed]:
-    from properties.anomalies.catalogue import ANOMALIES
+    from properties.anomalies.catalogue import CATALOGUE
 
-    for row in ANOMALIES:
-        facts = {"rule": row.rule, "permitted": row.permitted, "source": row.source}
+    for row in CATALOGUE:
+        facts = {
+            "of": "history",
+            "rule": row.rule,
+            "explanation": row.explanation,
+            "permits": dict(row.permits),
+            "rests_on": row.observes,
+            "source": row.source,
+        }
         yield Listed(kind="anomaly", item=row.id, says=row.statement, facts=facts)
 
 
