@@ -6,6 +6,7 @@ Each kind is read from the table that owns it, and only when it is asked for.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Final
 
 from checkers.events import Listed
@@ -65,7 +66,7 @@ def properties() -> Iterator[Listed]:
             yield _property(claim.name, claim.says, spec, kind)
         for witness in made.witnesses:
             yield _property(witness.name, witness.says, spec, "witness")
-    yield from anomalies()
+    yield from (replace(row, kind="property") for row in anomalies())
 
 
 def _property(name: str, says: str, spec: str, role: str) -> Listed:

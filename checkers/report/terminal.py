@@ -45,7 +45,7 @@ class Terminal:
             case Measured():
                 self._say(f"{event.what}: {event.value} {event.unit}".rstrip())
             case Listed():
-                self._say(f"{event.item:<28} {event.says}")
+                self._say(f"{event.item:<28} {event.facts.get('of', ''):<13} {event.says}")
             case Ready():
                 self._say(f"ready: {event.bootstrap_servers}")
             case RunFinished():

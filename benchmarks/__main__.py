@@ -1,0 +1,28 @@
+"""`make bench`: every benchmark, or those that are named; results as JSON beside them."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+
+from benchmarks.pairs import Pairing, keep
+
+BENCHMARKS = ("help", "explore")
+
+
+def main(names: list[str]) -> None:
+    for name in names or BENCHMARKS:
+        found: list[Pairing] = importlib.import_module(f"benchmarks.{name}").run()
+        for pairing in found:
+            ours, other = pairing.ours_s.median, pairing.baseline_s.median
+            ratio = (
+                f"{pairing.ratio.median:.3g} ({pairing.ratio.least:.3g}-{pairing.ratio.most:.3g})"
+            )
+            sys.stdout.write(
+                f"{pairing.ours}: {ours:.3f} s; {pairing.baseline}: {other:.3f} s; ratio {ratio}\n"
+            )
+        sys.stdout.write(f"  kept in {keep(name, found)}\n")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,54 @@
+"""The command line, called in this process, and what it said."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from checkers.cli.main import urteil
+from model.faults import InputFault
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """What a call printed, and how it ended."""
+
+    exit_code: int
+    stdout: str
+    stderr: str
+
+    @property
+    def events(self) -> list[dict[str, Any]]:
+        return [json.loads(line) for line in self.stdout.splitlines()]
+
+    def those(self, event: str) -> list[dict[str, Any]]:
+        return [e for e in self.events if e["event"] == event]
+
+    def verdicts(self) -> dict[str, str]:
+        told = self.those("property_decided") + self.those("anomaly_decided")
+        return {e.get("property") or e["anomaly"]: e["verdict"] for e in told}
+
+
+Call = Callable[..., Said]
+
+
+@pytest.fixture
+def call(tmp_path: Path) -> Call:
+    """`call("check", "replication")` is the command `urteil check replication --json`."""
+
+    def calling(*words: str, json_events: bool = True) -> Said:
+        options = ["--out", str(tmp_path / "runs"), *(["--json"] if json_events else [])]
+        result = CliRunner().invoke(urteil, [*words, *options])
+        if isinstance(result.exception, InputFault):
+            return Said(2, result.stdout, f"urteil: {result.exception}\n")
+        if result.exception is not None and not isinstance(result.exception, SystemExit):
+            raise result.exception
+        return Said(result.exit_code, result.stdout, result.stderr)
+
+    return calling

@@ -1,0 +1,93 @@
+"""`urteil check` as other programs call it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+PUBLISHED = (
+    *("--set", "replicas=3", "--set", "log_size=2", "--set", "max_records=2"),
+    *("--set", "max_leader_epoch=1", "--set", "as_published=true"),
+)
+
+
+def test_kip_101_as_published_counts_what_tlc_counts(call: Any) -> None:
+    said = call(
+        "check", "replication", "--variant", "kip-101", *PUBLISHED, "--property", "weak_isr"
+    )
+    (decided,) = said.those("property_decided")
+    assert said.exit_code == 0
+    assert decided.pop("seconds") > 0
+    assert decided == {
+        "v": 1,
+        "event": "property_decided",
+        "property": "weak_isr",
+        "verdict": "holds",
+        "expected": None,
+        "engine": "explicit",
+        "spec": "replication",
+        "variant": "kip-101",
+        "constants": {
+            "replicas": 3,
+            "log_size": 2,
+            "max_records": 2,
+            "max_leader_epoch": 1,
+            "as_published": True,
+        },
+        "distinct_states": 59_788,
+        "generated_states": 187_996,
+        "depth": 22,
+        "trace_length": None,
+        "reason": None,
+    }
+    assert said.events[-1] == {"v": 1, "event": "run_finished", "exit_code": 0}
+
+
+def test_truncation_to_the_high_watermark_fails_in_eight_steps_on_one_screen(
+    call: Any, tmp_path: Path
+) -> None:
+    said = call(
+        "check", "replication", "--variant", "truncate-to-hw", "--property", "weak_isr",
+        "--set", "replicas=2", "--set", "max_leader_epoch=2",
+    )  # fmt: skip
+    (decided,) = said.those("property_decided")
+    assert said.exit_code == 1
+    assert (decided["verdict"], decided["expected"]) == ("violated", "violated")
+    assert decided["trace_length"] == 8
+    (evidence,) = said.those("evidence")
+    assert "weak_isr" in evidence["text"].splitlines()[0]
+    assert len(evidence["text"].splitlines()) < 40
+    (folder,) = (tmp_path / "runs").iterdir()
+    assert (folder / evidence["file"]).read_text().startswith(evidence["text"].splitlines()[0])
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["replicaton"], "no spec 'replicaton'; the nearest: replication"),
+        (["replication", "--variant", "kip-100"], "no variant of replication 'kip-100'; the nearest: kip-101"),
+        (["replication", "--set", "replica=3"], "replica"),
+        (["replication", "--set", "replicas"], "write NAME=VALUE"),
+        (["replication", "--set", "replicas=many"], "write NAME=VALUE"),
+        (["replication", "--set", "replicas=0"], "replicas"),
+        (["replication", "--set", "as_published=7"], "as_published"),
+        (["replication", "--property", "wek_isr"], "'wek_isr'; the nearest: weak_isr"),
+        (["replication", "--budget", "1h"], "write 60s or 200k-states"),
+        (["missing.py"], "no file missing.py"),
+    ],
+)  # fmt: skip
+def test_a_bad_word_is_one_clear_line_and_exit_2(call: Any, words: list[str], says: str) -> None:
+    said = call("check", *words)
+    assert said.exit_code == 2
+    assert says in said.stderr
+    assert "Traceback" not in said.stderr
+    assert said.events[-1]["exit_code"] == 2
+
+
+def test_a_spent_budget_is_undecided_and_exit_3(call: Any) -> None:
+    said = call("check", "replication", "--budget", "1k-states", "--property", "weak_isr")
+    (decided,) = said.those("property_decided")
+    assert said.exit_code == 3
+    assert (decided["verdict"], decided["reason"]) == ("undecided", "the budget of states is spent")
