@@ -1,0 +1,156 @@
+"""Between frames and message bodies: the only file that knows kio, the library of Kafka's schemas.
+
+A frame is a request header and a body; `decode` gives both as a `Call`. `Call.make` builds the
+parts of its response: a field that this version does not have is left out, plain integers become
+what kio wants (an error code, a time span). `encode` writes the response with the header version
+that its schema names; ApiVersions is always answered under header version 0.
+
+Schemas load lazily in kio, up to a second for all: `load_schemas` does it at start.
+
+Bytes behind a body are left unread, as Kafka leaves them: librdkafka 2.16 sends three behind a
+Metadata request for all topics.
+
+Source: Kafka protocol guide; KIP-482 (flexible versions), KIP-511 (ApiVersions).
+Simplified: responses have no throttle time.
+"""
+
+from __future__ import annotations
+
+import io
+import struct
+from dataclasses import MISSING, dataclass, fields
+from datetime import timedelta
+from functools import cache
+from typing import TYPE_CHECKING, Any, Final
+from uuid import NAMESPACE_URL, UUID, uuid5
+
+from kio.index import load_payload_module
+from kio.schema.errors import ErrorCode as KioErrorCode
+from kio.serial import entity_reader, entity_writer
+from kio.serial.errors import SerialError
+from kio.static.constants import EntityType
+
+from reference_impl.wire.versions import VERSIONS, Api
+
+if TYPE_CHECKING:
+    from types import ModuleType
+
+_REQUEST: Final = struct.Struct(">hhi")  # api key, api version, correlation id
+_ZERO: Final = timedelta(0)
+
+
+class MalformedFrame(ValueError):
+    """A frame that is no request of ours: its connection has to close."""
+
+
+class UnsupportedApiVersions(ValueError):
+    """An ApiVersions request of an unknown version: it is answered in version 0, not refused."""
+
+    def __init__(self, correlation_id: int) -> None:
+        super().__init__(f"ApiVersions, correlation {correlation_id}")
+        self.correlation_id = correlation_id
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One request of a client."""
+
+    api: Api
+    version: int
+    correlation_id: int
+    client_id: str | None
+    body: Any
+
+    def make(self, part: str, /, **told: Any) -> Any:
+        """A part of the response; fields that this version lacks are left out."""
+        kind, takes = _parts(self.api, self.version)[part]
+        return kind(**{field: _as_kio(field, told[field]) for field in takes if field in told})
+
+    def respond(self, **told: Any) -> bytes:
+        """The frame of the response, its length in front."""
+        name, kind = _response(self.api, self.version)
+        entity = self.make(name, throttle_time=_ZERO, **told)
+        out = io.BytesIO()
+        header = kind.__header_schema__
+        entity_writer(header)(out, header(correlation_id=self.correlation_id))
+        entity_writer(kind)(out, entity)
+        written = out.getvalue()
+        return struct.pack(">i", len(written)) + written
+
+
+def decode(frame: bytes) -> Call:
+    """The request in a frame; MalformedFrame, or UnsupportedApiVersions."""
+    if len(frame) < _REQUEST.size:
+        raise MalformedFrame(f"{len(frame)} bytes are too few for a request header")
+    key, version, correlation_id = _REQUEST.unpack_from(frame)
+    try:
+        api = Api(key)
+    except ValueError:
+        raise MalformedFrame(f"api key {key} is not served, and not advertised") from None
+    if version not in VERSIONS[api]:
+        if api is Api.API_VERSIONS:
+            raise UnsupportedApiVersions(correlation_id)
+        raise MalformedFrame(f"{api.name} version {version} is not served")
+    kind = _request(api, version)
+    try:
+        header, at = entity_reader(kind.__header_schema__)(frame, 0)
+        body, _ = entity_reader(kind)(frame, at)
+    except (SerialError, ValueError, OverflowError, MemoryError) as error:
+        raise MalformedFrame(f"{api.name} version {version}: {error}") from error
+    return Call(api, version, correlation_id, header.client_id, body)
+
+
+def load_schemas() -> None:
+    """Imports every schema that is served, so that no request waits for it."""
+    for api, versions in VERSIONS.items():
+        for version in range(versions.first_answered, versions.last + 1):
+            request, (_, response) = _request(api, version), _response(api, version)
+            for kind in (request, request.__header_schema__):
+                entity_reader(kind)
+            for kind in (response, response.__header_schema__):
+                entity_writer(kind)
+
+
+def topic_id(topic: str) -> UUID:
+    """The id of a topic: its name decides it, as topics here are never deleted."""
+    return uuid5(NAMESPACE_URL, f"topic:{topic}")
+
+
+def milliseconds(span: timedelta) -> int:
+    return round(span / timedelta(milliseconds=1))
+
+
+def _as_kio(field: str, value: Any) -> Any:
+    return KioErrorCode(value) if field == "error_code" else value
+
+
+@cache
+def _request(api: Api, version: int) -> Any:
+    return _payload(load_payload_module(api, version, EntityType.request), EntityType.request)[1]
+
+
+@cache
+def _response(api: Api, version: int) -> tuple[str, Any]:
+    return _payload(load_payload_module(api, version, EntityType.response), EntityType.response)
+
+
+@cache
+def _parts(api: Api, version: int) -> dict[str, tuple[Any, tuple[str, ...]]]:
+    """The classes of a response, with the names of their fields."""
+    module = load_payload_module(api, version, EntityType.response)
+    return {name: (kind, tuple(f.name for f in fields(kind))) for name, kind in _classes(module)}
+
+
+def _payload(module: ModuleType, entity_type: EntityType) -> tuple[str, Any]:
+    (found,) = [(name, kind) for name, kind in _classes(module) if kind.__type__ is entity_type]
+    return found
+
+
+def _classes(module: ModuleType) -> list[tuple[str, Any]]:
+    return [
+        (name, kind)
+        for name, kind in vars(module).items()
+        if isinstance(kind, type)
+        and kind.__module__ == module.__name__
+        and getattr(kind, "__dataclass_fields__", MISSING) is not MISSING
+    ]

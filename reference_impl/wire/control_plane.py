@@ -1,0 +1,227 @@
+"""ApiVersions, Metadata, CreateTopics, InitProducerId and FindCoordinator.
+
+Source: KIP-35 and KIP-511 (ApiVersions), KIP-464 (defaults of CreateTopics), KIP-516, KIP-699.
+Simplified: topics are never created by asking for them; no configuration but
+`min.insync.replicas`; no groups and no transactions, which are refused by name.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any, Final
+
+from reference_impl.messages import (
+    NO_BROKER,
+    CreatedTopic,
+    CreateTopic,
+    ErrorCode,
+    InitializedProducerId,
+    InitProducerId,
+)
+from reference_impl.wire.adapter import Call, topic_id
+from reference_impl.wire.broker_side import (
+    INVALID_CONFIG,
+    INVALID_REPLICA_ASSIGNMENT,
+    UNKNOWN_TOPIC_ID,
+    BrokerSide,
+    asked,
+    image,
+)
+from reference_impl.wire.versions import VERSIONS, Api
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from model.vocabulary import TopicPartition
+    from reference_impl.messages import PartitionState
+
+CLUSTER_ID: Final = "urteil-reference-broker"
+BROKER_DEFAULT: Final = -1  # KIP-464: leave it to the broker
+DEFAULT_REPLICATION_FACTOR: Final = 3
+MIN_INSYNC_REPLICAS: Final = "min.insync.replicas"
+NOT_SERVED: Final = "the reference broker serves no groups and no transactions yet"
+
+
+# ---------------------------------------------------------------- ApiVersions
+
+
+async def api_versions(_broker: BrokerSide, call: Call) -> bytes:
+    """The response frame: what is served."""
+    return call.respond(error_code=0, api_keys=_advertised(call, VERSIONS))
+
+
+def unsupported_api_versions(correlation_id: int) -> bytes:
+    """The answer to an unknown version: in version 0, with the versions that would do."""
+    call = Call(Api.API_VERSIONS, 0, correlation_id, None, None)
+    error = ErrorCode.UNSUPPORTED_VERSION
+    return call.respond(error_code=error, api_keys=_advertised(call, [Api.API_VERSIONS]))
+
+
+def _advertised(call: Call, apis: Any) -> tuple[Any, ...]:
+    return tuple(
+        call.make(
+            "ApiVersion",
+            api_key=api,
+            min_version=VERSIONS[api].first,
+            max_version=VERSIONS[api].last,
+        )
+        for api in apis
+    )
+
+
+# ---------------------------------------------------------------- Metadata
+
+
+async def metadata(broker: BrokerSide, call: Call) -> bytes:
+    """The response frame: all topics, or those that were named or numbered."""
+    seen = await image(broker)
+    topics: dict[str, list[tuple[TopicPartition, PartitionState]]] = {}
+    for topic_partition, state in seen.topic_partitions:
+        topics.setdefault(topic_partition.topic, []).append((topic_partition, state))
+    live = [state.broker_id for state in seen.brokers if not state.fenced]
+    brokers = tuple(
+        call.make(
+            "MetadataResponseBroker", node_id=id_, host=broker.addresses[id_][0],
+            port=broker.addresses[id_][1], rack=None,
+        )
+        for id_ in live
+    )  # fmt: skip
+    wanted = call.body.topics
+    if wanted is None or (call.version == 0 and not wanted):
+        named = list(topics)
+    else:
+        named = [_name(topic, topics) for topic in wanted]
+    answers = [
+        _topic(call, name, topics[name], live) if name in topics else _no_topic(call, name)
+        for name in named
+    ]
+    return call.respond(
+        error_code=0,
+        brokers=brokers,
+        cluster_id=CLUSTER_ID,
+        controller_id=broker.broker_id,  # KRaft names a broker that passes requests on
+        topics=tuple(answers),
+    )
+
+
+def _name(topic: Any, topics: Any) -> Any:
+    """The name in a request, or that of its topic id; an id that is not known stays an id."""
+    if topic.name is not None:
+        return topic.name
+    by_id = {topic_id(name): name for name in topics}
+    return by_id.get(topic.topic_id, topic.topic_id)
+
+
+def _topic(
+    call: Call, name: str, states: list[tuple[TopicPartition, PartitionState]], live: Sequence[int]
+) -> Any:
+    partitions = tuple(
+        call.make(
+            "MetadataResponsePartition",
+            error_code=ErrorCode.LEADER_NOT_AVAILABLE if state.leader == NO_BROKER else 0,
+            partition_index=topic_partition.index,
+            leader_id=state.leader,
+            leader_epoch=state.leader_epoch,
+            replica_nodes=state.replicas,
+            isr_nodes=state.isr,
+            offline_replicas=tuple(id_ for id_ in state.replicas if id_ not in live),
+        )
+        for topic_partition, state in states
+    )
+    return call.make(
+        "MetadataResponseTopic", error_code=0, name=name, topic_id=topic_id(name),
+        partitions=partitions,
+    )  # fmt: skip
+
+
+def _no_topic(call: Call, name: Any) -> Any:
+    known_by_name = isinstance(name, str)
+    return call.make(
+        "MetadataResponseTopic",
+        error_code=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if known_by_name else UNKNOWN_TOPIC_ID,
+        name=name if known_by_name else None,
+        topic_id=None if known_by_name else name,
+        partitions=(),
+    )
+
+
+# ---------------------------------------------------------------- CreateTopics
+
+
+async def create_topics(broker: BrokerSide, call: Call) -> bytes:
+    """The response frame, once the controller has decided about each topic."""
+    results = await asyncio.gather(*(_created(broker, call, topic) for topic in call.body.topics))
+    return call.respond(topics=tuple(results))
+
+
+async def _created(broker: BrokerSide, call: Call, topic: Any) -> Any:
+    partitions = 1 if topic.num_partitions == BROKER_DEFAULT else topic.num_partitions
+    replicas = topic.replication_factor
+    if replicas == BROKER_DEFAULT:
+        replicas = min(DEFAULT_REPLICATION_FACTOR, len(broker.addresses))
+    error, message = _not_served(call, topic)
+    if not error:
+        min_insync = {config.name: config.value for config in topic.configs}
+        said = await asked(
+            broker,
+            CreateTopic(
+                topic=topic.name,
+                topic_partitions=partitions,
+                replication_factor=replicas,
+                min_insync_replicas=int(min_insync.get(MIN_INSYNC_REPLICAS) or 1),
+            ),
+            CreatedTopic,
+        )
+        error, message = int(said.error), said.message
+    return call.make(
+        "CreatableTopicResult",
+        name=topic.name,
+        topic_id=topic_id(topic.name),
+        error_code=error,
+        error_message=message or None,
+        num_partitions=partitions if not error else -1,
+        replication_factor=replicas if not error else -1,
+        configs=None,
+    )
+
+
+def _not_served(call: Call, topic: Any) -> tuple[int, str]:
+    """What of a topic the wire has to refuse, as an error and its words; 0 where nothing is."""
+    if topic.assignments:
+        return INVALID_REPLICA_ASSIGNMENT, "the reference broker places replicas itself"
+    if call.body.validate_only:
+        return ErrorCode.INVALID_REQUEST, "the reference broker can't only validate"
+    for config in topic.configs:
+        if config.name != MIN_INSYNC_REPLICAS:
+            return INVALID_CONFIG, f"only {MIN_INSYNC_REPLICAS} is served, not {config.name}"
+        if not (config.value or "").isdigit() or int(config.value) < 1:
+            return INVALID_CONFIG, f"{config.name}={config.value}: a number from 1 on is needed"
+    return 0, ""
+
+
+# ---------------------------------------------------------------- producers and coordinators
+
+
+async def init_producer_id(broker: BrokerSide, call: Call) -> bytes:
+    """The response frame: a fresh producer id; a transactional id is refused."""
+    if call.body.transactional_id is not None:
+        return call.respond(error_code=ErrorCode.INVALID_REQUEST, producer_id=-1, producer_epoch=-1)
+    said = await asked(broker, InitProducerId(), InitializedProducerId)
+    return call.respond(
+        error_code=said.error, producer_id=said.producer_id, producer_epoch=said.producer_epoch
+    )
+
+
+async def find_coordinator(_broker: BrokerSide, call: Call) -> bytes:
+    """The response frame: there is none for anybody."""
+    refusal = {
+        "error_code": ErrorCode.INVALID_REQUEST,
+        "error_message": NOT_SERVED,
+        "node_id": NO_BROKER,
+        "host": "",
+        "port": -1,
+    }
+    keys = getattr(call.body, "coordinator_keys", ())
+    return call.respond(
+        **refusal, coordinators=tuple(call.make("Coordinator", key=key, **refusal) for key in keys)
+    )

@@ -1,0 +1,272 @@
+"""Produce, Fetch, ListOffsets and OffsetForLeaderEpoch: from the wire to the core and back.
+
+A fetch is answered when it has `min_bytes`, an error, or has waited `max_wait_ms`: the core is
+asked at once for every topic partition, then again whenever one of them becomes readable.
+
+Source: KIP-74 (fetch limits), KIP-227, KIP-320, KIP-516 (topic ids), KIP-951.
+Simplified: no fetch sessions (a full fetch each time, as Kafka answers when its cache is full), no
+leader hints beside errors, no transactions: the last stable offset is the high watermark.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Final
+
+from model.vocabulary import LeaderEpoch, Offset, TopicPartition
+from reference_impl.messages import (
+    ACKS_NONE,
+    ErrorCode,
+    Fetch,
+    Fetched,
+    ListedOffsets,
+    ListOffsets,
+    OffsetForLeaderEpoch,
+    OffsetOfLeaderEpoch,
+    Produce,
+    Produced,
+)
+from reference_impl.wire.adapter import Call, milliseconds
+from reference_impl.wire.broker_side import (
+    FETCH_SESSION_ID_NOT_FOUND,
+    UNKNOWN_TOPIC_ID,
+    BrokerSide,
+    asked,
+    named_topics,
+    naming,
+)
+
+if TYPE_CHECKING:
+    pass
+
+OLDEST_TIMESTAMP_QUERY: Final = -2  # below it come questions for tiered storage and the like
+OFFSET_NOT_AVAILABLE_SINCE: Final = 5  # the version of ListOffsets that knows this error
+NO_SESSION: Final = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Appended:
+    """One topic partition of a produce request, and what the core said."""
+
+    topic_partition: TopicPartition
+    request: Produce
+    produced: Produced | None  # None: acks=0 asks for no answer
+
+    @property
+    def is_applied(self) -> bool:
+        """The core said that it is in the log."""
+        return self.produced is not None and self.produced.error is ErrorCode.NONE
+
+
+# ---------------------------------------------------------------- Produce
+
+
+async def produce(broker: BrokerSide, call: Call) -> tuple[bytes | None, tuple[Appended, ...]]:
+    """The response frame, none with acks=0, and what was appended under which answer."""
+    body = call.body
+    topics = await named_topics(broker, body.topic_data)
+    asks = [
+        Produce(
+            topic_partition=TopicPartition(name, partition.index),
+            batches=partition.records or b"",
+            acks=body.acks,
+            timeout_ms=milliseconds(body.timeout),
+        )
+        for topic, name in topics
+        if name is not None
+        for partition in topic.partition_data
+    ]
+    if body.acks == ACKS_NONE:
+        for ask in asks:
+            broker.tell(ask)
+        return None, tuple(Appended(ask.topic_partition, ask, None) for ask in asks)
+    answers = await asyncio.gather(*(asked(broker, ask, Produced) for ask in asks))
+    appended = tuple(
+        Appended(ask.topic_partition, ask, answer)
+        for ask, answer in zip(asks, answers, strict=True)
+    )
+    said = {one.topic_partition: answer for one, answer in zip(appended, answers, strict=True)}
+    responses = tuple(
+        call.make(
+            "TopicProduceResponse",
+            **naming(topic),
+            partition_responses=tuple(
+                _produced(
+                    call, partition.index, said.get(TopicPartition(name or "", partition.index))
+                )
+                for partition in topic.partition_data
+            ),
+        )
+        for topic, name in topics
+    )
+    return call.respond(responses=responses), appended
+
+
+def _produced(call: Call, index: int, said: Produced | None) -> Any:
+    return call.make(
+        "PartitionProduceResponse",
+        index=index,
+        error_code=UNKNOWN_TOPIC_ID if said is None else said.error,
+        base_offset=-1 if said is None else said.base_offset,
+        log_append_time=None,
+        log_start_offset=-1 if said is None else said.log_start_offset,
+        record_errors=(),
+    )
+
+
+# ---------------------------------------------------------------- Fetch
+
+
+async def fetch(broker: BrokerSide, call: Call) -> bytes:
+    """The response frame, after at most `max_wait_ms`."""
+    body = call.body
+    if getattr(body, "session_id", NO_SESSION) != NO_SESSION:
+        return call.respond(error_code=FETCH_SESSION_ID_NOT_FOUND, session_id=0, responses=())
+    topics = await named_topics(broker, body.topics)
+    asks = {
+        TopicPartition(name, partition.partition): Fetch(
+            topic_partition=TopicPartition(name, partition.partition),
+            fetch_offset=Offset(partition.fetch_offset),
+            current_leader_epoch=LeaderEpoch(getattr(partition, "current_leader_epoch", -1)),
+            max_bytes=partition.partition_max_bytes,
+        )
+        for topic, name in topics
+        if name is not None
+        for partition in topic.partitions
+    }
+    found = await _long_poll(broker, body, asks)
+    responses = tuple(
+        call.make(
+            "FetchableTopicResponse",
+            **naming(topic),
+            partitions=tuple(
+                _fetched(
+                    call,
+                    partition.partition,
+                    found.get(TopicPartition(name or "", partition.partition)),
+                )
+                for partition in topic.partitions
+            ),
+        )
+        for topic, name in topics
+    )
+    return call.respond(error_code=0, session_id=NO_SESSION, responses=responses)
+
+
+async def _long_poll(
+    broker: BrokerSide, body: Any, asks: dict[TopicPartition, Fetch]
+) -> dict[TopicPartition, Fetched]:
+    now_ms = _now_ms()
+    deadline_ms = now_ms + milliseconds(body.max_wait)
+    while True:
+        answers = await asyncio.gather(*(asked(broker, ask, Fetched) for ask in asks.values()))
+        found = dict(zip(asks, answers, strict=True))
+        enough = sum(len(answer.batches) for answer in answers) >= body.min_bytes
+        refused = any(answer.error for answer in answers)
+        now_ms = _now_ms()
+        if enough or refused or now_ms >= deadline_ms:
+            return _limited(found, body.max_bytes)
+        await broker.readable(asks.keys(), deadline_ms - now_ms)
+
+
+def _limited(found: dict[TopicPartition, Fetched], max_bytes: int) -> dict[TopicPartition, Fetched]:
+    """No batches any more once the response is full; the first ones come however large they are."""
+    limited: dict[TopicPartition, Fetched] = {}
+    left = max_bytes
+    for topic_partition, answer in found.items():
+        full = left < max_bytes and len(answer.batches) > left
+        limited[topic_partition] = replace(answer, batches=b"") if full else answer
+        left -= len(limited[topic_partition].batches)
+    return limited
+
+
+def _fetched(call: Call, index: int, said: Fetched | None) -> Any:
+    high_watermark = -1 if said is None else said.high_watermark
+    read_committed = call.body.isolation_level == 1
+    return call.make(
+        "PartitionData",
+        partition_index=index,
+        error_code=UNKNOWN_TOPIC_ID if said is None else said.error,
+        high_watermark=high_watermark,
+        last_stable_offset=high_watermark,
+        log_start_offset=-1 if said is None else said.log_start_offset,
+        aborted_transactions=() if read_committed else None,
+        records=b"" if said is None else said.batches,
+    )
+
+
+def _now_ms() -> int:
+    return int(asyncio.get_running_loop().time() * 1000)
+
+
+# ---------------------------------------------------------------- offsets
+
+
+async def list_offsets(broker: BrokerSide, call: Call) -> bytes:
+    """The response frame."""
+
+    async def listed(topic: str, partition: Any) -> Any:
+        if partition.timestamp < OLDEST_TIMESTAMP_QUERY:
+            said = ListedOffsets(error=ErrorCode.UNSUPPORTED_VERSION)
+        else:
+            ask = ListOffsets(
+                topic_partition=TopicPartition(topic, partition.partition_index),
+                timestamp=partition.timestamp,
+                current_leader_epoch=LeaderEpoch(getattr(partition, "current_leader_epoch", -1)),
+            )
+            said = await asked(broker, ask, ListedOffsets)
+        error = said.error
+        if error is ErrorCode.OFFSET_NOT_AVAILABLE and call.version < OFFSET_NOT_AVAILABLE_SINCE:
+            error = ErrorCode.LEADER_NOT_AVAILABLE
+        return call.make(
+            "ListOffsetsPartitionResponse",
+            partition_index=partition.partition_index,
+            error_code=error,
+            timestamp=said.timestamp,
+            offset=said.offset,
+            leader_epoch=said.leader_epoch,
+        )
+
+    topics = [
+        call.make(
+            "ListOffsetsTopicResponse",
+            name=topic.name,
+            partitions=tuple(
+                [await listed(topic.name, partition) for partition in topic.partitions]
+            ),
+        )
+        for topic in call.body.topics
+    ]
+    return call.respond(topics=tuple(topics))
+
+
+async def offset_for_leader_epoch(broker: BrokerSide, call: Call) -> bytes:
+    """The response frame."""
+
+    async def ended(topic: str, partition: Any) -> Any:
+        ask = OffsetForLeaderEpoch(
+            topic_partition=TopicPartition(topic, partition.partition),
+            leader_epoch=LeaderEpoch(partition.leader_epoch),
+            current_leader_epoch=LeaderEpoch(partition.current_leader_epoch),
+        )
+        said = await asked(broker, ask, OffsetOfLeaderEpoch)
+        return call.make(
+            "EpochEndOffset",
+            error_code=said.error,
+            partition=partition.partition,
+            leader_epoch=said.end.leader_epoch,
+            end_offset=said.end.end_offset,
+        )
+
+    topics = [
+        call.make(
+            "OffsetForLeaderTopicResult",
+            topic=topic.topic,
+            partitions=tuple(
+                [await ended(topic.topic, partition) for partition in topic.partitions]
+            ),
+        )
+        for topic in call.body.topics
+    ]
+    return call.respond(topics=tuple(topics))

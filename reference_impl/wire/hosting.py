@@ -1,0 +1,221 @@
+"""A whole cluster in one event loop: the world that carries out what its nodes want.
+
+Messages between nodes are delivered in-process, in the order sent, each in a turn of the loop of
+its own; timers are the loop's; a client's request is a future that the core's answer resolves.
+Nodes are values: a step that fails leaves its node as it was, is told to the log with its trace,
+and is raised again when the cluster stops.
+
+Simplified: brokers never lose messages between them; only clients' connections do, see `faults`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import traceback
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from model.vocabulary import BrokerId, TopicPartition
+from reference_impl.broker import Broker, BrokerConfig, Disk
+from reference_impl.bugs import NO_BUGS, Bugs
+from reference_impl.config import Patience
+from reference_impl.controller import Controller
+from reference_impl.messages import (
+    CONTROLLER,
+    FIRST_CLIENT,
+    BrokerState,
+    NodeId,
+    Request,
+    Response,
+)
+from reference_impl.step import (
+    Answered,
+    Asked,
+    Effects,
+    Fired,
+    Input,
+    Readable,
+    Reply,
+    Send,
+    SetTimer,
+)
+
+# Failures are noticed in seconds, and a loop that a busy machine stalls for one is forgiven.
+SERVED: Final = Patience(
+    heartbeat_ms=300,
+    session_timeout_ms=3_000,
+    replica_lag_ms=5_000,
+    replica_fetch_wait_ms=500,
+    replica_fetch_timeout_ms=3_000,
+    replica_fetch_backoff_ms=50,
+    checkpoint_ms=5_000,
+)
+
+Note = Callable[[str], None]
+
+
+class BrokerDown(ConnectionError):
+    """The broker died before it answered."""
+
+
+@dataclass(slots=True)
+class Host:
+    """The nodes, and what they are owed."""
+
+    brokers: tuple[BrokerId, ...]
+    note: Note
+    bugs: Bugs = NO_BUGS
+    patience: Patience = SERVED
+    failures: list[Exception] = field(default_factory=list)
+    _nodes: dict[NodeId, Broker | Controller] = field(default_factory=dict)
+    _disks: dict[BrokerId, Disk] = field(default_factory=dict)
+    _lives: dict[NodeId, int] = field(default_factory=dict)
+    _started: int = 0
+    _asked: int = 0
+    _owed: dict[tuple[NodeId, int], asyncio.Future[Response]] = field(default_factory=dict)
+    _polling: dict[tuple[NodeId, TopicPartition], set[asyncio.Event]] = field(default_factory=dict)
+
+    def start(self) -> None:
+        """The controller and every broker start."""
+        self._begin(CONTROLLER, *Controller.start(self.now_ms, patience=self.patience))
+        for broker_id in self.brokers:
+            self.start_broker(broker_id)
+
+    def start_broker(self, broker_id: BrokerId) -> None:
+        """The broker starts on what its disk holds."""
+        self._started += 1
+        config = BrokerConfig(broker_id=broker_id, patience=self.patience, bugs=self.bugs)
+        disk = self._disks.get(broker_id, {})
+        started = Broker.start(self.now_ms, config=config, incarnation=self._started, disk=disk)
+        self._begin(NodeId(broker_id), *started)
+
+    def kill_broker(self, broker_id: BrokerId) -> None:
+        """The process dies with its disk intact; everything that it owed is lost."""
+        node_id = NodeId(broker_id)
+        node = self._nodes.pop(node_id)
+        assert isinstance(node, Broker)
+        self._disks[broker_id] = node.disk()
+        for owing, correlation in [*self._owed]:
+            if owing == node_id:
+                future = self._owed.pop((owing, correlation))
+                if not future.done():
+                    future.set_exception(BrokerDown(f"broker {broker_id} died"))
+        self._wake(node_id)
+
+    def is_up(self, broker_id: BrokerId) -> bool:
+        return NodeId(broker_id) in self._nodes
+
+    @property
+    def is_calm(self) -> bool:
+        """Every broker knows every broker, and none is fenced."""
+        for broker_id in self.brokers:
+            node = self._nodes.get(NodeId(broker_id))
+            if not isinstance(node, Broker) or not _all_live(node.brokers, self.brokers):
+                return False
+        return True
+
+    @property
+    def now_ms(self) -> int:
+        return int(asyncio.get_running_loop().time() * 1000)
+
+    # ------------------------------------------------------------ clients
+
+    async def ask(self, broker_id: BrokerId, request: Request) -> Response:
+        """The core's answer to a client; BrokerDown when it dies first."""
+        future: asyncio.Future[Response] = asyncio.get_running_loop().create_future()
+        correlation = self._tell(broker_id, request, future)
+        try:
+            return await future
+        finally:
+            self._owed.pop((NodeId(broker_id), correlation), None)
+
+    def tell(self, broker_id: BrokerId, request: Request) -> None:
+        """A request that no answer is owed to: a produce request with acks=0."""
+        self._tell(broker_id, request, None)
+
+    def _tell(
+        self, broker_id: BrokerId, request: Request, future: asyncio.Future[Response] | None
+    ) -> int:
+        if not self.is_up(broker_id):
+            raise BrokerDown(f"broker {broker_id} is down")
+        self._asked += 1
+        correlation = self._asked
+        if future is not None:
+            self._owed[NodeId(broker_id), correlation] = future
+        if not self._step(NodeId(broker_id), Asked(FIRST_CLIENT, correlation, request)):
+            self._owed.pop((NodeId(broker_id), correlation), None)
+            raise BrokerDown(f"broker {broker_id} failed on a request, see the log")
+        return correlation
+
+    async def readable(
+        self, broker_id: BrokerId, topic_partitions: Collection[TopicPartition], timeout_ms: int
+    ) -> None:
+        """Returns once one of them may have more to read, the time is over or the broker dies."""
+        event = asyncio.Event()
+        places = [(NodeId(broker_id), topic_partition) for topic_partition in topic_partitions]
+        for place in places:
+            self._polling.setdefault(place, set()).add(event)
+        try:
+            async with asyncio.timeout(timeout_ms / 1000):
+                await event.wait()
+        except TimeoutError:
+            pass  # what a long poll ends with when nothing happens
+        finally:
+            for place in places:
+                self._polling[place].discard(event)
+
+    def _wake(self, node_id: NodeId, topic_partition: TopicPartition | None = None) -> None:
+        for (polled, of), events in self._polling.items():
+            if polled == node_id and topic_partition in (None, of):
+                for event in events:
+                    event.set()
+
+    # ------------------------------------------------------------ steps and effects
+
+    def _begin(self, node_id: NodeId, node: Broker | Controller, effects: Effects) -> None:
+        self._lives[node_id] = self._lives.get(node_id, 0) + 1
+        self._nodes[node_id] = node
+        self._carry_out(node_id, effects)
+
+    def _step(self, node_id: NodeId, told: Input, life: int | None = None) -> bool:
+        """Tells a node something; whether it took the step."""
+        node = self._nodes.get(node_id)
+        if node is None or life not in (None, self._lives[node_id]):
+            return True  # it is down, or this was meant for an earlier life
+        try:
+            self._nodes[node_id], effects = node.step(self.now_ms, told)
+        except Exception as error:
+            self.failures.append(error)
+            self.note(f"a bug of the reference broker, node {node_id}:\n{traceback.format_exc()}")
+            return False
+        self._carry_out(node_id, effects)
+        return True
+
+    def _carry_out(self, source: NodeId, effects: Effects) -> None:
+        for effect in effects:
+            match effect:
+                case Send(to, correlation, request):
+                    self._deliver(to, Asked(source, correlation, request))
+                case Reply(to, correlation, response) if to >= FIRST_CLIENT:
+                    future = self._owed.get((source, correlation))
+                    if future is not None and not future.done():
+                        future.set_result(response)
+                case Reply(to, correlation, response):
+                    self._deliver(to, Answered(source, correlation, response))
+                case SetTimer(timer, at_ms):
+                    self._schedule(source, at_ms, Fired(timer))
+                case Readable(topic_partition):
+                    self._wake(source, topic_partition)
+
+    def _deliver(self, target: NodeId, told: Asked | Answered) -> None:
+        loop = asyncio.get_running_loop()
+        loop.call_soon(self._step, target, told, self._lives.get(target))
+
+    def _schedule(self, node_id: NodeId, at_ms: int, told: Fired) -> None:
+        loop = asyncio.get_running_loop()
+        loop.call_at((at_ms + 1) / 1000, self._step, node_id, told, self._lives[node_id])
+
+
+def _all_live(known: Mapping[BrokerId, BrokerState], brokers: tuple[BrokerId, ...]) -> bool:
+    return all(broker_id in known and not known[broker_id].fenced for broker_id in brokers)

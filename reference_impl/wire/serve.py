@@ -1,0 +1,229 @@
+"""Serving a cluster: brokers on ports of their own, ready once clients can connect.
+
+    asyncio.run(serve(ServeOptions(brokers=3), on_ready=print))
+
+    with serving(ServeOptions(applied_log=path)) as cluster:
+        ...  # clients of cluster.bootstrap_servers; it runs in a thread
+
+A cluster lives in memory: what it holds is gone when it stops.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import signal
+import sys
+import threading
+from collections.abc import Callable, Generator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+from model.vocabulary import BrokerId
+from reference_impl.bugs import NO_BUGS, Bugs
+from reference_impl.config import Patience
+from reference_impl.wire.adapter import load_schemas
+from reference_impl.wire.applied import AppliedLog
+from reference_impl.wire.faults import BadFault, Fault, FaultPlan, KillBroker
+from reference_impl.wire.hosting import SERVED, Host
+from reference_impl.wire.server import Listener
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+MOST_BROKERS: Final = 16
+CALM_WITHIN_S: Final = 20.0
+
+
+class CannotServe(Exception):
+    """The cluster can't start: the message names the option and the next move."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServeOptions:
+    """What to serve; brokers are numbered from 1, `port` is the first one's (0: free ports)."""
+
+    brokers: int = 3
+    address: str = "127.0.0.1"
+    port: int = 0
+    bugs: Bugs = NO_BUGS
+    faults: tuple[Fault, ...] = ()
+    seed: int = 0
+    applied_log: Path | None = None
+    patience: Patience = SERVED
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.brokers <= MOST_BROKERS:
+            raise CannotServe(f"{self.brokers} brokers: 1 to {MOST_BROKERS} can be served")
+        for fault in self.faults:
+            if isinstance(fault, KillBroker) and not 1 <= fault.broker_id <= self.brokers:
+                raise BadFault(f"kill-broker: id={fault.broker_id}: there are 1 to {self.brokers}")
+            if isinstance(fault, KillBroker) and self.brokers == 1:
+                raise BadFault(
+                    "kill-broker: with one broker nobody would be left to count requests"
+                )
+
+
+async def serve(
+    options: ServeOptions,
+    *,
+    on_ready: Callable[[str], None] = lambda _servers: None,
+    note: Callable[[str], None] = lambda line: print(line, file=sys.stderr),  # noqa: T201 - the log
+    stop: asyncio.Event | None = None,
+) -> None:
+    """Serves until it is cancelled, stopped, or gets SIGINT or SIGTERM.
+
+    `on_ready` is given the bootstrap servers once every broker is registered and listens.
+    CannotServe when a port is taken; a bug that showed itself while serving is raised at the end.
+    """
+    stopped = stop or asyncio.Event()
+    load_schemas()
+    cluster = Cluster(options, note)
+    with _signals_stop(stopped):
+        try:
+            await cluster.start()
+            on_ready(cluster.bootstrap_servers)
+            await stopped.wait()
+        finally:
+            await cluster.stop()
+    if cluster.host.failures:
+        raise cluster.host.failures[0]
+
+
+@dataclass(slots=True)
+class Cluster:
+    """The host of the nodes, and a door for each broker."""
+
+    options: ServeOptions
+    note: Callable[[str], None]
+    host: Host = field(init=False)
+    _addresses: dict[BrokerId, tuple[str, int]] = field(default_factory=dict)
+    _listeners: dict[BrokerId, Listener] = field(default_factory=dict)
+    _applied: AppliedLog | None = None
+    _plan: FaultPlan = field(init=False)
+    _moving: set[asyncio.Task[None]] = field(default_factory=set)
+
+    def __post_init__(self) -> None:
+        ids = tuple(BrokerId(number) for number in range(1, self.options.brokers + 1))
+        self.host = Host(ids, self.note, self.options.bugs, self.options.patience)
+        self._plan = FaultPlan(self.options.faults, self.options.seed)
+
+    @property
+    def bootstrap_servers(self) -> str:
+        return ",".join(f"{host}:{port}" for host, port in self._addresses.values())
+
+    async def start(self) -> None:
+        """Every broker listens, is registered and knows the others."""
+        if self.options.applied_log is not None:
+            self._applied = AppliedLog.open(self.options.applied_log)
+        for number, broker_id in enumerate(self.host.brokers):
+            listener = Listener(
+                broker_id, self.host, self._addresses, self._plan, self._applied, self._happen
+            )
+            self._listeners[broker_id] = listener
+            port = self.options.port + number if self.options.port else 0
+            await self._open(listener, port)
+        self.host.start()
+        async with asyncio.timeout(CALM_WITHIN_S):
+            while not self.host.is_calm:
+                await asyncio.sleep(0.01)
+
+    async def _open(self, listener: Listener, port: int) -> None:
+        try:
+            await listener.open(self.options.address, port)
+        except OSError as error:
+            place = f"{self.options.address}:{port}"
+            raise CannotServe(f"{place}: {error.strerror}; port 0 picks free ports") from error
+
+    async def stop(self) -> None:
+        """Connections are cut, ports are free again."""
+        for task in self._moving:
+            task.cancel()
+        await asyncio.gather(*(listener.close() for listener in self._listeners.values()))
+        if self._applied is not None:
+            self._applied.close()
+
+    def _happen(self) -> None:
+        """A request was answered: kills and restarts that are due."""
+        for what, broker_id in self._plan.after_request():
+            move = self._kill(broker_id) if what == "kill" else self._restart(broker_id)
+            task = asyncio.create_task(move)
+            self._moving.add(task)
+            task.add_done_callback(self._moving.discard)
+
+    async def _kill(self, broker_id: BrokerId) -> None:
+        self.note(f"broker {broker_id} dies, after {self._plan.applied} applied produce requests")
+        self.host.kill_broker(broker_id)
+        await self._listeners[broker_id].close()
+
+    async def _restart(self, broker_id: BrokerId) -> None:
+        self.note(f"broker {broker_id} comes back, after {self._plan.requests} requests")
+        await self._open(self._listeners[broker_id], self._addresses[broker_id][1])
+        self.host.start_broker(broker_id)
+
+
+@contextlib.contextmanager
+def _signals_stop(stopped: asyncio.Event) -> Generator[None]:
+    """SIGINT and SIGTERM end the serving, where a process may say so: in its main thread."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    loop = asyncio.get_running_loop()
+    signals = (signal.SIGINT, signal.SIGTERM)
+    for number in signals:
+        loop.add_signal_handler(number, stopped.set)
+    try:
+        yield
+    finally:
+        for number in signals:
+            loop.remove_signal_handler(number)
+
+
+@dataclass(frozen=True, slots=True)
+class Served:
+    """A cluster that runs in a thread; `notes` grows with what it logs."""
+
+    bootstrap_servers: str
+    notes: list[str]
+
+
+@contextlib.contextmanager
+def serving(options: ServeOptions) -> Generator[Served]:
+    """The cluster serves from a thread while the block runs; its failure is raised at the end."""
+    ready: list[str] = []
+    notes: list[str] = []
+    failed: list[BaseException] = []
+    settled = threading.Event()
+    stops: list[Callable[[], object]] = []
+
+    def on_ready(servers: str) -> None:
+        ready.append(servers)
+        settled.set()
+
+    async def until_stopped() -> None:
+        stop = asyncio.Event()
+        loop = asyncio.get_running_loop()
+        stops.append(lambda: loop.call_soon_threadsafe(stop.set))
+        await serve(options, on_ready=on_ready, note=notes.append, stop=stop)
+
+    def run() -> None:
+        try:
+            asyncio.run(until_stopped())
+        except BaseException as error:
+            failed.append(error)
+        finally:
+            settled.set()
+
+    thread = threading.Thread(target=run, name="reference broker")
+    thread.start()
+    settled.wait()
+    try:
+        if ready:
+            yield Served(ready[0], notes)
+    finally:
+        for stop in stops if thread.is_alive() else ():
+            with contextlib.suppress(RuntimeError):  # the loop ended by itself in between
+                stop()
+        thread.join()
+    if failed:
+        raise failed[0]

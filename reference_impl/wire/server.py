@@ -1,0 +1,155 @@
+"""The TCP shell: frames in, frames out; no decision of the protocol is made here.
+
+A connection's requests are answered one after the other, in their order, as Kafka does: the next
+frame is read when the answer is out. So a connection that a fault cuts has applied nothing behind
+the request whose answer was dropped. What is no request of ours closes its connection, with one
+line in the log.
+
+Source: Kafka protocol guide, "Network" and "Common Request and Response Structure".
+"""
+
+from __future__ import annotations
+
+import asyncio
+import struct
+import traceback
+from collections.abc import Awaitable, Callable, Collection, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+from reference_impl.wire import control_plane, data_plane
+from reference_impl.wire.adapter import Call, MalformedFrame, UnsupportedApiVersions, decode
+from reference_impl.wire.hosting import Host
+from reference_impl.wire.versions import Api
+
+if TYPE_CHECKING:
+    from model.vocabulary import BrokerId, TopicPartition
+    from reference_impl.messages import Request, Response
+    from reference_impl.wire.applied import AppliedLog
+    from reference_impl.wire.broker_side import BrokerSide
+    from reference_impl.wire.faults import FaultPlan
+
+MAX_FRAME_BYTES: Final = 100 * 1024 * 1024  # socket.request.max.bytes
+_LENGTH: Final = struct.Struct(">i")
+
+ANSWERS: Final[Mapping[Api, Callable[[BrokerSide, Call], Awaitable[bytes]]]] = {
+    Api.FETCH: data_plane.fetch,
+    Api.LIST_OFFSETS: data_plane.list_offsets,
+    Api.METADATA: control_plane.metadata,
+    Api.FIND_COORDINATOR: control_plane.find_coordinator,
+    Api.API_VERSIONS: control_plane.api_versions,
+    Api.CREATE_TOPICS: control_plane.create_topics,
+    Api.INIT_PRODUCER_ID: control_plane.init_producer_id,
+    Api.OFFSET_FOR_LEADER_EPOCH: data_plane.offset_for_leader_epoch,
+}
+
+
+class Dropped(Exception):
+    """The answer is not sent, and the connection closes."""
+
+
+@dataclass(slots=True)
+class Listener:
+    """One broker's door; it keeps its port when the broker dies and comes back."""
+
+    broker_id: BrokerId
+    host: Host
+    addresses: dict[BrokerId, tuple[str, int]]
+    plan: FaultPlan
+    applied: AppliedLog | None
+    happen: Callable[[], None]  # carries out the faults that are due
+    _server: asyncio.Server | None = None
+    _open: set[asyncio.StreamWriter] = field(default_factory=set)
+    _tasks: set[asyncio.Task[None]] = field(default_factory=set)
+
+    async def open(self, address: str, port: int) -> None:
+        """Takes connections; port 0 takes a free one. OSError when the port is taken."""
+        self._server = await asyncio.start_server(self._converse, address, port)
+        bound = self._server.sockets[0].getsockname()
+        self.addresses[self.broker_id] = (bound[0], bound[1])
+
+    async def close(self) -> None:
+        """Takes no connection any more and cuts those there are."""
+        if self._server is not None:
+            self._server.close()
+        for writer in self._open:
+            writer.transport.abort()
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    # ------------------------------------------------------------ as handlers see the broker
+
+    async def ask(self, request: Request) -> Response:
+        return await self.host.ask(self.broker_id, request)
+
+    def tell(self, request: Request) -> None:
+        self.host.tell(self.broker_id, request)
+
+    async def readable(self, topic_partitions: Collection[TopicPartition], timeout_ms: int) -> None:
+        await self.host.readable(self.broker_id, topic_partitions, timeout_ms)
+
+    # ------------------------------------------------------------ connections
+
+    async def _converse(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        self._tasks.add(task)
+        self._open.add(writer)
+        try:
+            while (frame := await _frame(reader)) is not None:
+                answer = await self._answer(frame)
+                self.happen()
+                if answer is not None:
+                    writer.write(answer)
+                    await writer.drain()
+        except Dropped:
+            pass
+        except MalformedFrame as error:
+            self.host.note(
+                f"broker {self.broker_id} closes the connection of {_peer(writer)}: {error}"
+            )
+        except (ConnectionError, asyncio.CancelledError):
+            pass  # the client has gone, or the broker
+        except Exception as error:
+            self.host.failures.append(error)
+            self.host.note(f"a bug of the wire server:\n{traceback.format_exc()}")
+        finally:
+            writer.transport.abort()
+            self._open.discard(writer)
+            self._tasks.discard(task)
+
+    async def _answer(self, frame: bytes) -> bytes | None:
+        try:
+            call = decode(frame)
+        except UnsupportedApiVersions as unsupported:
+            return control_plane.unsupported_api_versions(unsupported.correlation_id)
+        if call.api is not Api.PRODUCE:
+            return await ANSWERS[call.api](self, call)
+        answer, appended = await data_plane.produce(self, call)
+        answered = not any(one.is_applied for one in appended) or self.plan.answers_applied()
+        if self.applied is not None:
+            self.applied.write(self.broker_id, appended, answered=answered)
+        if not answered:
+            raise Dropped
+        return answer
+
+
+async def _frame(reader: asyncio.StreamReader) -> bytes | None:
+    """The next frame; None at the end of the stream; MalformedFrame where no frame can be."""
+    try:
+        (length,) = _LENGTH.unpack(await reader.readexactly(_LENGTH.size))
+        if not 0 <= length <= MAX_FRAME_BYTES:
+            raise MalformedFrame(f"a frame of {length} bytes; 0 to {MAX_FRAME_BYTES} are served")
+        return await reader.readexactly(length)
+    except asyncio.IncompleteReadError as end:
+        if end.partial:
+            raise MalformedFrame(
+                f"the stream ends inside a frame, after {len(end.partial)} bytes"
+            ) from None
+        return None
+
+
+def _peer(writer: asyncio.StreamWriter) -> str:
+    address = writer.get_extra_info("peername")
+    return f"{address[0]}:{address[1]}" if address else "a client that has gone"

@@ -1,0 +1,53 @@
+"""Which requests are served, in which versions: what ApiVersions advertises.
+
+The ranges are those of Apache Kafka 4.1, so that clients choose as they would there; a request that
+is not served is not listed. Produce is advertised from 0, as Kafka does for the sake of old
+librdkafka, and refused below 3, as Kafka does too.
+
+Source: the message schemas of Apache Kafka 4.1; KIP-896; KAFKA-18659.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Final
+
+
+class Api(IntEnum):
+    """The requests served, by their key."""
+
+    PRODUCE = 0
+    FETCH = 1
+    LIST_OFFSETS = 2
+    METADATA = 3
+    FIND_COORDINATOR = 10
+    API_VERSIONS = 18
+    CREATE_TOPICS = 19
+    INIT_PRODUCER_ID = 22
+    OFFSET_FOR_LEADER_EPOCH = 23
+
+
+@dataclass(frozen=True, slots=True)
+class Versions:
+    """The first and last version advertised, and the first one that is answered."""
+
+    first: int
+    last: int
+    first_answered: int
+
+    def __contains__(self, version: int) -> bool:
+        return self.first_answered <= version <= self.last
+
+
+VERSIONS: Final = {
+    Api.PRODUCE: Versions(0, 13, 3),
+    Api.FETCH: Versions(4, 18, 4),
+    Api.LIST_OFFSETS: Versions(1, 11, 1),
+    Api.METADATA: Versions(0, 13, 0),
+    Api.FIND_COORDINATOR: Versions(0, 6, 0),
+    Api.API_VERSIONS: Versions(0, 4, 0),
+    Api.CREATE_TOPICS: Versions(2, 7, 2),
+    Api.INIT_PRODUCER_ID: Versions(0, 5, 0),
+    Api.OFFSET_FOR_LEADER_EPOCH: Versions(2, 4, 2),
+}
