@@ -12,6 +12,7 @@ from typing import Literal
 
 from checkers.verdicts import Verdict
 from model.language.meaning import State
+from model.language.scope import Ranges
 from model.language.spec import Claim
 
 WhyStopped = Literal["exhausted", "all decided", "states", "seconds", "interrupted", "ill-defined"]
@@ -105,6 +106,7 @@ class Exploration:
     discoveries: Mapping[str, Discovery]
     witnesses: Mapping[str, Sighting]
     taken: Mapping[str, int]  # action -> transitions
+    ranges: Ranges  # what was explored: the elements of every sort
     ill_defined: IllDefined | None = None
 
     @property

@@ -214,6 +214,7 @@ class Search:
             discoveries={claim.name: self._discovery(claim, why) for claim in self.claims},
             witnesses={w.name: self._sighting(w) for w in self.spec.witnesses},
             taken=taken,
+            ranges=self.at.ranges,
             ill_defined=self.ill_defined,
         )
 

@@ -15,6 +15,7 @@ from model.language.words import (
     any_of,
     count,
     exists,
+    false,
     first,
     forall,
     iff,
@@ -23,10 +24,12 @@ from model.language.words import (
     last,
     least_of,
     nothing,
+    true,
 )
 
 __all__ = [
     "Bool", "Int", "Map", "Nothing", "Ordered", "Record", "Scope", "Set", "Sort", "Spec",
-    "SpecError", "action", "all_of", "any_of", "count", "everything", "exists", "first", "forall",
-    "iff", "implies", "invariant", "ite", "last", "least_of", "lemma", "nothing", "when", "witness",
+    "SpecError", "action", "all_of", "any_of", "count", "everything", "exists", "false", "first",
+    "forall", "iff", "implies", "invariant", "ite", "last", "least_of", "lemma", "nothing", "true",
+    "when", "witness",
 ]  # fmt: skip

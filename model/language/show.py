@@ -48,7 +48,7 @@ def spelled(n: t.Node, names: Names | None = None) -> str:  # noqa: C901 - a cas
         case t.Least():
             return "nothing" if n.sort.optional else f"least {n.sort.name}"
         case t.Local():
-            return n.name
+            return (names or {}).get(n, n.name)
         case t.Get():
             return place(n.variable.name, tuple(map(text, n.keys)))
         case t.Some():

@@ -125,6 +125,10 @@ class Bool(Term):
 Bool.info = t.BOOL
 
 
+true = wrap(Bool, t.Const(1, t.BOOL))
+false = wrap(Bool, t.Const(0, t.BOOL))
+
+
 class Sort(Term):
     """Elements that can only be told apart: any number in a proof, 0 .. n-1 when explored."""
 

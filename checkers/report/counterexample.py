@@ -1,0 +1,190 @@
+"""A violation on one screen: what was claimed, the steps that break it, why, and the way back.
+
+Only what changed is shown, the failing step is marked once, the conjunct that is false carries its
+values, and so does the guard that let the last step happen.
+"""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+
+from checkers.explicit.exploration import Discovery, Exploration, Step
+from checkers.report.sentences import Sentences
+from checkers.report.values import Writer
+from model.language import terms as t
+from model.language.meaning import Meaning
+from model.language.reasons import conjuncts, why_false
+from model.language.spec import Action, Spec
+
+WIDTH = 110  # characters
+LABEL = 19  # characters of the margin in which `false because` stands
+LONGEST_CALL = 44  # characters of an action in the table
+
+
+def counterexample(
+    spec: Spec,
+    found: Exploration,
+    name: str,
+    *,
+    spec_name: str = "",
+    replay: str = "",
+    verbose: bool = False,
+) -> str:
+    """The violation of one property as text, at most 110 characters wide; `verbose` adds states."""
+    discovery = found.discoveries[name]
+    writer = Writer(spec, found.ranges)
+    title = spec_name or type(spec).__name__
+    lines = [
+        *_headline(discovery, found, title),
+        "",
+        *_table(writer, spec, discovery.trace),
+        "",
+        *_noted("false because", _why_false(writer, discovery)),
+        *_noted("allowed because", _why_allowed(writer, spec, discovery.trace)),
+        *_noted("shortest", ["yes (breadth-first)"]),
+        *_noted("also", _others(found, name)),
+        *_noted("scope", [_scope(spec)]),
+        *(_noted("replay", [replay]) if replay else []),
+    ]
+    if verbose:
+        lines += ["", *_states(writer, discovery.trace)]
+    return "\n".join(line.rstrip() for line in lines)
+
+
+def _headline(discovery: Discovery, found: Exploration, title: str) -> Iterator[str]:
+    steps = f"{discovery.steps} step{'s' if discovery.steps != 1 else ''}"
+    left = f"✗ {discovery.claim.name}  violated after {steps}"
+    right = f"{title} · explicit · {found.distinct:,} states, {found.seconds:.2f} s"
+    if len(left) + 3 + len(right) <= WIDTH:
+        yield left + right.rjust(WIDTH - len(left))
+    else:
+        yield from (left, f"  {right}")
+    if discovery.claim.says:
+        yield from _wrapped(discovery.claim.says, "  ")
+
+
+# ---- the steps
+
+
+def _table(writer: Writer, spec: Spec, trace: Sequence[Step]) -> Iterator[str]:
+    calls = [_call(writer, spec, step) for step in trace]
+    wide = min(max(map(len, calls)), LONGEST_CALL)
+    changes = [[], *(writer.changes(a.state, b.state) for a, b in pairwise(trace))]
+    places = max((len(place) for change in changes for place, _ in change), default=0)
+    yield f"  step  {'action'.ljust(wide)}  what changed"
+    yield f"  ────  {'─' * wide}  {'─' * (WIDTH - wide - 10)}"
+    for k, (call, change) in enumerate(zip(calls, changes, strict=True)):
+        here = "   ← here" if k == len(trace) - 1 else ""
+        room = WIDTH - wide - 10 - places - 2 - len(here)
+        rows = [row for place, fields in change for row in _rows(place, fields, places, room)]
+        head = f"  {k:4}  {call.ljust(wide)}"
+        if len(call) > wide:
+            yield head
+            head = " " * (8 + wide)
+        for j, row in enumerate(rows or [""]):
+            yield f"{head if j == 0 else ' ' * (8 + wide)}  {row}{here if j == 0 else ''}"
+
+
+def _call(writer: Writer, spec: Spec, step: Step) -> str:
+    action = _action(spec, step.action)
+    return writer.call(action, step.values) if action is not None else step.action
+
+
+def _action(spec: Spec, name: str) -> Action | None:
+    return next((a for a in spec.actions if a.name == name), None)
+
+
+def _rows(place: str, fields: Sequence[str], places: int, room: int) -> Iterator[str]:
+    """The changed fields of one place, as many on a line as there is room for."""
+    row = ""
+    for field in fields:
+        if row and len(row) + 2 + len(field) > room:
+            yield f"{place.ljust(places)}  {row},"
+            place, row = "", ""
+        row = f"{row}, {field}" if row else field
+    yield f"{place.ljust(places)}  {row}"
+
+
+# ---- why
+
+
+def _why_false(writer: Writer, discovery: Discovery) -> list[str]:
+    state = discovery.trace[-1].state
+    reason = why_false(Meaning(writer.ranges), discovery.claim.formula, state)
+    say = Sentences(writer, state, reason.chosen, {}).say
+    chosen = ", ".join(f"{b.name} {writer.value(v, b.sort)}" for b, v in reason.chosen.items())
+    given = [say(p) for p in reason.premises if not isinstance(p, t.Const)]
+    lines = _joined([*([f"for {chosen}"] if chosen else []), *given])
+    return [*lines, f"{'but  ' if lines else ''}{say(reason.conjunct)}  is false"]
+
+
+def _why_allowed(writer: Writer, spec: Spec, trace: Sequence[Step]) -> list[str]:
+    """The conjuncts of the last step's guard, with their values in the state before it."""
+    action = _action(spec, trace[-1].action)
+    if action is None or len(trace) == 1:
+        return ["it is an initial state"]
+    given = dict(zip(action.params, trace[-1].values, strict=True))
+    say = Sentences(writer, trace[-2].state, given, action.names).say
+    return _joined([say(c) for g in action.guards for c in conjuncts(g.formula)])
+
+
+def _joined(sentences: Sequence[str]) -> list[str]:
+    """Sentences, several on a line."""
+    lines: list[str] = []
+    for sentence in sentences:
+        if lines and len(lines[-1]) + len(sentence) + 2 <= WIDTH - LABEL:
+            lines[-1] += f"; {sentence}"
+        else:
+            lines.append(sentence)
+    return lines
+
+
+def _others(found: Exploration, name: str) -> list[str]:
+    others = [d for d in found.discoveries.values() if d.claim.name != name]
+    violated = [f"{d.claim.name} ({d.steps} steps)" for d in others if d.verdict == "violated"]
+    hold = sum(d.verdict == "holds" for d in others)
+    undecided = sum(d.verdict == "undecided" for d in others)
+    parts = [f"violated: {', '.join(violated) or 'nothing else'}"]
+    parts += [f"still hold: {hold} of {len(found.discoveries)}"] if hold else []
+    parts += [f"undecided: {undecided}"] if undecided else []
+    return ["     ".join(parts)]
+
+
+def _scope(spec: Spec) -> str:
+    constants = (f"{name} {str(getattr(spec, name)).lower()}" for name in spec.constants)
+    return ", ".join(constants) or "no constants"
+
+
+# ---- layout
+
+
+def _noted(label: str, lines: Sequence[str]) -> Iterator[str]:
+    """Lines with a label in the margin of the first."""
+    margin = f"  {label}".ljust(LABEL)
+    for line in lines:
+        if label == "replay":  # a command is pasted: it is never broken
+            yield margin + line
+        else:
+            yield from _wrapped(line, margin)
+        margin = " " * LABEL
+
+
+def _wrapped(text: str, margin: str) -> list[str]:
+    return textwrap.wrap(
+        text,
+        WIDTH,
+        initial_indent=margin,
+        subsequent_indent=" " * len(margin),
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+
+
+def _states(writer: Writer, trace: Sequence[Step]) -> Iterator[str]:
+    """Every state in full."""
+    for k, step in enumerate(trace):
+        yield f"  state {k}"
+        for item in writer.items(step.state):
+            yield f"    {item.place} = {item.value}"

@@ -1,0 +1,110 @@
+"""A formula as a sentence about one state: places with their values, elements by their names.
+
+`offset < log.end_offset[member]` becomes `0 < log[b1].end_offset 0`; membership is written `b1 ∈
+replica[b0].isr`. What has no short sentence is shown as the spec states it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from checkers.report.values import Writer
+from model.language import terms as t
+from model.language.meaning import Meaning, State, Undefined, Value
+from model.language.show import NAMED, show, size
+
+
+@dataclass(frozen=True, slots=True)
+class Sentences:
+    """Sentences about one state, under values of parameters and bound variables."""
+
+    writer: Writer
+    state: State
+    given: Mapping[t.Local, Value]
+    names: Mapping[t.Node, str]
+
+    def say(self, n: t.Node) -> str:
+        """The formula as a sentence."""
+        match n:
+            case t.Eq(left=left, right=right):
+                return self._equal(left, right, "is")
+            case t.Not(of=t.Eq(left=left, right=right)):
+                return self._equal(left, right, "is not")
+            case t.Not(of=t.Get() as member):
+                return self._member(member, "∉")
+            case t.Get():
+                return self._member(n, "∈")
+            case t.Lt():
+                return f"{self.term(n.left)} < {self.term(n.right)}"
+            case t.Le():
+                return f"{self.term(n.left)} ≤ {self.term(n.right)}"
+            case t.Succ():
+                return f"{self.term(n.right)} comes next after {self.term(n.left)}"
+            case t.And():
+                return " and ".join(map(self._part, n.of))
+            case t.Or():
+                return " or ".join(map(self._part, n.of))
+            case t.Not(of=inner) if not isinstance(inner, t.Forall | t.Exists):
+                return f"not ({self.say(inner)})"
+            case t.Implies():
+                return f"{self._part(n.right)}, as {self._part(n.left)} asks"
+            case _:
+                elements: dict[t.Node, str] = {
+                    x: self.writer.value(v, x.sort) for x, v in self.given.items()
+                }
+                return show(n, {**self.names, **elements})
+
+    def term(self, n: t.Node) -> str:
+        """A term with its value: `log[b1].end_offset 0`."""
+        match n:
+            case t.Local():
+                return self.writer.value(self.given[n], n.sort)
+            case t.Const() | t.Least():
+                return self._value(n)
+            case t.Some():
+                return self.term(n.of)
+            case t.Get():
+                return f"{self.place(n)} {self._value(n)}"
+            case _ if n in self.names and size(n) >= NAMED:
+                return f"{self.names[n]} {self._value(n)}"
+            case t.Plus():
+                return f"{self.term(n.of)} {'+' if n.delta > 0 else '-'} {abs(n.delta)}"
+            case _:
+                return self._value(n)
+
+    def place(self, n: t.Get) -> str:
+        return self.writer.place(n.variable.name, [self._value(k) for k in n.keys])
+
+    def _equal(self, left: t.Node, right: t.Node, verb: str) -> str:
+        """`request[1].leader is b0`: the place, then the value that it is or is not."""
+        if left.sort == t.BOOL:
+            return f"({self.say(left)}) {verb} the same as ({self.say(right)})"
+        if isinstance(left, t.Some | t.Local | t.Const | t.Least) and isinstance(right, t.Get):
+            left, right = right, left
+        if verb == "is not" or self._value(left) != self._value(right):
+            return f"{self.term(left)} {verb} {self.term(right)}"
+        place = self.place(left) if isinstance(left, t.Get) else self.term(left)
+        return f"{place} {verb} {self.term(right)}"
+
+    def _member(self, n: t.Get, sign: str) -> str:
+        *keys, last = (self._value(k) for k in n.keys) if n.keys else ("",)
+        if not n.keys:
+            return f"{n.variable.name} is {'true' if sign == '∈' else 'false'}"
+        whole = self.writer.place(n.variable.name, [*keys, "·"]).removesuffix("[·]")
+        if "[·]" in whole:  # a flag of a record, not a set
+            place = self.writer.place(n.variable.name, [*keys, last])
+            return f"{place} is {'true' if sign == '∈' else 'false'}"
+        return f"{last} {sign} {whole}"
+
+    def _part(self, n: t.Node) -> str:
+        said = self.say(n)
+        return f"({said})" if isinstance(n, t.And | t.Or | t.Implies) else said
+
+    def _value(self, n: t.Node) -> str:
+        env = {x.uid: v for x, v in self.given.items()}
+        try:
+            value = Meaning(self.writer.ranges).value(n, self.state, env)
+        except Undefined:
+            return "undefined"
+        return self.writer.value(value, n.sort)

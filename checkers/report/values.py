@@ -1,0 +1,121 @@
+"""How values, places and calls are written for a reader: `b0`, `log[b1].record[0]`, `{b0 b1}`.
+
+Elements of a sort carry its prefix, sets are one value, and what a record has is named by field.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from model.language import terms as t
+from model.language.meaning import State, Value
+from model.language.places import Arrow, Group, Leaf, Shape
+from model.language.scope import Ranges
+from model.language.spec import Action, Spec
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Item:
+    """A part of a state that is shown as one value: a field of `owner`, or of the state itself."""
+
+    owner: str
+    field: str
+    value: str
+
+    @property
+    def place(self) -> str:
+        return f"{self.owner}.{self.field}" if self.owner else self.field
+
+
+@dataclass(frozen=True, slots=True)
+class Writer:
+    """Writes the values of one spec at one scope."""
+
+    spec: Spec
+    ranges: Ranges
+
+    # ---- values
+
+    def prefix(self, sort: str) -> str:
+        """`b` for a Replica that says so, else the initials: `tp` for TopicPartition."""
+        cls = self.spec.sorts.get(sort)
+        if cls is None or cls.flavour != "sort":
+            return ""
+        own: str = getattr(cls, "prefix", "")
+        return own or "".join(re.findall("[A-Z]", sort)).lower()
+
+    def value(self, value: Value, sort: t.SortInfo) -> str:
+        """A value, as `b0`, `-1`, `true` or `nothing`."""
+        if value is None:
+            return "nothing"
+        if sort.flavour == "bool":
+            return "true" if value else "false"
+        return f"{self.prefix(sort.name)}{value}"
+
+    def call(self, action: Action, values: Sequence[int]) -> str:
+        """An action with its arguments; a bare number says which parameter it is."""
+        return f"{action.name}({', '.join(self.arguments(action.params, values))})"
+
+    def arguments(self, params: Sequence[t.Local], values: Sequence[Value]) -> list[str]:
+        shown = [(p, self.value(v, p.sort)) for p, v in zip(params, values, strict=True)]
+        return [text if self.prefix(p.sort.name) else f"{p.name} {text}" for p, text in shown]
+
+    # ---- places
+
+    def place(self, variable: str, keys: Sequence[str]) -> str:
+        """`log.end_offset` at `b1` as the spec writes it: `log[b1].end_offset`."""
+        head, *fields = variable.split(".")
+        rest = list(keys)
+        text, shape = head, self.spec.shapes[head]
+        while True:
+            match shape:
+                case Arrow():
+                    text, shape = f"{text}[{rest.pop(0)}]", shape.value
+                case Group():
+                    name = fields.pop(0)
+                    text, shape = f"{text}.{name}", shape.record.fields()[name]
+                case Leaf():
+                    return text
+
+    # ---- states
+
+    def items(self, state: State) -> list[Item]:
+        """Everything that the state consists of, in the order of the spec."""
+        out: list[Item] = []
+        for name, shape in self.spec.shapes.items():
+            out += self._items(shape, name, (), "", name, state)
+        return out
+
+    def _items(
+        self, shape: Shape, path: str, keys: tuple[int, ...], owner: str, field: str, state: State
+    ) -> Iterator[Item]:
+        match shape:
+            case Leaf():
+                value = self.value(state[path, keys], shape.info)
+                yield Item(owner=owner, field=field, value=value)
+            case Arrow(key=key, value=Leaf(info=t.SortInfo(flavour="bool"))):
+                members = [k for k in self.ranges[key.__name__] if state[path, (*keys, k)]]
+                value = "{" + " ".join(self.value(k, key.info) for k in members) + "}"
+                yield Item(owner=owner, field=field, value=value)
+            case Arrow(key=key, value=inner):
+                for k in self.ranges[key.__name__]:
+                    at = f"{field}[{self.value(k, key.info)}]"
+                    yield from self._items(inner, path, (*keys, k), owner, at, state)
+            case Group():
+                whole = f"{owner}.{field}" if owner else field
+                for name, inner in shape.record.fields().items():
+                    yield from self._items(inner, f"{path}.{name}", keys, whole, name, state)
+
+    def changes(self, before: State, after: State) -> list[tuple[str, list[str]]]:
+        """What a step changed: for each record or variable, its changed fields as `old → new`."""
+        changed: dict[str, list[str]] = {}
+        for old, new in zip(self.items(before), self.items(after), strict=True):
+            if old.value != new.value:
+                arrow = f"{old.value} → {new.value}"
+                if new.owner:
+                    changed.setdefault(new.owner, []).append(f"{new.field} {arrow}")
+                else:
+                    changed[new.field] = [arrow]
+        return list(changed.items())

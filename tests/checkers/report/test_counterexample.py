@@ -1,0 +1,148 @@
+"""A violation reads like the script of its bug, on one screen, with the reason and the way back."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from checkers.explicit.search import explore
+from checkers.report.counterexample import WIDTH, counterexample
+from model.language import (
+    Bool,
+    Int,
+    Map,
+    Record,
+    Scope,
+    Set,
+    Sort,
+    Spec,
+    action,
+    all_of,
+    exists,
+    forall,
+    implies,
+    invariant,
+    true,
+    when,
+)
+from model.specs import VARIANTS, Variant, find
+
+GOLDEN = (Path(__file__).parent / "truncate_to_hw.txt").read_text().rstrip("\n")
+
+
+def shown(variant: Variant, *, verbose: bool = False) -> str:
+    spec = variant.make(variant.see)
+    found = replace(explore(spec), seconds=0.05)
+    return counterexample(
+        spec,
+        found,
+        found.violated[0],
+        spec_name=f"{variant.spec} {variant.name}",
+        replay="urteil check replication --variant truncate-to-hw --set replicas=2",
+        verbose=verbose,
+    )
+
+
+def test_truncation_to_the_high_watermark_in_eight_steps() -> None:
+    """Elect b0; remove b1; b0 leads, writes; b1 follows, copies; b0 commits; b1 cuts it off."""
+    assert shown(find("replication", "truncate-to-hw")) == GOLDEN
+
+
+def test_every_state_in_full() -> None:
+    text = shown(find("replication", "truncate-to-hw"), verbose=True)
+    *_, last = text.split("  state 8\n")
+    assert text.startswith(GOLDEN)
+    assert "    log[b0].end_offset = 1\n" in last
+    assert "    log[b1].end_offset = 0\n" in last
+    assert "    replica[b0].isr = {b0 b1}\n" in last
+
+
+@pytest.mark.parametrize(
+    "variant",
+    [v for v in VARIANTS if v.breaks and v.name != "unclean-election"],
+    ids=lambda v: f"{v.spec}-{v.name}",
+)
+def test_every_variant_fits_the_screen(variant: Variant) -> None:
+    lines = shown(variant).splitlines()
+    assert max(map(len, lines)) <= WIDTH
+    assert sum("← here" in line for line in lines) == 1
+    assert any(line.startswith("  false because    ") for line in lines)
+    assert any(line.startswith("  allowed because  ") for line in lines)
+
+
+class Broker(Sort):
+    prefix = "b"
+
+
+class Topic(Sort):
+    pass
+
+
+class Level(Int):
+    pass
+
+
+class Disk(Record):
+    used: Level
+    full: Bool
+
+
+class Disks(Spec):
+    disk: Map[Broker, Disk]
+    owners: Map[Topic, Set[Broker]]
+    degraded: Bool
+
+    def scope(s) -> Scope:
+        return {Broker: 2, Topic: 1, Level: range(3)}
+
+    @action
+    def write(s, b: Broker, topic: Topic, much: Level) -> None:
+        """A broker keeps more of a topic."""
+        room = s.disk[b].used + 1
+        when(
+            ~s.disk[b].full, ~s.owners[topic][b], room <= 2, exists(level < room for level in Level)
+        )
+        s.disk[b].used = room
+        s.owners[topic][b] = True
+        s.degraded = true
+
+    @invariant
+    def flags(s) -> Bool:
+        return forall(
+            implies(~s.disk[b].full, all_of(~s.owners[topic][b], ~s.degraded))
+            for b in Broker
+            for topic in Topic
+        )
+
+
+def test_flags_sets_and_names_of_the_author() -> None:
+    spec = Disks()
+    found = explore(spec)
+    lines = counterexample(spec, found, "flags").splitlines()
+    assert "     1  write(b0, t0, much 0)  disk[b0]    used 0 → 1   ← here" in lines
+    assert "                               owners[t0]  {} → {b0}" in lines
+    assert "                               degraded    false → true" in lines
+    assert "  false because    for b b0, topic t0; disk[b0].full is false" in lines
+    assert "                   but  b0 ∉ owners[t0]  is false" in lines
+    assert (
+        "  allowed because  disk[b0].full is false; b0 ∉ owners[t0]; disk[b0].used 0 + 1 ≤ 2"
+        in lines
+    )
+    assert "                   exists(level < disk.used[b0] + 1 for level in Level)" in lines
+    assert "  scope            no constants" in lines
+    assert "  also             violated: nothing else" in lines
+
+
+def test_an_initial_state_that_violates() -> None:
+    class Wrong(Disks):
+        @invariant
+        def none_at_all(s) -> Bool:
+            return exists(s.disk[b].full for b in Broker)
+
+    spec = Wrong()
+    lines = counterexample(spec, explore(spec), "none_at_all").splitlines()
+    assert lines[0].startswith("✗ none_at_all  violated after 0 steps")
+    assert "  allowed because  it is an initial state" in lines
+    assert "  also             violated: flags (1 steps)" in lines
