@@ -231,7 +231,7 @@ class Transactions(Spec):
 
     @witness
     def a_late_record_is_fenced(s) -> Bool:
-        """A partition that belongs to a transaction refuses its records: it knows a larger epoch."""
+        """A partition refuses the records of a transaction: it has seen a larger epoch."""
         return exists(
             all_of(s.added[x][t], s.producer_epoch[x] < s.seen_epoch[t][s.producer[x]])
             for x in Transaction

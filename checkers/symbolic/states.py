@@ -109,5 +109,6 @@ class Step:
             else:
                 here.append((name, key))
         reached = [z(name) == key for name, key in here]
-        reached += [] if isinstance(w.condition, t.Const) else [z(w.condition)]
+        always = isinstance(w.condition, t.Const) and w.condition.value
+        reached += [] if always else [z(w.condition)]
         return reached, z(w.value)
