@@ -42,10 +42,11 @@ class Solver:
     def __init__(
         self, context: z3.Context, *, limit_ms: int, seed: int = 0, options: Options | None = None
     ) -> None:
+        limit = max(1, limit_ms)  # to Z3, 0 means no limit
         self._solver = z3.Solver(ctx=context)
         self._solver.set(
-            timeout=limit_ms,
-            rlimit=min(limit_ms * RESOURCES_PER_MS, LARGEST_RLIMIT),
+            timeout=limit,
+            rlimit=min(limit * RESOURCES_PER_MS, LARGEST_RLIMIT),
             random_seed=seed,
             ctrl_c=True,
             **(options or {}),

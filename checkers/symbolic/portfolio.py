@@ -56,7 +56,7 @@ class Attempt:
 
     def ask(self, *, limit_ms: int, seed: int) -> Answer:
         options = self.strategy.options
-        solver = Solver(self.sorts.context, limit_ms=max(1, limit_ms), seed=seed, options=options)
+        solver = Solver(self.sorts.context, limit_ms=limit_ms, seed=seed, options=options)
         solver.add([*self.sorts.axioms, *self.facts.formulas, z3.Not(self.goal)])
         return solver.check()
 

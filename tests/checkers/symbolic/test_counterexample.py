@@ -1,0 +1,175 @@
+"""A failed condition shows a state, and the reference interpreter has taken the step out of it."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import pytest
+
+from checkers.symbolic import (
+    CounterexampleToInduction,
+    EnginesDisagree,
+    NoneFound,
+    counterexample_to_induction,
+    limits,
+    prove,
+)
+from checkers.symbolic.small_scope import SmallScope
+from model.idempotence import IdempotentProducer, Offset, Producer, ProducerEpoch, Sequence
+from model.idempotence_bugs import AnySequence, UncleanElection
+from model.language import Bool, Scope, Set, Sort, Spec, SpecError, action, forall, invariant, when
+from model.language.meaning import Meaning, State
+from model.transactions import Transactions
+from model.transactions_versions import LaxMarkers, Version1
+
+
+def shown(spec: Spec, taken: str, claim: str) -> CounterexampleToInduction:
+    found = counterexample_to_induction(spec, taken, claim)
+    assert isinstance(found, CounterexampleToInduction), found
+    return found
+
+
+FAILING = [
+    (Version1, "append", "no_hanging_transaction"),
+    (Version1, "append", "pending_is_fresh"),
+    (Version1, "write_marker", "atomic"),
+    (Version1, "write_marker", "faithful"),
+    (LaxMarkers, "write_marker", "atomic"),
+    (LaxMarkers, "write_marker", "faithful"),
+    (AnySequence, "append_next", "in_order_without_duplicates"),
+    (UncleanElection, "change_leader", "committed_is_written"),
+]
+
+
+@pytest.mark.parametrize(("spec", "taken", "claim"), FAILING)
+def test_a_counterexample_is_what_it_says(spec: type[Spec], taken: str, claim: str) -> None:
+    """All claims are true before the step, the step may be taken, the claim is false after it."""
+    made = spec()
+    found = shown(made, taken, claim)
+    meaning = Meaning.of(made)
+    step = next(a for a in made.actions if a.name == taken)
+    assert [c.name for c in made.claims if not meaning.holds(c.formula, found.state)] == []
+    assert meaning.step(step, found.state, tuple(found.arguments.values())) == found.after
+    broken = next(c for c in made.claims if c.name == claim)
+    assert not meaning.holds(broken.formula, found.after)
+    assert found.label == "a state of the candidate invariant, not known to be reachable"
+
+
+def test_it_reads_as_a_state_and_a_step() -> None:
+    """KIP-890: a late record is accepted after the marker, and hangs."""
+    found = shown(Version1(), "append", "no_hanging_transaction")
+    x = found.arguments["x"]
+    assert found.by_variable() == {
+        "begun": f"[{x}]",
+        "added": f"[{x}][0]",
+        "aborted": f"[{x}]",
+        "complete": f"[{x}]",
+        "marked": f"[{x}][0]",
+    }
+    assert found.changed == ((("written", (x, 0)), False, True), (("pending", (x, 0)), False, True))
+    lines = str(found).splitlines()
+    assert lines[0].startswith(f"append(x={x}, t=0) breaks no_hanging_transaction")
+    assert lines[1] == "  a state of the candidate invariant, not known to be reachable:"
+    assert lines[-1].split() == [f"pending[{x}][0]", "false", "→", "true"]
+
+
+def test_nothing_of_the_state_could_be_quieter() -> None:
+    """No single cell can be put back to its least value."""
+    spec = Version1()
+    found = shown(spec, "append", "no_hanging_transaction")
+    meaning = Meaning.of(spec)
+    step = next(a for a in spec.actions if a.name == "append")
+    broken = next(c for c in spec.claims if c.name == "no_hanging_transaction")
+    values = tuple(found.arguments.values())
+
+    def still_shows(state: State) -> bool:
+        after = meaning.step(step, state, values)
+        before = all(meaning.holds(c.formula, state) for c in spec.claims)
+        return before and after is not None and not meaning.holds(broken.formula, after)
+
+    loud = [cell for cell, value in found.state.items() if value != found.quiet[cell]]
+    assert len(loud) == 5
+    assert not any(still_shows({**found.state, cell: found.quiet[cell]}) for cell in loud)
+
+
+def test_a_larger_scope_is_tried_where_the_own_shows_nothing() -> None:
+    """A gap takes three sequences; the spec's own scope has two."""
+    found = shown(AnySequence(), "append_next", "without_gaps")
+    assert found.scope["Sequence"] == 3
+    two = {Producer: 2, ProducerEpoch: 2, Sequence: 2, Offset: 4}
+    none = counterexample_to_induction(AnySequence(), "append_next", "without_gaps", scope=two)
+    assert isinstance(none, NoneFound)
+    assert "2 Sequence" in str(none)
+
+
+@pytest.mark.parametrize("spec", [Transactions(), IdempotentProducer()])
+def test_what_is_proved_has_no_counterexample(spec: Spec) -> None:
+    for step, claim in product(spec.actions, spec.claims):
+        found = counterexample_to_induction(spec, step.name, claim.name, scope=spec.scope())
+        assert isinstance(found, NoneFound)
+        assert str(found).startswith("no state shows it at ")
+
+
+def test_a_limit_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "RESOURCES_PER_MS", 1)
+    found = counterexample_to_induction(Transactions(), "write_marker", "faithful", limit_ms=9)
+    assert isinstance(found, NoneFound)
+    assert str(found).startswith("no answer within 9 ms: ")
+
+
+def test_unknown_names_list_the_nearest() -> None:
+    with pytest.raises(SpecError, match=r"no action 'write_markers'; the nearest: write_marker"):
+        counterexample_to_induction(Transactions(), "write_markers", "faithful")
+    with pytest.raises(SpecError, match=r"no claim 'faithfull'; the nearest: faithful"):
+        counterexample_to_induction(Transactions(), "write_marker", "faithfull")
+
+
+# ---- initial states, unreachable states, disagreement
+
+
+class Lamp(Sort):
+    """Something that is on or off."""
+
+
+class Lamps(Spec):
+    """One lamp is on from the beginning; none is ever switched on."""
+
+    lit: Set[Lamp]
+
+    def scope(s) -> Scope:
+        return {Lamp: 2}
+
+    def init(s, first: Lamp) -> None:
+        s.lit[first] = True
+
+    @action
+    def switch_off(s, lamp: Lamp) -> None:
+        when(s.lit[lamp])
+        s.lit[lamp] = False
+
+    @invariant
+    def all_dark(s) -> Bool:
+        return forall(~s.lit[lamp] for lamp in Lamp)
+
+
+def test_an_initial_state_that_breaks_a_claim_is_said_to_be_one() -> None:
+    found = shown(Lamps(), "init", "all_dark")
+    assert found.label == "an initial state"
+    assert list(found.by_variable()) == ["lit"]
+    assert [c.action for c in prove(Lamps()).failed] == ["init"]
+
+
+def test_a_disagreement_of_the_engines_is_never_shown_as_a_result(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """An interpreter that enables nothing contradicts the counterexample that Z3 has found."""
+    monkeypatch.setattr(Meaning, "step", lambda *_: None)
+    with pytest.raises(EnginesDisagree, match=r"append\(.*\) is enabled in Z3 only"):
+        counterexample_to_induction(Version1(), "append", "no_hanging_transaction")
+
+
+def test_states_of_z3_are_states_of_the_interpreter() -> None:
+    """The same cells, in the same ranges, also where a range does not begin at 0."""
+    at = SmallScope(Lamps(), {"Lamp": range(5, 8)})
+    assert [cell for cell, _, _ in at.cells()] == [("lit", (k,)) for k in (5, 6, 7)]
+    assert {cell for cell, _, _ in at.cells()} == set(at.meaning.initial(Lamps())[0])

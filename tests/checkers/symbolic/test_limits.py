@@ -1,0 +1,93 @@
+"""Every question to Z3 has a limit, ends there, and says so."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+from itertools import combinations
+from pathlib import Path
+
+import pytest
+import z3
+
+import checkers.symbolic
+from checkers.symbolic import limits
+from checkers.symbolic.limits import Expr, Solver
+
+PIGEONS = 12  # far beyond what a solver without cardinality reasoning finishes in minutes
+STOPPED = {"timeout", "canceled", "max. resource limit exceeded"}  # in Z3's words
+
+
+def pigeonhole(context: z3.Context) -> list[Expr]:
+    """Every pigeon has a hole, there is one hole too few, and no two share one."""
+    holes = range(PIGEONS - 1)
+    sits = [[z3.Bool(f"{p}_{h}", context) for h in holes] for p in range(PIGEONS)]
+    somewhere = [z3.Or(*row) for row in sits]
+    alone = [
+        z3.Or(z3.Not(sits[a][h]), z3.Not(sits[b][h]))
+        for h in holes
+        for a, b in combinations(range(PIGEONS), 2)
+    ]
+    return somewhere + alone
+
+
+def test_time_is_limited() -> None:
+    context = z3.Context()
+    solver = Solver(context, limit_ms=100)
+    solver.add(pigeonhole(context))
+    answer = solver.check()
+    assert (answer.verdict, answer.reason in STOPPED) == ("unknown", True)
+
+
+def test_resources_are_limited_where_the_clock_stands_still(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(limits, "RESOURCES_PER_MS", 1)
+    context = z3.Context()
+    solver = Solver(context, limit_ms=100_000)
+    solver.add(pigeonhole(context))
+    answer = solver.check()
+    assert (answer.verdict, answer.reason in STOPPED) == ("unknown", True)
+
+
+def test_no_time_at_all_is_a_limit_too() -> None:
+    """Z3 takes a limit of 0 for none."""
+    context = z3.Context()
+    solver = Solver(context, limit_ms=0)
+    solver.add(pigeonhole(context))
+    assert solver.check().verdict == "unknown"
+
+
+def test_a_question_can_be_interrupted() -> None:
+    """Ctrl-C in the middle of Z3's work arrives as KeyboardInterrupt, not as an answer."""
+    context = z3.Context()
+    solver = Solver(context, limit_ms=60_000)
+    solver.add(pigeonhole(context))
+    timer = threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT))
+    timer.start()
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            solver.check()
+    finally:
+        timer.cancel()
+
+
+def test_facts_after_a_push_are_forgotten() -> None:
+    context = z3.Context()
+    p = z3.Bool("p", context)
+    solver = Solver(context, limit_ms=1_000)
+    solver.add([p])
+    solver.push()
+    solver.add([z3.Not(p)])
+    assert solver.check().verdict == "unsat"
+    solver.pop()
+    assert solver.check().verdict == "sat"
+    assert z3.is_true(solver.model().eval(p))
+
+
+def test_no_other_file_of_the_room_asks_z3() -> None:
+    for file in Path(checkers.symbolic.__file__).parent.glob("*.py"):
+        text = file.read_text()
+        asks = [word for word in ("z3.Solver", "z3.solve", "z3.prove", "z3.Opti") if word in text]
+        assert asks == (["z3.Solver"] if file.name == "limits.py" else []), file.name

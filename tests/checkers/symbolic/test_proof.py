@@ -1,0 +1,310 @@
+"""A proof is as good as its conditions: what is proved, refuted, unknown, declined, interrupted."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import pytest
+
+from checkers.symbolic import Condition, Proof, limits, prove
+from checkers.symbolic.induction import Using
+from model.idempotence import IdempotentProducer
+from model.idempotence_bugs import AnyEpoch, AnySequence, UncleanElection
+from model.language import (
+    Bool,
+    Int,
+    Map,
+    Nothing,
+    Ordered,
+    Scope,
+    Set,
+    Sort,
+    Spec,
+    SpecError,
+    action,
+    count,
+    forall,
+    implies,
+    invariant,
+    lemma,
+    nothing,
+    when,
+)
+from model.transactions import Transactions
+from model.transactions_versions import LaxMarkers, Version1
+
+SEEDS = range(3)
+
+
+def failed(proof: Proof) -> set[str]:
+    return {f"{c.action} {c.claim} {c.verdict}" for c in proof.failed}
+
+
+def by_frame(proof: Proof) -> int:
+    return sum(c.how == "frame" for c in proof.conditions)
+
+
+# ---- the protocols
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_transactions_are_proved_for_any_number_of_everything(seed: int) -> None:
+    proof = prove(Transactions(), seed=seed)
+    assert (proof.holds, proof.reason) == (True, "")
+    assert (len(proof.conditions), by_frame(proof)) == (100, 52)
+    assert {s.claim for s in proof.summaries if not s.lemma} == {
+        "atomic",
+        "no_hanging_transaction",
+        "faithful",
+    }
+    assert {s.verdict for s in proof.summaries} == {"holds"}
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_version_1_fails_at_append_and_at_write_marker(seed: int) -> None:
+    proof = prove(Version1(), seed=seed)
+    assert failed(proof) == {
+        "append no_hanging_transaction refuted",
+        "append pending_is_fresh refuted",
+        "write_marker atomic refuted",
+        "write_marker faithful refuted",
+    }
+    assert {s.verdict for s in proof.summaries} == {"undecided"}
+    assert "4 of 100 conditions not proved, at" in proof.reason
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_lax_markers_fail_at_write_marker(seed: int) -> None:
+    assert failed(prove(LaxMarkers(), seed=seed)) == {
+        "write_marker atomic refuted",
+        "write_marker faithful refuted",
+    }
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_the_idempotent_producer_is_proved(seed: int) -> None:
+    proof = prove(IdempotentProducer(), seed=seed)
+    assert proof.holds
+    assert (len(proof.conditions), by_frame(proof)) == (30, 8)
+
+
+@pytest.mark.parametrize(
+    ("bug", "where"),
+    [
+        (
+            AnySequence,
+            {
+                "append_next in_order_without_duplicates refuted",
+                "append_next without_gaps refuted",
+            },
+        ),
+        (
+            AnyEpoch,
+            {
+                "append_first in_order_without_duplicates refuted",
+                "append_first epochs_do_not_go_back refuted",
+            },
+        ),
+        (UncleanElection, {"change_leader committed_is_written refuted"}),
+    ],
+)
+def test_bugs_of_the_idempotent_producer_fail(bug: type[Spec], where: set[str]) -> None:
+    assert failed(prove(bug())) == where
+
+
+# ---- small specs
+
+
+class Turn(Ordered):
+    """Turns, one after another."""
+
+
+class Player(Sort):
+    """Who may have the turn."""
+
+
+class Round(Spec):
+    """Players finish in turns; nobody finishes in the future."""
+
+    turn: Turn
+    finished: Map[Player, Turn]
+    done: Set[Player]
+    latest: Player | Nothing
+
+    def scope(s) -> Scope:
+        return {Turn: 3, Player: 2}
+
+    @action
+    def finish(s, p: Player) -> None:
+        when(~s.done[p])
+        s.finished[p] = s.turn
+        s.done[p] = True
+        s.latest = p
+
+    @action
+    def pass_on(s, following: Turn) -> None:
+        when(following.is_next_after(s.turn))
+        s.turn = following
+
+    @invariant
+    def nobody_is_ahead(s) -> Bool:
+        return forall(s.finished[p] <= s.turn for p in Player)
+
+    @invariant
+    def the_latest_is_done(s) -> Bool:
+        return forall(implies(s.latest == p, s.done[p]) for p in Player)
+
+    @lemma
+    def no_latest_without_one_who_is_done(s) -> Bool:
+        return implies(forall(~s.done[p] for p in Player), s.latest == nothing)
+
+
+def test_an_order_and_a_value_that_may_be_absent_are_proved() -> None:
+    proof = prove(Round())
+    assert proof.holds
+    assert str(proof).startswith("Round: 9 conditions, 2 by frame, 0 not proved")
+
+
+def test_progress_tells_of_every_condition_in_order() -> None:
+    told: list[tuple[str, int, int]] = []
+    proof = prove(Round(), progress=lambda c, i, n: told.append((f"{c.action} {c.claim}", i, n)))
+    assert told[0] == ("init nobody_is_ahead", 1, 9)
+    assert told[-1] == ("pass_on no_latest_without_one_who_is_done", 9, 9)
+    assert [name for name, _, _ in told] == [f"{c.action} {c.claim}" for c in proof.conditions]
+
+
+def test_only_some_claims_prove_nothing_by_themselves() -> None:
+    proof = prove(Round(), only=["the_latest_is_done"])
+    assert {c.claim for c in proof.conditions} == {"the_latest_is_done"}
+    assert not proof.failed
+    assert not proof.holds
+    assert proof.reason.startswith("the conditions of nobody_is_ahead, no_latest")
+
+
+def test_an_interruption_keeps_what_is_decided() -> None:
+    def interrupt(condition: Condition, number: int, of: int) -> None:
+        if number == 4:
+            raise KeyboardInterrupt
+
+    proof = prove(Round(), progress=interrupt)
+    assert proof.interrupted
+    assert proof.reason == "interrupted"
+    assert [c.verdict for c in proof.conditions] == ["proved"] * 4 + ["unknown"] * 5
+    assert {c.how for c in proof.conditions[4:]} == {"interrupted"}
+
+
+def test_a_limit_that_nothing_fits_into_leaves_conditions_unknown(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Each attempt says what stopped it."""
+    monkeypatch.setattr(limits, "RESOURCES_PER_MS", 1)
+    proof = prove(Transactions(), limit_ms=8, only=["one_after_another"])
+    unknown = [c for c in proof.failed if c.verdict == "unknown"]
+    assert unknown == list(proof.failed) != []
+    attempts = unknown[0].how.split("; ")
+    assert [a.split(":")[0] for a in attempts] == [
+        "e-matching",
+        "finite scope",
+        "finite scope",
+        "e-matching",
+        "model-based instantiation",
+    ]
+    assert "resource" in attempts[0]
+
+
+def test_a_spec_that_claims_nothing_proves_nothing() -> None:
+    class Silent(Spec):
+        turn: Turn
+
+    assert prove(Silent()).reason == "the spec claims nothing"
+
+
+# ---- slices
+
+
+class Sliced(Round):
+    using: ClassVar[Using] = {("finish", "nobody_is_ahead"): ("nobody_is_ahead",)}
+
+
+def test_a_slice_is_tried_first() -> None:
+    proof = prove(Sliced(), only=["nobody_is_ahead"])
+    assert {c.action: c.how for c in proof.conditions} == {
+        "init": "e-matching",
+        "finish": "e-matching from nobody_is_ahead",
+        "pass_on": "e-matching",
+    }
+
+
+def test_a_slice_too_small_costs_time_and_no_truth() -> None:
+    slices = {("pass_on", "nobody_is_ahead"): ("the_latest_is_done",)}
+    proof = prove(Round(), using=slices)
+    assert proof.holds
+    settled = next(c for c in proof.conditions if (c.action, c.claim) in slices)
+    assert settled.how == "e-matching"
+
+
+def test_unknown_names_list_the_nearest() -> None:
+    with pytest.raises(SpecError, match=r"no claim 'nobody_ahead'; the nearest: nobody_is_ahead"):
+        prove(Round(), only=["nobody_ahead"])
+    with pytest.raises(SpecError, match=r"no action 'finnish'; the nearest: finish"):
+        prove(Round(), using={("finnish", "nobody_is_ahead"): ()})
+    with pytest.raises(SpecError, match=r"no claim 'the_latest'; the nearest: the_latest_is_done"):
+        prove(Round(), using={("finish", "nobody_is_ahead"): ("the_latest",)})
+
+
+# ---- words without an unbounded reading
+
+
+class Counted(Round):
+    @invariant
+    def few_are_done(s) -> Bool:
+        return count(s.done[p] for p in Player) <= 9
+
+
+def test_a_word_without_a_reading_is_declined_with_a_reason() -> None:
+    proof = prove(Counted())
+    assert proof.reason.startswith("declined: count(...) has no unbounded reading\n  make the")
+    assert {c.claim for c in proof.failed} == {"few_are_done"}
+    assert {c.action for c in proof.failed} == {"init", "finish"}  # the frame settles pass_on
+
+
+def test_a_claim_without_a_reading_is_missing_and_refutes_nothing() -> None:
+    """What others fail without it may be true with it: unknown, not refuted."""
+
+    class Ahead(Counted):
+        @action
+        def skip(s, p: Player, later: Turn) -> None:
+            s.finished[p] = later
+
+    skipped = next(
+        c
+        for c in prove(Ahead(), limit_ms=2_000).conditions
+        if (c.action, c.claim) == ("skip", "nobody_is_ahead")
+    )
+    assert skipped.verdict == "unknown"
+    assert "not without few_are_done, which has no reading" in skipped.how
+
+
+class Offset(Int):
+    """A position."""
+
+
+class Log(Spec):
+    """A log that grows."""
+
+    end: Offset
+
+    @action
+    def append(s) -> None:
+        s.end = s.end + 1
+
+    @invariant
+    def not_negative(s) -> Bool:
+        return s.end >= 0
+
+
+def test_integers_are_declined() -> None:
+    proof = prove(Log())
+    assert {c.verdict for c in proof.conditions} == {"unknown"}
+    assert proof.reason.startswith("declined: Offset is a sort of integers")
+    assert "write Offset(Ordered), with is_next_after(...)" in proof.reason

@@ -1,0 +1,100 @@
+"""A proof from contradictory claims, or about an action that never happens, is no proof."""
+
+from __future__ import annotations
+
+import pytest
+
+from checkers.symbolic import limits, prove, vacuity_of
+from model.idempotence import IdempotentProducer
+from model.language import Bool, Ordered, Scope, Spec, action, invariant, lemma, when
+from model.transactions import Transactions
+from model.transactions_versions import LaxMarkers, Version1
+
+LIMIT_MS = 5_000
+
+
+class Turn(Ordered):
+    """Turns, one after another."""
+
+
+class Clock(Spec):
+    """Turns go by, and the hand follows."""
+
+    turn: Turn
+    hand: Turn
+
+    def scope(s) -> Scope:
+        return {Turn: 3}
+
+    @action
+    def tick(s, following: Turn) -> None:
+        when(following.is_next_after(s.turn))
+        s.turn = following
+
+    @action
+    def follow(s) -> None:
+        s.hand = s.turn
+
+    @invariant
+    def never_ahead(s) -> Bool:
+        return s.hand <= s.turn
+
+
+class Contradiction(Clock):
+    """Two lemmas that no state satisfies: whatever an action does, it preserves them."""
+
+    @lemma
+    def late(s) -> Bool:
+        return s.turn < s.hand
+
+
+class Stuck(Clock):
+    """A lemma that forbids what the action needs."""
+
+    @action
+    def jump(s, later: Turn) -> None:
+        when(s.turn < s.hand)
+        s.turn = later
+
+
+def test_the_protocols_pass_the_gates() -> None:
+    for spec in (Transactions(), LaxMarkers(), Version1(), IdempotentProducer(), Clock()):
+        assert vacuity_of(spec, limit_ms=LIMIT_MS).reason == ""
+    assert prove(Clock()).holds
+
+
+def test_contradictory_claims_are_named() -> None:
+    """All conditions of the steps are proved, from nothing; only the initial one fails."""
+    proof = prove(Contradiction())
+    assert [(c.action, c.claim) for c in proof.failed] == [("init", "late")]
+    assert proof.vacuity.contradictory == ("late", "never_ahead")
+    expected = "vacuous: no state of the scope satisfies all of late, never_ahead"
+    assert proof.vacuity.reason == expected
+
+
+def test_an_action_that_the_invariant_never_enables_is_named() -> None:
+    """Everything is proved, and the proof does not count."""
+    proof = prove(Stuck())
+    assert not proof.failed
+    assert not proof.holds
+    assert proof.reason == "vacuous: no state of the scope enables jump; one of a larger may"
+
+
+def test_a_scope_may_be_too_small_for_an_action() -> None:
+    assert vacuity_of(Clock(), {Turn: 1}, limit_ms=LIMIT_MS).never_enabled == ("tick",)
+
+
+def test_without_a_scope_nothing_is_checked_and_nothing_holds() -> None:
+    class Unscoped(Clock):
+        def scope(s) -> Scope:
+            return {}
+
+    proof = prove(Unscoped())
+    assert not proof.failed
+    assert proof.reason == "vacuity was not checked: the spec names no scope"
+
+
+def test_a_limit_leaves_the_gates_undecided(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "RESOURCES_PER_MS", 1)
+    found = vacuity_of(Transactions(), limit_ms=1)
+    assert "whether begin is ever enabled: " in found.reason
