@@ -95,7 +95,7 @@ SEEDED_BUGS: Final = (
     SeededBug(
         bug=Bug.STALE_END_OFFSET,
         changes=f"Every {STALE_EVERY}rd answer to ListOffsets(latest) tells one offset less.",
-        breaks=("stale-read",),
+        breaks=("stale-end-offset",),
         caught_by=("history analysis",),
         source="Jepsen's realtime lag; anomalies M20",
     ),

@@ -20,7 +20,7 @@ from random import Random
 from typing import TYPE_CHECKING, Final
 
 from model.histories import Poll
-from model.vocabulary import BrokerId, Offset, TopicPartition
+from model.vocabulary import BrokerId, LeaderEpoch, Offset, TopicPartition
 from reference_impl.broker import Broker, BrokerConfig, Disk
 from reference_impl.bugs import NO_BUGS, Bugs
 from reference_impl.config import Patience
@@ -55,6 +55,8 @@ QUICK: Final = Patience(
     replica_fetch_backoff_ms=30,
     checkpoint_ms=400,
 )
+
+NS_PER_EVENT: Final = 100  # room for what one client does at once
 
 
 class NoProgress(Exception):
@@ -158,7 +160,7 @@ class Cluster:
 
     def _tick_ns(self) -> int:
         """The time in ns: later than every time told before, within the same ms."""
-        self._now_ns = max(self._now_ns + 1, self.now_ms * NS_PER_MS)
+        self._now_ns = max(self._now_ns + NS_PER_EVENT, self.now_ms * NS_PER_MS)
         return self._now_ns
 
     def _carry_out(self, source: NodeId, effects: ClientEffects) -> None:
@@ -212,7 +214,9 @@ class Cluster:
         self.trace.add(self.now_ms, CONTROLLER, fault, None)
 
     def crash(self, broker: BrokerId) -> None:
-        """The process dies; nothing happens to a broker that is down."""
+        """The process dies; nothing happens to a broker that is down, or to NO_BROKER."""
+        if broker not in self.broker_ids:
+            return
         node = self._nodes.pop(NodeId(broker), None)
         if isinstance(node, Broker):
             self._disks[broker] = node.disk()
@@ -235,6 +239,8 @@ class Cluster:
 
     def isolate(self, broker: BrokerId) -> None:
         """The broker loses the controller and all other brokers, and keeps its clients."""
+        if broker not in self.broker_ids:
+            return
         node = NodeId(broker)
         for other in (CONTROLLER, *map(NodeId, self.broker_ids)):
             if other != node:
@@ -244,6 +250,10 @@ class Cluster:
     def split_one_way(self, source: NodeId, target: NodeId) -> None:
         """What the source sends no longer reaches the target."""
         self._network.split_one_way(source, target)
+
+    def rejoin_one_way(self, source: NodeId, target: NodeId) -> None:
+        """What the source sends reaches the target again."""
+        self._network.split.pop(Link(source, target), None)
 
     def heal(self) -> None:
         """Every split ends."""
@@ -335,6 +345,14 @@ class Cluster:
         """The controller's choice; NO_BROKER while nobody may lead."""
         state = self._controller().topic_partitions.get(TOPIC_PARTITION)
         return NO_BROKER if state is None else state.leader
+
+    def leader_epoch(self) -> LeaderEpoch:
+        """The controller's leader epoch of the topic partition."""
+        return self._controller().topic_partitions[TOPIC_PARTITION].leader_epoch
+
+    def is_split(self) -> bool:
+        """Some link is cut."""
+        return bool(self._network.split)
 
     def is_up(self, broker: BrokerId) -> bool:
         """The broker's process runs."""

@@ -102,6 +102,7 @@ class Producer:
     waiting: tuple[str, ...] = ()  # values that no process has begun to send
     begun: tuple[Unacknowledged, ...] = ()  # in the order of their sequence numbers
     next_sequence: Sequence = Sequence(0)  # noqa: RUF009 - an int by another name
+    last_invoked_ns: int = 0
     next_process: int = 0
     retired: tuple[int, ...] = ()  # processes whose last send may still take effect
     correlation: int = 0
@@ -185,7 +186,10 @@ class Producer:
                 is_rested = rested_ns >= self.config.backoff_ms * NS_PER_MS
                 return index if index == 0 and is_rested else None
         room = self.config.max_in_flight if self.acknowledged_any else 1
-        may_begin = self.waiting and len(self.begun) < room
+        # A broker remembers five batches, so no more numbers may be in doubt. With TCP that
+        # follows: a lost answer closes the connection, and what was behind it is in doubt too.
+        oldest = self.begun[0].sequence if self.begun else self.next_sequence
+        may_begin = self.waiting and self.next_sequence - oldest < room
         # Behind a batch that is being sent again nothing is sent for the first time.
         return len(self.begun) if may_begin and all(b.attempts == 1 for b in self.begun) else None
 
@@ -198,10 +202,12 @@ class Producer:
             value=value,
             process=self._process(number),
             sequence=self.next_sequence,
-            invoked_ns=now_ns,
+            # Sends that begin together still begin one after the other.
+            invoked_ns=max(now_ns, self.last_invoked_ns + 1),
         )
         return replace(
             self,
+            last_invoked_ns=batch.invoked_ns,
             waiting=tuple(waiting),
             begun=(*self.begun, batch),
             next_sequence=Sequence(self.next_sequence + 1),
