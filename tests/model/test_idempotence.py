@@ -1,0 +1,113 @@
+"""The idempotent producer, told as runs: retries, fencing, leaders that know what their log says."""
+
+from __future__ import annotations
+
+import pytest
+
+from checkers.explicit.search import explore
+from model.idempotence import IdempotentProducer
+from model.idempotence_bugs import AnyEpoch, AnySequence, UncleanElection
+from model.language import Spec
+from model.language.actions import Action
+from model.language.meaning import Meaning, State
+
+Call = tuple[str, *tuple[int, ...]]  # an action with its arguments
+
+A, B = 0, 1  # producers
+
+
+def step(spec: Spec, name: str) -> Action:
+    return next(a for a in spec.actions if a.name == name)
+
+
+def run(spec: Spec, *calls: Call) -> State:
+    """The state after these steps, each of which is enabled."""
+    meaning = Meaning.of(spec)
+    state = meaning.initial(spec)[0]
+    for name, *values in calls:
+        after = meaning.step(step(spec, name), state, values)
+        assert after is not None, f"{name}{values} is not enabled"
+        state = after
+    return state
+
+
+def refused(spec: Spec, state: State, name: str, *values: int) -> bool:
+    return Meaning.of(spec).why_disabled(step(spec, name), state, values) is not None
+
+
+def broken(spec: Spec, state: State) -> set[str]:
+    meaning = Meaning.of(spec)
+    return {c.name for c in spec.claims if not c.lemma and not meaning.holds(c.formula, state)}
+
+
+FIRST: Call = ("append_first", A, 0, 1)  # sequence 0 of epoch 0 of A, at offset 0
+NEXT: Call = ("append_next", A, 1, 0, 2)  # sequence 1 after offset 0, at offset 1
+
+
+def test_a_retry_is_refused_and_the_next_record_is_not() -> None:
+    spec = IdempotentProducer()
+    state = run(spec, FIRST, NEXT)
+    for sequence in (0, 1):
+        assert refused(spec, state, "append_next", A, sequence, 1, 3)
+    assert not refused(spec, state, "append_first", B, 0, 3)
+
+
+def test_a_leader_that_takes_any_sequence_appends_a_retry_twice() -> None:
+    spec = AnySequence()
+    state = run(spec, FIRST, ("append_next", A, 0, 0, 2))
+    assert broken(spec, state) == {"in_order_without_duplicates"}
+
+
+def test_an_old_instance_is_fenced() -> None:
+    fenced, lax = IdempotentProducer(), AnyEpoch()
+    newer: Call = ("append_first", A, 1, 1)
+    assert refused(fenced, run(fenced, newer), "append_first", A, 0, 2)
+    state = run(lax, newer, ("append_first", A, 0, 2))
+    assert broken(lax, state) == {"epochs_do_not_go_back"}
+
+
+def test_what_is_cut_off_may_be_written_again() -> None:
+    """The new leader's log says that sequence 1 was never there, so its retry is appended."""
+    spec = IdempotentProducer()
+    state = run(spec, FIRST, ("advance_high_watermark", 1), NEXT, ("change_leader", 1), NEXT)
+    assert broken(spec, state) == set()
+    assert state["end_offset", ()] == 2
+
+
+def test_an_unclean_election_loses_what_was_acknowledged() -> None:
+    spec, clean = UncleanElection(), IdempotentProducer()
+    acknowledged: tuple[Call, ...] = (FIRST, ("advance_high_watermark", 1), ("acknowledge", 0))
+    assert refused(clean, run(clean, *acknowledged), "change_leader", 0)
+    state = run(spec, *acknowledged, ("change_leader", 0), ("append_first", B, 0, 1))
+    assert broken(spec, state) == {"acknowledged_is_durable"}
+
+
+# ---- explored
+
+
+def test_it_holds_in_every_state_of_a_small_scope() -> None:
+    found = explore(IdempotentProducer())
+    assert found.exhausted
+    assert (found.distinct, found.generated, found.depth) == (4_816, 27_282, 11)
+    assert not found.violated
+    assert not found.never_taken
+    assert all(seen.states for seen in found.witnesses.values())
+
+
+@pytest.mark.parametrize(
+    ("spec", "breaks", "steps"),
+    [
+        (AnySequence(), "in_order_without_duplicates", 2),
+        (AnySequence(sequences=3), "without_gaps", 2),
+        (AnyEpoch(), "in_order_without_duplicates", 2),
+        (AnyEpoch(), "epochs_do_not_go_back", 2),
+        (UncleanElection(), "acknowledged_is_durable", 5),
+    ],
+)
+def test_bugs_break_in_so_many_steps(spec: Spec, breaks: str, steps: int) -> None:
+    found = explore(spec, properties=[breaks])
+    assert found.discoveries[breaks].steps == steps
+
+
+def test_the_lemma_is_true_in_every_state_too() -> None:
+    assert not explore(IdempotentProducer(), properties=["committed_is_written"]).violated

@@ -1,0 +1,171 @@
+"""The transaction protocol, told as runs: what late and repeated requests do under each version."""
+
+from __future__ import annotations
+
+import pytest
+
+from checkers.explicit.search import explore
+from model.language import Spec
+from model.language.actions import Action
+from model.language.meaning import Meaning, State
+from model.transactions import Transactions
+from model.transactions_versions import LaxMarkers, Version1
+
+Call = tuple[str, *tuple[int, ...]]  # an action with its arguments
+
+FIRST, SECOND = 0, 1  # transactions
+P, T = 0, 0  # the producer, the partition
+
+
+def run(spec: Spec, *calls: Call) -> State:
+    """The state after these steps, each of which is enabled."""
+    meaning = Meaning.of(spec)
+    (state,) = meaning.initial(spec)
+    for name, *values in calls:
+        after = meaning.step(action(spec, name), state, values)
+        assert after is not None, f"{name}{values} is not enabled"
+        state = after
+    return state
+
+
+def action(spec: Spec, name: str) -> Action:
+    return next(a for a in spec.actions if a.name == name)
+
+
+def refused(spec: Spec, state: State, name: str, *values: int) -> str:
+    """The conjunct that forbids the step, as the spec writes it."""
+    guard = Meaning.of(spec).why_disabled(action(spec, name), state, values)
+    assert guard is not None, f"{name}{values} is enabled"
+    return str(guard)
+
+
+def broken(spec: Spec, state: State) -> set[str]:
+    meaning = Meaning.of(spec)
+    return {c.name for c in spec.claims if not c.lemma and not meaning.holds(c.formula, state)}
+
+
+def begun(x: int) -> tuple[Call, ...]:
+    return ("begin", x, P), ("add_partition", x, T)
+
+
+# ---- a late record (KIP-890)
+
+
+def test_version_1_lets_a_late_record_hang() -> None:
+    """The shortest run to a hanging transaction: its only record comes after its marker."""
+    spec = Version1()
+    ended: tuple[Call, ...] = (
+        *begun(FIRST),
+        ("end_abort", FIRST, 0),
+        ("write_marker", FIRST, T),
+        ("complete_transaction", FIRST),
+    )
+    assert broken(spec, run(spec, *ended)) == set()
+    assert broken(spec, run(spec, *ended, ("append", FIRST, T))) == {"no_hanging_transaction"}
+
+
+def test_version_2_refuses_a_late_record() -> None:
+    spec = Transactions()
+    state = run(spec, *begun(FIRST), ("end_abort", FIRST, 1), ("write_marker", FIRST, T))
+    assert refused(spec, state, "append", FIRST, T) == (
+        "seen_epoch[t][producer[x]] <= producer_epoch[x]"
+    )
+
+
+def test_version_2_takes_a_record_that_overtakes_the_decision() -> None:
+    """Between the decision and its marker a record is still part of its transaction."""
+    spec = Transactions()
+    state = run(
+        spec,
+        *begun(FIRST),
+        ("end_commit", FIRST, 1),
+        ("append", FIRST, T),
+        ("write_marker", FIRST, T),
+    )
+    assert state["kept", (FIRST, T)] is True
+    assert broken(spec, state) == set()
+
+
+# ---- a marker that comes again (KIP-1228)
+
+NEXT_HAS_BEGUN: tuple[Call, ...] = (
+    *begun(FIRST),
+    ("end_abort", FIRST, 1),
+    ("write_marker", FIRST, T),
+    ("complete_transaction", FIRST),
+    *begun(SECOND),
+    ("append", SECOND, T),
+)
+
+
+def test_a_lax_partition_closes_the_next_transaction_with_an_old_marker() -> None:
+    """The second transaction writes under epoch 1, which the first one's marker carries too."""
+    spec = LaxMarkers()
+    state = run(spec, *NEXT_HAS_BEGUN, ("write_marker", FIRST, T))
+    assert state["dropped", (SECOND, T)] is True
+    assert state["aborted", (SECOND,)] is False
+    assert broken(spec, state) == {"faithful"}
+
+
+def test_since_kip_1228_the_old_marker_is_refused() -> None:
+    spec = Transactions()
+    state = run(spec, *NEXT_HAS_BEGUN)
+    assert refused(spec, state, "write_marker", FIRST, T) == (
+        "seen_epoch[t][producer[x]] < marker_epoch[x]"
+    )
+
+
+# ---- fencing, and what the coordinator refuses
+
+
+def test_a_new_instance_aborts_what_the_old_one_left_open() -> None:
+    spec = Transactions()
+    state = run(
+        spec, *begun(FIRST), ("append", FIRST, T), ("fence", FIRST, 2), ("write_marker", FIRST, T)
+    )
+    assert state["dropped", (FIRST, T)] is True
+    assert state["current_epoch", (P,)] == 2
+
+
+def test_one_transaction_after_another() -> None:
+    spec = Transactions()
+    state = run(spec, *begun(FIRST), ("end_commit", FIRST, 1))
+    assert "producer" in refused(spec, state, "begin", SECOND, P)
+    assert "committed" in refused(spec, state, "end_abort", FIRST, 2)
+    assert "marked" in refused(spec, state, "complete_transaction", FIRST)
+
+
+# ---- explored
+
+
+@pytest.mark.parametrize(
+    ("partitions", "counts"), [(1, (1_660, 4_507, 14)), (2, (17_164, 56_619, 20))]
+)
+def test_version_2_holds_in_every_state_of_a_small_scope(
+    partitions: int, counts: tuple[int, int, int]
+) -> None:
+    found = explore(Transactions(partitions=partitions))
+    assert found.exhausted
+    assert (found.distinct, found.generated, found.depth) == counts
+    assert not found.violated
+    assert not found.never_taken
+    assert all(seen.states for seen in found.witnesses.values())
+
+
+@pytest.mark.parametrize(
+    ("spec", "steps"),
+    [
+        (Version1(), {"no_hanging_transaction": 6, "faithful": 9, "atomic": 11}),
+        (LaxMarkers(), {"faithful": 9, "atomic": 12}),
+    ],
+)
+def test_earlier_versions_break_in_so_many_steps(spec: Spec, steps: dict[str, int]) -> None:
+    """The proof of them fails; here are the runs."""
+    found = explore(spec)
+    assert {name: found.discoveries[name].steps for name in found.violated} == steps
+
+
+def test_lemmas_are_true_in_every_state_too() -> None:
+    names = [c.name for c in Transactions().claims if c.lemma]
+    assert len(names) == 7
+    assert not explore(Transactions(), properties=names).violated
