@@ -85,6 +85,11 @@ class HistoryWriter:
             tail_path(self.folder, self._part).unlink()
             self._describe(finished=error is None)
 
+    @property
+    def operations(self) -> int:
+        """How many were invoked so far."""
+        return self._next
+
     def invoke(self, process: int, f: str, did: tuple[MicroOperation, ...] = ()) -> int:
         """The number of a new operation, which is on record when this returns.
 

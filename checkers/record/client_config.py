@@ -1,0 +1,112 @@
+"""The clients' own configuration: what the workload sets, over it a .properties file of the user.
+
+The file is how any cluster is reached (TLS, SASL): keys are librdkafka's, `#` and `!` begin a
+comment, the first `=` or `:` parts key and value.
+
+Source: java.util.Properties, for the notation; librdkafka's CONFIGURATION.md, for the keys.
+Simplified: no escapes and no continued lines.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+from confluent_kafka import KafkaError, KafkaException
+
+from model.faults import InputFault
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from pathlib import Path
+
+# Every setting that is not librdkafka's default, and why.
+EVERY_CLIENT: Final[Mapping[str, Any]] = {
+    "log_level": 0,  # a fault that drops connections would fill the terminal; the history tells
+    "reconnect.backoff.ms": 10,  # many connections are cut: a recording takes seconds, not minutes
+    "reconnect.backoff.max.ms": 200,
+}
+PRODUCER: Final[Mapping[str, Any]] = {
+    "enable.idempotence": True,
+    "acks": "all",
+    "linger.ms": 0,  # one operation, one request: the history has more of them
+    "retry.backoff.ms": 10,
+    "retry.backoff.max.ms": 100,
+    "message.timeout.ms": 20_000,  # then the operation is `info`
+}
+CONSUMER: Final[Mapping[str, Any]] = {
+    "group.id": "urteil-assign-only",  # librdkafka wants one; nobody joins and nobody commits
+    "enable.auto.commit": False,
+    "auto.offset.reset": "error",  # a position that is gone is a fact, not to be jumped over
+    "fetch.wait.max.ms": 100,
+    "fetch.error.backoff.ms": 20,
+}
+
+
+class BadClientConfig(InputFault):
+    """A client configuration that can't be used: names the file, the line and the key."""
+
+
+@dataclass(frozen=True, slots=True)
+class ClientConfig:
+    """Properties of the user, and the line where each one stands."""
+
+    properties: Mapping[str, str] = field(default_factory=dict[str, str])
+    path: Path | None = None
+    lines: Mapping[str, int] = field(default_factory=dict[str, int])
+
+    def merged(self, bootstrap_servers: str, kind: Mapping[str, Any]) -> dict[str, Any]:
+        """The settings of one client: ours, over them the user's; the address always wins."""
+        return {
+            **EVERY_CLIENT,
+            **kind,
+            **self.properties,
+            "bootstrap.servers": bootstrap_servers,
+        }
+
+    def make(self, client: Callable[[dict[str, Any]], Any], settings: dict[str, Any]) -> Any:
+        """A client with these settings; BadClientConfig when the library refuses one."""
+        try:
+            return client(settings)
+        except (KafkaException, TypeError, ValueError) as error:
+            reason = _reason(error)
+            quoted = re.findall(r'"([^"]+)"', reason)
+            key = next((key for key in (*quoted, *self.properties) if key in self.lines), None)
+            if key is None:
+                raise BadClientConfig(
+                    f"the client library refuses its settings: {reason}"
+                ) from error
+            raise BadClientConfig(
+                f"{self.path}, line {self.lines[key]}: {key}: {reason}"
+            ) from error
+
+
+def read(path: Path) -> ClientConfig:
+    """The properties in a file; BadClientConfig names what is wrong, and where."""
+    try:
+        text = path.read_text()
+    except (OSError, UnicodeDecodeError) as error:
+        raise BadClientConfig(f"{path}: {error}; --client-config takes a text file") from error
+    properties: dict[str, str] = {}
+    lines: dict[str, int] = {}
+    for number, line in enumerate(text.splitlines(), 1):
+        stripped = line.strip()
+        if not stripped or stripped[0] in "#!":
+            continue
+        key, separator, value = re.match(r"([^=:]*)([=:]?)(.*)", stripped).groups()  # type: ignore[union-attr]  # matches any line
+        key = key.strip()
+        if not separator or not key:
+            raise BadClientConfig(f"{path}, line {number}: {stripped!r} is no key=value")
+        if key in properties:
+            raise BadClientConfig(
+                f"{path}, line {number}: {key}: it stands already in line {lines[key]}"
+            )
+        properties[key], lines[key] = value.strip(), number
+    return ClientConfig(properties, path, lines)
+
+
+def _reason(error: BaseException) -> str:
+    """What librdkafka says, without the wrapping."""
+    told = error.args[0] if error.args else None
+    return told.str() if isinstance(told, KafkaError) else str(error)

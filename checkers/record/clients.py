@@ -1,0 +1,97 @@
+"""Clients of one cluster: made, tried within seconds, silent.
+
+An unmodified confluent-kafka; every setting that is not its default is in `client_config`.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib.metadata import version
+from typing import Any, Final
+
+from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, libversion
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.cimpl import NewTopic
+
+from checkers.record.client_config import CONSUMER, PRODUCER, ClientConfig
+from model.faults import InputFault
+
+REACH_S: Final = 5.0
+LED_WITHIN_S: Final = 15.0
+LIBRARIES: Final[Mapping[str, str]] = {
+    "confluent-kafka": version("confluent-kafka"),
+    "librdkafka": libversion()[0],
+}
+
+# librdkafka's own words would drown the terminal when a fault cuts connections
+_SILENT: Final = logging.getLogger("urteil.librdkafka")
+_SILENT.addHandler(logging.NullHandler())
+_SILENT.propagate = False
+
+
+class UnreachableCluster(InputFault):
+    """Nobody answers at the bootstrap servers, or no topic can be made there."""
+
+
+@dataclass(frozen=True, slots=True)
+class Clients:
+    """Makes clients of one cluster."""
+
+    servers: str
+    config: ClientConfig
+    admin: Any
+
+    @classmethod
+    def connect(cls, servers: str, config: ClientConfig) -> Clients:
+        """Clients of a cluster that answers; UnreachableCluster within seconds, BadClientConfig."""
+        for client, kind in ((Producer, PRODUCER), (Consumer, CONSUMER)):
+            config.make(client, config.merged(servers, kind))
+        admin = config.make(_admin, config.merged(servers, {}))
+        try:
+            admin.list_topics(timeout=REACH_S)
+        except KafkaException as error:
+            raise UnreachableCluster(
+                f"{servers}: no broker answered within {REACH_S:.0f} s ({error.args[0].str()}); "
+                "check --bootstrap-servers, and --client-config where the cluster wants TLS or SASL"
+            ) from error
+        return cls(servers, config, admin)
+
+    def producer(self) -> Any:
+        return Producer(self._settings(PRODUCER), logger=_SILENT)
+
+    def consumer(self) -> Any:
+        return Consumer(self._settings(CONSUMER), logger=_SILENT)
+
+    def _settings(self, kind: Mapping[str, Any]) -> dict[str, Any]:
+        return self.config.merged(self.servers, kind)
+
+    def create_topic(self, topic: str, partitions: int, replication_factor: int) -> None:
+        """The topic is there and every partition has a leader; UnreachableCluster."""
+        new = NewTopic(topic, partitions, replication_factor)
+        try:
+            self.admin.create_topics([new])[topic].result()
+        except KafkaException as error:
+            refusal = error.args[0]
+            if refusal.code() == KafkaError.TOPIC_ALREADY_EXISTS:
+                raise InputFault(f"topic {topic} exists; a recording needs a new one") from error
+            raise UnreachableCluster(f"topic {topic}: {refusal.str()}") from error
+        until = time.monotonic() + LED_WITHIN_S
+        while not self._is_led(topic, partitions):
+            if time.monotonic() > until:
+                raise UnreachableCluster(
+                    f"topic {topic}: not every partition had a leader within {LED_WITHIN_S:.0f} s"
+                )
+            time.sleep(0.02)
+
+    def _is_led(self, topic: str, partitions: int) -> bool:
+        found = self.admin.list_topics(topic, timeout=REACH_S).topics[topic].partitions
+        return len(found) == partitions and all(
+            partition.leader >= 0 for partition in found.values()
+        )
+
+
+def _admin(settings: dict[str, Any]) -> Any:
+    return AdminClient(settings, logger=_SILENT)
