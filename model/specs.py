@@ -23,6 +23,12 @@ from model.idempotence import IdempotentProducer
 from model.idempotence_bugs import AnyEpoch, AnySequence, UncleanElection
 from model.language import Scope, Spec, SpecError
 from model.replication import TruncateToHighWatermark
+from model.replication_abstract_bugs import (
+    CutsAtHighWatermark,
+    JoinsAtHighWatermark,
+    LosesItsTail,
+)
+from model.replication_proof import ReplicationProof
 from model.replication_versions import Kip101, Kip279, Kip320
 from model.transactions import Transactions
 from model.transactions_versions import LaxMarkers, Version1
@@ -66,13 +72,20 @@ def _fails(
 
 TWO_BROKERS = {"replicas": 2, "max_leader_epoch": 2}
 
-_R, _T, _I = "replication", "transactions", "idempotence"
+TWO_EPOCHS = {"leader_epochs": 2}
+COMMITTED = "isr_has_what_is_committed"
+
+_R, _A, _T, _I = "replication", "replication-abstract", "transactions", "idempotence"
 
 VARIANTS: tuple[Variant, ...] = (
     _fails(_R, "version", "truncate-to-hw", TruncateToHighWatermark, "weak_isr", 8, **TWO_BROKERS),
     _fails(_R, "version", "kip-101", Kip101, "strong_isr", 11, **TWO_BROKERS),
     _fails(_R, "version", "kip-279", Kip279, "strong_isr", 11),
     _holds(_R, "kip-320", Kip320),
+    _fails(_A, "bug", "cuts-at-hw", CutsAtHighWatermark, COMMITTED, 6, **TWO_EPOCHS),
+    _fails(_A, "bug", "joins-at-hw", JoinsAtHighWatermark, COMMITTED, 9, **TWO_EPOCHS),
+    _fails(_A, "bug", "loses-its-tail", LosesItsTail, COMMITTED, 5, **TWO_EPOCHS),
+    _holds(_A, "kip-497", ReplicationProof),
     _fails(_T, "version", "v1", Version1, "no_hanging_transaction", 6),
     _fails(_T, "bug", "lax-markers", LaxMarkers, "faithful", 9),
     _holds(_T, "v2", Transactions),

@@ -1,0 +1,399 @@
+"""Replication of one partition, small enough to prove for any number of replicas, epochs, offsets.
+
+The trick is to keep, for every leader epoch, what its leader did: where its log began and ended,
+what it committed, who fetched up to where. Such a *leadership* only grows, so a fetch response in
+flight is not a message but a look at it, however late: asynchrony costs no variables. Leaders may
+be stale, the controller may have elected three others since; what they still commit is bounded by
+the member of their ISR that left for a newer epoch having fetched least (`departure`), and that
+bound is the heart of the proof in `replication_proof.py`.
+
+Source: KIP-101, KIP-320, KIP-595 (fetch carries the last record's epoch), KIP-497 (AlterPartition).
+Simplified: records are appended and fetched one at a time; elections are clean; min.insync.replicas
+is 1; nothing is deleted at the log's beginning.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from model.language import (
+    Bool,
+    Map,
+    Ordered,
+    Record,
+    Scope,
+    Set,
+    Sort,
+    Spec,
+    action,
+    all_of,
+    any_of,
+    exists,
+    false,
+    forall,
+    implies,
+    invariant,
+    ite,
+    true,
+    when,
+    witness,
+)
+
+
+class Replica(Sort):
+    """A broker that keeps a copy of the partition."""
+
+    prefix = "b"
+
+
+class Message(Sort):
+    """What a producer sent."""
+
+
+class LeaderEpoch(Ordered):
+    """Counts the leaders that the controller elected."""
+
+
+class Offset(Ordered):
+    """A position in a log, or the end of one."""
+
+
+class Entry(Record):
+    """A record: what it says, and the epoch of the leader that appended it."""
+
+    leader_epoch: LeaderEpoch
+    message: Message
+
+
+class Leadership(Record):
+    """What the leader of one epoch did; as far as it is read, it only grows."""
+
+    begun: Bool
+    start_offset: Offset  # where its log ended when it became leader
+    end_offset: Offset
+    high_watermark: Offset
+    entry: Map[Offset, Entry]
+    fetched: Map[Replica, Offset]  # how far each replica has said that its log goes
+    maximal_isr: Set[Replica]  # who must have a record before it is committed
+    proposed: Set[Replica]  # additions to the ISR that the controller has not answered
+
+
+class Departure(Record):
+    """Of the members of an epoch's ISR that left for a newer one, who had fetched least."""
+
+    happened: Bool
+    bound: Offset  # what it had fetched: the epoch's leader never commits more
+    member: Replica
+
+
+class ReplicaState(Record):
+    """A replica's log, and what it believes."""
+
+    leader_epoch: LeaderEpoch
+    is_leader: Bool
+    end_offset: Offset
+    high_watermark: Offset
+    entry: Map[Offset, Entry]
+
+
+class AbstractReplication(Spec):
+    """Today's protocol: epochs on every fetch, the ISR changed through the controller."""
+
+    replicas: Annotated[int, range(1, 10)] = 2
+    leader_epochs: Annotated[int, range(1, 10)] = 3
+    offsets: Annotated[int, range(2, 10)] = 2
+    messages: Annotated[int, range(1, 10)] = 1
+
+    # what the controller decided
+    newest: LeaderEpoch
+    elected: Set[LeaderEpoch]
+    leader: Map[LeaderEpoch, Replica]
+    isr: Map[LeaderEpoch, Set[Replica]]  # as the controller last knew it in that epoch
+    first_isr: Map[LeaderEpoch, Set[Replica]]  # as the election announced it
+
+    led: Map[LeaderEpoch, Leadership]
+    replica: Map[Replica, ReplicaState]
+
+    # what only the proof knows
+    committed_end: Offset
+    committed: Map[Offset, Entry]
+    committed_by: Map[Offset, LeaderEpoch]  # the oldest epoch whose leader committed it
+    departure: Map[LeaderEpoch, Departure]
+
+    def scope(s) -> Scope:
+        return {
+            Replica: s.replicas,
+            LeaderEpoch: s.leader_epochs,
+            Offset: s.offsets,
+            Message: s.messages,
+        }
+
+    def init(s, someone: Replica, something: Message) -> None:
+        first = LeaderEpoch.least()
+        s.elected[first] = true
+        s.led[first].begun = true
+        s.replica[someone].is_leader = true
+        for r in Replica:
+            s.isr[first][r] = true
+            s.first_isr[first][r] = true
+            s.led[first].maximal_isr[r] = true
+        for e in LeaderEpoch:
+            s.leader[e] = someone  # without meaning until e is elected
+            s.departure[e].member = someone  # without meaning until it happened
+        for o in Offset:  # without meaning from the end offset on
+            s.committed[o].message = something
+            for e in LeaderEpoch:
+                s.led[e].entry[o].message = something
+            for r in Replica:
+                s.replica[r].entry[o].message = something
+
+    # ---- the controller
+
+    @action
+    def elect(s, leader: Replica, epoch: LeaderEpoch) -> None:
+        """The controller makes a member of the ISR the leader of a larger epoch."""
+        members = s.isr[s.newest]
+        when(s.newest < epoch, members[leader])
+        s.elected[epoch] = true
+        s.leader[epoch] = leader
+        s.first_isr[epoch] = members
+        s.isr[epoch] = members
+        s.newest = epoch
+
+    @action
+    def shrink_isr(s, out: Replica) -> None:
+        """The controller removes one that does not lead; what the leader proposed is refused."""
+        when(out != s.leader[s.newest])
+        s.isr[s.newest][out] = False
+        for r in Replica:
+            s.led[s.newest].proposed[r] = False
+
+    @action
+    def expand_isr(s, added: Replica) -> None:
+        """The controller grants the leader's proposal."""
+        when(s.led[s.newest].proposed[added])
+        s.isr[s.newest][added] = True
+        for r in Replica:
+            s.led[s.newest].proposed[r] = False
+
+    # ---- replicas learn of an election
+
+    def depart(s, r: Replica, epoch: LeaderEpoch) -> None:
+        """What the proof remembers when a replica leaves for a newer epoch."""
+        for e in LeaderEpoch:
+            had, fetched = s.departure[e], s.led[e].fetched[r]
+            is_first = all_of(
+                s.elected[e],
+                s.replica[r].leader_epoch <= e,
+                e < epoch,
+                s.isr[e][r],
+                ~had.happened | (fetched < had.bound),
+            )
+            s.departure[e] = ite(is_first, Departure(happened=true, bound=fetched, member=r), had)
+
+    @action
+    def become_leader(s, r: Replica, epoch: LeaderEpoch) -> None:
+        """A replica leads, with the log that it has, and waits for all of the announced ISR."""
+        when(s.elected[epoch], s.leader[epoch] == r, s.replica[r].leader_epoch < epoch)
+        s.depart(r, epoch)
+        log = s.replica[r]
+        s.led[epoch].begun = true
+        s.led[epoch].start_offset = log.end_offset
+        s.led[epoch].end_offset = log.end_offset
+        s.led[epoch].high_watermark = log.high_watermark
+        s.led[epoch].entry = log.entry
+        s.led[epoch].fetched[r] = log.end_offset
+        s.led[epoch].maximal_isr = s.first_isr[epoch]
+        s.replica[r].leader_epoch = epoch
+        s.replica[r].is_leader = true
+
+    @action
+    def become_follower(s, r: Replica, epoch: LeaderEpoch) -> None:
+        """A replica follows a newer leader; its log stays until a fetch shows where it differs."""
+        when(s.elected[epoch], s.leader[epoch] != r, s.replica[r].leader_epoch < epoch)
+        s.depart(r, epoch)
+        s.on_following(r)
+        s.replica[r].leader_epoch = epoch
+        s.replica[r].is_leader = false
+
+    def on_following(s, r: Replica) -> None:
+        """What else happens to a log when its replica follows a newer leader: nothing."""
+
+    # ---- followers
+
+    def agrees(s, r: Replica, offset: Offset) -> Bool:
+        """The leader of the replica's epoch has a record of the same epoch at the offset."""
+        led = s.led[s.replica[r].leader_epoch]
+        return all_of(
+            offset < led.end_offset,
+            s.replica[r].entry[offset].leader_epoch == led.entry[offset].leader_epoch,
+        )
+
+    def may_fetch(s, r: Replica, latest: Offset) -> Bool:
+        """The leader finds the follower's last record, at `latest`, in its own log."""
+        return any_of(
+            s.replica[r].end_offset == Offset.least(),
+            s.replica[r].end_offset.is_next_after(latest) & s.agrees(r, latest),
+        )
+
+    def follows(s, r: Replica) -> Bool:
+        return ~s.replica[r].is_leader & s.led[s.replica[r].leader_epoch].begun
+
+    @action
+    def truncate(s, r: Replica, end: Offset) -> None:
+        """A follower cuts its log where it begins to differ from its leader's, to the end."""
+        when(
+            s.follows(r),
+            end < s.replica[r].end_offset,
+            forall(
+                implies((end <= o) & (o < s.replica[r].end_offset), ~s.agrees(r, o)) for o in Offset
+            ),
+        )
+        s.replica[r].end_offset = end
+
+    @action
+    def fetch_request(s, r: Replica, latest: Offset) -> None:
+        """The leader learns how far the follower's log goes."""
+        when(s.follows(r), s.may_fetch(r, latest))
+        s.led[s.replica[r].leader_epoch].fetched[r] = s.replica[r].end_offset
+
+    @action
+    def fetch_response(s, r: Replica, latest: Offset, end: Offset) -> None:
+        """The follower appends the next record of its leader."""
+        at = s.replica[r].end_offset
+        led = s.led[s.replica[r].leader_epoch]
+        when(s.follows(r), s.may_fetch(r, latest), at < led.end_offset, end.is_next_after(at))
+        s.replica[r].entry[at] = led.entry[at]
+        s.replica[r].end_offset = end
+
+    @action
+    def follower_high_watermark(s, r: Replica, latest: Offset, mark: Offset) -> None:
+        """The follower raises its high watermark to one that its leader had."""
+        led = s.led[s.replica[r].leader_epoch]
+        when(
+            s.follows(r),
+            s.may_fetch(r, latest),
+            s.replica[r].high_watermark < mark,
+            mark <= led.high_watermark,
+            mark <= s.replica[r].end_offset,
+        )
+        s.replica[r].high_watermark = mark
+
+    # ---- leaders
+
+    @action
+    def append(s, r: Replica, message: Message, end: Offset) -> None:
+        """Whoever believes to lead appends what producers send."""
+        at, epoch = s.replica[r].end_offset, s.replica[r].leader_epoch
+        when(s.replica[r].is_leader, end.is_next_after(at))
+        entry = Entry(leader_epoch=epoch, message=message)
+        s.replica[r].entry[at] = entry
+        s.replica[r].end_offset = end
+        s.led[epoch].entry[at] = entry
+        s.led[epoch].end_offset = end
+        s.led[epoch].fetched[r] = end
+
+    @action
+    def advance_high_watermark(s, r: Replica, mark: Offset) -> None:
+        """A leader commits what every member of its maximal ISR has fetched in its epoch."""
+        epoch = s.replica[r].leader_epoch
+        led = s.led[epoch]
+        when(
+            s.replica[r].is_leader,
+            led.high_watermark < mark,
+            mark <= led.fetched[r],
+            forall(mark <= led.fetched[f] for f in led.maximal_isr),
+        )
+        old_end = s.committed_end
+        for o in Offset:
+            is_new = (old_end <= o) & (o < mark)
+            is_older = (o < mark) & (epoch < s.committed_by[o])
+            s.committed[o] = ite(is_new, s.replica[r].entry[o], s.committed[o])
+            s.committed_by[o] = ite(is_new | is_older, epoch, s.committed_by[o])
+        s.committed_end = ite(old_end < mark, mark, old_end)
+        s.replica[r].high_watermark = mark
+        s.led[epoch].high_watermark = mark
+
+    def may_join(s, f: Replica, epoch: LeaderEpoch) -> Bool:
+        """It has what the leader committed, and all that the leader had when it began."""
+        led = s.led[epoch]
+        return (led.high_watermark <= led.fetched[f]) & (led.start_offset <= led.fetched[f])
+
+    @action
+    def propose_member(s, r: Replica, f: Replica) -> None:
+        """A leader asks the controller to add a follower, and waits for it from now on."""
+        epoch = s.replica[r].leader_epoch
+        when(s.replica[r].is_leader, ~s.led[epoch].maximal_isr[f], s.may_join(f, epoch))
+        s.led[epoch].maximal_isr[f] = True
+        s.led[epoch].proposed[f] = True
+
+    @action
+    def drop_member(s, r: Replica, f: Replica) -> None:
+        """A leader waits no longer for one that is neither in the ISR nor proposed."""
+        epoch = s.replica[r].leader_epoch
+        when(s.replica[r].is_leader, f != r, ~s.isr[epoch][f], ~s.led[epoch].proposed[f])
+        s.led[epoch].maximal_isr[f] = False
+
+    # ---- crashes
+
+    @action
+    def restart(s, r: Replica, mark: Offset) -> None:
+        """A replica restarts with its whole log and an older high watermark, and does not lead."""
+        when(mark <= s.replica[r].high_watermark)
+        s.on_restart(r, mark)
+        s.replica[r].high_watermark = mark
+        s.replica[r].is_leader = false
+
+    def on_restart(s, r: Replica, mark: Offset) -> None:
+        """What a restart does to a log: nothing."""
+
+    # ---- what is claimed
+
+    def has_committed(s, r: Replica, offset: Offset) -> Bool:
+        """The replica has what was committed at the offset."""
+        return all_of(
+            offset < s.replica[r].end_offset,
+            s.replica[r].entry[offset] == s.committed[offset],
+        )
+
+    @invariant
+    def isr_has_what_is_committed(s) -> Bool:
+        """Every member of the newest ISR has all that is committed: no clean election loses any."""
+        return forall(
+            implies(s.isr[s.newest][r] & (o < s.committed_end), s.has_committed(r, o))
+            for r in Replica
+            for o in Offset
+        )
+
+    @invariant
+    def high_watermarks_are_committed(s) -> Bool:
+        """What is below any high watermark is committed, and the same everywhere."""
+        return forall(
+            implies(o < s.replica[r].high_watermark, (o < s.committed_end) & s.has_committed(r, o))
+            for r in Replica
+            for o in Offset
+        )
+
+    # ---- what must be possible
+
+    @witness
+    def a_record_outlives_its_leader(s) -> Bool:
+        """A leader has committed a record that an earlier leader appended."""
+        return exists(
+            all_of(
+                s.led[e].begun,
+                o < s.led[e].high_watermark,
+                s.led[e].entry[o].leader_epoch < e,
+            )
+            for e in LeaderEpoch
+            for o in Offset
+        )
+
+    @witness
+    def a_follower_diverges(s) -> Bool:
+        """A follower has a record that its leader has not."""
+        return exists(
+            all_of(s.follows(r), o < s.replica[r].end_offset, ~s.agrees(r, o))
+            for r in Replica
+            for o in Offset
+        )

@@ -1,0 +1,43 @@
+"""Bugs of abstract replication: each replaces one rule, and says what catches it."""
+
+from __future__ import annotations
+
+from model.language import Bool
+from model.replication_abstract import LeaderEpoch, Offset, Replica
+from model.replication_proof import ReplicationProof
+
+
+class CutsAtHighWatermark(ReplicationProof):
+    """A follower cuts its log at its own high watermark, and no fetch compares epochs (KIP-101).
+
+    A high watermark lags behind the leader's: what was cut may be committed. Fails
+    isr_has_what_is_committed at become_follower.
+    """
+
+    def on_following(s, r: Replica) -> None:
+        s.replica[r].end_offset = s.replica[r].high_watermark
+
+    def may_fetch(s, r: Replica, latest: Offset) -> Bool:
+        return s.replica[r].end_offset <= s.led[s.replica[r].leader_epoch].end_offset
+
+
+class JoinsAtHighWatermark(ReplicationProof):
+    """A follower joins the ISR at the leader's high watermark, whatever the leader began with.
+
+    A new leader's own high watermark lags, so the newcomer may lack what is committed (KAFKA-7128).
+    Fails isr_has_what_is_committed at expand_isr.
+    """
+
+    def may_join(s, f: Replica, epoch: LeaderEpoch) -> Bool:
+        return s.led[epoch].high_watermark <= s.led[epoch].fetched[f]
+
+
+class LosesItsTail(ReplicationProof):
+    """A crash loses what was not flushed, down to some older high watermark; the ISR stays.
+
+    The replica is still a member and may be elected. Fails isr_has_what_is_committed at restart
+    (KIP-966 is the answer).
+    """
+
+    def on_restart(s, r: Replica, mark: Offset) -> None:
+        s.replica[r].end_offset = mark
