@@ -9,18 +9,18 @@ least), and confirmed by the reference interpreter, which takes the step too.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 import z3
 
+from checkers.report.values import Writer
 from checkers.symbolic.induction import INIT, among
 from checkers.symbolic.limits import Model, Solver
 from checkers.symbolic.small_scope import SmallScope, scopes_of
 from checkers.symbolic.sorts import Declined
-from model.language.meaning import Cell, State, Value
+from model.language.meaning import State
 from model.language.scope import Scope
-from model.language.show import place
 from model.language.spec import Action, Claim, Spec
 
 LIMIT_MS: Final = 10_000  # for one question
@@ -46,40 +46,34 @@ class CounterexampleToInduction:
     scope: Mapping[str, int]  # a sort -> how many elements
     state: State
     after: State
-    quiet: State  # the state with every cell at its least, against which `state` is shown
+    quiet: State  # every cell at its least value: what is not shown of `state` is as here
+    step: str  # the action with its arguments, as text
+    writer: Writer = field(repr=False)
 
     @property
     def label(self) -> str:
         """What is known of the state, to be shown with it."""
         return INITIAL if self.action == INIT else NOT_KNOWN_REACHABLE
 
-    @property
-    def step(self) -> str:
-        return f"{self.action}({', '.join(f'{n}={v}' for n, v in self.arguments.items())})"
-
-    @property
-    def changed(self) -> tuple[tuple[Cell, Value, Value], ...]:
-        """The cells that the step changes, with their values before and after."""
-        return tuple((c, v, self.after[c]) for c, v in self.state.items() if v != self.after[c])
-
     def by_variable(self) -> dict[str, str]:
-        """The state as text, by variable; what is not named is at its least value."""
-        out: dict[str, list[str]] = {}
-        for (name, keys), value in self.state.items():
-            if value != self.quiet[name, keys]:
-                at = place("", tuple(map(str, keys)))
-                entry = at if value is True else f"{at} = {written(value)}".strip()
-                out.setdefault(name, []).append(entry)
-        return {name: ", ".join(entries) for name, entries in out.items()}
+        """The state as text, by variable and field; what is not named is at its least value."""
+        items = zip(self.writer.items(self.state), self.writer.items(self.quiet), strict=True)
+        return {item.place: item.value for item, least in items if item.value != least.value}
+
+    def changed(self) -> list[str]:
+        """What the step changes, as text."""
+        changes = self.writer.changes(self.state, self.after)
+        return [f"{where} {', '.join(what)}" for where, what in changes]
 
     def __str__(self) -> str:
-        state = [f"    {name:<16} {entries}" for name, entries in self.by_variable().items()]
-        step = [
-            f"    {place(name, tuple(map(str, keys))):<16} {written(old)} → {written(new)}"
-            for (name, keys), old, new in self.changed
-        ]
-        title = f"{self.step} breaks {self.claim}   ({told(self.scope)})"
-        return "\n".join([title, f"  {self.label}:", *state, f"  after {self.step}:", *step])
+        state = self.by_variable()
+        width = max(map(len, state), default=0)
+        lines = [f"{self.step} breaks {self.claim}   (at {told(self.scope)})", f"  {self.label}:"]
+        lines += [f"    {where:<{width}}  {value}" for where, value in state.items()]
+        lines += ["    (all else at its least value)"]
+        if self.action != INIT:
+            lines += [f"  {self.step} changes:", *(f"    {line}" for line in self.changed())]
+        return "\n".join(lines)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -168,6 +162,7 @@ def _confirmed(
         raise EnginesDisagree(f"{action.name}{values} is enabled in Z3 only")
     if meaning.holds(claim.formula, after):
         raise EnginesDisagree(f"{claim.name} is false after {action.name}{values} in Z3 only")
+    writer = Writer(at.spec, meaning.ranges)
     return CounterexampleToInduction(
         spec=type(at.spec).__name__,
         action=action.name,
@@ -177,14 +172,10 @@ def _confirmed(
         state=after if action.name == INIT else start,
         after=after,
         quiet=quiet,
+        step=writer.call(action, values),
+        writer=writer,
     )
 
 
 def told(sizes: Mapping[str, int]) -> str:
     return ", ".join(f"{n} {sort}" for sort, n in sizes.items())
-
-
-def written(value: Value) -> str:
-    if value is None:
-        return "nothing"
-    return str(value).lower()

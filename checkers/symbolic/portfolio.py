@@ -51,8 +51,7 @@ class Attempt:
 
     @property
     def name(self) -> str:
-        from_slice = f" from {self.facts.named}" if self.facts.named else ""
-        return f"{self.strategy.name}{from_slice}"
+        return f"{self.strategy.name} of a slice" if self.facts.named else self.strategy.name
 
     def ask(self, *, limit_ms: int, seed: int) -> Answer:
         options = self.strategy.options

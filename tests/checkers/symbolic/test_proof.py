@@ -230,7 +230,7 @@ def test_a_slice_is_tried_first() -> None:
     proof = prove(Sliced(), only=["nobody_is_ahead"])
     assert {c.action: c.how for c in proof.conditions} == {
         "init": "e-matching",
-        "finish": "e-matching from nobody_is_ahead",
+        "finish": "e-matching of a slice",
         "pass_on": "e-matching",
     }
 
