@@ -9,6 +9,9 @@ earlier epoch is in them, or will never be committed by that epoch (`..._is_comp
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import ClassVar
+
 from model.language import Bool, all_of, any_of, forall, implies, lemma
 from model.replication_abstract import (
     AbstractReplication,
@@ -16,10 +19,13 @@ from model.replication_abstract import (
     Offset,
     Replica,
 )
+from model.replication_slices import SLICES
 
 
 class ReplicationProof(AbstractReplication):
     """Today's protocol, with the lemmas that prove it for every number of everything."""
+
+    using: ClassVar[Mapping[tuple[str, str], tuple[str, ...]]] = SLICES  # (action, claim) -> lemmas
 
     # ---- words
 

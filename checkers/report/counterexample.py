@@ -12,11 +12,11 @@ from itertools import pairwise
 
 from checkers.explicit.exploration import Discovery, Exploration, Step
 from checkers.report.sentences import Sentences
-from checkers.report.values import Writer
 from model.language import terms as t
 from model.language.meaning import Meaning
 from model.language.reasons import conjuncts, why_false
 from model.language.spec import Action, Spec
+from model.language.values import Writer
 
 WIDTH = 110  # characters
 LABEL = 19  # characters of the margin in which `false because` stands

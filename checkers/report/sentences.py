@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from checkers.report.values import Writer
 from model.language import terms as t
 from model.language.meaning import Meaning, State, Undefined, Value
 from model.language.show import NAMED, show, size
+from model.language.values import Writer
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,6 @@ from typing import Final
 
 import z3
 
-from checkers.report.values import Writer
 from checkers.symbolic.induction import INIT, among
 from checkers.symbolic.limits import Model, Solver
 from checkers.symbolic.small_scope import SmallScope, scopes_of
@@ -22,6 +21,7 @@ from checkers.symbolic.sorts import Declined
 from model.language.meaning import State
 from model.language.scope import Scope
 from model.language.spec import Action, Claim, Spec
+from model.language.values import Writer
 
 LIMIT_MS: Final = 10_000  # for one question
 NOT_KNOWN_REACHABLE: Final = "a state of the candidate invariant, not known to be reachable"

@@ -1,0 +1,118 @@
+"""The reachable states of a small scope as a graph: nodes are states, edges are transitions.
+
+For scopes that fit a picture: deadlocks, where a system ends up, an export for graph tools. A node
+is the number of its state in breadth-first order, the initial states first, so that two engines
+that agree have equal graphs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import networkx as nx
+
+from checkers.explicit.actions import Program
+from checkers.explicit.exploration import Step, Trace
+from checkers.explicit.instance import Instance, Packed
+from model.language.meaning import Meaning, State
+from model.language.scope import Ranges, Scope
+from model.language.spec import Action, Spec
+from model.language.values import Writer
+from model.language.words import SpecError
+
+LIMIT = 20_000  # states: beyond it a graph is neither drawn nor read
+
+Call = tuple[Action, tuple[int, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class StateGraph:
+    """The reachable states of a spec, with the states that the nodes stand for."""
+
+    spec: Spec
+    ranges: Ranges
+    graph: nx.MultiDiGraph[int]  # edges carry `action` and `values`
+    states: Sequence[State]
+
+    def deadlocks(self) -> list[int]:
+        """Nodes that no transition leaves, to another state or back to themselves."""
+        return [node for node, degree in self.graph.out_degree() if degree == 0]
+
+    def stuck(self) -> list[frozenset[int]]:
+        """Sets of states that are never left once entered, the smallest first; none can be split.
+
+        In one of them the system ends up; a deadlock is such a set of one state.
+        """
+        found: Iterator[set[int]] = nx.attracting_components(self.graph)
+        return sorted(map(frozenset, found), key=lambda nodes: (len(nodes), min(nodes)))
+
+    def way_to(self, node: int) -> Trace:
+        """A shortest trace from an initial state to the node."""
+        starts = {n for n, first in self.graph.nodes(data="initial") if first}
+        path = nx.multi_source_dijkstra_path(self.graph, starts, weight=None)[node]
+        steps = [Step(action="init", values=(), state=self.states[path[0]])]
+        for a, b in pairwise(path):
+            edge: Mapping[str, Any] = next(iter(self.graph.get_edge_data(a, b).values()))
+            steps.append(Step(action=edge["action"], values=edge["values"], state=self.states[b]))
+        return tuple(steps)
+
+    def write_graphml(self, path: Path) -> None:
+        """Writes the graph for Gephi, yEd or Cytoscape: states and calls as text."""
+        writer = Writer(self.spec, self.ranges)
+        actions = {a.name: a for a in self.spec.actions}
+        out: nx.MultiDiGraph[int] = nx.MultiDiGraph()
+        for node, state in enumerate(self.states):
+            text = "\n".join(f"{item.place} = {item.value}" for item in writer.items(state))
+            out.add_node(node, initial=self.graph.nodes[node]["initial"], state=text)
+        for a, b, edge in self.graph.edges(data=True):
+            out.add_edge(a, b, label=writer.call(actions[edge["action"]], edge["values"]))
+        nx.write_graphml(out, path)
+
+
+def compiled_graph(spec: Spec, scope: Scope | None = None) -> StateGraph:
+    """The graph as the compiled engine finds it; raises SpecError beyond 20,000 states."""
+    at = Instance.of(spec, scope)
+    program = Program(at)
+
+    def steps(state: Packed) -> Iterator[tuple[Call, Packed]]:
+        out: list[tuple[int, Packed]] = []
+        program.successors(state, out.append)
+        return ((program.labels[label], after) for label, after in out)
+
+    return _graph(spec, at, program.initial(), steps)
+
+
+def interpreted_graph(spec: Spec, scope: Scope | None = None) -> StateGraph:
+    """The graph as the reference interpreter finds it: the same, slowly."""
+    at = Instance.of(spec, scope)
+    meaning = Meaning(at.ranges)
+
+    def steps(state: Packed) -> Iterator[tuple[Call, Packed]]:
+        for action, values, after in meaning.steps(spec, at.unpack(state)):
+            yield (action, values), at.pack(after)
+
+    return _graph(spec, at, [at.pack(s) for s in meaning.initial(spec)], steps)
+
+
+def _graph(spec: Spec, at: Instance, initial: Sequence[Packed], steps: Any) -> StateGraph:
+    graph: nx.MultiDiGraph[int] = nx.MultiDiGraph()
+    number = {state: k for k, state in enumerate(initial)}
+    graph.add_nodes_from(range(len(initial)), initial=True)
+    todo = list(initial)
+    for state in todo:  # grows while it is read: breadth first
+        for (action, values), after in steps(state):
+            if after not in number:
+                if len(number) >= LIMIT:
+                    raise SpecError(
+                        f"more than {LIMIT:,} states: too many for a graph\n"
+                        "  make the scope smaller, or explore it"
+                    )
+                number[after] = len(number)
+                graph.add_node(number[after], initial=False)
+                todo.append(after)
+            graph.add_edge(number[state], number[after], action=action.name, values=values)
+    return StateGraph(spec, at.ranges, graph, [at.unpack(state) for state in todo])

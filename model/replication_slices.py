@@ -1,0 +1,204 @@
+"""Which lemmas suffice for the hard conditions of the replication proof.
+
+With all lemmas at hand a solver wanders; with these it goes straight. A slice can be too small,
+never unsound: what it does not prove is tried once more with everything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+# what leaving an epoch means: needed wherever an epoch may be blocked
+DEPARTURES: Final = (
+    "a_departure_is_of_a_member",
+    "the_one_with_least_is_remembered",
+    "nobody_is_ahead_of_the_controller",
+    "isr_members_come_from_the_isr",
+    "an_epoch_that_began_was_reached",
+)
+
+SLICES: Final[Mapping[tuple[str, str], tuple[str, ...]]] = {
+    ("become_follower", "an_isr_members_log_is_complete"): (
+        "an_isr_members_log_is_complete",
+        *DEPARTURES,
+    ),
+    ("fetch_response", "an_isr_members_log_is_complete"): (
+        "an_isr_members_log_is_complete",
+        *DEPARTURES,
+    ),
+    ("follower_high_watermark", "an_isr_members_log_is_complete"): (
+        "an_isr_members_log_is_complete",
+        *DEPARTURES,
+    ),
+    ("truncate", "an_isr_members_log_is_complete"): (
+        "an_isr_members_log_is_complete",
+        "an_epochs_log_is_complete",
+        "what_was_fetched_is_there",
+        "fetches_reach_who_asked",
+        "epochs_are_elected",
+        "a_leadership_is_well_formed",
+        *DEPARTURES,
+    ),
+    ("fetch_request", "an_isr_members_log_is_complete"): (
+        "an_isr_members_log_is_complete",
+        "epoch_logs_share_a_prefix",
+        "replica_logs_share_a_prefix",
+        "fetches_reach_who_asked",
+        *DEPARTURES,
+    ),
+    ("append", "an_isr_members_log_is_complete"): (
+        "an_isr_members_log_is_complete",
+        "fetches_reach_who_asked",
+        "leaders_were_elected",
+        "a_leader_is_its_leadership",
+        "a_leader_has_the_log_of_its_epoch",
+        "epochs_are_elected",
+        *DEPARTURES,
+    ),
+    ("append", "an_epochs_log_is_complete"): (
+        "an_epochs_log_is_complete",
+        "fetches_reach_who_asked",
+        "a_begun_epoch_supersedes",
+        "epochs_are_elected",
+        "leaders_were_elected",
+        "a_leader_is_its_leadership",
+        "a_leadership_is_well_formed",
+        *DEPARTURES,
+    ),
+    ("become_leader", "a_begun_epoch_supersedes"): (
+        "a_begun_epoch_supersedes",
+        "a_leader_waits_for_the_isr",
+        "epochs_are_elected",
+        *DEPARTURES,
+    ),
+    ("become_leader", "an_epochs_log_is_complete"): (
+        "an_epochs_log_is_complete",
+        "an_isr_members_log_is_complete",
+        "a_leader_waits_for_the_isr",
+        "fetches_reach_who_asked",
+        "epochs_are_elected",
+        "a_leadership_is_well_formed",
+        *DEPARTURES,
+    ),
+    ("become_leader", "an_isr_members_log_is_complete"): (
+        "an_isr_members_log_is_complete",
+        "fetches_reach_who_asked",
+        "epochs_are_elected",
+        "a_leader_waits_for_the_isr",
+        *DEPARTURES,
+    ),
+    ("become_follower", "an_epochs_log_is_complete"): (
+        "an_epochs_log_is_complete",
+        *DEPARTURES,
+    ),
+    ("advance_high_watermark", "isr_has_what_is_committed"): (
+        "isr_has_what_is_committed",
+        "an_isr_members_log_is_complete",
+        "a_leader_waits_for_the_isr",
+        "a_leader_has_the_log_of_its_epoch",
+        "leaders_were_elected",
+        "a_leader_is_its_leadership",
+        "epochs_are_elected",
+        "high_watermarks_are_behind",
+        *DEPARTURES,
+    ),
+    ("truncate", "isr_has_what_is_committed"): (
+        "isr_has_what_is_committed",
+        "an_isr_members_log_is_complete",
+        "somebody_committed_it",
+        "a_leader_waits_for_the_isr",
+        "an_epochs_log_is_complete",
+        "epochs_are_elected",
+        "a_leadership_is_well_formed",
+        "fetches_reach_who_asked",
+        *DEPARTURES,
+    ),
+    ("expand_isr", "isr_has_what_is_committed"): (
+        "isr_has_what_is_committed",
+        "somebody_committed_it",
+        "a_leader_waits_for_the_isr",
+        "an_epochs_log_is_complete",
+        "what_was_fetched_is_there",
+        "fetches_reach_who_asked",
+        "epochs_are_elected",
+        "a_leadership_is_well_formed",
+        *DEPARTURES,
+    ),
+    ("truncate", "high_watermarks_are_committed"): (
+        "high_watermarks_are_committed",
+        "somebody_committed_it",
+        "an_epochs_log_is_complete",
+        "a_leader_waits_for_the_isr",
+        "high_watermarks_are_behind",
+        "epochs_are_elected",
+        "a_leadership_is_well_formed",
+        *DEPARTURES,
+    ),
+    ("advance_high_watermark", "high_watermarks_are_committed"): (
+        "high_watermarks_are_committed",
+        "what_an_epoch_committed_is_committed",
+        "somebody_committed_it",
+        "an_epochs_log_is_complete",
+        "a_leader_waits_for_the_isr",
+        "a_leader_has_the_log_of_its_epoch",
+        "leaders_were_elected",
+        "a_leader_is_its_leadership",
+        "epochs_are_elected",
+        "high_watermarks_are_behind",
+        *DEPARTURES,
+    ),
+    ("follower_high_watermark", "high_watermarks_are_committed"): (
+        "high_watermarks_are_committed",
+        "what_an_epoch_committed_is_committed",
+        "epoch_logs_share_a_prefix",
+        "replica_logs_share_a_prefix",
+        "a_leadership_is_well_formed",
+        "high_watermarks_are_behind",
+        "leaders_were_elected",
+        *DEPARTURES,
+    ),
+    ("fetch_request", "what_was_fetched_is_there"): (
+        "what_was_fetched_is_there",
+        "epoch_logs_share_a_prefix",
+        "replica_logs_share_a_prefix",
+        *DEPARTURES,
+    ),
+    ("truncate", "what_was_fetched_is_there"): (
+        "what_was_fetched_is_there",
+        "fetches_reach_who_asked",
+        *DEPARTURES,
+    ),
+    ("fetch_response", "replica_logs_share_a_prefix"): (
+        "replica_logs_share_a_prefix",
+        "epoch_logs_share_a_prefix",
+        "records_come_from_their_epoch",
+        "leaders_were_elected",
+        *DEPARTURES,
+    ),
+    ("follower_high_watermark", "high_watermarks_are_behind"): (
+        "high_watermarks_are_behind",
+        "what_an_epoch_committed_is_committed",
+        "a_leadership_is_well_formed",
+        *DEPARTURES,
+    ),
+    ("elect", "an_isr_members_log_is_complete"): (
+        "an_isr_members_log_is_complete",
+        "epochs_are_elected",
+        *DEPARTURES,
+    ),
+    ("expand_isr", "an_isr_members_log_is_complete"): (
+        "an_isr_members_log_is_complete",
+        "a_leader_waits_for_the_isr",
+        "an_epochs_log_is_complete",
+        "what_was_fetched_is_there",
+        "fetches_reach_who_asked",
+        "epochs_are_elected",
+        "a_leadership_is_well_formed",
+        *DEPARTURES,
+    ),
+    ("shrink_isr", "an_isr_members_log_is_complete"): (
+        "an_isr_members_log_is_complete",
+        *DEPARTURES,
+    ),
+}

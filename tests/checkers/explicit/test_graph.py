@@ -1,0 +1,98 @@
+"""Graphs of small scopes: two engines agree on every node and edge; where a system gets stuck."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import networkx as nx
+import pytest
+
+from checkers.explicit.graph import StateGraph, compiled_graph, interpreted_graph
+from checkers.explicit.search import explore
+from model.idempotence import IdempotentProducer
+from model.language import Int, Map, Scope, Spec, SpecError, action, when
+from model.replication import TruncateToHighWatermark
+from model.replication_proof import ReplicationProof
+from model.replication_versions import Kip101, Kip279, Kip320
+from model.transactions import Transactions
+
+SMALL: list[Spec] = [
+    TruncateToHighWatermark(replicas=2, max_leader_epoch=0),
+    Kip101(replicas=2, max_leader_epoch=1, log_size=1, max_records=1),
+    Kip279(replicas=2, max_leader_epoch=1, log_size=1, max_records=1),
+    Kip320(replicas=2, max_leader_epoch=1, log_size=1, max_records=1),
+    Transactions(transactions=1),
+    IdempotentProducer(producers=1, offsets=3),
+    ReplicationProof(leader_epochs=1),
+]
+
+
+def edges(found: StateGraph) -> list[tuple[int, int, str, tuple[int, ...]]]:
+    return [(a, b, e["action"], e["values"]) for a, b, e in found.graph.edges(data=True)]
+
+
+@pytest.mark.parametrize("spec", SMALL, ids=lambda s: type(s).__name__)
+def test_two_engines_agree_on_the_whole_graph(spec: Spec) -> None:
+    fast, slow = compiled_graph(spec), interpreted_graph(spec)
+    assert fast.states == slow.states
+    assert edges(fast) == edges(slow)
+    assert len(fast.states) == explore(spec).distinct > 10
+
+
+class Seat(Int):
+    pass
+
+
+class TwoPhilosophers(Spec):
+    """Both take the left fork first."""
+
+    forks: Map[Seat, Seat]  # who holds it: 0 nobody
+
+    def scope(s) -> Scope:
+        return {Seat: range(3)}
+
+    @action
+    def take_left(s, who: Seat) -> None:
+        when(who != 0, s.forks[who] == 0)
+        s.forks[who] = who
+
+    @action
+    def take_right(s, who: Seat, right: Seat) -> None:
+        when(who != 0, right != 0, right != who, s.forks[who] == who, s.forks[right] == 0)
+        s.forks[right] = who
+
+    @action
+    def eat(s, who: Seat, right: Seat) -> None:
+        when(right != who, s.forks[who] == who, s.forks[right] == who, who != 0)
+        s.forks[who] = Seat(0)
+        s.forks[right] = Seat(0)
+
+
+def test_a_deadlock_and_the_way_to_it() -> None:
+    found = compiled_graph(TwoPhilosophers())
+    (node,) = found.deadlocks()
+    assert {k: v for (_, (k,)), v in found.states[node].items()} == {0: 0, 1: 1, 2: 2}
+    assert [(step.action, step.values) for step in found.way_to(node)] == [
+        ("init", ()),
+        ("take_left", (1,)),
+        ("take_left", (2,)),
+    ]
+    assert found.stuck() == [frozenset({node})]
+
+
+def test_an_export_that_graph_tools_read(tmp_path: Path) -> None:
+    found = compiled_graph(TwoPhilosophers())
+    found.write_graphml(tmp_path / "fork.graphml")
+    read = nx.read_graphml(tmp_path / "fork.graphml", node_type=int, force_multigraph=True)
+    assert read.number_of_nodes() == len(found.states)
+    assert read.number_of_edges() == found.graph.number_of_edges()
+    assert read.nodes[0]["state"] == "forks[0] = 0\nforks[1] = 0\nforks[2] = 0"
+    assert {e["label"] for _, _, e in read.out_edges(0, data=True)} == {
+        "take_left(who 1)",
+        "take_left(who 2)",
+    }
+
+
+def test_a_scope_too_large_for_a_graph() -> None:
+    with pytest.raises(SpecError, match="more than 20,000 states"):
+        compiled_graph(Kip320())
