@@ -19,7 +19,7 @@ from checkers.events import Ready
 @click.option("--fault", "faults", multiple=True, help="drop-response:every=7, kill-broker:id=1,…")
 @click.option("--bug", "bugs", multiple=True, help="A seeded bug, on purpose: urteil list bugs.")
 @click.option("--applied-log", type=click.Path(path_type=Path), help="NDJSON of what is applied.")
-@command(decides=False)
+@command(decides=False, folder=False)
 def broker_command(
     run: Run,
     brokers: int,

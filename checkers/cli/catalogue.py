@@ -107,8 +107,8 @@ def claims() -> Iterator[Listed]:
 def suites() -> Iterator[Listed]:
     from properties.suites.registry import SUITES
 
-    for suite in SUITES:
-        facts = {"claims": list(suite.claims)}
+    for suite in SUITES.values():
+        facts = {"claims": list(dict.fromkeys(side.claim for side in suite.sides))}
         yield Listed(kind="suite", item=suite.name, says=suite.says, facts=facts)
 
 

@@ -20,7 +20,7 @@ PACKAGES = (
 
 
 @click.command("doctor")
-@command(decides=False)
+@command(decides=False, folder=False)
 def doctor_command(run: Run) -> None:
     """Show what Urteil runs on, and what is missing."""
     from checkers.spark import java

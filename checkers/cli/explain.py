@@ -15,7 +15,7 @@ WIDTH = 100
 
 @click.command("explain")
 @click.argument("name")
-@command(decides=False)
+@command(decides=False, folder=False)
 def explain_command(run: Run, name: str) -> None:
     """Explain a version, bug, property, claim, suite, spec or anomaly by its name."""
     for row in catalogue.named(name):

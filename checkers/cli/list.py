@@ -10,7 +10,7 @@ from checkers.cli.run import Run, command
 
 @click.command("list")
 @click.argument("kind", metavar="|".join(catalogue.KINDS))
-@command(decides=False)
+@command(decides=False, folder=False)
 def list_command(run: Run, kind: str) -> None:
     """List versions of the protocol, bugs, properties, claims, suites, specs or anomalies."""
     for row in catalogue.rows(kind):

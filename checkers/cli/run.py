@@ -108,11 +108,11 @@ def replay() -> str:
 
 
 def command(
-    *, decides: bool = True, judged_by_expectation: bool = False
+    *, decides: bool = True, folder: bool = True, judged_by_expectation: bool = False
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Makes a function of a Run a command: shared options, reporters, folder and exit code.
 
-    A command that decides nothing (`list`, `doctor`) has no folder and exits 0.
+    A command that decides nothing exits 0 when it could do its work.
     """
 
     def decorate(function: Callable[..., None]) -> Callable[..., None]:
@@ -130,7 +130,9 @@ def command(
             name = click.get_current_context().info_name or ""
             run = Run(name, seed, verbose, quiet, judged_by_expectation=judged_by_expectation)
             run.reporters.append(print_json if as_json else Terminal(sys.stdout))
-            code = _guarded(run, function, out if decides else None, options)
+            code = _guarded(run, function, out if folder else None, options)
+            if code == verdicts.HOLDS and decides:
+                code = verdicts.exit_code(run.decided)
             run.clear()
             run.emit(RunFinished(exit_code=code))
             raise SystemExit(code)
@@ -143,7 +145,7 @@ def command(
 def _guarded(
     run: Run, function: Callable[..., None], base: Path | None, options: dict[str, Any]
 ) -> int:
-    """Runs the command; every way it can end is one exit code."""
+    """Runs the command; every way that it can end is one exit code, HOLDS for its end."""
     try:
         if base is not None:
             run.folder = RunFolder.make(base, command=command_line(), seed=run.seed)
@@ -166,4 +168,4 @@ def _guarded(
             run.folder.keep("bug.txt", trace)
         run.note(f"{trace}urteil {run.command}: a bug of Urteil: please report the text above")
         return verdicts.OUR_OWN_BUG
-    return verdicts.HOLDS if base is None else verdicts.exit_code(run.decided)
+    return verdicts.HOLDS

@@ -1,0 +1,132 @@
+"""`urteil record`: a workload of real clients, on our broker or on any cluster, and its history."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from checkers.cli.run import Run, command
+from checkers.events import Measured
+from model.faults import InputFault
+
+if TYPE_CHECKING:
+    from checkers.record.recording import RecordOptions, RecordResult
+
+DROPPING = ("drop-response:every=11",)
+HISTORY = "history"
+BROKER_LOG = "broker.ndjson"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OwnBroker:
+    """The reference broker that a recording starts for itself."""
+
+    brokers: int = 3
+    faults: Sequence[str] = DROPPING
+    bugs: Sequence[str] = ()
+
+
+@click.command("record")
+@click.option("--bootstrap-servers", help="A cluster; without it the reference broker is started.")
+@click.option("--client-config", type=click.Path(path_type=Path), help="Clients' own properties.")
+@click.option("--topic", help="A new topic's name. Default: one that nobody else has.")
+@click.option("--partitions", default=4, show_default=True, help="Of the topic.")
+@click.option("--replication-factor", default=-1, help="Of the topic. Default: the cluster's.")
+@click.option("--producers", default=3, show_default=True, help="Each sends from two threads.")
+@click.option("--consumers", default=2, show_default=True, help="Each reads all partitions.")
+@click.option("--sends", default=2_000, show_default=True, help="Of all producers together.")
+@click.option("--brokers", default=3, show_default=True, help="Of the reference broker.")
+@click.option("--fault", "faults", multiple=True, default=DROPPING, show_default=True)
+@click.option("--bug", "bugs", multiple=True, help="A seeded bug, on purpose: urteil list bugs.")
+@command(decides=False)
+def record_command(
+    run: Run,
+    bootstrap_servers: str | None,
+    client_config: Path | None,
+    topic: str | None,
+    partitions: int,
+    replication_factor: int,
+    producers: int,
+    consumers: int,
+    sends: int,
+    brokers: int,
+    faults: Sequence[str],
+    bugs: Sequence[str],
+) -> None:
+    """Record what confluent-kafka's producers and consumers observe, as a folder of Parquet."""
+    from checkers.record.client_config import ClientConfig, read
+    from checkers.record.recording import RecordOptions
+
+    numbers = (partitions, producers, consumers, sends)
+    for name, number in zip(
+        ("partitions", "producers", "consumers", "sends"), numbers, strict=True
+    ):
+        if number < 1:
+            raise InputFault(f"--{name} {number}: at least 1")
+    own = OwnBroker(brokers=brokers, faults=faults, bugs=bugs)
+    if bootstrap_servers is not None and bugs:
+        raise InputFault("--bug is for the reference broker: leave it or --bootstrap-servers out")
+    assert run.folder is not None
+    options = RecordOptions(
+        folder=run.folder.path / HISTORY,
+        bootstrap_servers=bootstrap_servers or "",
+        client_config=read(client_config) if client_config else ClientConfig(),
+        topic=topic,
+        partitions=partitions,
+        replication_factor=replication_factor,
+        producers=producers,
+        consumers=consumers,
+        sends=sends,
+        seed=run.seed,
+        progress=run.progress,
+    )
+    tell(run, record(run, options, own if bootstrap_servers is None else None))
+
+
+def record(run: Run, options: RecordOptions, own: OwnBroker | None) -> RecordResult:
+    """Records, on a reference broker of its own or on the cluster that the options name."""
+    from checkers.record import recording
+
+    if own is None:
+        return recording.record(options)
+    with served(run, own, options.folder.with_name(f"{options.folder.name}-{BROKER_LOG}")) as (
+        servers,
+        log,
+    ):
+        return recording.record(replace(options, bootstrap_servers=servers, broker_log=log))
+
+
+@contextmanager
+def served(run: Run, own: OwnBroker, log: Path) -> Iterator[tuple[str, Path]]:
+    """A reference broker in a thread: its bootstrap servers, and its log of what it applied."""
+    from reference_impl.bugs import bugs_named
+    from reference_impl.wire.faults import parsed
+    from reference_impl.wire.serve import ServeOptions, serving
+
+    options = ServeOptions(
+        brokers=own.brokers,
+        faults=tuple(parsed(text) for text in own.faults),
+        bugs=bugs_named(*own.bugs),
+        seed=run.seed,
+        applied_log=log,
+    )
+    with serving(options) as cluster:
+        yield cluster.bootstrap_servers, log
+
+
+def tell(run: Run, found: RecordResult) -> None:
+    """What was recorded, as figures."""
+    run.emit(Measured(what="history", value=str(found.folder)))
+    for (f, outcome), count in found.outcomes.items():
+        run.emit(Measured(what=f"{f} {outcome}", value=count, unit="operations"))
+    if found.applied_but_unanswered is not None:
+        unanswered = found.applied_but_unanswered
+        run.emit(Measured(what="applied but unanswered", value=unanswered, unit="sends"))
+    if found.unread:
+        run.note(f"not read to the end: {', '.join(found.unread)}")
+    run.emit(Measured(what="recorded in", value=round(found.seconds, 1), unit="s"))
