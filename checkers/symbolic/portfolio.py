@@ -5,6 +5,10 @@ and it never refutes. A finite scope needs no instantiation: quick to refute, an
 Model-based instantiation is slow, and complete where the sorts allow it. What a condition's slice
 suffices for is tried first.
 
+How long a hard condition takes has a heavy tail: the same facts are settled in a tenth of a second
+or not in a minute, by how Z3 happens to branch. So several short searches that branch differently
+are worth more than one long one.
+
 A condition has one limit. What an attempt leaves of its part goes to those after it.
 """
 
@@ -34,7 +38,14 @@ E_MATCHING: Final = {"mbqi": False, "auto_config": False}
 AT_FIRST_SIGHT: Final = Strategy(name="e-matching", options=E_MATCHING, part=0.05)
 AT_A_FINITE_SCOPE: Final = Strategy(name="finite scope", options={}, part=0.1)
 AT_LENGTH: Final = (
-    Strategy(name="e-matching", options=E_MATCHING, part=0.25),
+    Strategy(name="e-matching", options=E_MATCHING, part=0.1),
+    Strategy(
+        name="e-matching, false first", options={**E_MATCHING, "phase_selection": 0}, part=0.1
+    ),
+    Strategy(name="e-matching, goal first", options={**E_MATCHING, "case_split": 3}, part=0.15),
+    Strategy(
+        name="e-matching, shallow", options={**E_MATCHING, "qi.eager_threshold": 3.0}, part=0.2
+    ),
     Strategy(name="model-based instantiation", options={}, part=0.6),
 )
 
@@ -95,8 +106,8 @@ def attempts(goal: Goal, sorts: Sorts, at_scopes: AtScopes) -> Iterator[Attempt]
             sorts=finite_sorts,
             settles=frozenset() if facts.missing else frozenset({"sat"}),
         )
-    for facts in goal.facts:
-        for strategy in AT_LENGTH:
+    for strategy in AT_LENGTH:
+        for facts in goal.facts:
             yield unbounded(goal, facts, sorts, strategy)
 
 

@@ -8,6 +8,7 @@ import pytest
 
 from checkers.symbolic import Condition, Proof, limits, prove
 from checkers.symbolic.induction import Using
+from checkers.symbolic.portfolio import AT_LENGTH
 from model.idempotence import IdempotentProducer
 from model.idempotence_bugs import AnyEpoch, AnySequence, UncleanElection
 from model.language import (
@@ -206,8 +207,7 @@ def test_a_limit_that_nothing_fits_into_leaves_conditions_unknown(
         "e-matching",
         "finite scope",
         "finite scope",
-        "e-matching",
-        "model-based instantiation",
+        *(strategy.name for strategy in AT_LENGTH),
     ]
     assert "resource" in attempts[0]
 
