@@ -1,1 +1,1 @@
-"""What Kafka should do: the spec language, the specs, the vocabulary, histories. Pure: no engine, no I/O."""
+"""What Kafka should do: language, specs, vocabulary, histories. Pure: no engine, no I/O."""

@@ -1,4 +1,4 @@
-"""The words of Kafka that every room shares: integers that must not be mixed up, and the few names that go with them."""
+"""The words of Kafka that every room shares: integers that must not be mixed up."""
 
 from __future__ import annotations
 

@@ -67,7 +67,7 @@ def test_truncation_to_the_high_watermark_fails_in_eight_steps_on_one_screen(
     ("words", "says"),
     [
         (["replicaton"], "no spec 'replicaton'; the nearest: replication"),
-        (["replication", "--variant", "kip-100"], "no variant of replication 'kip-100'; the nearest: kip-101"),
+        (["replication", "--variant", "kip-100"], "'kip-100'; the nearest: kip-101"),
         (["replication", "--set", "replica=3"], "replica"),
         (["replication", "--set", "replicas"], "write NAME=VALUE"),
         (["replication", "--set", "replicas=many"], "write NAME=VALUE"),
