@@ -1,0 +1,167 @@
+"""What an exploration says when it is stopped, watched, or asked for several things."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import pytest
+
+from checkers.explicit.exploration import Budget, Progress
+from checkers.explicit.search import explore
+from model.faults import UnknownName
+from model.language import (
+    Bool,
+    Int,
+    Scope,
+    Set,
+    Sort,
+    Spec,
+    SpecError,
+    action,
+    count,
+    exists,
+    forall,
+    implies,
+    invariant,
+    when,
+    witness,
+)
+from model.language.meaning import Meaning
+from model.replication import TruncateToHighWatermark
+from model.replication_versions import Kip101, Kip320
+from model.transactions import Producer, Transactions
+
+
+def test_one_violated_property_does_not_stop_the_others() -> None:
+    found = explore(Kip101(), properties=["weak_isr", "strong_isr"])
+    assert found.violated == ("strong_isr",)
+    assert found.discoveries["weak_isr"].verdict == "holds"
+    assert found.exhausted
+
+
+def test_it_ends_when_every_property_is_violated() -> None:
+    found = explore(TruncateToHighWatermark())
+    assert found.why_stopped == "all decided"
+    assert found.violated == ("weak_isr", "strong_isr")
+
+
+def test_a_trace_is_a_run() -> None:
+    """Every step of it is one that the reference interpreter takes."""
+    spec = TruncateToHighWatermark(replicas=2, max_leader_epoch=2)
+    trace = explore(spec).discoveries["strong_isr"].trace
+    meaning = Meaning.of(spec)
+    actions = {a.name: a for a in spec.actions}
+    assert trace[0].state in meaning.initial(spec)
+    for before, step in pairwise(trace):
+        assert meaning.step(actions[step.action], before.state, step.values) == step.state
+
+
+def test_a_spent_budget_keeps_what_was_found() -> None:
+    found = explore(Kip101(), budget=Budget(states=30_000))
+    assert found.why_stopped == "states"
+    assert 30_000 < found.distinct < 60_106
+    assert found.discoveries["strong_isr"].verdict == "violated"
+    assert found.discoveries["weak_isr"].verdict == "undecided"
+    assert found.discoveries["weak_isr"].reason == "the budget of states is spent"
+
+
+def test_no_seconds_at_all() -> None:
+    found = explore(Kip320(), budget=Budget(seconds=0))
+    assert found.why_stopped == "seconds"
+    assert {d.verdict for d in found.discoveries.values()} == {"undecided"}
+
+
+def test_an_interruption_keeps_what_was_found() -> None:
+    def press_ctrl_c(at: Progress) -> None:
+        if at.distinct > 40_000:
+            raise KeyboardInterrupt
+
+    found = explore(Kip101(), progress=press_ctrl_c)
+    assert found.why_stopped == "interrupted"
+    assert found.discoveries["strong_isr"].steps == 11
+    assert found.discoveries["weak_isr"].reason == "interrupted"
+
+
+def test_progress_grows() -> None:
+    told: list[Progress] = []
+    found = explore(Kip320(), progress=told.append)
+    assert len(told) > 10
+    assert [p.distinct for p in told] == sorted(p.distinct for p in told)
+    assert (told[0].distinct, told[0].depth, told[0].queue) == (1, 1, 1)
+    assert told[-1].depth == found.depth
+
+
+def test_an_unknown_property_lists_the_nearest() -> None:
+    with pytest.raises(
+        UnknownName, match="no property of Kip320 'week_isr'; the nearest: weak_isr"
+    ):
+        explore(Kip320(), properties=["week_isr"])
+
+
+def test_a_scope_that_leaves_a_sort_out() -> None:
+    with pytest.raises(SpecError, match="has no scope for the sort Transaction"):
+        explore(Transactions(), scope={Producer: 1})
+
+
+class Member(Sort):
+    pass
+
+
+class Round(Int):
+    pass
+
+
+class Ballot(Spec):
+    """Members vote, some rounds nobody wins."""
+
+    votes: Set[Member]
+    rounds: Round
+
+    def scope(s) -> Scope:
+        return {Member: 3, Round: range(3)}
+
+    @action
+    def vote(s, m: Member) -> None:
+        when(~s.votes[m])
+        s.votes[m] = True
+
+    @action
+    def close(s) -> None:
+        """A bounded loop: only those who voted are asked again."""
+        when(s.rounds < 2, count(s.votes[m] for m in Member) == 2)
+        for m in s.votes:
+            s.votes[m] = False
+        s.rounds = s.rounds + 1
+
+    @action
+    def win(s) -> None:
+        when(s.rounds > 2)
+        s.rounds = Round(0)
+
+    @invariant
+    def few(s) -> Bool:
+        return forall(implies(s.votes[m], s.rounds <= 2) for m in Member)
+
+    @witness
+    def second_round(s) -> Bool:
+        return (s.rounds == 2) & exists(s.votes[m] for m in Member)
+
+    @witness
+    def third_round(s) -> Bool:
+        return s.rounds == 3
+
+
+def test_witnesses_and_actions_that_never_happen() -> None:
+    found = explore(Ballot())
+    assert (found.distinct, found.taken["close"]) == (24, 6)
+    assert found.never_taken == ("win",)
+    assert found.witnesses["second_round"].states == 7
+    assert [s.action for s in found.witnesses["second_round"].trace] == [
+        *("init", "vote", "vote", "close", "vote", "vote", "close", "vote"),
+    ]
+    assert found.witnesses["third_round"].states == 0
+
+
+def test_exploration_is_deterministic() -> None:
+    once, twice = (explore(TruncateToHighWatermark()) for _ in range(2))
+    assert once.discoveries["weak_isr"].trace == twice.discoveries["weak_isr"].trace
