@@ -19,7 +19,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Final, Literal
 
 from properties.replication_claims import ALWAYS, SOMETIMES
-from properties.suites.replication import PROGRESS, SETTINGS, ReplicationMachine, judged
+from properties.suites.replication import PROGRESS, SETTINGS, SIMPLER, ReplicationMachine, judged
 from properties.suites.searching import Found, Tally, replay, search
 from reference_impl.bugs import NO_BUGS, Bug, Bugs
 
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 
 Outcome = Literal["holds", "violated", "undecided"]
 
-RUNS: Final = 100
-RULES: Final = 12  # of each run
+RUNS: Final = 200
+RULES: Final = 16  # of each run
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -229,7 +229,7 @@ def program(found: Found, setting: str, bugs: Bugs) -> str:
             *imports,
             "",
             f'state = ReplicationMachine("{setting}"{broken}, judge=("{found.name}",))',
-            *found.calls,
+            *map(str, found.calls),
             "state.teardown()",
             "",
         )
@@ -240,7 +240,9 @@ def _judge_together(
     claims: Sequence[str], setting: str, bugs: Bugs, seed: int, runs: int, tally: Tally
 ) -> list[ClaimVerdict]:
     machine = partial(ReplicationMachine, setting, bugs=bugs, tally=tally)
-    found = search(partial(machine, judge=tuple(claims)), seed=seed, runs=runs, rules=RULES)
+    found = search(
+        partial(machine, judge=tuple(claims)), seed=seed, runs=runs, rules=RULES, simpler=SIMPLER
+    )
     if found is None:
         why = f"none of {runs} runs of {RULES} rules breaks it (seed {seed})"
         return [ClaimVerdict(claim=claim, outcome="holds", why=why) for claim in claims]
@@ -272,7 +274,9 @@ def _decide_goals(side: Side, seed: int, runs: int, tally: Tally) -> ClaimVerdic
     programs: list[str] = []
     for goal in SOMETIMES[side.claim]:
         name = f"{side.claim}: {goal}"
-        found = search(partial(machine, judge=(name,)), seed=seed, runs=runs, rules=RULES)
+        found = search(
+            partial(machine, judge=(name,)), seed=seed, runs=runs, rules=RULES, simpler=SIMPLER
+        )
         if found is None or found.name != name:
             why = f"none of {runs} runs of {RULES} rules shows it {goal} (seed {seed})"
             return ClaimVerdict(claim=side.claim, outcome="violated", why=why)

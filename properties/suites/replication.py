@@ -78,6 +78,16 @@ def judged(name: str, published: Published) -> str | None:
 
 
 _PAUSES_MS: Final = (5, 40, 150, 400, 900)
+_BROKERS: Final = (0, 1, 2)
+
+# The values of the rules' arguments, the simplest first.
+SIMPLER: Final = {
+    "count": (1, 2, 3),
+    "pause_ms": _PAUSES_MS,
+    "broker": _BROKERS,
+    "sender": _BROKERS,
+    "receiver": _BROKERS,
+}
 
 
 class ReplicationMachine(RuleBasedStateMachine):
@@ -157,6 +167,20 @@ class ReplicationMachine(RuleBasedStateMachine):
         """The leader's process dies."""
         self._cluster.crash(self._cluster.leader())
 
+    @rule(count=st.integers(1, 2))
+    def send_and_crash_leader(self, count: int) -> None:
+        """The leader's process dies at the moment at which the last value is acknowledged."""
+        self.send_and_await(count)
+        self._cluster.crash(self._cluster.leader())
+
+    @precondition(lambda self: not self._leads_well())
+    @rule()
+    def crash_leader_at_election(self) -> None:
+        """The next leader's process dies at the moment at which it is elected."""
+        self.await_election()
+        self._cluster.crash(self._cluster.leader())
+
+    @precondition(lambda self: not self._some_down())
     @rule(broker=st.integers(0, 2))
     def crash(self, broker: int) -> None:
         """A broker's process dies."""
@@ -168,6 +192,14 @@ class ReplicationMachine(RuleBasedStateMachine):
         """All brokers that are down start again."""
         for broker in self._cluster.broker_ids:
             self._cluster.restart(broker)
+
+    @precondition(lambda self: self._some_down() or self._cluster.is_split())
+    @rule()
+    def calm_down(self) -> None:
+        """Splits end, brokers that are down start again, and time passes until all are in sync."""
+        self._cluster.heal()
+        self.restart_all()
+        self._cluster.run_until(self._cluster.all_in_sync, 1_500)
 
     @precondition(lambda self: self._leader_is_up())
     @rule()

@@ -106,7 +106,7 @@ class Cluster:
             min_insync_replicas=min_insync_replicas,
         )
         self._tell(CONTROLLER, Asked(FIRST_CLIENT, 0, request))
-        self._until(lambda: self._is_led() and self._all_in_sync(), 10_000)
+        self._until(lambda: self._is_led() and self.all_in_sync(), 10_000)
 
     # ------------------------------------------------------------ time
 
@@ -381,7 +381,8 @@ class Cluster:
         node = self._nodes.get(NodeId(self.leader()))
         return isinstance(node, Broker) and node.leads(TOPIC_PARTITION)
 
-    def _all_in_sync(self) -> bool:
+    def all_in_sync(self) -> bool:
+        """Every replica is in the controller's ISR."""
         return len(self.in_sync()) == len(self.broker_ids)
 
     # ------------------------------------------------------------ recovery
@@ -395,7 +396,7 @@ class Cluster:
         self._network.calm_down()
         for broker in self.broker_ids:
             self.restart(broker)
-        self._until(lambda: self._is_led() and self._all_in_sync() and self._idle(), within_ms)
+        self._until(lambda: self._is_led() and self.all_in_sync() and self._idle(), within_ms)
 
     def read_all(self, within_ms: int = 20_000) -> tuple[tuple[Offset, str], ...]:
         """The log as a fresh consumer reads it, from the beginning to the end offset it is told."""
