@@ -71,15 +71,22 @@ class ClientConfig:
             return client(settings)
         except (KafkaException, TypeError, ValueError) as error:
             reason = _reason(error)
-            quoted = re.findall(r'"([^"]+)"', reason)
-            key = next((key for key in (*quoted, *self.properties) if key in self.lines), None)
+            key = self._refused(client, reason)
             if key is None:
-                raise BadClientConfig(
-                    f"the client library refuses its settings: {reason}"
-                ) from error
+                raise BadClientConfig(f"the client library refuses: {reason}") from error
             raise BadClientConfig(
                 f"{self.path}, line {self.lines[key]}: {key}: {reason}"
             ) from error
+
+    def _refused(self, client: Callable[[dict[str, Any]], Any], reason: str) -> str | None:
+        """The user's property that the reason names, else the first that is refused alone."""
+        named = [key for key in self.properties if key in reason]
+        for key, value in () if named else self.properties.items():
+            try:
+                client({"group.id": "", key: value})
+            except (KafkaException, TypeError, ValueError):
+                named.append(key)
+        return max(named, key=len, default=None)
 
 
 def read(path: Path) -> ClientConfig:

@@ -11,14 +11,15 @@ Bytes behind a body are left unread, as Kafka leaves them: librdkafka 2.16 sends
 Metadata request for all topics.
 
 Source: Kafka protocol guide; KIP-482 (flexible versions), KIP-511 (ApiVersions).
-Simplified: responses have no throttle time.
+Simplified: responses have no throttle time. A tagged field that the schema does not know is
+refused, as kio does, not skipped.
 """
 
 from __future__ import annotations
 
 import io
 import struct
-from dataclasses import MISSING, dataclass, fields
+from dataclasses import MISSING, dataclass, fields, is_dataclass
 from datetime import timedelta
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final
@@ -95,9 +96,32 @@ def decode(frame: bytes) -> Call:
     try:
         header, at = entity_reader(kind.__header_schema__)(frame, 0)
         body, _ = entity_reader(kind)(frame, at)
-    except (SerialError, ValueError, OverflowError, MemoryError) as error:
+    except (SerialError, ValueError, LookupError, ArithmeticError, MemoryError) as error:
         raise MalformedFrame(f"{api.name} version {version}: {error}") from error
+    missing = _missing(body)
+    if missing is not None:
+        raise MalformedFrame(f"{api.name} version {version}: {missing} is null")
     return Call(api, version, correlation_id, header.client_id, body)
+
+
+def _missing(entity: Any) -> str | None:
+    """A field that must not be null and is: kio lets a null array pass where none may be."""
+    kind: Any = type(entity)
+    for name, nullable in _nullable(kind):
+        value = getattr(entity, name)
+        if value is None and not nullable:
+            return f"{kind.__name__}.{name}"
+        parts = value if isinstance(value, tuple) else (value,)
+        for part in parts:
+            found = _missing(part) if is_dataclass(part) else None
+            if found is not None:
+                return found
+    return None
+
+
+@cache
+def _nullable(kind: Any) -> tuple[tuple[str, bool], ...]:
+    return tuple((field.name, "None" in str(field.type)) for field in fields(kind))
 
 
 def load_schemas() -> None:

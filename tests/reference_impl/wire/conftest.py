@@ -1,0 +1,143 @@
+"""A served cluster, and a client that speaks in single frames: kio's other direction."""
+
+from __future__ import annotations
+
+import io
+import socket
+import struct
+from collections.abc import Callable, Iterator
+from dataclasses import MISSING, dataclass, fields
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from kio.index import load_payload_module
+from kio.serial import entity_reader, entity_writer
+from kio.static.constants import EntityType
+
+from reference_impl.wire.serve import Served, ServeOptions, serving
+from reference_impl.wire.versions import Api
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[Served]:
+    """Three brokers without faults; what they noted as our bugs fails the module."""
+    with serving(ServeOptions()) as served:
+        yield served
+
+
+@dataclass
+class Connection:
+    """One connection to one broker."""
+
+    stream: socket.socket
+    correlation: int = 0
+
+    def call(self, api: Api, version: int, **told: Any) -> Any:
+        """The body of the answer to a request, whose unnamed fields have their defaults."""
+        self.send(api, version, **told)
+        return self.answer(api, version)
+
+    def send(self, api: Api, version: int, **told: Any) -> None:
+        module = load_payload_module(api, version, EntityType.request)
+        request = build(module, payload(module, EntityType.request), told)
+        self.correlation += 1
+        header_type = type(request).__header_schema__
+        header = {
+            "request_api_key": api,
+            "request_api_version": version,
+            "correlation_id": self.correlation,
+            "client_id": "transcript",
+        }
+        known = {field.name for field in fields(header_type)}
+        out = io.BytesIO()
+        entity_writer(header_type)(out, header_type(**{k: header[k] for k in header if k in known}))
+        entity_writer(type(request))(out, request)
+        self.send_frame(out.getvalue())
+
+    def send_frame(self, frame: bytes) -> None:
+        self.stream.sendall(struct.pack(">i", len(frame)) + frame)
+
+    def answer(self, api: Api, version: int) -> Any:
+        frame = self.receive_frame()
+        assert frame is not None, "the connection was closed without an answer"
+        kind = payload(load_payload_module(api, version, EntityType.response), EntityType.response)
+        header, at = entity_reader(kind.__header_schema__)(frame, 0)
+        assert header.correlation_id == self.correlation
+        body, size = entity_reader(kind)(frame, at)
+        assert at + size == len(frame)
+        return body
+
+    def receive_frame(self) -> bytes | None:
+        """The next frame; None when the broker has closed the connection."""
+        size = self._exactly(4)
+        return None if size is None else self._exactly(struct.unpack(">i", size)[0])
+
+    def _exactly(self, size: int) -> bytes | None:
+        data = b""
+        while len(data) < size:
+            try:
+                piece = self.stream.recv(size - len(data))
+            except ConnectionResetError:
+                return None
+            if not piece:
+                return None
+            data += piece
+        return data
+
+
+def payload(module: Any, kind: EntityType) -> Any:
+    """The class of a schema module that is the request or the response."""
+    found = [value for value in vars(module).values() if getattr(value, "__type__", None) is kind]
+    (one,) = [value for value in found if value.__module__ == module.__name__]
+    return one
+
+
+def build(module: Any, kind: Any, told: dict[str, Any]) -> Any:
+    """An entity from plain values: dicts are entities of the field's name, lists are arrays."""
+    made: dict[str, Any] = {}
+    for field in fields(kind):
+        if field.name in told:
+            made[field.name] = _value(module, field, told[field.name])
+        elif field.default is MISSING:
+            made[field.name] = _absent(str(field.type))
+    return kind(**made)
+
+
+def _value(module: Any, field: Any, value: Any) -> Any:
+    if "Timedelta" in str(field.type):
+        return timedelta(milliseconds=value)
+    if isinstance(value, list):
+        name = str(field.type).removeprefix("tuple[").split(",")[0].split(".")[-1]
+        entity = getattr(module, name, None)
+        if entity is None or not value or not isinstance(value[0], dict):
+            return tuple(value)
+        return tuple(build(module, entity, one) for one in value)
+    return value
+
+
+def _absent(kind: str) -> Any:
+    """What a field without a default is when a test has nothing to say about it."""
+    if "None" in kind:
+        return None
+    if kind.startswith("tuple"):
+        return ()
+    if "Timedelta" in kind:
+        return timedelta(0)
+    return False if "bool" in kind else "" if "str" in kind or "Name" in kind else 0
+
+
+@pytest.fixture
+def connect() -> Iterator[Callable[[str], Connection]]:
+    """Connects to the first of the bootstrap servers, or to the one at a place."""
+    opened: list[socket.socket] = []
+
+    def connected(servers: str, place: int = 0) -> Connection:
+        host, port = servers.split(",")[place].split(":")
+        stream = socket.create_connection((host, int(port)), timeout=20)
+        opened.append(stream)
+        return Connection(stream)
+
+    yield connected
+    for stream in opened:
+        stream.close()

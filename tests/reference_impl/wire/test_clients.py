@@ -1,0 +1,165 @@
+"""Unmodified confluent-kafka against the served cluster: what it writes, reads and is refused."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.cimpl import NewTopic
+
+from reference_impl.record_batch import Record, batches, decode, encode, header
+from reference_impl.wire.versions import Api
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from reference_impl.wire.serve import Served
+
+COMPRESSIONS = ["none", "gzip", "snappy", "lz4", "zstd"]
+
+
+def create(cluster: Served, topic: str, partitions: int = 1) -> int:
+    """Creates a topic; who leads its first partition."""
+    admin = AdminClient({"bootstrap.servers": cluster.bootstrap_servers})
+    admin.create_topics([NewTopic(topic, partitions, 3)])[topic].result()
+    while True:
+        found = admin.list_topics(topic, timeout=10).topics[topic].partitions
+        if found and all(partition.leader > 0 for partition in found.values()):
+            return int(found[0].leader)
+        time.sleep(0.01)
+
+
+def reader(cluster: Served) -> Any:
+    """A consumer that commits nothing: without groups, closing would wait for a coordinator."""
+    return Consumer(
+        {
+            "bootstrap.servers": cluster.bootstrap_servers,
+            "group.id": "nobody",
+            "enable.auto.commit": False,
+            "log_level": 0,
+        }
+    )
+
+
+def consume(cluster: Served, topic: str, count: int, offset: int = 0) -> list[Any]:
+    consumer = reader(cluster)
+    consumer.assign([TopicPartition(topic, 0, offset)])
+    seen: list[Any] = []
+    while len(seen) < count:
+        seen += [message for message in consumer.consume(count, 0.1) if message.error() is None]
+    consumer.close()
+    return seen
+
+
+@pytest.mark.parametrize("compression", COMPRESSIONS)
+def test_what_librdkafka_writes_is_read_by_our_codec(
+    compression: str, cluster: Served, connect: Callable[..., Any]
+) -> None:
+    topic = f"theirs-{compression}"
+    leader = create(cluster, topic)
+    producer = Producer(
+        {
+            "bootstrap.servers": cluster.bootstrap_servers,
+            "enable.idempotence": True,
+            "compression.type": compression,
+            "linger.ms": 50,
+            "log_level": 0,
+        }
+    )
+    sent = [
+        Record(value=b"v" * n, key=b"k" * (n % 3), timestamp_ms=1000 + n, headers=(("h", b"x"),))
+        for n in range(50)
+    ]
+    offsets: list[int | None] = []
+    for record in sent:
+        producer.produce(
+            topic,
+            value=record.value,
+            key=record.key,
+            timestamp=record.timestamp_ms,
+            headers=list(record.headers),
+            on_delivery=lambda _error, message: offsets.append(message.offset()),
+        )
+    assert producer.flush(10) == 0
+
+    wanted = {"partition": 0, "fetch_offset": 0, "partition_max_bytes": 100_000}
+    connection = connect(cluster.bootstrap_servers, leader - 1)
+    topics = [{"topic": topic, "partitions": [wanted]}]
+    answer = connection.call(Api.FETCH, 12, max_wait=0, min_bytes=1, topics=topics)
+    kept = list(batches(answer.responses[0].partitions[0].records))
+    found = [pair for batch in kept for pair in decode(batch)]
+    assert offsets == list(range(50))
+    assert found == list(enumerate(sent))
+    assert {header(batch).compression for batch in kept} == {compression}
+
+
+@pytest.mark.parametrize("compression", COMPRESSIONS)
+def test_what_our_codec_writes_is_read_by_librdkafka(
+    compression: Any, cluster: Served, connect: Callable[..., Any]
+) -> None:
+    topic = f"ours-{compression}"
+    leader = create(cluster, topic)
+    sent = [
+        Record(value=b"v" * n, key=None, timestamp_ms=n, headers=(("h", None),))
+        for n in range(1, 9)
+    ]
+    data = {"index": 0, "records": encode(sent, compression=compression)}
+    topics = [{"name": topic, "partition_data": [data]}]
+    connection = connect(cluster.bootstrap_servers, leader - 1)
+    connection.call(Api.PRODUCE, 9, acks=-1, timeout=5000, topic_data=topics)
+
+    seen = consume(cluster, topic, len(sent) - 2, offset=2)
+
+    assert [(m.offset(), m.value(), m.key(), m.timestamp()[1], m.headers()) for m in seen] == [
+        (n, record.value, None, record.timestamp_ms, [("h", None)])
+        for n, record in enumerate(sent)
+        if n >= 2
+    ]
+
+
+def test_a_corrupt_batch_is_refused_and_not_kept(
+    cluster: Served, connect: Callable[..., Any]
+) -> None:
+    leader = create(cluster, "corrupt")
+    batch = bytearray(encode([Record(value=b"abc")]))
+    batch[-2] ^= 1
+    connection = connect(cluster.bootstrap_servers, leader - 1)
+    for records in (bytes(batch), bytes(batch[:-3]), b"", b"noise"):
+        data = {"name": "corrupt", "partition_data": [{"index": 0, "records": records}]}
+        said = connection.call(Api.PRODUCE, 9, acks=-1, timeout=5000, topic_data=[data])
+        assert said.responses[0].partition_responses[0].error_code in (2, 87)
+
+    consumer = reader(cluster)
+    place = TopicPartition("corrupt", 0)
+    assert consumer.get_watermark_offsets(place, timeout=10, cached=False) == (0, 0)
+    consumer.close()
+
+
+def test_a_topic_is_refused_twice_and_with_too_many_replicas(cluster: Served) -> None:
+    create(cluster, "once")
+    admin = AdminClient({"bootstrap.servers": cluster.bootstrap_servers})
+    for new, code in (
+        (NewTopic("once", 1, 3), KafkaError.TOPIC_ALREADY_EXISTS),
+        (NewTopic("many", 1, 4), KafkaError.INVALID_REPLICATION_FACTOR),
+        (NewTopic("none", 0, 1), KafkaError.INVALID_PARTITIONS),
+        (NewTopic("a/b", 1, 1), KafkaError.TOPIC_EXCEPTION),
+    ):
+        with pytest.raises(KafkaException) as refused:
+            admin.create_topics([new])[new.topic].result()
+        assert refused.value.args[0].code() == code
+
+
+def test_a_group_is_refused_in_words(cluster: Served) -> None:
+    create(cluster, "grouped")
+    consumer = reader(cluster)
+    consumer.subscribe(["grouped"])
+    message = None
+    while message is None:
+        message = consumer.poll(1)
+    error = message.error()
+    assert error is not None
+    assert "serves no groups and no transactions yet" in error.str()
+    consumer.close()

@@ -1,0 +1,312 @@
+"""Connections: order, long polls, answers that are dropped, and frames that are no requests."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import random
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import threading
+import time
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from model.vocabulary import ProducerEpoch, ProducerId, Sequence
+from reference_impl.record_batch import Record, batches, decode, encode
+from reference_impl.wire.applied import applied, applied_but_unanswered
+from reference_impl.wire.faults import BadFault, DropResponse, KillBroker
+from reference_impl.wire.serve import CannotServe, ServeOptions, serve, serving
+from reference_impl.wire.versions import Api
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from reference_impl.wire.serve import Served
+
+Connect = Any  # the fixture `connect` of conftest
+
+
+def create(connection: Any, topic: str, *, replicas: int = 1) -> None:
+    """The topic is there and is led, by broker 1 where it is the only one."""
+    new = {"name": topic, "num_partitions": 1, "replication_factor": replicas}
+    connection.call(Api.CREATE_TOPICS, 7, topics=[new], timeout=5000)
+    while leader(connection, topic) < 1:
+        time.sleep(0.01)
+
+
+def leader(connection: Any, topic: str) -> int:
+    (found,) = connection.call(Api.METADATA, 9, topics=[{"name": topic}]).topics
+    return int(found.partitions[0].leader_id) if found.partitions else -1
+
+
+def produce(topic: str, value: bytes, *, sequence: int = 0, acks: int = -1) -> dict[str, Any]:
+    batch = encode(
+        [Record(value=value)],
+        producer_id=ProducerId(1), producer_epoch=ProducerEpoch(0),
+        base_sequence=Sequence(sequence),
+    )  # fmt: skip
+    data = [{"name": topic, "partition_data": [{"index": 0, "records": batch}]}]
+    return {"acks": acks, "timeout": 5000, "topic_data": data}
+
+
+def fetch(topic: str, offset: int, *, max_wait: int, max_bytes: int = 10_000) -> dict[str, Any]:
+    wanted = {"partition": 0, "fetch_offset": offset, "partition_max_bytes": max_bytes}
+    topics = [{"topic": topic, "partitions": [wanted]}]
+    return {"max_wait": max_wait, "min_bytes": 1, "topics": topics}
+
+
+def values(fetched: Any) -> list[bytes | None]:
+    (found,) = fetched.responses[0].partitions
+    return [record.value for batch in batches(found.records) for _, record in decode(batch)]
+
+
+def test_requests_of_a_connection_are_answered_in_their_order(connect: Connect) -> None:
+    with serving(ServeOptions(brokers=1)) as cluster:
+        connection = connect(cluster.bootstrap_servers)
+        create(connection, "t")
+        connection.send(Api.FETCH, 12, **fetch("t", 0, max_wait=300))  # nothing there: it waits
+        connection.send(Api.PRODUCE, 9, **produce("t", b"a"))
+        connection.correlation -= 1
+        assert values(connection.answer(Api.FETCH, 12)) == []
+        connection.correlation += 1
+        assert (
+            connection.answer(Api.PRODUCE, 9).responses[0].partition_responses[0].base_offset == 0
+        )
+
+
+def test_a_long_poll_ends_with_the_append(connect: Connect) -> None:
+    with serving(ServeOptions(brokers=3)) as cluster:
+        first = connect(cluster.bootstrap_servers)
+        create(first, "t", replicas=3)
+        place = leader(first, "t") - 1
+        reader, writer = (connect(cluster.bootstrap_servers, place) for _ in range(2))
+        reader.send(Api.FETCH, 12, **fetch("t", 0, max_wait=2_000_000))
+        writer.call(Api.PRODUCE, 9, **produce("t", b"a"))
+
+        assert values(reader.answer(Api.FETCH, 12)) == [b"a"]
+
+
+def test_a_fetch_of_many_partitions_is_limited_after_the_first_batch(connect: Connect) -> None:
+    with serving(ServeOptions(brokers=1)) as cluster:
+        connection = connect(cluster.bootstrap_servers)
+        for topic in ("a", "b"):
+            create(connection, topic)
+            connection.call(Api.PRODUCE, 9, **produce(topic, b"x" * 100))
+        both = fetch("a", 0, max_wait=0)
+        both["topics"] += fetch("b", 0, max_wait=0)["topics"]
+        small = connection.call(Api.FETCH, 12, max_bytes=10, **both)
+        large = connection.call(Api.FETCH, 12, max_bytes=10_000, **both)
+
+    def sizes(answer: Any) -> list[int]:
+        return [len(one.partitions[0].records) for one in answer.responses]
+
+    assert sizes(small) == [sizes(large)[0], 0]
+    assert all(sizes(large))
+    assert [one.partitions[0].high_watermark for one in small.responses] == [1, 1]
+
+
+def test_without_acks_nothing_is_answered_and_the_record_is_there(connect: Connect) -> None:
+    with serving(ServeOptions(brokers=1)) as cluster:
+        connection = connect(cluster.bootstrap_servers)
+        create(connection, "t")
+        connection.send(Api.PRODUCE, 9, **produce("t", b"a", acks=0))
+
+        assert values(connection.call(Api.FETCH, 12, **fetch("t", 0, max_wait=5000))) == [b"a"]
+
+
+def test_a_dropped_answer_closes_the_connection_behind_the_append(
+    tmp_path: Path, connect: Connect
+) -> None:
+    log = tmp_path / "applied.ndjson"
+    options = ServeOptions(brokers=1, faults=(DropResponse(every=2),), applied_log=log)
+    with serving(options) as cluster:
+        connection = connect(cluster.bootstrap_servers)
+        create(connection, "t")
+        connection.call(Api.PRODUCE, 9, **produce("t", b"a"))
+        connection.send(Api.PRODUCE, 9, **produce("t", b"b", sequence=1))
+        connection.send(Api.PRODUCE, 9, **produce("t", b"c", sequence=2))
+        assert connection.receive_frame() is None  # neither b nor c is answered
+        again = connect(cluster.bootstrap_servers)
+        seen = values(again.call(Api.FETCH, 12, **fetch("t", 0, max_wait=0)))
+        retried = again.call(Api.PRODUCE, 9, **produce("t", b"b", sequence=1))
+
+    assert seen == [b"a", b"b"]
+    assert retried.responses[0].partition_responses[0].base_offset == 1
+    assert applied_but_unanswered(log) == 1
+    assert applied(log) == 2  # c, behind the cut, was never read
+
+
+def test_a_killed_broker_is_led_around_and_comes_back_with_its_disk(connect: Connect) -> None:
+    fault = KillBroker(broker_id=1, after=2, restart=20)  # type: ignore[arg-type]  # an int by another name
+    with serving(ServeOptions(brokers=2, faults=(fault,))) as cluster:
+        other = connect(cluster.bootstrap_servers, 1)
+        topic = next(name for name in topics_led_by(other, 1))
+        first = connect(cluster.bootstrap_servers)
+        first.call(Api.PRODUCE, 9, **produce(topic, b"a"))
+        first.send(Api.PRODUCE, 9, **produce(topic, b"b", sequence=1))
+        while first.receive_frame() is not None:
+            pass
+        while leader(other, topic) != 2:
+            time.sleep(0.01)
+        assert both_values(other, topic) == [b"a", b"b"]
+        while len(other.call(Api.METADATA, 9, topics=[]).brokers) < 2:
+            time.sleep(0.01)
+        third = connect(cluster.bootstrap_servers)
+        assert len(third.call(Api.METADATA, 9, topics=[{"name": topic}]).topics) == 1
+
+    assert [note.split(",")[0] for note in cluster.notes] == [
+        "broker 1 dies",
+        "broker 1 comes back",
+    ]
+
+
+def topics_led_by(connection: Any, broker: int) -> list[str]:
+    """A topic on both brokers that this one leads."""
+    for number in range(8):
+        create(connection, f"t{number}", replicas=2)
+        if leader(connection, f"t{number}") == broker:
+            return [f"t{number}"]
+    raise AssertionError(f"broker {broker} leads none of eight topics")
+
+
+def both_values(connection: Any, topic: str) -> list[bytes | None]:
+    """What two fetches give, one batch each."""
+    asked = [fetch(topic, offset, max_wait=5000, max_bytes=1) for offset in range(2)]
+    return [value for one in asked for value in values(connection.call(Api.FETCH, 12, **one))]
+
+
+# ---------------------------------------------------------------- what is no request
+
+
+GOOD = struct.pack(">hhih", Api.API_VERSIONS, 0, 1, -1)
+
+
+@pytest.mark.parametrize(
+    ("sent", "told"),
+    [
+        (struct.pack(">i", 3) + b"abc", "3 bytes are too few for a request header"),
+        (struct.pack(">i", -1), "a frame of -1 bytes"),
+        (struct.pack(">i", 2**31 - 1), "a frame of 2147483647 bytes"),
+        (b"GET / HTTP/1.1\r\n\r\n", "a frame of 1195725856 bytes"),
+        (struct.pack(">ihhi", 8, 999, 0, 1), "api key 999 is not served"),
+        (struct.pack(">ihhi", 8, 11, 0, 1), "api key 11 is not served"),
+        (struct.pack(">ihhi", 8, 3, 99, 1), "METADATA version 99 is not served"),
+        (struct.pack(">ihhi", 8, 0, 2, 1), "PRODUCE version 2 is not served"),
+        (struct.pack(">ihhih", 10, 3, 9, 1, -1), "METADATA version 9: "),
+        (struct.pack(">ihhih", 30, 3, 1, 1, -1) + b"\x7f" * 20, "METADATA version 1: "),
+        (struct.pack(">ih", 100, 3), "the stream ends inside a frame"),
+    ],
+)
+def test_what_is_no_request_closes_its_connection_with_one_line(
+    sent: bytes, told: str, cluster: Served, connect: Connect
+) -> None:
+    before = len(cluster.notes)
+    connection = connect(cluster.bootstrap_servers)
+    connection.stream.sendall(sent)
+    connection.stream.shutdown(socket.SHUT_WR)
+
+    assert connection.receive_frame() is None
+    assert len(cluster.notes) == before + 1
+    assert told in cluster.notes[-1]
+    assert "\n" not in cluster.notes[-1]
+    alive = connect(cluster.bootstrap_servers)
+    alive.send_frame(GOOD)
+    assert alive.receive_frame() is not None
+
+
+def test_noise_never_ends_the_server(cluster: Served, connect: Connect) -> None:
+    """Requests whose tail is noise: most are refused, some are read, none is a bug of ours."""
+    rng = random.Random(8)
+    for _ in range(1000):
+        api = rng.choice(list(Api))
+        body = bytes(
+            rng.choice((0, 1, 2, 255, rng.randrange(256))) for _ in range(rng.randrange(60))
+        )
+        connection = connect(cluster.bootstrap_servers)
+        frame = struct.pack(">hhih", api, rng.randrange(0, 14), 1, -1) + body
+        connection.stream.sendall(struct.pack(">i", len(frame)) + frame)
+        connection.stream.shutdown(socket.SHUT_WR)
+        while connection.receive_frame() is not None:
+            pass
+
+    assert not [note for note in cluster.notes if "bug" in note]
+
+
+def test_an_unknown_version_of_api_versions_is_answered_in_version_0(
+    cluster: Served, connect: Connect
+) -> None:
+    connection = connect(cluster.bootstrap_servers)
+    connection.send_frame(struct.pack(">hhih", Api.API_VERSIONS, 99, 1, -1))
+    connection.correlation = 1
+
+    answer = connection.answer(Api.API_VERSIONS, 0)
+    assert answer.error_code == 35
+    assert [(one.api_key, one.max_version) for one in answer.api_keys] == [(18, 4)]
+
+
+# ---------------------------------------------------------------- starting and stopping
+
+
+def test_a_taken_port_is_refused_by_name() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        with (
+            pytest.raises(CannotServe, match=rf"127\.0\.0\.1:{port}: .*; port 0 picks free ports"),
+            serving(ServeOptions(brokers=1, port=port)),
+        ):
+            pass
+
+
+@pytest.mark.parametrize(
+    ("told", "complaint"),
+    [
+        ({"brokers": 0}, "0 brokers: 1 to 16"),
+        ({"faults": (KillBroker(broker_id=9, after=1),)}, "id=9: there are 1 to 3"),  # type: ignore[arg-type]  # an int by another name
+        ({"brokers": 1, "faults": (KillBroker(broker_id=1, after=1),)}, "nobody would be left"),  # type: ignore[arg-type]  # the same
+    ],
+)
+def test_what_cannot_be_served_is_refused(told: dict[str, Any], complaint: str) -> None:
+    with pytest.raises((CannotServe, BadFault), match=complaint):
+        ServeOptions(**told)
+
+
+def test_a_cancelled_server_frees_its_ports() -> None:
+    ready: list[str] = []
+
+    async def cancelled() -> None:
+        task = asyncio.create_task(serve(ServeOptions(brokers=2), on_ready=ready.append))
+        while not ready:
+            await asyncio.sleep(0.01)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    thread = threading.Thread(target=lambda: asyncio.run(cancelled()))
+    thread.start()
+    thread.join()
+    for server in ready[0].split(","):
+        with socket.create_server(("127.0.0.1", int(server.split(":")[1]))):
+            pass
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_ends_the_serving_cleanly(number: int) -> None:
+    program = (
+        "import asyncio, reference_impl.wire.serve as s\n"
+        "asyncio.run(s.serve(s.ServeOptions(brokers=1), on_ready=lambda x: print(x, flush=True)))\n"
+        "print('stopped')\n"
+    )
+    environment = {**os.environ, "PYTHONUNBUFFERED": "1"}
+    with subprocess.Popen(
+        [sys.executable, "-c", program], stdout=subprocess.PIPE, text=True, env=environment
+    ) as server:
+        assert server.stdout is not None
+        assert server.stdout.readline().startswith("127.0.0.1:")
+        server.send_signal(number)
+        assert server.stdout.read() == "stopped\n"
+    assert server.returncode == 0
