@@ -94,7 +94,7 @@ def overlapping_operations(history: History) -> tuple[OverlappingOperations, ...
     rows: list[OverlappingOperations] = []
     for number, second in enumerate(history):
         still_open = [
-            (-closes(first), earlier)
+            (-closes(first), first.invoked_ns, earlier)
             for earlier, first in enumerate(history)
             if first.process == second.process
             if (first.invoked_ns, earlier) < (second.invoked_ns, number)
@@ -103,7 +103,7 @@ def overlapping_operations(history: History) -> tuple[OverlappingOperations, ...
         if still_open:
             rows.append(
                 OverlappingOperations(
-                    process=second.process, second_op=number, first_op=min(still_open)[1]
+                    process=second.process, second_op=number, first_op=min(still_open)[2]
                 )
             )
     return tuple(sorted(rows))

@@ -1,0 +1,185 @@
+"""`analyze`: the verdict on a history, in this process; and what any engine's verdict is made of.
+
+Assumptions come first. If one is broken, no anomaly is decided: a recorder's mistake must not look
+like a broker's. If there was nothing to observe at all, nothing was checked, and nothing holds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final, Literal
+
+import pyarrow as pa
+
+from checkers.histories import deciding
+from checkers.histories.pieces import LocalPieces, Pieces, Progress, silent
+from checkers.histories.reading import tables
+from checkers.histories.recorded import SCHEMA, as_operations
+from checkers.histories.rows import as_rows, in_order, sizes
+from checkers.verdicts import HOLDS, UNDECIDED, VIOLATION, Verdict
+from model.histories import Operation
+from properties.anomalies.assumptions import (
+    ASSUMPTIONS,
+    Assumption,
+    AssumptionRow,
+    BackwardsOperation,
+    MixedOperation,
+    OverlappingOperations,
+    RepeatedValue,
+)
+from properties.anomalies.catalogue import Anomaly, Row, named
+
+KEPT: Final = 32  # rows of an anomaly that are kept with their operations, the worst first
+_ROW_OF: Final[dict[str, type[Any]]] = {
+    "whole-operations": MixedOperation,
+    "time-goes-forward": BackwardsOperation,
+    "one-open-operation": OverlappingOperations,
+    "values-are-unique": RepeatedValue,
+}
+
+Outcome = Literal["holds", "violated", "assumptions broken", "nothing checked"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Decision:
+    """The verdict on one anomaly: `violated` whenever it occurs, permitted or not.
+
+    `observations` is how many observations it rests on: 0 means that nothing could have shown it.
+    """
+
+    anomaly: Anomaly
+    verdict: Verdict
+    count: int
+    observations: int
+    permitted: bool = False
+    reason: str | None = None  # why it is undecided, or what permits it
+    worst: tuple[Row, ...] = ()  # at most KEPT, the worst first
+    rows: pa.Table = field(repr=False, compare=False)  # all of them, as the worst
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BrokenAssumption:
+    """An assumption that the history does not meet."""
+
+    assumption: Assumption
+    count: int
+    rows: tuple[AssumptionRow, ...]  # at most KEPT
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Analysis:
+    """What an engine says of a history."""
+
+    history: str
+    operations: int
+    micro_operations: int
+    decisions: tuple[Decision, ...]
+    broken: tuple[BrokenAssumption, ...]
+    shown: Mapping[int, Operation] = field(repr=False)  # the operations that the worst rows name
+
+    @property
+    def verdict(self) -> Outcome:
+        """Of all anomalies together; what is permitted violates nothing."""
+        if self.broken:
+            return "assumptions broken"
+        if any(d.verdict == "violated" and not d.permitted for d in self.decisions):
+            return "violated"
+        checked = any(d.verdict != "undecided" for d in self.decisions)
+        return "holds" if checked else "nothing checked"
+
+    @property
+    def exit_code(self) -> int:
+        """0 holds, 1 violated, 3 nothing checked or assumptions broken."""
+        return {"holds": HOLDS, "violated": VIOLATION}.get(self.verdict, UNDECIDED)
+
+
+def analyze(
+    history: Path | pa.Table,
+    *,
+    anomalies: tuple[str, ...] = (),
+    progress: Progress | None = None,
+) -> Analysis:
+    """The verdict on the history, of these anomalies or of all, in this process.
+
+    UnreadableHistory, or UnknownName for an anomaly that there is not.
+    """
+    chosen = named(anomalies)
+    read = tables(history) if isinstance(history, Path) else iter([history])
+    told = progress or silent
+    told("reading")
+    pieces = LocalPieces((pa.concat_tables([SCHEMA.empty_table(), *read]),), progress=told)
+    name = str(history) if isinstance(history, Path) else "a table"
+    return analysis_of(pieces, chosen, name=name)
+
+
+def analysis_of(
+    pieces: Pieces,
+    chosen: Iterable[Anomaly],
+    *,
+    name: str,
+    decided: Callable[[Decision], None] | None = None,
+) -> Analysis:
+    """The same of a history in pieces, whoever holds them; `decided` hears of each decision."""
+    chosen = tuple(chosen)
+    operations, micro_operations = deciding.totals(pieces)
+    log = deciding.log_of(pieces)
+    broken = tuple(_broken(found) for found in deciding.broken_assumptions(pieces, log))
+    decisions: list[Decision] = []
+    if broken:
+        ids = ", ".join(b.assumption.id for b in broken)
+        decisions = [_undecided(anomaly, f"assumptions broken: {ids}") for anomaly in chosen]
+    else:
+        found = {one.id: one for one in deciding.anomalies(pieces, log, {one.id for one in chosen})}
+        if any(one.observations for one in found.values()):
+            decisions = [_decision(anomaly, found[anomaly.id]) for anomaly in chosen]
+        else:
+            decisions = [_undecided(anomaly, "nothing to observe") for anomaly in chosen]
+    for decision in decisions:
+        if decided:
+            decided(decision)
+    ops = {op for decision in decisions for row in decision.worst for op in row.ops}
+    shown = dict(_operations(deciding.rows_of(pieces, ops, SCHEMA))) if ops else {}
+    return Analysis(
+        history=name,
+        operations=operations,
+        micro_operations=micro_operations,
+        decisions=tuple(decisions),
+        broken=broken,
+        shown=shown,
+    )
+
+
+def _decision(anomaly: Anomaly, found: deciding.Found) -> Decision:
+    rows = in_order(found.rows, sizes(found.rows, anomaly.row))
+    return Decision(
+        anomaly=anomaly,
+        verdict="violated" if rows.num_rows else "holds",
+        count=rows.num_rows,
+        observations=found.observations,
+        worst=as_rows(rows.slice(0, KEPT), anomaly.row),
+        rows=rows,
+    )
+
+
+def _undecided(anomaly: Anomaly, reason: str) -> Decision:
+    return Decision(
+        anomaly=anomaly,
+        verdict="undecided",
+        count=0,
+        observations=0,
+        reason=reason,
+        rows=pa.table({}),
+    )
+
+
+def _broken(found: deciding.Found) -> BrokenAssumption:
+    assumption = next(one for one in ASSUMPTIONS if one.id == found.id)
+    rows = as_rows(in_order(found.rows).slice(0, KEPT), _ROW_OF[found.id])
+    return BrokenAssumption(assumption=assumption, count=found.rows.num_rows, rows=rows)
+
+
+def _operations(rows: pa.Table) -> Iterable[tuple[int, Operation]]:
+    numbers = list(dict.fromkeys(rows["op"].to_pylist()))
+    return zip(numbers, as_operations(rows), strict=True)

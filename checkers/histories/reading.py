@@ -1,0 +1,219 @@
+"""Any history as Arrow tables of exactly `COLUMNS`, or one clear error.
+
+    a folder of `urteil record`    history.json, Parquet parts, a tail
+    a folder of Parquet files      each with the columns
+    .parquet                       the columns
+    .ndjson .jsonl                 one object a line, its fields the columns
+    .edn                           a history of Jepsen
+
+A file of another name is known by how it begins. Columns that are not ours are left out; a column
+of another type is taken if no value changes. What the tables say is trusted from here on.
+"""
+
+from __future__ import annotations
+
+import json
+from itertools import islice
+from typing import TYPE_CHECKING, Any, Final, get_args
+
+import pyarrow as pa
+import pyarrow.json as paj
+import pyarrow.parquet as pq
+
+from checkers.histories import jepsen, recorded
+from checkers.histories.arrow import compute
+from checkers.histories.recorded import SCHEMA, UnreadableHistory, as_table
+from model.histories import COLUMNS, Outcome
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+ROWS_AT_ONCE: Final = 200_000
+OPERATIONS_AT_ONCE: Final = 20_000
+JSON_BLOCK_BYTES: Final = 16 << 20
+KINDS: Final = ("send", "poll", "end_offset", "none")
+NEEDED: Final = {
+    "send": ("key", "value"),
+    "poll": ("key", "value"),
+    "end_offset": ("key", "offset"),
+}
+_PYTHON: Final = {"int64": int, "int32": int, "string": str}
+
+
+def tables(path: Path) -> Iterator[pa.Table]:
+    """The history in tables of exactly `COLUMNS`; UnreadableHistory names the place and a move."""
+    read = _reader(path)
+    before = 0
+    for table in read(path):
+        yield conforming(table, path, rows_before=before)
+        before += table.num_rows
+
+
+def whole(path: Path) -> pa.Table:
+    """The history in one table; UnreadableHistory."""
+    return pa.concat_tables([SCHEMA.empty_table(), *tables(path)])
+
+
+def as_parts(path: Path, folder: Path) -> list[Path]:
+    """The history as Parquet files of the columns: written into the folder; UnreadableHistory."""
+    folder.mkdir(parents=True, exist_ok=True)
+    parts: list[Path] = []
+    for number, table in enumerate(tables(path)):
+        part = folder / f"part-{number:05d}.parquet"
+        pq.write_table(table, part)
+        parts.append(part)
+    return parts
+
+
+# ---------------------------------------------------------------- which format
+
+
+def _reader(path: Path) -> Callable[[Path], Iterator[pa.Table]]:
+    if path.is_dir():
+        if (path / recorded.METADATA).exists():
+            return recorded.tables
+        if any(path.glob("*.parquet")):
+            return _folder
+        raise UnreadableHistory(
+            f"{path}: neither {recorded.METADATA} nor *.parquet is in this folder; "
+            "name the folder that `urteil record` wrote, or a file"
+        )
+    if not path.exists():
+        raise UnreadableHistory(f"{path}: there is no such file or folder; check the path")
+    try:
+        with path.open("rb") as file:
+            begins = file.read(4096).removeprefix(b"\xef\xbb\xbf").lstrip()
+    except OSError as error:
+        raise UnreadableHistory(f"{path}: {error.strerror}; check who may read it") from error
+    known = _BY_SUFFIX.get(path.suffix)
+    if known:
+        return known
+    if begins.startswith(b"PAR1"):
+        return _parquet
+    if begins.startswith(b'{"'):
+        return _json_lines
+    if begins.startswith((b"{:", b"[{:", b"#", b";")):
+        return _edn
+    raise UnreadableHistory(
+        f"{path}: it begins like no history; name it .edn, .ndjson or .parquet if it is one"
+    )
+
+
+def _folder(path: Path) -> Iterator[pa.Table]:
+    for part in sorted(path.glob("*.parquet")):
+        yield from _parquet(part)
+
+
+def _parquet(path: Path) -> Iterator[pa.Table]:
+    try:
+        with pq.ParquetFile(path) as file:
+            schema = file.schema_arrow
+            _columns_present(schema.names, path)
+            if file.metadata.num_rows == 0:
+                yield schema.empty_table()
+            for batch in file.iter_batches(ROWS_AT_ONCE, columns=list(COLUMNS)):
+                yield pa.Table.from_batches([batch])
+    except (pa.ArrowException, OSError) as error:
+        raise UnreadableHistory(
+            f"{path}: it is torn or no Parquet file ({_first_line(error)}); copy or record it again"
+        ) from error
+
+
+def _edn(path: Path) -> Iterator[pa.Table]:
+    operations = jepsen.operations(path)
+    first_op = 0
+    while some := list(islice(operations, OPERATIONS_AT_ONCE)):
+        yield as_table(some, first_op=first_op)
+        first_op += len(some)
+
+
+def _json_lines(path: Path) -> Iterator[pa.Table]:
+    parse = paj.ParseOptions(explicit_schema=SCHEMA, unexpected_field_behavior="ignore")
+    if not path.stat().st_size:
+        return
+    try:
+        blocks = paj.open_json(
+            path, read_options=paj.ReadOptions(block_size=JSON_BLOCK_BYTES), parse_options=parse
+        )
+        for batch in blocks:
+            yield pa.Table.from_batches([batch])
+    except pa.ArrowException as error:
+        raise UnreadableHistory(f"{path}{_odd_line(path, _first_line(error))}") from error
+
+
+_BY_SUFFIX: Final[dict[str, Callable[[Path], Iterator[pa.Table]]]] = {
+    ".edn": _edn,
+    ".parquet": _parquet,
+    ".ndjson": _json_lines,
+    ".jsonl": _json_lines,
+}
+
+
+# ---------------------------------------------------------------- the columns
+
+
+def conforming(table: pa.Table, path: Path, *, rows_before: int = 0) -> pa.Table:
+    """The table with exactly `COLUMNS`; UnreadableHistory names the column and the row."""
+    _columns_present(table.schema.names, path)
+    columns: list[pa.ChunkedArray] = []
+    for field in SCHEMA:
+        try:
+            columns.append(table[field.name].cast(field.type))
+        except pa.ArrowException as error:
+            raise UnreadableHistory(
+                f"{path}: column {field.name} is {table[field.name].type}, a history has "
+                f"{field.type} ({_first_line(error)}); cast it"
+            ) from error
+    made = pa.table(columns, schema=SCHEMA)
+
+    def refuse(odd: pa.ChunkedArray, what: str) -> None:
+        place = compute.index(odd, value=True).as_py()  # nulls are no `true`
+        if place >= 0:
+            raise UnreadableHistory(f"{path}, row {rows_before + place + 1}: {what}; mend that row")
+
+    for field in SCHEMA:
+        if not field.nullable:
+            refuse(made[field.name].is_null(), f"{field.name} is null, and it must not be")
+    for name, known in (("outcome", get_args(Outcome)), ("kind", KINDS)):
+        unknown = compute.invert(compute.is_in(made[name], value_set=pa.array(known)))
+        refuse(unknown, f"{name} is none of {', '.join(known)}")
+    for kind, needed in NEEDED.items():
+        for name in needed:
+            lacking = compute.and_(compute.equal(made["kind"], kind), made[name].is_null())
+            refuse(lacking, f"a {kind} without a {name}")
+    return made
+
+
+def _columns_present(names: list[str], path: Path) -> None:
+    missing = [name for name in COLUMNS if name not in names]
+    if missing:
+        raise UnreadableHistory(
+            f"{path}: no column {', '.join(missing)}; a history has the columns "
+            f"{', '.join(COLUMNS)}"
+        )
+
+
+def _odd_line(path: Path, otherwise: str) -> str:
+    """Where in the lines the first fault is, and what."""
+    with path.open("rb") as lines:
+        for number, line in enumerate(lines, 1):
+            if not line.strip():
+                continue
+            try:
+                told: Any = json.loads(line)
+            except json.JSONDecodeError as error:
+                torn = "" if line.endswith(b"\n") else ": the last line is torn; delete it"
+                return f", line {number}, column {error.colno}: {error.msg}{torn or '; mend it'}"
+            except UnicodeDecodeError as error:
+                return f", line {number}: {error}; JSON is UTF-8 text"
+            if not isinstance(told, dict):
+                return f", line {number}: no object; each line is one, with the columns as fields"
+            for name, (kind, _, _) in COLUMNS.items():
+                if told.get(name) is not None and type(told[name]) is not _PYTHON[kind]:
+                    return f", line {number}: {name} is {told[name]!r}, not of {kind}; mend it"
+    return f": {otherwise}"
+
+
+def _first_line(error: BaseException) -> str:
+    return str(error).splitlines()[0][:200] if str(error) else type(error).__name__
