@@ -78,9 +78,9 @@ def _send(shared: Shared, producer: Any, process: int, value: str, partition: in
     except (KafkaException, BufferError) as error:  # refused here: it was never queued
         shared.history.complete(operation, "fail", error=str(error))
         return "fail"
-    while not ended:  # another thread of this producer may be the one that is told
-        producer.poll(0.02)
-    return ended[0]
+    while not ended and not shared.stopped.is_set():
+        producer.poll(0.02)  # another thread of this producer may be the one that is told
+    return ended[0] if ended else "info"  # stopped: the operation stays open
 
 
 # ---------------------------------------------------------------- poll

@@ -1,0 +1,74 @@
+"""A .properties file of the user: what it says, and where it is wrong."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from confluent_kafka import Producer
+
+from checkers.record.client_config import PRODUCER, BadClientConfig, ClientConfig, read
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def write(path: Path, text: str) -> Path:
+    path.write_text(text)
+    return path
+
+
+def test_the_file_wins_over_our_settings_and_the_address_over_the_file(tmp_path: Path) -> None:
+    path = write(
+        tmp_path / "c.properties",
+        "# a comment\n! another\n\nacks = 1\nsasl.password: a=b:c\nbootstrap.servers=elsewhere\n",
+    )
+    settings = read(path).merged("here:9092", PRODUCER)
+
+    assert settings["acks"] == "1"
+    assert settings["sasl.password"] == "a=b:c"
+    assert settings["bootstrap.servers"] == "here:9092"
+    assert settings["enable.idempotence"] is True
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        ("acks=1\nlinger\n", r"c\.properties, line 2: 'linger' is no key=value$"),
+        ("=1\n", r"line 1: '=1' is no key=value$"),
+        ("acks=1\n\nacks=2\n", r"line 3: acks: it stands already in line 1$"),
+    ],
+)
+def test_a_line_that_is_none_is_named(tmp_path: Path, text: str, complaint: str) -> None:
+    with pytest.raises(BadClientConfig, match=complaint):
+        read(write(tmp_path / "c.properties", text))
+
+
+def test_a_missing_file_is_named(tmp_path: Path) -> None:
+    with pytest.raises(BadClientConfig, match=r"nowhere: .*--client-config takes a text file"):
+        read(tmp_path / "nowhere")
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        ("linger.ms=1\nno.such.key=1\n", "line 2: no.such.key: No such configuration property"),
+        ("linger.ms=1\nacks=maybe\n", "line 2: acks: Invalid value"),  # librdkafka names an alias
+        ("linger.ms=much\n", "line 1: linger.ms: Invalid value"),
+        (
+            "security.protocol=SSL\nssl.ca.location=/nowhere\n",
+            "line 2: ssl.ca.location: Failed to create producer",
+        ),
+    ],
+)
+def test_what_the_library_refuses_is_named_by_line(
+    tmp_path: Path, text: str, complaint: str
+) -> None:
+    config = read(write(tmp_path / "c.properties", text))
+    with pytest.raises(BadClientConfig, match=complaint):
+        config.make(Producer, config.merged("127.0.0.1:1", {}))
+
+
+def test_a_refusal_without_a_file_is_told(tmp_path: Path) -> None:
+    with pytest.raises(BadClientConfig, match=r"the client library refuses: .*security\.protocol"):
+        ClientConfig().make(Producer, {"security.protocol": "none"})

@@ -1,0 +1,222 @@
+"""The workload with a real client against the served broker: clean, faulty, buggy, killed."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+
+from checkers.histories.recorded import metadata, operations
+from checkers.record.client_config import ClientConfig
+from checkers.record.clients import UnreachableCluster
+from checkers.record.recording import RecordOptions, record
+from model.faults import InputFault
+from model.histories import EndOffset, History, Poll, Send
+from properties.anomalies.assumptions import ASSUMPTIONS
+from properties.anomalies.catalogue import CATALOGUE
+from reference_impl.bugs import bugs_named
+from reference_impl.wire.applied import applied
+from reference_impl.wire.faults import DropResponse, KillBroker
+from reference_impl.wire.serve import ServeOptions, serving
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from checkers.record.recording import RecordResult
+
+EVERY_SIXTH = (DropResponse(every=6),)
+
+
+def recorded(
+    folder: Path, serve: ServeOptions, *, sends: int = 300
+) -> tuple[RecordResult, History]:
+    """A short recording against a cluster of its own."""
+    log = folder / "applied.ndjson"
+    with serving(replace(serve, applied_log=log)) as cluster:
+        result = record(
+            RecordOptions(
+                folder=folder / "history",
+                bootstrap_servers=cluster.bootstrap_servers,
+                broker_log=log,
+                sends=sends,
+            )
+        )
+    return result, operations(folder / "history")
+
+
+def found(history: History) -> Counter[str]:
+    """How often each anomaly occurs, by its literal definition; assumptions hold."""
+    assert not any(assumption.find(history) for assumption in ASSUMPTIONS)
+    return +Counter({anomaly.id: len(anomaly.find(history)) for anomaly in CATALOGUE})
+
+
+def test_a_cluster_that_drops_answers_is_clean_and_twenty_sends_went_unanswered(
+    tmp_path: Path,
+) -> None:
+    result, history = recorded(tmp_path, ServeOptions(faults=EVERY_SIXTH))
+
+    assert result.outcomes["send", "ok"] == 300
+    assert result.unread == ()
+    assert result.applied_but_unanswered is not None
+    assert result.applied_but_unanswered >= 20
+    assert applied(tmp_path / "applied.ndjson") == 300
+    assert found(history) == {}
+
+    assert result.operations == len(history) == sum(result.outcomes.values())
+    sent = {micro.value for op in history for micro in op.did if isinstance(micro, Send)}
+    polled = {micro.value for op in history for micro in op.did if isinstance(micro, Poll)}
+    assert sent == polled
+    assert len(sent) == 300
+    assert {op.f for op in history} == {"send", "poll", "assign", "end_offset"}
+    last = max(op.process for op in history)
+    ends = [m for op in history if op.process == last for m in op.did if isinstance(m, EndOffset)]
+    assert sum(end.offset for end in ends) == 300
+
+    told = metadata(tmp_path / "history")
+    assert told["finished"] is True
+    assert told["settings"]["topic"] == result.topic
+    assert set(told["clients"]) == {"confluent-kafka", "librdkafka"}
+
+
+@pytest.mark.parametrize(
+    ("bug", "shown"),
+    [
+        ("no-dedup", "duplicate"),
+        ("stale-end-offset", "stale-end-offset"),
+        ("zero-offset-ack", "inconsistent-offsets"),
+        ("reordered-ack-offset", "offset-order-inversion"),
+        ("lost-append", "lost-write"),
+    ],
+)
+def test_a_seeded_bug_shows_in_the_history(bug: str, shown: str, tmp_path: Path) -> None:
+    _, history = recorded(tmp_path, ServeOptions(bugs=bugs_named(bug), faults=EVERY_SIXTH))
+
+    assert found(history)[shown] > 0
+
+
+def test_a_broker_that_dies_and_comes_back_leaves_a_clean_history(tmp_path: Path) -> None:
+    kill = KillBroker(broker_id=1, after=60, restart=150)  # type: ignore[arg-type]  # an int by another name
+    result, history = recorded(tmp_path, ServeOptions(faults=(kill, *EVERY_SIXTH)))
+
+    assert result.unread == ()
+    assert found(history) == {}
+    assert result.outcomes["send", "ok"] == 300
+
+
+def test_a_killed_recorder_has_every_send_that_the_broker_applied(tmp_path: Path) -> None:
+    """`kill -9` at some moment: the history knows at least what the broker's own log knows."""
+    log, folder = tmp_path / "applied.ndjson", tmp_path / "history"
+    program = (
+        "import sys, pathlib\n"
+        "from checkers.record.recording import RecordOptions, record\n"
+        "record(RecordOptions(folder=pathlib.Path(sys.argv[1]), bootstrap_servers=sys.argv[2],\n"
+        "                     sends=1_000_000))\n"
+    )
+    with serving(ServeOptions(applied_log=log, faults=EVERY_SIXTH)) as cluster:
+        arguments = [sys.executable, "-c", program, str(folder), cluster.bootstrap_servers]
+        with subprocess.Popen(arguments) as recorder:
+            while applied(log) < 200:
+                assert recorder.poll() is None
+                time.sleep(0.05)
+            recorder.send_signal(signal.SIGKILL)
+        before = applied(log)
+        history = operations(folder)
+
+    sends = [op for op in history if op.f == "send"]
+    by_outcome = Counter(op.outcome for op in sends)
+    assert by_outcome["ok"] + by_outcome["info"] == len(sends)
+    assert len(sends) >= before >= 200
+    assert by_outcome["info"] <= 6  # what was open: one for each sending process
+    assert all(op.completed_ns is None for op in sends if op.outcome == "info")
+    assert metadata(folder)["finished"] is False
+    assert found(history) == {}
+
+
+def test_an_interrupted_recording_keeps_what_it_has(tmp_path: Path) -> None:
+    folder = tmp_path / "history"
+    program = (
+        "import sys, pathlib\n"
+        "from checkers.record.recording import RecordOptions, record\n"
+        "try:\n"
+        "    record(RecordOptions(folder=pathlib.Path(sys.argv[1]), sends=1_000_000,\n"
+        "                         bootstrap_servers=sys.argv[2]))\n"
+        "except KeyboardInterrupt:\n"
+        "    print('interrupted')\n"
+    )
+    with serving(ServeOptions()) as cluster:
+        arguments = [sys.executable, "-c", program, str(folder), cluster.bootstrap_servers]
+        with subprocess.Popen(arguments, stdout=subprocess.PIPE, text=True) as recorder:
+            while not folder.exists() or len(operations(folder)) < 100:
+                assert recorder.poll() is None
+                time.sleep(0.05)
+            recorder.send_signal(signal.SIGINT)
+            assert recorder.stdout is not None
+            assert recorder.stdout.read() == "interrupted\n"
+
+    history = operations(folder)
+    assert recorder.returncode == 0
+    assert metadata(folder)["finished"] is False
+    assert not list(folder.glob("tail-*"))
+    assert len(history) >= 100
+    assert found(history) == {}
+
+
+# ---------------------------------------------------------------- what can't be recorded
+
+
+def test_an_unreachable_address_is_one_error_and_leaves_no_folder(tmp_path: Path) -> None:
+    options = RecordOptions(folder=tmp_path / "history", bootstrap_servers="127.0.0.1:1")
+    with pytest.raises(UnreachableCluster, match=r"^127\.0\.0\.1:1: no broker answered within 5 s"):
+        record(options)
+
+    assert not (tmp_path / "history").exists()
+
+
+def test_a_folder_that_exists_and_a_topic_that_exists_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputFault, match="a history gets a folder of its own"):
+        record(RecordOptions(folder=tmp_path, bootstrap_servers="127.0.0.1:1"))
+
+    with serving(ServeOptions(brokers=1)) as cluster:
+
+        def again(number: int) -> RecordOptions:
+            return RecordOptions(
+                folder=tmp_path / str(number),
+                bootstrap_servers=cluster.bootstrap_servers,
+                topic="t",
+                sends=10,
+            )
+
+        record(again(1))
+        with pytest.raises(InputFault, match="topic t exists"):
+            record(again(2))
+    assert not (tmp_path / "2").exists()
+
+
+def test_a_send_that_times_out_is_info_and_its_process_ends(tmp_path: Path) -> None:
+    """All brokers but one die for good: what can't be acknowledged is not called a failure."""
+    kills = tuple(KillBroker(broker_id=number, after=20) for number in (1, 2))  # type: ignore[arg-type]  # ints by another name
+    impatient = ClientConfig({"message.timeout.ms": "1500"})
+    with serving(ServeOptions(faults=kills)) as cluster:
+        result = record(
+            RecordOptions(
+                folder=tmp_path / "history",
+                bootstrap_servers=cluster.bootstrap_servers,
+                client_config=impatient,
+                sends=60,
+            )
+        )
+    history = operations(tmp_path / "history")
+
+    assert result.outcomes["send", "ok"] + result.outcomes.get(("send", "info"), 0) == 60
+    assert result.outcomes["send", "info"] > 0
+    assert found(history) == {}
+    for number, operation in enumerate(history):
+        if operation.f == "send" and operation.outcome == "info":
+            later = [op.process for op in history[number + 1 :] if op.f == "send"]
+            assert operation.process not in later
