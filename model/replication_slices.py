@@ -100,8 +100,7 @@ SLICES: Final[Mapping[tuple[str, str], tuple[str, ...]]] = {
         "leaders_were_elected",
         "a_leader_is_its_leadership",
         "epochs_are_elected",
-        "high_watermarks_are_behind",
-        *DEPARTURES,
+        "a_departure_is_of_a_member",
     ),
     ("truncate", "isr_has_what_is_committed"): (
         "isr_has_what_is_committed",

@@ -1,9 +1,9 @@
-"""Replication as it was mended: KIP-101, KIP-279, KIP-320, each a few methods of its predecessor.
+"""Replication as it was mended: KIP-101, KIP-279, KIP-320, each a few methods of a predecessor.
 
 The last is today's. What each lets happen is a script of the catalogue of bugs: `kip-101` loses a
 record that two brokers had, `kip-279` one that a stale leader's follower cuts.
 
-Source: hachikuji/kafka-specification d68782b: Kip101, Kip279, Kip320; KIP-101, KIP-279, KIP-320.
+Source: hachikuji/kafka-specification d68782b: Kip101, Kip279, Kip320FirstTry, Kip320; the KIPs.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ from model.language import (
     Bool,
     action,
     all_of,
-    any_of,
     exists,
     first,
     forall,
@@ -64,6 +63,82 @@ class Kip279(Kip101):
             Offset(0),
         )
 
+    def has_reached_its_epoch(s, leader: Replica) -> Bool:
+        """The high watermark is at the leader's end, or at a record of its own epoch."""
+        hw, log = s.replica[leader].high_watermark, s.log[leader]
+        own = log.record[hw].leader_epoch == s.replica[leader].leader_epoch
+        return (hw == log.end_offset) | (log.has_offset(hw) & own)
+
+
+class Kip320FirstTry(Kip279):
+    """KIP-320 as first proposed: a fetch carries the epoch of the follower's last record, no other.
+
+    The follower cuts its log when a fetch shows that the two differ. Fails strong_isr: the high
+    watermark may advance on a follower that is still in an older epoch.
+    """
+
+    def follows_with(s, follower: Replica, leader: Replica, offset: Offset) -> Bool:
+        """The follower fetches from the leader, and has the leader's record at the offset."""
+        agree = s.log[leader].agrees_with(s.log[follower], offset)
+        return s.is_following(follower, leader) & agree
+
+    def shares_its_last_record(s, follower: Replica, leader: Replica) -> Bool:
+        ours, theirs = s.log[follower], s.log[leader]
+        return ours.is_empty() | ours.agrees_with(theirs, ours.end_offset - 1)
+
+    @action
+    def leader_inc_high_watermark(s, leader: Replica) -> None:
+        """The high watermark passes an offset at which all of the ISR agrees with the leader."""
+        hw = s.replica[leader].high_watermark
+        when(
+            s.presumes_leadership(leader),
+            s.log[leader].has_offset(hw),
+            forall(s.follows_with(follower, leader, hw) for follower in s.replica[leader].isr),
+        )
+        s.replica[leader].high_watermark = hw + 1
+
+    def is_caught_up(s, follower: Replica, leader: Replica, end: Offset) -> Bool:
+        at_zero = s.is_following(follower, leader) & (end == 0)
+        return at_zero | ((end != 0) & s.follows_with(follower, leader, end - 1))
+
+    @action
+    def leader_expand_isr(s, leader: Replica, follower: Replica) -> None:
+        """A follower at the high watermark joins, once that mark has reached the leader's epoch."""
+        when(s.has_reached_its_epoch(leader))
+        super().leader_expand_isr(leader, follower)
+
+    @action
+    def become_follower(s, follower: Replica, leader: Replica, leader_epoch: LeaderEpoch) -> None:
+        """A replica learns of a new leader and keeps its log for now."""
+        when(
+            s.request[leader_epoch].leader == leader,
+            follower != leader,
+            s.replica[follower].leader_epoch < leader_epoch,
+        )
+        s.adopt(follower, s.request[leader_epoch], s.replica[follower].high_watermark)
+
+    @action
+    def follower_truncate(s, follower: Replica, leader: Replica) -> None:
+        """A fetch shows that the last records differ: the follower cuts after what they share."""
+        end = s.truncation_offset(follower, leader)
+        when(
+            s.presumes_leadership(leader),
+            s.is_following(follower, leader),
+            ~s.shares_its_last_record(follower, leader),
+        )
+        s.log[follower].truncate_to(end)
+        s.replica[follower].high_watermark = least_of(end, s.replica[follower].high_watermark)
+
+    @action
+    def follower_replicate(s, follower: Replica, leader: Replica) -> None:
+        """A follower copies the next record where the last ones agree."""
+        when(
+            s.presumes_leadership(leader),
+            s.is_following(follower, leader),
+            s.shares_its_last_record(follower, leader),
+        )
+        s.replicate(follower, leader)
+
 
 class Kip320(Kip279):
     """KIP-320: fetching, truncating, the high watermark and the ISR compare leader epochs.
@@ -84,16 +159,17 @@ class Kip320(Kip279):
         when(s.is_following_epoch(follower, leader))
         s.replicate(follower, leader)
 
+    def acknowledges(s, follower: Replica, leader: Replica, offset: Offset) -> Bool:
+        """The leader knows, of its own epoch, that the follower has the offset."""
+        return s.is_following_epoch(follower, leader) & s.log[follower].has_offset(offset)
+
     @action
     def leader_inc_high_watermark(s, leader: Replica) -> None:
         """The high watermark passes an offset once all of the ISR follows this epoch and has it."""
         hw = s.replica[leader].high_watermark
         when(
             s.log[leader].has_offset(hw),
-            forall(
-                s.is_following_epoch(follower, leader) & s.log[follower].has_offset(hw)
-                for follower in s.replica[leader].isr
-            ),
+            forall(s.acknowledges(follower, leader, hw) for follower in s.replica[leader].isr),
         )
         s.replica[leader].high_watermark = hw + 1
 
@@ -108,21 +184,21 @@ class Kip320(Kip279):
     @action
     def leader_expand_isr(s, leader: Replica, follower: Replica) -> None:
         """A follower at the high watermark joins, once that mark has reached the leader's epoch."""
-        isr, hw, log = s.replica[leader].isr, s.replica[leader].high_watermark, s.log[leader]
+        isr, hw = s.replica[leader].isr, s.replica[leader].high_watermark
         when(
             ~isr[follower],
             s.is_following_epoch(follower, leader),
             (hw == 0) | s.log[follower].has_offset(hw - 1),
-            any_of(
-                hw == log.end_offset,
-                log.has_offset(hw)
-                & (log.record[hw].leader_epoch == s.replica[leader].leader_epoch),
-            ),
+            s.has_reached_its_epoch(leader),
         )
         s.set_isr(leader, isr | {follower})
+
+    def answers_truncation(s, leader: Replica, leader_epoch: LeaderEpoch) -> Bool:
+        """Only a leader that is already in the epoch says where the logs agree."""
+        return s.presumes_leadership(leader) & (s.replica[leader].leader_epoch == leader_epoch)
 
     @action
     def become_follower(s, follower: Replica, leader: Replica, leader_epoch: LeaderEpoch) -> None:
         """A replica cuts its log after what it shares with a leader already in the same epoch."""
-        when(s.presumes_leadership(leader), s.replica[leader].leader_epoch == leader_epoch)
+        when(s.answers_truncation(leader, leader_epoch))
         super().become_follower(follower, leader, leader_epoch)

@@ -28,8 +28,9 @@ from model.replication_abstract_bugs import (
     JoinsAtHighWatermark,
     LosesItsTail,
 )
+from model.replication_bugs import CountsOldEpochs, JoinsBeforeEpoch, TruncatesEarly
 from model.replication_proof import ReplicationProof
-from model.replication_versions import Kip101, Kip279, Kip320
+from model.replication_versions import Kip101, Kip279, Kip320, Kip320FirstTry
 from model.transactions import Transactions
 from model.transactions_versions import LaxMarkers, Version1
 
@@ -72,6 +73,7 @@ def _fails(
 
 TWO_BROKERS = {"replicas": 2, "max_leader_epoch": 2}
 
+THREE_EPOCHS = {"max_leader_epoch": 2}
 TWO_EPOCHS = {"leader_epochs": 2}
 COMMITTED = "isr_has_what_is_committed"
 
@@ -80,7 +82,11 @@ _R, _A, _T, _I = "replication", "replication-abstract", "transactions", "idempot
 VARIANTS: tuple[Variant, ...] = (
     _fails(_R, "version", "truncate-to-hw", TruncateToHighWatermark, "weak_isr", 8, **TWO_BROKERS),
     _fails(_R, "version", "kip-101", Kip101, "strong_isr", 11, **TWO_BROKERS),
-    _fails(_R, "version", "kip-279", Kip279, "strong_isr", 11),
+    _fails(_R, "version", "kip-279", Kip279, "strong_isr", 10, **THREE_EPOCHS),
+    _fails(_R, "version", "kip-320-first-try", Kip320FirstTry, "strong_isr", 12, **THREE_EPOCHS),
+    _fails(_R, "bug", "counts-old-epochs", CountsOldEpochs, "strong_isr", 12, **THREE_EPOCHS),
+    _fails(_R, "bug", "truncates-early", TruncatesEarly, "strong_isr", 13, **THREE_EPOCHS),
+    _fails(_R, "bug", "joins-before-epoch", JoinsBeforeEpoch, "strong_isr", 11, **THREE_EPOCHS),
     _holds(_R, "kip-320", Kip320),
     _fails(_A, "bug", "cuts-at-hw", CutsAtHighWatermark, COMMITTED, 6, **TWO_EPOCHS),
     _fails(_A, "bug", "joins-at-hw", JoinsAtHighWatermark, COMMITTED, 9, **TWO_EPOCHS),

@@ -10,7 +10,7 @@ import pytest
 from checkers.explicit.exploration import Exploration
 from checkers.explicit.search import explore
 from model.replication import TruncateToHighWatermark
-from model.replication_versions import Kip101, Kip279, Kip320
+from model.replication_versions import Kip101, Kip279, Kip320, Kip320FirstTry
 
 TWO_BROKERS = {"replicas": 2, "max_leader_epoch": 2}
 
@@ -79,3 +79,14 @@ def test_truncation_to_the_high_watermark_loses_a_record(as_published: bool) -> 
 
 def test_kip_279_still_loses_a_record() -> None:
     assert steps_to(explore(Kip279())) == {"strong_isr": 11}
+    with_three_epochs = explore(Kip279(max_leader_epoch=2), properties=["strong_isr"])
+    assert steps_to(with_three_epochs) == {"strong_isr": 10}
+
+
+def test_the_first_try_of_kip_320_needs_three_brokers_and_three_epochs() -> None:
+    two_epochs = explore(Kip320FirstTry(as_published=True))
+    assert (two_epochs.distinct, two_epochs.exhausted, two_epochs.violated) == (59_092, True, ())
+    two_brokers = explore(Kip320FirstTry(as_published=True, **TWO_BROKERS))
+    assert (two_brokers.distinct, two_brokers.exhausted, two_brokers.violated) == (8_429, True, ())
+    both = explore(Kip320FirstTry(max_leader_epoch=2), properties=["strong_isr"])
+    assert steps_to(both) == {"strong_isr": 12}
