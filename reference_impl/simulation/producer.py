@@ -202,8 +202,8 @@ class Producer:
             value=value,
             process=self._process(number),
             sequence=self.next_sequence,
-            # Sends that begin together still begin one after the other.
-            invoked_ns=max(now_ns, self.last_invoked_ns + 1),
+            # Sends that begin together begin one after the other, and after what made them begin.
+            invoked_ns=max(now_ns, self.last_invoked_ns) + 1,
         )
         return replace(
             self,

@@ -1,0 +1,118 @@
+"""Whole runs: many faults, nothing broken, everything repeatable."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections import Counter
+
+import pytest
+
+from model.histories import Send
+from model.vocabulary import BrokerId
+from reference_impl.bugs import Bug
+from reference_impl.simulation.cluster import NoProgress
+from reference_impl.simulation.faults import At, Crash
+from reference_impl.simulation.network import CALM, Conditions
+from reference_impl.simulation.runs import IDEMPOTENT, Run, Scenario, faults_drawn, run
+
+BROKERS = tuple(map(BrokerId, (1, 2, 3)))
+ROUGH = Conditions(jitter_ms=15, loss=3, doubling=5)
+
+
+def faulty(seed: int, *, bugs: frozenset[Bug] = frozenset(), conditions: Conditions = CALM) -> Run:
+    return run(
+        Scenario(
+            seed=seed,
+            producers=(IDEMPOTENT, IDEMPOTENT),
+            sends=60,
+            send_every_ms=40,
+            conditions=conditions,
+            faults=faults_drawn(seed, BROKERS, count=4, every_ms=600),
+            bugs=bugs,
+        )
+    )
+
+
+def acknowledged(run_: Run) -> dict[str, int | None]:
+    return {
+        did.value: did.offset
+        for operation in run_.history
+        if operation.outcome == "ok"
+        for did in operation.did
+        if isinstance(did, Send)
+    }
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("conditions", [CALM, ROUGH], ids=["calm", "rough"])
+def test_everything_sent_is_there_once_in_order_where_it_was_acknowledged(
+    seed: int, conditions: Conditions
+) -> None:
+    found = faulty(seed, conditions=conditions)
+    assert acknowledged(found) == {value: offset for offset, value in found.log}
+    for name in "ab":
+        mine = [value for _, value in found.log if value.startswith(name)]
+        assert mine == [f"{name}{number}" for number in range(60)]
+
+
+def test_a_bug_is_seen_in_the_same_runs() -> None:
+    found = faulty(0, bugs=frozenset({Bug.NO_DEDUP}))
+    assert max(Counter(value for _, value in found.log).values()) > 1
+
+
+def test_progress_follows_in_bounded_virtual_time_and_a_bound_that_is_too_tight_is_noticed() -> (
+    None
+):
+    plan = (At(50, Crash(BROKERS[0])),)
+    relaxed = run(Scenario(faults=plan, sends=20))
+    assert relaxed.virtual_ms < 5_000
+    with pytest.raises(NoProgress, match="not within 100 ms"):
+        run(Scenario(faults=plan, sends=20, recovery_ms=100))
+
+
+def test_equal_seeds_give_equal_traces_and_other_seeds_others() -> None:
+    digests = [faulty(seed, conditions=ROUGH).trace.digest() for seed in (1, 1, 2)]
+    assert digests[0] == digests[1] != digests[2]
+
+
+def test_the_hash_seed_changes_nothing() -> None:
+    digests = {
+        subprocess.run(
+            [sys.executable, "-c", _SCENARIO],
+            env={**os.environ, "PYTHONHASHSEED": hash_seed},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for hash_seed in ("1", "4242")
+    }
+    assert digests == {faulty(3, conditions=ROUGH).trace.digest() + "\n"}
+
+
+_SCENARIO = """
+from model.vocabulary import BrokerId
+from reference_impl.simulation.network import Conditions
+from reference_impl.simulation.runs import IDEMPOTENT, Scenario, faults_drawn, run
+ROUGH = Conditions(jitter_ms=15, loss=3, doubling=5)
+def faulty(seed, conditions):
+    plan = faults_drawn(seed, tuple(map(BrokerId, (1, 2, 3))), count=4, every_ms=600)
+    return run(Scenario(seed=seed, producers=(IDEMPOTENT, IDEMPOTENT), sends=60, send_every_ms=40,
+                        conditions=conditions, faults=plan))
+print(faulty(3, ROUGH).trace.digest())
+"""
+
+
+def test_a_trace_is_lines_of_json_with_the_state_after_each_step() -> None:
+    found = run(Scenario(sends=9, faults=(At(80, Crash(BROKERS[0])),)))
+    lines = [json.loads(line) for line in found.trace.lines()]
+    assert [line["seq"] for line in lines] == list(range(len(lines)))
+    assert [line["at_ms"] for line in lines] == sorted(line["at_ms"] for line in lines)
+    produced = next(line for line in lines if line["action"] == "Produce")
+    assert produced["post"]["orders-0"]["end_offset"] == 1
+    assert produced["args"]["batches"][0]["records"] == 1
+    assert {"Crash", "timer fetch", "AlterPartition", "send a0"} <= {
+        line["action"] for line in lines
+    }
