@@ -1,0 +1,1 @@
+"""What a run tells a person: the terminal, the run folder, counterexamples."""
