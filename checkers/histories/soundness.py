@@ -158,6 +158,8 @@ def overlaps_without(piece: pa.Table, processes: list[int], schema: pa.Schema) -
 
 def overlaps(known: pa.Table, schema: pa.Schema) -> pa.Table:
     """The rows of `one-open-operation`: invoked while the process had another operation open."""
+    if not known.num_rows:
+        return schema.empty_table()
     known = distinct(known, tuple(OPERATIONS.names))
     columns: list[Any] = [ints(known[name]) for name in ("op", "invoked_ns", "process")]
     order = np.lexsort(columns)

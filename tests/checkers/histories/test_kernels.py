@@ -1,0 +1,275 @@
+"""The kernels say what the literal definitions say, however a history is cut and shuffled."""
+
+from __future__ import annotations
+
+import json
+import random
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from checkers.histories.analysis import KEPT, Analysis, analysis_of, analyze
+from checkers.histories.jepsen import operations
+from checkers.histories.pieces import LocalPieces
+from checkers.histories.recorded import as_table
+from model.histories import EndOffset, History, MicroOperation, Operation, Outcome, Poll, Send
+from model.history_notation import history
+from properties.anomalies.assumptions import ASSUMPTIONS
+from properties.anomalies.catalogue import CATALOGUE, named, worst_first
+
+SAMPLES = Path(__file__).parents[2] / "data" / "jepsen"
+VERDICTS: dict[str, Any] = json.loads((SAMPLES / "verdicts.json").read_text())
+KEYS = ["k", "j"]
+
+
+@st.composite
+def micro_operations(draw: st.DrawFn, values: list[str]) -> MicroOperation:
+    key = draw(st.sampled_from(KEYS))
+    offset = draw(st.none() | st.integers(0, 6))
+    kind = draw(st.sampled_from(["send", "poll", "poll", "end_offset"]))
+    if kind == "send":
+        return Send(key, draw(st.sampled_from(values)), offset)
+    if kind == "poll":
+        return Poll(key, offset, draw(st.sampled_from(values)))
+    return EndOffset(key, offset or 0)
+
+
+@st.composite
+def histories(draw: st.DrawFn, *, sound: bool) -> History:
+    """Histories of a few clients that are told anything at all; sound ones break no assumption."""
+    values = list("abcdefgh")
+    made: list[Operation] = []
+    sent: set[tuple[str, str]] = set()
+    free_at: dict[int, int | None] = {}
+    for _ in range(draw(st.integers(0, 12))):
+        process = draw(st.integers(0, 3))
+        begin = draw(st.integers(0, 12))
+        end = draw(st.none() | st.integers(begin if sound else 0, 16))
+        outcome: Outcome = draw(st.sampled_from(["ok", "ok", "ok", "info", "fail"]))
+        did = tuple(draw(st.lists(micro_operations(values), max_size=3)))
+        if sound:
+            last = free_at.get(process, 0)
+            if last is None or begin < last:
+                continue
+            free_at[process] = end
+            fresh: list[MicroOperation] = []
+            for micro in did:
+                if isinstance(micro, Send):
+                    if (micro.key, micro.value) in sent:
+                        continue
+                    sent.add((micro.key, micro.value))
+                fresh.append(micro)
+            did = tuple(fresh)
+        made.append(
+            Operation(
+                process=process,
+                f="txn",
+                outcome="info" if end is None else outcome,
+                invoked_ns=begin,
+                completed_ns=end,
+                did=did,
+            )
+        )
+    never = 1 << 60
+    return tuple(sorted(made, key=lambda o: never if o.completed_ns is None else o.completed_ns))
+
+
+def cut(
+    table: pa.Table, rng: random.Random, pieces: int, *, groups: int, mixed: bool
+) -> LocalPieces:
+    """The rows in so many pieces: stretches of the history, or dealt out at random."""
+    rows = list(range(table.num_rows))
+    if mixed:
+        rng.shuffle(rows)
+        dealt = [rows[n::pieces] for n in range(pieces)]
+    else:
+        at = sorted(rng.randrange(len(rows) + 1) for _ in range(pieces - 1))
+        dealt = [rows[a:b] for a, b in zip([0, *at], [*at, len(rows)], strict=True)]
+        rng.shuffle(dealt)
+    return LocalPieces(tuple(table.take(pa.array(d, pa.int64())) for d in dealt), groups)
+
+
+def assert_agrees(analysis: Analysis, h: History) -> None:
+    """The analysis says of the history what the literal definitions say."""
+    literally_broken = {a.id: a.find(h) for a in ASSUMPTIONS if a.find(h)}
+    assert {b.assumption.id: b.rows for b in analysis.broken} == literally_broken
+    observed = {anomaly.id: anomaly.observed(h) for anomaly in CATALOGUE}
+    for decision in analysis.decisions:
+        if literally_broken or not any(observed.values()):
+            assert (decision.verdict, decision.count) == ("undecided", 0)
+            continue
+        rows = decision.anomaly.find(h)
+        assert decision.worst == worst_first(rows)[:KEPT]
+        assert decision.count == len(rows)
+        assert decision.observations == observed[decision.anomaly.id]
+        assert decision.verdict == ("violated" if rows else "holds")
+        for row in decision.worst:
+            assert all(analysis.shown[op] == h[op] for op in row.ops)
+
+
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(
+    h=histories(sound=True), seed=st.integers(0, 999), pieces=st.integers(1, 4), mixed=st.booleans()
+)
+def test_kernels_agree_with_the_literal_definitions(
+    h: History, seed: int, pieces: int, mixed: bool
+) -> None:
+    cut_up = cut(as_table(h), random.Random(seed), pieces, groups=1 + seed % 3, mixed=mixed)
+    assert_agrees(analysis_of(cut_up, CATALOGUE, name="generated"), h)
+
+
+@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(
+    h=histories(sound=False),
+    seed=st.integers(0, 999),
+    pieces=st.integers(1, 4),
+    mixed=st.booleans(),
+)
+def test_kernels_agree_on_which_assumptions_are_broken(
+    h: History, seed: int, pieces: int, mixed: bool
+) -> None:
+    cut_up = cut(as_table(h), random.Random(seed), pieces, groups=1 + seed % 3, mixed=mixed)
+    assert_agrees(analysis_of(cut_up, CATALOGUE, name="generated"), h)
+
+
+@pytest.mark.parametrize("name", sorted(VERDICTS))
+def test_the_samples_have_the_verdicts_of_jepsen(name: str) -> None:
+    path = SAMPLES / f"{name}.edn"
+    analysis = analyze(path)
+    decided = {d.anomaly.id for d in analysis.decisions if d.verdict == "violated"}
+    of_ours = {anomaly.id for anomaly in CATALOGUE}
+    assert decided == set(VERDICTS[name]["anomalies"]) & of_ours
+    assert_agrees(analysis, tuple(operations(path)))
+    assert analysis.exit_code == (1 if decided else 0)
+
+
+def mutated(h: History, how: str, rng: random.Random) -> History:
+    """The history as another system would have made it: an answer lost, given twice or swapped."""
+    number = rng.choice([n for n, o in enumerate(h) if o.did])
+    operation = h[number]
+    at = rng.randrange(len(operation.did))
+    micro = operation.did[at]
+    did = list(operation.did)
+    match how:
+        case "drop":
+            del did[at]
+        case "duplicate" if isinstance(micro, Poll):
+            did.append(Poll(micro.key, (micro.offset or 0) + 2, micro.value))
+        case "swap" if isinstance(micro, Send | Poll) and micro.offset is not None:
+            other = micro.offset + rng.choice([-3, -1, 1, 3])
+            did[at] = (
+                Send(micro.key, micro.value, other)
+                if isinstance(micro, Send)
+                else Poll(micro.key, other, micro.value)
+            )
+        case _:
+            did.reverse()
+    changed = Operation(
+        process=operation.process,
+        f=operation.f,
+        outcome=operation.outcome,
+        invoked_ns=operation.invoked_ns,
+        completed_ns=operation.completed_ns,
+        did=tuple(did),
+    )
+    return (*h[:number], changed, *h[number + 1 :])
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(
+    name=st.sampled_from(sorted(VERDICTS)),
+    how=st.lists(st.sampled_from(["drop", "duplicate", "swap", "reverse"]), min_size=1, max_size=5),
+    seed=st.integers(0, 9999),
+)
+def test_kernels_agree_on_mutated_samples(name: str, how: list[str], seed: int) -> None:
+    rng = random.Random(seed)
+    h = tuple(operations(SAMPLES / f"{name}.edn"))
+    for step in how:
+        h = mutated(h, step, rng)
+    cut_up = cut(as_table(h), rng, 1 + seed % 4, groups=1 + seed % 3, mixed=bool(seed % 2))
+    assert_agrees(analysis_of(cut_up, CATALOGUE, name=name), h)
+
+
+def test_a_history_with_nothing_to_observe_is_not_checked() -> None:
+    analysis = analyze(as_table(history("c1 poll -> ok")))
+    assert analysis.verdict == "nothing checked"
+    assert analysis.exit_code == 3
+    assert {d.verdict for d in analysis.decisions} == {"undecided"}
+
+
+def test_of_a_history_without_reads_of_the_end_only_that_anomaly_has_no_observations() -> None:
+    analysis = analyze(as_table(history("p1 send k=a -> ok @0")))
+    assert analysis.exit_code == 0
+    observations = {d.anomaly.id: d.observations for d in analysis.decisions}
+    assert observations["stale-end-offset"] == 0
+    assert observations["offset-order-inversion"] == 1
+    alone = analyze(as_table(history("p1 send k=a -> ok @0")), anomalies=("stale-end-offset",))
+    assert (alone.verdict, alone.exit_code) == ("nothing checked", 3)
+
+
+def test_broken_assumptions_decide_nothing_else() -> None:
+    analysis = analyze(
+        as_table(
+            history("""
+                p1  send k=a  -> ok @5
+                p2  send k=a  -> ok @3
+            """)
+        )
+    )
+    assert analysis.verdict == "assumptions broken"
+    assert analysis.exit_code == 3
+    assert [str(row) for b in analysis.broken for row in b.rows] == [
+        "a was sent to k by operations 0, 1"
+    ]
+    assert {d.verdict for d in analysis.decisions} == {"undecided"}
+
+
+@pytest.mark.parametrize("pieces", [1, 2])
+@pytest.mark.parametrize("column", ["process", "outcome", "completed_ns", "position"])
+def test_rows_that_contradict_their_operation_are_an_assumption_broken(
+    column: str, pieces: int
+) -> None:
+    table = as_table(history("p1 txn k=a k=b -> ok @0 @1\nc1 poll -> ok k=a@0"))
+    odd = {"process": 7, "outcome": "fail", "completed_ns": 8, "position": 0}[column]
+    rows = table.to_pylist()
+    rows[1][column] = odd
+    changed = pa.Table.from_pylist(rows, schema=table.schema)
+    halves = (changed,) if pieces == 1 else (changed.slice(0, 1), changed.slice(1))
+    analysis = analysis_of(LocalPieces(halves), CATALOGUE, name="odd")
+    broken = {b.assumption.id: [str(row) for row in b.rows] for b in analysis.broken}
+    assert broken["whole-operations"] == [
+        "the 2 rows of operation 0 repeat or contradict each other"
+    ]
+
+
+def test_a_part_that_is_there_twice_is_an_assumption_broken() -> None:
+    table = as_table(history("p1 send k=a -> ok @0\nc1 poll -> ok k=a@0"))
+    analysis = analysis_of(LocalPieces((table, table)), CATALOGUE, name="twice")
+    assert "whole-operations" in {b.assumption.id for b in analysis.broken}
+
+
+def test_only_the_worst_rows_are_kept_and_all_are_counted() -> None:
+    lines = ["p1 send k=v0 -> ok @1000"]
+    lines += [f"p1 send k=v{n} -> ok @{n}" for n in range(1, KEPT + 10)]
+    (decision,) = analyze(
+        as_table(history("\n".join(lines))), anomalies=("offset-order-inversion",)
+    ).decisions
+    assert decision.count == decision.rows.num_rows == KEPT + 9
+    assert len(decision.worst) == KEPT
+    assert [row.size for row in decision.worst] == list(range(999, 999 - KEPT, -1))
+
+
+def test_progress_tells_of_each_stage() -> None:
+    stages: list[str] = []
+    analyze(SAMPLES / "001-lost.edn", progress=stages.append)
+    assert stages[0] == "reading"
+    assert "values that nobody read" in stages
+
+
+def test_one_anomaly_may_be_chosen() -> None:
+    analysis = analyze(SAMPLES / "001-lost.edn", anomalies=("lost-write",))
+    assert [d.anomaly for d in analysis.decisions] == list(named(("lost-write",)))
