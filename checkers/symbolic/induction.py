@@ -13,11 +13,12 @@ writes its slices as a class attribute
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from typing import Any, Final
 
+from checkers.symbolic.instances import failing, instances
 from checkers.symbolic.limits import Expr
 from checkers.symbolic.sorts import Declined
 from checkers.symbolic.states import Step
@@ -34,6 +35,7 @@ class Facts:
     """What one attempt may assume."""
 
     formulas: Sequence[Expr]
+    claims: Sequence[Claim] = ()  # what of this is said of all elements
     named: str = ""  # the claims of a slice; empty for all of them
     missing: str = ""  # claims without a reading: a model without them refutes nothing
 
@@ -44,6 +46,7 @@ class Goal:
 
     facts: Sequence[Facts]  # in the order in which they are tried, all claims last
     formula: Expr
+    instantiated: Callable[[Facts], tuple[Facts, Expr]] | None = None  # the same, of few things
 
 
 class Induction:
@@ -69,9 +72,16 @@ class Induction:
         """Where all claims are true and the action may happen, the claim is true after it."""
         guard = self.step.guard(action)
         slices = [c for c in [self.using.get((action.name, claim.name))] if c is not None]
+
+        def instantiated(facts: Facts) -> tuple[Facts, Expr]:
+            formula, about = failing(self.step, action, claim)
+            grounds = instances(self.step, action, about, facts.claims)
+            return replace(facts, formulas=[*facts.formulas, *grounds]), formula
+
         return Goal(
             facts=[*(self._slice(names, guard) for names in slices), self._all_claims(guard)],
             formula=self.step.formula(claim.formula, self.step.after(action)),
+            instantiated=instantiated,
         )
 
     def assumed(self, claims: Sequence[Claim]) -> tuple[dict[str, Expr], list[str]]:
@@ -87,11 +97,19 @@ class Induction:
 
     def _all_claims(self, guard: list[Expr]) -> Facts:
         formulas, missing = self.assumed(self.spec.claims)
-        return Facts(formulas=[*guard, *formulas.values()], missing=", ".join(missing))
+        return Facts(
+            formulas=[*guard, *formulas.values()],
+            claims=[c for c in self.spec.claims if c.name in formulas],
+            missing=", ".join(missing),
+        )
 
     def _slice(self, names: Sequence[str], guard: list[Expr]) -> Facts:
         formulas, _ = self.assumed([c for c in self.spec.claims if c.name in names])
-        return Facts(formulas=[*guard, *formulas.values()], named=", ".join(formulas))
+        return Facts(
+            formulas=[*guard, *formulas.values()],
+            claims=[c for c in self.spec.claims if c.name in formulas],
+            named=", ".join(formulas),
+        )
 
 
 def framed(action: Action, claim: Claim) -> bool:

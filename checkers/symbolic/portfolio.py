@@ -2,7 +2,8 @@
 
 E-matching instantiates quantifiers at the terms that it sees: quick where the claims say enough,
 and it never refutes. A finite scope needs no instantiation: quick to refute, and it never proves.
-Model-based instantiation is slow, and complete where the sorts allow it. What a condition's slice
+Ground instances help e-matching to terms. Model-based instantiation is slow, and complete where the
+sorts allow it. What a condition's slice
 suffices for is tried first.
 
 How long a hard condition takes has a heavy tail: the same facts are settled in a tenth of a second
@@ -15,7 +16,7 @@ A condition has one limit. What an attempt leaves of its part goes to those afte
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, Literal
 
 import z3
@@ -37,6 +38,7 @@ class Strategy:
 E_MATCHING: Final = {"mbqi": False, "auto_config": False}
 AT_FIRST_SIGHT: Final = Strategy(name="e-matching", options=E_MATCHING, part=0.05)
 AT_A_FINITE_SCOPE: Final = Strategy(name="finite scope", options={}, part=0.1)
+OF_INSTANCES: Final = Strategy(name="ground instances", options=E_MATCHING, part=0.3)
 AT_LENGTH: Final = (
     Strategy(name="e-matching", options=E_MATCHING, part=0.1),
     Strategy(
@@ -106,6 +108,10 @@ def attempts(goal: Goal, sorts: Sorts, at_scopes: AtScopes) -> Iterator[Attempt]
             sorts=finite_sorts,
             settles=frozenset() if facts.missing else frozenset({"sat"}),
         )
+    if goal.instantiated is not None:
+        for facts in goal.facts:
+            few, formula = goal.instantiated(facts)
+            yield unbounded(replace(goal, formula=formula), few, sorts, OF_INSTANCES)
     for strategy in AT_LENGTH:
         for facts in goal.facts:
             yield unbounded(goal, facts, sorts, strategy)

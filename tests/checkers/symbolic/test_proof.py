@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import ClassVar
 
 import pytest
+import z3
 
 from checkers.symbolic import Condition, Proof, limits, prove
 from checkers.symbolic.induction import Using
+from checkers.symbolic.instances import failing, instances
+from checkers.symbolic.limits import Expr, Solver
 from checkers.symbolic.portfolio import AT_LENGTH
+from checkers.symbolic.sorts import Unbounded
+from checkers.symbolic.states import Step
+from checkers.symbolic.translation import Translation
 from model.idempotence import IdempotentProducer
 from model.idempotence_bugs import AnyEpoch, AnySequence, UncleanElection
 from model.language import (
@@ -202,11 +209,12 @@ def test_a_limit_that_nothing_fits_into_leaves_conditions_unknown(
     proof = prove(Transactions(), limit_ms=8, only=["one_after_another"])
     unknown = [c for c in proof.failed if c.verdict == "unknown"]
     assert unknown == list(proof.failed) != []
-    attempts = unknown[0].how.split("; ")
+    attempts = next(c for c in unknown if c.action != "init").how.split("; ")
     assert [a.split(":")[0] for a in attempts] == [
         "e-matching",
         "finite scope",
         "finite scope",
+        "ground instances",
         *(strategy.name for strategy in AT_LENGTH),
     ]
     assert "resource" in attempts[0]
@@ -250,6 +258,56 @@ def test_unknown_names_list_the_nearest() -> None:
         prove(Round(), using={("finnish", "nobody_is_ahead"): ()})
     with pytest.raises(SpecError, match=r"no claim 'the_latest'; the nearest: the_latest_is_done"):
         prove(Round(), using={("finish", "nobody_is_ahead"): ("the_latest",)})
+
+
+# ---- ground instances
+
+
+class Chain(Spec):
+    """Turns are handed on; what a turn says is what the turn said from which it was handed."""
+
+    source: Map[Turn, Turn]
+    holder: Map[Turn, Player]
+    given: Set[Turn]
+
+    def scope(s) -> Scope:
+        return {Turn: 3, Player: 2}
+
+    def init(s, someone: Player) -> None:
+        for x in Turn:
+            s.holder[x] = someone
+
+    @action
+    def hand_on(s, old: Turn, new: Turn) -> None:
+        when(~s.given[new], forall(s.source[x] != new for x in Turn), old < new)
+        root = s.source[old]
+        s.given[new] = True
+        s.source[new] = root
+        s.holder[new] = s.holder[root]
+
+    @invariant
+    def holders_are_those_of_sources(s) -> Bool:
+        return forall(s.holder[x] == s.holder[s.source[x]] for x in Turn)
+
+
+def test_instances_settle_alone_what_follows_from_few_things() -> None:
+    """The claim is enough, said of what the step is about: no quantifier of it is left."""
+    spec = Chain()
+    sorts = Unbounded()
+    step = Step(spec, Translation(sorts))
+    taken, claim = spec.actions[0], spec.claims[0]
+    formula, about = failing(step, taken, claim)
+    grounds = instances(step, taken, about, spec.claims)
+    assert not any(z3.is_quantifier(g) for g in grounds)
+
+    def follows(facts: Sequence[Expr]) -> bool:
+        solver = Solver(sorts.context, limit_ms=2_000)
+        solver.add([*sorts.axioms, *step.guard(taken), *facts, z3.Not(formula)])
+        return solver.check().verdict == "unsat"
+
+    assert follows(grounds)
+    assert not follows([])
+    assert prove(spec).holds
 
 
 # ---- words without an unbounded reading
