@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import groupby
+from textwrap import shorten
 from typing import TYPE_CHECKING
 
 from checkers.events import (
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
     from typing import TextIO
 
 MARKS = {"holds": "✓", "violated": "✗", "undecided": "?"}
+WIDTH = 110
 Decision = PropertyDecided | AnomalyDecided
 
 
@@ -65,61 +68,60 @@ class Terminal:
 
 
 def table(decisions: Sequence[Decision]) -> str:
-    """One line a decision: what was claimed, the verdict, where, on how much, how long."""
-    rows = [("claim", "verdict", "of", "by", "rests on", "seconds"), *map(_row, decisions)]
-    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
-    lines = [
-        "  ".join(f"{cell:<{w}}" for cell, w in zip(row, widths, strict=True)).rstrip()
-        for row in rows
-    ]
-    return "\n".join([lines[0], "─" * max(map(len, lines)), *lines[1:]])
+    """Under a heading for what was judged together, a line for each claim: verdict and grounds."""
+    widest = max(len(_claim(decision)) for decision in decisions)
+    lines: list[str] = []
+    for heading, group in groupby(decisions, key=_heading):
+        lines.append(heading)
+        for decision in group:
+            claim, verdict = _claim(decision), _verdict(decision)
+            grounds = shorten(_grounds(decision), WIDTH - widest - 27, placeholder=" …")
+            lines.append(
+                f"  {MARKS[decision.verdict]} {claim:<{widest}}  {verdict:<21}  {grounds}".rstrip()
+            )
+    return "\n".join(lines)
 
 
-def _row(decision: Decision) -> tuple[str, ...]:
-    match decision:
-        case PropertyDecided():
-            of = " ".join(filter(None, (decision.spec, decision.variant)))
-            rests = _states(decision)
-            seconds = "" if decision.seconds is None else f"{decision.seconds:.1f}"
-            return (decision.property, _verdict(decision), of, decision.engine, rests, seconds)
-        case AnomalyDecided():
-            rests = (
-                "" if decision.observations is None else f"{decision.observations:,} observations"
-            )
-            found = f"{decision.count:,} found; " if decision.count else ""
-            return (
-                decision.anomaly,
-                _verdict(decision),
-                decision.history or "",
-                "history",
-                found + rests,
-                "",
-            )
+def _claim(decision: Decision) -> str:
+    return decision.property if isinstance(decision, PropertyDecided) else decision.anomaly
+
+
+def _heading(decision: Decision) -> str:
+    """What was judged, by which engine, on how much, in how long, at which constants."""
+    if isinstance(decision, AnomalyDecided):
+        return f"{decision.history} · history"
+    states, seconds = decision.distinct_states, decision.seconds
+    constants = {k: v for k, v in (decision.constants or {}).items() if v is not False}
+    parts = (
+        " ".join(filter(None, (decision.spec, decision.variant))),
+        decision.engine,
+        f"{states:,} states" if states else "",
+        f"{seconds:.1f} s" if seconds is not None else "",
+        ", ".join(k if v is True else f"{k} {v}" for k, v in constants.items()),
+    )
+    return shorten(" · ".join(filter(None, parts)), WIDTH, placeholder=" …")
 
 
 def _verdict(decision: Decision) -> str:
-    text = f"{MARKS[decision.verdict]} {decision.verdict}"
-    if decision.expected is not None:
-        text += (
-            ", as it must be"
-            if decision.expected == decision.verdict
-            else f", not {decision.expected}"
-        )
-    if (
-        isinstance(decision, AnomalyDecided)
-        and decision.permitted
-        and decision.verdict == "violated"
-    ):
-        text += ", permitted"
-    return text
+    """The verdict, and what the reader should think of it."""
+    if decision.expected is not None and decision.verdict != decision.expected:
+        return f"{decision.verdict}, NOT {decision.expected}"
+    if isinstance(decision, AnomalyDecided) and decision.permitted and decision.count:
+        return f"{decision.verdict}, permitted"
+    known = decision.expected is not None and decision.verdict == "violated"
+    return f"{decision.verdict}, as expected" if known else decision.verdict
 
 
-def _states(decision: PropertyDecided) -> str:
+def _grounds(decision: Decision) -> str:
+    """Why: how far the shortest trace goes, how many were found, what the verdict rests on."""
     if decision.reason is not None:
         return decision.reason
-    parts = []
-    if decision.trace_length is not None:
-        parts.append(f"{decision.trace_length} steps")
-    if decision.distinct_states is not None:
-        parts.append(f"{decision.distinct_states:,} states, depth {decision.depth}")
-    return ", ".join(parts)
+    match decision:
+        case PropertyDecided():
+            steps, depth = decision.trace_length, decision.depth
+            if steps is not None:
+                return f"in {steps} steps"
+            return f"to depth {depth}" if depth is not None else ""
+        case AnomalyDecided():
+            found = f"{decision.count:,} found; " if decision.count else ""
+            return f"{found}{decision.observations or 0:,} observations"

@@ -1,0 +1,79 @@
+"""`urteil analyze`: decides the anomalies of a history, on Spark or in this process."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from checkers.cli.run import Run, command
+from checkers.events import AnomalyDecided, Measured
+from checkers.verdicts import Verdict
+
+if TYPE_CHECKING:
+    from checkers.histories.analysis import Analysis
+
+
+@click.command("analyze")
+@click.argument("history", type=click.Path(path_type=Path))
+@click.option("--anomaly", "anomalies", multiple=True, help="Only this one: urteil list anomalies.")
+@click.option("--engine", type=click.Choice(["spark", "local"]), default="spark", show_default=True)
+@click.option("--master", help="Of a Spark cluster. Default: this machine, all cores.")
+@command()
+def analyze_command(
+    run: Run, history: Path, anomalies: Sequence[str], engine: str, master: str | None
+) -> None:
+    """Decide the anomalies of HISTORY: a recorded folder, Parquet, NDJSON or Jepsen's EDN."""
+    decide(run, history, anomalies=tuple(anomalies), engine=engine, master=master)
+
+
+def decide(
+    run: Run,
+    history: Path,
+    *,
+    anomalies: tuple[str, ...] = (),
+    engine: str = "spark",
+    master: str | None = None,
+    expected: Mapping[str, Verdict] | None = None,
+    title: str | None = None,
+) -> Analysis:
+    """Analyses, shows what was found, keeps every row of it, and returns it."""
+    from checkers.report.anomalies import explained, keep_rows
+
+    found = analysis(run, history, anomalies, engine, master)
+    told = title or str(history)
+    for broken in found.broken:
+        run.note(f"{told}: assumption {broken.assumption.id} is broken, {broken.count} times")
+    run.keep(told, explained(found, verbose=run.verbose > 0), "anomalies.txt")
+    if run.folder is not None:
+        keep_rows(found, run.folder.path / "anomalies")
+    for decision in found.decisions:
+        run.emit(
+            AnomalyDecided(
+                anomaly=decision.anomaly.id,
+                verdict=decision.verdict,
+                expected=(expected or {}).get(decision.anomaly.id),
+                count=decision.count,
+                permitted=decision.permitted,
+                observations=decision.observations,
+                history=told,
+                reason=decision.reason,
+            )
+        )
+    run.emit(Measured(what=f"{told}: operations", value=found.operations))
+    return found
+
+
+def analysis(
+    run: Run, history: Path, anomalies: tuple[str, ...], engine: str, master: str | None
+) -> Analysis:
+    """The analysis by the engine that was asked for."""
+    if engine == "local":
+        from checkers.histories.analysis import analyze
+
+        return analyze(history, anomalies=anomalies, progress=run.progress)
+    from checkers.spark.run import analyze_on_spark
+
+    return analyze_on_spark(history, anomalies=anomalies, master=master, progress=run.progress)

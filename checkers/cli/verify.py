@@ -1,0 +1,234 @@
+"""`urteil verify`: the main job; each part is a table of what is run and which verdict is right."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import click
+
+from checkers import demo
+from checkers.cli import analyze, check, prove, record, selection, test
+from checkers.cli.run import Run, command
+from checkers.events import Measured, PropertyDecided
+from checkers.verdicts import Verdict
+from model.faults import UnknownName
+
+if TYPE_CHECKING:
+    from model.language.spec import Spec
+    from model.specs import Variant
+
+HOLDS: Final[Verdict] = "holds"
+VIOLATED: Final[Verdict] = "violated"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Judged:
+    """A variant of a spec, its constants, and its right verdicts, property by property.
+
+    Without verdicts every invariant is judged, and must be as the table of variants says.
+    """
+
+    spec: str
+    variant: str
+    constants: Mapping[str, int | bool] = field(default_factory=dict[str, int | bool])
+    expected: Mapping[str, Verdict] = field(default_factory=dict[str, Verdict])
+
+    @property
+    def command(self) -> str:
+        """What to type to do only this again."""
+        given = "".join(f" --set {k}={str(v).lower()}" for k, v in self.constants.items())
+        return f"{self.spec} --variant {self.variant}{given}"
+
+
+TWO_BROKERS = {"replicas": 2, "max_leader_epoch": 2}
+THREE_BROKERS = {"replicas": 3, "max_leader_epoch": 1}
+PUBLISHED = {**THREE_BROKERS, "log_size": 2, "max_records": 2, "as_published": True}
+
+EXPLORED: Final = (
+    Judged(
+        spec="replication",
+        variant="truncate-to-hw",
+        constants=TWO_BROKERS,
+        expected={"weak_isr": VIOLATED, "strong_isr": VIOLATED},
+    ),
+    Judged(
+        spec="replication",
+        variant="kip-101",
+        constants=PUBLISHED,
+        expected={"weak_isr": HOLDS},
+    ),
+    Judged(
+        spec="replication",
+        variant="kip-101",
+        constants=TWO_BROKERS,
+        expected={"strong_isr": VIOLATED},
+    ),
+    Judged(spec="replication", variant="kip-320", constants=THREE_BROKERS),
+    Judged(spec="replication", variant="kip-320", constants=TWO_BROKERS),
+    Judged(spec="transactions", variant="v2"),
+)
+
+PROVED: Final = (
+    Judged(spec="transactions", variant="v2"),
+    Judged(
+        spec="transactions",
+        variant="v1",
+        expected={"no_hanging_transaction": VIOLATED, "faithful": VIOLATED},
+    ),
+    Judged(spec="idempotence", variant="kip-360"),
+)
+
+SUITE: Final = "replication"
+SEEDED: Final = ("no-dedup", "truncate-to-high-watermark", "ack-before-replication")
+
+# A recording of each seeded bug that real clients can see, and the anomaly that it must show.
+CONVICTED: Final = {
+    "reordered-ack-offset": "offset-order-inversion",
+    "stale-end-offset": "stale-end-offset",
+    "zero-offset-ack": "inconsistent-offsets",
+    "no-dedup": "duplicate",
+    "lost-append": "lost-write",
+}
+SENDS: Final = 3_000
+SENDS_OF_A_BUG: Final = 300
+UNANSWERED: Final = 20  # sends that the clients must be left in doubt about
+RUNS: Final = 60  # of each search of the suite
+
+DEMO: Final = Path(demo.__file__).with_name("three-anomalies.edn")
+DEMO_SHOWS: Final = ("inconsistent-offsets", "duplicate", "lost-write")
+
+
+def model(run: Run) -> None:
+    """Explores the specs at small scopes."""
+    for judged in EXPLORED:
+        variant, spec = selected(judged)
+        names = tuple(judged.expected) or selection.properties(spec, ())
+        again = f"urteil check {judged.command}"
+        check.check(run, variant, spec, names, expected=judged.expected, command=again)
+
+
+def proof(run: Run) -> None:
+    """Proves the abstract specs for any number of everything."""
+    for judged in PROVED:
+        variant, spec = selected(judged)
+        names = tuple(judged.expected) or selection.properties(spec, ())
+        again = f"urteil check {judged.command}"
+        prove.prove(run, variant, spec, names, expected=judged.expected, command=again)
+
+
+def suite(run: Run) -> None:
+    """The claims on a right broker, and three seeded bugs that must be found."""
+    from properties.suites.registry import suite_named
+    from reference_impl.bugs import NO_BUGS, bugs_named
+
+    test.inside(run, SUITE, NO_BUGS, RUNS)
+    wanted = [bugs_named(name) for name in SEEDED]
+    for side in suite_named(SUITE).outside:
+        if side.bugs in wanted:
+            test.decide(run, SUITE, side, RUNS)
+
+
+def recording(run: Run) -> None:
+    """A history under dropped responses, which must be clean; and what five bugs show."""
+    clean = recorded(run, "history", SENDS)
+    analyze.decide(run, clean, expected=dict.fromkeys(anomalies(), HOLDS), title="recorded")
+    for bug, anomaly in CONVICTED.items():
+        history = recorded(run, f"history-{bug}", SENDS_OF_A_BUG, bug)
+        title = f"bug {bug}"
+        analyze.decide(
+            run, history, anomalies=(anomaly,), expected={anomaly: VIOLATED}, title=title
+        )
+
+
+def jepsen(run: Run) -> None:
+    """A history in Jepsen's notation, with three anomalies in it."""
+    expected = {name: VIOLATED if name in DEMO_SHOWS else HOLDS for name in anomalies()}
+    analyze.decide(run, DEMO, expected=expected, title="jepsen demo")
+
+
+PARTS: Final[Mapping[str, Callable[[Run], None]]] = {
+    "model": model,
+    "proof": proof,
+    "suite": suite,
+    "record and analyze": recording,
+    "jepsen": jepsen,
+}
+
+
+@click.command("verify")
+@click.option("--only", metavar="PART", multiple=True, help=f"One of: {', '.join(PARTS)}.")
+@command(judged_by_expectation=True)
+def verify_command(run: Run, only: tuple[str, ...]) -> None:
+    """The main job: model, proofs, reference broker, recording and analysis, in one report.
+
+    Exits 1 when a verdict is not the expected one: bugs that must be caught are part of the job.
+    """
+    for name in only:
+        if name not in PARTS:
+            raise UnknownName("part of verify", name, PARTS)
+    chosen = {name: part for name, part in PARTS.items() if not only or name in only}
+    warm = threading.Thread(target=start_spark, daemon=True)
+    if chosen.keys() & {"record and analyze", "jepsen"}:
+        warm.start()  # the JVM takes its seconds while the model is explored
+    for name, part in chosen.items():
+        started = time.monotonic()
+        run.note(f"{name}: {(part.__doc__ or '').splitlines()[0]}")
+        part(run)
+        run.emit(
+            Measured(what=f"{name} took", value=round(time.monotonic() - started, 1), unit="s")
+        )
+
+
+def start_spark() -> None:
+    """A session for the analysis to find."""
+    from checkers.spark.session import session
+
+    session()
+
+
+def anomalies() -> list[str]:
+    """The names of all anomalies."""
+    from properties.anomalies.catalogue import CATALOGUE
+
+    return [row.id for row in CATALOGUE]
+
+
+def selected(judged: Judged) -> tuple[Variant, Spec]:
+    """The variant and its spec at the constants."""
+    from model import specs
+
+    variant = specs.find(judged.spec, judged.variant)
+    return variant, variant.make(judged.constants)
+
+
+def recorded(run: Run, name: str, sends: int, *bugs: str) -> Path:
+    """A recording of the reference broker with these bugs; how many sends it left unanswered."""
+    from checkers.record.recording import RecordOptions
+
+    assert run.folder is not None
+    options = RecordOptions(
+        folder=run.folder.path / name,
+        bootstrap_servers="",
+        sends=sends,
+        seed=run.seed,
+        progress=run.progress,
+    )
+    found = record.record(run, options, record.OwnBroker(bugs=bugs))
+    unanswered = found.applied_but_unanswered or 0
+    if not bugs:
+        run.emit(
+            PropertyDecided(
+                property="sends are applied and unanswered",
+                verdict=HOLDS if unanswered >= UNANSWERED else "undecided",
+                expected=HOLDS,
+                engine="recorder",
+                seconds=round(found.seconds, 1),
+                reason=f"{unanswered} of {sends} sends, counted from the broker's own log",
+            )
+        )
+    return found.folder

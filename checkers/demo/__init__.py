@@ -1,0 +1,1 @@
+"""A history in Jepsen's notation that shows three anomalies: small enough to read."""
