@@ -1,0 +1,99 @@
+"""The suite `replication`: every side of every claim, and each bug on ten seeds of ten."""
+
+from __future__ import annotations
+
+import pytest
+
+from properties.claims import BY_ID
+from properties.replication_claims import ALWAYS, SOMETIMES
+from properties.suites.registry import REPLICATION, SUITES, Side, decide, run, suite_named
+from properties.suites.replication import ReplicationMachine
+from properties.suites.searching import Shown
+from reference_impl.bugs import Bug, bugs_named
+
+SEEDED = (Bug.NO_DEDUP, Bug.TRUNCATE_TO_HIGH_WATERMARK, Bug.ACK_BEFORE_REPLICATION)
+
+
+def test_the_correct_broker_keeps_every_claim_and_shows_every_goal() -> None:
+    heard: list[int] = []
+    result = run("replication", progress=lambda tally: heard.append(tally.runs))
+    assert {verdict.claim: verdict.outcome for verdict in result.verdicts} == dict.fromkeys(
+        [*ALWAYS, "ambiguous_send", "no_retry_loses", "retry_duplicates", "acks_levels"], "holds"
+    )
+    assert result.violated == ()
+    assert result.runs == heard[-1] >= 200
+    assert result.broker_steps > 50_000
+    programs = [program for verdict in result.verdicts for program in verdict.programs]
+    assert len(programs) == sum(len(goals) for goals in SOMETIMES.values())
+
+
+@pytest.mark.parametrize("side", REPLICATION.outside, ids=str)
+def test_outside_its_condition_a_claim_is_broken(side: Side) -> None:
+    verdict = decide(side)
+    assert verdict.outcome == side.expected == "violated"
+    for program in verdict.programs:
+        with pytest.raises(Shown, match=f"^{side.claim}: "):
+            exec(program, {})
+
+
+@pytest.mark.parametrize("bug", SEEDED, ids=lambda bug: bug.value)
+def test_a_seeded_bug_is_found_on_ten_seeds_of_ten_and_the_program_fails_again(bug: Bug) -> None:
+    for seed in range(10):
+        result = run("replication", bugs=frozenset({bug}), seed=seed)
+        assert result.violated, f"seed {seed} finds nothing in {result.runs} runs"
+        verdict = result.violated[0]
+        (program,) = verdict.programs
+        assert program.startswith(f"# {verdict.claim}: {verdict.why}\n")
+        assert f'bugs_named("{bug.value}")' in program
+        with pytest.raises(Shown) as shown:
+            exec(program, {})
+        assert str(shown.value) == f"{verdict.claim}: {verdict.why}"
+        with pytest.raises(Shown):
+            exec(program, {})  # and once more: nothing is left over from the first time
+
+
+def test_without_the_bug_the_same_program_shows_nothing() -> None:
+    result = run("replication", bugs=bugs_named("truncate-to-high-watermark"))
+    (program,) = result.violated[0].programs
+    exec(program.replace(', bugs=bugs_named("truncate-to-high-watermark")', ""), {})
+
+
+def test_equal_seeds_give_equal_verdicts() -> None:
+    bugs = bugs_named("no-dedup")
+    assert (
+        run("replication", bugs=bugs, seed=5).verdicts
+        == run("replication", bugs=bugs, seed=5).verdicts
+    )
+
+
+def test_each_claim_of_the_suite_has_two_sides() -> None:
+    inside = {side.claim for side in REPLICATION.inside}
+    outside = {side.claim for side in REPLICATION.outside}
+    assert inside == outside == {*ALWAYS, *SOMETIMES} <= {*BY_ID}
+    assert {bug for side in REPLICATION.outside for bug in side.bugs} == set(Bug) - {
+        Bug.STALE_END_OFFSET
+    }
+
+
+def test_a_suite_has_a_name_and_an_unknown_one_says_which_there_are() -> None:
+    assert suite_named("replication") is SUITES["replication"]
+    with pytest.raises(ValueError, match="no suite is called 'replicaton'; there are: replication"):
+        suite_named("replicaton")
+
+
+def test_a_session_that_ends_within_the_condition_is_no_progress() -> None:
+    machine = ReplicationMachine(bugs=bugs_named("ack-before-replication"), judge=())
+    machine.isolate_leader()
+    machine.send_and_await(1)  # acknowledged, and lost with the leader
+    machine.crash_leader()
+    machine.await_election()
+    machine.send_and_await(1)  # the new leader misses the number before
+    with pytest.raises(Shown, match="progress: the producer session ended with OUT_OF_ORDER"):
+        machine.teardown()
+
+
+def test_a_claim_that_the_smallest_run_does_not_break_is_undecided() -> None:
+    result = run("replication", bugs=bugs_named("zero-offset-ack"))
+    outcomes = {verdict.claim: verdict.outcome for verdict in result.verdicts}
+    assert outcomes["offset_identifies"] == "violated"
+    assert outcomes["committed_survives"] == "undecided"
