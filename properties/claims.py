@@ -146,13 +146,17 @@ CLAIMS: Final = (
             "A non-idempotent producer that retries after a lost acknowledgement writes the "
             "record twice."
         ),
+        broken_by="An idempotent producer's retry is known by its sequence number.",
         source="D1",
+        decided_by=(Decider("suite", "replication"),),
     ),
     Claim(
         id="no_retry_loses",
         group="delivery",
         statement="A producer that doesn't retry may lose the record.",
+        broken_by="Retries until acknowledged send again what was lost.",
         source="D1",
+        decided_by=(Decider("suite", "replication"),),
     ),
     Claim(
         id="rewind_redelivers",
@@ -228,8 +232,9 @@ CLAIMS: Final = (
             "Committed records; an uncommitted suffix or an unclean election reuses offsets, and "
             "a topic created again starts over."
         ),
+        broken_by="With acks=1 an offset that was lost with its leader is given again.",
         source="D3",
-        decided_by=(Decider("history", "inconsistent-offsets"),),
+        decided_by=(Decider("suite", "replication"), Decider("history", "inconsistent-offsets")),
     ),
     Claim(
         id="linearizable_offsets",
@@ -320,7 +325,9 @@ CLAIMS: Final = (
         id="reads_are_committed",
         group="replication",
         statement="Consumers read committed records only.",
+        broken_by="A leader gives out what is above its high watermark, and dies.",
         source="D3",
+        decided_by=(Decider("suite", "replication"),),
     ),
     Claim(
         id="acks_levels",
@@ -329,7 +336,9 @@ CLAIMS: Final = (
             "acks=0, 1, all: what each can lose when a broker fails, and that acks=all with "
             "min.insync.replicas loses nothing committed."
         ),
+        broken_by="With acks=all what is acknowledged is replicated: nothing is lost.",
         source="D0 D3",
+        decided_by=(Decider("suite", "replication"),),
     ),
     Claim(
         id="isr_shrinks",

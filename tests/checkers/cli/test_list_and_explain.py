@@ -1,0 +1,78 @@
+"""`urteil list` and `urteil explain`: everything that has a name can be found by it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from checkers.cli.catalogue import KINDS
+from properties.claims import BY_ID, CLAIMS, Decider
+from properties.suites.registry import SUITES
+
+HAVE: dict[str, set[str]] = {
+    "versions": {"truncate-to-hw", "kip-101", "kip-320", "v1", "v2"},
+    "bugs": {"lax-markers", "no-dedup", "truncate-to-high-watermark", "ack-before-replication"},
+    "properties": {"weak_isr", "strong_isr", "atomic", "lost-write", "duplicate"},
+    "claims": {"append_order", "committed_survives", "exactly_once_publish", "ambiguous_send"},
+    "suites": {"replication"},
+    "specs": {"replication", "transactions", "idempotence", "replication-abstract"},
+    "anomalies": {"offset-order-inversion", "stale-end-offset", "inconsistent-offsets"},
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_each_kind_lists_what_it_has(call: Any, kind: str) -> None:
+    said = call("list", kind)
+    listed = said.those("listed")
+    assert said.exit_code == 0
+    assert {row["name"] for row in listed} >= HAVE[kind]
+    assert len({row["kind"] for row in listed}) == 1
+    assert all(row["says"] for row in listed)
+
+
+def test_every_name_can_be_explained(call: Any) -> None:
+    for kind, rows in KINDS.items():
+        first = next(rows())
+        said = call("explain", first.item)
+        assert said.exit_code == 0, kind
+        assert any(first.says[:40] in e["text"] for e in said.those("evidence"))
+
+
+def test_a_claim_is_explained_with_its_condition_and_what_decides_it(call: Any) -> None:
+    text = call("explain", "exactly_once_publish").those("evidence")[0]["text"]
+    assert "One producer session; acks=all" in text
+    assert "suite replication" in text
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["list", "clams"], "no kind of list 'clams'; the nearest: claims"),
+        (["explain", "weak-isr"], "no item 'weak-isr'; the nearest: weak_isr"),
+    ],
+)
+def test_unknown_names_list_the_nearest(call: Any, words: list[str], says: str) -> None:
+    said = call(*words)
+    assert said.exit_code == 2
+    assert says in said.stderr
+
+
+def test_claims_and_suites_name_each_other() -> None:
+    for suite in SUITES.values():
+        decided = {side.claim for side in suite.sides}
+        told = {c.id for c in CLAIMS if Decider("suite", suite.name) in c.decided_by}
+        assert decided == told
+        assert told <= BY_ID.keys()
+
+
+def test_what_decides_a_claim_exists() -> None:
+    known = {
+        "suite": set(SUITES),
+        "history": {row.item for row in KINDS["anomalies"]()},
+        "model": {f"{row.facts['of']}.{row.item}" for row in KINDS["properties"]()},
+    }
+    known["proof"] = known["model"]
+    for claim in CLAIMS:
+        for decider in claim.decided_by:
+            assert decider.name in known[decider.engine], (claim.id, str(decider))
