@@ -13,7 +13,7 @@ of another type is taken if no value changes. What the tables say is trusted fro
 from __future__ import annotations
 
 import json
-from itertools import islice
+from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, Final, get_args
 
 import pyarrow as pa
@@ -22,6 +22,7 @@ import pyarrow.parquet as pq
 
 from checkers.histories import jepsen, recorded
 from checkers.histories.arrow import compute
+from checkers.histories.pieces import Kernel, Pieces
 from checkers.histories.recorded import SCHEMA, UnreadableHistory, as_table
 from model.histories import COLUMNS, Outcome
 
@@ -38,16 +39,14 @@ NEEDED: Final = {
     "poll": ("key", "value"),
     "end_offset": ("key", "offset"),
 }
+ODD: Final = pa.schema([("op", pa.int64()), ("what", pa.string())])
 _PYTHON: Final = {"int64": int, "int32": int, "string": str}
 
 
 def tables(path: Path) -> Iterator[pa.Table]:
     """The history in tables of exactly `COLUMNS`; UnreadableHistory names the place and a move."""
-    read = _reader(path)
-    before = 0
-    for table in read(path):
-        yield conforming(table, path, rows_before=before)
-        before += table.num_rows
+    for table in _reader(path)(path):
+        yield conforming(table, path)
 
 
 def whole(path: Path) -> pa.Table:
@@ -55,15 +54,34 @@ def whole(path: Path) -> pa.Table:
     return pa.concat_tables([SCHEMA.empty_table(), *tables(path)])
 
 
-def as_parts(path: Path, folder: Path) -> list[Path]:
-    """The history as Parquet files of the columns: written into the folder; UnreadableHistory."""
+def parquet_parts(path: Path, folder: Path) -> list[Path]:
+    """Parquet files that hold the history; UnreadableHistory.
+
+    What is Parquet is named where it lies, of its rows nothing is known yet. What is not is written
+    into the folder.
+    """
+    read = _reader(path)
+    if read is _parquet or (read is _folder and path.is_dir()):
+        files = [path] if read is _parquet else sorted(path.glob("*.parquet"))
+        if all(_is_ours(file) for file in files):
+            return files
     folder.mkdir(parents=True, exist_ok=True)
     parts: list[Path] = []
-    for number, table in enumerate(tables(path)):
+    for number, table in enumerate(chain([SCHEMA.empty_table()], tables(path))):
         part = folder / f"part-{number:05d}.parquet"
         pq.write_table(table, part)
         parts.append(part)
     return parts
+
+
+def _is_ours(file: Path) -> bool:
+    """The file has the columns in their types, so that it needs no casting."""
+    try:
+        schema = pq.read_schema(file)
+    except (pa.ArrowException, OSError) as error:
+        raise _torn(file, error) from error
+    _columns_present(schema.names, file)
+    return all(schema.field(field.name).type == field.type for field in SCHEMA)
 
 
 # ---------------------------------------------------------------- which format
@@ -115,9 +133,13 @@ def _parquet(path: Path) -> Iterator[pa.Table]:
             for batch in file.iter_batches(ROWS_AT_ONCE, columns=list(COLUMNS)):
                 yield pa.Table.from_batches([batch])
     except (pa.ArrowException, OSError) as error:
-        raise UnreadableHistory(
-            f"{path}: it is torn or no Parquet file ({_first_line(error)}); copy or record it again"
-        ) from error
+        raise _torn(path, error) from error
+
+
+def _torn(path: Path, error: Exception) -> UnreadableHistory:
+    return UnreadableHistory(
+        f"{path}: it is torn or no Parquet file ({_first_line(error)}); copy or record it again"
+    )
 
 
 def _edn(path: Path) -> Iterator[pa.Table]:
@@ -153,7 +175,7 @@ _BY_SUFFIX: Final[dict[str, Callable[[Path], Iterator[pa.Table]]]] = {
 # ---------------------------------------------------------------- the columns
 
 
-def conforming(table: pa.Table, path: Path, *, rows_before: int = 0) -> pa.Table:
+def conforming(table: pa.Table, path: Path) -> pa.Table:
     """The table with exactly `COLUMNS`; UnreadableHistory names the column and the row."""
     _columns_present(table.schema.names, path)
     columns: list[pa.ChunkedArray] = []
@@ -166,23 +188,42 @@ def conforming(table: pa.Table, path: Path, *, rows_before: int = 0) -> pa.Table
                 f"{field.type} ({_first_line(error)}); cast it"
             ) from error
     made = pa.table(columns, schema=SCHEMA)
+    _refuse(odd_rows(made), path)
+    return made
 
-    def refuse(odd: pa.ChunkedArray, what: str) -> None:
-        place = compute.index(odd, value=True).as_py()  # nulls are no `true`
-        if place >= 0:
-            raise UnreadableHistory(f"{path}, row {rows_before + place + 1}: {what}; mend that row")
+
+def refuse_odd_rows(pieces: Pieces, path: Path) -> None:
+    """UnreadableHistory names the first row of a history in pieces that says what none may."""
+    _refuse(pieces.gather(Kernel("rows make sense", ODD, odd_rows)), path)
+
+
+def _refuse(odd: pa.Table, path: Path) -> None:
+    if odd.num_rows:
+        first = min(odd.to_pylist(), key=lambda row: (row["op"], row["what"]))
+        where = "a row without an op" if first["op"] < 0 else f"operation {first['op']}"
+        raise UnreadableHistory(f"{path}, {where}: {first['what']}; mend that row")
+
+
+def odd_rows(table: pa.Table) -> pa.Table:
+    """For each rule of `COLUMNS` that rows break: what it is, and the first operation's number."""
+    found: list[dict[str, Any]] = []
+
+    def seek(odd: pa.ChunkedArray, what: str) -> None:
+        ops = table["op"].filter(odd)  # null is no `true`
+        if len(ops):
+            found.append({"op": compute.min(ops.fill_null(-1)).as_py(), "what": what})
 
     for field in SCHEMA:
         if not field.nullable:
-            refuse(made[field.name].is_null(), f"{field.name} is null, and it must not be")
+            seek(table[field.name].is_null(), f"{field.name} is null, and it must not be")
     for name, known in (("outcome", get_args(Outcome)), ("kind", KINDS)):
-        unknown = compute.invert(compute.is_in(made[name], value_set=pa.array(known)))
-        refuse(unknown, f"{name} is none of {', '.join(known)}")
+        unknown = compute.invert(compute.is_in(table[name], value_set=pa.array(known)))
+        seek(unknown, f"{name} is none of {', '.join(known)}")
     for kind, needed in NEEDED.items():
         for name in needed:
-            lacking = compute.and_(compute.equal(made["kind"], kind), made[name].is_null())
-            refuse(lacking, f"a {kind} without a {name}")
-    return made
+            lacking = compute.and_(compute.equal(table["kind"], kind), table[name].is_null())
+            seek(lacking, f"a {kind} without a {name}")
+    return pa.Table.from_pylist(found, schema=ODD)
 
 
 def _columns_present(names: list[str], path: Path) -> None:

