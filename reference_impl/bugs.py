@@ -10,10 +10,11 @@ The rows `breaks` names are claims of the catalogue or anomalies of the history 
 
 from __future__ import annotations
 
-import difflib
 from dataclasses import dataclass
 from enum import Enum
 from typing import Final
+
+from model.faults import UnknownName
 
 
 class Bug(Enum):
@@ -88,21 +89,21 @@ SEEDED_BUGS: Final = (
     SeededBug(
         bug=Bug.READ_ABOVE_HIGH_WATERMARK,
         changes="A consumer is given everything up to the end of the leader's log.",
-        breaks=("committed_survives", "inconsistent-offsets"),
+        breaks=("reads_are_committed", "inconsistent-offsets"),
         caught_by=("suite replication", "history analysis"),
         source="KAFKA-9835; anomalies M16",
     ),
     SeededBug(
         bug=Bug.STALE_END_OFFSET,
         changes=f"Every {STALE_EVERY}rd answer to ListOffsets(latest) tells one offset less.",
-        breaks=("stale-end-offset",),
-        caught_by=("history analysis",),
+        breaks=("linearizable_offsets", "stale-end-offset"),
+        caught_by=("suite replication", "history analysis"),
         source="Jepsen's realtime lag; anomalies M20",
     ),
     SeededBug(
         bug=Bug.ZERO_OFFSET_ACK,
         changes=f"Every {ZERO_OFFSET_EVERY}th acknowledgement says offset 0.",
-        breaks=("inconsistent-offsets",),
+        breaks=("offset_identifies", "inconsistent-offsets"),
         caught_by=("suite replication", "history analysis"),
         source="Jepsen, Bufstream 0.1.0; anomalies M15",
     ),
@@ -110,7 +111,12 @@ SEEDED_BUGS: Final = (
         bug=Bug.REORDERED_ACK_OFFSET,
         changes=f"Every {REORDERED_EVERY}th acknowledgement tells an offset {REORDERED_BY} too low:"
         " below one that was acknowledged before the send began.",
-        breaks=("offset-order-inversion", "inconsistent-offsets"),
+        breaks=(
+            "linearizable_offsets",
+            "offset_identifies",
+            "offset-order-inversion",
+            "inconsistent-offsets",
+        ),
         caught_by=("suite replication", "history analysis"),
         source="linearizable offsets, D3",
     ),
@@ -125,10 +131,9 @@ SEEDED_BUGS: Final = (
 
 
 def bugs_named(*names: str) -> Bugs:
-    """The bugs of these names; ValueError names the nearest ones of an unknown name."""
+    """The bugs of these names; UnknownName tells the nearest ones."""
     known = [bug.value for bug in Bug]
     for name in names:
         if name not in known:
-            near = difflib.get_close_matches(name, known, n=3, cutoff=0) or known[:3]
-            raise ValueError(f"no seeded bug is called {name!r}; the nearest: {', '.join(near)}")
+            raise UnknownName("seeded bug", name, known)
     return frozenset(Bug(name) for name in names)

@@ -12,12 +12,12 @@ proof.
 
 from __future__ import annotations
 
-import difflib
 import time
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Final, Literal
 
+from model.faults import UnknownName
 from properties.replication_claims import ALWAYS, SOMETIMES
 from properties.suites.replication import PROGRESS, SETTINGS, SIMPLER, ReplicationMachine, judged
 from properties.suites.searching import Found, Tally, replay, search
@@ -115,6 +115,7 @@ REPLICATION: Final = Suite(
         _outside(
             "offset_identifies", "acks=1, no retries", "an offset that was lost is given again"
         ),
+        _outside("linearizable_offsets", "acks=1, no retries", "the log loses its end"),
         _outside("ambiguous_send", "idempotent", "retries until acknowledged end the doubt"),
         _outside("no_retry_loses", "idempotent", "what is lost is sent again"),
         _outside("retry_duplicates", "idempotent", "the broker knows a retry by its number"),
@@ -141,6 +142,8 @@ REPLICATION: Final = Suite(
                 ("committed_survives", Bug.LOST_APPEND, "acknowledged and not kept"),
                 ("offset_identifies", Bug.ZERO_OFFSET_ACK, "offset 0 is told again"),
                 ("offset_identifies", Bug.REORDERED_ACK_OFFSET, "an older offset is told again"),
+                ("linearizable_offsets", Bug.REORDERED_ACK_OFFSET, "an acknowledgement goes back"),
+                ("linearizable_offsets", Bug.STALE_END_OFFSET, "the end of the log goes back"),
             )
         ),
         # With retries the same record would come to the same offset, and nobody would notice.
@@ -157,10 +160,9 @@ SUITES: Final = {suite.name: suite for suite in (REPLICATION,)}
 
 
 def suite_named(name: str) -> Suite:
-    """The suite of this name; ValueError names the nearest ones."""
+    """The suite of this name; UnknownName tells the nearest ones."""
     if name not in SUITES:
-        near = difflib.get_close_matches(name, SUITES, n=3, cutoff=0)
-        raise ValueError(f"no suite is called {name!r}; there are: {', '.join(near)}")
+        raise UnknownName("suite", name, SUITES)
     return SUITES[name]
 
 

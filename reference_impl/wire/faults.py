@@ -19,10 +19,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Final, Literal
 
+from model.faults import InputFault
 from model.vocabulary import BrokerId
 
 
-class BadFault(ValueError):
+class BadFault(InputFault):
     """A fault that can't be: the message names the text and what it may be."""
 
 

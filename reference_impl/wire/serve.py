@@ -19,6 +19,7 @@ from collections.abc import Callable, Generator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
+from model.faults import InputFault
 from model.vocabulary import BrokerId
 from reference_impl.bugs import NO_BUGS, Bugs
 from reference_impl.config import Patience
@@ -35,7 +36,7 @@ MOST_BROKERS: Final = 16
 CALM_WITHIN_S: Final = 20.0
 
 
-class CannotServe(Exception):
+class CannotServe(InputFault):
     """The cluster can't start: the message names the option and the next move."""
 
 
@@ -51,6 +52,7 @@ class ServeOptions:
     seed: int = 0
     applied_log: Path | None = None
     patience: Patience = SERVED
+    link_ms: int = 0  # what a message from broker to broker takes
 
     def __post_init__(self) -> None:
         if not 1 <= self.brokers <= MOST_BROKERS:
@@ -105,7 +107,8 @@ class Cluster:
 
     def __post_init__(self) -> None:
         ids = tuple(BrokerId(number) for number in range(1, self.options.brokers + 1))
-        self.host = Host(ids, self.note, self.options.bugs, self.options.patience)
+        options = self.options
+        self.host = Host(ids, self.note, options.bugs, options.patience, options.link_ms)
         self._plan = FaultPlan(self.options.faults, self.options.seed)
 
     @property

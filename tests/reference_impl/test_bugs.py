@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from model.faults import UnknownName
 from model.vocabulary import BrokerId
 from properties.anomalies.catalogue import CATALOGUE
 from properties.claims import BY_ID
@@ -27,5 +28,5 @@ def test_a_broker_has_no_bugs_unless_it_is_given_some() -> None:
 
 def test_bugs_have_names_and_an_unknown_name_says_which_are_near() -> None:
     assert bugs_named("no-dedup", "lost-append") == {Bug.NO_DEDUP, Bug.LOST_APPEND}
-    with pytest.raises(ValueError, match="'no-dedupe'; the nearest: no-dedup,"):
+    with pytest.raises(UnknownName, match="'no-dedupe'; the nearest: no-dedup,"):
         bugs_named("no-dedupe")

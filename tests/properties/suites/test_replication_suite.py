@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from model.faults import UnknownName
 from properties.claims import BY_ID
 from properties.replication_claims import ALWAYS, SOMETIMES
 from properties.suites.registry import REPLICATION, SUITES, Side, decide, run, suite_named
@@ -77,7 +78,7 @@ def test_each_claim_of_the_suite_has_two_sides() -> None:
 
 def test_a_suite_has_a_name_and_an_unknown_one_says_which_there_are() -> None:
     assert suite_named("replication") is SUITES["replication"]
-    with pytest.raises(ValueError, match="no suite is called 'replicaton'; there are: replication"):
+    with pytest.raises(UnknownName, match="no suite 'replicaton'; the nearest: replication"):
         suite_named("replicaton")
 
 

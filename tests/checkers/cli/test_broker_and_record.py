@@ -1,0 +1,97 @@
+"""`urteil broker` and `urteil record`: addresses first, signals, then what the analysis says."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+URTEIL = (sys.executable, "-c", "from checkers.cli.main import main; main()")
+
+
+@contextmanager
+def broker(*words: str, cwd: Path) -> Iterator[tuple[str, subprocess.Popen[str]]]:
+    """A served broker, and the addresses of its first line."""
+    call = [*URTEIL, "broker", "--json", *words]
+    with subprocess.Popen(
+        call, cwd=cwd, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        told = json.loads(process.stdout.readline())
+        assert told["event"] == "ready"
+        yield told["bootstrap_servers"], process
+        process.kill()
+
+
+def test_the_first_line_is_ready_and_a_signal_ends_it_with_the_last(tmp_path: Path) -> None:
+    with broker("--brokers", "2", cwd=tmp_path) as (servers, process):
+        assert len(servers.split(",")) == 2
+        process.send_signal(signal.SIGINT)
+        out, _ = process.communicate(timeout=30)
+    assert [json.loads(line) for line in out.splitlines()] == [
+        {"v": 1, "event": "run_finished", "exit_code": 0}
+    ]
+
+
+def test_a_workload_on_a_served_cluster_is_recorded_and_acquitted(
+    call: Any, tmp_path: Path
+) -> None:
+    log = tmp_path / "applied.ndjson"
+    words = ("--fault", "drop-response:every=5", "--applied-log", str(log))
+    with broker(*words, cwd=tmp_path) as (servers, _):
+        said = call("record", "--bootstrap-servers", servers, "--sends", "300")
+    assert said.exit_code == 0
+    (history,) = (m["value"] for m in said.those("measured") if m["what"] == "history")
+    unanswered = [line for line in log.read_text().splitlines() if '"answered": false' in line]
+    assert len(unanswered) >= 20
+    verdict = call("analyze", history, "--engine", "local")
+    assert verdict.exit_code == 0
+    assert set(verdict.verdicts().values()) == {"holds"}
+
+
+@pytest.mark.parametrize(
+    ("bug", "anomaly"),
+    [
+        ("reordered-ack-offset", "offset-order-inversion"),
+        ("stale-end-offset", "stale-end-offset"),
+        ("zero-offset-ack", "inconsistent-offsets"),
+        ("no-dedup", "duplicate"),
+        ("lost-append", "lost-write"),
+    ],
+)
+def test_a_broker_with_a_bug_is_convicted_of_it(call: Any, bug: str, anomaly: str) -> None:
+    said = call("record", "--bug", bug, "--sends", "300")
+    assert said.exit_code == 0
+    (history,) = (m["value"] for m in said.those("measured") if m["what"] == "history")
+    verdict = call("analyze", history, "--engine", "local", "--anomaly", anomaly)
+    assert verdict.exit_code == 1
+    assert verdict.verdicts() == {anomaly: "violated"}
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["broker", "--bug", "no-dedupe"], "'no-dedupe'; the nearest: no-dedup"),
+        (["broker", "--fault", "drop-respons:every=3"], "drop-response"),
+        (["broker", "--fault", "drop-response:every=no"], "a number is needed"),
+        (["broker", "--brokers", "0"], "0 brokers"),
+        (["record", "--bootstrap-servers", "127.0.0.1:1"], "127.0.0.1:1: no broker answered"),
+        (["record", "--client-config", "absent.properties"], "absent.properties"),
+        (["record", "--sends", "0"], "--sends 0: at least 1"),
+        (["record", "--bug", "no-dedup", "--bootstrap-servers", "x:1"], "--bug is for"),
+        (["analyze", "absent.edn"], "absent.edn: there is no such file"),
+        (["analyze", "absent.edn", "--anomaly", "lost-wite"], "'lost-wite'; the nearest: lost"),
+    ],
+)  # fmt: skip
+def test_a_bad_word_is_one_clear_line_and_exit_2(call: Any, words: list[str], says: str) -> None:
+    said = call(*words)
+    assert said.exit_code == 2
+    assert says in said.stderr
+    assert said.stderr.count("\n") == 1
