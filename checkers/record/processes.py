@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-from confluent_kafka import OFFSET_BEGINNING, KafkaException, TopicPartition
+from confluent_kafka import OFFSET_BEGINNING, KafkaError, KafkaException, TopicPartition
 
 from checkers.record import outcomes
 from model.histories import EndOffset, MicroOperation, Poll, Send
@@ -50,7 +50,29 @@ class Shared:
 # ---------------------------------------------------------------- send
 
 
-def send_all(shared: Shared, producer: Any, *, count: int, rng: random.Random) -> None:
+@dataclass(slots=True)
+class SharedProducer:
+    """A producer of several processes; a new one takes its place after a fatal error.
+
+    An idempotent producer that has lost track of its sequence numbers refuses everything from then
+    on: the application has to make another.
+    """
+
+    make: Callable[[], Any]
+    now: Any = None
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def __post_init__(self) -> None:
+        self.now = self.make()
+
+    def renew(self, refusing: Any) -> None:
+        """Makes a new one, unless another process has done so."""
+        with self._lock:
+            if self.now is refusing:
+                self.now = self.make()
+
+
+def send_all(shared: Shared, producer: SharedProducer, *, count: int, rng: random.Random) -> None:
     """Sends so many records, one after the other, each to a partition drawn by lot."""
     process = shared.new_process()
     for number in range(count):
@@ -61,8 +83,11 @@ def send_all(shared: Shared, producer: Any, *, count: int, rng: random.Random) -
             process = shared.new_process()
 
 
-def _send(shared: Shared, producer: Any, process: int, value: str, partition: int) -> str:
+def _send(
+    shared: Shared, shared_producer: SharedProducer, process: int, value: str, partition: int
+) -> str:
     key = shared.key(partition)
+    producer = shared_producer.now
     operation = shared.history.invoke(process, "send", (Send(key, value),))
     ended: list[str] = []
 
@@ -76,10 +101,20 @@ def _send(shared: Shared, producer: Any, process: int, value: str, partition: in
     try:
         producer.produce(shared.topic, value=value, partition=partition, on_delivery=reported)
     except (KafkaException, BufferError) as error:  # refused here: it was never queued
-        shared.history.complete(operation, "fail", error=str(error))
+        refusal = error.args[0]
+        known = isinstance(refusal, KafkaError)
+        told = outcomes.reason(refusal) if known else str(error)
+        shared.history.complete(operation, "fail", error=told)
+        if known and refusal.code() == KafkaError._FATAL:
+            shared_producer.renew(producer)
         return "fail"
     while not ended and not shared.stopped.is_set():
-        producer.poll(0.02)  # another thread of this producer may be the one that is told
+        try:
+            producer.poll(0.02)  # another thread of this producer may be the one that is told
+        except KafkaException as error:
+            if not error.args[0].fatal():
+                raise
+            # the reports of what it still held are yet to come
     return ended[0] if ended else "info"  # stopped: the operation stays open
 
 
@@ -105,13 +140,17 @@ def poll_until(
 
 
 def _poll(shared: Shared, consumer: Any, process: int) -> tuple[MicroOperation, ...]:
-    """One poll; what came with an error event came nevertheless."""
+    """One poll; what came with an error event came nevertheless.
+
+    An error that names no topic is about the client (a coordinator, which nobody here needs; a
+    connection that was cut), not about what this poll could read.
+    """
     operation = shared.history.invoke(process, "poll")
     seen: list[MicroOperation] = []
     error = None
     for message in consumer.consume(RECORDS_AT_ONCE, POLL_S):
         if message.error() is not None:
-            error = message.error()
+            error = message.error() if message.topic() else error
             continue
         value = (message.value() or b"").decode(errors="backslashreplace")
         seen.append(Poll(shared.key(message.partition()), message.offset(), value))

@@ -25,7 +25,14 @@ from typing import TYPE_CHECKING, Any, Final
 from checkers.histories.recorded import tables
 from checkers.record.client_config import ClientConfig
 from checkers.record.clients import LIBRARIES, Clients
-from checkers.record.processes import Shared, ask_end_offsets, end_offset, poll_until, send_all
+from checkers.record.processes import (
+    Shared,
+    SharedProducer,
+    ask_end_offsets,
+    end_offset,
+    poll_until,
+    send_all,
+)
 from checkers.record.store import Described, HistoryWriter
 from model.faults import InputFault
 from model.histories import MicroOperation, Poll
@@ -112,7 +119,7 @@ def _run(options: RecordOptions, shared: Shared, clients: Clients) -> tuple[str,
     """All threads, then the final phase; which topic partitions were not read to their end."""
     senders = options.producers * PROCESSES_PER_PRODUCER
     shares = [options.sends // senders + (n < options.sends % senders) for n in range(senders)]
-    producers = [clients.producer() for _ in range(options.producers)]
+    producers = [SharedProducer(clients.producer) for _ in range(options.producers)]
     sending = _Threads(shared)
     watching = _Threads(shared)
     for number, share in enumerate(shares):

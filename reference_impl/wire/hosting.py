@@ -1,11 +1,13 @@
 """A whole cluster in one event loop: the world that carries out what its nodes want.
 
-Messages between nodes are delivered in-process, in the order sent, each in a turn of the loop of
-its own; timers are the loop's; a client's request is a future that the core's answer resolves.
-Nodes are values: a step that fails leaves its node as it was, is told to the log with its trace,
-and is raised again when the cluster stops.
+Messages between nodes are delivered in-process, after `link_ms`, each in a turn of the loop of its
+own; what a broker had sent when it died is lost with its connections. Timers are the loop's; a
+client's request is a future that the core's answer resolves. Nodes are values: a step that fails
+leaves its node as it was, is told to the log with its trace, and is raised again when the cluster
+stops.
 
-Simplified: brokers never lose messages between them; only clients' connections do, see `faults`.
+Simplified: living nodes never lose messages between them; only clients' connections do, see
+`faults`.
 """
 
 from __future__ import annotations
@@ -67,6 +69,7 @@ class Host:
     note: Note
     bugs: Bugs = NO_BUGS
     patience: Patience = SERVED
+    link_ms: int = 0  # from node to node, one way
     failures: list[Exception] = field(default_factory=list)
     _nodes: dict[NodeId, Broker | Controller] = field(default_factory=dict)
     _disks: dict[BrokerId, Disk] = field(default_factory=dict)
@@ -196,21 +199,30 @@ class Host:
         for effect in effects:
             match effect:
                 case Send(to, correlation, request):
-                    self._deliver(to, Asked(source, correlation, request))
+                    self._deliver(source, to, Asked(source, correlation, request))
                 case Reply(to, correlation, response) if to >= FIRST_CLIENT:
                     future = self._owed.get((source, correlation))
                     if future is not None and not future.done():
                         future.set_result(response)
                 case Reply(to, correlation, response):
-                    self._deliver(to, Answered(source, correlation, response))
+                    self._deliver(source, to, Answered(source, correlation, response))
                 case SetTimer(timer, at_ms):
                     self._schedule(source, at_ms, Fired(timer))
                 case Readable(topic_partition):
                     self._wake(source, topic_partition)
 
-    def _deliver(self, target: NodeId, told: Asked | Answered) -> None:
+    def _deliver(self, source: NodeId, target: NodeId, told: Asked | Answered) -> None:
+        lives = self._lives.get(source), self._lives.get(target)
+
+        def arrive() -> None:
+            if source in self._nodes and self._lives[source] == lives[0]:
+                self._step(target, told, lives[1])
+
         loop = asyncio.get_running_loop()
-        loop.call_soon(self._step, target, told, self._lives.get(target))
+        if self.link_ms:
+            loop.call_later(self.link_ms / 1000, arrive)
+        else:
+            loop.call_soon(arrive)
 
     def _schedule(self, node_id: NodeId, at_ms: int, told: Fired) -> None:
         loop = asyncio.get_running_loop()

@@ -7,7 +7,7 @@ from typing import get_args
 
 import cramjam
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from model.vocabulary import LeaderEpoch, Offset, ProducerEpoch, ProducerId, Sequence
@@ -41,6 +41,7 @@ compressions = st.sampled_from(get_args(Compression))
 ONE = [Record(value=b"one")]
 
 
+@settings(deadline=None)
 @given(record_lists, compressions, st.integers(0, 2**62))
 def test_decoding_gives_back_what_was_encoded(
     records: list[Record], compression: Compression, base_offset: int
@@ -50,6 +51,7 @@ def test_decoding_gives_back_what_was_encoded(
     assert decode(batch) == tuple((base_offset + n, record) for n, record in enumerate(records))
 
 
+@settings(deadline=None)
 @given(
     record_lists,
     st.integers(0, 2**62),
@@ -83,6 +85,7 @@ def test_a_leader_stamps_its_place_and_leaves_the_checksum_valid(
     assert [record for _, record in decode(kept)] == records
 
 
+@settings(deadline=None)
 @given(record_lists, compressions, st.data())
 def test_a_changed_bit_behind_the_leader_epoch_is_found(
     records: list[Record], compression: Compression, data: st.DataObject
@@ -96,6 +99,7 @@ def test_a_changed_bit_behind_the_leader_epoch_is_found(
         verified(bytes(changed))
 
 
+@settings(deadline=None)
 @given(st.lists(record_lists, max_size=4))
 def test_batches_lie_one_behind_the_other(lists: list[list[Record]]) -> None:
     encoded = [encode(records) for records in lists]
@@ -103,6 +107,7 @@ def test_batches_lie_one_behind_the_other(lists: list[list[Record]]) -> None:
     assert list(batches(b"".join(encoded))) == encoded
 
 
+@settings(deadline=None)
 @given(record_lists, st.data())
 def test_a_cut_batch_is_corrupt_and_names_the_byte(
     records: list[Record], data: st.DataObject
@@ -116,12 +121,14 @@ def test_a_cut_batch_is_corrupt_and_names_the_byte(
         header(cut)
 
 
+@settings(deadline=None)
 @given(st.binary(max_size=200))
 def test_arbitrary_bytes_are_corrupt_and_nothing_worse(noise: bytes) -> None:
     with pytest.raises(CorruptBatch):
         decode(noise)
 
 
+@settings(deadline=None)
 @given(st.binary(max_size=100), st.sampled_from(range(5)), st.integers(0, 3))
 def test_arbitrary_records_under_a_right_checksum_are_corrupt_or_records(
     noise: bytes, compression: int, record_count: int
@@ -148,6 +155,7 @@ def crc_of(data: bytes) -> int:
     return remainder ^ 0xFFFFFFFF
 
 
+@settings(deadline=None)
 @given(record_lists)
 def test_the_checksum_is_crc_32c_from_the_attributes_on(records: list[Record]) -> None:
     batch = encode(records)
@@ -155,6 +163,7 @@ def test_the_checksum_is_crc_32c_from_the_attributes_on(records: list[Record]) -
     assert header(batch).crc == crc_of(batch[21:])
 
 
+@settings(deadline=None)
 @given(record_lists)
 def test_snappy_in_xerial_frames_is_read(records: list[Record]) -> None:
     plain, packed = encode(records), encode(records, compression="snappy")

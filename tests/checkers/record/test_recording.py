@@ -18,6 +18,7 @@ from checkers.record.clients import UnreachableCluster
 from checkers.record.recording import RecordOptions, record
 from model.faults import InputFault
 from model.histories import EndOffset, History, Poll, Send
+from model.vocabulary import BrokerId
 from properties.anomalies.assumptions import ASSUMPTIONS
 from properties.anomalies.catalogue import CATALOGUE
 from reference_impl.bugs import bugs_named
@@ -100,8 +101,20 @@ def test_a_seeded_bug_shows_in_the_history(bug: str, shown: str, tmp_path: Path)
     assert found(history)[shown] > 0
 
 
+@pytest.mark.parametrize("bugs", [(), ("ack-before-replication",)])
+def test_acknowledged_before_replication_is_lost_with_the_leader(
+    bugs: tuple[str, ...], tmp_path: Path
+) -> None:
+    """The same kill, with links that take time: only with the bug is anything lost."""
+    kill = KillBroker(broker_id=BrokerId(1), after=40)
+    served = ServeOptions(bugs=bugs_named(*bugs), faults=(kill,), link_ms=30)
+    _, history = recorded(tmp_path, served, sends=100)
+
+    assert bool(found(history)) is bool(bugs)
+
+
 def test_a_broker_that_dies_and_comes_back_leaves_a_clean_history(tmp_path: Path) -> None:
-    kill = KillBroker(broker_id=1, after=60, restart=150)  # type: ignore[arg-type]  # an int by another name
+    kill = KillBroker(broker_id=BrokerId(1), after=60, restart=150)
     result, history = recorded(tmp_path, ServeOptions(faults=(kill, *EVERY_SIXTH)))
 
     assert result.unread == ()
@@ -200,7 +213,7 @@ def test_a_folder_that_exists_and_a_topic_that_exists_are_refused(tmp_path: Path
 
 def test_a_send_that_times_out_is_info_and_its_process_ends(tmp_path: Path) -> None:
     """All brokers but one die for good: what can't be acknowledged is not called a failure."""
-    kills = tuple(KillBroker(broker_id=number, after=20) for number in (1, 2))  # type: ignore[arg-type]  # ints by another name
+    kills = tuple(KillBroker(broker_id=BrokerId(number), after=20) for number in (1, 2))
     impatient = ClientConfig({"message.timeout.ms": "1500"})
     with serving(ServeOptions(faults=kills)) as cluster:
         result = record(

@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from checkers.histories.recorded import (
@@ -71,6 +71,7 @@ def seen(folder: Path) -> list[tuple[int, str, tuple[object, ...]]]:
     return [(op.process, op.outcome, op.did) for op in operations(folder)]
 
 
+@settings(deadline=None)
 @given(steps, st.sampled_from([1, 2, 5, 1000]))
 def test_a_finished_history_is_read_back_from_its_parts(script: list[Step], rows: int) -> None:
     with tempfile.TemporaryDirectory() as base:
@@ -85,6 +86,7 @@ def test_a_finished_history_is_read_back_from_its_parts(script: list[Step], rows
         assert numbers == list(range(len(expected(script))))
 
 
+@settings(deadline=None)
 @given(steps, st.sampled_from([1, 2, 5, 1000]))
 def test_a_killed_recorder_has_lost_nothing(script: list[Step], rows: int) -> None:
     with tempfile.TemporaryDirectory() as base:
@@ -96,6 +98,7 @@ def test_a_killed_recorder_has_lost_nothing(script: list[Step], rows: int) -> No
         assert all(table.schema == SCHEMA for table in tables(folder))
 
 
+@settings(deadline=None)
 @given(steps, st.data())
 def test_a_torn_last_line_is_left_out_and_all_before_it_is_kept(
     script: list[Step], data: st.DataObject
@@ -139,6 +142,7 @@ def test_a_recorder_killed_between_two_parts_is_read_once(tmp_path: Path) -> Non
         assert seen(folder) == seen(after) == expected(script), moment
 
 
+@settings(deadline=None)
 @given(st.lists(st.tuples(outcomes, st.lists(micros, max_size=3).map(tuple)), max_size=9))
 def test_rows_and_operations_are_two_ways_to_say_the_same(
     script: list[tuple[Outcome, tuple[Send | Poll | EndOffset, ...]]],

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from model.vocabulary import BrokerId
@@ -45,6 +45,7 @@ def test_what_can_be_no_fault_is_refused_in_words(text: str, complaint: str) -> 
         parsed(text)
 
 
+@settings(deadline=None)
 @given(st.integers(2, 9), st.integers(0, 60))
 def test_every_nth_applied_request_loses_its_answer(every: int, requests: int) -> None:
     plan = FaultPlan((DropResponse(every=every),))
@@ -55,6 +56,7 @@ def test_every_nth_applied_request_loses_its_answer(every: int, requests: int) -
     ]
 
 
+@settings(deadline=None)
 @given(st.floats(0.1, 0.9), st.integers(0, 5))
 def test_chance_is_the_seeds(probability: float, seed: int) -> None:
     def answered(seed: int) -> list[bool]:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from model.vocabulary import ProducerEpoch, ProducerId, Sequence
+from model.vocabulary import BrokerId, ProducerEpoch, ProducerId, Sequence
 from reference_impl.record_batch import Record, batches, decode, encode
 from reference_impl.wire.applied import applied, applied_but_unanswered
 from reference_impl.wire.faults import BadFault, DropResponse, KillBroker
@@ -142,7 +142,7 @@ def test_a_dropped_answer_closes_the_connection_behind_the_append(
 
 
 def test_a_killed_broker_is_led_around_and_comes_back_with_its_disk(connect: Connect) -> None:
-    fault = KillBroker(broker_id=1, after=2, restart=20)  # type: ignore[arg-type]  # an int by another name
+    fault = KillBroker(broker_id=BrokerId(1), after=2, restart=20)
     with serving(ServeOptions(brokers=2, faults=(fault,))) as cluster:
         other = connect(cluster.bootstrap_servers, 1)
         topic = next(name for name in topics_led_by(other, 1))
@@ -266,8 +266,11 @@ def test_a_taken_port_is_refused_by_name() -> None:
     ("told", "complaint"),
     [
         ({"brokers": 0}, "0 brokers: 1 to 16"),
-        ({"faults": (KillBroker(broker_id=9, after=1),)}, "id=9: there are 1 to 3"),  # type: ignore[arg-type]  # an int by another name
-        ({"brokers": 1, "faults": (KillBroker(broker_id=1, after=1),)}, "nobody would be left"),  # type: ignore[arg-type]  # the same
+        ({"faults": (KillBroker(broker_id=BrokerId(9), after=1),)}, "id=9: there are 1 to 3"),
+        (
+            {"brokers": 1, "faults": (KillBroker(broker_id=BrokerId(1), after=1),)},
+            "nobody would be left",
+        ),
     ],
 )
 def test_what_cannot_be_served_is_refused(told: dict[str, Any], complaint: str) -> None:
