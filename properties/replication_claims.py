@@ -15,11 +15,12 @@ Source: D0, D1, D3 (see properties.claims).
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, is_dataclass
 from itertools import groupby
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from model.histories import Poll, Send
+from properties.anomalies import offset_order_inversion, stale_end_offset
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -162,12 +163,29 @@ def offset_identifies(published: Published) -> tuple[Breach, ...]:
     )
 
 
+def linearizable_offsets(published: Published) -> tuple[Breach, ...]:
+    """No acknowledged offset and no end offset goes back in real time."""
+    rows = (
+        *offset_order_inversion.inversions(published.history),
+        *stale_end_offset.stale_end_offsets(published.history),
+    )
+    return tuple(Breach("linearizable_offsets", _named(row)) for row in rows)
+
+
+def _named(row: object) -> str:
+    """What the row of an anomaly says, in the names of its fields."""
+    assert is_dataclass(row)
+    told = ", ".join(f"{entry.name} {getattr(row, entry.name)}" for entry in fields(row))
+    return f"{type(row).__name__}: {told}"
+
+
 ALWAYS: Final[Mapping[str, Claimed]] = {
     "committed_survives": committed_survives,
     "exactly_once_publish": exactly_once_publish,
     "reads_are_committed": reads_are_committed,
     "append_order": append_order,
     "offset_identifies": offset_identifies,
+    "linearizable_offsets": linearizable_offsets,
 }
 
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from model.histories import Operation, Outcome, Poll, Send
+from model.histories import EndOffset, Operation, Outcome, Poll, Send
 from properties.claims import BY_ID
 from properties.replication_claims import ALWAYS, SOMETIMES, Published
 
@@ -31,6 +31,13 @@ def send(
 def poll(at: int, **found: int) -> Operation:
     did = tuple(Poll(KEY, offset, value) for value, offset in found.items())
     return Operation(process=9, f="poll", outcome="ok", invoked_ns=at, completed_ns=at, did=did)
+
+
+def end(at: int, offset: int) -> Operation:
+    did = (EndOffset(KEY, offset),)
+    return Operation(
+        process=8, f="end_offset", outcome="ok", invoked_ns=at, completed_ns=at + 1, did=did
+    )
 
 
 def published(
@@ -59,7 +66,7 @@ BROKEN = {
         {"exactly_once_publish"},
     ),
     "a later value lies first": (
-        published(send(1, "a", 1), send(3, "b", 0), log="b a"),
+        published(send(1, "a"), send(3, "b"), log="b a"),
         {"append_order"},
     ),
     "a retry lands behind its successor": (
@@ -67,7 +74,7 @@ BROKEN = {
         {"append_order", "exactly_once_publish"},
     ),
     "two processes of one session": (
-        published(send(1, "a", 1), send(3, "b", 0, process=2), log="b a", sessions={1: 1, 2: 1}),
+        published(send(1, "a"), send(3, "b", process=2), log="b a", sessions={1: 1, 2: 1}),
         {"append_order"},
     ),
     "a read record is gone": (
@@ -79,8 +86,16 @@ BROKEN = {
         {"reads_are_committed", "offset_identifies"},
     ),
     "an acknowledgement tells the offset of another record": (
-        published(send(1, "a", 0), send(3, "b", 0), log="a b"),
+        published(send(1, "a", 0), send(1, "b", 0, process=2), log="a b"),
         {"offset_identifies"},
+    ),
+    "an acknowledged offset goes back": (
+        published(send(1, "b", 1), send(3, "a", 0, process=2), log="a b"),
+        {"linearizable_offsets"},
+    ),
+    "the end of the log goes back": (
+        published(send(1, "a", 0), end(3, 0), log="a"),
+        {"linearizable_offsets"},
     ),
 }
 
@@ -104,9 +119,9 @@ def test_every_claim_is_broken_by_some_run() -> None:
 
 
 def test_sends_that_have_no_order_break_none() -> None:
-    two_processes = published(send(1, "a", 1), send(3, "b", 0, process=2), log="b a")
+    two_processes = published(send(1, "a"), send(3, "b", process=2), log="b a")
     assert breached(two_processes) == set()
-    at_once = published(send(1, "a", 1), send(1, "b", 0), log="b a")
+    at_once = published(send(1, "a", 1), send(1, "b", 0), end(1, 0), log="b a")
     assert breached(at_once) == set()
 
 

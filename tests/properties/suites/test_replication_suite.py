@@ -30,7 +30,8 @@ def test_the_correct_broker_keeps_every_claim_and_shows_every_goal() -> None:
 
 @pytest.mark.parametrize("side", REPLICATION.outside, ids=str)
 def test_outside_its_condition_a_claim_is_broken(side: Side) -> None:
-    verdict = decide(side)
+    # What no run shows takes all runs to say: fewer here.
+    verdict = decide(side, runs=80 if side.claim in SOMETIMES else 200)
     assert verdict.outcome == side.expected == "violated"
     for program in verdict.programs:
         with pytest.raises(Shown, match=f"^{side.claim}: "):
@@ -71,9 +72,7 @@ def test_each_claim_of_the_suite_has_two_sides() -> None:
     inside = {side.claim for side in REPLICATION.inside}
     outside = {side.claim for side in REPLICATION.outside}
     assert inside == outside == {*ALWAYS, *SOMETIMES} <= {*BY_ID}
-    assert {bug for side in REPLICATION.outside for bug in side.bugs} == set(Bug) - {
-        Bug.STALE_END_OFFSET
-    }
+    assert {bug for side in REPLICATION.outside for bug in side.bugs} == set(Bug)
 
 
 def test_a_suite_has_a_name_and_an_unknown_one_says_which_there_are() -> None:

@@ -1,0 +1,97 @@
+"""Each seeded bug of the broker shows the anomalies that its row names, in what clients observe.
+
+And a correct broker shows none of them, in the same runs.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from model.vocabulary import BrokerId
+from properties.anomalies.catalogue import CATALOGUE
+from reference_impl.bugs import NO_BUGS, SEEDED_BUGS, Bug, Bugs
+from reference_impl.messages import ACKS_ALL
+from reference_impl.simulation.cluster import Cluster
+from reference_impl.simulation.producer import ProducerConfig
+from reference_impl.simulation.runs import Scenario, faults_drawn, run
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from model.histories import History
+
+ANOMALIES = {anomaly.id: anomaly for anomaly in CATALOGUE}
+BROKERS = tuple(map(BrokerId, (1, 2, 3)))
+WITHOUT_RETRIES = ProducerConfig(acks=ACKS_ALL, idempotent=False, retries=False)
+
+
+def under_faults(seed: int) -> Callable[[Bugs], History]:
+    def history(bugs: Bugs) -> History:
+        plan = faults_drawn(seed, BROKERS, count=4, every_ms=600)
+        return run(Scenario(seed=seed, sends=60, send_every_ms=40, faults=plan, bugs=bugs)).history
+
+    return history
+
+
+def two_leaders_die_in_a_row(bugs: Bugs) -> History:
+    """The last in-sync replica has everything; with the bug it forgot what it had."""
+    cluster = Cluster(min_insync_replicas=2, bugs=bugs)
+    one, other = cluster.add_producer(), cluster.add_producer()
+    cluster.send(one, "first")
+    assert cluster.run_until(lambda: cluster.producer(one).idle, 500)
+    first_epoch = cluster.leader_epoch()
+    cluster.crash(cluster.leader())
+    cluster.run_until(lambda: cluster.leader_epoch() > first_epoch, 600)
+    cluster.crash(cluster.leader())
+    cluster.recover()
+    cluster.send(other, "second", "third")
+    cluster.recover()
+    cluster.read_all()
+    return cluster.history()
+
+
+def an_isolated_leader_goes_on(bugs: Bugs) -> History:
+    """It may not acknowledge what only it has, nor show it."""
+    cluster = Cluster(min_insync_replicas=2, bugs=bugs)
+    one, other = cluster.add_producer(WITHOUT_RETRIES), cluster.add_producer()
+    cluster.add_consumer()
+    cluster.run_for(50)
+    leader = cluster.leader()
+    cluster.isolate(leader)
+    cluster.send(one, "first")
+    cluster.run_for(60)
+    cluster.crash(leader)
+    cluster.run_for(1_000)
+    cluster.send(other, "second", "third")
+    cluster.recover()
+    cluster.read_all()
+    return cluster.history()
+
+
+SHOWN_BY: dict[Bug, Callable[[Bugs], History]] = {
+    Bug.NO_DEDUP: under_faults(0),
+    Bug.DEDUP_LOST_ON_FAILOVER: under_faults(4),
+    Bug.TRUNCATE_TO_HIGH_WATERMARK: two_leaders_die_in_a_row,
+    Bug.ACK_BEFORE_REPLICATION: an_isolated_leader_goes_on,
+    Bug.READ_ABOVE_HIGH_WATERMARK: an_isolated_leader_goes_on,
+    Bug.STALE_END_OFFSET: under_faults(0),
+    Bug.ZERO_OFFSET_ACK: under_faults(0),
+    Bug.REORDERED_ACK_OFFSET: under_faults(0),
+    Bug.LOST_APPEND: under_faults(0),
+}
+
+
+def anomalies(history: History) -> set[str]:
+    return {name for name, anomaly in ANOMALIES.items() if anomaly.find(history)}
+
+
+@pytest.mark.parametrize("row", SEEDED_BUGS, ids=lambda row: row.name)
+def test_a_bug_shows_its_anomalies_and_a_correct_broker_none(row: object) -> None:
+    seeded = next(known for known in SEEDED_BUGS if known is row)
+    scenario = SHOWN_BY[seeded.bug]
+    expected = {name for name in seeded.breaks if name in ANOMALIES}
+    assert expected
+    assert expected <= anomalies(scenario(frozenset({seeded.bug})))
+    assert anomalies(scenario(NO_BUGS)) == set()
