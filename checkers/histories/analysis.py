@@ -75,6 +75,7 @@ class Analysis:
     history: str
     operations: int
     micro_operations: int
+    started_ns: int  # when the first operation was invoked
     decisions: tuple[Decision, ...]
     broken: tuple[BrokenAssumption, ...]
     shown: Mapping[int, Operation] = field(repr=False)  # the operations that the worst rows name
@@ -123,7 +124,7 @@ def analysis_of(
 ) -> Analysis:
     """The same of a history in pieces, whoever holds them; `decided` hears of each decision."""
     chosen = tuple(chosen)
-    operations, micro_operations = deciding.totals(pieces)
+    totals = deciding.totals(pieces)
     log = deciding.log_of(pieces)
     broken = tuple(_broken(found) for found in deciding.broken_assumptions(pieces, log))
     decisions: list[Decision] = []
@@ -143,8 +144,9 @@ def analysis_of(
     shown = dict(_operations(deciding.rows_of(pieces, ops, SCHEMA))) if ops else {}
     return Analysis(
         history=name,
-        operations=operations,
-        micro_operations=micro_operations,
+        operations=totals.operations,
+        micro_operations=totals.micro_operations,
+        started_ns=totals.started_ns,
         decisions=tuple(decisions),
         broken=broken,
         shown=shown,

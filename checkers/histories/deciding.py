@@ -39,7 +39,9 @@ from properties.anomalies.stale_end_offset import StaleEndOffset
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-_TOTALS: Final = pa.schema([("operations", pa.int64()), ("micro_operations", pa.int64())])
+_TOTALS: Final = pa.schema(
+    [("operations", pa.int64()), ("micro_operations", pa.int64()), ("started_ns", pa.int64())]
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -219,22 +221,32 @@ def _lost(log: Pieces) -> Found:
 # ---------------------------------------------------------------- the history itself
 
 
-def totals(pieces: Pieces) -> tuple[int, int]:
-    """How many operations and how many micro-operations the history has."""
-    kernel = Kernel("counting", _TOTALS, _count)
-    told = pieces.gather(kernel).to_pydict()
-    return sum(told["operations"]), sum(told["micro_operations"])
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Totals:
+    """How much a history holds, and when its first operation was invoked."""
+
+    operations: int
+    micro_operations: int
+    started_ns: int
+
+
+def totals(pieces: Pieces) -> Totals:
+    """The totals of the history; it started at 0 if it holds nothing."""
+    told = pieces.gather(Kernel("counting", _TOTALS, _count)).to_pydict()
+    return Totals(
+        operations=sum(told["operations"]),
+        micro_operations=sum(told["micro_operations"]),
+        started_ns=min(told["started_ns"], default=0),
+    )
 
 
 def _count(piece: pa.Table) -> pa.Table:
     """An operation counts where its first micro-operation is."""
-    positions, kinds = piece["position"].to_numpy(), piece["kind"]
-    none = kinds.to_pylist().count("none")
-    return pa.table(
-        {
-            "operations": [int((positions == 0).sum())],
-            "micro_operations": [piece.num_rows - none],
-        }
+    first = compute.sum(compute.equal(piece["position"], 0)).as_py() or 0
+    micro = compute.sum(compute.not_equal(piece["kind"], "none")).as_py() or 0
+    rows = [(first, micro, compute.min(piece["invoked_ns"]).as_py())] if piece.num_rows else []
+    return pa.Table.from_pylist(
+        [dict(zip(_TOTALS.names, row, strict=True)) for row in rows], schema=_TOTALS
     )
 
 

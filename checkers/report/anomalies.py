@@ -1,11 +1,13 @@
 """An analysis of a history as text for a terminal, and its offending rows as Parquet.
 
 One line an anomaly, then for each that occurs its worst rows and in words why each is one. What is
-left out is said.
+left out is said. Times count from the first invocation of the history.
 """
 
 from __future__ import annotations
 
+import textwrap
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 import pyarrow.parquet as pq
@@ -15,7 +17,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from checkers.histories.analysis import Analysis, BrokenAssumption, Decision
+    from model.histories import Operation
 
+WIDTH: Final = 100
 SHOWN: Final = 8
 SHOWN_VERBOSE: Final = 32  # as many as an analysis keeps
 _SIGNS: Final = {"holds": "✓", "violated": "✗", "undecided": "?"}
@@ -72,13 +76,23 @@ def _broken(broken: BrokenAssumption, limit: int) -> Iterator[str]:
 def _violated(decision: Decision, analysis: Analysis, limit: int) -> Iterator[str]:
     anomaly = decision.anomaly
     yield f"✗ {anomaly.id}   {anomaly.statement}"
-    yield f"  rule: {anomaly.rule}"
-    yield f"  {anomaly.explanation}"
+    for prose in (f"rule: {anomaly.rule}", anomaly.explanation):
+        yield textwrap.fill(prose, WIDTH, initial_indent="  ", subsequent_indent="  ")
+    shown = {op: _since(analysis.started_ns, it) for op, it in analysis.shown.items()}
     for number, row in enumerate(decision.worst[:limit], 1):
-        first, *rest = anomaly.explain(row, analysis.shown).splitlines()
+        first, *rest = anomaly.explain(row, shown).splitlines()
         yield f"  {number:>2}. {first}"
         yield from (f"      {line.strip()}" for line in rest)
     yield from _left_out(decision.count, min(limit, len(decision.worst)))
+
+
+def _since(started_ns: int, operation: Operation) -> Operation:
+    ended_ns = operation.completed_ns
+    return replace(
+        operation,
+        invoked_ns=operation.invoked_ns - started_ns,
+        completed_ns=None if ended_ns is None else ended_ns - started_ns,
+    )
 
 
 def _left_out(count: int, shown: int) -> Iterator[str]:

@@ -67,9 +67,9 @@ def explain(row: Duplicate, operations: Mapping[int, Operation]) -> str:
     offsets = ", ".join(map(str, row.offsets))
     return "\n".join(
         (
-            f"{row.key}: the value {row.value} was sent once and lies at offsets {offsets}.",
+            f"key {row.key}: the value {row.value} was sent once and lies at offsets {offsets}.",
             *(
-                f"  @{offset} by  {told(operations, op, row.key, offsets=(offset,))}"
+                f"  @{offset} by  {told(operations, op, row.key, offset=offset, value=row.value)}"
                 for offset, op in zip(row.offsets, row.seen_by, strict=True)
             ),
         )

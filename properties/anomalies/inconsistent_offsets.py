@@ -67,9 +67,9 @@ def explain(row: InconsistentOffset, operations: Mapping[int, Operation]) -> str
     values = " and ".join(row.values)
     return "\n".join(
         (
-            f"{row.key}: offset {row.offset} was seen with the values {values}.",
+            f"key {row.key}: offset {row.offset} was seen with the values {values}.",
             *(
-                f"  {value} by  {told(operations, op, row.key, values=(value,))}"
+                f"  {value} by  {told(operations, op, row.key, offset=row.offset, value=value)}"
                 for value, op in zip(row.values, row.seen_by, strict=True)
             ),
         )

@@ -109,11 +109,11 @@ def explain(row: LostWrite, operations: Mapping[int, Operation]) -> str:
     writer, reader = operations[row.writer_op], operations[row.reader_op]
     return "\n".join(
         (
-            f"{row.key}: the value {row.value} lies at offset {row.offset}; its send ended "
+            f"key {row.key}: the value {row.value} lies at offset {row.offset}; its send ended "
             f"{writer.outcome} at {at(writer.completed_ns)}. The value {row.read_value}, at offset "
             f"{row.read_offset}, was read by {at(reader.completed_ns)}; nobody ever read "
             f"{row.value}.",
-            f"  sent    {told(operations, row.writer_op, row.key, values=(row.value,))}",
-            f"  beyond  {told(operations, row.reader_op, row.key, values=(row.read_value,))}",
+            f"  sent    {told(operations, row.writer_op, row.key, value=row.value)}",
+            f"  beyond  {told(operations, row.reader_op, row.key, value=row.read_value)}",
         )
     )

@@ -108,10 +108,10 @@ def explain(row: OffsetOrderInversion, operations: Mapping[int, Operation]) -> s
     first, second = operations[row.first_op], operations[row.second_op]
     return "\n".join(
         (
-            f"{row.key}: offset {row.first_offset} was acknowledged at {at(first.completed_ns)}; a "
-            f"send that began after that, at {at(second.invoked_ns)}, got offset "
-            f"{row.second_offset}, which is not higher.",
-            f"  first   {told(operations, row.first_op, row.key, values=(row.first_value,))}",
-            f"  second  {told(operations, row.second_op, row.key, values=(row.second_value,))}",
+            f"key {row.key}: offset {row.first_offset} was acknowledged at "
+            f"{at(first.completed_ns)}; a send that began after that, at "
+            f"{at(second.invoked_ns)}, got offset {row.second_offset}, which is not higher.",
+            f"  first   {told(operations, row.first_op, row.key, value=row.first_value)}",
+            f"  second  {told(operations, row.second_op, row.key, value=row.second_value)}",
         )
     )

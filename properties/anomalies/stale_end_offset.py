@@ -119,9 +119,9 @@ def explain(row: StaleEndOffset, operations: Mapping[int, Operation]) -> str:
     how = f"a send acknowledged at {shown}" if row.known_from == "send" else "a read of the end"
     return "\n".join(
         (
-            f"{row.key}: its end had reached {row.known_end} at {at(known.completed_ns)}, by {how};"
-            f" a read that began after that, at {at(read.invoked_ns)}, said {row.end_offset}.",
-            f"  known  {told(operations, row.known_op, row.key, offsets=(shown,))}",
-            f"  read   {told(operations, row.op, row.key, offsets=(row.end_offset,))}",
+            f"key {row.key}: its end had reached {row.known_end} at {at(known.completed_ns)}, by "
+            f"{how}; a read that began after that, at {at(read.invoked_ns)}, said {row.end_offset}.",
+            f"  known  {told(operations, row.known_op, row.key, offset=shown)}",
+            f"  read   {told(operations, row.op, row.key, offset=row.end_offset)}",
         )
     )

@@ -9,7 +9,7 @@ from model.histories import EndOffset, Operation
 from model.history_notation import show
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
+    from collections.abc import Mapping
 
 NS_PER_MS = 1_000_000
 
@@ -24,8 +24,8 @@ def told(
     number: int,
     key: str,
     *,
-    offsets: Collection[int] = (),
-    values: Collection[str] = (),
+    offset: int | None = None,
+    value: str | None = None,
 ) -> str:
     """The operation in notation, cut to the micro-operations on the key that the anomaly is of."""
     operation = operations[number]
@@ -33,7 +33,8 @@ def told(
         micro
         for micro in operation.did
         if micro.key == key
-        if micro.offset in offsets or (not isinstance(micro, EndOffset) and micro.value in values)
+        if offset is None or micro.offset == offset
+        if value is None or (not isinstance(micro, EndOffset) and micro.value == value)
     )
     return (
         f"operation {number}, process {operation.process}: {show(replace(operation, did=did))}"

@@ -1,0 +1,88 @@
+"""What the terminal shows of an analysis: every verdict, the worst rows, and what was left out."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pyarrow.parquet as pq
+
+from checkers.histories.analysis import analyze
+from checkers.histories.recorded import as_table
+from checkers.report.anomalies import explained, keep_rows
+from model.history_notation import history
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+MANY_INVERSIONS = as_table(
+    history(
+        "\n".join(["p1 send k=z -> ok @99", *(f"p1 send k=v{n} -> ok @{n}" for n in range(40))])
+    )
+)
+
+
+def test_a_violation_is_told_with_its_operations_and_times() -> None:
+    table = as_table(
+        history("""
+            p1  send k=a  -> ok @0
+            p1  send k=b  -> ok @1
+            c1  poll      -> ok k=a@0 k=c@2
+            p2  send k=c  -> ok @2
+        """)
+    )
+    assert explained(analyze(table)).splitlines() == [
+        "a table: violated   4 operations, 5 micro-operations",
+        "  ✓ offset-order-inversion  does not occur in 3 sends acknowledged at an offset",
+        "  ✓ stale-end-offset        does not occur, but there were no reads of an end offset",
+        "  ✓ inconsistent-offsets    does not occur in 3 offsets of logs that were seen",
+        "  ✓ duplicate               does not occur in 3 values with a known place in a log",
+        "  ✗ lost-write              occurs once in 3 values that had to be read",
+        "",
+        "✗ lost-write   A write that took effect is read by someone once a later record was read.",
+        "  rule: A value's send must have taken effect, its last place in the log is not above the "
+        "highest",
+        "  place that a poll ended ok has read, and no poll ended ok was given it.",
+        "  Readers went past the place and were never given the record: it was acknowledged and is "
+        "gone, or",
+        "  is hidden from them.",
+        "   1. key k: the value b lies at offset 1; its send ended ok at 0.000015 ms. The value c, "
+        "at offset 2, was read by 0.000025 ms; nobody ever read b.",
+        "      sent    operation 1, process 0: send k=b -> ok @1  [0.000010 ms .. 0.000015 ms]",
+        "      beyond  operation 2, process 1: poll -> ok k=c@2  [0.000020 ms .. 0.000025 ms]",
+    ]
+
+
+def test_the_cap_is_stated() -> None:
+    analysis = analyze(MANY_INVERSIONS, anomalies=("offset-order-inversion",))
+    assert "… 32 more; these are the worst 8 of 40" in explained(analysis)
+    assert " 8. key" in explained(analysis)
+    assert " 9. key" not in explained(analysis)
+    assert "… 8 more; these are the worst 32 of 40" in explained(analysis, verbose=True)
+
+
+def test_every_row_is_kept_beside_it(tmp_path: Path) -> None:
+    analysis = analyze(MANY_INVERSIONS)
+    (kept,) = keep_rows(analysis, tmp_path / "anomalies")
+    assert kept.name == "offset-order-inversion.parquet"
+    rows = pq.read_table(kept)
+    assert rows.num_rows == 40
+    assert rows["second_value"][0].as_py() == "v0"
+
+
+def test_nothing_is_kept_of_a_history_in_which_nothing_occurs(tmp_path: Path) -> None:
+    analysis = analyze(as_table(history("p1 send k=a -> ok @0")))
+    assert keep_rows(analysis, tmp_path / "anomalies") == []
+    assert not (tmp_path / "anomalies").exists()
+
+
+def test_a_broken_assumption_is_told_with_its_rows() -> None:
+    text = explained(analyze(as_table(history("p1 send k=a k=a -> ok @0 @1"))))
+    assert "a table: assumptions broken" in text
+    assert "? lost-write              undecided: assumptions broken: values-are-unique" in text
+    assert "  a was sent to k by operations 0, 0" in text
+
+
+def test_nothing_checked_is_no_success() -> None:
+    text = explained(analyze(as_table(())))
+    assert text.startswith("a table: nothing checked   0 operations, 0 micro-operations")
+    assert "✓" not in text
