@@ -11,6 +11,7 @@ from checkers.cli import selection
 from checkers.cli.run import Interrupted, Run, command, replay
 from checkers.events import Measured, PropertyDecided
 from checkers.verdicts import Verdict
+from model.faults import InputFault
 
 if TYPE_CHECKING:
     from checkers.explicit.exploration import Exploration, Progress
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
 
 @click.command("check")
-@selection.spec_options
+@selection.spec_options(default="replication")
 @click.option("--budget", metavar="60s|200k-states", help="How much to spend; then undecided.")
 @command()
 def check_command(
@@ -53,7 +54,10 @@ def check(
     budget: str | None = None,
     command: str | None = None,
 ) -> Exploration:
-    """Explores, tells what was found, and returns it; raises Interrupted after telling it."""
+    """Explores, tells what was found, and returns it.
+
+    After telling it, raises Interrupted, or InputFault where a term of the spec has no value.
+    """
     found = explored(run, variant, spec, properties, budget)
     show(run, variant, spec, found, command or replay())
     constants = selection.constants(spec)
@@ -77,6 +81,8 @@ def check(
         )
     if found.why_stopped == "interrupted":
         raise Interrupted
+    if found.ill_defined is not None:
+        raise InputFault(f"{variant.spec} {variant.name} is ill-defined: {found.ill_defined}")
     return found
 
 
@@ -100,7 +106,7 @@ def explored(
 def show(
     run: Run, variant: Variant, spec: Spec, found: Exploration, command: str, heading: str = ""
 ) -> None:
-    """A counterexample of every violated property, shortest first; and a fault of the spec."""
+    """A counterexample of every violated property, shortest first."""
     from checkers.report.counterexample import counterexample
 
     title = f"{variant.spec} {variant.name}"
@@ -109,8 +115,6 @@ def show(
             spec, found, name, spec_name=title, replay=command, verbose=run.verbose > 0
         )
         run.keep(name, heading + text, f"{variant.spec}-{variant.name}-{name}.txt")
-    if found.ill_defined is not None:
-        run.keep(title, f"{title} is ill-defined: {found.ill_defined}", "ill-defined.txt")
 
 
 def expectation(variant: Variant, name: str, constants: selection.Settings) -> Verdict | None:

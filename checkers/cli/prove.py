@@ -25,11 +25,12 @@ if TYPE_CHECKING:
     from model.language.spec import Spec
     from model.specs import Variant
 
+DECLINED = "declined"
 RUN_BUDGET = "300k-states"  # how far a real run of a refuted property is looked for
 
 
 @click.command("prove")
-@selection.spec_options
+@selection.spec_options(default="transactions")
 @click.option("--limit-ms", default=20_000, show_default=True, help="For one condition in Z3.")
 @command()
 def prove_command(
@@ -107,6 +108,8 @@ def show_failures(run: Run, variant: Variant, spec: Spec, proof: Proof) -> None:
     from checkers import symbolic
 
     for failed in proof.failed:
+        if failed.how.startswith(DECLINED):
+            continue  # no state shows what has no reading: the reason is in the verdict
         found = symbolic.counterexample_to_induction(
             spec, failed.action, failed.claim, seed=run.seed
         )

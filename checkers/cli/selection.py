@@ -19,18 +19,20 @@ Settings = dict[str, int | bool]
 SCALES = {"": 1, "k": 1_000, "M": 1_000_000}
 
 
-def spec_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """The options of a command that takes a spec."""
-    for option in (
-        click.option(
-            "--property", "patterns", multiple=True, help="A property, or a glob of them."
-        ),
-        click.option("--set", "given", multiple=True, metavar="NAME=VALUE", help="A constant."),
-        click.option("--variant", help="A version of the protocol or a bug: urteil list versions."),
-        click.argument("spec", default="replication"),
-    ):
-        command = option(command)
-    return command
+def spec_options(default: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """The options of a command that takes a spec, and the spec that it takes without one."""
+
+    def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
+        for option in (
+            click.option("--property", "patterns", multiple=True, help="A property, or a glob."),
+            click.option("--set", "given", multiple=True, metavar="NAME=VALUE", help="A constant."),
+            click.option("--variant", help="A version or a bug: urteil list versions."),
+            click.argument("spec", default=default),
+        ):
+            command = option(command)
+        return command
+
+    return decorate
 
 
 def settings(given: Sequence[str]) -> Settings:

@@ -75,9 +75,9 @@ def table(decisions: Sequence[Decision]) -> str:
         lines.append(heading)
         for decision in group:
             claim, verdict = _claim(decision), _verdict(decision)
-            grounds = shorten(_grounds(decision), WIDTH - widest - 27, placeholder=" …")
+            grounds = shorten(_grounds(decision), WIDTH - widest - 30, placeholder=" …")
             lines.append(
-                f"  {MARKS[decision.verdict]} {claim:<{widest}}  {verdict:<21}  {grounds}".rstrip()
+                f"  {MARKS[decision.verdict]} {claim:<{widest}}  {verdict:<24}  {grounds}".rstrip()
             )
     return "\n".join(lines)
 
@@ -105,7 +105,7 @@ def _heading(decision: Decision) -> str:
 def _verdict(decision: Decision) -> str:
     """The verdict, and what the reader should think of it."""
     if decision.expected is not None and decision.verdict != decision.expected:
-        return f"{decision.verdict}, NOT {decision.expected}"
+        return f"{decision.verdict}, expected {decision.expected}"
     if isinstance(decision, AnomalyDecided) and decision.permitted and decision.count:
         return f"{decision.verdict}, permitted"
     known = decision.expected is not None and decision.verdict == "violated"
