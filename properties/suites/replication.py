@@ -23,8 +23,9 @@ from properties.replication_claims import ALWAYS, SOMETIMES, Published
 from properties.suites.searching import Shown, Tally
 from reference_impl.bugs import NO_BUGS, Bugs
 from reference_impl.messages import ACKS_LEADER, NO_BROKER, NodeId
-from reference_impl.simulation.cluster import Cluster, NoProgress
+from reference_impl.simulation.cluster import Cluster
 from reference_impl.simulation.producer import PROCESSES_PER_CLIENT, ProducerConfig
+from reference_impl.simulation.world import NoProgress
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -1,8 +1,8 @@
 """A simulated cluster: brokers, the controller and clients on one network, in one order of events.
 
-The cluster is the world of `reference_impl.step`: it delivers messages, fires timers, keeps the
-disks, and lets things go wrong on demand. It is the one mutable thing here; nodes, messages and
-faults are values. A run is determined by the seed, the arguments and the calls.
+A cluster starts brokers and clients in a world, keeps the disks, and lets things go wrong on
+demand. It is the one mutable thing here; nodes, messages and faults are values. A run is determined
+by the seed, the arguments and the calls.
 
     cluster = Cluster(seed=7)
     producer = cluster.add_producer()
@@ -16,7 +16,6 @@ Simplified: one topic partition, on all brokers.
 
 from __future__ import annotations
 
-from random import Random
 from typing import TYPE_CHECKING, Final
 
 from model.histories import Poll
@@ -27,20 +26,18 @@ from reference_impl.config import Patience
 from reference_impl.controller import Controller
 from reference_impl.messages import CONTROLLER, FIRST_CLIENT, NO_BROKER, CreateTopic, NodeId
 from reference_impl.simulation import faults
-from reference_impl.simulation.clients import NS_PER_MS, TICK, Leadership, Observed
+from reference_impl.simulation.clients import TICK, Leadership
 from reference_impl.simulation.consumer import Consumer
-from reference_impl.simulation.network import CALM, Conditions, Link, Network
+from reference_impl.simulation.network import CALM, Conditions, Link
 from reference_impl.simulation.producer import PROCESSES_PER_CLIENT, Producer, ProducerConfig
-from reference_impl.simulation.scheduler import Scheduler
-from reference_impl.simulation.trace import Trace
-from reference_impl.step import Answered, Asked, Fired, Input, Reply, Send, SetTimer
+from reference_impl.simulation.world import World
+from reference_impl.step import Asked, Fired
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Iterable
 
     from model.histories import History, Operation
     from reference_impl.partition_log import PartitionLog
-    from reference_impl.simulation.clients import ClientEffects
     from reference_impl.simulation.faults import Fault
 
 TOPIC_PARTITION: Final = TopicPartition("orders", 0)
@@ -56,14 +53,8 @@ QUICK: Final = Patience(
     checkpoint_ms=400,
 )
 
-NS_PER_EVENT: Final = 100  # room for what one client does at once
 
-
-class NoProgress(Exception):
-    """The faults have ended, and the cluster did not get on in the time that it was given."""
-
-
-class Cluster:
+class Cluster(World):
     """A running cluster, its topic created and led."""
 
     def __init__(
@@ -76,20 +67,11 @@ class Cluster:
         patience: Patience = QUICK,
         bugs: Bugs = NO_BUGS,
     ) -> None:
-        # One generator for each purpose: another delay drawn does not change who comes first.
-        self._scheduler: Scheduler[tuple[NodeId, int, Input]] = Scheduler(Random(f"order {seed}"))
-        self._network = Network(Random(f"network {seed}"), conditions)
+        super().__init__(seed, conditions)
         self._patience = patience
         self._bugs = bugs
-        self._nodes: dict[NodeId, Broker | Controller] = {}
-        self._clients: dict[NodeId, Producer | Consumer] = {}
         self._disks: dict[BrokerId, Disk] = {}
-        self._lives: dict[NodeId, int] = {}
         self._incarnations = 0
-        self._observed: list[Operation] = []
-        self._now_ns = 0
-        self.steps = 0  # of brokers and the controller
-        self.trace = Trace()
         self.broker_ids = tuple(BrokerId(number) for number in range(1, brokers + 1))
         controller, effects = Controller.start(0, patience=patience)
         self._nodes[CONTROLLER] = controller
@@ -107,87 +89,6 @@ class Cluster:
         )
         self._tell(CONTROLLER, Asked(FIRST_CLIENT, 0, request))
         self._until(lambda: self._is_led() and self.all_in_sync(), 10_000)
-
-    # ------------------------------------------------------------ time
-
-    @property
-    def now_ms(self) -> int:
-        """The virtual time."""
-        return self._scheduler.now_ms
-
-    def run_for(self, duration_ms: int) -> None:
-        """Virtual time passes."""
-        end_ms = self.now_ms + duration_ms
-        while self._next(end_ms):
-            pass
-
-    def run_until(self, condition: Callable[[], bool], within_ms: int) -> bool:
-        """Virtual time passes until the condition holds; whether it came to hold in that time."""
-        end_ms = self.now_ms + within_ms
-        while not condition():
-            if not self._next(end_ms):
-                return condition()
-        return True
-
-    def _until(self, condition: Callable[[], bool], within_ms: int) -> None:
-        if not self.run_until(condition, within_ms):
-            raise NoProgress(f"not within {within_ms} ms of virtual time, at {self.now_ms} ms")
-
-    def _next(self, end_ms: int) -> bool:
-        due = self._scheduler.next_before(end_ms)
-        if due is None:
-            return False
-        target, life, told = due
-        if self._lives.get(target, 0) == life:
-            self._tell(target, told)
-        return True
-
-    def _tell(self, target: NodeId, told: Input) -> None:
-        client = self._clients.get(target)
-        if client is not None:
-            after, effects = client.step(self._tick_ns(), told)
-            self._clients[target] = after
-            self.trace.add(self.now_ms, target, told, after)
-            self._carry_out(target, effects)
-            return
-        node = self._nodes.get(target)
-        if node is None:
-            return  # it is down: what was sent to it is lost
-        self.steps += 1
-        self._nodes[target], effects = node.step(self.now_ms, told)
-        self.trace.add(self.now_ms, target, told, self._nodes[target])
-        self._carry_out(target, effects)
-
-    def _tick_ns(self) -> int:
-        """The time in ns: later than every time told before, within the same ms."""
-        self._now_ns = max(self._now_ns + NS_PER_EVENT, self.now_ms * NS_PER_MS)
-        return self._now_ns
-
-    def _carry_out(self, source: NodeId, effects: ClientEffects) -> None:
-        for effect in effects:
-            match effect:
-                case Send(to, correlation, request):
-                    self._deliver(source, to, Asked(source, correlation, request))
-                case Reply(to, correlation, response):
-                    self._deliver(source, to, Answered(source, correlation, response))
-                case SetTimer(timer, at_ms):
-                    life = self._lives.get(source, 0)
-                    self._scheduler.schedule(at_ms, (source, life, Fired(timer)))
-                case Observed(operation):
-                    self._observed.append(operation)
-                case _:
-                    pass  # Readable is for worlds that keep clients waiting themselves
-
-    def _deliver(self, source: NodeId, target: NodeId, told: Asked | Answered) -> None:
-        link = Link(source, target)
-        life = self._lives.get(target, 0)
-        delays_ms = self._network.delays_ms(link, is_response=isinstance(told, Answered))
-        for delay_ms in delays_ms:
-            self._network.last_due[link] = self._scheduler.schedule(
-                self.now_ms + delay_ms,
-                (target, life, told),
-                after=self._network.last_due.get(link),
-            )
 
     # ------------------------------------------------------------ faults
 
@@ -271,10 +172,6 @@ class Cluster:
         )
         self._nodes[NodeId(broker)] = node
         self._carry_out(NodeId(broker), effects)
-
-    def _end_life(self, node: NodeId) -> None:
-        """What was on its way to the old life does not reach the new one."""
-        self._lives[node] = self._lives.get(node, 0) + 1
 
     # ------------------------------------------------------------ clients
 

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 
 RECOVERY_MS: Final = 20_000
 IDEMPOTENT: Final = ProducerConfig()
+_NAMES: Final = "abcdefghijklmnopqrstuvwxyz"  # of producers: the first letter of what they send
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,10 +55,9 @@ class Scenario:
     bugs: Bugs = NO_BUGS
     recovery_ms: int = RECOVERY_MS
 
-    @property
-    def first_producer(self) -> NodeId:
-        """The node of the first producer: the others follow, then the consumers."""
-        return NodeId(FIRST_CLIENT + 1)
+    def __post_init__(self) -> None:
+        if len(self.producers) > len(_NAMES):
+            raise ValueError(f"{len(self.producers)} producers; there are {len(_NAMES)} names")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,7 +87,7 @@ def run(scenario: Scenario) -> Run:
     todo: list[tuple[int, Fault | tuple[NodeId, str]]] = [
         (start_ms + number * scenario.send_every_ms, (producer, f"{name}{number}"))
         for number in range(scenario.sends)
-        for name, producer in zip("abcdefghijklmnopqrstuvwxyz", producers, strict=False)
+        for name, producer in zip(_NAMES, producers, strict=False)
     ]
     todo += [(start_ms + planned.at_ms, planned.fault) for planned in scenario.faults]
     for at_ms, deed in sorted(todo, key=lambda entry: entry[0]):

@@ -311,6 +311,20 @@ def test_a_follower_that_lags_is_proposed_to_leave_and_stays_in_the_maximal_isr(
     assert leader.in_sync.proposed is None
 
 
+def test_a_replica_outside_the_isr_that_keeps_up_is_waited_for_or_it_could_never_join() -> None:
+    leader = leading(given=state(isr=(1, 2)))
+    pending = replace(leader, in_sync=leader.in_sync.propose(tuple(map(BrokerId, (1, 2))), 1))
+    leader, _ = fetch(pending, around(), CLIENT, follower(3, 0, last_epoch=-1))
+    leader, _ = produce(leader, around(), CLIENT, record())
+    waiting, _ = fetch(leader, around(), CLIENT, follower(2, 1))
+    assert waiting.log.high_watermark == 0
+    fenced, _ = fetch(leader, around(fenced=(3,)), CLIENT, follower(2, 1))
+    assert fenced.log.high_watermark == 1
+    late_ms = PATIENCE.replica_lag_ms + 1
+    late, _ = fetch(leader, around(late_ms), CLIENT, follower(2, 1))
+    assert late.log.high_watermark == 1
+
+
 def test_only_the_last_refusal_as_ineligible_ends_a_proposal() -> None:
     leader = leading(stored(1, high_watermark=1), state(isr=(1, 2)))
     leader, _ = fetch(leader, around(correlation=8), CLIENT, follower(3, 1, last_epoch=4))

@@ -6,8 +6,9 @@ import pytest
 
 from model.histories import EndOffset, Operation, Poll, Send
 from reference_impl.messages import ACKS_LEADER, ACKS_NONE, NodeId
-from reference_impl.simulation.cluster import Cluster, NoProgress
+from reference_impl.simulation.cluster import Cluster
 from reference_impl.simulation.producer import ProducerConfig
+from reference_impl.simulation.world import NoProgress
 
 
 def started(config: ProducerConfig | None = None, *, min_isr: int = 2) -> tuple[Cluster, NodeId]:

@@ -13,10 +13,10 @@ import pytest
 from model.histories import Send
 from model.vocabulary import BrokerId
 from reference_impl.bugs import Bug
-from reference_impl.simulation.cluster import NoProgress
 from reference_impl.simulation.faults import At, Crash
 from reference_impl.simulation.network import CALM, Conditions
 from reference_impl.simulation.runs import IDEMPOTENT, Run, Scenario, faults_drawn, run
+from reference_impl.simulation.world import NoProgress
 
 BROKERS = tuple(map(BrokerId, (1, 2, 3)))
 ROUGH = Conditions(jitter_ms=15, loss=3, doubling=5)

@@ -1,0 +1,134 @@
+"""The world of simulated nodes: it delivers their messages, fires their timers, and passes their
+time.
+
+What is delivered and when is the network's and the scheduler's; the world only carries out what
+`reference_impl.step` promises. A node that ends and starts again has another *life*: neither
+messages nor timers of an earlier life reach it.
+"""
+
+from __future__ import annotations
+
+from random import Random
+from typing import TYPE_CHECKING, Final
+
+from reference_impl.simulation.clients import NS_PER_MS, Observed
+from reference_impl.simulation.network import Conditions, Link, Network
+from reference_impl.simulation.scheduler import Scheduler
+from reference_impl.simulation.trace import Trace
+from reference_impl.step import Answered, Asked, Fired, Input, Reply, Send, SetTimer
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from model.histories import Operation
+    from reference_impl.broker import Broker
+    from reference_impl.controller import Controller
+    from reference_impl.messages import NodeId
+    from reference_impl.simulation.clients import ClientEffects
+    from reference_impl.simulation.consumer import Consumer
+    from reference_impl.simulation.producer import Producer
+
+NS_PER_EVENT: Final = 100  # room for what one client does at once
+
+
+class NoProgress(Exception):
+    """The faults have ended, and the cluster did not get on in the time that it was given."""
+
+
+class World:
+    """Nodes, clients, and the one order of what happens to them."""
+
+    def __init__(self, seed: int, conditions: Conditions) -> None:
+        # One generator for each purpose: another delay drawn does not change who comes first.
+        self._scheduler: Scheduler[tuple[NodeId, int, Input]] = Scheduler(Random(f"order {seed}"))
+        self._network = Network(Random(f"network {seed}"), conditions)
+        self._nodes: dict[NodeId, Broker | Controller] = {}
+        self._clients: dict[NodeId, Producer | Consumer] = {}
+        self._lives: dict[NodeId, int] = {}
+        self._observed: list[Operation] = []
+        self._now_ns = 0
+        self.steps = 0  # of brokers and the controller
+        self.trace = Trace()
+
+    @property
+    def now_ms(self) -> int:
+        """The virtual time."""
+        return self._scheduler.now_ms
+
+    def run_for(self, duration_ms: int) -> None:
+        """Virtual time passes."""
+        end_ms = self.now_ms + duration_ms
+        while self._next(end_ms):
+            pass
+
+    def run_until(self, condition: Callable[[], bool], within_ms: int) -> bool:
+        """Virtual time passes until the condition holds; whether it came to hold in that time."""
+        end_ms = self.now_ms + within_ms
+        while not condition():
+            if not self._next(end_ms):
+                return condition()
+        return True
+
+    def _until(self, condition: Callable[[], bool], within_ms: int) -> None:
+        if not self.run_until(condition, within_ms):
+            raise NoProgress(f"not within {within_ms} ms of virtual time, at {self.now_ms} ms")
+
+    def _next(self, end_ms: int) -> bool:
+        due = self._scheduler.next_before(end_ms)
+        if due is None:
+            return False
+        target, life, told = due
+        if self._lives.get(target, 0) == life:
+            self._tell(target, told)
+        return True
+
+    def _tell(self, target: NodeId, told: Input) -> None:
+        client = self._clients.get(target)
+        if client is not None:
+            after, effects = client.step(self._tick_ns(), told)
+            self._clients[target] = after
+            self.trace.add(self.now_ms, target, told, after)
+            self._carry_out(target, effects)
+            return
+        node = self._nodes.get(target)
+        if node is None:
+            return  # it is down: what was sent to it is lost
+        self.steps += 1
+        self._nodes[target], effects = node.step(self.now_ms, told)
+        self.trace.add(self.now_ms, target, told, self._nodes[target])
+        self._carry_out(target, effects)
+
+    def _tick_ns(self) -> int:
+        """The time in ns: later than every time told before, within the same ms."""
+        self._now_ns = max(self._now_ns + NS_PER_EVENT, self.now_ms * NS_PER_MS)
+        return self._now_ns
+
+    def _carry_out(self, source: NodeId, effects: ClientEffects) -> None:
+        for effect in effects:
+            match effect:
+                case Send(to, correlation, request):
+                    self._deliver(source, to, Asked(source, correlation, request))
+                case Reply(to, correlation, response):
+                    self._deliver(source, to, Answered(source, correlation, response))
+                case SetTimer(timer, at_ms):
+                    life = self._lives.get(source, 0)
+                    self._scheduler.schedule(at_ms, (source, life, Fired(timer)))
+                case Observed(operation):
+                    self._observed.append(operation)
+                case _:
+                    pass  # Readable is for worlds that keep clients waiting themselves
+
+    def _deliver(self, source: NodeId, target: NodeId, told: Asked | Answered) -> None:
+        link = Link(source, target)
+        life = self._lives.get(target, 0)
+        delays_ms = self._network.delays_ms(link, is_response=isinstance(told, Answered))
+        for delay_ms in delays_ms:
+            self._network.last_due[link] = self._scheduler.schedule(
+                self.now_ms + delay_ms,
+                (target, life, told),
+                after=self._network.last_due.get(link),
+            )
+
+    def _end_life(self, node: NodeId) -> None:
+        """What was on its way to the old life does not reach the new one."""
+        self._lives[node] = self._lives.get(node, 0) + 1
