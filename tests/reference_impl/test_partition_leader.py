@@ -325,6 +325,18 @@ def test_a_replica_outside_the_isr_that_keeps_up_is_waited_for_or_it_could_never
     assert late.log.high_watermark == 1
 
 
+def test_a_replica_that_may_have_joined_is_counted_on_until_the_controller_has_spoken() -> None:
+    leader = leading(stored(1, high_watermark=1), state(isr=(1, 2)))
+    leader, _ = fetch(leader, around(correlation=8), CLIENT, follower(3, 1, last_epoch=4))
+    leader, _ = produce(leader, around(), CLIENT, record())
+    late_ms = PATIENCE.replica_lag_ms + 1  # broker 3 keeps up no more
+    leader, _ = fetch(leader, around(late_ms), CLIENT, follower(2, 2))
+    assert leader.log.high_watermark == 1
+    ineligible = AlteredPartition(topic_partition=TP, error=ErrorCode.INELIGIBLE_REPLICA)
+    leader, _ = on_altered(leader, around(late_ms), 8, ineligible)
+    assert leader.log.high_watermark == 2
+
+
 def test_only_the_last_refusal_as_ineligible_ends_a_proposal() -> None:
     leader = leading(stored(1, high_watermark=1), state(isr=(1, 2)))
     leader, _ = fetch(leader, around(correlation=8), CLIENT, follower(3, 1, last_epoch=4))
