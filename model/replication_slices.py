@@ -34,11 +34,7 @@ SLICES: Final[Mapping[tuple[str, str], tuple[str, ...]]] = {
     ("truncate", "an_isr_members_log_is_complete"): (
         "an_isr_members_log_is_complete",
         "an_epochs_log_is_complete",
-        "what_was_fetched_is_there",
-        "fetches_reach_who_asked",
-        "epochs_are_elected",
         "a_leadership_is_well_formed",
-        *DEPARTURES,
     ),
     ("fetch_request", "an_isr_members_log_is_complete"): (
         "an_isr_members_log_is_complete",
@@ -151,10 +147,6 @@ SLICES: Final[Mapping[tuple[str, str], tuple[str, ...]]] = {
         "what_an_epoch_committed_is_committed",
         "epoch_logs_share_a_prefix",
         "replica_logs_share_a_prefix",
-        "a_leadership_is_well_formed",
-        "high_watermarks_are_behind",
-        "leaders_were_elected",
-        *DEPARTURES,
     ),
     ("fetch_request", "what_was_fetched_is_there"): (
         "what_was_fetched_is_there",
@@ -196,5 +188,16 @@ SLICES: Final[Mapping[tuple[str, str], tuple[str, ...]]] = {
     ("shrink_isr", "an_isr_members_log_is_complete"): (
         "an_isr_members_log_is_complete",
         *DEPARTURES,
+    ),
+    ("truncate", "high_watermarks_are_behind"): (
+        "high_watermarks_are_behind",
+        "high_watermarks_are_committed",
+        "somebody_committed_it",
+        "an_epochs_log_is_complete",
+        "a_leadership_is_well_formed",
+        "a_leader_waits_for_the_isr",
+        "a_departure_is_of_a_member",
+        "what_was_fetched_is_there",
+        "fetches_reach_who_asked",
     ),
 }
