@@ -83,12 +83,16 @@ class AnomalyDecided(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Evidence(Event):
-    """What shows a verdict, as text for a reader, and the file of the run folder that keeps it."""
+    """What shows a verdict, as text for a reader, and the file of the run folder that keeps it.
+
+    `expected` evidence shows what had to be found: a terminal only says where it is.
+    """
 
     name: ClassVar[str] = "evidence"
     about: str
     text: str
     file: str | None = None
+    expected: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

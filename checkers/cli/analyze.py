@@ -46,15 +46,18 @@ def decide(
     told = title or str(history)
     for broken in found.broken:
         run.note(f"{told}: assumption {broken.assumption.id} is broken, {broken.count} times")
-    run.keep(told, explained(found, verbose=run.verbose > 0), "anomalies.txt")
+    right = {d.anomaly.id: (expected or {}).get(d.anomaly.id) for d in found.decisions}
+    known = all(right[d.anomaly.id] == d.verdict for d in found.decisions)
+    text = explained(found, verbose=run.verbose > 0)
+    run.keep(told, text, "anomalies.txt", verdict_expected=known)
     if run.folder is not None:
-        keep_rows(found, run.folder.path / "anomalies")
+        keep_rows(found, run.folder.path / "-".join(["anomalies", *(title or "").split()]))
     for decision in found.decisions:
         run.emit(
             AnomalyDecided(
                 anomaly=decision.anomaly.id,
                 verdict=decision.verdict,
-                expected=(expected or {}).get(decision.anomaly.id),
+                expected=right[decision.anomaly.id],
                 count=decision.count,
                 permitted=decision.permitted,
                 observations=decision.observations,

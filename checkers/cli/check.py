@@ -59,14 +59,15 @@ def check(
     After telling it, raises Interrupted, or InputFault where a term of the spec has no value.
     """
     found = explored(run, variant, spec, properties, budget)
-    show(run, variant, spec, found, command or replay())
     constants = selection.constants(spec)
+    right = {n: (expected or {}).get(n) or expectation(variant, n, constants) for n in properties}
+    show(run, variant, spec, found, command or replay(), right)
     for name, discovery in found.discoveries.items():
         run.emit(
             PropertyDecided(
                 property=name,
                 verdict=discovery.verdict,
-                expected=(expected or {}).get(name) or expectation(variant, name, constants),
+                expected=right[name],
                 engine="explicit",
                 spec=variant.spec,
                 variant=variant.name,
@@ -104,7 +105,13 @@ def explored(
 
 
 def show(
-    run: Run, variant: Variant, spec: Spec, found: Exploration, command: str, heading: str = ""
+    run: Run,
+    variant: Variant,
+    spec: Spec,
+    found: Exploration,
+    command: str,
+    right: Mapping[str, Verdict | None],
+    heading: str = "",
 ) -> None:
     """A counterexample of every violated property, shortest first."""
     from checkers.report.counterexample import counterexample
@@ -114,7 +121,8 @@ def show(
         text = counterexample(
             spec, found, name, spec_name=title, replay=command, verbose=run.verbose > 0
         )
-        run.keep(name, heading + text, f"{variant.spec}-{variant.name}-{name}.txt")
+        file = f"{variant.spec}-{variant.name}-{name}.txt"
+        run.keep(name, heading + text, file, verdict_expected=right.get(name) == "violated")
 
 
 def expectation(variant: Variant, name: str, constants: selection.Settings) -> Verdict | None:

@@ -65,18 +65,19 @@ def prove(
         run.progress(f"{variant.spec} {variant.name}: {number} of {of} conditions: {condition}")
 
     proof = symbolic.prove(spec, seed=run.seed, limit_ms=limit_ms, progress=progress)
+    right = {n: (expected or {}).get(n) or expectation(variant, n, {}) for n in properties}
     runs = None
     if proof.failed and not proof.interrupted:
-        show_failures(run, variant, spec, proof)
+        show_failures(run, variant, spec, proof, expected="violated" in right.values())
         runs = explored(run, variant, spec, properties, RUN_BUDGET)
-        show(run, variant, spec, runs, command or replay(), heading="a real run of it:\n")
+        show(run, variant, spec, runs, command or replay(), right, heading="a real run: ")
     for name in properties:
         verdict, reason, steps = verdict_on(name, proof, runs)
         run.emit(
             PropertyDecided(
                 property=name,
                 verdict=verdict,
-                expected=(expected or {}).get(name) or expectation(variant, name, {}),
+                expected=right[name],
                 engine="z3",
                 spec=variant.spec,
                 variant=variant.name,
@@ -103,7 +104,7 @@ def verdict_on(
     return "undecided", proof.reason, None
 
 
-def show_failures(run: Run, variant: Variant, spec: Spec, proof: Proof) -> None:
+def show_failures(run: Run, variant: Variant, spec: Spec, proof: Proof, *, expected: bool) -> None:
     """For each condition not proved, a state that the claims allow and the step out of it."""
     from checkers import symbolic
 
@@ -115,4 +116,5 @@ def show_failures(run: Run, variant: Variant, spec: Spec, proof: Proof) -> None:
         )
         title = f"✗ {failed.action} does not preserve {failed.claim} ({failed.verdict})"
         file = f"{variant.spec}-{variant.name}-{failed.action}-{failed.claim}.txt"
-        run.keep(failed.claim, f"{title}: {variant.spec} {variant.name}\n{found}", file)
+        text = f"{title}: {variant.spec} {variant.name}\n{found}"
+        run.keep(failed.claim, text, file, verdict_expected=expected)

@@ -6,6 +6,7 @@ stdout is results, stderr is progress. Whatever happens inside, the last event i
 from __future__ import annotations
 
 import functools
+import os
 import shlex
 import sys
 import time
@@ -75,10 +76,11 @@ class Run:
         permitted = isinstance(decision, AnomalyDecided) and decision.permitted
         return "holds" if permitted and decision.verdict == "violated" else decision.verdict
 
-    def keep(self, about: str, text: str, file: str) -> None:
+    def keep(self, about: str, text: str, file: str, *, verdict_expected: bool = False) -> None:
         """Shows a piece of evidence and keeps it in the run folder."""
         kept = self.folder.keep(file, text + "\n") if self.folder is not None else None
-        self.emit(Evidence(about=about, text=text, file=kept))
+        expected = verdict_expected and self.judged_by_expectation
+        self.emit(Evidence(about=about, text=text, file=kept, expected=expected))
 
     def progress(self, text: str) -> None:
         """One passing line on stderr: often on a terminal, now and then in a log."""
@@ -160,8 +162,9 @@ def _guarded(
         where = f"; what was decided is in {run.folder.path}" if run.folder is not None else ""
         run.note(f"interrupted{where}")
         return verdicts.INTERRUPTED
-    except click.ClickException:
-        raise
+    except BrokenPipeError:  # whoever read our results has gone: there is nobody to tell
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return verdicts.INTERRUPTED
     except Exception:  # the boundary: a bug of ours is reported as one, with all that mends it
         trace = traceback.format_exc()
         if run.folder is not None:

@@ -91,7 +91,8 @@ def emit(
         for program in verdict.programs:
             title = f"✗ {verdict.claim}  violated  ({', '.join(filter(None, (suite, variant)))})"
             shown = f"{title}\n  {verdict.why}\n\n{program}"
-            run.keep(verdict.claim, shown, f"{suite}-{verdict.claim}.txt")
+            file, known = f"{suite}-{verdict.claim}.txt", expected == "violated"
+            run.keep(verdict.claim, shown, file, verdict_expected=known)
     run.emit(
         PropertyDecided(
             property=verdict.claim,

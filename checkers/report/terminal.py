@@ -43,6 +43,9 @@ class Terminal:
                 self.folder = event.folder
             case PropertyDecided() | AnomalyDecided():
                 self.decisions.append(event)
+            case Evidence(expected=True):
+                headline = " ".join(event.text.splitlines()[0].split())
+                self._say(f"as expected: {headline}\n  all of it in {event.file}")
             case Evidence():
                 self._say(f"{event.text}\n")
             case Measured():
