@@ -168,7 +168,7 @@ def _key(form: Form, namespace: str) -> int | str | None:
 
 def _string(token: str) -> str:
     """The string with its escapes spelled in one way."""
-    if "\\" not in token:
+    if "\\" not in token and token.isprintable():
         return token
     plain = re.sub(r"\\(u[0-9A-Fa-f]{4}|.)", _unescaped, token[1:-1], flags=re.DOTALL)
     return '"' + "".join(_ESCAPED.get(char, char) for char in plain) + '"'

@@ -151,7 +151,8 @@ def _edn(path: Path) -> Iterator[pa.Table]:
 
 
 def _json_lines(path: Path) -> Iterator[pa.Table]:
-    parse = paj.ParseOptions(explicit_schema=SCHEMA, unexpected_field_behavior="ignore")
+    lenient = pa.schema([field.with_nullable(True) for field in SCHEMA])  # nulls get a name below
+    parse = paj.ParseOptions(explicit_schema=lenient, unexpected_field_behavior="ignore")
     if not path.stat().st_size:
         return
     try:

@@ -120,7 +120,8 @@ def explain(row: StaleEndOffset, operations: Mapping[int, Operation]) -> str:
     return "\n".join(
         (
             f"key {row.key}: its end had reached {row.known_end} at {at(known.completed_ns)}, by "
-            f"{how}; a read that began after that, at {at(read.invoked_ns)}, said {row.end_offset}.",
+            f"{how}; a read that began after that, at {at(read.invoked_ns)}, said "
+            f"{row.end_offset}.",
             f"  known  {told(operations, row.known_op, row.key, offset=shown)}",
             f"  read   {told(operations, row.op, row.key, offset=row.end_offset)}",
         )

