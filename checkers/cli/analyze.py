@@ -46,8 +46,8 @@ def decide(
     told = title or str(history)
     for broken in found.broken:
         run.note(f"{told}: assumption {broken.assumption.id} is broken, {broken.count} times")
-    right = {d.anomaly.id: (expected or {}).get(d.anomaly.id) for d in found.decisions}
-    known = all(right[d.anomaly.id] == d.verdict for d in found.decisions)
+    right: Mapping[str, Verdict] = expected or {}
+    known = all(right.get(d.anomaly.id) == d.verdict for d in found.decisions)
     text = explained(found, verbose=run.verbose > 0)
     run.keep(told, text, "anomalies.txt", verdict_expected=known)
     if run.folder is not None:
@@ -57,7 +57,7 @@ def decide(
             AnomalyDecided(
                 anomaly=decision.anomaly.id,
                 verdict=decision.verdict,
-                expected=right[decision.anomaly.id],
+                expected=right.get(decision.anomaly.id),
                 count=decision.count,
                 permitted=decision.permitted,
                 observations=decision.observations,

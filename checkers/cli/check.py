@@ -60,7 +60,7 @@ def check(
     """
     found = explored(run, variant, spec, properties, budget)
     constants = selection.constants(spec)
-    right = {n: (expected or {}).get(n) or expectation(variant, n, constants) for n in properties}
+    right = expectations(variant, properties, constants, expected)
     show(run, variant, spec, found, command or replay(), right)
     for name, discovery in found.discoveries.items():
         run.emit(
@@ -125,12 +125,24 @@ def show(
         run.keep(name, heading + text, file, verdict_expected=right.get(name) == "violated")
 
 
-def expectation(variant: Variant, name: str, constants: selection.Settings) -> Verdict | None:
-    """What the table of variants says: one that nothing breaks holds; else its row names one."""
-    if variant.breaks is None:
-        return None if variant.spec.endswith(".py") else "holds"
+def expectations(
+    variant: Variant,
+    names: Sequence[str],
+    constants: selection.Settings,
+    told: Mapping[str, Verdict] | None = None,
+) -> dict[str, Verdict | None]:
+    """The right verdicts, where they are known: as told, else as the table of variants says.
+
+    A variant that nothing breaks holds; of another, what its row names fails at its constants.
+    """
     shown = {**constants, **variant.see} == constants
-    return "violated" if name == variant.breaks and shown else None
+    known: dict[str, Verdict | None] = dict.fromkeys(names)
+    for name in names:
+        if variant.breaks is None:
+            known[name] = None if variant.spec.endswith(".py") else "holds"
+        elif name == variant.breaks and shown:
+            known[name] = "violated"
+    return {**known, **(told or {})}
 
 
 def told(at: Progress) -> str:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import click
 
 from checkers.cli import selection
-from checkers.cli.check import expectation, explored, show
+from checkers.cli.check import expectations, explored, show
 from checkers.cli.run import Interrupted, Run, command, replay
 from checkers.events import Measured, PropertyDecided
 from checkers.verdicts import Verdict
@@ -65,7 +65,7 @@ def prove(
         run.progress(f"{variant.spec} {variant.name}: {number} of {of} conditions: {condition}")
 
     proof = symbolic.prove(spec, seed=run.seed, limit_ms=limit_ms, progress=progress)
-    right = {n: (expected or {}).get(n) or expectation(variant, n, {}) for n in properties}
+    right = expectations(variant, properties, {}, expected)
     runs = None
     if proof.failed and not proof.interrupted:
         show_failures(run, variant, spec, proof, expected="violated" in right.values())

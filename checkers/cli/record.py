@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -102,7 +102,7 @@ def record(run: Run, options: RecordOptions, own: OwnBroker | None) -> RecordRes
 
 
 @contextmanager
-def served(run: Run, own: OwnBroker, log: Path) -> Iterator[tuple[str, Path]]:
+def served(run: Run, own: OwnBroker, log: Path) -> Generator[tuple[str, Path]]:
     """A reference broker in a thread: its bootstrap servers, and its log of what it applied."""
     from reference_impl.bugs import bugs_named
     from reference_impl.wire.faults import parsed

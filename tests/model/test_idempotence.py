@@ -1,4 +1,4 @@
-"""The idempotent producer, told as runs: retries, fencing, leaders that know what their log says."""
+"""The idempotent producer, told as runs: retries, fencing, leaders that know their log."""
 
 from __future__ import annotations
 
