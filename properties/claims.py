@@ -247,10 +247,13 @@ CLAIMS: Final = (
         condition=(
             "acks=all, read at the leader, read_uncommitted. A new leader's high watermark may "
             "lag: until it catches up a fetch comes back empty and the end offset is refused, so "
-            "a read is the poll that reaches the end offset, never one empty answer."
+            "a read is the poll that reaches the end offset, never one empty answer. The leader "
+            "hears the controller: nothing stops one that does not from answering an old end."
         ),
+        broken_by="A leader that was deposed without hearing of it answers for the end of its log.",
         source="mission",
         decided_by=(
+            Decider("suite", "replication"),
             Decider("history", "offset-order-inversion"),
             Decider("history", "stale-end-offset"),
         ),

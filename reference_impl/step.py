@@ -120,7 +120,7 @@ class Node(Protocol):
     """Whoever takes steps.
 
     `Broker.start(now_ms, config=..., disk=..., incarnation=...)` and `Controller.start(now_ms,
-    ...)` give the first value and its first effects; `Broker.disk(power_loss=...)` is what a crash
+    ...)` give the first value and its first effects; `Broker.disk()` is what a crash of the process
     leaves.
     """
 
