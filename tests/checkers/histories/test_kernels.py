@@ -273,3 +273,16 @@ def test_progress_tells_of_each_stage() -> None:
 def test_one_anomaly_may_be_chosen() -> None:
     analysis = analyze(SAMPLES / "001-lost.edn", anomalies=("lost-write",))
     assert [d.anomaly for d in analysis.decisions] == list(named(("lost-write",)))
+
+
+def test_of_witnesses_in_other_pieces_the_furthest_is_told() -> None:
+    h = history("""
+        p1  send k=a      -> ok @5
+        p1  send k=b      -> ok @9
+        p1  send k=c      -> ok @9
+        p2  send k=d      -> ok @3
+        c1  end_offset k  -> ok @2
+    """)
+    table = as_table(h)
+    alone = LocalPieces(tuple(table.slice(row, 1) for row in range(table.num_rows)))
+    assert_agrees(analysis_of(alone, CATALOGUE, name="one row a piece"), h)
