@@ -7,7 +7,7 @@ import sys
 
 from benchmarks.pairs import Pairing, keep
 
-BENCHMARKS = ("help", "explore")
+BENCHMARKS = ("help", "explore", "simulate", "analyze")
 
 
 def main(names: list[str]) -> None:

@@ -64,7 +64,7 @@ class Listener:
 
     async def open(self, address: str, port: int) -> None:
         """Takes connections; port 0 takes a free one. OSError when the port is taken."""
-        self._server = await asyncio.start_server(self._converse, address, port)
+        self._server = await asyncio.start_server(self._accept, address, port)
         bound = self._server.sockets[0].getsockname()
         self.addresses[self.broker_id] = (bound[0], bound[1])
 
@@ -72,11 +72,12 @@ class Listener:
         """Takes no connection any more and cuts those there are."""
         if self._server is not None:
             self._server.close()
-        for writer in self._open:
-            writer.transport.abort()
+            self._server = None
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
+        for writer in [*self._open]:
+            writer.transport.abort()
 
     # ------------------------------------------------------------ as handlers see the broker
 
@@ -91,11 +92,24 @@ class Listener:
 
     # ------------------------------------------------------------ connections
 
-    async def _converse(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        task = asyncio.current_task()
-        assert task is not None
-        self._tasks.add(task)
+    def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Begins a conversation. Not a coroutine: one that is cut off before its first step would
+        leave the connection open; and a connection may arrive while the door is being closed.
+        """
+        if self._server is None:
+            writer.transport.abort()
+            return
+        task = asyncio.create_task(self._converse(reader, writer))
         self._open.add(writer)
+        self._tasks.add(task)
+        task.add_done_callback(lambda done: self._end(done, writer))
+
+    def _end(self, task: asyncio.Task[None], writer: asyncio.StreamWriter) -> None:
+        writer.transport.abort()
+        self._open.discard(writer)
+        self._tasks.discard(task)
+
+    async def _converse(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
             while (frame := await _frame(reader)) is not None:
                 answer = await self._answer(frame)
@@ -114,10 +128,6 @@ class Listener:
         except Exception as error:
             self.host.failures.append(error)
             self.host.note(f"a bug of the wire server:\n{traceback.format_exc()}")
-        finally:
-            writer.transport.abort()
-            self._open.discard(writer)
-            self._tasks.discard(task)
 
     async def _answer(self, frame: bytes) -> bytes | None:
         try:
