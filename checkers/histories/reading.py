@@ -151,7 +151,7 @@ def _edn(path: Path) -> Iterator[pa.Table]:
 
 
 def _json_lines(path: Path) -> Iterator[pa.Table]:
-    lenient = pa.schema([field.with_nullable(True) for field in SCHEMA])  # nulls get a name below
+    lenient = pa.schema([field.with_nullable(nullable=True) for field in SCHEMA])
     parse = paj.ParseOptions(explicit_schema=lenient, unexpected_field_behavior="ignore")
     if not path.stat().st_size:
         return

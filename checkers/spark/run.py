@@ -1,74 +1,23 @@
 """`analyze_on_spark`: the same analysis as in one process, its pieces held by Spark.
 
-A piece is a Spark partition. `gather` is mapInArrow and a collect; `regroup` is mapInArrow and one
-shuffle, kept while it is used. What is collected is small: summaries, suspects, offending rows.
+What comes to the driver is small: summaries, suspects, offending rows.
 """
 
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
 
-import pyarrow as pa
+from pyspark.sql.pandas.types import from_arrow_schema
 
 from checkers.histories.analysis import Analysis, Decision, analysis_of
-from checkers.histories.pieces import Kernel, Progress, silent
+from checkers.histories.pieces import Progress, silent
 from checkers.histories.reading import parquet_parts, refuse_odd_rows
 from checkers.histories.recorded import SCHEMA
+from checkers.spark.pieces import SparkPieces
 from checkers.spark.session import session
 from properties.anomalies.catalogue import named
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
-
-_TYPES: Final = {
-    pa.int64(): "bigint",
-    pa.int32(): "int",
-    pa.string(): "string",
-    pa.list_(pa.int64()): "array<bigint>",
-    pa.list_(pa.string()): "array<string>",
-}
-
-
-@dataclass(frozen=True, slots=True)
-class SparkPieces:
-    """Rows of a schema, held by Spark."""
-
-    frame: DataFrame
-    schema: pa.Schema
-    progress: Progress = field(default=silent)
-
-    def gather(self, kernel: Kernel) -> pa.Table:
-        self.progress(kernel.says)
-        return _mapped(self, kernel).toArrow().cast(kernel.schema)
-
-    def regroup(self, kernel: Kernel, by: tuple[str, ...]) -> SparkPieces:
-        self.progress(kernel.says)
-        moved = _mapped(self, kernel).repartition(*by).persist()
-        return SparkPieces(moved, kernel.schema, self.progress)
-
-
-def ddl(schema: pa.Schema) -> str:
-    """The schema as Spark writes it."""
-    return ", ".join(f"`{one.name}` {_TYPES[one.type]}" for one in schema)
-
-
-def _mapped(pieces: SparkPieces, kernel: Kernel) -> DataFrame:
-    return pieces.frame.mapInArrow(_on_batches(kernel, pieces.schema), ddl(kernel.schema))
-
-
-def _on_batches(
-    kernel: Kernel, schema: pa.Schema
-) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        some = list(batches)
-        if some:
-            yield from kernel(pa.Table.from_batches(some).cast(schema)).to_batches()
-
-    return run
 
 
 def analyze_on_spark(
@@ -94,7 +43,7 @@ def analyze_on_spark(
         parts = parquet_parts(history, folder or Path(removed))
         told("starting Spark")
         with session(master) as spark:
-            frame = spark.read.schema(ddl(SCHEMA)).parquet(*map(str, parts))
+            frame = spark.read.schema(from_arrow_schema(SCHEMA)).parquet(*map(str, parts))
             if pieces is not None:
                 frame = frame.repartition(pieces)
             held = SparkPieces(frame, SCHEMA, told)

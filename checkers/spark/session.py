@@ -24,18 +24,7 @@ if TYPE_CHECKING:
 PACKAGES: Final = ("model", "properties", "checkers")
 ROWS_PER_BATCH: Final = 100_000
 LOCAL: Final = "local[*]"
-# Spark announces any level but `warn` as a change, so the appender is what keeps quiet
-_LOG4J: Final = """\
-rootLogger.level = warn
-rootLogger.appenderRef.stderr.ref = stderr
-appender.stderr.type = Console
-appender.stderr.name = stderr
-appender.stderr.target = SYSTEM_ERR
-appender.stderr.layout.type = PatternLayout
-appender.stderr.layout.pattern = spark: %p %c{1}: %m%n
-appender.stderr.filter.threshold.type = ThresholdFilter
-appender.stderr.filter.threshold.level = error
-"""
+_LOG4J: Final = Path(__file__).with_name("log4j2.properties")
 
 
 @contextmanager
@@ -56,11 +45,9 @@ def session(
     with tempfile.TemporaryDirectory(prefix="urteil-spark-") as kept:
         folder = Path(kept)
         home = java.launcher_home(chosen, folder / "java")
-        log4j = folder / "log4j2.properties"
-        log4j.write_text(_LOG4J)
         local = (master or LOCAL).startswith("local")
         builder = SparkSession.builder.appName("urteil").master(master or LOCAL)
-        for name, value in _settings(folder, log4j, local=local):
+        for name, value in _settings(folder, local=local):
             builder = builder.config(name, value)
         with _set(_launch(home, local=local)):
             spark = builder.getOrCreate()
@@ -72,13 +59,13 @@ def session(
             _end_java()
 
 
-def _settings(folder: Path, log4j: Path, *, local: bool) -> Iterator[tuple[str, str]]:
+def _settings(folder: Path, *, local: bool) -> Iterator[tuple[str, str]]:
     yield "spark.ui.enabled", "false"
     yield "spark.ui.showConsoleProgress", "false"
     yield "spark.executorEnv.PYTHONSAFEPATH", "1"
     yield "spark.sql.execution.arrow.maxRecordsPerBatch", str(ROWS_PER_BATCH)
     yield "spark.sql.session.timeZone", "UTC"
-    yield "spark.driver.extraJavaOptions", f"-Dlog4j2.configurationFile=file:{log4j}"
+    yield "spark.driver.extraJavaOptions", f"-Dlog4j2.configurationFile={_LOG4J.as_uri()}"
     yield "spark.sql.warehouse.dir", str(folder / "warehouse")
     if local:
         cores = os.cpu_count() or 1
