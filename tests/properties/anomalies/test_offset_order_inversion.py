@@ -95,8 +95,8 @@ def test_the_explanation_shows_both_sends_with_their_times() -> None:
     """)
     (row,) = inversions(h)
     assert explain(row, dict(enumerate(h))).splitlines() == [
-        "key k: offset 5 was acknowledged at 0.000015 ms; a send that began after that, at 0.000020 "
-        "ms, got offset 3, which is not higher.",
+        "key k: offset 5 was acknowledged at 0.000015 ms; a send that began after that, "
+        "at 0.000020 ms, got offset 3, which is not higher.",
         "  first   operation 0, process 0: send k=a -> ok @5  [0.000010 ms .. 0.000015 ms]",
         "  second  operation 1, process 1: send k=b -> ok @3  [0.000020 ms .. 0.000025 ms]",
     ]
