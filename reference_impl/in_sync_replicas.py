@@ -74,8 +74,8 @@ class InSyncReplicas:
 
     state: PartitionState
     remotes: Mapping[BrokerId, RemoteReplica]
-    proposed: tuple[BrokerId, ...] | None = None
-    proposal_correlation: int | None = None  # of the last request that proposed it
+    proposal: AlterPartition | None = None  # what the controller was asked, and has not decided
+    proposal_correlation: int | None = None  # of the last request that carried it
 
     @classmethod
     def of_new_leader(cls, state: PartitionState, around: Surroundings) -> InSyncReplicas:
@@ -92,15 +92,15 @@ class InSyncReplicas:
         )
 
     @property
+    def proposed(self) -> tuple[BrokerId, ...]:
+        """The set that the controller may have decided by now; empty when nothing is proposed."""
+        return () if self.proposal is None else tuple(broker for broker, _ in self.proposal.isr)
+
+    @property
     def maximal(self) -> tuple[BrokerId, ...]:
         """Everyone whom the controller may count as in sync."""
-        if self.proposed is None:
-            return self.state.isr
-        return tuple(
-            broker
-            for broker in self.state.replicas
-            if broker in self.state.isr or broker in self.proposed
-        )
+        either = (*self.state.isr, *self.proposed)
+        return tuple(broker for broker in self.state.replicas if broker in either)
 
     @property
     def min_insync_replicas(self) -> int:
@@ -154,7 +154,7 @@ class InSyncReplicas:
         remote = self.remotes[broker]
         known = around.brokers.get(broker)
         return (
-            self.proposed is None
+            self.proposal is None
             and broker not in self.state.isr
             and remote.end_offset >= max(high_watermark, epoch_start)
             and known is not None
@@ -162,9 +162,14 @@ class InSyncReplicas:
             and remote.broker_epoch in {UNKNOWN_BROKER_EPOCH, known.broker_epoch}
         )
 
-    def proposal(self, topic_partition: TopicPartition, around: Surroundings) -> AlterPartition:
-        """What is sent to the controller for the proposed set."""
-        assert self.proposed is not None
+    def proposing(
+        self, topic_partition: TopicPartition, isr: tuple[BrokerId, ...], around: Surroundings
+    ) -> AlterPartition:
+        """The proposal of this set, each member under the broker epoch that it is known by.
+
+        It stays what it is however often it is sent: with a newer broker epoch it would
+        speak for a life of a member that has not shown how far its log reaches (KAFKA-15221).
+        """
         return AlterPartition(
             topic_partition=topic_partition,
             broker_id=around.broker_id,
@@ -178,20 +183,20 @@ class InSyncReplicas:
                     if broker == around.broker_id
                     else self.remotes[broker].broker_epoch,
                 )
-                for broker in self.proposed
+                for broker in self.state.replicas
+                if broker in isr
             ),
         )
 
-    def propose(self, isr: tuple[BrokerId, ...], correlation: int) -> InSyncReplicas:
+    def sent(self, proposal: AlterPartition, correlation: int) -> InSyncReplicas:
         """The same with a proposal on its way, for the first time or again."""
-        ordered = tuple(broker for broker in self.state.replicas if broker in isr)
-        return replace(self, proposed=ordered, proposal_correlation=correlation)
+        return replace(self, proposal=proposal, proposal_correlation=correlation)
 
     def decided(self, state: PartitionState) -> InSyncReplicas:
         """The controller's newer state settles every proposal made under an older one."""
         if state.partition_epoch <= self.state.partition_epoch:
             return self
-        return replace(self, state=state, proposed=None, proposal_correlation=None)
+        return replace(self, state=state, proposal=None, proposal_correlation=None)
 
     def answered(self, correlation: int, answer: AlteredPartition) -> InSyncReplicas:
         """What an answer to a proposal changes.
@@ -204,7 +209,7 @@ class InSyncReplicas:
         if answer.error is ErrorCode.INELIGIBLE_REPLICA:
             if correlation != self.proposal_correlation:
                 return self
-            return replace(self, proposed=None, proposal_correlation=None)
+            return replace(self, proposal=None, proposal_correlation=None)
         state = answer.state
         if state is None or state.leader_epoch != self.state.leader_epoch:
             return self

@@ -33,6 +33,7 @@ from reference_impl.messages import (
     ACKS_NONE,
     CONTROLLER,
     AlteredPartition,
+    AlterPartition,
     ErrorCode,
     Fetch,
     Fetched,
@@ -349,25 +350,28 @@ def on_waits_timer(leader: Leader, around: Surroundings) -> Led:
 def on_lag_timer(leader: Leader, around: Surroundings) -> Led:
     """Followers that lag are proposed to leave; a proposal without an answer is sent again."""
     timer = _lag_timer(leader, around)
-    if leader.in_sync.proposed is None:
-        lagging = leader.in_sync.lagging(leader.log.end_offset, around)
-        if not lagging:
-            # Time alone may let the high watermark move: a replica outside the ISR that had kept
-            # up is no longer waited for.
-            leader, settled = settle(leader, around)
-            return leader, (*settled, timer)
+    if leader.in_sync.proposal is not None:
+        leader, sent = _send(leader, leader.in_sync.proposal, around)
+        return leader, (*sent, timer)
+    lagging = leader.in_sync.lagging(leader.log.end_offset, around)
+    if lagging:
         isr = tuple(broker for broker in leader.state.isr if broker not in lagging)
+        leader, effects = propose(leader, around, isr)
     else:
-        isr = leader.in_sync.proposed
-    leader, proposed = propose(leader, around, isr)
-    return leader, (*proposed, timer)
+        # Time alone may let the high watermark move: a replica outside the ISR that had kept up is
+        # no longer waited for.
+        leader, effects = settle(leader, around)
+    return leader, (*effects, timer)
 
 
 def propose(leader: Leader, around: Surroundings, isr: tuple[BrokerId, ...]) -> Led:
     """The leader asks the controller for another ISR, and counts on both until it knows."""
-    in_sync = leader.in_sync.propose(isr, around.correlation)
-    request = in_sync.proposal(leader.topic_partition, around)
-    return replace(leader, in_sync=in_sync), (Send(CONTROLLER, around.correlation, request),)
+    return _send(leader, leader.in_sync.proposing(leader.topic_partition, isr, around), around)
+
+
+def _send(leader: Leader, proposal: AlterPartition, around: Surroundings) -> Led:
+    in_sync = leader.in_sync.sent(proposal, around.correlation)
+    return replace(leader, in_sync=in_sync), (Send(CONTROLLER, around.correlation, proposal),)
 
 
 def on_altered(

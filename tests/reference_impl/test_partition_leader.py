@@ -45,6 +45,7 @@ from reference_impl.partition_leader import (
     on_state,
     on_waits_timer,
     produce,
+    propose,
     resign,
 )
 from reference_impl.partition_log import Batch, PartitionLog
@@ -277,8 +278,7 @@ def test_where_the_logs_part_is_told_and_the_offset_is_not_noted() -> None:
     assert after.in_sync == leader.in_sync
     # Of epoch 2 it has more than the leader.
     _, effects = fetch(leader, around(), CLIENT, follower(2, 5, last_epoch=2))
-    assert isinstance(replies(effects)[0], Fetched)
-    assert fetched.diverging_epoch is not None
+    assert replies(effects) == [fetched]
 
 
 def test_a_fetch_waits_for_a_record_and_gets_it() -> None:
@@ -308,12 +308,12 @@ def test_a_follower_that_lags_is_proposed_to_leave_and_stays_in_the_maximal_isr(
     accepted = AlteredPartition(topic_partition=TP, state=state(isr=(1, 2), version=1))
     leader, effects = on_altered(leader, around(late_ms), 40, accepted)
     assert leader.log.high_watermark == 1
-    assert leader.in_sync.proposed is None
+    assert leader.in_sync.proposal is None
 
 
 def test_a_replica_outside_the_isr_that_keeps_up_is_waited_for_or_it_could_never_join() -> None:
     leader = leading(given=state(isr=(1, 2)))
-    pending = replace(leader, in_sync=leader.in_sync.propose(tuple(map(BrokerId, (1, 2))), 1))
+    pending, _ = propose(leader, around(), (BrokerId(1), BrokerId(2)))
     leader, _ = fetch(pending, around(), CLIENT, follower(3, 0, last_epoch=-1))
     leader, _ = produce(leader, around(), CLIENT, record())
     waiting, _ = fetch(leader, around(), CLIENT, follower(2, 1))
@@ -343,7 +343,7 @@ def test_only_the_last_refusal_as_ineligible_ends_a_proposal() -> None:
     assert leader.in_sync.proposed == (1, 2, 3)
     ineligible = AlteredPartition(topic_partition=TP, error=ErrorCode.INELIGIBLE_REPLICA)
     assert on_altered(leader, around(), 7, ineligible)[0].in_sync.proposed == (1, 2, 3)
-    assert on_altered(leader, around(), 8, ineligible)[0].in_sync.proposed is None
+    assert on_altered(leader, around(), 8, ineligible)[0].in_sync.proposal is None
 
 
 def test_a_proposal_without_an_answer_is_sent_again() -> None:
@@ -352,6 +352,20 @@ def test_a_proposal_without_an_answer_is_sent_again() -> None:
     assert proposals(effects) == [(1, 2, 3)]
     _, effects = on_lag_timer(leader, around(10))
     assert proposals(effects) == [(1, 2, 3)]
+
+
+def test_a_proposal_that_is_sent_again_does_not_speak_for_a_newer_life_of_a_member() -> None:
+    leader = leading(stored(1, high_watermark=1), state(isr=(1, 2)))
+    leader, effects = fetch(leader, around(), CLIENT, follower(3, 1, last_epoch=4))
+    proposed = [effect for effect in effects if isinstance(effect, Send)]
+    # Broker 3 lost its log with its machine, and fetches from the beginning in its next life.
+    reborn = replace(follower(3, 0, last_epoch=-1), replica_epoch=BrokerEpoch(23))
+    leader, _ = fetch(leader, around(5), CLIENT, reborn)
+    leader, effects = on_lag_timer(leader, around(10))
+    again = [effect for effect in effects if isinstance(effect, Send)]
+    assert again == proposed
+    assert isinstance(again[0].request, AlterPartition)
+    assert again[0].request.isr[2] == (3, 13)
 
 
 def joins(leader: Leader, request: Fetch, seen: Surroundings) -> bool:
@@ -368,15 +382,15 @@ def test_who_may_join_the_in_sync_replicas() -> None:
     assert not joins(leader, follower(3, 1, last_epoch=4), around())
     assert not joins(leader, caught_up, around(fenced=(3,)))
     assert not joins(leader, replace(caught_up, replica_epoch=BrokerEpoch(99)), around())
-    pending = replace(leader, in_sync=leader.in_sync.propose((BrokerId(1),), 1))
+    pending, _ = propose(leader, around(), (BrokerId(1),))
     assert not joins(pending, caught_up, around())
 
 
 def test_newer_metadata_settles_a_proposal_and_older_changes_nothing() -> None:
     leader = leading(given=state(isr=(1, 2), version=3))
-    leader = replace(leader, in_sync=leader.in_sync.propose((BrokerId(1),), 1))
+    leader, _ = propose(leader, around(), (BrokerId(1),))
     assert on_state(leader, around(), state(version=3))[0] == leader
-    assert on_state(leader, around(), state(isr=(1,), version=4))[0].in_sync.proposed is None
+    assert on_state(leader, around(), state(isr=(1,), version=4))[0].in_sync.proposal is None
 
 
 # ---------------------------------------------------------------- consumers
