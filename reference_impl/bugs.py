@@ -76,7 +76,7 @@ SEEDED_BUGS: Final = (
         changes="A follower of a new leader epoch cuts its log to its own high watermark, asks "
         "nobody where the logs part, and tells no last fetched epoch.",
         breaks=("committed_survives", "exactly_once_publish", "inconsistent-offsets", "lost-write"),
-        caught_by=("suite replication", "replication model, variant truncate-to-high-watermark"),
+        caught_by=("suite replication", "model replication, variant truncate-to-hw"),
         source="KIP-101 (KAFKA-1211); anomalies M5",
     ),
     SeededBug(
