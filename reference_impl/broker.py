@@ -167,8 +167,11 @@ class Broker:
             serve = _SERVED_BY_LEADER[type(request)]
             leader, effects = serve(replica, self._around(now_ms), requester, request)
             return self._with(leader), effects
+        exists = any(known == request.topic_partition for known, _ in self.image.topic_partitions)
         error = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-        if replica is not None:
+        if replica is None and exists:
+            error = ErrorCode.NOT_LEADER_OR_FOLLOWER  # another broker's: ask for newer metadata
+        elif replica is not None:
             # A stale leader epoch is the better news than a lost leadership.
             told_epoch = getattr(request, "current_leader_epoch", replica.state.leader_epoch)
             fenced = partition_reads.epoch_error(told_epoch, replica.state.leader_epoch)

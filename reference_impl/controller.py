@@ -18,6 +18,7 @@ preferred leader.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
@@ -59,6 +60,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 MAX_TOPIC_NAME: Final = 249
+_TOPIC_NAME: Final = re.compile(rf"[a-zA-Z0-9._-]{{1,{MAX_TOPIC_NAME}}}")
 _SESSIONS: Final = Timer(TimerKind.SESSIONS)
 
 
@@ -278,12 +280,13 @@ class Controller:
 
     def _create_error(self, request: CreateTopic, alive: list[BrokerId]) -> CreatedTopic | None:
         name = request.topic
-        legal = name.replace(".", "").replace("_", "").replace("-", "")
+        is_legal = _TOPIC_NAME.fullmatch(name) is not None and name not in {".", ".."}
         reasons = (
             (
-                not (legal.isascii() and legal.isalnum() and len(name) <= MAX_TOPIC_NAME),
+                not is_legal,
                 ErrorCode.INVALID_TOPIC_EXCEPTION,
-                f"a topic name has 1 to {MAX_TOPIC_NAME} letters, digits, '.', '_' or '-'",
+                f"a topic name has 1 to {MAX_TOPIC_NAME} letters, digits, '.', '_' or '-', "
+                "and is neither '.' nor '..'",
             ),
             (
                 TopicPartition(name, 0) in self.topic_partitions,

@@ -103,7 +103,7 @@ def on_fetched(
     if answer.error is ErrorCode.OFFSET_OUT_OF_RANGE:
         if answer.log_end_offset >= follower.log.end_offset:
             return _fetch_later(follower, around)
-        # The leader's log is shorter, and it knows no leader epoch of ours: cut to its end.
+        # The leader's log is shorter, and no leader epoch told it where the two part.
         return fetch_again(_truncated(follower, answer.log_end_offset, around), around)
     if answer.error is not ErrorCode.NONE:
         return _fetch_later(follower, around)

@@ -10,7 +10,9 @@ unknown, not a failure.
 
 Source: KIP-101, KIP-966; protocol rules A1, A4, A7, A10, section c.
 Simplified: one record batch a request, as clients have sent since Kafka 0.11; no transactions; no
-throttling.
+throttling. A leader that is chosen again in a newer leader epoch resigns first, so who waited is
+told that it leads no more; Kafka lets them wait on. The high watermark is also looked at with each
+check for followers that lag, not only with the next fetch or append.
 """
 
 from __future__ import annotations
@@ -44,11 +46,9 @@ from reference_impl.messages import (
 from reference_impl.partition_log import Batch, PartitionLog
 from reference_impl.producer_state import Duplicate, Fresh, Judgement, ProducerStates, Refused
 from reference_impl.record_batch import CorruptBatch, Header, batches, stamped, verified
-from reference_impl.step import Effects, Readable, Send, SetTimer, Timer, TimerKind
+from reference_impl.step import Effect, Effects, Readable, Send, SetTimer, Timer, TimerKind
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from model.vocabulary import BrokerId
     from reference_impl.surroundings import Requester, Surroundings
 
@@ -133,14 +133,9 @@ def resign(leader: Leader) -> Effects:
 
 def produce(leader: Leader, around: Surroundings, requester: Requester, request: Produce) -> Led:
     """The batch is appended, recognized as a duplicate, or refused."""
-    head, error = _readable_batch(request)
-    if request.acks not in {ACKS_NONE, ACKS_LEADER, ACKS_ALL}:
-        error = ErrorCode.INVALID_REQUIRED_ACKS
-    elif request.acks == ACKS_ALL and leader.in_sync.below_minimum:
-        # Refused before anything is written: availability is given up, not durability.
-        error = ErrorCode.NOT_ENOUGH_REPLICAS
-    if error is not None or head is None:
-        return leader, _unless_acks_none(request, requester, error or ErrorCode.CORRUPT_MESSAGE)
+    head = _acceptable(leader, request)
+    if isinstance(head, ErrorCode):
+        return leader, _unless_acks_none(request, requester, head)
     match _judged(leader, head, around):
         case Refused(error):
             return leader, _unless_acks_none(request, requester, error)
@@ -153,21 +148,29 @@ def produce(leader: Leader, around: Surroundings, requester: Requester, request:
             return _append(leader, around, requester, request)
 
 
-def _readable_batch(request: Produce) -> tuple[Header | None, ErrorCode | None]:
+def _acceptable(leader: Leader, request: Produce) -> Header | ErrorCode:
+    """The header of the one batch in the request, or the first reason to refuse it."""
+    if request.acks not in {ACKS_NONE, ACKS_LEADER, ACKS_ALL}:
+        return ErrorCode.INVALID_REQUIRED_ACKS
+    if request.acks == ACKS_ALL and leader.in_sync.below_minimum:
+        # Refused before anything is written: availability is given up, not durability.
+        return ErrorCode.NOT_ENOUGH_REPLICAS
     try:
-        found = list(batches(request.batches))
-        if len(found) != 1:
-            return None, ErrorCode.INVALID_RECORD
-        head = verified(found[0])
+        heads = [verified(batch) for batch in batches(request.batches)]
     except CorruptBatch:
-        return None, ErrorCode.CORRUPT_MESSAGE
-    if head.is_control or head.record_count != head.last_offset_delta + 1:
-        return None, ErrorCode.INVALID_RECORD
-    if head.is_transactional:
-        return None, ErrorCode.INVALID_TXN_STATE
-    if head.producer_id != NO_PRODUCER_ID and min(head.producer_epoch, head.base_sequence) < 0:
-        return None, ErrorCode.INVALID_RECORD
-    return head, None
+        return ErrorCode.CORRUPT_MESSAGE
+    if len(heads) != 1:
+        return ErrorCode.INVALID_RECORD
+    (head,) = heads
+    is_idempotent = head.producer_id != NO_PRODUCER_ID
+    reasons = (
+        (head.is_control, ErrorCode.INVALID_RECORD),
+        (head.record_count != head.last_offset_delta + 1, ErrorCode.INVALID_RECORD),
+        (head.is_transactional, ErrorCode.INVALID_TXN_STATE),
+        (is_idempotent and head.producer_epoch < 0, ErrorCode.INVALID_RECORD),
+        (is_idempotent and head.base_sequence < 0, ErrorCode.INVALID_RECORD),
+    )
+    return next((error for applies, error in reasons if applies), head)
 
 
 def _judged(leader: Leader, head: Header, around: Surroundings) -> Judgement:
@@ -259,19 +262,19 @@ def settle(leader: Leader, around: Surroundings) -> Led:
 
 
 def _answer_replicated(leader: Leader, around: Surroundings) -> Led:
-    effects: list[Effects] = []
+    effects: list[Effect] = []
     still: list[WaitingProduce] = []
     for waiting in leader.waiting_produces:
         if waiting.next_offset > leader.log.high_watermark:
             still.append(waiting)
         elif len(leader.in_sync.maximal) < leader.in_sync.min_insync_replicas:
             error = ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND
-            effects.append((waiting.requester.reply(Produced(error=error)),))
+            effects.append(waiting.requester.reply(Produced(error=error)))
         else:
             leader, told = _told_offset(leader, around, waiting.base_offset)
             produced = Produced(base_offset=told, log_start_offset=leader.log.log_start)
-            effects.append((waiting.requester.reply(produced),))
-    return replace(leader, waiting_produces=tuple(still)), _joined(effects)
+            effects.append(waiting.requester.reply(produced))
+    return replace(leader, waiting_produces=tuple(still)), tuple(effects)
 
 
 def _answer_fetches(leader: Leader, around: Surroundings) -> Led:
@@ -283,21 +286,18 @@ def _answer_fetches(leader: Leader, around: Surroundings) -> Led:
 def _answer_now(leader: Leader, around: Surroundings, answered: list[WaitingFetch]) -> Led:
     still = tuple(waiting for waiting in leader.waiting_fetches if waiting not in answered)
     leader = replace(leader, waiting_fetches=still)
-    effects: list[Effects] = []
+    effects: list[Effect] = []
     for waiting in answered:
         request = waiting.request
         leader = tell_high_watermark(leader, request, leader.log.high_watermark)
-        effects.append((
-            waiting.requester.reply(
-                Fetched(
-                    topic_partition=leader.topic_partition,
-                    high_watermark=leader.log.high_watermark,
-                    log_start_offset=leader.log.log_start,
-                    batches=read(leader, around, request),
-                )
-            ),
-        ))  # fmt: skip
-    return leader, _joined(effects)
+        fetched = Fetched(
+            topic_partition=leader.topic_partition,
+            high_watermark=leader.log.high_watermark,
+            log_start_offset=leader.log.log_start,
+            batches=read(leader, around, request),
+        )
+        effects.append(waiting.requester.reply(fetched))
+    return leader, tuple(effects)
 
 
 def read(leader: Leader, around: Surroundings, request: Fetch) -> bytes:
@@ -390,7 +390,3 @@ def on_state(leader: Leader, around: Surroundings, state: PartitionState) -> Led
 def _lag_timer(leader: Leader, around: Surroundings) -> SetTimer:
     timer = Timer(TimerKind.REPLICA_LAG, leader.topic_partition)
     return SetTimer(timer, around.now_ms + around.patience.replica_lag_ms // 2)
-
-
-def _joined(effects: Iterable[Effects]) -> Effects:
-    return tuple(effect for some in effects for effect in some)

@@ -8,7 +8,7 @@ followers lag by one round.
 
 A consumer reads below the high watermark only.
 
-Source: KIP-320, KIP-595, KIP-903, KAFKA-13141, KAFKA-15221; protocol rules A2, A6, A7, A9.
+Source: KIP-207, KIP-320, KIP-595, KIP-903, KAFKA-13141, KAFKA-15221; protocol rules A2, A6, A7, A9.
 Simplified: consumers read from the leader only; read_uncommitted is the only isolation level.
 """
 
@@ -23,6 +23,7 @@ from reference_impl.messages import (
     EARLIEST_TIMESTAMP,
     LATEST_TIMESTAMP,
     UNKNOWN_BROKER_EPOCH,
+    UNKNOWN_OFFSET,
     EpochEndOffset,
     ErrorCode,
     Fetch,
@@ -112,11 +113,27 @@ def _diverging(leader: Leader, request: Fetch) -> EpochEndOffset | ErrorCode | N
     if request.last_fetched_epoch == UNKNOWN_LEADER_EPOCH:
         in_range = in_range and request.fetch_offset <= log.end_offset
         return None if in_range else ErrorCode.OFFSET_OUT_OF_RANGE
-    end = log.end_of_epoch(request.last_fetched_epoch)
+    end = _end_of_epoch(leader, request.last_fetched_epoch)
     if end.leader_epoch == UNKNOWN_LEADER_EPOCH or not in_range:
         return ErrorCode.OFFSET_OUT_OF_RANGE
     parts = end.leader_epoch < request.last_fetched_epoch or end.end_offset < request.fetch_offset
     return end if parts else None
+
+
+def _end_of_epoch(leader: Leader, leader_epoch: LeaderEpoch) -> EpochEndOffset:
+    """Where a leader epoch ends; -1 and -1 for one that no leader of this log has begun.
+
+    The leader's own began at `epoch_start`, whether or not a record was appended in it yet: on an
+    empty log every older one ends there too.
+    """
+    own, log = leader.state.leader_epoch, leader.log
+    if not 0 <= leader_epoch <= own:
+        return EpochEndOffset()
+    if leader_epoch == own:
+        return EpochEndOffset(leader_epoch=own, end_offset=log.end_offset)
+    if not log.epochs:
+        return EpochEndOffset(leader_epoch=leader_epoch, end_offset=leader.epoch_start)
+    return log.end_of_epoch(leader_epoch)
 
 
 def _note(leader: Leader, around: Surroundings, request: Fetch, remote: RemoteReplica) -> Led:
@@ -183,23 +200,25 @@ def list_offsets(
     """The end offset is refused while the high watermark lags behind this leader epoch's start.
 
     Until then the leader cannot tell what earlier leaders had replicated, and would answer an end
-    offset that a client has already seen exceeded.
+    offset that a client has already seen exceeded; nor can it tell that no record is young enough.
     """
-    epoch = leader.state.leader_epoch
-    error = epoch_error(request.current_leader_epoch, epoch)
-    log = leader.log
-    if error is None and request.timestamp == LATEST_TIMESTAMP:
-        if log.high_watermark < leader.epoch_start:
-            error = ErrorCode.OFFSET_NOT_AVAILABLE
-        else:
-            leader, end = _told_end_offset(leader, around)
-            return leader, (requester.reply(ListedOffsets(offset=end, leader_epoch=epoch)),)
+    own, log = leader.state.leader_epoch, leader.log
+    error = epoch_error(request.current_leader_epoch, own)
+    lags = log.high_watermark < leader.epoch_start
     if error is not None:
-        return leader, (requester.reply(ListedOffsets(error=error)),)
-    if request.timestamp == EARLIEST_TIMESTAMP:
-        listed = ListedOffsets(offset=log.log_start, leader_epoch=epoch)
-    else:
+        listed = ListedOffsets(error=error)
+    elif request.timestamp == EARLIEST_TIMESTAMP:
+        first_epoch = log.epochs[0].leader_epoch if log.epochs else own
+        listed = ListedOffsets(offset=log.log_start, leader_epoch=first_epoch)
+    elif request.timestamp != LATEST_TIMESTAMP:
         listed = _first_since(leader, request.timestamp)
+        if lags and listed.offset == UNKNOWN_OFFSET:
+            listed = ListedOffsets(error=ErrorCode.OFFSET_NOT_AVAILABLE)
+    elif lags:
+        listed = ListedOffsets(error=ErrorCode.OFFSET_NOT_AVAILABLE)
+    else:
+        leader, end = _told_end_offset(leader, around)
+        listed = ListedOffsets(offset=end, leader_epoch=own)
     return leader, (requester.reply(listed),)
 
 
@@ -235,7 +254,5 @@ def offset_for_leader_epoch(
     error = epoch_error(request.current_leader_epoch, leader.state.leader_epoch)
     if error is not None:
         return leader, (requester.reply(OffsetOfLeaderEpoch(error=error)),)
-    end = leader.log.end_of_epoch(request.leader_epoch)
-    if end.leader_epoch == UNKNOWN_LEADER_EPOCH:
-        end = EpochEndOffset()
+    end = _end_of_epoch(leader, request.leader_epoch)
     return leader, (requester.reply(OffsetOfLeaderEpoch(end=end)),)

@@ -11,7 +11,8 @@ The contract between a node and its world:
   a node looks at its state, not at how often it was woken. There is nothing to cancel.
 - A `Send` arrives at the other node as `Asked`, a `Reply` as `Answered` under the correlation of
   the request. Either may be lost, late, repeated or out of order; a node trusts only what the
-  message says.
+  message says. What goes to the controller or comes from it may be lost or late, but it is neither
+  repeated nor out of order: a leader takes a refusal to mean that no earlier request was applied.
 - An answer is owed to every request but Produce with acks=0 and UpdateMetadata, unless the node
   crashes first. It may come in a later step: Produce with acks=all waits inside for its
   replication, Fetch for up to `max_wait_ms`.

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from model.vocabulary import (
@@ -155,6 +157,18 @@ def test_who_does_not_lead_says_so(request_: Request, response: type) -> None:
     follower, _ = told(registered(start()), image(10, leader=2))
     (answer,) = replies(told(follower, request_)[1])
     assert getattr(answer, "error") is ErrorCode.NOT_LEADER_OR_FOLLOWER  # noqa: B009 - the same
+
+
+def test_a_topic_partition_of_other_brokers_exists_and_is_not_led_here() -> None:
+    update = image(10, leader=2)
+    ((_, state),) = update.image.topic_partitions
+    elsewhere = ((TP, replace(state, replicas=(BrokerId(2),), isr=(BrokerId(2),))),)
+    update = UpdateMetadata(image=replace(update.image, topic_partitions=elsewhere))
+    broker, _ = told(registered(start()), update)
+    request = ListOffsets(topic_partition=TP)
+    assert replies(told(broker, request)[1]) == [
+        ListedOffsets(error=ErrorCode.NOT_LEADER_OR_FOLLOWER)
+    ]
 
 
 def test_a_stale_leader_epoch_is_told_before_a_lost_leadership() -> None:

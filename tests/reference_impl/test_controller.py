@@ -228,6 +228,8 @@ def test_a_proposal_is_refused_for_the_first_reason_of_the_rule(
         (CreateTopic(topic="orders"), ErrorCode.TOPIC_ALREADY_EXISTS),
         (CreateTopic(topic="no/slash"), ErrorCode.INVALID_TOPIC_EXCEPTION),
         (CreateTopic(topic=""), ErrorCode.INVALID_TOPIC_EXCEPTION),
+        (CreateTopic(topic=".."), ErrorCode.INVALID_TOPIC_EXCEPTION),
+        (CreateTopic(topic="n" * 250), ErrorCode.INVALID_TOPIC_EXCEPTION),
         (CreateTopic(topic="new", topic_partitions=0), ErrorCode.INVALID_PARTITIONS),
         (CreateTopic(topic="new", replication_factor=4), ErrorCode.INVALID_REPLICATION_FACTOR),
     ],
@@ -239,6 +241,10 @@ def test_a_topic_that_cannot_be_is_refused_with_a_reason(
     assert isinstance(answer, CreatedTopic)
     assert answer.error is error
     assert answer.message
+
+
+def test_a_topic_name_may_be_signs_alone(talk: Talk) -> None:
+    assert talk.ask(CreateTopic(topic="__._-")) == CreatedTopic()
 
 
 def test_partitions_go_around_the_living_brokers(talk: Talk) -> None:

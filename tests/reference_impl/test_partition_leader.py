@@ -23,6 +23,7 @@ from reference_impl.messages import (
     ACKS_ALL,
     ACKS_LEADER,
     ACKS_NONE,
+    EARLIEST_TIMESTAMP,
     FIRST_CLIENT,
     AlteredPartition,
     AlterPartition,
@@ -33,6 +34,8 @@ from reference_impl.messages import (
     Fetched,
     ListedOffsets,
     ListOffsets,
+    OffsetForLeaderEpoch,
+    OffsetOfLeaderEpoch,
     PartitionState,
     Produce,
     Produced,
@@ -49,7 +52,7 @@ from reference_impl.partition_leader import (
     resign,
 )
 from reference_impl.partition_log import Batch, PartitionLog
-from reference_impl.partition_reads import fetch, list_offsets
+from reference_impl.partition_reads import fetch, list_offsets, offset_for_leader_epoch
 from reference_impl.producer_state import ProducerStates
 from reference_impl.record_batch import Record, encode
 from reference_impl.step import Effects, Reply, Send
@@ -268,7 +271,7 @@ def test_a_fetch_of_the_wrong_life_epoch_or_range_is_refused_and_not_noted(
 
 def test_where_the_logs_part_is_told_and_the_offset_is_not_noted() -> None:
     leader = leading(stored(3, leader_epoch=2))
-    # The follower's last record is of epoch 4, which this leader never saw.
+    # The follower's last record is of leader epoch 4, which this leader never saw.
     after, effects = fetch(leader, around(), CLIENT, follower(2, 5, last_epoch=4))
     (fetched,) = replies(effects)
     assert isinstance(fetched, Fetched)
@@ -276,9 +279,16 @@ def test_where_the_logs_part_is_told_and_the_offset_is_not_noted() -> None:
         leader_epoch=LeaderEpoch(2), end_offset=Offset(3)
     )
     assert after.in_sync == leader.in_sync
-    # Of epoch 2 it has more than the leader.
+    # Of leader epoch 2 it has more than the leader.
     _, effects = fetch(leader, around(), CLIENT, follower(2, 5, last_epoch=2))
     assert replies(effects) == [fetched]
+    # An empty log has lost every leader epoch before its own.
+    _, effects = fetch(leading(), around(), CLIENT, follower(2, 5, last_epoch=2))
+    (fetched,) = replies(effects)
+    assert isinstance(fetched, Fetched)
+    assert fetched.diverging_epoch == EpochEndOffset(
+        leader_epoch=LeaderEpoch(2), end_offset=Offset(0)
+    )
 
 
 def test_a_fetch_waits_for_a_record_and_gets_it() -> None:
@@ -436,6 +446,45 @@ def test_offsets_by_time_are_those_of_the_first_record_not_older(
     (listed,) = replies(list_offsets(leader, around(), CLIENT, request)[1])
     assert isinstance(listed, ListedOffsets)
     assert listed.offset == offset
+
+
+def test_that_no_record_is_young_enough_is_not_said_while_the_high_watermark_lags() -> None:
+    old = Record(value=b"v", timestamp_ms=100)
+    log = PartitionLog().append(Batch.of(encode([old], leader_epoch=LeaderEpoch(0))))
+    request = ListOffsets(topic_partition=TP, timestamp=100)
+    assert replies(list_offsets(leading(log), around(), CLIENT, request)[1]) == [
+        ListedOffsets(error=ErrorCode.OFFSET_NOT_AVAILABLE)
+    ]
+
+
+def test_the_earliest_offset_is_told_with_the_leader_epoch_that_wrote_it() -> None:
+    request = ListOffsets(topic_partition=TP, timestamp=EARLIEST_TIMESTAMP)
+    for log, leader_epoch in ((stored(2, leader_epoch=3), 3), (PartitionLog(), 5)):
+        assert replies(list_offsets(leading(log), around(), CLIENT, request)[1]) == [
+            ListedOffsets(offset=Offset(0), leader_epoch=LeaderEpoch(leader_epoch))
+        ]
+
+
+@pytest.mark.parametrize(
+    ("log", "asked", "told"),
+    [
+        (stored(2, leader_epoch=3), 3, (3, 2)),
+        (stored(2, leader_epoch=3), 4, (3, 2)),
+        (stored(2, leader_epoch=3), 2, (2, 0)),
+        (stored(2, leader_epoch=3), 5, (5, 2)),  # the leader's own, nothing appended in it yet
+        (stored(2, leader_epoch=3), 6, (-1, -1)),
+        (stored(2, leader_epoch=3), -1, (-1, -1)),
+        (PartitionLog(), 4, (4, 0)),  # not unknown: a consumer at offset 0 has lost nothing
+        (PartitionLog(), 5, (5, 0)),
+    ],
+)
+def test_where_a_leader_epoch_ends(log: PartitionLog, asked: int, told: tuple[int, int]) -> None:
+    request = OffsetForLeaderEpoch(topic_partition=TP, leader_epoch=LeaderEpoch(asked))
+    leader_epoch, end_offset = told
+    end = EpochEndOffset(leader_epoch=LeaderEpoch(leader_epoch), end_offset=Offset(end_offset))
+    assert replies(offset_for_leader_epoch(leading(log), around(), CLIENT, request)[1]) == [
+        OffsetOfLeaderEpoch(end=end)
+    ]
 
 
 # ---------------------------------------------------------------- seeded bugs
