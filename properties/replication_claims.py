@@ -15,20 +15,16 @@ Source: D0, D1, D3 (see properties.claims).
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, is_dataclass
 from itertools import groupby
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
-from model.histories import Poll, Send
+from model.histories import History, Operation, Poll, Send
 from properties.anomalies import offset_order_inversion, stale_end_offset
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
-
-    from model.histories import History, Operation
-
-    Claimed = Callable[["Published"], tuple["Breach", ...]]
-    Goal = Callable[["Published"], bool]
+Claimed = Callable[["Published"], tuple["Breach", ...]]
+Goal = Callable[["Published"], bool]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

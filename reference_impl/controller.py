@@ -19,8 +19,9 @@ preferred leader.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from model.vocabulary import BrokerEpoch, BrokerId, LeaderEpoch, PartitionEpoch, TopicPartition
 from reference_impl.config import KAFKAS_PATIENCE, Patience
@@ -55,9 +56,6 @@ from reference_impl.step import (
     Timer,
     TimerKind,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 MAX_TOPIC_NAME: Final = 249
 _TOPIC_NAME: Final = re.compile(rf"[a-zA-Z0-9._-]{{1,{MAX_TOPIC_NAME}}}")

@@ -12,9 +12,11 @@ followers, where Kafka keeps what they had fetched.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from model.vocabulary import BrokerEpoch, BrokerId, Offset, TopicPartition
 from reference_impl.messages import (
     UNKNOWN_BROKER_EPOCH,
     UNKNOWN_OFFSET,
@@ -23,12 +25,7 @@ from reference_impl.messages import (
     ErrorCode,
     PartitionState,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from model.vocabulary import BrokerEpoch, BrokerId, Offset, TopicPartition
-    from reference_impl.surroundings import Surroundings
+from reference_impl.surroundings import Surroundings
 
 NEVER_MS: Final = -(10**15)
 

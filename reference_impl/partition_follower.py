@@ -16,7 +16,6 @@ Simplified: one topic partition a fetch; no fetch sessions.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 from model.vocabulary import UNKNOWN_LEADER_EPOCH, Offset, TopicPartition
 from reference_impl.bugs import Bug
@@ -33,9 +32,7 @@ from reference_impl.partition_log import Batch, PartitionLog
 from reference_impl.producer_state import ProducerStates
 from reference_impl.record_batch import batches, verified
 from reference_impl.step import Effects, Send, SetTimer, Timer, TimerKind
-
-if TYPE_CHECKING:
-    from reference_impl.surroundings import Surroundings
+from reference_impl.surroundings import Surroundings
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -18,9 +18,9 @@ check for followers that lag, not only with the next fetch or append.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
-from model.vocabulary import NO_PRODUCER_ID, Offset, TopicPartition
+from model.vocabulary import NO_PRODUCER_ID, BrokerId, Offset, TopicPartition
 from reference_impl.bugs import (
     LOST_EVERY,
     REORDERED_BY,
@@ -47,10 +47,7 @@ from reference_impl.partition_log import Batch, PartitionLog
 from reference_impl.producer_state import Duplicate, Fresh, Judgement, ProducerStates, Refused
 from reference_impl.record_batch import CorruptBatch, Header, batches, stamped, verified
 from reference_impl.step import Effect, Effects, Readable, Send, SetTimer, Timer, TimerKind
-
-if TYPE_CHECKING:
-    from model.vocabulary import BrokerId
-    from reference_impl.surroundings import Requester, Surroundings
+from reference_impl.surroundings import Requester, Surroundings
 
 
 class WaitingProduce(NamedTuple):

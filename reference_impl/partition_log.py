@@ -23,15 +23,13 @@ is found by bisection.
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from model.vocabulary import UNKNOWN_LEADER_EPOCH, LeaderEpoch, Offset
 from reference_impl.messages import EpochEndOffset
 from reference_impl.record_batch import Header, header
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 FIRST_OFFSET: Final = Offset(0)
 SEGMENT_BATCHES: Final = 128

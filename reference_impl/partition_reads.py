@@ -15,10 +15,10 @@ Simplified: consumers read from the leader only; read_uncommitted is the only is
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from model.vocabulary import UNKNOWN_LEADER_EPOCH, LeaderEpoch, Offset
 from reference_impl.bugs import STALE_EVERY, Bug
+from reference_impl.in_sync_replicas import RemoteReplica
 from reference_impl.messages import (
     EARLIEST_TIMESTAMP,
     LATEST_TIMESTAMP,
@@ -44,11 +44,8 @@ from reference_impl.partition_leader import (
     wake_by,
 )
 from reference_impl.record_batch import decode
-
-if TYPE_CHECKING:
-    from reference_impl.in_sync_replicas import RemoteReplica
-    from reference_impl.step import Effects
-    from reference_impl.surroundings import Requester, Surroundings
+from reference_impl.step import Effects
+from reference_impl.surroundings import Requester, Surroundings
 
 
 def epoch_error(told: LeaderEpoch, mine: LeaderEpoch) -> ErrorCode | None:

@@ -13,18 +13,14 @@ batch only.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from model.vocabulary import NO_PRODUCER_ID, Offset, ProducerEpoch, ProducerId, Sequence
 from reference_impl.messages import ErrorCode
-from reference_impl.record_batch import SEQUENCE_NUMBERS
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
-    from reference_impl.partition_log import Batch
-    from reference_impl.record_batch import Header
+from reference_impl.partition_log import Batch
+from reference_impl.record_batch import SEQUENCE_NUMBERS, Header
 
 REMEMBERED_BATCHES: Final = 5
 

@@ -16,8 +16,9 @@ Simplified: magic 0 and 1 are refused, as Kafka 4 does. `encode` numbers records
 from __future__ import annotations
 
 import struct
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Literal, NoReturn, get_args
+from typing import Final, Literal, NoReturn, get_args
 
 import cramjam
 import google_crc32c
@@ -31,9 +32,6 @@ from model.vocabulary import (
     ProducerId,
 )
 from model.vocabulary import Sequence as SequenceNumber
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
 
 MAGIC: Final = 2
 SEQUENCE_NUMBERS: Final = 2**31  # sequence numbers wrap to 0 behind the largest int32

@@ -25,11 +25,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
-from typing import TYPE_CHECKING, Protocol, Self
+from typing import Protocol, Self
 
-if TYPE_CHECKING:
-    from model.vocabulary import TopicPartition
-    from reference_impl.messages import NodeId, Request, Response
+from model.vocabulary import TopicPartition
+from reference_impl.messages import NodeId, Request, Response
 
 
 class TimerKind(Enum):

@@ -6,18 +6,15 @@ this.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
+from model.vocabulary import BrokerEpoch, BrokerId
+from reference_impl.bugs import Bugs
+from reference_impl.config import Patience
+from reference_impl.messages import BrokerState, NodeId, Response
 from reference_impl.step import Reply
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from model.vocabulary import BrokerEpoch, BrokerId
-    from reference_impl.bugs import Bugs
-    from reference_impl.config import Patience
-    from reference_impl.messages import BrokerState, NodeId, Response
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

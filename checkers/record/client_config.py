@@ -10,16 +10,14 @@ Simplified: no escapes and no continued lines.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final
+from pathlib import Path
+from typing import Any, Final
 
 from confluent_kafka import KafkaError, KafkaException
 
 from model.faults import InputFault
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-    from pathlib import Path
 
 # Every setting that is not librdkafka's default, and why.
 EVERY_CLIENT: Final[Mapping[str, Any]] = {

@@ -13,12 +13,11 @@ Source: librdkafka, "Idempotent Producer" and "Message reliability" in INTRODUCT
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from confluent_kafka import KafkaError
 
-if TYPE_CHECKING:
-    from model.histories import Outcome
+from model.histories import Outcome
 
 NEVER_APPENDED: Final[frozenset[int]] = frozenset({
     KafkaError.MSG_SIZE_TOO_LARGE,

@@ -10,15 +10,13 @@ import random
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from confluent_kafka import OFFSET_BEGINNING, KafkaError, KafkaException, TopicPartition
 
 from checkers.record import outcomes
+from checkers.record.store import HistoryWriter
 from model.histories import EndOffset, MicroOperation, Poll, Send
-
-if TYPE_CHECKING:
-    from checkers.record.store import HistoryWriter
 
 POLL_S: Final = 0.1
 QUERY_S: Final = 5.0

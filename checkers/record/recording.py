@@ -20,7 +20,8 @@ import time
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Final
+from pathlib import Path
+from typing import Any, Final
 
 from checkers.histories.recorded import tables
 from checkers.record.client_config import ClientConfig
@@ -37,9 +38,6 @@ from checkers.record.store import Described, HistoryWriter
 from model.faults import InputFault
 from model.histories import MicroOperation, Poll
 from reference_impl.wire.applied import applied_but_unanswered
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 WORKLOAD: Final = "append-and-read"
 PROCESSES_PER_PRODUCER: Final = 2

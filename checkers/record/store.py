@@ -18,7 +18,8 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from types import TracebackType
+from typing import Any, Final
 
 import pyarrow.parquet as pq
 
@@ -31,9 +32,6 @@ from checkers.histories.recorded import (
     tail_path,
 )
 from model.histories import SCHEMA_VERSION, MicroOperation, Operation, Outcome
-
-if TYPE_CHECKING:
-    from types import TracebackType
 
 ROWS_PER_PART: Final = 50_000
 

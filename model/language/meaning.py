@@ -23,15 +23,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
-from typing import TYPE_CHECKING, assert_never
+from typing import assert_never
 
 from model.language import terms as t
 from model.language.scope import Ranges, Scope, ranges_of
 from model.language.show import show, show_write
+from model.language.spec import Action, Guard, Spec
 from model.language.words import SpecError
-
-if TYPE_CHECKING:
-    from model.language.spec import Action, Guard, Spec
 
 Value = int | bool | None
 Cell = tuple[str, tuple[int, ...]]  # the name of a variable, and its keys

@@ -9,11 +9,9 @@ Arguments are literals and have names, so a call is data: it can be made, compar
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+from typing import Final
 
 _STATE: Final = "state."
 _TEARDOWN: Final = "state.teardown()"  # every run ends with it; it is no rule

@@ -13,18 +13,16 @@ proof.
 from __future__ import annotations
 
 import time
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Final, Literal
+from typing import Final, Literal
 
 from model.faults import UnknownName
 from properties.replication_claims import ALWAYS, SOMETIMES
 from properties.suites.replication import PROGRESS, SETTINGS, SIMPLER, ReplicationMachine, judged
 from properties.suites.searching import Found, Tally, replay, search
 from reference_impl.bugs import NO_BUGS, Bug, Bugs
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
 
 Outcome = Literal["holds", "violated", "undecided"]
 

@@ -12,13 +12,15 @@ break it; outside some run does.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, precondition, rule
 
 from model.histories import Send
+from model.vocabulary import BrokerId
 from properties.replication_claims import ALWAYS, SOMETIMES, Published
 from properties.suites.searching import Shown, Tally
 from reference_impl.bugs import NO_BUGS, Bugs
@@ -26,11 +28,6 @@ from reference_impl.messages import ACKS_LEADER, NO_BROKER, NodeId
 from reference_impl.simulation.cluster import Cluster
 from reference_impl.simulation.producer import PROCESSES_PER_CLIENT, ProducerConfig
 from reference_impl.simulation.world import NoProgress
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from model.vocabulary import BrokerId
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,9 +9,10 @@ and takes ten times as many runs to end with longer programs (measured).
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import combinations
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis import seed as seeded
@@ -19,9 +20,6 @@ from hypothesis.reporting import with_reporter
 from hypothesis.stateful import RuleBasedStateMachine, get_state_machine_test
 
 from properties.suites.programs import Call, calls_in
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
 
 _MAY: Final = (HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much)
 _PAIRS_UP_TO: Final = 12  # calls: longer programs are shrunk one call at a time

@@ -7,14 +7,12 @@ virtual ms keep the order in which they happened.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final, NamedTuple, Protocol, Self
+from typing import Final, NamedTuple, Protocol, Self
 
+from model.histories import Operation
 from model.vocabulary import BrokerId, LeaderEpoch, TopicPartition
 from reference_impl.messages import NO_BROKER, MetadataImage, NodeId
 from reference_impl.step import Effect, Input, SetTimer, Timer, TimerKind
-
-if TYPE_CHECKING:
-    from model.histories import Operation
 
 NS_PER_MS: Final = 1_000_000
 TICK: Final = Timer(TimerKind.CLIENT)

@@ -16,29 +16,25 @@ Simplified: one topic partition, on all brokers.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterable
+from typing import Final
 
-from model.histories import Poll
+from model.histories import History, Operation, Poll
 from model.vocabulary import BrokerId, LeaderEpoch, Offset, TopicPartition
 from reference_impl.broker import Broker, BrokerConfig, Disk
 from reference_impl.bugs import NO_BUGS, Bugs
 from reference_impl.config import Patience
 from reference_impl.controller import Controller
 from reference_impl.messages import CONTROLLER, FIRST_CLIENT, NO_BROKER, CreateTopic, NodeId
+from reference_impl.partition_log import PartitionLog
 from reference_impl.simulation import faults
 from reference_impl.simulation.clients import TICK, Leadership
 from reference_impl.simulation.consumer import Consumer
+from reference_impl.simulation.faults import Fault
 from reference_impl.simulation.network import CALM, Conditions, Link
 from reference_impl.simulation.producer import PROCESSES_PER_CLIENT, Producer, ProducerConfig
 from reference_impl.simulation.world import World
 from reference_impl.step import Asked, Fired
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from model.histories import History, Operation
-    from reference_impl.partition_log import PartitionLog
-    from reference_impl.simulation.faults import Fault
 
 TOPIC_PARTITION: Final = TopicPartition("orders", 0)
 

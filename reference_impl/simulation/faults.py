@@ -7,11 +7,9 @@ the plan.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from model.vocabulary import BrokerId
-    from reference_impl.messages import NodeId
+from model.vocabulary import BrokerId
+from reference_impl.messages import NodeId
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,14 +14,11 @@ time.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Final, NamedTuple
+from random import Random
+from typing import Final, NamedTuple
 
 from reference_impl.messages import CONTROLLER, NodeId
-
-if TYPE_CHECKING:
-    from random import Random
-
-    from reference_impl.simulation.scheduler import Due
+from reference_impl.simulation.scheduler import Due
 
 
 class Link(NamedTuple):
@@ -52,7 +49,7 @@ class Network:
     conditions: Conditions = CALM
     split: dict[Link, None] = field(default_factory=dict[Link, None])
     responses_to_drop: dict[NodeId, int] = field(default_factory=dict[NodeId, int])
-    last_due: dict[Link, Due] = field(default_factory=dict[Link, "Due"])
+    last_due: dict[Link, Due] = field(default_factory=dict[Link, Due])
 
     def delays_ms(self, link: Link, *, is_response: bool) -> tuple[int, ...]:
         """After how long the copies of a message arrive: of a lost one there is none."""

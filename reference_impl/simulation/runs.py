@@ -10,8 +10,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from random import Random
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from model.histories import History
+from model.vocabulary import BrokerId, Offset
 from reference_impl.bugs import NO_BUGS, Bugs
 from reference_impl.messages import FIRST_CLIENT, NodeId
 from reference_impl.simulation.cluster import Cluster
@@ -28,11 +30,7 @@ from reference_impl.simulation.faults import (
 )
 from reference_impl.simulation.network import CALM, Conditions
 from reference_impl.simulation.producer import ProducerConfig
-
-if TYPE_CHECKING:
-    from model.histories import History
-    from model.vocabulary import BrokerId, Offset
-    from reference_impl.simulation.trace import Trace
+from reference_impl.simulation.trace import Trace
 
 RECOVERY_MS: Final = 20_000
 IDEMPOTENT: Final = ProducerConfig()

@@ -8,10 +8,8 @@ from __future__ import annotations
 
 import heapq
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
-
-if TYPE_CHECKING:
-    from random import Random
+from random import Random
+from typing import Generic, NamedTuple, TypeVar
 
 Event = TypeVar("Event")
 

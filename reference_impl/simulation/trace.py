@@ -9,22 +9,18 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Iterator
 from dataclasses import dataclass, field, fields, is_dataclass
 from enum import Enum
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from model.vocabulary import TopicPartition
 from reference_impl.broker import Broker
+from reference_impl.messages import NodeId
 from reference_impl.partition_leader import Leader
 from reference_impl.record_batch import batches, header
-from reference_impl.step import Answered, Asked, Fired
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from reference_impl.messages import NodeId
-    from reference_impl.simulation.faults import Fault
-    from reference_impl.step import Input
+from reference_impl.simulation.faults import Fault
+from reference_impl.step import Answered, Asked, Fired, Input
 
 Json = None | bool | int | str | list["Json"] | dict[str, "Json"]
 

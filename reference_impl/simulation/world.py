@@ -8,25 +8,21 @@ messages nor timers of an earlier life reach it.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from random import Random
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from reference_impl.simulation.clients import NS_PER_MS, Observed
+from model.histories import Operation
+from reference_impl.broker import Broker
+from reference_impl.controller import Controller
+from reference_impl.messages import NodeId
+from reference_impl.simulation.clients import NS_PER_MS, ClientEffects, Observed
+from reference_impl.simulation.consumer import Consumer
 from reference_impl.simulation.network import Conditions, Link, Network
+from reference_impl.simulation.producer import Producer
 from reference_impl.simulation.scheduler import Scheduler
 from reference_impl.simulation.trace import Trace
 from reference_impl.step import Answered, Asked, Fired, Input, Reply, Send, SetTimer
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from model.histories import Operation
-    from reference_impl.broker import Broker
-    from reference_impl.controller import Controller
-    from reference_impl.messages import NodeId
-    from reference_impl.simulation.clients import ClientEffects
-    from reference_impl.simulation.consumer import Consumer
-    from reference_impl.simulation.producer import Producer
 
 NS_PER_EVENT: Final = 100  # room for what one client does at once
 

@@ -22,7 +22,8 @@ import struct
 from dataclasses import MISSING, dataclass, fields, is_dataclass
 from datetime import timedelta
 from functools import cache
-from typing import TYPE_CHECKING, Any, Final
+from types import ModuleType
+from typing import Any, Final
 from uuid import NAMESPACE_URL, UUID, uuid5
 
 from kio.index import load_payload_module
@@ -32,9 +33,6 @@ from kio.serial.errors import SerialError
 from kio.static.constants import EntityType
 
 from reference_impl.wire.versions import VERSIONS, Api
-
-if TYPE_CHECKING:
-    from types import ModuleType
 
 _REQUEST: Final = struct.Struct(">hhi")  # api key, api version, correlation id
 _ZERO: Final = timedelta(0)

@@ -13,17 +13,13 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from pathlib import Path
 
+from model.vocabulary import BrokerId
 from reference_impl.record_batch import batches, header
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-    from pathlib import Path
-
-    from model.vocabulary import BrokerId
-    from reference_impl.wire.data_plane import Appended
+from reference_impl.wire.data_plane import Appended
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,17 +7,12 @@ decided by the core.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from collections.abc import Collection, Mapping
+from typing import Any, Protocol, TypeVar
 
-from model.vocabulary import TopicPartition
-from reference_impl.messages import DescribedMetadata, Metadata
+from model.vocabulary import BrokerId, TopicPartition
+from reference_impl.messages import DescribedMetadata, Metadata, MetadataImage, Request, Response
 from reference_impl.wire.adapter import topic_id
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
-
-    from model.vocabulary import BrokerId
-    from reference_impl.messages import MetadataImage, Request, Response
 
 R = TypeVar("R")
 

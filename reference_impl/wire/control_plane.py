@@ -8,8 +8,10 @@ Simplified: topics are never created by asking for them; no configuration but
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Sequence
+from typing import Any, Final
 
+from model.vocabulary import TopicPartition
 from reference_impl.messages import (
     NO_BROKER,
     CreatedTopic,
@@ -17,6 +19,7 @@ from reference_impl.messages import (
     ErrorCode,
     InitializedProducerId,
     InitProducerId,
+    PartitionState,
 )
 from reference_impl.wire.adapter import Call, topic_id
 from reference_impl.wire.broker_side import (
@@ -28,12 +31,6 @@ from reference_impl.wire.broker_side import (
     image,
 )
 from reference_impl.wire.versions import VERSIONS, Api
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from model.vocabulary import TopicPartition
-    from reference_impl.messages import PartitionState
 
 CLUSTER_ID: Final = "urteil-reference-broker"
 BROKER_DEFAULT: Final = -1  # KIP-464: leave it to the broker

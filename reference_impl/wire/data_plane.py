@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from model.vocabulary import LeaderEpoch, Offset, TopicPartition
 from reference_impl.messages import (
@@ -36,9 +36,6 @@ from reference_impl.wire.broker_side import (
     named_topics,
     naming,
 )
-
-if TYPE_CHECKING:
-    pass
 
 OLDEST_TIMESTAMP_QUERY: Final = -2  # below it come questions for tiered storage and the like
 OFFSET_NOT_AVAILABLE_SINCE: Final = 5  # the version of ListOffsets that knows this error

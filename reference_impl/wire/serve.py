@@ -17,7 +17,8 @@ import sys
 import threading
 from collections.abc import Callable, Generator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from pathlib import Path
+from typing import Final
 
 from model.faults import InputFault
 from model.vocabulary import BrokerId
@@ -28,9 +29,6 @@ from reference_impl.wire.applied import AppliedLog
 from reference_impl.wire.faults import BadFault, Fault, FaultPlan, KillBroker
 from reference_impl.wire.hosting import SERVED, Host
 from reference_impl.wire.server import Listener
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 MOST_BROKERS: Final = 16
 CALM_WITHIN_S: Final = 20.0

@@ -15,19 +15,17 @@ import struct
 import traceback
 from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from model.vocabulary import BrokerId, TopicPartition
+from reference_impl.messages import Request, Response
 from reference_impl.wire import control_plane, data_plane
 from reference_impl.wire.adapter import Call, MalformedFrame, UnsupportedApiVersions, decode
+from reference_impl.wire.applied import AppliedLog
+from reference_impl.wire.broker_side import BrokerSide
+from reference_impl.wire.faults import FaultPlan
 from reference_impl.wire.hosting import Host
 from reference_impl.wire.versions import Api
-
-if TYPE_CHECKING:
-    from model.vocabulary import BrokerId, TopicPartition
-    from reference_impl.messages import Request, Response
-    from reference_impl.wire.applied import AppliedLog
-    from reference_impl.wire.broker_side import BrokerSide
-    from reference_impl.wire.faults import FaultPlan
 
 MAX_FRAME_BYTES: Final = 100 * 1024 * 1024  # socket.request.max.bytes
 _LENGTH: Final = struct.Struct(">i")

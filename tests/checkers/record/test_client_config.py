@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from confluent_kafka import Producer
 
 from checkers.record.client_config import PRODUCER, BadClientConfig, ClientConfig, read
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 def write(path: Path, text: str) -> Path:

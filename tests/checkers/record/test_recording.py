@@ -8,14 +8,14 @@ import sys
 import time
 from collections import Counter
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from checkers.histories.recorded import metadata, operations
 from checkers.record.client_config import ClientConfig
 from checkers.record.clients import UnreachableCluster
-from checkers.record.recording import RecordOptions, record
+from checkers.record.recording import RecordOptions, RecordResult, record
 from model.faults import InputFault
 from model.histories import EndOffset, History, Poll, Send
 from model.vocabulary import BrokerId
@@ -25,11 +25,6 @@ from reference_impl.bugs import bugs_named
 from reference_impl.wire.applied import applied
 from reference_impl.wire.faults import DropResponse, KillBroker
 from reference_impl.wire.serve import ServeOptions, serving
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from checkers.record.recording import RecordResult
 
 EVERY_SIXTH = (DropResponse(every=6),)
 

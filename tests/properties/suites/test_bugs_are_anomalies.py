@@ -5,10 +5,11 @@ And a correct broker shows none of them, in the same runs.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 import pytest
 
+from model.histories import History
 from model.vocabulary import BrokerId
 from properties.anomalies.catalogue import CATALOGUE
 from reference_impl.bugs import NO_BUGS, SEEDED_BUGS, Bug, Bugs
@@ -16,11 +17,6 @@ from reference_impl.messages import ACKS_ALL
 from reference_impl.simulation.cluster import Cluster
 from reference_impl.simulation.producer import ProducerConfig
 from reference_impl.simulation.runs import Scenario, faults_drawn, run
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from model.histories import History
 
 ANOMALIES = {anomaly.id: anomaly for anomaly in CATALOGUE}
 BROKERS = tuple(map(BrokerId, (1, 2, 3)))

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
@@ -11,12 +12,8 @@ from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
 from reference_impl.record_batch import Record, batches, decode, encode, header
+from reference_impl.wire.serve import Served
 from reference_impl.wire.versions import Api
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from reference_impl.wire.serve import Served
 
 COMPRESSIONS = ["none", "gzip", "snappy", "lz4", "zstd"]
 

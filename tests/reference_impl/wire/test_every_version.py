@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 
 from model.vocabulary import ProducerEpoch, ProducerId, Sequence
 from reference_impl.record_batch import Record, decode, encode
 from reference_impl.wire.adapter import topic_id
+from reference_impl.wire.serve import Served
 from reference_impl.wire.versions import VERSIONS, Api
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from reference_impl.wire.serve import Served
-
 
 LATEST, EARLIEST = -1, -2
 Connection = Any  # of conftest

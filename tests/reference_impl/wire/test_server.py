@@ -12,7 +12,8 @@ import subprocess
 import sys
 import threading
 import time
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -20,13 +21,8 @@ from model.vocabulary import BrokerId, ProducerEpoch, ProducerId, Sequence
 from reference_impl.record_batch import Record, batches, decode, encode
 from reference_impl.wire.applied import applied, applied_but_unanswered
 from reference_impl.wire.faults import BadFault, DropResponse, KillBroker
-from reference_impl.wire.serve import CannotServe, ServeOptions, serve, serving
+from reference_impl.wire.serve import CannotServe, Served, ServeOptions, serve, serving
 from reference_impl.wire.versions import Api
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from reference_impl.wire.serve import Served
 
 Connect = Any  # the fixture `connect` of conftest
 
