@@ -17,5 +17,10 @@ class UnknownName(InputFault):
     """A name that nothing has; the message lists the nearest three."""
 
     def __init__(self, kind: str, name: str, known: Iterable[str]) -> None:
-        near = get_close_matches(name, sorted(known), n=3, cutoff=0.0)
-        super().__init__(f"no {kind} {name!r}; the nearest: {', '.join(near) or 'there are none'}")
+        super().__init__(f"no {kind} {name!r}; the nearest: {nearest(name, known)}")
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """The three known names that look most like this one, as text."""
+    near = get_close_matches(name, sorted(known), n=3, cutoff=0.0)
+    return ", ".join(near) or "there are none"

@@ -15,13 +15,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from difflib import get_close_matches
 from typing import Any, Final
 
 from checkers.symbolic.instances import failing, instances
 from checkers.symbolic.limits import Expr
 from checkers.symbolic.sorts import Declined
 from checkers.symbolic.states import Step
+from model.faults import nearest
 from model.language import terms as t
 from model.language.spec import Action, Claim, Spec
 from model.language.words import SpecError
@@ -136,5 +136,5 @@ def checked(spec: Spec, using: Using) -> Using:
 def among(spec: Spec, kind: str, name: str, known: Sequence[str]) -> None:
     """Raises SpecError, with the nearest names, unless the name is known."""
     if name not in known:
-        near = ", ".join(get_close_matches(name, known, 3, 0))
-        raise SpecError(f"{type(spec).__name__} has no {kind} {name!r}; the nearest: {near}")
+        told = f"{type(spec).__name__} has no {kind} {name!r}"
+        raise SpecError(f"{told}; the nearest: {nearest(name, known)}")

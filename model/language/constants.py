@@ -9,8 +9,8 @@ from __future__ import annotations
 import typing
 from collections.abc import Mapping
 from dataclasses import dataclass
-from difflib import get_close_matches
 
+from model.faults import nearest
 from model.language.words import SpecError
 
 Value = int | bool
@@ -70,6 +70,5 @@ def check(spec: str, known: Mapping[str, Constant], given: Mapping[str, object])
     """Raises SpecError for a name that the spec has not, or a value that it does not take."""
     for name, value in given.items():
         if name not in known:
-            near = ", ".join(get_close_matches(name, known, 3, 0)) or "it has none"
-            raise SpecError(f"{spec} has no constant {name!r}; the nearest: {near}")
+            raise SpecError(f"{spec} has no constant {name!r}; the nearest: {nearest(name, known)}")
         known[name].check(spec, value)

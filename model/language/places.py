@@ -15,10 +15,10 @@ import types
 import typing
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from difflib import get_close_matches
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, dataclass_transform, overload
 
+from model.faults import nearest
 from model.language import terms as t
 from model.language.words import (
     Bool,
@@ -276,9 +276,10 @@ class Record:
 
 def no_such(owner: object, what: str, name: str, known: Iterable[str]) -> Exception:
     """The error for an unknown attribute; Python, which asks for `_names`, gets its own."""
-    near = ", ".join(get_close_matches(name, list(known), 3, 0))
     fault = AttributeError if name.startswith("_") else SpecError
-    return fault(f"{type(owner).__name__} has no {what} {name!r}; the nearest: {near or 'none'}")
+    return fault(
+        f"{type(owner).__name__} has no {what} {name!r}; the nearest: {nearest(name, known)}"
+    )
 
 
 def blame_property(owner: object, name: str) -> None:
