@@ -37,6 +37,12 @@ _TOKEN: Final = re.compile(
 _CLOSES: Final = {"[": "]", "(": ")", "{": "}"}
 _ESCAPES: Final = {"t": "\t", "n": "\n", "r": "\r", "b": "\b", "f": "\f", "\\": "\\", '"': '"'}
 _ESCAPED: Final = {char: f"\\{name}" for name, char in _ESCAPES.items()}
+_NAMED: Final = {
+    "newline": "\n", "return": "\r", "space": " ", "tab": "\t", "backspace": "\b", "formfeed": "\f"
+}  # fmt: skip
+_NAME_OF: Final = {char: name for name, char in _NAMED.items()}
+_REST_OF_STRING: Final = re.compile(r'(?:[^"\\]|\\.)*', re.DOTALL)
+DEEPEST: Final = 200  # forms inside forms; what is deeper is no history, and `text` recurs
 
 Form = Any  # None, int, str, list[Form], dict[None | int | str, Form], Collection or Tagged
 
@@ -89,6 +95,8 @@ def entries(lines: Iterable[str]) -> Iterator[tuple[int, Form]]:
     stack: list[_Open] = []
     for line, column, kind, token in _tokens(lines):
         if kind in {"open", "discard", "tag"}:
+            if len(stack) == DEEPEST:
+                raise NotEdn(line, column, f"forms lie in each other more than {DEEPEST} deep")
             stack.append(_Open(token, line, column))
             continue
         form = _closed(stack, token, line, column) if kind == "close" else _SCALARS[kind](token)
@@ -112,20 +120,26 @@ def entries(lines: Iterable[str]) -> Iterator[tuple[int, Form]]:
 
 def _tokens(lines: Iterable[str]) -> Iterator[tuple[int, int, str, str]]:
     """Line, column, kind and text of each token; a string may go on over several lines."""
-    pending, begun = "", (0, 0)
+    pending: list[str] = []  # of a string that no line has closed yet
+    begun = (0, 0)
     for number, line in enumerate(lines, 1):
-        source, pending, of_pending = pending + line, "", bool(pending)
-        for match in _TOKEN.finditer(source):
+        goes_on = 0
+        if pending:
+            goes_on = next(_REST_OF_STRING.finditer(line)).end() + 1
+            pending.append(line[:goes_on])
+            if line[goes_on - 1 : goes_on] != '"':
+                continue
+            yield begun[0], begun[1], "text", "".join(pending)
+            pending = []
+        for match in _TOKEN.finditer(line, goes_on):
             kind, place = match.lastgroup or "bad", (number, match.start() + 1)
             if kind == "blank":
                 continue
             if kind == "bad" and match[0] != '"':
                 raise NotEdn(*place, f"{match[0]!r} begins no form")
             if kind == "bad":
-                begun = begun if of_pending else place
-                pending = source[match.start() :]
+                begun, pending = place, [line[match.start() :]]
                 break
-            of_pending = False
             yield *place, kind, match[0]
     if pending:
         raise NotEdn(*begun, "a string begins that nothing closes: the text is torn")
@@ -171,7 +185,21 @@ def _string(token: str) -> str:
     if "\\" not in token and token.isprintable():
         return token
     plain = re.sub(r"\\(u[0-9A-Fa-f]{4}|.)", _unescaped, token[1:-1], flags=re.DOTALL)
-    return '"' + "".join(_ESCAPED.get(char, char) for char in plain) + '"'
+    # two surrogates are one character; one alone is no text, and stays escaped
+    plain = plain.encode("utf-16", "surrogatepass").decode("utf-16", "surrogatepass")
+    return '"' + "".join(_ESCAPED.get(char) or _spelled(char) for char in plain) + '"'
+
+
+def _spelled(char: str) -> str:
+    return f"\\u{ord(char):04x}" if "\ud800" <= char <= "\udfff" else char
+
+
+def _char(token: str) -> str:
+    """The character, spelled in one way."""
+    name = token[1:]
+    plain = chr(int(name[1:], 16)) if re.fullmatch("u[0-9A-Fa-f]{4}", name) else name
+    plain = _NAMED.get(plain, plain)
+    return _spelled(plain) if "\ud800" <= plain <= "\udfff" else "\\" + _NAME_OF.get(plain, plain)
 
 
 def _unescaped(match: re.Match[str]) -> str:
@@ -198,7 +226,7 @@ def _atom(token: str) -> Form:
 _SCALARS: Final[dict[str, Callable[[str], Form]]] = {
     "integer": int,
     "text": _string,
-    "char": str,
+    "char": _char,
     "atom": _atom,
 }
 

@@ -1,9 +1,9 @@
 """Jepsen's histories: events in EDN, paired by process into operations.
 
 A file holds one event map per line, or one vector of them all. An operation is an `:invoke` and
-the next `:ok`, `:fail` or `:info` of its process. Events of other processes than numbers (the
-nemesis) are no operations of clients. `:index` may have gaps and is not read. Without any `:time`
-the place in the file is the time.
+the next `:ok`, `:fail` or `:info` of its process; a completion without a `:value` has that of the
+invocation. Events of processes with a name (`:nemesis`) are no operations of clients. `:index` may
+have gaps and is not read. Without any `:time` the place in the file is the time.
 
 Keys and values become their text in EDN, so `:a`, `"a"` and `1` stay different.
 
@@ -12,7 +12,7 @@ Source: jepsen.history; jepsen.tests.kafka, "micro-ops".
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from checkers.histories.edn import NotEdn, Tagged, entries, text
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 
 _OUTCOMES: Final[dict[str, Outcome]] = {":ok": "ok", ":fail": "fail", ":info": "info"}
 _TRANSACTIONAL: Final = frozenset({"send", "poll", "txn"})
-LARGEST: Final = 2**63 - 1
-NEXT: Final = "`urteil explain history` shows the form of a history"
+LARGEST: Final = 2**63 - 2  # the next is when what never completes does, or the end of a full log
+NEXT: Final = "mend that line, or leave it out"
 
 
 class _Odd(ValueError):
@@ -49,23 +49,28 @@ class _Pairing:
         if isinstance(event, Tagged):
             event = event.form
         if not isinstance(event, dict):
-            raise _Odd(f"{text(event)[:60]} is no map")
+            raise _Odd(f"{_shown(event)} is no map")
         self.place += 1
-        process = event.get(":process")
-        if not isinstance(process, int):
+        named = event.get(":process")
+        if isinstance(named, str) and named[0] == ":":
             return None
-        kind, at_ns = event.get(":type"), self._time(event)
+        kind = event.get(":type")
+        if kind != ":invoke" and kind not in _OUTCOMES:
+            raise _Odd(f":type {_shown(kind)}: :invoke, :ok, :fail and :info exist")
+        process = _integer(named, ":process")
+        if event.get(":f") is None:
+            raise _Odd(f"an operation of process {process} without an :f")
+        at_ns = self._time(event)
         if kind == ":invoke":
             if process in self.opened:
                 self.never.append(self.opened[process])
             self.opened[process] = _operation(process, event, "info", at_ns, None)
             return None
-        if kind not in _OUTCOMES:
-            raise _Odd(f":type {text(kind)}: :invoke, :ok, :fail and :info exist")
         if process not in self.opened:
             raise _Odd(f"process {process} completes what it never invoked")
-        invoked_ns = self.opened.pop(process).invoked_ns
-        return _operation(process, event, _OUTCOMES[kind], invoked_ns, at_ns)
+        invoked = self.opened.pop(process)
+        completed = _operation(process, event, _OUTCOMES[kind], invoked.invoked_ns, at_ns)
+        return completed if event.get(":value") is not None else replace(completed, did=invoked.did)
 
     def _time(self, event: dict[Any, Form]) -> int:
         time = event.get(":time")
@@ -92,11 +97,25 @@ def operations(path: Path) -> Iterator[Operation]:
     except NotEdn as fault:
         raise UnreadableHistory(f"{path}, {fault}; copy it again, or cut it there") from fault
     except UnicodeDecodeError as fault:
-        raise UnreadableHistory(f"{path}: {fault}; EDN is UTF-8 text") from fault
+        line = _first_without_text(path)
+        raise UnreadableHistory(
+            f"{path}, line {line}: {fault.reason}; EDN is UTF-8 text, convert it"
+        ) from fault
     except ValueError as fault:
         raise UnreadableHistory(f"{path}, line {line}: {fault}; {NEXT}") from fault
     yield from pairing.never
     yield from pairing.opened.values()
+
+
+def _first_without_text(path: Path) -> int:
+    """The first line that is not UTF-8; 0 if all are."""
+    with path.open("rb") as lines:
+        for number, line in enumerate(lines, 1):
+            try:
+                line.decode()
+            except UnicodeDecodeError:
+                return number
+    return 0
 
 
 def _events(lines: Iterable[str]) -> Iterator[tuple[int, Form]]:
@@ -118,7 +137,7 @@ def _operation(
     f = text(event.get(":f")).removeprefix(":")
     error = event.get(":error")
     return Operation(
-        process=_integer(process, ":process"),
+        process=process,
         f=f,
         outcome=outcome,
         invoked_ns=invoked_ns,
@@ -136,7 +155,7 @@ def _did(value: Form) -> Iterator[MicroOperation]:
             for micro in value:
                 yield from _micro(micro)
         case _:
-            raise _Odd(f":value {text(value)[:60]} is no vector of micro-operations")
+            raise _Odd(f":value {_shown(value)} is no vector of micro-operations")
 
 
 def _micro(micro: Form) -> Iterator[MicroOperation]:
@@ -150,14 +169,16 @@ def _micro(micro: Form) -> Iterator[MicroOperation]:
             return
         case [":poll", dict(keys)]:
             for key, records in keys.items():
+                if not isinstance(records, list | None):
+                    raise _Odd(f"{_shown(records)} is no vector of [offset value]")
                 for record in records or ():
                     match record:
                         case [offset, value]:
                             yield Poll(text(key), _offset(offset), text(value))
                         case _:
-                            raise _Odd(f"{text(record)[:60]} is no [offset value]")
+                            raise _Odd(f"{_shown(record)} is no [offset value]")
         case _:
-            raise _Odd(f"{text(micro)[:60]} is neither [:send key ..] nor [:poll {{key ..}}]")
+            raise _Odd(f"{_shown(micro)} is neither [:send key ..] nor [:poll {{key ..}}]")
 
 
 def _offset(form: Form) -> int | None:
@@ -166,5 +187,10 @@ def _offset(form: Form) -> int | None:
 
 def _integer(form: Form, what: str) -> int:
     if not isinstance(form, int) or abs(form) > LARGEST:
-        raise _Odd(f"{what} is {text(form)[:60]}, not an integer of 64 bits")
+        raise _Odd(f"{what} is {_shown(form)}, not an integer of 64 bits")
     return form
+
+
+def _shown(form: Form) -> str:
+    """How the form begins, fit for one line of a terminal."""
+    return "".join(c if c.isprintable() else f"\\u{ord(c):04x}" for c in text(form)[:60])

@@ -28,7 +28,7 @@ APPEARANCES: Final = pa.schema(
     [
         *_PLACE,  # the offset is null where nobody knows it or the send proves nothing
         ("op", pa.int64()),
-        ("role", pa.string()),  # sent, committed (sent, and it must have taken effect), read, seen
+        ("role", pa.string()),  # failed, sent, committed (must have taken effect), read, seen
     ]
 )
 LOCATED: Final = pa.schema([*_PLACE, ("op", pa.int64())])
@@ -73,7 +73,11 @@ def appearances(piece: pa.Table, committed_info: pa.Table) -> pa.Table:
     )
     role = compute.if_else(
         is_send,
-        compute.if_else(effect, "committed", "sent"),
+        compute.if_else(
+            effect,
+            "committed",
+            compute.if_else(compute.equal(relevant["outcome"], "fail"), "failed", "sent"),
+        ),
         compute.if_else(is_ok, "read", "seen"),
     )
     believed = compute.or_(compute.invert(is_send), effect)

@@ -72,11 +72,11 @@ AssumptionRow = RepeatedValue | OverlappingOperations | BackwardsOperation | Mix
 
 
 def repeated_values(history: History) -> tuple[RepeatedValue, ...]:
-    """One row per key and value that was sent more than once, whatever became of the sends."""
+    """One row per key and value that was sent more than once; a send that failed did not happen."""
     senders: dict[tuple[str, str], list[int]] = {}
     for number, operation in enumerate(history):
         for micro in operation.did:
-            if isinstance(micro, Send):
+            if isinstance(micro, Send) and operation.outcome != "fail":
                 senders.setdefault((micro.key, micro.value), []).append(number)
     return tuple(
         RepeatedValue(key=key, value=value, sent_by=tuple(ops))
@@ -153,7 +153,7 @@ ASSUMPTIONS: Final = (
     ),
     Assumption(
         id="values-are-unique",
-        statement="A value is sent to a key at most once.",
+        statement="A value is sent to a key at most once, or again after a send that failed.",
         find=repeated_values,
     ),
 )

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from checkers.histories.edn import Elements, NotEdn, Tagged, entries, text
+from checkers.histories.edn import DEEPEST, Elements, NotEdn, Tagged, entries, text
 
 
 def read(*lines: str) -> list[Any]:
@@ -32,6 +32,39 @@ def test_scalars_that_are_equal_are_equal_texts() -> None:
     ]  # fmt: skip
 
 
+def test_characters_have_one_spelling_each() -> None:
+    assert [text(form) for form in read(r"\Ω \u03A9 \u03a9")] == [r"\Ω"] * 3
+    assert [text(form) for form in read(r"\newline \u000a \space \u0020")] == [
+        r"\newline", r"\newline", r"\space", r"\space",
+    ]  # fmt: skip
+
+
+def test_two_surrogates_are_one_character_and_one_alone_stays_escaped() -> None:
+    assert read(r'"\ud83d\ude00" "😀"') == ['"😀"', '"😀"']
+    (alone,) = read(r'"\ud83d"')
+    assert alone.encode() == rb'"\ud83d"'
+    assert read(alone) == [alone]
+    assert text(read(r"\ud83d")[0]).encode() == rb"\ud83d"
+
+
+def test_forms_lie_in_each_other_so_deep_and_no_deeper() -> None:
+    (form,) = read("{:a " + "[" * (DEEPEST - 1) + "]" * (DEEPEST - 1) + "}")
+    assert text(form).count("[") == DEEPEST - 1
+    with pytest.raises(NotEdn, match=f"line 2, column {DEEPEST + 1}: forms lie in each other"):
+        read("1", "[" * 5000 + "]" * 5000)
+
+
+def test_a_string_goes_on_until_a_line_closes_it() -> None:
+    lines = ['1 "a\n', 'b \\"\n', "; [ c\n", '" :d "e" ; f\n']
+    assert read(*(line.rstrip("\n") for line in lines)) == [
+        1,
+        '"a\\nb \\"\\n; [ c\\n"',
+        ":d",
+        '"e"',
+    ]
+    assert [line for line, _ in entries(["[\n", '"x\n', 'y" :z]'])] == [2, 3]
+
+
 def test_collections_tags_and_namespaced_maps() -> None:
     assert read("{:a [1 (2 nil)], [1] #{2}}") == [{":a": [1, [2, None]], "[1]": Elements([2])}]
     assert read('#jepsen.history.Op{:f :poll} #:ns{:a 1 :b/c 2 "d" 3}') == [
@@ -45,7 +78,7 @@ def test_commas_comments_and_discards_are_nothing() -> None:
 
 
 def test_characters_that_look_like_something_else() -> None:
-    assert read(r"\( \newline \u03A9 \; \" 1") == [r"\(", r"\newline", r"\u03A9", r"\;", r"\"", 1]
+    assert read(r"\( \newline \u03A9 \; \" 1") == [r"\(", r"\newline", r"\Ω", r"\;", r"\"", 1]
 
 
 def test_forms_go_on_over_lines() -> None:

@@ -50,6 +50,7 @@ def histories(draw: st.DrawFn, *, sound: bool) -> History:
         begin = draw(st.integers(0, 12))
         end = draw(st.none() | st.integers(begin if sound else 0, 16))
         outcome: Outcome = draw(st.sampled_from(["ok", "ok", "ok", "info", "fail"]))
+        outcome = "info" if end is None else outcome
         did = tuple(draw(st.lists(micro_operations(values), max_size=3)))
         if sound:
             last = free_at.get(process, 0)
@@ -61,14 +62,15 @@ def histories(draw: st.DrawFn, *, sound: bool) -> History:
                 if isinstance(micro, Send):
                     if (micro.key, micro.value) in sent:
                         continue
-                    sent.add((micro.key, micro.value))
+                    if outcome != "fail":
+                        sent.add((micro.key, micro.value))
                 fresh.append(micro)
             did = tuple(fresh)
         made.append(
             Operation(
                 process=process,
                 f="txn",
-                outcome="info" if end is None else outcome,
+                outcome=outcome,
                 invoked_ns=begin,
                 completed_ns=end,
                 did=did,

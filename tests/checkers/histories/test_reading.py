@@ -221,6 +221,24 @@ def test_tagged_events_are_events(tmp_path: Path) -> None:
     assert len(jepsen(tmp_path, event)) == 1
 
 
+def test_a_completion_without_a_value_did_what_was_invoked(tmp_path: Path) -> None:
+    """The writer of the value is known, though the client lost the answer."""
+    (send,) = jepsen(
+        tmp_path,
+        "{:type :invoke :process 0 :f :send :value [[:send 1 2]]}"
+        "{:type :info :process 0 :f :send :value nil :error :timeout}",
+    )
+    assert (send.outcome, send.did, send.error) == ("info", (Send("1", "2"),), ":timeout")
+
+
+def test_characters_beyond_16_bits_survive_the_table(tmp_path: Path) -> None:
+    path = tmp_path / "h.edn"
+    escaped = r'[[:send "\ud83d\ude00" "\ud83d"]]'
+    path.write_text("{:type :invoke :process 0 :f :send :value " + escaped + "}")
+    (send,) = as_operations(whole(path))
+    assert send.did == (Send('"😀"', r'"\ud83d"'),)
+
+
 def test_without_times_the_place_is_the_time(tmp_path: Path) -> None:
     (poll,) = jepsen(
         tmp_path,
@@ -237,14 +255,30 @@ def test_a_sample_survives_the_table() -> None:
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("{:time 1 :type :ok :process 0}", "line 1: process 0 completes what it never invoked"),
+        (
+            "{:time 1 :type :ok :process 0 :f :send}",
+            "line 1: process 0 completes what it never invoked",
+        ),
         ("\n{:time 1 :type :maybe :process 0}", "line 2: :type :maybe"),
-        ("{:type :invoke :process 0 :time :soon}", "line 1: :time is :soon, not an integer"),
-        ("{:type :invoke :process 0 :time 99999999999999999999}", "not an integer of 64 bits"),
+        (
+            "{:type :invoke :process 0 :f :poll :time :soon}",
+            "line 1: :time is :soon, not an integer",
+        ),
+        (
+            "{:type :invoke :process 0 :f :poll :time 99999999999999999999}",
+            "not an integer of 64 bits",
+        ),
         (":a", "line 1: :a is no map"),
         ("{:time 1 :type :invoke :process 0 :f :txn :value 7}", ":value 7 is no vector"),
         ("{:time 1 :type :invoke :process 0 :f :txn :value [[:r 7]]}", r"\[:r 7\] is neither"),
         ("{:time 1 :type :invoke :process 0 :f :poll :value [[:poll {1 [7]}]]}", "7 is no .offset"),
+        ("{:time 1 :type :invoke :process 0 :f :poll :value [[:poll {1 7}]]}", "7 is no vector of"),
+        ("{:time 1 :process 0 :f :poll}", "line 1: :type nil: :invoke, :ok, :fail and :info exist"),
+        ("\n{:time 1 :type :invoke :f :poll}", "line 2: :process is nil, not an integer"),
+        ('{:time 1 :type :invoke :process "0" :f :poll}', ':process is "0", not an integer'),
+        ("{:time 1 :type :invoke :process 0}", "line 1: an operation of process 0 without an :f"),
+        ("\0\x1b", r"line 1: \\u0000\\u001b is no map; mend that line"),
+        (f"{{:time {2**63 - 1} :type :invoke :process 0 :f :poll}}", "not an integer of 64 bits"),
         ("{:time 1", "line 1, column 1: '{' begins, nothing ends it: the text is torn; copy it"),
     ],
 )
@@ -258,5 +292,5 @@ def test_what_is_no_history_of_jepsen_is_refused_at_its_line(
 
 def test_bytes_that_are_no_text_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "h.edn"
-    path.write_bytes(b"\xff\xfe{")
-    assert_refused(path, "EDN is UTF-8 text")
+    path.write_bytes(b"; \n\n\xff\xfe{")
+    assert_refused(path, "line 3: invalid start byte; EDN is UTF-8 text")

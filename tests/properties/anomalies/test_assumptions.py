@@ -30,10 +30,20 @@ def test_a_sound_history_breaks_none() -> None:
 
 def test_a_value_sent_twice_to_one_key() -> None:
     h = history("""
-        p1  send k=a  -> fail
+        p1  send k=a  -> info
         p2  send k=a  -> ok @1
     """)
     assert repeated_values(h) == (RepeatedValue(key="k", value="a", sent_by=(0, 1)),)
+
+
+def test_a_value_sent_again_after_a_send_that_failed_was_sent_once() -> None:
+    h = history("""
+        p1  send k=a  -> fail
+        p2  send k=a  -> fail
+        p2  send k=a  -> ok @1
+        p2  send j=a  -> ok @1
+    """)
+    assert repeated_values(h) == ()
 
 
 def test_a_process_that_goes_on_after_an_operation_that_never_completed() -> None:
