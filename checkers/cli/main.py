@@ -9,7 +9,8 @@ from typing import Final
 import click
 
 from checkers.cli import configuration
-from checkers.verdicts import EXIT_CODES, INTERRUPTED, UNUSABLE_INPUT
+from checkers.cli.run import in_one_line
+from checkers.verdicts import EXIT_CODES, HOLDS, INTERRUPTED, UNUSABLE_INPUT
 from model.faults import InputFault, UnknownName
 
 # command -> what it does; the command is the function `<name>_command` of checkers.cli.<name>
@@ -72,12 +73,15 @@ def main() -> None:
     """Runs the command line; what the user got wrong is one line on stderr and exit code 2."""
     try:
         sys.exit(urteil.main(prog_name="urteil", standalone_mode=False) or 0)
+    except click.exceptions.NoArgsIsHelpError as first_screen:
+        click.echo(first_screen.format_message())
+        sys.exit(HOLDS)
     except click.ClickException as fault:
         context = getattr(fault, "ctx", None)
         place = context.command_path if context is not None else "urteil"
         click.echo(f"{place}: {fault.format_message()} (see {place} --help)", err=True)
     except InputFault as fault:
-        click.echo(f"urteil: {fault}", err=True)
+        click.echo(f"urteil: {in_one_line(fault)}", err=True)
     except click.Abort:
         sys.exit(INTERRUPTED)
     sys.exit(UNUSABLE_INPUT)

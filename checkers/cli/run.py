@@ -104,6 +104,11 @@ class Run:
             click.echo("\r\x1b[K", err=True, nl=False)
 
 
+def in_one_line(fault: InputFault) -> str:
+    """What the user got wrong, and the next move."""
+    return "; ".join(line.strip() for line in str(fault).splitlines() if line.strip())
+
+
 def replay() -> str:
     """The command that does this run again."""
     return shlex.join(command_line())
@@ -156,7 +161,7 @@ def _guarded(
         function(run, **options)
     except InputFault as fault:
         run.clear()
-        click.echo(f"urteil {run.command}: {fault}", err=True)
+        click.echo(f"urteil {run.command}: {in_one_line(fault)}", err=True)
         return verdicts.UNUSABLE_INPUT
     except (Interrupted, KeyboardInterrupt):
         where = f"; what was decided is in {run.folder.path}" if run.folder is not None else ""

@@ -31,6 +31,7 @@ from reference_impl.wire.hosting import SERVED, Host
 from reference_impl.wire.server import Listener
 
 MOST_BROKERS: Final = 16
+LAST_PORT: Final = 65_535
 CALM_WITHIN_S: Final = 20.0
 
 
@@ -55,6 +56,11 @@ class ServeOptions:
     def __post_init__(self) -> None:
         if not 1 <= self.brokers <= MOST_BROKERS:
             raise CannotServe(f"{self.brokers} brokers: 1 to {MOST_BROKERS} can be served")
+        if not 0 <= self.port <= LAST_PORT - self.brokers + 1:
+            raise CannotServe(
+                f"port {self.port} is the first of {self.brokers}: 0 picks free ones, "
+                f"and {LAST_PORT} is the last there is"
+            )
         for fault in self.faults:
             if isinstance(fault, KillBroker) and not 1 <= fault.broker_id <= self.brokers:
                 raise BadFault(f"kill-broker: id={fault.broker_id}: there are 1 to {self.brokers}")

@@ -32,6 +32,13 @@ def test_help_tells_the_exit_codes_and_imports_nothing_heavy(tmp_path: Path) -> 
     assert "our own bug" in done.stdout
 
 
+def test_without_a_word_it_shows_the_first_screen(tmp_path: Path) -> None:
+    done = urteil(cwd=tmp_path)
+    assert done.returncode == 0
+    assert done.stdout.startswith("Usage: urteil")
+    assert "urteil verify" in done.stdout
+
+
 @pytest.mark.parametrize(
     ("words", "says"),
     [
