@@ -170,7 +170,8 @@ class PartitionLog:
 
     def after_power_loss(self, kept: Offset) -> PartitionLog:
         """What a power loss leaves: the flushed records, and of the rest those below `kept`."""
-        return self.truncate_to(max(kept, self.flushed)).after_process_crash()
+        left = self.truncate_to(max(kept, self.flushed)).after_process_crash()
+        return replace(left, flushed=left.end_offset)  # what is left was on the disk
 
 
 def _last_offset_of(segment: Segment) -> Offset:

@@ -100,14 +100,13 @@ class Cluster(World):
             case faults.Isolate(broker):
                 self.isolate(broker)
             case faults.Split(one, other):
-                self._network.split_one_way(one, other)
-                self._network.split_one_way(other, one)
+                self.split(one, other)
             case faults.OneWaySplit(source, target):
-                self._network.split_one_way(source, target)
+                self.split_one_way(source, target)
             case faults.Heal():
                 self.heal()
             case faults.DropResponses(client, count):
-                self._network.responses_to_drop[client] = count
+                self.drop_responses(client, count)
         self.trace.add(self.now_ms, CONTROLLER, fault, None)
 
     def crash(self, broker: BrokerId) -> None:
@@ -120,7 +119,11 @@ class Cluster(World):
             self._end_life(NodeId(broker))
 
     def lose_power(self, broker: BrokerId, kept_percent: int = 0) -> None:
-        """The machine dies: of what was not flushed, some of the oldest records stay."""
+        """The machine dies: of what was not flushed, some of the oldest records stay; NO_BROKER has
+        no machine.
+        """
+        if broker not in self.broker_ids:
+            return
         self.crash(broker)
         self._disks[broker] = {
             topic_partition: log.after_power_loss(
@@ -141,8 +144,12 @@ class Cluster(World):
         node = NodeId(broker)
         for other in (CONTROLLER, *map(NodeId, self.broker_ids)):
             if other != node:
-                self._network.split_one_way(node, other)
-                self._network.split_one_way(other, node)
+                self.split(node, other)
+
+    def split(self, one: NodeId, other: NodeId) -> None:
+        """Nothing that either sends reaches the other."""
+        self.split_one_way(one, other)
+        self.split_one_way(other, one)
 
     def split_one_way(self, source: NodeId, target: NodeId) -> None:
         """What the source sends no longer reaches the target."""

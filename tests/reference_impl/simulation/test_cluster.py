@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from model.histories import EndOffset, Operation, Poll, Send
-from reference_impl.messages import ACKS_LEADER, ACKS_NONE, NodeId
+from reference_impl.messages import ACKS_LEADER, ACKS_NONE, NO_BROKER, NodeId
 from reference_impl.simulation.cluster import Cluster
 from reference_impl.simulation.producer import ProducerConfig
 from reference_impl.simulation.world import NoProgress
@@ -163,6 +163,17 @@ def test_a_power_loss_everywhere_loses_what_was_acknowledged() -> None:
         cluster.lose_power(broker)
     cluster.recover()
     assert values(cluster) == ["first"]
+
+
+def test_nobody_has_no_machine_that_could_fail() -> None:
+    cluster, _ = started()
+    before = cluster.trace.digest()
+    cluster.crash(NO_BROKER)
+    cluster.lose_power(NO_BROKER)
+    cluster.isolate(NO_BROKER)
+    assert cluster.trace.digest() == before
+    assert cluster.in_sync() == cluster.broker_ids
+    assert not cluster.is_split()
 
 
 def test_replicas_are_identical_up_to_the_high_watermark() -> None:
