@@ -129,9 +129,8 @@ class TruncateToHighWatermark(Spec):
     log: Map[Replica, Log]
     replica: Map[Replica, ReplicaState]
     quorum: LeaderAndIsr  # the true state, which only the controller and the true leader write
-    request: Map[
-        LeaderEpoch, LeaderAndIsr
-    ]  # every request ever sent: they may arrive late, twice or never
+    # every request ever sent: they may arrive late, twice or never
+    request: Map[LeaderEpoch, LeaderAndIsr]
     next_id: RecordId
 
     def scope(s) -> Scope:

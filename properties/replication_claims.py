@@ -73,41 +73,37 @@ class Breach(NamedTuple):
 
 def exactly_once_publish(published: Published) -> tuple[Breach, ...]:
     """Every acknowledged value lies in the log once, and no value lies there twice."""
-    where = published.offsets_of()
-    lost = [
-        f"{sent.value} was acknowledged and is not in the log"
-        for _, sent in published.sends("ok")
-        if sent.value not in where
-    ]
-    repeated = [
+    repeated = (
         f"{value} lies at offsets {', '.join(map(str, offsets))}"
-        for value, offsets in where.items()
+        for value, offsets in published.offsets_of().items()
         if len(offsets) > 1
-    ]
-    return tuple(Breach("exactly_once_publish", why) for why in lost + repeated)
+    )
+    return tuple(Breach("exactly_once_publish", why) for why in (*_lost(published), *repeated))
 
 
 def committed_survives(published: Published) -> tuple[Breach, ...]:
     """Every acknowledged value is in the log."""
+    return tuple(Breach("committed_survives", why) for why in _lost(published))
+
+
+def _lost(published: Published) -> Iterator[str]:
     where = published.offsets_of()
-    return tuple(
-        Breach("committed_survives", f"{sent.value} was acknowledged and is not in the log")
-        for _, sent in published.sends("ok")
-        if sent.value not in where
-    )
+    for _, sent in published.sends("ok"):
+        if sent.value not in where:
+            yield f"{sent.value} was acknowledged and is not in the log"
 
 
 def reads_are_committed(published: Published) -> tuple[Breach, ...]:
     """Every record that a consumer was given is in the log, at the offset it was given with."""
-    log = set(published.log)
+    log = dict(published.log)
     return tuple(
         Breach(
             "reads_are_committed",
             f"{poll.value} was read at offset {poll.offset}, where the log has "
-            f"{dict(published.log).get(poll.offset, 'nothing')}",
+            f"{log.get(poll.offset, 'nothing')}",
         )
         for poll in published.polls()
-        if poll.offset is not None and (poll.offset, poll.value) not in log
+        if poll.offset is not None and log.get(poll.offset) != poll.value
     )
 
 

@@ -56,7 +56,6 @@ EARLIEST_TIMESTAMP: Final = -2  # ListOffsets: the log start
 class ErrorCode(IntEnum):
     """Kafka's error codes, as far as a broker of this house answers them."""
 
-    UNKNOWN_SERVER_ERROR = -1
     NONE = 0
     OFFSET_OUT_OF_RANGE = 1
     CORRUPT_MESSAGE = 2
@@ -64,7 +63,6 @@ class ErrorCode(IntEnum):
     LEADER_NOT_AVAILABLE = 5
     NOT_LEADER_OR_FOLLOWER = 6
     REQUEST_TIMED_OUT = 7
-    MESSAGE_TOO_LARGE = 10
     NETWORK_EXCEPTION = 13
     COORDINATOR_LOAD_IN_PROGRESS = 14
     INVALID_TOPIC_EXCEPTION = 17
@@ -138,9 +136,7 @@ class Fetch:
     replica_id: BrokerId = CONSUMER
     replica_epoch: BrokerEpoch = UNKNOWN_BROKER_EPOCH  # the follower's broker epoch, KIP-903
     current_leader_epoch: LeaderEpoch = UNKNOWN_LEADER_EPOCH
-    last_fetched_epoch: LeaderEpoch = (
-        UNKNOWN_LEADER_EPOCH  # leader epoch of the follower's last record
-    )
+    last_fetched_epoch: LeaderEpoch = UNKNOWN_LEADER_EPOCH  # that of the follower's last record
     max_bytes: int = 1_048_576  # at least one whole batch is answered, however large
     max_wait_ms: int = 0  # 0: with nothing to give the answer is empty and at once
 

@@ -82,9 +82,8 @@ class Program:
         if not never:
             self._inside(action, depth, env, done, pad)
         if len(self.lines) == body:
-            if any(
-                map(can_fail, tests)
-            ):  # never enabled, and its guard must be evaluated all the same
+            # never enabled, and a guard that can fail must be evaluated all the same
+            if any(map(can_fail, tests)):
                 self.lines.append(f"{pad}pass")
             else:
                 del self.lines[start:]

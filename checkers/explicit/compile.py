@@ -147,9 +147,8 @@ class Compiler:
     def extreme(self, n: t.Extreme, env: Env) -> Code:
         found = self.code(n.default, env)
         elements = list(self.bindings((n.binder,), env))
-        for e in (
-            elements if n.last else reversed(elements)
-        ):  # the last that is wrapped is asked first
+        # the last that is wrapped is asked first
+        for e in elements if n.last else reversed(elements):
             value, rest = e[n.binder.uid], found
             found = self.chosen(self.code(n.body, e), lambda v=value: v, lambda r=rest: r)  # type: ignore[misc] # mypy cannot type a lambda's default
         return found

@@ -18,9 +18,8 @@ Expr = Any  # z3 ships no types: its terms live behind this room
 Model = Any
 Options = Mapping[str, object]
 
-RESOURCES_PER_MS: Final = (
-    40_000  # several times what Z3 spends: the clock decides, unless it stands still
-)
+# several times what Z3 spends: the clock decides, unless it stands still
+RESOURCES_PER_MS: Final = 40_000
 LARGEST_RLIMIT: Final = 2**32 - 1
 
 # With `ctrl_c` on, Z3 takes the signal itself and stops; left to Python, it would end its question.

@@ -53,9 +53,8 @@ class Condition:
         return f"{self.action} preserves {self.claim}: {told}"
 
 
-Progress = Callable[
-    [Condition, int, int], None
-]  # a condition, its number from 1, how many there are
+# is told a condition, its number from 1, and how many there are
+Progress = Callable[[Condition, int, int], None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -35,9 +35,8 @@ class Sorts(ABC):
     """What a translation must know of sorts: each is made once, an optional one around it."""
 
     def __init__(self) -> None:
-        self.context = (
-            z3.Context()
-        )  # its own: what was asked before must not change what is answered next
+        # its own: what was asked before must not change what is answered next
+        self.context = z3.Context()
         self.axioms: list[Expr] = []
         self._plain: dict[str, Expr] = {}
         self._optional: dict[str, Expr] = {}

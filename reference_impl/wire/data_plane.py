@@ -5,7 +5,8 @@ asked at once for every topic partition, then again whenever one of them becomes
 
 Source: KIP-74 (fetch limits), KIP-227, KIP-320, KIP-516 (topic ids), KIP-951.
 Simplified: no fetch sessions (a full fetch each time, as Kafka answers when its cache is full), no
-leader hints beside errors, no transactions: the last stable offset is the high watermark.
+leader hints beside errors, no transactions: the last stable offset is the high watermark. Every
+fetch is a consumer's, whatever replica it names: brokers reach each other in-process.
 """
 
 from __future__ import annotations
