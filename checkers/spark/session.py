@@ -6,14 +6,19 @@ a folder `model/` in the user's directory would otherwise be imported in place o
 
 from __future__ import annotations
 
+import logging
 import os
+import signal
+import subprocess
 import sys
 import tempfile
+import threading
+import warnings
 import zipfile
 from collections.abc import Generator, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import checkers
 from checkers.spark import java
@@ -25,6 +30,14 @@ PACKAGES: Final = ("model", "properties", "checkers")
 ROWS_PER_BATCH: Final = 100_000
 LOCAL: Final = "local[*]"
 _LOG4J: Final = Path(__file__).with_name("log4j2.properties")
+_ENDS_WITHIN_S: Final = 10.0  # Java, once it is told to end; after that it is killed
+
+# Py4J logs the traceback of every interrupt that it passes on, to the root logger some, which gets
+# a handler by that. An interrupt is no error.
+logging.getLogger("py4j").propagate = False
+logging.getLogger().addFilter(
+    lambda record: not (record.exc_info and record.exc_info[0] is KeyboardInterrupt)
+)
 
 
 @contextmanager
@@ -35,6 +48,7 @@ def session(
 
     InputFault when there is no Java for it. A session that is already there is used and kept.
     """
+    from pyspark import SparkConf, SparkContext
     from pyspark.sql import SparkSession
 
     running = SparkSession.getActiveSession()
@@ -46,17 +60,44 @@ def session(
         folder = Path(kept)
         home = java.launcher_home(chosen, folder / "java")
         local = (master or LOCAL).startswith("local")
-        builder = SparkSession.builder.appName("urteil").master(master or LOCAL)
-        for name, value in _settings(folder, local=local):
-            builder = builder.config(name, value)
-        with _set(_launch(home, local=local)):
-            spark = builder.getOrCreate()
+        conf = SparkConf().setAppName("urteil").setMaster(master or LOCAL)
+        conf.setAll([*_settings(folder, local=local)])
+        interrupt = signal.getsignal(signal.SIGINT)
         try:
-            spark.sparkContext.addPyFile(str(archive(folder / "urteil.zip")))
+            with _set(_launch(home, local=local)):
+                with _interrupt_comes_after():  # else a Java would start that nobody holds
+                    SparkContext._ensure_initialized(conf=conf)
+                context = SparkContext.getOrCreate(conf)
+            _restore(interrupt)  # Spark's own handler calls Java while Java is being called
+            spark = SparkSession(context)
+            context.addPyFile(str(archive(folder / "urteil.zip")))
             yield spark
         finally:
-            spark.stop()
+            started = SparkContext._active_spark_context
+            if started is not None:
+                with warnings.catch_warnings(action="ignore", category=RuntimeWarning):
+                    started.stop()  # warns if Java does not listen any more: it is ended below
+            _restore(interrupt)
             _end_java()
+
+
+@contextmanager
+def _interrupt_comes_after() -> Generator[None]:
+    """An interrupt of the block is raised at its end."""
+    came: list[int] = []
+    before = signal.getsignal(signal.SIGINT)
+    _restore(lambda number, _frame: came.append(number))
+    try:
+        yield
+    finally:
+        _restore(before)
+    if came:
+        raise KeyboardInterrupt
+
+
+def _restore(handler: Any) -> None:
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGINT, handler)
 
 
 def _settings(folder: Path, *, local: bool) -> Iterator[tuple[str, str]]:
@@ -125,6 +166,10 @@ def _end_java() -> None:
     process = getattr(gateway, "proc", None)
     if process is not None:
         process.stdin.close()
-        process.wait(timeout=60)
+        try:
+            process.wait(timeout=_ENDS_WITHIN_S)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
     SparkContext._gateway = None
     SparkContext._jvm = None
