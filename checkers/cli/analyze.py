@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -48,7 +49,8 @@ def decide(
         run.note(f"{told}: assumption {broken.assumption.id} is broken, {broken.count} times")
     right: Mapping[str, Verdict] = expected or {}
     known = all(right.get(d.anomaly.id) == d.verdict for d in found.decisions)
-    text = explained(found, verbose=run.verbose > 0)
+    again = shlex.join(["urteil", "analyze", str(history)])
+    text = f"{explained(found, verbose=run.verbose > 0).rstrip()}\n\nreplay  {again}"
     run.keep(told, text, "anomalies.txt", verdict_expected=known)
     if run.folder is not None:
         keep_rows(found, run.folder.path / "-".join(["anomalies", *(title or "").split()]))

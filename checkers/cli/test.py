@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import time
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
@@ -53,7 +54,13 @@ def inside(run: Run, suite: str, bugs: Bugs, runs: int) -> None:
     from reference_impl.bugs import SEEDED_BUGS
 
     started = time.monotonic()
-    found = registry.run(suite, bugs=bugs, seed=run.seed, runs=runs, progress=told(run, suite))
+    try:
+        found = registry.run(suite, bugs=bugs, seed=run.seed, runs=runs, progress=told(run, suite))
+    except KeyboardInterrupt:
+        for claim in dict.fromkeys(side.claim for side in registry.SUITES[suite].inside):
+            open_claim = registry.ClaimVerdict(claim=claim, outcome="undecided", why="interrupted")
+            emit(run, suite, open_claim, None, named(bugs), time.monotonic() - started, "")
+        raise
     breaks = {claim for row in SEEDED_BUGS if row.bug in bugs for claim in row.breaks}
     seconds = round(time.monotonic() - started, 2)
     for verdict in found.verdicts:
@@ -61,7 +68,7 @@ def inside(run: Run, suite: str, bugs: Bugs, runs: int) -> None:
         if bugs:
             known = verdict.claim in breaks and verdict.outcome != "undecided"
             expected = "violated" if known else None
-        emit(run, suite, verdict, expected, named(bugs), seconds)
+        emit(run, suite, verdict, expected, named(bugs), seconds, options(bugs))
     rate = found.broker_steps / found.cpu_seconds if found.cpu_seconds else 0.0
     run.emit(Measured(what=f"{suite}: runs", value=found.runs))
     run.emit(Measured(what=f"{suite}: broker steps per CPU second", value=round(rate)))
@@ -75,7 +82,7 @@ def decide(run: Run, suite: str, side: Side, runs: int) -> None:
     verdict = registry.decide(side, seed=run.seed, runs=runs, progress=told(run, str(side)))
     variant = ", ".join(filter(None, (side.setting, named(side.bugs))))
     seconds = round(time.monotonic() - started, 2)
-    emit(run, suite, verdict, side.expected, variant, seconds)
+    emit(run, suite, verdict, side.expected, variant, seconds, " --outside")
 
 
 def emit(
@@ -85,12 +92,14 @@ def emit(
     expected: Verdict | None,
     variant: str | None,
     seconds: float,
+    side: str,
 ) -> None:
     """A verdict; the programs that show a violation before it."""
+    again = shlex.join(["urteil", "test", suite, "--seed", str(run.seed)]) + side
     if verdict.outcome == "violated":
         for program in verdict.programs:
             title = f"✗ {verdict.claim}  violated  ({', '.join(filter(None, (suite, variant)))})"
-            shown = f"{title}\n  {verdict.why}\n\n{program}"
+            shown = f"{title}\n  {verdict.why}\n\n{program}# replay: {again}"
             file, known = f"{suite}-{verdict.claim}.txt", expected == "violated"
             run.keep(verdict.claim, shown, file, verdict_expected=known)
     run.emit(
@@ -112,6 +121,11 @@ def told(run: Run, what: str) -> Callable[[Tally], None]:
     return lambda tally: run.progress(
         f"{what}: {tally.runs:,} runs, {tally.broker_steps:,} broker steps"
     )
+
+
+def options(bugs: Bugs) -> str:
+    """The bugs as they are typed."""
+    return "".join(sorted(f" --bug {bug.value}" for bug in bugs))
 
 
 def named(bugs: Bugs) -> str | None:
