@@ -8,12 +8,14 @@ from __future__ import annotations
 import functools
 import os
 import shlex
+import signal
 import sys
 import time
 import traceback
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 import click
@@ -59,7 +61,7 @@ class Run:
     judged_by_expectation: bool = False
     folder: RunFolder | None = None
     decided: list[verdicts.Verdict] = field(default_factory=list)
-    started: float = field(default_factory=time.monotonic)
+    interrupted: bool = False
     _spoke: float = 0.0
 
     def emit(self, event: Event) -> None:
@@ -84,6 +86,8 @@ class Run:
 
     def progress(self, text: str) -> None:
         """One passing line on stderr: often on a terminal, now and then in a log."""
+        if self.interrupted:
+            raise KeyboardInterrupt  # it was raised before, where Python could only ignore it
         now, terminal = time.monotonic(), sys.stderr.isatty()
         if self.quiet or now - self._spoke < (BLINK_S if terminal else SILENCE_S):
             return
@@ -98,6 +102,12 @@ class Run:
         if not self.quiet:
             self.clear()
             click.echo(text, err=True)
+
+    def interrupt(self, number: int, frame: FrameType | None) -> None:
+        """Ctrl-C: remembered too, for an exception inside a callback of the collector is lost."""
+        del number, frame
+        self.interrupted = True
+        raise KeyboardInterrupt
 
     def clear(self) -> None:
         if sys.stderr.isatty() and self._spoke:
@@ -137,6 +147,7 @@ def command(
             name = click.get_current_context().info_name or ""
             run = Run(name, seed, verbose, quiet, judged_by_expectation=judged_by_expectation)
             run.reporters.append(print_json if as_json else Terminal(sys.stdout))
+            signal.signal(signal.SIGINT, run.interrupt)
             code = _guarded(run, function, out if folder else None, options)
             if code == verdicts.HOLDS and decides:
                 code = verdicts.exit_code(run.decided)

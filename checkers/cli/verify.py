@@ -175,6 +175,10 @@ def verify_command(run: Run, only: tuple[str, ...]) -> None:
         run.emit(
             Measured(what=f"{name} took", value=round(time.monotonic() - started, 1), unit="s")
         )
+    right = sum(verdict == HOLDS for verdict in run.decided)
+    run.emit(
+        Measured(what="verdicts", value=f"{right} of {len(run.decided)} are the expected ones")
+    )
 
 
 def anomalies() -> list[str]:
