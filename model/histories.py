@@ -34,7 +34,7 @@ COLUMNS: Final = {
     ),
     "key": ("string", True, "topic partition `orders-0`; of a Jepsen history the key in EDN"),
     "offset": ("int64", True, "log offset; of end_offset the one after the last; null: unknown"),
-    "value": ("string", True, "sent or polled; unique among the sends to the key that did not fail"),
+    "value": ("string", True, "sent or polled; unique among sends to the key that did not fail"),
     "error": ("string", True, "why the operation did not end ok"),
 }
 

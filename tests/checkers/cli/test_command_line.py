@@ -54,27 +54,3 @@ def test_a_wrong_word_is_one_line_and_exit_2(words: list[str], says: str, tmp_pa
     assert done.stderr.startswith(says)
     assert done.stderr.count("\n") == 1
     assert done.stdout == ""
-
-
-@pytest.mark.parametrize(
-    ("configured", "says"),
-    [
-        (
-            "[tool.urteil.chekc]\nseed = 1",
-            "no command of [tool.urteil] 'chekc'; the nearest: check",
-        ),
-        (
-            "[tool.urteil.doctor]\nsede = 1",
-            "no option of [tool.urteil.doctor] 'sede'; the nearest: se",
-        ),
-        ("[tool.urteil", "pyproject.toml can't be read"),
-    ],
-)
-def test_a_wrong_configuration_is_one_line_and_exit_2(
-    configured: str, says: str, tmp_path: Path
-) -> None:
-    (tmp_path / "pyproject.toml").write_text(configured)
-    done = urteil("doctor", cwd=tmp_path)
-    assert done.returncode == 2
-    assert says in done.stderr
-    assert done.stderr.count("\n") == 1

@@ -1,0 +1,76 @@
+"""`[tool.urteil]`: what it sets, and how each thing wrong with it is told in one line."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from checkers.cli.configuration import defaults, named_options
+from checkers.cli.main import COMMANDS, load
+
+
+def test_a_key_is_the_long_name_of_an_option(
+    call: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("pyproject.toml").write_text(
+        '[tool.urteil]\nseed = 7\n[tool.urteil.check]\nset = ["replicas=2"]\nproperty = "weak_*"\n'
+    )
+    said = call("check", "replication")
+    (started,) = said.those("run_started")
+    (decided,) = said.those("property_decided")
+    assert started["seed"] == 7
+    assert decided["property"] == "weak_isr"
+    assert decided["constants"]["replicas"] == 2
+    assert (
+        call("check", "--set", "replicas=1").those("property_decided")[0]["constants"]["replicas"]
+        == 1
+    )  # flags win
+
+
+def test_a_general_key_is_for_the_commands_that_have_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("pyproject.toml").write_text("[tool.urteil]\nbudget = '9s'\nlimit_ms = 9\n")
+    given = {name: defaults(name, COMMANDS, load) for name in ("check", "prove", "list")}
+    assert given == {"check": {"budget": "9s"}, "prove": {"limit_ms": 9}, "list": {}}
+
+
+def test_every_option_that_can_be_typed_can_be_configured() -> None:
+    for name in COMMANDS:
+        typed = {p for p in load(name).params if p.param_type_name == "option"}
+        assert set(named_options(load(name)).values()) == typed
+
+
+@pytest.mark.parametrize(
+    ("configured", "says"),
+    [
+        ("[tool.urteil.chekc]\nseed = 1", "no command of [tool.urteil] 'chekc'; the nearest: che"),
+        ("[tool.urteil.doctor]\nsede = 1", "of [tool.urteil.doctor] 'sede'; the nearest: seed"),
+        ("[tool.urteil]\nsede = 1", "no option of [tool.urteil] 'sede'; the nearest: seed"),
+        ("[tool.urteil", "pyproject.toml can't be read"),
+        ("tool = 3", "pyproject.toml: tool.urteil is no table: write [tool.urteil]"),
+        ("[tool]\nurteil = 3", "pyproject.toml: tool.urteil is no table: write [tool.urteil]"),
+        ("[tool.urteil]\ndoctor = 3", "no option of [tool.urteil] 'doctor'"),
+        ("[tool.urteil]\nseed = 'x'", "pyproject.toml, [tool.urteil] seed: 'x' is not a valid int"),
+        ("[tool.urteil]\nseed = -1", "pyproject.toml, [tool.urteil] seed: -1 is not in the range"),
+        ("[tool.urteil]\nseed = [1]", "pyproject.toml, [tool.urteil] seed: one value, not a list"),
+    ],
+)
+def test_a_wrong_configuration_is_one_line_and_exit_2(
+    configured: str, says: str, tmp_path: Path
+) -> None:
+    (tmp_path / "pyproject.toml").write_text(configured)
+    call = [sys.executable, "-c", "from checkers.cli.main import main; main()", "doctor"]
+    done = subprocess.run(
+        call, cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False
+    )
+    assert done.returncode == 2, done.stderr
+    assert says in done.stderr
+    assert done.stderr.count("\n") == 1
+    assert done.stdout == ""

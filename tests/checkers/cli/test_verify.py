@@ -1,0 +1,49 @@
+"""`urteil verify`: parts of the main job, judged by expectation."""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+def test_the_model_is_as_it_must_be_bugs_included(call: Any) -> None:
+    said = call("verify", "--only", "model")
+    decided = said.those("property_decided")
+    assert said.exit_code == 0
+    assert all(e["verdict"] == e["expected"] for e in decided)
+    assert {e["variant"] for e in decided} >= {"truncate-to-hw", "kip-101", "kip-320"}
+    assert {e["verdict"] for e in decided} == {"holds", "violated"}
+
+
+def test_histories_of_real_clients_are_acquitted_or_convicted_on_spark(call: Any) -> None:
+    said = call("verify", "--only", "histories")
+    decided = said.those("anomaly_decided")
+    assert said.exit_code == 0
+    (unanswered,) = said.those("property_decided")
+    assert unanswered["property"] == "sends are applied and unanswered"
+    assert unanswered["verdict"] == "holds"
+    recorded = {e["anomaly"]: e["verdict"] for e in decided if e["history"] == "recorded"}
+    assert set(recorded.values()) == {"holds"}
+    convicted = {e["anomaly"] for e in decided if e["history"].startswith("bug ")}
+    assert convicted == recorded.keys()
+    assert all(e["verdict"] == e["expected"] for e in decided)
+
+
+def test_a_verdict_that_is_not_the_expected_one_fails_the_job(call: Any, monkeypatch: Any) -> None:
+    from checkers.cli import verify
+
+    (wrong, *_) = verify.EXPLORED
+    turned = verify.Judged(
+        spec=wrong.spec,
+        variant=wrong.variant,
+        constants=wrong.constants,
+        expected=dict.fromkeys(wrong.expected, "holds"),
+    )
+    monkeypatch.setattr(verify, "EXPLORED", (turned,))
+    said = call("verify", "--only", "model")
+    assert said.exit_code == 1
+
+
+def test_an_unknown_part_names_the_nearest(call: Any) -> None:
+    said = call("verify", "--only", "modle")
+    assert said.exit_code == 2
+    assert "no part of verify 'modle'; the nearest: model" in said.stderr
