@@ -89,7 +89,7 @@ class Clients:
     def _is_led(self, topic: str, partitions: int) -> bool:
         found = self.admin.list_topics(topic, timeout=REACH_S).topics[topic].partitions
         return len(found) == partitions and all(
-            partition.leader >= 0 for partition in found.values()
+            described.leader >= 0 for described in found.values()
         )
 
 

@@ -40,9 +40,9 @@ class Shared:
             self._processes += 1
             return self._processes - 1
 
-    def key(self, partition: int) -> str:
+    def key(self, index: int) -> str:
         """The topic partition as a history names it."""
-        return f"{self.topic}-{partition}"
+        return f"{self.topic}-{index}"
 
 
 # ---------------------------------------------------------------- send
@@ -76,15 +76,15 @@ def send_all(shared: Shared, producer: SharedProducer, *, count: int, rng: rando
     for number in range(count):
         if shared.stopped.is_set():
             return
-        partition = rng.randrange(shared.partitions)
-        if _send(shared, producer, process, f"{process}.{number}", partition) == "info":
+        index = rng.randrange(shared.partitions)
+        if _send(shared, producer, process, f"{process}.{number}", index) == "info":
             process = shared.new_process()
 
 
 def _send(
-    shared: Shared, shared_producer: SharedProducer, process: int, value: str, partition: int
+    shared: Shared, shared_producer: SharedProducer, process: int, value: str, index: int
 ) -> str:
-    key = shared.key(partition)
+    key = shared.key(index)
     producer = shared_producer.now
     operation = shared.history.invoke(process, "send", (Send(key, value),))
     ended: list[str] = []
@@ -97,7 +97,7 @@ def _send(
         ended.append(outcome)
 
     try:
-        producer.produce(shared.topic, value=value, partition=partition, on_delivery=reported)
+        producer.produce(shared.topic, value=value, partition=index, on_delivery=reported)
     except (KafkaException, BufferError) as error:  # refused here: it was never queued
         refusal = error.args[0]
         known = isinstance(refusal, KafkaError)
@@ -127,8 +127,8 @@ def poll_until(
     assigned = shared.history.invoke(process, "assign")
     consumer.assign(
         [
-            TopicPartition(shared.topic, partition, OFFSET_BEGINNING)
-            for partition in range(shared.partitions)
+            TopicPartition(shared.topic, index, OFFSET_BEGINNING)
+            for index in range(shared.partitions)
         ]
     )
     shared.history.complete(assigned, "ok")
@@ -171,7 +171,7 @@ def ask_end_offsets(shared: Shared, consumer: Any, *, pause_s: float, rng: rando
         shared.sent.wait(pause_s)
 
 
-def end_offset(shared: Shared, consumer: Any, process: int, partition: int) -> int | None:
+def end_offset(shared: Shared, consumer: Any, process: int, index: int) -> int | None:
     """The end of a partition as its leader tells it, never from the client's cache; None: refused.
 
     A question changes nothing, so one that got no answer is a `fail`.
@@ -179,10 +179,10 @@ def end_offset(shared: Shared, consumer: Any, process: int, partition: int) -> i
     operation = shared.history.invoke(process, "end_offset")
     try:
         _, end = consumer.get_watermark_offsets(
-            TopicPartition(shared.topic, partition), timeout=QUERY_S, cached=False
+            TopicPartition(shared.topic, index), timeout=QUERY_S, cached=False
         )
     except KafkaException as error:
         shared.history.complete(operation, "fail", error=outcomes.reason(error.args[0]))
         return None
-    shared.history.complete(operation, "ok", (EndOffset(shared.key(partition), end),))
+    shared.history.complete(operation, "ok", (EndOffset(shared.key(index), end),))
     return int(end)

@@ -159,11 +159,11 @@ def _read_to_the_end(
     def done(process: int, seen: tuple[MicroOperation, ...]) -> bool:
         nonlocal quiet_until
         if not ends:
-            for partition in range(shared.partitions):
+            for index in range(shared.partitions):
                 end = None
                 while end is None and time.monotonic() < quiet_until:
-                    end = end_offset(shared, consumer, process, partition)
-                ends[shared.key(partition)] = -1 if end is None else end
+                    end = end_offset(shared, consumer, process, index)
+                ends[shared.key(index)] = -1 if end is None else end
         if seen:
             quiet_until = time.monotonic() + READ_WITHIN_S
         for poll in seen:

@@ -160,9 +160,9 @@ class ReplicationMachine(RuleBasedStateMachine):
     @rule()
     def await_election(self) -> None:
         """Time passes up to the moment at which another leader is elected."""
-        epoch = self._cluster.leader_epoch()
+        before = self._cluster.leader_epoch()
         self._cluster.run_until(
-            lambda: self._cluster.leader_epoch() > epoch and self._cluster.leader() != NO_BROKER,
+            lambda: self._cluster.leader_epoch() > before and self._cluster.leader() != NO_BROKER,
             600,
         )
 

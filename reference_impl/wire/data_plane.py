@@ -66,14 +66,14 @@ async def produce(broker: BrokerSide, call: Call) -> tuple[bytes | None, tuple[A
     topics = await named_topics(broker, body.topic_data)
     asks = [
         Produce(
-            topic_partition=TopicPartition(name, partition.index),
-            batches=partition.records or b"",
+            topic_partition=TopicPartition(name, wanted.index),
+            batches=wanted.records or b"",
             acks=body.acks,
             timeout_ms=milliseconds(body.timeout),
         )
         for topic, name in topics
         if name is not None
-        for partition in topic.partition_data
+        for wanted in topic.partition_data
     ]
     if body.acks == ACKS_NONE:
         for ask in asks:
@@ -90,10 +90,8 @@ async def produce(broker: BrokerSide, call: Call) -> tuple[bytes | None, tuple[A
             "TopicProduceResponse",
             **naming(topic),
             partition_responses=tuple(
-                _produced(
-                    call, partition.index, said.get(TopicPartition(name or "", partition.index))
-                )
-                for partition in topic.partition_data
+                _produced(call, wanted.index, said.get(TopicPartition(name or "", wanted.index)))
+                for wanted in topic.partition_data
             ),
         )
         for topic, name in topics
@@ -123,15 +121,15 @@ async def fetch(broker: BrokerSide, call: Call) -> bytes:
         return call.respond(error_code=FETCH_SESSION_ID_NOT_FOUND, session_id=0, responses=())
     topics = await named_topics(broker, body.topics)
     asks = {
-        TopicPartition(name, partition.partition): Fetch(
-            topic_partition=TopicPartition(name, partition.partition),
-            fetch_offset=Offset(partition.fetch_offset),
-            current_leader_epoch=LeaderEpoch(getattr(partition, "current_leader_epoch", -1)),
-            max_bytes=partition.partition_max_bytes,
+        TopicPartition(name, wanted.partition): Fetch(
+            topic_partition=TopicPartition(name, wanted.partition),
+            fetch_offset=Offset(wanted.fetch_offset),
+            current_leader_epoch=LeaderEpoch(getattr(wanted, "current_leader_epoch", -1)),
+            max_bytes=wanted.partition_max_bytes,
         )
         for topic, name in topics
         if name is not None
-        for partition in topic.partitions
+        for wanted in topic.partitions
     }
     found = await _long_poll(broker, body, asks)
     responses = tuple(
@@ -141,10 +139,10 @@ async def fetch(broker: BrokerSide, call: Call) -> bytes:
             partitions=tuple(
                 _fetched(
                     call,
-                    partition.partition,
-                    found.get(TopicPartition(name or "", partition.partition)),
+                    wanted.partition,
+                    found.get(TopicPartition(name or "", wanted.partition)),
                 )
-                for partition in topic.partitions
+                for wanted in topic.partitions
             ),
         )
         for topic, name in topics
@@ -204,14 +202,14 @@ def _now_ms() -> int:
 async def list_offsets(broker: BrokerSide, call: Call) -> bytes:
     """The response frame."""
 
-    async def listed(topic: str, partition: Any) -> Any:
-        if partition.timestamp < OLDEST_TIMESTAMP_QUERY:
+    async def listed(topic: str, wanted: Any) -> Any:
+        if wanted.timestamp < OLDEST_TIMESTAMP_QUERY:
             said = ListedOffsets(error=ErrorCode.UNSUPPORTED_VERSION)
         else:
             ask = ListOffsets(
-                topic_partition=TopicPartition(topic, partition.partition_index),
-                timestamp=partition.timestamp,
-                current_leader_epoch=LeaderEpoch(getattr(partition, "current_leader_epoch", -1)),
+                topic_partition=TopicPartition(topic, wanted.partition_index),
+                timestamp=wanted.timestamp,
+                current_leader_epoch=LeaderEpoch(getattr(wanted, "current_leader_epoch", -1)),
             )
             said = await asked(broker, ask, ListedOffsets)
         error = said.error
@@ -219,7 +217,7 @@ async def list_offsets(broker: BrokerSide, call: Call) -> bytes:
             error = ErrorCode.LEADER_NOT_AVAILABLE
         return call.make(
             "ListOffsetsPartitionResponse",
-            partition_index=partition.partition_index,
+            partition_index=wanted.partition_index,
             error_code=error,
             timestamp=said.timestamp,
             offset=said.offset,
@@ -230,9 +228,7 @@ async def list_offsets(broker: BrokerSide, call: Call) -> bytes:
         call.make(
             "ListOffsetsTopicResponse",
             name=topic.name,
-            partitions=tuple(
-                [await listed(topic.name, partition) for partition in topic.partitions]
-            ),
+            partitions=tuple([await listed(topic.name, wanted) for wanted in topic.partitions]),
         )
         for topic in call.body.topics
     ]
@@ -242,17 +238,17 @@ async def list_offsets(broker: BrokerSide, call: Call) -> bytes:
 async def offset_for_leader_epoch(broker: BrokerSide, call: Call) -> bytes:
     """The response frame."""
 
-    async def ended(topic: str, partition: Any) -> Any:
+    async def ended(topic: str, wanted: Any) -> Any:
         ask = OffsetForLeaderEpoch(
-            topic_partition=TopicPartition(topic, partition.partition),
-            leader_epoch=LeaderEpoch(partition.leader_epoch),
-            current_leader_epoch=LeaderEpoch(partition.current_leader_epoch),
+            topic_partition=TopicPartition(topic, wanted.partition),
+            leader_epoch=LeaderEpoch(wanted.leader_epoch),
+            current_leader_epoch=LeaderEpoch(wanted.current_leader_epoch),
         )
         said = await asked(broker, ask, OffsetOfLeaderEpoch)
         return call.make(
             "EpochEndOffset",
             error_code=said.error,
-            partition=partition.partition,
+            partition=wanted.partition,
             leader_epoch=said.end.leader_epoch,
             end_offset=said.end.end_offset,
         )
@@ -261,9 +257,7 @@ async def offset_for_leader_epoch(broker: BrokerSide, call: Call) -> bytes:
         call.make(
             "OffsetForLeaderTopicResult",
             topic=topic.topic,
-            partitions=tuple(
-                [await ended(topic.topic, partition) for partition in topic.partitions]
-            ),
+            partitions=tuple([await ended(topic.topic, wanted) for wanted in topic.partitions]),
         )
         for topic in call.body.topics
     ]

@@ -68,14 +68,14 @@ class Talk:
         return answer
 
     def beat(
-        self, broker: int, *, version: int | None = None, epoch: int | None = None
+        self, broker: int, *, version: int | None = None, broker_epoch: int | None = None
     ) -> BrokerHeartbeated:
         known = self.controller.brokers.get(BrokerId(broker))
         answer = self.ask(
             BrokerHeartbeat(
                 broker_id=BrokerId(broker),
                 broker_epoch=BrokerEpoch(
-                    epoch if epoch is not None else known.broker_epoch if known else 0
+                    broker_epoch if broker_epoch is not None else known.broker_epoch if known else 0
                 ),
                 metadata_version=self.controller.version if version is None else version,
             ),
@@ -118,10 +118,10 @@ def test_a_new_topic_is_led_by_its_first_replica_with_all_in_sync(talk: Talk) ->
 
 def test_a_broker_is_fenced_until_it_has_applied_its_own_registration() -> None:
     talk = Talk()
-    epoch = talk.register(1).broker_epoch
-    assert talk.beat(1, version=epoch - 1).fenced
-    assert not talk.beat(1, version=epoch).fenced
-    assert talk.register(2).broker_epoch > epoch
+    broker_epoch = talk.register(1).broker_epoch
+    assert talk.beat(1, version=broker_epoch - 1).fenced
+    assert not talk.beat(1, version=broker_epoch).fenced
+    assert talk.register(2).broker_epoch > broker_epoch
 
 
 def test_a_second_life_waits_for_the_session_of_the_first(talk: Talk) -> None:
@@ -130,7 +130,7 @@ def test_a_second_life_waits_for_the_session_of_the_first(talk: Talk) -> None:
     assert talk.register(1, incarnation=2).error is ErrorCode.DUPLICATE_BROKER_REGISTRATION
     talk.now_ms += SESSION_MS
     assert talk.register(1, incarnation=2).broker_epoch > first
-    assert talk.beat(1, epoch=first).error is ErrorCode.STALE_BROKER_EPOCH
+    assert talk.beat(1, broker_epoch=first).error is ErrorCode.STALE_BROKER_EPOCH
     assert talk.beat(9).error is ErrorCode.BROKER_ID_NOT_REGISTERED
 
 

@@ -110,13 +110,13 @@ def leading(log: PartitionLog | None = None, given: PartitionState | None = None
 
 
 def record(sequence: int = -1, *, acks: int = ACKS_ALL, value: bytes = b"v") -> Produce:
-    pid, epoch = (
+    pid, producer_epoch = (
         (ProducerId(7), ProducerEpoch(0)) if sequence >= 0 else (ProducerId(-1), ProducerEpoch(-1))
     )
     data = encode(
         [Record(value=value)],
         producer_id=pid,
-        producer_epoch=epoch,
+        producer_epoch=producer_epoch,
         base_sequence=Sequence(sequence),
     )
     return Produce(topic_partition=TP, batches=data, acks=acks, timeout_ms=100)

@@ -89,9 +89,9 @@ def test_the_end_of_an_epoch_is_the_start_of_the_next_larger_one(
     records = [
         batch.header.leader_epoch for batch in in_order for _ in range(batch.header.record_count)
     ]
-    known = [epoch for epoch in records if epoch <= asked]
+    known = [leader_epoch for leader_epoch in records if leader_epoch <= asked]
     largest = max(known, default=asked)  # all are larger: the epoch itself, empty, at the start
-    end = sum(1 for epoch in records if epoch <= largest)
+    end = sum(1 for leader_epoch in records if leader_epoch <= largest)
     assert log.end_of_epoch(LeaderEpoch(asked)) == EpochEndOffset(
         leader_epoch=LeaderEpoch(largest), end_offset=Offset(end)
     )

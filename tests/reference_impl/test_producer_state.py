@@ -21,14 +21,16 @@ from reference_impl.record_batch import SEQUENCE_NUMBERS, Header, Record, encode
 OUT_OF_ORDER = Refused(ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER)
 
 
-def batch(sequence: int, *, records: int = 1, epoch: int = 0, pid: int = 7, at: int = 0) -> Header:
+def batch(
+    sequence: int, *, records: int = 1, producer_epoch: int = 0, pid: int = 7, at: int = 0
+) -> Header:
     return header(
         encode(
             [Record(value=b"v")] * records,
             base_offset=Offset(at),
             leader_epoch=LeaderEpoch(0),
             producer_id=ProducerId(pid),
-            producer_epoch=ProducerEpoch(epoch),
+            producer_epoch=ProducerEpoch(producer_epoch),
             base_sequence=Sequence(sequence),
         )
     )
@@ -76,9 +78,9 @@ def test_numbers_wrap_behind_the_largest() -> None:
 
 def test_a_new_producer_epoch_starts_at_zero_and_forgets() -> None:
     states = after(batch(0), batch(1))
-    assert judged(states, batch(2, epoch=1)) == OUT_OF_ORDER
-    assert judged(states, batch(0, epoch=1)) == Fresh()
-    states = states.after(batch(0, epoch=1))
+    assert judged(states, batch(2, producer_epoch=1)) == OUT_OF_ORDER
+    assert judged(states, batch(0, producer_epoch=1)) == Fresh()
+    states = states.after(batch(0, producer_epoch=1))
     assert judged(states, batch(2)) == Refused(ErrorCode.INVALID_PRODUCER_EPOCH)
     assert judged(states, batch(1)) == Refused(ErrorCode.INVALID_PRODUCER_EPOCH)
 
