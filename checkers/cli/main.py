@@ -32,6 +32,14 @@ EPILOG: Final = "\b\nExit codes:\n" + "\n".join(
 )
 
 
+def load(name: str) -> click.Command:
+    """The command of this name; its help ends with the exit codes too."""
+    module = importlib.import_module(f"checkers.cli.{name}")
+    found: click.Command = getattr(module, f"{name}_command")
+    found.epilog = EPILOG
+    return found
+
+
 class LazyGroup(click.Group):
     """A group that knows its commands by name and imports the one that is asked for."""
 
@@ -41,11 +49,9 @@ class LazyGroup(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in COMMANDS:
             raise UnknownName("command", cmd_name, COMMANDS)
-        module = importlib.import_module(f"checkers.cli.{cmd_name}")
-        found: click.Command = getattr(module, f"{cmd_name}_command")
-        given = configuration.defaults(found, COMMANDS, configuration.read())
+        given = configuration.defaults(cmd_name, COMMANDS, load)
         ctx.default_map = {**(ctx.default_map or {}), cmd_name: given}
-        return found
+        return load(cmd_name)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):

@@ -6,7 +6,7 @@ import json
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,7 @@ URTEIL = (sys.executable, "-c", "from checkers.cli.main import main; main()")
 
 
 @contextmanager
-def broker(*words: str, cwd: Path) -> Iterator[tuple[str, subprocess.Popen[str]]]:
+def broker(*words: str, cwd: Path) -> Generator[tuple[str, subprocess.Popen[str]]]:
     """A served broker, and the addresses of its first line."""
     call = [*URTEIL, "broker", "--json", *words]
     with subprocess.Popen(
