@@ -12,10 +12,26 @@ after which any sequence is accepted: KAFKA-15591).
 
 from __future__ import annotations
 
-from model.language.places import Map, Record
-from model.language.scope import Scope
-from model.language.spec import Spec, action, invariant, lemma, when, witness
-from model.language.words import Bool, Ordered, Sort, all_of, exists, forall, implies
+from typing import Annotated
+
+from model.language import (
+    Bool,
+    Map,
+    Ordered,
+    Record,
+    Scope,
+    Sort,
+    Spec,
+    action,
+    all_of,
+    exists,
+    forall,
+    implies,
+    invariant,
+    lemma,
+    when,
+    witness,
+)
 
 
 class Producer(Sort):
@@ -45,10 +61,10 @@ class Stamp(Record):
 class IdempotentProducer(Spec):
     """A record is appended where it continues what the log holds of its producer."""
 
-    producers: int = 2
-    epochs: int = 2
-    sequences: int = 2
-    offsets: int = 4
+    producers: Annotated[int, range(1, 10)] = 2
+    epochs: Annotated[int, range(1, 10)] = 2
+    sequences: Annotated[int, range(1, 10)] = 2
+    offsets: Annotated[int, range(2, 10)] = 4
 
     stamp: Map[Offset, Stamp]
     end_offset: Offset

@@ -150,15 +150,15 @@ class AbstractReplication(Spec):
     # ---- the controller
 
     @action
-    def elect(s, leader: Replica, epoch: LeaderEpoch) -> None:
+    def elect(s, leader: Replica, newer: LeaderEpoch) -> None:
         """The controller makes a member of the ISR the leader of a larger epoch."""
         members = s.isr[s.newest]
-        when(s.newest < epoch, members[leader])
-        s.elected[epoch] = true
-        s.leader[epoch] = leader
-        s.first_isr[epoch] = members
-        s.isr[epoch] = members
-        s.newest = epoch
+        when(s.newest < newer, members[leader])
+        s.elected[newer] = true
+        s.leader[newer] = leader
+        s.first_isr[newer] = members
+        s.isr[newer] = members
+        s.newest = newer
 
     @action
     def shrink_isr(s, out: Replica) -> None:
@@ -178,42 +178,42 @@ class AbstractReplication(Spec):
 
     # ---- replicas learn of an election
 
-    def depart(s, r: Replica, epoch: LeaderEpoch) -> None:
+    def depart(s, r: Replica, newer: LeaderEpoch) -> None:
         """What the proof remembers when a replica leaves for a newer epoch."""
         for e in LeaderEpoch:
             had, fetched = s.departure[e], s.led[e].fetched[r]
             is_first = all_of(
                 s.elected[e],
                 s.replica[r].leader_epoch <= e,
-                e < epoch,
+                e < newer,
                 s.isr[e][r],
                 ~had.happened | (fetched < had.bound),
             )
             s.departure[e] = ite(is_first, Departure(happened=true, bound=fetched, member=r), had)
 
     @action
-    def become_leader(s, r: Replica, epoch: LeaderEpoch) -> None:
+    def become_leader(s, r: Replica, newer: LeaderEpoch) -> None:
         """A replica leads, with the log that it has, and waits for all of the announced ISR."""
-        when(s.elected[epoch], s.leader[epoch] == r, s.replica[r].leader_epoch < epoch)
-        s.depart(r, epoch)
+        when(s.elected[newer], s.leader[newer] == r, s.replica[r].leader_epoch < newer)
+        s.depart(r, newer)
         log = s.replica[r]
-        s.led[epoch].begun = true
-        s.led[epoch].start_offset = log.end_offset
-        s.led[epoch].end_offset = log.end_offset
-        s.led[epoch].high_watermark = log.high_watermark
-        s.led[epoch].entry = log.entry
-        s.led[epoch].fetched[r] = log.end_offset
-        s.led[epoch].maximal_isr = s.first_isr[epoch]
-        s.replica[r].leader_epoch = epoch
+        s.led[newer].begun = true
+        s.led[newer].start_offset = log.end_offset
+        s.led[newer].end_offset = log.end_offset
+        s.led[newer].high_watermark = log.high_watermark
+        s.led[newer].entry = log.entry
+        s.led[newer].fetched[r] = log.end_offset
+        s.led[newer].maximal_isr = s.first_isr[newer]
+        s.replica[r].leader_epoch = newer
         s.replica[r].is_leader = true
 
     @action
-    def become_follower(s, r: Replica, epoch: LeaderEpoch) -> None:
+    def become_follower(s, r: Replica, newer: LeaderEpoch) -> None:
         """A replica follows a newer leader; its log stays until a fetch shows where it differs."""
-        when(s.elected[epoch], s.leader[epoch] != r, s.replica[r].leader_epoch < epoch)
-        s.depart(r, epoch)
+        when(s.elected[newer], s.leader[newer] != r, s.replica[r].leader_epoch < newer)
+        s.depart(r, newer)
         s.on_following(r)
-        s.replica[r].leader_epoch = epoch
+        s.replica[r].leader_epoch = newer
         s.replica[r].is_leader = false
 
     def on_following(s, r: Replica) -> None:
@@ -284,20 +284,20 @@ class AbstractReplication(Spec):
     @action
     def append(s, r: Replica, message: Message, end: Offset) -> None:
         """Whoever believes to lead appends what producers send."""
-        at, epoch = s.replica[r].end_offset, s.replica[r].leader_epoch
+        at, own = s.replica[r].end_offset, s.replica[r].leader_epoch
         when(s.replica[r].is_leader, end.is_next_after(at))
-        entry = Entry(leader_epoch=epoch, message=message)
+        entry = Entry(leader_epoch=own, message=message)
         s.replica[r].entry[at] = entry
         s.replica[r].end_offset = end
-        s.led[epoch].entry[at] = entry
-        s.led[epoch].end_offset = end
-        s.led[epoch].fetched[r] = end
+        s.led[own].entry[at] = entry
+        s.led[own].end_offset = end
+        s.led[own].fetched[r] = end
 
     @action
     def advance_high_watermark(s, r: Replica, mark: Offset) -> None:
         """A leader commits what every member of its maximal ISR has fetched in its epoch."""
-        epoch = s.replica[r].leader_epoch
-        led = s.led[epoch]
+        own = s.replica[r].leader_epoch
+        led = s.led[own]
         when(
             s.replica[r].is_leader,
             led.high_watermark < mark,
@@ -307,32 +307,32 @@ class AbstractReplication(Spec):
         old_end = s.committed_end
         for o in Offset:
             is_new = (old_end <= o) & (o < mark)
-            is_older = (o < mark) & (epoch < s.committed_by[o])
+            is_older = (o < mark) & (own < s.committed_by[o])
             s.committed[o] = ite(is_new, s.replica[r].entry[o], s.committed[o])
-            s.committed_by[o] = ite(is_new | is_older, epoch, s.committed_by[o])
+            s.committed_by[o] = ite(is_new | is_older, own, s.committed_by[o])
         s.committed_end = ite(old_end < mark, mark, old_end)
         s.replica[r].high_watermark = mark
-        s.led[epoch].high_watermark = mark
+        s.led[own].high_watermark = mark
 
-    def may_join(s, f: Replica, epoch: LeaderEpoch) -> Bool:
+    def may_join(s, f: Replica, own: LeaderEpoch) -> Bool:
         """It has what the leader committed, and all that the leader had when it began."""
-        led = s.led[epoch]
+        led = s.led[own]
         return (led.high_watermark <= led.fetched[f]) & (led.start_offset <= led.fetched[f])
 
     @action
     def propose_member(s, r: Replica, f: Replica) -> None:
         """A leader asks the controller to add a follower, and waits for it from now on."""
-        epoch = s.replica[r].leader_epoch
-        when(s.replica[r].is_leader, ~s.led[epoch].maximal_isr[f], s.may_join(f, epoch))
-        s.led[epoch].maximal_isr[f] = True
-        s.led[epoch].proposed[f] = True
+        own = s.replica[r].leader_epoch
+        when(s.replica[r].is_leader, ~s.led[own].maximal_isr[f], s.may_join(f, own))
+        s.led[own].maximal_isr[f] = True
+        s.led[own].proposed[f] = True
 
     @action
     def drop_member(s, r: Replica, f: Replica) -> None:
         """A leader waits no longer for one that is neither in the ISR nor proposed."""
-        epoch = s.replica[r].leader_epoch
-        when(s.replica[r].is_leader, f != r, ~s.isr[epoch][f], ~s.led[epoch].proposed[f])
-        s.led[epoch].maximal_isr[f] = False
+        own = s.replica[r].leader_epoch
+        when(s.replica[r].is_leader, f != r, ~s.isr[own][f], ~s.led[own].proposed[f])
+        s.led[own].maximal_isr[f] = False
 
     # ---- crashes
 

@@ -28,8 +28,8 @@ class JoinsAtHighWatermark(ReplicationProof):
     Fails isr_has_what_is_committed at expand_isr.
     """
 
-    def may_join(s, f: Replica, epoch: LeaderEpoch) -> Bool:
-        return s.led[epoch].high_watermark <= s.led[epoch].fetched[f]
+    def may_join(s, f: Replica, own: LeaderEpoch) -> Bool:
+        return s.led[own].high_watermark <= s.led[own].fetched[f]
 
 
 class LosesItsTail(ReplicationProof):

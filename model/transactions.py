@@ -15,10 +15,27 @@ answer to a marker that comes again (KAFKA-19999) is here: both refuse more, or 
 
 from __future__ import annotations
 
-from model.language.places import Map, Set
-from model.language.scope import Scope
-from model.language.spec import Spec, action, invariant, lemma, when, witness
-from model.language.words import Bool, Ordered, Sort, all_of, any_of, exists, forall, implies
+from typing import Annotated
+
+from model.language import (
+    Bool,
+    Map,
+    Ordered,
+    Scope,
+    Set,
+    Sort,
+    Spec,
+    action,
+    all_of,
+    any_of,
+    exists,
+    forall,
+    implies,
+    invariant,
+    lemma,
+    when,
+    witness,
+)
 
 
 class Producer(Sort):
@@ -40,10 +57,10 @@ class ProducerEpoch(Ordered):
 class Transactions(Spec):
     """Version 2: a decision moves the producer to a larger epoch, and markers carry that epoch."""
 
-    producers: int = 1
-    transactions: int = 2
-    partitions: int = 1
-    epochs: int = 4
+    producers: Annotated[int, range(1, 10)] = 1
+    transactions: Annotated[int, range(1, 10)] = 2
+    partitions: Annotated[int, range(1, 10)] = 1
+    epochs: Annotated[int, range(1, 10)] = 4
 
     # what the coordinator knows
     current_epoch: Map[Producer, ProducerEpoch]

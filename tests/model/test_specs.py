@@ -9,7 +9,7 @@ import pytest
 from checkers.explicit.search import explore
 from model.faults import InputFault, UnknownName
 from model.language import SpecError
-from model.specs import find, load, variants_of
+from model.specs import SPECS, find, load, variants_of
 
 COUNTER = '''
 from __future__ import annotations
@@ -107,3 +107,14 @@ def test_a_file_that_is_not_there(tmp_path: Path) -> None:
 def test_a_constant_that_the_spec_has_not() -> None:
     with pytest.raises(SpecError, match="no constant 'replica'; the nearest: replicas"):
         find("replication").make({"replica": 3})
+
+
+@pytest.mark.parametrize("spec", SPECS)
+def test_every_number_that_a_spec_takes_has_bounds(spec: str) -> None:
+    numbers = [c for c in find(spec).cls.constants.values() if c.type is int]
+    assert numbers
+    for constant in numbers:
+        assert constant.bounds is not None
+        assert constant.default in constant.bounds
+        with pytest.raises(SpecError, match=f"{constant.name} is an integer from"):
+            find(spec).make({constant.name: constant.bounds.stop})
