@@ -11,8 +11,8 @@ from click.testing import CliRunner
 from checkers.cli.main import COMMANDS, urteil
 from checkers.report.track_record import table
 from checkers.verdicts import EXIT_CODES
-from model.specs import VARIANTS
-from reference_impl.bugs import SEEDED_BUGS
+from model.specs import VARIANTS, Variant
+from reference_impl.bugs import SEEDED_BUGS, SeededBug
 
 README = (Path(__file__).parent.parent / "README.md").read_text()
 
@@ -33,7 +33,8 @@ def lasting(text: str) -> str:
 
 def test_the_track_record_is_generated_and_complete() -> None:
     assert table() in README
-    for row in [*VARIANTS, *SEEDED_BUGS]:
+    rows: tuple[Variant | SeededBug, ...] = (*VARIANTS, *SEEDED_BUGS)
+    for row in rows:
         assert (f"| {row.name} |" in README) == bool(row.breaks)
 
 
