@@ -172,13 +172,42 @@ def _run(path: Path) -> ModuleType:
     sys.modules[name] = module  # annotations are looked up there when the spec is read
     try:
         found.loader.exec_module(module)
-    except SpecError:
-        raise
     except Exception as error:
-        at = [f for f in traceback.extract_tb(error.__traceback__) if f.filename == str(path)]
-        line = at[-1].lineno if at else getattr(error, "lineno", None)
-        raise SpecError(f"{path}:{line}: {type(error).__name__}: {error}") from error
+        raise _told(path, error) from error
     return module
 
 
-__all__ = ["SPECS", "VARIANTS", "Constants", "Scope", "Variant", "find", "load", "variants_of"]
+def read_whole(variant: Variant, spec: Spec) -> None:
+    """Traces all that a user's spec says; a failure of its Python is a SpecError at its line.
+
+    The specs of the table are ours: what fails in them is our bug.
+    """
+    if not variant.spec.endswith(".py"):
+        return
+    try:
+        _ = spec.scope(), spec.initial, spec.actions, spec.claims, spec.witnesses
+    except Exception as error:
+        raise _told(Path(variant.spec), error) from error
+
+
+def _told(path: Path, error: Exception) -> SpecError:
+    """The error at the last line of the file that it came through."""
+    frames = traceback.extract_tb(error.__traceback__)
+    lines = [f.lineno for f in frames if Path(f.filename).resolve() == path.resolve()]
+    line = lines[-1] if lines else getattr(error, "lineno", None)
+    place = f"{path}:{line}" if line else str(path)
+    kind = "" if isinstance(error, SpecError) else f"{type(error).__name__}: "
+    return SpecError(f"{place}: {kind}{error}")
+
+
+__all__ = [
+    "SPECS",
+    "VARIANTS",
+    "Constants",
+    "Scope",
+    "Variant",
+    "find",
+    "load",
+    "read_whole",
+    "variants_of",
+]

@@ -51,7 +51,9 @@ def selected(spec: str, variant: str | None, given: Sequence[str]) -> tuple[Vari
     from model import specs
 
     chosen = specs.find(spec, variant)
-    return chosen, chosen.make(settings(given))
+    made = chosen.make(settings(given))
+    specs.read_whole(chosen, made)
+    return chosen, made
 
 
 def properties(spec: Spec, patterns: Sequence[str]) -> tuple[str, ...]:

@@ -5,15 +5,21 @@ from __future__ import annotations
 import json
 import os
 import platform
+import re
 import secrets
 import sys
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
+from typing import Final
 
 from checkers.events import Event
 from model.faults import InputFault
+
+DESCRIPTION: Final = "run.json"
+EVENTS: Final = "events.ndjson"
+OWN: Final = frozenset({DESCRIPTION, EVENTS})
 
 
 @dataclass(slots=True)
@@ -24,7 +30,7 @@ class RunFolder:
     """
 
     path: Path
-    _taken: set[str] = field(default_factory=set)
+    _taken: set[str] = field(default_factory=lambda: set(OWN))
 
     @classmethod
     def make(cls, base: Path, *, command: list[str], seed: int) -> RunFolder:
@@ -42,7 +48,7 @@ class RunFolder:
         }
         try:
             path.mkdir(parents=True)
-            (path / "run.json").write_text(json.dumps(described, indent=1) + "\n")
+            (path / DESCRIPTION).write_text(json.dumps(described, indent=1) + "\n")
         except OSError as why:
             raise InputFault(
                 f"no run folder can be made below {base}: {why.strerror}; name another with --out"
@@ -50,18 +56,30 @@ class RunFolder:
         return cls(path)
 
     def __call__(self, event: Event) -> None:
-        with (self.path / "events.ndjson").open("a") as lines:
+        with (self.path / EVENTS).open("a") as lines:
             lines.write(event.as_json() + "\n")
 
+    def drop_if_bare(self) -> None:
+        """Removes a folder that holds no more than its own description."""
+        files = [*self.path.iterdir()]
+        if {file.name for file in files} <= OWN:
+            for file in files:
+                file.unlink()
+            self.path.rmdir()
+
     def keep(self, name: str, text: str) -> str:
-        """Writes a piece of evidence under a name that is free, and returns that name."""
-        stem, dot, ending = name.partition(".")
-        free = name
+        """Writes a piece of evidence under a name that is free, and returns that name.
+
+        A name may hold anything: a spec's may be the path of a file.
+        """
+        plain = re.sub(r"[^\w.-]+", "-", name).strip("-.") or "evidence"
+        stem, dot, ending = plain.rpartition(".") if "." in plain else (plain, "", "")
+        free = plain
         number = 2
         while free in self._taken:
             free, number = f"{stem}-{number}{dot}{ending}", number + 1
         self._taken.add(free)
-        (self.path / free).write_text(text)
+        (self.path / free).write_text(text, encoding="utf-8")
         return free
 
 

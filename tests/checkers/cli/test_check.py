@@ -91,3 +91,69 @@ def test_a_spent_budget_is_undecided_and_exit_3(call: Any) -> None:
     (decided,) = said.those("property_decided")
     assert said.exit_code == 3
     assert (decided["verdict"], decided["reason"]) == ("undecided", "the budget of states is spent")
+
+
+BROKER = '''
+from model.language import Bool, Set, Sort, Spec, action, forall, invariant, when
+
+class Broker(Sort):
+    """A broker."""
+
+class Registration(Spec):
+    """A broker registers."""
+
+    registered: Set[Broker]
+    brokers: int = 2
+
+    def scope(s):
+        return {Broker: s.brokers}
+
+    @action
+    def register(s, b: Broker) -> None:
+        """It registers."""
+        when(~s.registered[b])
+        s.registered[b] = True
+
+    @invariant
+    def nobody_is_registered(s) -> Bool:
+        """False after a step."""
+        return forall(~s.registered[b] for b in Broker)
+'''
+
+
+def test_a_spec_of_the_user_in_another_folder_is_violated_like_ours(
+    call: Any, tmp_path: Path
+) -> None:
+    (tmp_path / "specs").mkdir()
+    spec = tmp_path / "specs" / "registration.py"
+    spec.write_text(BROKER)
+    said = call("check", str(spec))
+    assert said.exit_code == 1
+    (evidence,) = said.those("evidence")
+    (folder,) = (tmp_path / "runs").iterdir()
+    assert "nobody_is_registered" in (folder / evidence["file"]).read_text()
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong", "says"),
+    [
+        ("def register(", "def register", ":17: SyntaxError"),
+        ("from model.language", "from model.lnguage", ":2: ModuleNotFoundError"),
+        ("when(~s.registered[b])", "if s.registered[b]: return", ":19: a term has no truth value"),
+        ("when(~s.registered[b])", "when(registered)", ":19: NameError"),
+        ("when(~s.registered[b])", "when(s.registred[b])", ":19: Registration has no variable"),
+        ("{Broker: s.brokers}", "{Broker: s.broker}", ":14: Registration has no variable 'broker'"),
+        ("(Spec)", "", "registration.py defines no spec"),
+    ],
+)
+@pytest.mark.parametrize("command", ["check", "prove"])
+def test_a_mistake_in_a_spec_of_the_user_is_told_at_its_line(
+    call: Any, tmp_path: Path, command: str, right: str, wrong: str, says: str
+) -> None:
+    spec = tmp_path / "registration.py"
+    spec.write_text(BROKER.replace(right, wrong))
+    said = call(command, str(spec))
+    assert said.exit_code == 2
+    assert says in said.stderr
+    assert said.stderr.startswith(f"urteil {command}: {spec}")
+    assert said.stderr.count("\n") == 1

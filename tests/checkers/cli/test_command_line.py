@@ -1,4 +1,4 @@
-"""The command line as its user meets it: help, wrong words, configuration."""
+"""The command line as its user meets it: help, wrong words."""
 
 from __future__ import annotations
 

@@ -1,0 +1,77 @@
+"""The folder of a run: described before anything happens, and evidence that never overwrites."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from checkers.events import Measured, RunStarted
+from checkers.report.folder import RunFolder
+from model.faults import InputFault
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> RunFolder:
+    return RunFolder.make(tmp_path / "runs", command=["urteil", "check", "it's"], seed=7)
+
+
+def test_a_new_folder_says_what_was_run_and_on_what(folder: RunFolder) -> None:
+    told = json.loads((folder.path / "run.json").read_text())
+    assert told["command"] == ["urteil", "check", "it's"]
+    assert told["seed"] == 7
+    assert {"started", "urteil", "python", "platform", "cores"} < told.keys()
+
+
+def test_every_event_is_one_line_as_it_comes(folder: RunFolder) -> None:
+    folder(RunStarted(command="check", folder=str(folder.path), seed=7))
+    folder(Measured(what="two\nlines", value=1))
+    lines = (folder.path / "events.ndjson").read_text().splitlines()
+    assert [json.loads(line)["event"] for line in lines] == ["run_started", "measured"]
+
+
+def test_evidence_of_the_same_name_stands_side_by_side(folder: RunFolder) -> None:
+    names = [folder.keep("replication-weak_isr.txt", text) for text in ("one", "two", "three")]
+    assert names == [
+        "replication-weak_isr.txt",
+        "replication-weak_isr-2.txt",
+        "replication-weak_isr-3.txt",
+    ]
+    assert [(folder.path / name).read_text() for name in names] == ["one", "two", "three"]
+
+
+def test_a_spec_in_another_folder_names_its_evidence(folder: RunFolder) -> None:
+    assert folder.keep("../specs/my spec.py-reg-inv.txt", "✗") == "specs-my-spec.py-reg-inv.txt"
+    assert folder.keep("specs/my spec.py-reg-inv.txt", "✗") == "specs-my-spec.py-reg-inv-2.txt"
+
+
+@given(names=st.lists(st.text(st.characters(codec="utf-8"), max_size=20), max_size=5))
+def test_whatever_a_thing_is_called_it_is_kept_beside_the_others(
+    tmp_path_factory: pytest.TempPathFactory, names: list[str]
+) -> None:
+    folder = RunFolder.make(tmp_path_factory.mktemp("runs"), command=[], seed=0)
+    kept = [folder.keep(name, name) for name in names]
+    there = {file.name for file in folder.path.iterdir()} - {"run.json"}
+    assert there == set(kept)
+    assert len(there) == len(names)
+
+
+def test_a_folder_that_holds_nothing_else_can_be_dropped(folder: RunFolder) -> None:
+    folder(RunStarted(command="check", folder=str(folder.path), seed=7))
+    folder.drop_if_bare()
+    assert not folder.path.exists()
+
+
+def test_a_folder_with_evidence_cannot(folder: RunFolder) -> None:
+    folder.keep("weak_isr.txt", "✗")
+    folder.drop_if_bare()
+    assert (folder.path / "run.json").exists()
+
+
+def test_a_place_that_cannot_be_written_names_the_next_move(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(InputFault, match="Not a directory; name another with --out"):
+        RunFolder.make(tmp_path / "file", command=[], seed=0)
