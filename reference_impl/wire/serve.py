@@ -80,7 +80,8 @@ async def serve(
     """Serves until it is cancelled, stopped, or gets SIGINT or SIGTERM.
 
     `on_ready` is given the bootstrap servers once every broker is registered and listens.
-    CannotServe when a port is taken; a bug that showed itself while serving is raised at the end.
+    CannotServe when a port is taken; a bug that showed itself while serving, or a fault of the plan
+    that failed, is raised at the end.
     """
     stopped = stop or asyncio.Event()
     load_schemas()
@@ -156,14 +157,26 @@ class Cluster:
             move = self._kill(broker_id) if what == "kill" else self._restart(broker_id)
             task = asyncio.create_task(move)
             self._moving.add(task)
-            task.add_done_callback(self._moving.discard)
+            task.add_done_callback(self._moved)
+
+    def _moved(self, task: asyncio.Task[None]) -> None:
+        """A kill or a restart has ended; one that failed is raised when the serving ends."""
+        self._moving.discard(task)
+        error = None if task.cancelled() else task.exception()
+        if isinstance(error, Exception):
+            self.note(f"a fault of the plan failed: {error}")
+            self.host.failures.append(error)
 
     async def _kill(self, broker_id: BrokerId) -> None:
+        if not self.host.is_up(broker_id):
+            return  # two faults name it, and the other came first
         self.note(f"broker {broker_id} dies, after {self._plan.applied} applied produce requests")
         self.host.kill_broker(broker_id)
         await self._listeners[broker_id].close()
 
     async def _restart(self, broker_id: BrokerId) -> None:
+        if self.host.is_up(broker_id):
+            return
         self.note(f"broker {broker_id} comes back, after {self._plan.requests} requests")
         await self._open(self._listeners[broker_id], self._addresses[broker_id][1])
         self.host.start_broker(broker_id)

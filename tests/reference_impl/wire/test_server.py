@@ -161,6 +161,45 @@ def test_a_killed_broker_is_led_around_and_comes_back_with_its_disk(connect: Con
     ]
 
 
+def test_a_broker_that_is_down_does_not_die_again(connect: Connect) -> None:
+    faults = tuple(KillBroker(broker_id=BrokerId(1), after=after) for after in (1, 2))
+    with serving(ServeOptions(brokers=2, faults=faults)) as cluster:
+        other = connect(cluster.bootstrap_servers, 1)
+        (topic,) = topics_led_by(other, 1)
+        connect(cluster.bootstrap_servers).call(Api.PRODUCE, 9, **produce(topic, b"a"))
+        while leader(other, topic) != 2:
+            time.sleep(0.01)
+        other.call(Api.PRODUCE, 9, **produce(topic, b"b", sequence=1))
+        assert both_values(other, topic) == [b"a", b"b"]
+    assert [note.split(",")[0] for note in cluster.notes] == ["broker 1 dies"]
+
+
+def test_a_broker_that_cannot_come_back_is_told_at_the_end(connect: Connect) -> None:
+    fault = KillBroker(broker_id=BrokerId(1), after=1, restart=5)
+    notes: list[str] = []
+
+    def kept_from_its_port() -> None:
+        options = ServeOptions(brokers=2, faults=(fault,))
+        with serving(options) as cluster, socket.socket() as squatter:
+            other = connect(cluster.bootstrap_servers, 1)
+            (topic,) = topics_led_by(other, 1)
+            first = connect(cluster.bootstrap_servers)
+            first.call(Api.PRODUCE, 9, **produce(topic, b"a"))
+            while first.receive_frame() is not None:
+                pass
+            host, port = cluster.bootstrap_servers.split(",")[0].split(":")
+            squatter.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            squatter.bind((host, int(port)))
+            squatter.listen()
+            while len(cluster.notes) < 3:
+                leader(other, topic)
+            notes.extend(cluster.notes)
+
+    with pytest.raises(CannotServe, match="in use"):
+        kept_from_its_port()
+    assert notes[2].startswith("a fault of the plan failed: 127.0.0.1:")
+
+
 def topics_led_by(connection: Any, broker: int) -> list[str]:
     """A topic on both brokers that this one leads."""
     for number in range(8):
