@@ -26,6 +26,12 @@ EXIT_CODES: Final = {
     INTERRUPTED: "interrupted; partial results are kept",
 }
 
+# what the first two mean where bugs are run that must be caught
+AS_EXPECTED: Final = {
+    HOLDS: "every verdict is the expected one",
+    VIOLATION: "a verdict is not the expected one",
+}
+
 
 def exit_code(verdicts: Iterable[Verdict]) -> int:
     """The exit code of a run that decided these; of one that decided nothing it is UNDECIDED."""

@@ -40,8 +40,9 @@ def check_command(
     found = check(run, chosen, made, selection.properties(made, patterns), budget=budget)
     for name, sighting in found.witnesses.items():
         run.emit(Measured(what=f"witness {name}", value=sighting.states, unit="states"))
-    for action in found.never_taken:
-        run.note(f"never taken: {action}; a guard may be too strong, or the scope too small")
+    if found.never_taken and found.exhausted:
+        names = ", ".join(found.never_taken)
+        run.note(f"never taken: {names}; a guard may be too strong, or the scope too small")
 
 
 def check(

@@ -36,6 +36,8 @@ from model.faults import InputFault
 Reporter = Callable[[Event], None]
 FOLDER = click.Path(path_type=Path)
 SEED = click.IntRange(0)
+SEED_SAYS = "Fixes every random choice."
+A_BUG = "a bug of Urteil: please report the text above"
 SILENCE_S = 30.0  # in a log, progress speaks this often
 BLINK_S = 0.2  # on a terminal, this often
 
@@ -68,6 +70,7 @@ class Run:
         """Tells every reporter; a decision also counts for the exit code."""
         if isinstance(event, PropertyDecided | AnomalyDecided):
             self.decided.append(self._judged(event))
+        self.clear()
         for reporter in self.reporters:
             reporter(event)
 
@@ -109,7 +112,15 @@ class Run:
         self.interrupted = True
         raise KeyboardInterrupt
 
+    def meaning(self, code: int) -> str:
+        """What an exit code says of this run."""
+        if code == verdicts.HOLDS and not self.decided:
+            return "done"  # there was nothing to decide
+        table = verdicts.AS_EXPECTED if self.judged_by_expectation else {}
+        return {**verdicts.EXIT_CODES, **table}[code]
+
     def clear(self) -> None:
+        """Takes the passing line away."""
         if sys.stderr.isatty() and self._spoke:
             click.echo("\r\x1b[K", err=True, nl=False)
 
@@ -129,30 +140,40 @@ def command(
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Makes a function of a Run a command: shared options, reporters, folder and exit code.
 
-    A command that decides nothing exits 0 when it could do its work.
+    A command that decides nothing exits 0 when it could do its work. A run folder that would hold
+    nothing but a mistyped command is not left behind.
     """
 
     def decorate(function: Callable[..., None]) -> Callable[..., None]:
         @click.option("--json", "as_json", is_flag=True, help="NDJSON events on stdout.")
-        @click.option("--seed", type=SEED, default=0, show_default=True, help="Of every choice.")
+        @click.option("--seed", type=SEED, default=0, show_default=True, help=SEED_SAYS)
         @click.option(
-            "--out", type=FOLDER, default=Path("runs"), show_default=True, help="For runs."
+            "--out",
+            type=FOLDER,
+            default=Path("runs"),
+            show_default=True,
+            hidden=not folder,
+            help="Where run folders go.",
         )
-        @click.option("-v", "--verbose", count=True, help="Full states, more rows.")
-        @click.option("-q", "--quiet", is_flag=True, help="No progress.")
+        @click.option("-v", "--verbose", count=True, help="Whole states, more rows.")
+        @click.option("-q", "--quiet", is_flag=True, help="No progress, no notes.")
         @functools.wraps(function)
         def wrapped(
             as_json: bool, seed: int, out: Path, verbose: int, quiet: bool, **options: Any
         ) -> None:
             name = click.get_current_context().info_name or ""
             run = Run(name, seed, verbose, quiet, judged_by_expectation=judged_by_expectation)
-            run.reporters.append(print_json if as_json else Terminal(sys.stdout))
-            signal.signal(signal.SIGINT, run.interrupt)
+            run.reporters.append(print_json if as_json else Terminal(sys.stdout, run.meaning))
+            before = signal.signal(signal.SIGINT, run.interrupt)
             code = _guarded(run, function, out if folder else None, options)
+            signal.signal(signal.SIGINT, signal.SIG_IGN)  # only the end is left to say
             if code == verdicts.HOLDS and decides:
                 code = verdicts.exit_code(run.decided)
-            run.clear()
+            if code == verdicts.UNUSABLE_INPUT and run.folder is not None:
+                run.folder.drop_if_bare()
+                run.reporters.remove(run.folder)
             run.emit(RunFinished(exit_code=code))
+            signal.signal(signal.SIGINT, before)
             raise SystemExit(code)
 
         return wrapped
@@ -175,7 +196,7 @@ def _guarded(
         click.echo(f"urteil {run.command}: {in_one_line(fault)}", err=True)
         return verdicts.UNUSABLE_INPUT
     except (Interrupted, KeyboardInterrupt):
-        where = f"; what was decided is in {run.folder.path}" if run.folder is not None else ""
+        where = f"; what there is, is kept in {run.folder.path}" if run.folder is not None else ""
         run.note(f"interrupted{where}")
         return verdicts.INTERRUPTED
     except BrokenPipeError:  # whoever read our results has gone: there is nobody to tell
@@ -185,6 +206,7 @@ def _guarded(
         trace = traceback.format_exc()
         if run.folder is not None:
             run.folder.keep("bug.txt", trace)
-        run.note(f"{trace}urteil {run.command}: a bug of Urteil: please report the text above")
+        run.clear()
+        click.echo(f"{trace}urteil {run.command}: {A_BUG}", err=True)
         return verdicts.OUR_OWN_BUG
     return verdicts.HOLDS

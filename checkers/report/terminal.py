@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 from textwrap import shorten
@@ -19,13 +19,13 @@ from checkers.events import (
     RunFinished,
     RunStarted,
 )
-from checkers.verdicts import EXIT_CODES
+from checkers.verdicts import EXIT_CODES, UNUSABLE_INPUT
 
 if TYPE_CHECKING:
     from typing import TextIO
 
 MARKS = {"holds": "✓", "violated": "✗", "undecided": "?"}
-WIDTH = 110
+LONGEST_GROUNDS = 90
 Decision = PropertyDecided | AnomalyDecided
 
 
@@ -34,6 +34,7 @@ class Terminal:
     """Prints results to one stream; keeps decisions for the closing table."""
 
     stream: TextIO
+    meaning: Callable[[int], str] = EXIT_CODES.__getitem__  # of an exit code
     decisions: list[Decision] = field(default_factory=list)
     folder: str | None = None
 
@@ -45,13 +46,15 @@ class Terminal:
                 self.decisions.append(event)
             case Evidence(expected=True):
                 headline = " ".join(event.text.splitlines()[0].split())
-                self._say(f"as expected: {headline}\n  all of it in {event.file}")
+                self._say(f"as expected: {headline}\n             shown in {event.file}")
             case Evidence():
                 self._say(f"{event.text}\n")
             case Measured():
-                self._say(f"{event.what}: {event.value} {event.unit}".rstrip())
+                value = f"{event.value:,}" if isinstance(event.value, int) else event.value
+                self._say(f"{event.what}: {value} {event.unit}".rstrip())
             case Listed():
-                self._say(f"{event.item:<28} {event.facts.get('of', ''):<13} {event.says}")
+                of = f"{event.facts['of']:<21} " if event.facts.get("of") else ""
+                self._say(f"{event.item:<28} {of}{event.says}")
             case Ready():
                 self._say(f"ready: {event.bootstrap_servers}")
             case RunFinished():
@@ -65,23 +68,23 @@ class Terminal:
     def _finish(self, event: RunFinished) -> None:
         if self.decisions:
             self._say(table(self.decisions))
-        if self.folder is not None:
-            meaning = EXIT_CODES[event.exit_code]
+        if self.folder is not None and (self.decisions or event.exit_code != UNUSABLE_INPUT):
+            meaning = self.meaning(event.exit_code)
             self._say(f"run folder {self.folder}; exit code {event.exit_code}: {meaning}")
 
 
 def table(decisions: Sequence[Decision]) -> str:
     """Under a heading for what was judged together, a line for each claim: verdict and grounds."""
     widest = max(len(_claim(decision)) for decision in decisions)
+    wide = max(24, *(len(_verdict(decision)) for decision in decisions))
     lines: list[str] = []
     for heading, group in groupby(decisions, key=_heading):
         lines.append(heading)
         for decision in group:
             claim, verdict = _claim(decision), _verdict(decision)
-            grounds = shorten(_grounds(decision), WIDTH - widest - 30, placeholder=" …")
-            lines.append(
-                f"  {MARKS[decision.verdict]} {claim:<{widest}}  {verdict:<24}  {grounds}".rstrip()
-            )
+            grounds = shorten(_grounds(decision), LONGEST_GROUNDS, placeholder=" …")
+            line = f"  {MARKS[decision.verdict]} {claim:<{widest}}  {verdict:<{wide}}  {grounds}"
+            lines.append(line.rstrip())
     return "\n".join(lines)
 
 
@@ -98,11 +101,16 @@ def _heading(decision: Decision) -> str:
     parts = (
         " ".join(filter(None, (decision.spec, decision.variant))),
         decision.engine,
-        f"{states:,} states" if states else "",
+        many(states, "state") if states else "",
         f"{seconds:.1f} s" if seconds is not None else "",
         ", ".join(k if v is True else f"{k} {v}" for k, v in constants.items()),
     )
-    return shorten(" · ".join(filter(None, parts)), WIDTH, placeholder=" …")
+    return " · ".join(filter(None, parts))  # never cut: a verdict means no more than its constants
+
+
+def many(count: int, what: str) -> str:
+    """`1 state`, `6,010 states`."""
+    return f"{count:,} {what}{'' if count == 1 else 's'}"
 
 
 def _verdict(decision: Decision) -> str:
@@ -123,8 +131,10 @@ def _grounds(decision: Decision) -> str:
         case PropertyDecided():
             steps, depth = decision.trace_length, decision.depth
             if steps is not None:
-                return f"in {steps} steps"
+                return f"in {many(steps, 'step')}"
             return f"to depth {depth}" if depth is not None else ""
         case AnomalyDecided():
+            if not decision.observations:
+                return "nothing was observed that could have shown it"
             found = f"{decision.count:,} found; " if decision.count else ""
-            return f"{found}{decision.observations or 0:,} observations"
+            return f"{found}{many(decision.observations, 'observation')}"

@@ -106,3 +106,44 @@ def test_a_folder_that_cannot_be_made_names_the_next_move(tmp_path: Path) -> Non
     result = ran(decide("holds"), tmp_path / "file")
     assert result.exit_code == 2
     assert "name another with --out" in result.stderr
+
+
+def test_a_command_that_could_not_begin_leaves_no_folder(tmp_path: Path) -> None:
+    result = ran(fail_at_once, tmp_path)
+    *_, last = events(result)
+    assert last == {"v": 1, "event": "run_finished", "exit_code": 2}
+    assert list(tmp_path.iterdir()) == []
+
+
+def fail_at_once(_run: Run) -> None:
+    raise InputFault("no spec 'nope'\n  the nearest: replication")
+
+
+def test_a_bug_of_ours_is_told_also_where_all_else_is_quiet(tmp_path: Path) -> None:
+    made = click.command("try")(command()(fail(ZeroDivisionError("by us"))))
+    result = CliRunner().invoke(made, ["--quiet", "--out", str(tmp_path)])
+    assert result.exit_code == 4
+    assert "ZeroDivisionError: by us" in result.stderr
+    assert "please report" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("body", "expectation", "meaning"),
+    [
+        (decide("holds"), False, "exit code 0: every selected claim was decided and holds"),
+        (decide("holds", expected="violated"), True, "1: a verdict is not the expected one"),
+        (decide("violated", expected="violated"), True, "0: every verdict is the expected one"),
+    ],
+)
+def test_the_last_line_says_what_the_exit_code_means_here(
+    body: Body, expectation: bool, meaning: str, tmp_path: Path
+) -> None:
+    made = click.command("try")(command(judged_by_expectation=expectation)(body))
+    result = CliRunner().invoke(made, ["--out", str(tmp_path)])
+    assert meaning in result.stdout.splitlines()[-1]
+
+
+def test_what_has_nothing_to_decide_is_done(tmp_path: Path) -> None:
+    made = click.command("try")(command(decides=False)(decide()))
+    result = CliRunner().invoke(made, ["--out", str(tmp_path)])
+    assert result.stdout.endswith("exit code 0: done\n")

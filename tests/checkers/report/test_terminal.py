@@ -1,0 +1,145 @@
+"""What a person reads: evidence as it comes, one table at the end, no line that says nothing."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Sequence
+
+import pytest
+
+from checkers.events import (
+    AnomalyDecided,
+    Event,
+    Evidence,
+    Listed,
+    Measured,
+    PropertyDecided,
+    Ready,
+    RunFinished,
+    RunStarted,
+)
+from checkers.report.terminal import Terminal
+
+STARTED = RunStarted(command="check", folder="runs/today", seed=0)
+HOLDS = PropertyDecided(
+    property="weak_isr",
+    verdict="holds",
+    expected="holds",
+    engine="explicit",
+    spec="replication",
+    variant="kip-320",
+    constants={"replicas": 3, "log_size": 2, "max_records": 2, "max_leader_epoch": 1, "old": False},
+    distinct_states=39_619,
+    depth=22,
+    seconds=0.46,
+)
+UNDECIDED = PropertyDecided(
+    property="strong_isr",
+    verdict="undecided",
+    expected="holds",
+    engine="explicit",
+    spec="replication",
+    variant="kip-320",
+    distinct_states=1,
+    reason="the budget of states is spent",
+)
+VIOLATED = PropertyDecided(
+    property="weak_isr", verdict="violated", engine="explicit", spec="mine", trace_length=1
+)
+
+
+def said(*events: Event) -> str:
+    stream = io.StringIO()
+    terminal = Terminal(stream)
+    for event in events:
+        terminal(event)
+    return stream.getvalue()
+
+
+def test_a_verdict_stands_under_what_was_judged_with_all_its_constants() -> None:
+    assert said(STARTED, HOLDS, RunFinished(exit_code=0)) == (
+        "replication kip-320 · explicit · 39,619 states · 0.5 s · "
+        "replicas 3, log_size 2, max_records 2, max_leader_epoch 1\n"
+        "  ✓ weak_isr  holds                     to depth 22\n"
+        "run folder runs/today; exit code 0: every selected claim was decided and holds\n"
+    )
+
+
+def test_grounds_stand_in_one_column_however_long_a_verdict_is() -> None:
+    lines = said(HOLDS, UNDECIDED, RunFinished(exit_code=3)).splitlines()
+    assert lines[1:] == [
+        "  ✓ weak_isr    holds                      to depth 22",
+        "replication kip-320 · explicit · 1 state",
+        "  ? strong_isr  undecided, expected holds  the budget of states is spent",
+    ]
+
+
+def test_one_step_is_one_step() -> None:
+    assert "  ✗ weak_isr  violated                  in 1 step\n" in said(
+        VIOLATED, RunFinished(exit_code=1)
+    )
+
+
+@pytest.mark.parametrize(
+    ("count", "observations", "permitted", "line"),
+    [
+        (0, 1_838, False, "  ✓ duplicate  holds                     1,838 observations"),
+        (0, 0, False, "  ✓ duplicate  holds                     nothing was observed that could"),
+        (2, 1, False, "  ✗ duplicate  violated                  2 found; 1 observation"),
+        (2, 9, True, "  ✗ duplicate  violated, permitted       2 found; 9 observations"),
+    ],
+)
+def test_an_anomaly_says_what_its_verdict_rests_on(
+    count: int, observations: int, permitted: bool, line: str
+) -> None:
+    decided = AnomalyDecided(
+        anomaly="duplicate",
+        verdict="violated" if count else "holds",
+        count=count,
+        permitted=permitted,
+        observations=observations,
+        history="h.edn",
+    )
+    heading, shown = said(decided, RunFinished(exit_code=0)).splitlines()
+    assert heading == "h.edn · history"
+    assert shown.startswith(line)
+
+
+@pytest.mark.parametrize(
+    ("events", "text"),
+    [
+        ([Measured(what="history: operations", value=5_085)], "history: operations: 5,085\n"),
+        ([Measured(what="proof took", value=1.5, unit="s")], "proof took: 1.5 s\n"),
+        ([Ready(bootstrap_servers="127.0.0.1:9092")], "ready: 127.0.0.1:9092\n"),
+        ([Evidence(about="a", text="✗ a\n  so")], "✗ a\n  so\n\n"),
+        (
+            [Evidence(about="a", text="✗ a   violated\n  so", file="a.txt", expected=True)],
+            "as expected: ✗ a violated\n             shown in a.txt\n",
+        ),
+        (
+            [Listed(kind="spec", item="replication", says="Logs.")],
+            "replication                  Logs.\n",
+        ),
+        (
+            [
+                Listed(kind="bug", item="b", says="One.", facts={"of": "replication-abstract"}),
+                Listed(kind="bug", item="c", says="Two.", facts={"of": "broker"}),
+            ],
+            "b                            replication-abstract  One.\n"
+            "c                            broker                Two.\n",
+        ),
+        ([STARTED, RunFinished(exit_code=2)], ""),
+    ],
+)
+def test_every_other_event_is_said_as_it_comes(events: Sequence[Event], text: str) -> None:
+    assert said(*events) == text
+
+
+def test_who_runs_it_says_what_an_exit_code_means() -> None:
+    stream = io.StringIO()
+    terminal = Terminal(stream, {1: "a verdict is not the expected one"}.__getitem__)
+    terminal(STARTED)
+    terminal(RunFinished(exit_code=1))
+    assert stream.getvalue() == (
+        "run folder runs/today; exit code 1: a verdict is not the expected one\n"
+    )
