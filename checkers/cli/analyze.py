@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from checkers.cli.run import Run, command
+from checkers.cli.run import Run, command, replay
 from checkers.events import AnomalyDecided, Measured
 from checkers.verdicts import Verdict
 
@@ -19,14 +19,30 @@ if TYPE_CHECKING:
 
 @click.command("analyze")
 @click.argument("history", type=click.Path(path_type=Path))
-@click.option("--anomaly", "anomalies", multiple=True, help="Only this one: urteil list anomalies.")
-@click.option("--engine", type=click.Choice(["spark", "local"]), default="spark", show_default=True)
+@click.option(
+    "--anomaly",
+    "anomalies",
+    multiple=True,
+    help="Only this one; repeatable: urteil list anomalies.",
+)
+@click.option(
+    "--engine",
+    type=click.Choice(["spark", "local"]),
+    default="spark",
+    show_default=True,
+    help="local: in this process; the same verdicts.",
+)
 @click.option("--master", help="Of a Spark cluster. Default: this machine, all cores.")
 @command()
 def analyze_command(
     run: Run, history: Path, anomalies: Sequence[str], engine: str, master: str | None
 ) -> None:
-    """Decide the anomalies of HISTORY: a recorded folder, Parquet, NDJSON or Jepsen's EDN."""
+    """Decide the anomalies of HISTORY: a recorded folder, Parquet, NDJSON or Jepsen's EDN.
+
+    \b
+    urteil analyze runs/2026-11-21T0142-c3f1/history
+    urteil analyze history.edn --anomaly lost-write --engine local
+    """
     decide(run, history, anomalies=tuple(anomalies), engine=engine, master=master)
 
 
@@ -43,13 +59,18 @@ def decide(
     """Analyses, shows what was found, keeps every row of it, and returns it."""
     from checkers.report.anomalies import explained, keep_rows
 
-    found = analysis(run, history, anomalies, engine, master)
     told = title or str(history)
+    try:
+        found = analysis(run, history, anomalies, engine, master)
+    except KeyboardInterrupt:
+        undecided(run, told, anomalies, "interrupted")
+        raise
     for broken in found.broken:
         run.note(f"{told}: assumption {broken.assumption.id} is broken, {broken.count} times")
     right: Mapping[str, Verdict] = expected or {}
     known = all(right.get(d.anomaly.id) == d.verdict for d in found.decisions)
-    again = shlex.join(["urteil", "analyze", str(history)])
+    chosen = [word for anomaly in anomalies for word in ("--anomaly", anomaly)]
+    again = shlex.join(["urteil", "analyze", str(history), *chosen]) if title else replay()
     text = f"{explained(found, verbose=run.verbose > 0).rstrip()}\n\nreplay  {again}"
     run.keep(told, text, "anomalies.txt", verdict_expected=known)
     if run.folder is not None:
@@ -69,6 +90,23 @@ def decide(
         )
     run.emit(Measured(what=f"{told}: operations", value=found.operations))
     return found
+
+
+def undecided(run: Run, history: str, anomalies: Sequence[str], reason: str) -> None:
+    """Says of every anomaly that was asked for why nobody knows."""
+    from properties.anomalies.catalogue import named
+
+    for anomaly in named(tuple(anomalies)):
+        run.emit(
+            AnomalyDecided(
+                anomaly=anomaly.id,
+                verdict="undecided",
+                count=0,
+                permitted=False,
+                history=history,
+                reason=reason,
+            )
+        )
 
 
 def analysis(

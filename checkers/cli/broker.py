@@ -10,15 +10,27 @@ import click
 
 from checkers.cli.run import Run, command
 from checkers.events import Ready
+from model.faults import InputFault
 
 
 @click.command("broker")
-@click.option("--brokers", default=3, show_default=True, help="How many.")
+@click.option("--brokers", default=3, show_default=True, help="How many; numbered from 1.")
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
-@click.option("--port", default=0, show_default=True, help="Of the first broker; 0: free ports.")
-@click.option("--fault", "faults", multiple=True, help="drop-response:every=7, kill-broker:id=1,…")
+@click.option(
+    "--port",
+    default=0,
+    show_default=True,
+    help="Of the first broker, the others follow; 0 picks free ports.",
+)
+@click.option(
+    "--fault", "faults", multiple=True, help="drop-response:every=7, or kill-broker:id=1,after=100."
+)
 @click.option("--bug", "bugs", multiple=True, help="A seeded bug, on purpose: urteil list bugs.")
-@click.option("--applied-log", type=click.Path(path_type=Path), help="NDJSON of what is applied.")
+@click.option(
+    "--applied-log",
+    type=click.Path(path_type=Path),
+    help="A new file: NDJSON of what is applied, answered or not.",
+)
 @command(decides=False, folder=False)
 def broker_command(
     run: Run,
@@ -29,11 +41,18 @@ def broker_command(
     bugs: Sequence[str],
     applied_log: Path | None,
 ) -> None:
-    """Serve the reference broker over TCP, in memory, until Ctrl-C: any Kafka client connects."""
+    """Serve the reference broker over TCP, in memory, until Ctrl-C: any Kafka client connects.
+
+    \b
+    urteil broker --port 9092
+    urteil broker --fault drop-response:every=7 --bug no-dedup
+    """
     from reference_impl.bugs import bugs_named
     from reference_impl.wire.faults import parsed
     from reference_impl.wire.serve import ServeOptions, serve
 
+    if applied_log is not None and (applied_log.exists() or not applied_log.parent.is_dir()):
+        raise InputFault(f"--applied-log {applied_log}: name a new file, in a folder that there is")
     options = ServeOptions(
         brokers=brokers,
         address=host,

@@ -21,7 +21,9 @@ if TYPE_CHECKING:
 
 @click.command("check")
 @selection.spec_options(default="replication")
-@click.option("--budget", metavar="60s|200k-states", help="How much to spend; then undecided.")
+@click.option(
+    "--budget", metavar="60s|200k-states", help="How much to spend; what is open then is undecided."
+)
 @command()
 def check_command(
     run: Run,
@@ -35,14 +37,17 @@ def check_command(
 
     \b
     urteil check replication --variant kip-101 --set replicas=3 --set as_published=true
+    urteil check replication --property 'strong_*' --budget 60s
+    urteil check my_protocol.py
     """
     chosen, made = selection.selected(spec, variant, given)
-    found = check(run, chosen, made, selection.properties(made, patterns), budget=budget)
+    names = selection.properties(made, patterns, f"{chosen.spec} {chosen.name}")
+    found = check(run, chosen, made, names, budget=budget)
     for name, sighting in found.witnesses.items():
         run.emit(Measured(what=f"witness {name}", value=sighting.states, unit="states"))
     if found.never_taken and found.exhausted:
-        names = ", ".join(found.never_taken)
-        run.note(f"never taken: {names}; a guard may be too strong, or the scope too small")
+        actions = ", ".join(found.never_taken)
+        run.note(f"never taken: {actions}; a guard may be too strong, or the scope too small")
 
 
 def check(

@@ -22,7 +22,11 @@ PACKAGES = (
 @click.command("doctor")
 @command(decides=False, folder=False)
 def doctor_command(run: Run) -> None:
-    """Show what Urteil runs on, and what is missing."""
+    """Show what Urteil runs on, and what is missing.
+
+    \b
+    urteil doctor --json
+    """
     from checkers.spark import java
 
     run.emit(Measured(what="python", value=f"{platform.python_version()} on {platform.platform()}"))

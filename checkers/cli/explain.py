@@ -17,7 +17,11 @@ WIDTH = 100
 @click.argument("name")
 @command(decides=False, folder=False)
 def explain_command(run: Run, name: str) -> None:
-    """Explain a version, bug, property, claim, suite, spec or anomaly by its name."""
+    """Explain a version, bug, property, claim, suite, spec or anomaly by its name.
+
+    \b
+    urteil explain exactly_once_publish
+    """
     for row in catalogue.named(name):
         run.emit(Evidence(about=row.item, text=explained(row)))
 

@@ -12,6 +12,10 @@ from checkers.cli.run import Run, command
 @click.argument("kind", metavar="|".join(catalogue.KINDS))
 @command(decides=False, folder=False)
 def list_command(run: Run, kind: str) -> None:
-    """List versions of the protocol, bugs, properties, claims, suites, specs or anomalies."""
+    """List versions of the protocol, bugs, properties, claims, suites, specs or anomalies.
+
+    \b
+    urteil list bugs
+    """
     for row in catalogue.rows(kind):
         run.emit(row)

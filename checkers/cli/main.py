@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import importlib
+import io
 import sys
+import traceback
 from typing import Final
 
 import click
 
 from checkers.cli import configuration
-from checkers.cli.run import in_one_line
-from checkers.verdicts import EXIT_CODES, HOLDS, INTERRUPTED, UNUSABLE_INPUT
+from checkers.cli.run import A_BUG, in_one_line
+from checkers.verdicts import EXIT_CODES, HOLDS, INTERRUPTED, OUR_OWN_BUG, UNUSABLE_INPUT
 from model.faults import InputFault, UnknownName
 
 # command -> what it does; the command is the function `<name>_command` of checkers.cli.<name>
@@ -77,6 +79,9 @@ def urteil() -> None:
 
 def main() -> None:
     """Runs the command line; what the user got wrong is one line on stderr and exit code 2."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")  # ✗ is ? where the terminal's encoding has none
     try:
         sys.exit(urteil.main(prog_name="urteil", standalone_mode=False) or 0)
     except click.exceptions.NoArgsIsHelpError as first_screen:
@@ -88,6 +93,9 @@ def main() -> None:
         click.echo(f"{place}: {fault.format_message()} (see {place} --help)", err=True)
     except InputFault as fault:
         click.echo(f"urteil: {in_one_line(fault)}", err=True)
-    except click.Abort:
+    except (click.Abort, KeyboardInterrupt):
         sys.exit(INTERRUPTED)
+    except Exception:  # the boundary, before a run and after it
+        click.echo(f"{traceback.format_exc()}urteil: {A_BUG}", err=True)
+        sys.exit(OUR_OWN_BUG)
     sys.exit(UNUSABLE_INPUT)

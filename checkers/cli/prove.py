@@ -31,7 +31,9 @@ RUN_BUDGET = "300k-states"  # how far a real run of a refuted property is looked
 
 @click.command("prove")
 @selection.spec_options(default="transactions")
-@click.option("--limit-ms", default=20_000, show_default=True, help="For one condition in Z3.")
+@click.option(
+    "--limit-ms", default=20_000, show_default=True, help="What Z3 may spend on one condition."
+)
 @command()
 def prove_command(
     run: Run,
@@ -41,11 +43,17 @@ def prove_command(
     patterns: Sequence[str],
     limit_ms: int,
 ) -> None:
-    """Prove SPEC for any number of everything; constants bound only the runs that show failures."""
+    """Prove SPEC for any number of everything; constants bound only the runs that show failures.
+
+    \b
+    urteil prove transactions
+    urteil prove transactions --variant v1
+    """
     if limit_ms < 1:
         raise InputFault(f"--limit-ms {limit_ms}: at least 1")
     chosen, made = selection.selected(spec, variant, given)
-    prove(run, chosen, made, selection.properties(made, patterns), limit_ms=limit_ms)
+    names = selection.properties(made, patterns, f"{chosen.spec} {chosen.name}")
+    prove(run, chosen, made, names, limit_ms=limit_ms)
 
 
 def prove(

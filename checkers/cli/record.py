@@ -32,16 +32,29 @@ class OwnBroker:
 
 
 @click.command("record")
-@click.option("--bootstrap-servers", help="A cluster; without it the reference broker is started.")
-@click.option("--client-config", type=click.Path(path_type=Path), help="Clients' own properties.")
+@click.option("--bootstrap-servers", help="A cluster. Default: a reference broker of its own.")
+@click.option(
+    "--client-config",
+    type=click.Path(path_type=Path),
+    help="File of the clients' own properties: TLS, SASL.",
+)
 @click.option("--topic", help="A new topic's name. Default: one that nobody else has.")
 @click.option("--partitions", default=4, show_default=True, help="Of the topic.")
-@click.option("--replication-factor", default=-1, help="Of the topic. Default: the cluster's.")
+@click.option(
+    "--replication-factor", default=-1, help="Of the topic; -1: the cluster's.", show_default=True
+)
 @click.option("--producers", default=3, show_default=True, help="Each sends from two threads.")
 @click.option("--consumers", default=2, show_default=True, help="Each reads all partitions.")
 @click.option("--sends", default=2_000, show_default=True, help="Of all producers together.")
 @click.option("--brokers", default=3, show_default=True, help="Of the reference broker.")
-@click.option("--fault", "faults", multiple=True, default=DROPPING, show_default=True)
+@click.option(
+    "--fault",
+    "faults",
+    multiple=True,
+    default=DROPPING,
+    show_default=True,
+    help="Of the reference broker: urteil broker --help.",
+)
 @click.option("--bug", "bugs", multiple=True, help="A seeded bug, on purpose: urteil list bugs.")
 @command(decides=False)
 def record_command(
@@ -58,7 +71,12 @@ def record_command(
     faults: Sequence[str],
     bugs: Sequence[str],
 ) -> None:
-    """Record what confluent-kafka's producers and consumers observe, as a folder of Parquet."""
+    """Record what confluent-kafka's producers and consumers observe, as a folder of Parquet.
+
+    \b
+    urteil record --sends 5000
+    urteil record --bootstrap-servers kafka:9093 --client-config client.properties
+    """
     from checkers.record.client_config import ClientConfig, read
     from checkers.record.recording import RecordOptions
 

@@ -24,9 +24,20 @@ def spec_options(default: str) -> Callable[[Callable[..., Any]], Callable[..., A
 
     def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
         for option in (
-            click.option("--property", "patterns", multiple=True, help="A property, or a glob."),
-            click.option("--set", "given", multiple=True, metavar="NAME=VALUE", help="A constant."),
-            click.option("--variant", help="A version or a bug: urteil list versions."),
+            click.option(
+                "--property",
+                "patterns",
+                multiple=True,
+                help="Only these: a name or a glob; repeatable.",
+            ),
+            click.option(
+                "--set",
+                "given",
+                multiple=True,
+                metavar="NAME=VALUE",
+                help="A constant; repeatable.",
+            ),
+            click.option("--variant", help="A version or a bug: urteil list versions|bugs."),
             click.argument("spec", default=default),
         ):
             command = option(command)
@@ -56,12 +67,12 @@ def selected(spec: str, variant: str | None, given: Sequence[str]) -> tuple[Vari
     return chosen, made
 
 
-def properties(spec: Spec, patterns: Sequence[str]) -> tuple[str, ...]:
+def properties(spec: Spec, patterns: Sequence[str], name: str = "this spec") -> tuple[str, ...]:
     """The names of the properties that the patterns select; without patterns every invariant."""
     known = [claim.name for claim in spec.claims]
     for pattern in patterns:
-        if not any(fnmatchcase(name, pattern) for name in known):
-            raise UnknownName(f"property of {type(spec).__name__}", pattern, known)
+        if not any(fnmatchcase(one, pattern) for one in known):
+            raise UnknownName(f"property of {name}", pattern, known)
     chosen = tuple(n for n in known if any(fnmatchcase(n, p) for p in patterns))
     return chosen or tuple(claim.name for claim in spec.claims if not claim.lemma)
 
@@ -75,8 +86,8 @@ def budget(text: str | None) -> tuple[int | None, float | None]:
     """`200k-states` or `60s` as (states, seconds); InputFault for anything else."""
     if text is None:
         return None, None
-    if states := re.fullmatch(r"(\d+)([kM]?)-states", text):
+    if states := re.fullmatch(r"([1-9]\d*)([kM]?)-states", text):
         return int(states[1]) * SCALES[states[2]], None
-    if seconds := re.fullmatch(r"(\d+(?:\.\d+)?)s", text):
+    if (seconds := re.fullmatch(r"(\d+(?:\.\d+)?)s", text)) and float(seconds[1]):
         return None, float(seconds[1])
-    raise InputFault(f"--budget {text}: write 60s or 200k-states")
+    raise InputFault(f"--budget {text}: write 60s or 200k-states, more than none")

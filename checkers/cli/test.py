@@ -24,10 +24,14 @@ if TYPE_CHECKING:
 @click.argument("suite", default="replication")
 @click.option("--bug", "bugs", multiple=True, help="A seeded bug, on purpose: urteil list bugs.")
 @click.option("--outside", is_flag=True, help="Decide claims outside their conditions instead.")
-@click.option("--runs", default=100, show_default=True, help="Of each search.")
+@click.option("--runs", default=100, show_default=True, help="How many runs each search tries.")
 @command()
 def test_command(run: Run, suite: str, bugs: Sequence[str], outside: bool, runs: int) -> None:
     """Run SUITE: each claim inside its condition; a breach is shrunk to a program to paste.
+
+    \b
+    urteil test replication
+    urteil test replication --bug no-dedup
 
     With --outside every claim is taken out of its condition, where it must break: the exit code
     then says whether verdicts are the expected ones.
@@ -68,7 +72,7 @@ def inside(run: Run, suite: str, bugs: Bugs, runs: int) -> None:
         if bugs:
             known = verdict.claim in breaks and verdict.outcome != "undecided"
             expected = "violated" if known else None
-        emit(run, suite, verdict, expected, named(bugs), seconds, options(bugs))
+        emit(run, suite, verdict, expected, named(bugs), seconds, f"{options(bugs)} --runs {runs}")
     rate = found.broker_steps / found.cpu_seconds if found.cpu_seconds else 0.0
     run.emit(Measured(what=f"{suite}: runs", value=found.runs))
     run.emit(Measured(what=f"{suite}: broker steps per CPU second", value=round(rate)))
@@ -82,7 +86,7 @@ def decide(run: Run, suite: str, side: Side, runs: int) -> None:
     verdict = registry.decide(side, seed=run.seed, runs=runs, progress=told(run, str(side)))
     variant = ", ".join(filter(None, (side.setting, named(side.bugs))))
     seconds = round(time.monotonic() - started, 2)
-    emit(run, suite, verdict, side.expected, variant, seconds, " --outside")
+    emit(run, suite, verdict, side.expected, variant, seconds, f" --outside --runs {runs}")
 
 
 def emit(

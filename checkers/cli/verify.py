@@ -157,10 +157,16 @@ PARTS: Final[Mapping[str, Callable[[Run], None]]] = {
 
 
 @click.command("verify")
-@click.option("--only", metavar="PART", multiple=True, help=f"One of: {', '.join(PARTS)}.")
+@click.option(
+    "--only", metavar="PART", multiple=True, help=f"Only this part, repeatable: {', '.join(PARTS)}."
+)
 @command(judged_by_expectation=True)
 def verify_command(run: Run, only: tuple[str, ...]) -> None:
     """The main job: model, proofs, reference broker, recording and analysis, in one report.
+
+    \b
+    urteil verify
+    urteil verify --only model --only proof
 
     Exits 1 when a verdict is not the expected one: bugs that must be caught are part of the job.
     """

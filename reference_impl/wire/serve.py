@@ -213,6 +213,7 @@ def serving(options: ServeOptions) -> Generator[Served]:
     ready: list[str] = []
     notes: list[str] = []
     failed: list[BaseException] = []
+    begun = threading.Event()  # it can be stopped
     settled = threading.Event()
     stops: list[Callable[[], object]] = []
 
@@ -224,6 +225,7 @@ def serving(options: ServeOptions) -> Generator[Served]:
         stop = asyncio.Event()
         loop = asyncio.get_running_loop()
         stops.append(lambda: loop.call_soon_threadsafe(stop.set))
+        begun.set()
         await serve(options, on_ready=on_ready, note=notes.append, stop=stop)
 
     def run() -> None:
@@ -232,15 +234,17 @@ def serving(options: ServeOptions) -> Generator[Served]:
         except BaseException as error:
             failed.append(error)
         finally:
+            begun.set()
             settled.set()
 
     thread = threading.Thread(target=run, name="reference broker")
     thread.start()
-    settled.wait()
     try:
+        settled.wait()  # inside: an interrupt while it starts must not leave it running
         if ready:
             yield Served(ready[0], notes)
     finally:
+        begun.wait()
         for stop in stops if thread.is_alive() else ():
             with contextlib.suppress(RuntimeError):  # the loop ended by itself in between
                 stop()

@@ -82,6 +82,8 @@ def test_a_broker_with_a_bug_is_convicted_of_it(call: Any, bug: str, anomaly: st
         (["broker", "--fault", "drop-respons:every=3"], "drop-response"),
         (["broker", "--fault", "drop-response:every=no"], "a number is needed"),
         (["broker", "--brokers", "0"], "0 brokers"),
+        (["broker", "--applied-log", "/absent/log"], "/absent/log: name a new file"),
+        (["broker", "--applied-log", "."], "--applied-log .: name a new file"),
         (["broker", "--port", "65534"], "port 65534 is the first of 3"),
         (["record", "--bootstrap-servers", "127.0.0.1:1"], "127.0.0.1:1: no broker answered"),
         (["record", "--client-config", "absent.properties"], "absent.properties"),

@@ -75,6 +75,9 @@ def test_truncation_to_the_high_watermark_fails_in_eight_steps_on_one_screen(
         (["replication", "--set", "as_published=7"], "as_published"),
         (["replication", "--property", "wek_isr"], "'wek_isr'; the nearest: weak_isr"),
         (["replication", "--budget", "1h"], "write 60s or 200k-states"),
+        (["replication", "--budget", "0s"], "more than none"),
+        (["replication", "--budget", "0k-states"], "more than none"),
+        (["replication", "--property", "wek*"], "no property of replication kip-320 'wek*'"),
         (["missing.py"], "no file missing.py"),
     ],
 )  # fmt: skip

@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+import os
+import pty
+import shlex
 import subprocess
 import sys
 from pathlib import Path
 
+import click
 import pytest
+
+from checkers.cli.main import COMMANDS, load, main
 
 HEAVY = ("pyspark", "z3", "hypothesis", "pyarrow", "numpy", "networkx", "confluent_kafka", "kio")
 
+MAIN = "from checkers.cli.main import main; main()"
+
 
 def urteil(*words: str, cwd: Path) -> subprocess.CompletedProcess[str]:
-    call = [sys.executable, "-c", "from checkers.cli.main import main; main()", *words]
+    call = [sys.executable, "-c", MAIN, *words]
     return subprocess.run(call, cwd=cwd, capture_output=True, text=True, timeout=120, check=False)
 
 
@@ -54,3 +62,64 @@ def test_a_wrong_word_is_one_line_and_exit_2(words: list[str], says: str, tmp_pa
     assert done.stderr.startswith(says)
     assert done.stderr.count("\n") == 1
     assert done.stdout == ""
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_help_has_an_example_says_what_options_do_and_what_exit_codes_mean(
+    name: str,
+) -> None:
+    command = load(name)
+    said = command.get_help(click.Context(command, info_name=name))
+    assert f"urteil {name}" in said
+    assert "undecided, nothing checked" in said
+    assert all(p.help for p in command.params if isinstance(p, click.Option))
+
+
+def test_a_reader_that_goes_away_is_no_bug(tmp_path: Path) -> None:
+    call = f"{shlex.quote(sys.executable)} -c '{MAIN}' list claims | head -1"
+    done = subprocess.run(
+        call, shell=True, cwd=tmp_path, capture_output=True, text=True, check=True
+    )
+    assert done.stdout.count("\n") == 1
+    assert done.stderr == ""
+
+
+def test_a_terminal_without_our_signs_gets_others(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", MAIN, "check", "transactions", "--variant", "v1"],
+        cwd=tmp_path,
+        capture_output=True,
+        env={**os.environ, "PYTHONIOENCODING": "ascii"},
+        check=False,
+    )
+    assert done.returncode == 1, done.stderr
+    assert done.stdout.startswith(b"? no_hanging_transaction  violated after 6 steps")
+
+
+def test_progress_is_one_passing_line_that_leaves_nothing_behind(tmp_path: Path) -> None:
+    master, terminal = pty.openpty()
+    call = [sys.executable, "-c", MAIN, "check", "--set", "log_size=3", "--budget", "2s"]
+    with subprocess.Popen(call, cwd=tmp_path, stdout=subprocess.PIPE, stderr=terminal) as process:
+        os.close(terminal)
+        assert process.stdout is not None
+        results = process.stdout.read().decode()
+    shown = os.read(master, 100_000).decode()
+    os.close(master)
+    assert "states, depth" in shown
+    assert shown.endswith("\r\x1b[K")
+    assert "\n" not in shown
+    assert "\r" not in results
+
+
+def test_a_bug_of_ours_before_a_run_is_told_as_one(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def broken(*_: object) -> None:
+        raise ZeroDivisionError("by us")
+
+    monkeypatch.setattr("checkers.cli.configuration.defaults", broken)
+    monkeypatch.setattr("sys.argv", ["urteil", "doctor"])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert ended.value.code == 4
+    assert "by us" in capsys.readouterr().err

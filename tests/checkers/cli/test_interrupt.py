@@ -1,29 +1,119 @@
-"""Ctrl-C: what was decided is kept, and the exit code is 130."""
+"""Ctrl-C: one exit code, no traceback, what there is is kept, and nobody is left behind."""
 
 from __future__ import annotations
 
 import json
+import os
 import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
+
+import pytest
+
+from checkers.demo import __file__ as demo
+
+HISTORY = str(Path(demo).with_name("three-anomalies.edn"))
+LARGE = ("--set", "max_leader_epoch=2", "--set", "log_size=3")
 
 
-def test_an_interrupted_exploration_keeps_what_it_has(tmp_path: Path) -> None:
-    words = ["check", "replication", "--json", "--set", "max_leader_epoch=2", "--set", "log_size=3"]
-    call = [sys.executable, "-c", "from checkers.cli.main import main; main()", *words]
-    with subprocess.Popen(call, cwd=tmp_path, stdout=subprocess.PIPE, text=True) as process:
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """What a command said after it was interrupted, and who of its session is alive."""
+
+    exit_code: int
+    events: list[dict[str, Any]]
+    stderr: str
+    left: list[str]
+
+
+def interrupted(folder: Path, *words: str, after_s: float, wrote: str = "run.json") -> Ended:
+    """Runs the command in a session of its own; Ctrl-C reaches all of it, as a terminal's does.
+
+    It comes so long after the command has written a file of this name into its run folder.
+    """
+    call = [sys.executable, "-c", "from checkers.cli.main import main; main()", *words, "--json"]
+    with subprocess.Popen(
+        call,
+        cwd=folder,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    ) as process:
         assert process.stdout is not None
-        started = json.loads(process.stdout.readline())
-        time.sleep(3)  # well inside the exploration of millions of states
-        process.send_signal(signal.SIGINT)
-        out, _ = process.communicate(timeout=60)
-    told = [json.loads(line) for line in out.splitlines()]
-    decided = [e for e in told if e["event"] == "property_decided"]
-    assert process.returncode == 130
-    assert told[-1] == {"v": 1, "event": "run_finished", "exit_code": 130}
+        first = process.stdout.readline()
+        while process.poll() is None and not list(folder.glob(f"runs/*/{wrote}")):
+            time.sleep(0.05)
+        time.sleep(after_s)
+        os.killpg(process.pid, signal.SIGINT)
+        try:
+            rest, stderr = process.communicate(timeout=60)
+            left = alive(process.pid)
+        finally:
+            with suppress(ProcessLookupError):  # nobody is left, as it should be
+                os.killpg(process.pid, signal.SIGKILL)
+        told = [json.loads(line) for line in [first, *rest.splitlines()]]
+        return Ended(process.returncode, told, stderr, left)
+
+
+def alive(session: int) -> list[str]:
+    """The commands of a session that run, without those that wait to be reaped."""
+    shown = subprocess.run(
+        ["ps", "-eo", "sid,stat,args"], capture_output=True, text=True, check=True
+    )
+    rows = [line.split(None, 2) for line in shown.stdout.splitlines()]
+    return [args for sid, stat, args in rows if sid == str(session) and stat[0] != "Z"]
+
+
+@pytest.mark.parametrize(
+    ("words", "after_s"),
+    [
+        (["check", "replication", *LARGE], 2.0),
+        (["prove", "replication-abstract"], 1.0),
+        (["test", "replication", "--runs", "5000"], 2.0),
+        (["record", "--sends", "100000"], 2.0),
+        (["verify", "--only", "suite"], 2.0),
+        (["analyze", HISTORY], 0.5),  # before there is a Java
+        (["analyze", HISTORY], 2.0),  # while it starts
+        (["analyze", HISTORY], 5.0),  # while it works
+    ],
+)
+def test_an_interrupt_ends_a_command_with_its_last_event(
+    words: list[str], after_s: float, tmp_path: Path
+) -> None:
+    ended = interrupted(tmp_path, *words, after_s=after_s)
+    assert ended.exit_code == 130
+    assert ended.events[-1] == {"v": 1, "event": "run_finished", "exit_code": 130}
+    assert ended.stderr.splitlines()[-1].startswith("interrupted; what there is, is kept in runs/")
+    assert "Traceback" not in ended.stderr
+    assert ended.left == []
+    kept = (tmp_path / ended.events[0]["folder"] / "events.ndjson").read_text().splitlines()
+    assert [json.loads(line) for line in kept] == ended.events
+
+
+def test_an_interrupted_exploration_says_how_far_it_came(tmp_path: Path) -> None:
+    ended = interrupted(tmp_path, "check", "replication", *LARGE, after_s=2.0)
+    decided = [e for e in ended.events if e["event"] == "property_decided"]
     assert {e["verdict"] for e in decided} == {"undecided"}
     assert all(e["reason"] == "interrupted" and e["distinct_states"] > 0 for e in decided)
-    kept = (tmp_path / started["folder"] / "events.ndjson").read_text()
-    assert '"reason": "interrupted"' in kept
+
+
+def test_an_interrupted_analysis_leaves_every_anomaly_undecided(tmp_path: Path) -> None:
+    ended = interrupted(tmp_path, "analyze", HISTORY, "--anomaly", "duplicate", after_s=1.0)
+    (decided,) = [e for e in ended.events if e["event"] == "anomaly_decided"]
+    assert (decided["verdict"], decided["reason"]) == ("undecided", "interrupted")
+
+
+def test_an_interrupted_recording_can_be_analysed(call: Any, tmp_path: Path) -> None:
+    ended = interrupted(
+        tmp_path, "record", "--sends", "100000", after_s=1.0, wrote="history/history.json"
+    )
+    history = tmp_path / ended.events[0]["folder"] / "history"
+    said = call("analyze", str(history), "--engine", "local")
+    assert said.exit_code == 0
+    assert set(said.verdicts().values()) == {"holds"}
