@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -148,3 +149,4 @@ def tell(run: Run, found: RecordResult) -> None:
     if found.unread:
         run.note(f"not read to the end: {', '.join(found.unread)}")
     run.emit(Measured(what="recorded in", value=round(found.seconds, 1), unit="s"))
+    run.note(f"what it shows: {shlex.join(['urteil', 'analyze', str(found.folder)])}")

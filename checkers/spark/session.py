@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import logging
 import os
+import re
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -22,6 +24,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import checkers
 from checkers.spark import java
+from model.faults import InputFault
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -30,6 +33,7 @@ PACKAGES: Final = ("model", "properties", "checkers")
 ROWS_PER_BATCH: Final = 100_000
 LOCAL: Final = "local[*]"
 _LOG4J: Final = Path(__file__).with_name("log4j2.properties")
+_ANSWERS_WITHIN_S: Final = 5.0  # the master of a cluster
 _ENDS_WITHIN_S: Final = 10.0  # Java, once it is told to end; after that it is killed
 
 # Py4J logs the traceback of every interrupt that it passes on, to the root logger some, which gets
@@ -46,7 +50,8 @@ def session(
 ) -> Generator[SparkSession]:
     """A session on the master, all cores of this machine without one; it ends with the block.
 
-    InputFault when there is no Java for it. A session that is already there is used and kept.
+    InputFault when there is no Java for it, or no master answers. A session that is already there
+    is used and kept.
     """
     from pyspark import SparkConf, SparkContext
     from pyspark.sql import SparkSession
@@ -55,6 +60,7 @@ def session(
     if running is not None:
         yield running
         return
+    refuse_silent(master or LOCAL)
     chosen = java.choose(environment)
     with tempfile.TemporaryDirectory(prefix="urteil-spark-") as kept:
         folder = Path(kept)
@@ -79,6 +85,27 @@ def session(
                     started.stop()  # warns if Java does not listen any more: it is ended below
             _restore(interrupt)
             _end_java()
+
+
+def refuse_silent(master: str) -> None:
+    """InputFault for a master that Spark does not know, or a standalone one that does not answer.
+
+    Spark itself tries for a minute, and then says so in a stack trace.
+    """
+    if not re.fullmatch(r"yarn|local(\[.+\])?|(spark|k8s)://.+", master):
+        raise InputFault(f"--master {master}: write spark://HOST:PORT, k8s://…, yarn or local[2]")
+    if not master.startswith("spark://"):
+        return
+    silent = ""
+    for place in master.removeprefix("spark://").split(","):
+        host, _, port = place.rpartition(":")
+        try:
+            socket.create_connection((host, int(port)), timeout=_ANSWERS_WITHIN_S).close()
+        except (OSError, ValueError) as why:
+            silent = str(why)
+        else:
+            return
+    raise InputFault(f"--master {master}: nobody answers there ({silent}); check host and port")
 
 
 @contextmanager
