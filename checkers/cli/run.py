@@ -12,7 +12,8 @@ import signal
 import sys
 import time
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import FrameType
@@ -165,7 +166,8 @@ def command(
             run = Run(name, seed, verbose, quiet, judged_by_expectation=judged_by_expectation)
             run.reporters.append(print_json if as_json else Terminal(sys.stdout, run.meaning))
             before = signal.signal(signal.SIGINT, run.interrupt)
-            code = _guarded(run, function, out if folder else None, options)
+            with _no_word_of_lost_interrupts():
+                code = _guarded(run, function, out if folder else None, options)
             signal.signal(signal.SIGINT, signal.SIG_IGN)  # only the end is left to say
             if code == verdicts.HOLDS and decides:
                 code = verdicts.exit_code(run.decided)
@@ -179,6 +181,22 @@ def command(
         return wrapped
 
     return decorate
+
+
+@contextmanager
+def _no_word_of_lost_interrupts() -> Generator[None]:
+    """Python prints a traceback of what it must ignore; an interrupt among it is remembered."""
+    shows = sys.unraisablehook
+
+    def hook(ignored: sys.UnraisableHookArgs) -> None:
+        if ignored.exc_type is not KeyboardInterrupt:
+            shows(ignored)
+
+    sys.unraisablehook = hook
+    try:
+        yield
+    finally:
+        sys.unraisablehook = shows
 
 
 def _guarded(

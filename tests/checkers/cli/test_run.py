@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import json
+import signal
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -147,3 +149,27 @@ def test_what_has_nothing_to_decide_is_done(tmp_path: Path) -> None:
     made = click.command("try")(command(decides=False)(decide()))
     result = CliRunner().invoke(made, ["--out", str(tmp_path)])
     assert result.stdout.endswith("exit code 0: done\n")
+
+
+def test_an_interrupt_that_python_must_ignore_ends_the_run_at_its_next_progress(
+    tmp_path: Path,
+) -> None:
+    told: list[str] = []
+
+    def collecting(_phase: str, _info: dict[str, int]) -> None:
+        if not told:
+            told.append("interrupted")
+            signal.raise_signal(signal.SIGINT)  # in a callback of the collector: it goes lost
+
+    def body(run: Run) -> None:
+        gc.callbacks.append(collecting)
+        gc.collect()
+        gc.callbacks.remove(collecting)
+        told.append("went on")
+        run.progress("on it")
+        told.append("not reached")
+
+    result = ran(body, tmp_path)
+    assert result.exit_code == 130
+    assert told == ["interrupted", "went on"]
+    assert "Traceback" not in result.stderr
