@@ -5,28 +5,41 @@
     c1  poll            -> ok k=a@0 k=c@2    the records that a poll returned
     c1  end_offset k    -> ok @3             the end of the log of k
     t1  txn k=d         -> ok @4 k=a@0       a transaction: offsets of what it sent, then reads
+    t1  txn k=e +k@1    -> ok @5             it commits the offset 1 of k with it
+    c1  fetch_offset k  -> ok @1             the committed offset of its group, or `@none`
+    c1  start_offset k  -> ok @2             the log of k begins there
+    c1  assign k j      -> ok                the keys that it is left with; `assign -`: none
+    c1  poll            -> ok k=a@0 ~k       a rebalance gave or took k meanwhile
     p2  send k=e        -> info              nobody knows; `fail`: it did not happen
     p2  send k=f        -> never             it never completed
 
 A line takes ten nanoseconds: invoked at the first, completed at the fifth. Operations that are open
 at the same time take two lines, `p1 send k=a ...` and later `p1 ... -> ok @0`. Processes are
-numbered as they appear. Keys and values hold no blank, `=` or `@`; `#` begins a comment.
+numbered as they appear. Keys and values hold no blank, `=` or `@`; `#` begins a comment. Behind
+the word that says what is done may stand the transactional id, the group and the isolation level:
+`txn{id=x,group=g,isolation=read_uncommitted,end=12}`; `end` is when its end was asked for, in ns.
+A group's offset moves outside transactions with `c1 commit_offset{group=g} +k@1 -> ok`.
 """
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import Final, get_args
+from typing import Any, Final, get_args
 
 from model.histories import (
+    Assigned,
+    CommitOffset,
     EndOffset,
+    FetchOffset,
     History,
     MicroOperation,
     Operation,
     Outcome,
     Poll,
+    Rebalanced,
     Send,
+    StartOffset,
 )
 
 LINE_NS: Final = 10
@@ -35,7 +48,20 @@ OPEN: Final = "..."
 
 _SENT = re.compile(r"(?P<key>[^=@\s]+)=(?P<value>[^=@\s]+)")
 _POLLED = re.compile(r"(?P<key>[^=@\s]+)=(?P<value>[^=@\s]+)@(?P<offset>-?\d+|\?)")
-_OFFSET = re.compile(r"@(?P<offset>-?\d+|\?)")
+_OFFSET = re.compile(r"@(?P<offset>-?\d+|\?|none)")
+_COMMITTED = re.compile(r"\+(?P<key>[^=@\s]+)@(?P<offset>-?\d+)")
+_WORD = re.compile(r"(?P<f>\w+)(\{(?P<of>[^}]*)\})?")
+_ATTRIBUTES: Final = {
+    "id": "transactional_id",
+    "group": "group",
+    "isolation": "isolation",
+    "end": "end_asked_ns",
+}
+_OFFSETS_OF: Final[dict[str, type[EndOffset | StartOffset | FetchOffset]]] = {
+    "end_offset": EndOffset,
+    "start_offset": StartOffset,
+    "fetch_offset": FetchOffset,
+}
 
 
 class NotationFault(ValueError):
@@ -47,6 +73,7 @@ class _Invoked:
     """The left side of a line: what an operation sets out to do."""
 
     f: str
+    of: dict[str, Any]  # transactional_id, group, isolation, end_asked_ns: those that are said
     words: tuple[str, ...]
     at_ns: int
 
@@ -73,7 +100,8 @@ def history(text: str) -> History:
                 invoked = opened.pop(name)
             else:
                 words = tuple(left[1:] if left[-1] != OPEN else left[1:-1])
-                invoked = _Invoked(f=left[0], words=words, at_ns=at_ns)
+                f, of = _word(left[0])
+                invoked = _Invoked(f=f, of=of, words=words, at_ns=at_ns)
             if right is None:
                 if name in opened or left[-1] != OPEN:
                     raise NotationFault("an invocation alone ends in `...`, one at a time")
@@ -115,38 +143,74 @@ def _operation(
         invoked_ns=invoked.at_ns,
         completed_ns=completed_ns,
         did=_did(invoked, told),
+        **invoked.of,
     )
+
+
+def _word(word: str) -> tuple[str, dict[str, Any]]:
+    match = _WORD.fullmatch(word)
+    if match is None:
+        raise NotationFault(f"{word!r} is neither a word nor word{{id=..,group=..}}")
+    pairs = [pair.partition("=") for pair in (match["of"] or "").split(",") if pair]
+    of: dict[str, Any] = {_ATTRIBUTES[name]: cell for name, _, cell in pairs}
+    if "end_asked_ns" in of:
+        of["end_asked_ns"] = int(of["end_asked_ns"])
+    return match["f"], of
 
 
 def _did(invoked: _Invoked, told: tuple[str, ...]) -> tuple[MicroOperation, ...]:
     """What was asked, with the offsets that the completion tells in the same order, then polls."""
+    if invoked.f in {"assign", "subscribe"}:
+        return tuple(Assigned(key) for key in invoked.words if key != "-")
     matches = [_OFFSET.fullmatch(word) for word in told]
     offsets = [_offset(match) for match in matches if match]
     polled = [_polled(word) for word, match in zip(told, matches, strict=True) if not match]
-    asked: list[MicroOperation] = []
-    for position, word in enumerate(invoked.words):
-        offset = offsets[position] if position < len(offsets) else None
-        if invoked.f != "end_offset":
-            sent = _SENT.fullmatch(word)
-            if sent is None:
-                raise NotationFault(f"{word!r} is not key=value")
-            asked.append(Send(sent["key"], sent["value"], offset))
-        elif offset is not None:
-            asked.append(EndOffset(word, offset))
-    if len(offsets) > len(invoked.words):
+    asked = [word for word in invoked.words if not word.startswith("+")]
+    committed = [_committed(word) for word in invoked.words if word.startswith("+")]
+    if len(offsets) > len(asked):
         raise NotationFault("more offsets than were asked for")
-    return (*asked, *polled)
+    read = _OFFSETS_OF.get(invoked.f)
+    made: list[MicroOperation] = []
+    for position, word in enumerate(asked):
+        known = position < len(offsets)
+        offset = offsets[position] if known else None
+        if read is not None:
+            if known and (offset is not None or read is FetchOffset):
+                made.append(_read(read, word, offset))
+            continue
+        sent = _SENT.fullmatch(word)
+        if sent is None:
+            raise NotationFault(f"{word!r} is not key=value")
+        made.append(Send(sent["key"], sent["value"], offset))
+    return (*made, *polled, *committed)
 
 
-def _polled(word: str) -> Poll:
+def _read(
+    read: type[EndOffset | StartOffset | FetchOffset], key: str, offset: int | None
+) -> MicroOperation:
+    if read is FetchOffset or offset is None:
+        return FetchOffset(key, offset)
+    return read(key, offset)
+
+
+def _committed(word: str) -> CommitOffset:
+    match = _COMMITTED.fullmatch(word)
+    if match is None:
+        raise NotationFault(f"{word!r} is not +key@offset")
+    return CommitOffset(match["key"], int(match["offset"]))
+
+
+def _polled(word: str) -> Poll | Rebalanced:
+    if word.startswith("~"):
+        return Rebalanced(word[1:])
     match = _POLLED.fullmatch(word)
     if match is None:
-        raise NotationFault(f"{word!r} is neither @offset nor key=value@offset")
+        raise NotationFault(f"{word!r} is neither @offset nor key=value@offset nor ~key")
     return Poll(match["key"], _offset(match), match["value"])
 
 
 def _offset(match: re.Match[str]) -> int | None:
-    return None if match["offset"] == "?" else int(match["offset"])
+    return None if match["offset"] in {"?", "none"} else int(match["offset"])
 
 
 def show(operation: Operation) -> str:
@@ -163,14 +227,35 @@ def show(operation: Operation) -> str:
             case Send(key, value, offset):
                 asked.append(f"{key}={value}")
                 told.append(_shown(offset))
-            case EndOffset(key, offset):
+            case EndOffset(key, offset) | StartOffset(key, offset):
                 asked.append(key)
                 told.append(_shown(offset))
+            case FetchOffset(key, offset):
+                asked.append(key)
+                told.append("@none" if offset is None else _shown(offset))
+            case CommitOffset(key, offset):
+                asked.append(f"+{key}@{offset}")
+            case Assigned(key):
+                asked.append(key)
             case Poll(key, offset, value):
                 polled.append(f"{key}={value}{_shown(offset)}")
+            case Rebalanced(key):
+                polled.append(f"~{key}")
+    if operation.f in {"assign", "subscribe"} and not asked:
+        asked.append("-")
     ended = "never" if operation.completed_ns is None else operation.outcome
     right = [] if ended == "never" or (set(told) == {"@?"} and ended != "ok") else told
-    return " ".join([operation.f, *asked, "->", ended, *right, *polled])
+    return " ".join([_named(operation), *asked, "->", ended, *right, *polled])
+
+
+def _named(operation: Operation) -> str:
+    known = {
+        short: cell
+        for short, name in _ATTRIBUTES.items()
+        if (cell := getattr(operation, name)) is not None
+    }
+    of = ",".join(f"{short}={cell}" for short, cell in known.items())
+    return f"{operation.f}{{{of}}}" if of else operation.f
 
 
 def _shown(offset: int | None) -> str:

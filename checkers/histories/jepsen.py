@@ -5,6 +5,9 @@ the next `:ok`, `:fail` or `:info` of its process; a completion without a `:valu
 invocation. Events of processes with a name (`:nemesis`) are no operations of clients. `:index` may
 have gaps and is not read. Without any `:time` the place in the file is the time.
 
+The keys of an `:assign` or `:subscribe` are what it left its consumer with; those of a
+`:rebalance-log` were given or taken while the operation ran.
+
 Keys and values become their text in EDN, so `:a`, `"a"` and `1` stay different.
 
 Source: jepsen.history; jepsen.tests.kafka, "micro-ops".
@@ -17,7 +20,15 @@ from typing import TYPE_CHECKING, Any, Final
 
 from checkers.histories.edn import NotEdn, Tagged, entries, text
 from checkers.histories.recorded import UnreadableHistory
-from model.histories import MicroOperation, Operation, Outcome, Poll, Send
+from model.histories import (
+    Assigned,
+    MicroOperation,
+    Operation,
+    Outcome,
+    Poll,
+    Rebalanced,
+    Send,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -27,6 +38,7 @@ if TYPE_CHECKING:
 
 _OUTCOMES: Final[dict[str, Outcome]] = {":ok": "ok", ":fail": "fail", ":info": "info"}
 _TRANSACTIONAL: Final = frozenset({"send", "poll", "txn"})
+_ASSIGNING: Final = frozenset({"assign", "subscribe"})
 LARGEST: Final = 2**63 - 2  # the next is when what never completes does, or the end of a full log
 NEXT: Final = "mend that line, or leave it out"
 
@@ -142,20 +154,28 @@ def _operation(
         outcome=outcome,
         invoked_ns=invoked_ns,
         completed_ns=completed_ns,
-        did=tuple(_did(event.get(":value"))) if f in _TRANSACTIONAL else (),
+        did=(*_did(f, event.get(":value")), *_rebalanced(event.get(":rebalance-log"))),
         error=None if error is None else text(error),
     )
 
 
-def _did(value: Form) -> Iterator[MicroOperation]:
-    match value:
-        case None:
-            return
-        case list():
-            for micro in value:
-                yield from _micro(micro)
-        case _:
-            raise _Odd(f":value {_shown(value)} is no vector of micro-operations")
+def _did(f: str, value: Form) -> Iterator[MicroOperation]:
+    if value is None or f not in _TRANSACTIONAL | _ASSIGNING:
+        return
+    if not isinstance(value, list):
+        raise _Odd(f":value {_shown(value)} of {f} is no vector")
+    for form in value:
+        if f in _ASSIGNING:
+            yield Assigned(text(form))
+        else:
+            yield from _micro(form)
+
+
+def _rebalanced(log: Form) -> Iterator[Rebalanced]:
+    """The keys of all rebalances, each once."""
+    rebalances = log if isinstance(log, list) else []
+    keys = [key for one in rebalances if isinstance(one, dict) for key in one.get(":keys") or ()]
+    yield from map(Rebalanced, dict.fromkeys(map(text, keys)))
 
 
 def _micro(micro: Form) -> Iterator[MicroOperation]:

@@ -23,8 +23,14 @@ import pyarrow.parquet as pq
 from checkers.histories import jepsen, recorded
 from checkers.histories.arrow import compute
 from checkers.histories.pieces import Kernel, Pieces
-from checkers.histories.recorded import SCHEMA, UnreadableHistory, as_table
-from model.histories import COLUMNS, Outcome
+from checkers.histories.recorded import (
+    KINDS,
+    SCHEMA,
+    UnreadableHistory,
+    as_table,
+    with_new_columns,
+)
+from model.histories import COLUMNS, NEW_IN_2, Isolation, Outcome
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -33,11 +39,15 @@ if TYPE_CHECKING:
 ROWS_AT_ONCE: Final = 200_000
 OPERATIONS_AT_ONCE: Final = 20_000
 JSON_BLOCK_BYTES: Final = 16 << 20
-KINDS: Final = ("send", "poll", "end_offset", "none")
 NEEDED: Final = {
     "send": ("key", "value"),
     "poll": ("key", "value"),
     "end_offset": ("key", "offset"),
+    "start_offset": ("key", "offset"),
+    "assigned": ("key",),
+    "rebalanced": ("key",),
+    "commit_offset": ("key", "offset", "group"),
+    "fetch_offset": ("key", "group"),
 }
 ODD: Final = pa.schema([("op", pa.int64()), ("what", pa.string())])
 _PYTHON: Final = {"int64": int, "int32": int, "string": str}
@@ -81,7 +91,10 @@ def _is_ours(file: Path) -> bool:
     except (pa.ArrowException, OSError) as error:
         raise _torn(file, error) from error
     _columns_present(schema.names, file)
-    return all(schema.field(field.name).type == field.type for field in SCHEMA)
+    return all(
+        field.name in schema.names and schema.field(field.name).type == field.type
+        for field in SCHEMA
+    )
 
 
 # ---------------------------------------------------------------- which format
@@ -130,7 +143,8 @@ def _parquet(path: Path) -> Iterator[pa.Table]:
             _columns_present(schema.names, path)
             if file.metadata.num_rows == 0:
                 yield schema.empty_table()
-            for batch in file.iter_batches(ROWS_AT_ONCE, columns=list(COLUMNS)):
+            known = [name for name in COLUMNS if name in schema.names]
+            for batch in file.iter_batches(ROWS_AT_ONCE, columns=known):
                 yield pa.Table.from_batches([batch])
     except (pa.ArrowException, OSError) as error:
         raise _torn(path, error) from error
@@ -179,6 +193,7 @@ _BY_SUFFIX: Final[dict[str, Callable[[Path], Iterator[pa.Table]]]] = {
 def conforming(table: pa.Table, path: Path) -> pa.Table:
     """The table with exactly `COLUMNS`; UnreadableHistory names the column and the row."""
     _columns_present(table.schema.names, path)
+    table = with_new_columns(table)
     columns: list[pa.ChunkedArray] = []
     for field in SCHEMA:
         try:
@@ -217,9 +232,15 @@ def odd_rows(table: pa.Table) -> pa.Table:
     for field in SCHEMA:
         if not field.nullable:
             seek(table[field.name].is_null(), f"{field.name} is null, and it must not be")
-    for name, known in (("outcome", get_args(Outcome)), ("kind", KINDS)):
-        unknown = compute.invert(compute.is_in(table[name], value_set=pa.array(known)))
-        seek(unknown, f"{name} is none of {', '.join(known)}")
+    for name, known in (
+        ("outcome", get_args(Outcome)),
+        ("kind", (*KINDS, "none")),
+        ("isolation", get_args(Isolation)),
+    ):
+        told = compute.or_(
+            table[name].is_null(), compute.is_in(table[name], value_set=pa.array(known))
+        )
+        seek(compute.invert(told), f"{name} is none of {', '.join(known)}")
     for kind, needed in NEEDED.items():
         for name in needed:
             lacking = compute.and_(compute.equal(table["kind"], kind), table[name].is_null())
@@ -228,7 +249,7 @@ def odd_rows(table: pa.Table) -> pa.Table:
 
 
 def _columns_present(names: list[str], path: Path) -> None:
-    missing = [name for name in COLUMNS if name not in names]
+    missing = [name for name in COLUMNS if name not in (*names, *NEW_IN_2)]
     if missing:
         raise UnreadableHistory(
             f"{path}: no column {', '.join(missing)}; a history has the columns "

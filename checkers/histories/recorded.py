@@ -13,7 +13,8 @@ invocations that were open. Lines of a tail:
     {"invoked": 7, "process": 2, "f": "send", "at_ns": 12, "did": [["send", "a-0", null, "v"]]}
     {"completed": 7, "outcome": "ok", "at_ns": 15, "did": [["send", "a-0", 3, "v"]], "error": null}
 
-Micro-operations are `[kind, key, offset, value]`; an end offset has the value null.
+Micro-operations are `[kind, key, offset, value]`, each null where there is none. A line has the
+fields of `NEW_IN_2` too where they are known.
 """
 
 from __future__ import annotations
@@ -30,13 +31,19 @@ import pyarrow.parquet as pq
 from model.faults import InputFault
 from model.histories import (
     COLUMNS,
+    NEW_IN_2,
     SCHEMA_VERSION,
+    Assigned,
+    CommitOffset,
     EndOffset,
+    FetchOffset,
     History,
     MicroOperation,
     Operation,
     Poll,
+    Rebalanced,
     Send,
+    StartOffset,
 )
 
 if TYPE_CHECKING:
@@ -50,6 +57,18 @@ SCHEMA: Final = pa.schema(
     ]
 )
 METADATA: Final = "history.json"
+READABLE: Final = (1, SCHEMA_VERSION)
+KINDS: Final[dict[str, type[MicroOperation]]] = {
+    "send": Send,
+    "poll": Poll,
+    "end_offset": EndOffset,
+    "start_offset": StartOffset,
+    "assigned": Assigned,
+    "rebalanced": Rebalanced,
+    "commit_offset": CommitOffset,
+    "fetch_offset": FetchOffset,
+}
+KIND_OF: Final = {micro: kind for kind, micro in KINDS.items()}
 
 
 class UnreadableHistory(InputFault):
@@ -80,8 +99,9 @@ def metadata(folder: Path) -> dict[str, Any]:
         raise UnreadableHistory(f"{path}: {error}") from error
     described: dict[str, Any] = told if isinstance(told, dict) else {}
     version = described.get("schema_version")
-    if version != SCHEMA_VERSION:
-        raise UnreadableHistory(f"{path}: schema version {version}, this reads {SCHEMA_VERSION}")
+    if version not in READABLE:
+        readable = " and ".join(map(str, READABLE))
+        raise UnreadableHistory(f"{path}: schema version {version}, this reads {readable}")
     return described
 
 
@@ -115,25 +135,18 @@ def operations(folder: Path) -> History:
 def as_table(history: Iterable[Operation], *, first_op: int = 0) -> pa.Table:
     """One row per micro-operation, one of kind `none` for an operation that shows none."""
     columns: dict[str, list[Any]] = {name: [] for name in COLUMNS}
+    of_operation = [name for name in COLUMNS if name in Operation.__dataclass_fields__]
     for number, operation in enumerate(history, first_op):
         for position, micro in enumerate(operation.did or (None,)):
             kind, key, offset, value = _plain(micro) if micro else ("none", None, None, None)
-            row = (
-                number,
-                operation.process,
-                operation.f,
-                operation.outcome,
-                operation.invoked_ns,
-                operation.completed_ns,
-                position,
-                kind,
-                key,
-                offset,
-                value,
-                operation.error,
-            )
-            for name, cell in zip(COLUMNS, row, strict=True):
-                columns[name].append(cell)
+            columns["op"].append(number)
+            columns["position"].append(position)
+            columns["kind"].append(kind)
+            columns["key"].append(key)
+            columns["offset"].append(offset)
+            columns["value"].append(value)
+            for name in of_operation:
+                columns[name].append(getattr(operation, name))
     return pa.table(columns, schema=SCHEMA)
 
 
@@ -150,29 +163,20 @@ def as_operations(table: pa.Table) -> Iterator[Operation]:
             completed_ns=first["completed_ns"],
             did=tuple(_micro(row) for row in rows if row["kind"] != "none"),
             error=first["error"],
+            **{name: first[name] for name in NEW_IN_2},
         )
 
 
 def _plain(micro: MicroOperation) -> tuple[str, str, int | None, str | None]:
-    match micro:
-        case Send(key, value, offset):
-            return "send", key, offset, value
-        case Poll(key, offset, value):
-            return "poll", key, offset, value
-        case EndOffset(key, offset):
-            return "end_offset", key, offset, None
+    offset, value = getattr(micro, "offset", None), getattr(micro, "value", None)
+    return KIND_OF[type(micro)], micro.key, offset, value
 
 
 def _micro(row: dict[str, Any]) -> MicroOperation:
-    match row["kind"]:
-        case "send":
-            return Send(row["key"], row["value"], row["offset"])
-        case "poll":
-            return Poll(row["key"], row["offset"], row["value"])
-        case "end_offset":
-            return EndOffset(row["key"], row["offset"])
-        case other:
-            raise UnreadableHistory(f"micro-operation {other!r}: send, poll and end_offset exist")
+    kind = KINDS.get(row["kind"])
+    if kind is None:
+        raise UnreadableHistory(f"micro-operation {row['kind']!r}: {', '.join(KINDS)} exist")
+    return kind(**{name: row[name] for name in kind.__dataclass_fields__})
 
 
 # ---------------------------------------------------------------- parts and tails
@@ -183,9 +187,18 @@ def _part(path: Path) -> pa.Table:
         table = pq.read_table(path)
     except (pa.ArrowException, OSError) as error:
         raise UnreadableHistory(f"{path}: {error}") from error
+    table = with_new_columns(table)
     if table.schema.names != SCHEMA.names:
         raise UnreadableHistory(f"{path}: columns {table.schema.names}, not {SCHEMA.names}")
     return table.cast(SCHEMA)
+
+
+def with_new_columns(table: pa.Table) -> pa.Table:
+    """The table with null in each column that its version of the schema did not have."""
+    for name in NEW_IN_2:
+        if name not in table.schema.names:
+            table = table.append_column(name, pa.nulls(table.num_rows, SCHEMA.field(name).type))
+    return table
 
 
 def invocation_line(number: int, operation: Operation) -> bytes:
@@ -197,6 +210,7 @@ def invocation_line(number: int, operation: Operation) -> bytes:
             "f": operation.f,
             "at_ns": operation.invoked_ns,
             "did": [_plain(micro) for micro in operation.did],
+            **_known(operation),
         }
     )
 
@@ -210,8 +224,14 @@ def completion_line(number: int, operation: Operation) -> bytes:
             "at_ns": operation.completed_ns,
             "did": [_plain(micro) for micro in operation.did],
             "error": operation.error,
+            **_known(operation),
         }
     )
+
+
+def _known(operation: Operation) -> dict[str, Any]:
+    told = {name: getattr(operation, name) for name in NEW_IN_2}
+    return {name: cell for name, cell in told.items() if cell is not None}
 
 
 def _line(told: dict[str, Any]) -> bytes:
@@ -247,6 +267,7 @@ def _opened(told: dict[str, Any]) -> Operation:
         completed_ns=None,
         did=_did(told),
         error="the recorder ended before the operation did",
+        **_told_new(told),
     )
 
 
@@ -257,7 +278,12 @@ def _closed(operation: Operation, told: dict[str, Any]) -> Operation:
         completed_ns=told["at_ns"],
         did=_did(told),
         error=told["error"],
+        **_told_new(told),
     )
+
+
+def _told_new(told: dict[str, Any]) -> dict[str, Any]:
+    return {name: told[name] for name in NEW_IN_2 if name in told}
 
 
 def _did(told: dict[str, Any]) -> tuple[MicroOperation, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from model.histories import EndOffset, Operation
+from model.histories import Operation
 from model.history_notation import show
 
 if TYPE_CHECKING:
@@ -33,8 +33,8 @@ def told(
         micro
         for micro in operation.did
         if micro.key == key
-        if offset is None or micro.offset == offset
-        if value is None or (not isinstance(micro, EndOffset) and micro.value == value)
+        if offset is None or getattr(micro, "offset", None) == offset
+        if value is None or getattr(micro, "value", None) == value
     )
     return (
         f"operation {number}, process {operation.process}: {show(replace(operation, did=did))}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import get_args
 
-from model.histories import COLUMNS, MicroOperation, Operation
+from model.histories import COLUMNS, NEW_IN_2, MicroOperation, Operation
 
 
 def test_every_column_has_a_type_a_nullness_and_a_meaning() -> None:
@@ -14,7 +14,7 @@ def test_every_column_has_a_type_a_nullness_and_a_meaning() -> None:
 
 def test_what_can_be_unknown_can_be_null() -> None:
     nullable = {name for name, (_, may_be_null, _) in COLUMNS.items() if may_be_null}
-    assert nullable == {"completed_ns", "key", "offset", "value", "error"}
+    assert nullable == {"completed_ns", "key", "offset", "value", "error", *NEW_IN_2}
 
 
 def test_a_column_stands_for_each_field_of_an_operation_but_what_it_did() -> None:

@@ -4,7 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from model.histories import EndOffset, Poll, Send
+from model.histories import (
+    Assigned,
+    CommitOffset,
+    EndOffset,
+    FetchOffset,
+    Poll,
+    Rebalanced,
+    Send,
+    StartOffset,
+)
 from model.history_notation import NotationFault, history, show
 
 
@@ -20,6 +29,26 @@ def test_one_line_is_one_operation() -> None:
     assert (sent.process, polled.process, end.process) == (0, 1, 1)
     assert sent.completed_ns is not None
     assert sent.invoked_ns < sent.completed_ns < polled.invoked_ns
+
+
+def test_transactions_groups_and_assignments_have_words() -> None:
+    text = """
+        c1  assign k j                                   -> ok
+        c1  assign -                                     -> ok
+        t1  txn{id=x,group=g,end=12} k=e +k@1            -> ok @5 k=a@0 ~k
+        c1  fetch_offset{group=g} k j                    -> ok @1 @none
+        c1  start_offset{isolation=read_uncommitted} k   -> ok @2
+        c1  commit_offset{group=g} +k@1                  -> fail
+    """
+    some, none, txn, fetched, start, committed = history(text)
+    assert (some.did, none.did) == ((Assigned("k"), Assigned("j")), ())
+    assert txn.did == (Send("k", "e", 5), Poll("k", 0, "a"), Rebalanced("k"), CommitOffset("k", 1))
+    assert (txn.transactional_id, txn.group, txn.end_asked_ns) == ("x", "g", 12)
+    assert fetched.did == (FetchOffset("k", 1), FetchOffset("j", None))
+    assert (start.did, start.isolation) == ((StartOffset("k", 2),), "read_uncommitted")
+    assert committed.did == (CommitOffset("k", 1),)
+    lines = [" ".join(line.split()[1:]) for line in text.strip().splitlines()]
+    assert [show(operation) for operation in history(text)] == lines
 
 
 def test_two_lines_are_an_operation_that_is_open_in_between() -> None:

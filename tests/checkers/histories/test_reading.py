@@ -22,7 +22,16 @@ from checkers.histories.recorded import (
     completion_line,
     invocation_line,
 )
-from model.histories import COLUMNS, SCHEMA_VERSION, Operation, Poll, Send
+from model.histories import (
+    COLUMNS,
+    NEW_IN_2,
+    SCHEMA_VERSION,
+    Assigned,
+    Operation,
+    Poll,
+    Rebalanced,
+    Send,
+)
 from model.history_notation import history
 
 SAMPLES = Path(__file__).parents[2] / "data" / "jepsen"
@@ -122,7 +131,7 @@ def assert_refused(path: Path, says: str) -> None:
     ("row", "says"),
     [
         ({"outcome": "maybe"}, "operation 0: outcome is none of ok, fail, info; mend that row"),
-        ({"kind": "read"}, "operation 0: kind is none of send, poll, end_offset, none"),
+        ({"kind": "read"}, "operation 0: kind is none of send, poll, end_offset"),
         ({"process": None}, "operation 0: process is null"),
         ({"op": None}, "a row without an op: op is null"),
         ({"key": None}, "operation 0: a send without a key"),
@@ -204,16 +213,44 @@ EVENTS = """
 @pytest.mark.parametrize("around", ["{}", "[{}]", "#jepsen.History [{}]", "; a comment\n({})"])
 def test_events_become_operations(around: str, tmp_path: Path) -> None:
     assign, txn, crash, debug, never = jepsen(tmp_path, around.replace("{}", EVENTS))
-    assert (assign.f, assign.did, assign.invoked_ns, assign.completed_ns) == ("assign", (), 10, 11)
+    assert (assign.f, assign.invoked_ns, assign.completed_ns) == ("assign", 10, 11)
+    assert assign.did == (Assigned(":k"), Assigned('"k"'))
     assert txn.did == (
         Send(":k", '"v"', 3),
         Poll("1", 0, ":v"),
         Poll("1", 2, '"v"'),
         Send('"k"', ":v", None),
+        Rebalanced(":k"),
     )
     assert (crash.outcome, crash.error) == ("info", '[:oops {:a "b"}]')
     assert (debug.process, debug.did) == (5, ())
     assert (never.completed_ns, never.outcome, never.did) == (None, "info", (Send("1", "nil"),))
+
+
+def test_a_history_of_the_first_schema_is_read(tmp_path: Path) -> None:
+    told = history("p1 send k=a -> ok @0")
+    old = as_table(told).drop_columns(list(NEW_IN_2))
+    pq.write_table(old, tmp_path / "part-00000.parquet")
+    assert tuple(as_operations(whole(tmp_path / "part-00000.parquet"))) == told
+    (tmp_path / METADATA).write_text(json.dumps({"schema_version": 1}))
+    assert tuple(as_operations(whole(tmp_path))) == told
+
+
+def test_what_transactions_and_groups_did_survives_a_tail(tmp_path: Path) -> None:
+    told = history("""
+        t1  txn{id=x,group=g,isolation=read_committed,end=3} k=e +k@1  -> ok @5 k=a@0 ~k
+        c1  fetch_offset{group=g} k j                                  -> ok @1 @none
+        c1  assign k                                                   -> ok
+        c1  start_offset k                                             -> ok @2
+    """)
+    (tmp_path / METADATA).write_text(json.dumps({"schema_version": SCHEMA_VERSION}))
+    lines = [
+        line(number, operation)
+        for number, operation in enumerate(told)
+        for line in (invocation_line, completion_line)
+    ]
+    (tmp_path / "tail-00000.ndjson").write_bytes(b"".join(lines))
+    assert tuple(as_operations(whole(tmp_path))) == told
 
 
 def test_tagged_events_are_events(tmp_path: Path) -> None:
@@ -269,7 +306,7 @@ def test_a_sample_survives_the_table() -> None:
             "not an integer of 64 bits",
         ),
         (":a", "line 1: :a is no map"),
-        ("{:time 1 :type :invoke :process 0 :f :txn :value 7}", ":value 7 is no vector"),
+        ("{:time 1 :type :invoke :process 0 :f :txn :value 7}", ":value 7 of txn is no vector"),
         ("{:time 1 :type :invoke :process 0 :f :txn :value [[:r 7]]}", r"\[:r 7\] is neither"),
         ("{:time 1 :type :invoke :process 0 :f :poll :value [[:poll {1 [7]}]]}", "7 is no .offset"),
         ("{:time 1 :type :invoke :process 0 :f :poll :value [[:poll {1 7}]]}", "7 is no vector of"),
