@@ -21,7 +21,7 @@ from itertools import groupby
 from typing import Final, NamedTuple
 
 from model.histories import History, Operation, Poll, Send
-from properties.anomalies import offset_order_inversion, stale_end_offset
+from properties.anomalies.real_time import offset_order_inversion, stale_end_offset
 
 Claimed = Callable[["Published"], tuple["Breach", ...]]
 Goal = Callable[["Published"], bool]

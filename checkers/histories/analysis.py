@@ -20,6 +20,7 @@ from checkers.histories.recorded import SCHEMA, as_operations
 from checkers.histories.rows import as_rows, in_order, sizes
 from checkers.verdicts import HOLDS, UNDECIDED, VIOLATION, Verdict
 from model.histories import Operation
+from properties.anomalies.anomaly import Anomaly, Row
 from properties.anomalies.assumptions import (
     ASSUMPTIONS,
     Assumption,
@@ -29,7 +30,7 @@ from properties.anomalies.assumptions import (
     OverlappingOperations,
     RepeatedValue,
 )
-from properties.anomalies.catalogue import Anomaly, Row, named
+from properties.anomalies.catalogue import named
 
 KEPT: Final = 32  # rows of an anomaly that are kept with their operations, the worst first
 _ROW_OF: Final[dict[str, type[Any]]] = {

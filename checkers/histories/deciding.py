@@ -17,24 +17,19 @@ from checkers.histories.arrow import compute
 from checkers.histories.grouping import distinct
 from checkers.histories.pieces import Kernel, Pieces
 from checkers.histories.rows import schema_of
-from properties.anomalies import (
-    duplicate,
-    inconsistent_offsets,
-    lost_write,
-    offset_order_inversion,
-    stale_end_offset,
-)
 from properties.anomalies.assumptions import (
     BackwardsOperation,
     MixedOperation,
     OverlappingOperations,
     RepeatedValue,
 )
-from properties.anomalies.duplicate import Duplicate
-from properties.anomalies.inconsistent_offsets import InconsistentOffset
-from properties.anomalies.lost_write import LostWrite
-from properties.anomalies.offset_order_inversion import OffsetOrderInversion
-from properties.anomalies.stale_end_offset import StaleEndOffset
+from properties.anomalies.log import duplicate, inconsistent_offsets, lost_write
+from properties.anomalies.log.duplicate import Duplicate
+from properties.anomalies.log.inconsistent_offsets import InconsistentOffset
+from properties.anomalies.log.lost_write import LostWrite
+from properties.anomalies.real_time import offset_order_inversion, stale_end_offset
+from properties.anomalies.real_time.offset_order_inversion import OffsetOrderInversion
+from properties.anomalies.real_time.stale_end_offset import StaleEndOffset
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -141,13 +136,13 @@ def log_of(pieces: Pieces) -> Pieces:
 
 def anomalies(pieces: Pieces, log: Pieces, wanted: Collection[str]) -> Iterator[Found]:
     """Each wanted anomaly with its rows, as soon as it is decided."""
-    if {offset_order_inversion.ID, stale_end_offset.ID} & set(wanted):
+    if {offset_order_inversion.ANOMALY.id, stale_end_offset.ANOMALY.id} & set(wanted):
         yield from (found for found in _real_time(pieces) if found.id in wanted)
-    if inconsistent_offsets.ID in wanted:
+    if inconsistent_offsets.ANOMALY.id in wanted:
         yield _inconsistent(log)
-    if duplicate.ID in wanted:
+    if duplicate.ANOMALY.id in wanted:
         yield _duplicates(log)
-    if lost_write.ID in wanted:
+    if lost_write.ANOMALY.id in wanted:
         yield _lost(log)
 
 
@@ -188,7 +183,7 @@ def _inconsistent(log: Pieces) -> Found:
     shared = partial(log_places.inconsistent_offsets, schema=schema)
     count = partial(log_places.count_groups, by=log_places.KEY_OFFSET)
     return Found(
-        id=inconsistent_offsets.ID,
+        id=inconsistent_offsets.ANOMALY.id,
         rows=places.gather(Kernel("offsets with two values", schema, shared)),
         observations=_total(places, Kernel("offsets seen", log_places.COUNT, count)),
     )
@@ -199,7 +194,7 @@ def _duplicates(log: Pieces) -> Found:
     twice = partial(log_places.duplicates, schema=schema)
     count = partial(log_places.count_groups, by=log_places.KEY_VALUE)
     return Found(
-        id=duplicate.ID,
+        id=duplicate.ANOMALY.id,
         rows=log.gather(Kernel("values at two offsets", schema, twice)),
         observations=_total(log, Kernel("values with a place", log_places.COUNT, count)),
     )
@@ -212,7 +207,7 @@ def _lost(log: Pieces) -> Found:
     lost = partial(log_places.lost_writes, all_bounds=bounds, schema=schema)
     count = partial(log_places.count_owed, all_bounds=bounds)
     return Found(
-        id=lost_write.ID,
+        id=lost_write.ANOMALY.id,
         rows=log.gather(Kernel("values that nobody read", schema, lost)),
         observations=_total(log, Kernel("values owed to readers", log_places.COUNT, count)),
     )

@@ -5,7 +5,7 @@ sent was read. Then the history is regrouped by key and value (`appearances`), w
 `duplicate` and, with the bound of each key, `lost-write`; and what has a place once more by key
 and offset (`located`), which decides `inconsistent-offsets`.
 
-Source: `properties.anomalies.log` and the anomalies that stand on it.
+Source: `properties.anomalies.sightings` and the anomalies that stand on it.
 """
 
 from __future__ import annotations

@@ -29,13 +29,13 @@ import pyarrow as pa
 
 from checkers.histories.arrow import compute
 from checkers.histories.grouping import codes_together, first_of_each, group_ids, ints
-from properties.anomalies import offset_order_inversion, stale_end_offset
+from properties.anomalies.real_time import offset_order_inversion, stale_end_offset
 
 if TYPE_CHECKING:
     from checkers.histories.grouping import Ints
 
-INVERSION: Final = offset_order_inversion.ID
-STALE: Final = stale_end_offset.ID
+INVERSION: Final = offset_order_inversion.ANOMALY.id
+STALE: Final = stale_end_offset.ANOMALY.id
 
 FACTS: Final = pa.schema(
     [

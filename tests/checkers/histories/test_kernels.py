@@ -18,8 +18,9 @@ from checkers.histories.pieces import LocalPieces
 from checkers.histories.recorded import as_table
 from model.histories import EndOffset, History, MicroOperation, Operation, Outcome, Poll, Send
 from model.history_notation import history
+from properties.anomalies.anomaly import worst_first
 from properties.anomalies.assumptions import ASSUMPTIONS
-from properties.anomalies.catalogue import CATALOGUE, named, worst_first
+from properties.anomalies.catalogue import CATALOGUE, named
 
 SAMPLES = Path(__file__).parents[2] / "data" / "jepsen"
 VERDICTS: dict[str, Any] = json.loads((SAMPLES / "verdicts.json").read_text())

@@ -6,7 +6,8 @@ import pytest
 
 from model.faults import UnknownName
 from model.history_notation import history
-from properties.anomalies.catalogue import CATALOGUE, Anomaly, named, worst_first
+from properties.anomalies.anomaly import Anomaly, worst_first
+from properties.anomalies.catalogue import CATALOGUE, named
 
 EVERYTHING_WRONG = history("""
     p1  send k=a      -> ok @5

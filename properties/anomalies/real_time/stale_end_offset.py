@@ -9,16 +9,13 @@ leader's high watermark may lag, and a fetch may return before it has data.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Literal
+from typing import Final, Literal
 
 from model.histories import EndOffset, History, Operation, Send
+from properties.anomalies.anomaly import Anomaly
 from properties.anomalies.telling import at, told
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-ID: Final = "stale-end-offset"
 
 
 @dataclass(frozen=True, slots=True, order=True, kw_only=True)
@@ -126,3 +123,25 @@ def explain(row: StaleEndOffset, operations: Mapping[int, Operation]) -> str:
             f"  read   {told(operations, row.op, row.key, offset=row.end_offset)}",
         )
     )
+
+
+ANOMALY: Final = Anomaly(
+    id="stale-end-offset",
+    statement="A read of a log's end sees all that was known of it before the read began.",
+    rule=(
+        "An end h was read by an operation invoked after the completion of a send acknowledged "
+        "at o, and h <= o; or after the completion of a read of h1, and h < h1."
+    ),
+    explanation=(
+        "Who asks for the end after an acknowledgement must be told at least what lies behind "
+        "the acknowledged record. A lower answer comes from a replica that is behind, or from "
+        "a log that lost its end."
+    ),
+    permits={},
+    source="claims: linearizable_offsets; ListOffsets, KIP-207",
+    observes="reads of an end offset",
+    row=StaleEndOffset,
+    find=stale_end_offsets,
+    observed=observed,
+    explain=explain,
+)

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from model.history_notation import history
-from properties.anomalies.duplicate import Duplicate, duplicates
-from properties.anomalies.duplicate import explain as explain_duplicate
-from properties.anomalies.inconsistent_offsets import InconsistentOffset, inconsistent_offsets
-from properties.anomalies.inconsistent_offsets import explain as explain_inconsistent
+from properties.anomalies.log.duplicate import Duplicate, duplicates
+from properties.anomalies.log.duplicate import explain as explain_duplicate
+from properties.anomalies.log.inconsistent_offsets import InconsistentOffset, inconsistent_offsets
+from properties.anomalies.log.inconsistent_offsets import explain as explain_inconsistent
 
 
 def test_two_values_at_one_offset() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from model.history_notation import history
-from properties.anomalies.offset_order_inversion import (
+from properties.anomalies.real_time.offset_order_inversion import (
     OffsetOrderInversion,
     explain,
     inversions,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from model.history_notation import history
-from properties.anomalies.lost_write import LostWrite, explain, lost_writes, observed
+from properties.anomalies.log.lost_write import LostWrite, explain, lost_writes, observed
 
 
 def test_reading_past_a_hole_is_a_lost_write() -> None:

@@ -7,18 +7,14 @@ Source: jepsen.tests.kafka duplicate-cases.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from properties.anomalies.log import sightings
+from model.histories import History, Operation
+from properties.anomalies.anomaly import Anomaly
+from properties.anomalies.sightings import sightings
 from properties.anomalies.telling import told
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from model.histories import History, Operation
-
-ID: Final = "duplicate"
 
 
 @dataclass(frozen=True, slots=True, order=True, kw_only=True)
@@ -74,3 +70,21 @@ def explain(row: Duplicate, operations: Mapping[int, Operation]) -> str:
             ),
         )
     )
+
+
+ANOMALY: Final = Anomaly(
+    id="duplicate",
+    statement="A value that was sent once lies in the log at most once.",
+    rule="One value was seen at two or more offsets of a key.",
+    explanation=(
+        "A retry was appended again: the producer is not idempotent, or the broker forgot the "
+        "producer's sequence, or the client began a new producer epoch and sent again."
+    ),
+    permits={},
+    source="jepsen.tests.kafka duplicate; claims: exactly_once_publish",
+    observes="values with a known place in a log",
+    row=Duplicate,
+    find=duplicates,
+    observed=observed,
+    explain=explain,
+)

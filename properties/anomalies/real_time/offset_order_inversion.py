@@ -7,16 +7,13 @@ offsets in any order.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from model.histories import History, Operation, Send
+from properties.anomalies.anomaly import Anomaly
 from properties.anomalies.telling import at, told
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-ID: Final = "offset-order-inversion"
 
 
 @dataclass(frozen=True, slots=True, order=True, kw_only=True)
@@ -115,3 +112,22 @@ def explain(row: OffsetOrderInversion, operations: Mapping[int, Operation]) -> s
             f"  second  {told(operations, row.second_op, row.key, value=row.second_value)}",
         )
     )
+
+
+ANOMALY: Final = Anomaly(
+    id="offset-order-inversion",
+    statement="Offsets given to acknowledged sends agree with real time.",
+    rule="ack(o1) completed before the send of o2 was invoked, same key, and o1 >= o2.",
+    explanation=(
+        "Appends of a partition log are ordered, and an acknowledged append is in it. One that "
+        "begins later comes behind it. A lower offset means that the log lost its end, or that "
+        "two leaders gave out offsets."
+    ),
+    permits={},
+    source="claims: linearizable_offsets; Herlihy and Wing, linearizability",
+    observes="sends acknowledged at an offset",
+    row=OffsetOrderInversion,
+    find=inversions,
+    observed=observed,
+    explain=explain,
+)

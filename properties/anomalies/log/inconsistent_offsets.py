@@ -5,18 +5,14 @@ Source: jepsen.tests.kafka version-orders, its errors.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from properties.anomalies.log import sightings
+from model.histories import History, Operation
+from properties.anomalies.anomaly import Anomaly
+from properties.anomalies.sightings import sightings
 from properties.anomalies.telling import told
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from model.histories import History, Operation
-
-ID: Final = "inconsistent-offsets"
 
 
 @dataclass(frozen=True, slots=True, order=True, kw_only=True)
@@ -74,3 +70,24 @@ def explain(row: InconsistentOffset, operations: Mapping[int, Operation]) -> str
             ),
         )
     )
+
+
+ANOMALY: Final = Anomaly(
+    id="inconsistent-offsets",
+    statement="An offset of a log identifies one record for ever.",
+    rule=(
+        "Two values were seen at one offset of a key, by polls however they ended or by sends "
+        "that must have taken effect."
+    ),
+    explanation=(
+        "Two clients were told different records for one place: replicas diverged, or an "
+        "acknowledged suffix was cut off and its offsets were given out again."
+    ),
+    permits={},
+    source="jepsen.tests.kafka inconsistent-offsets; claims: offset_identifies",
+    observes="offsets of logs that were seen",
+    row=InconsistentOffset,
+    find=inconsistent_offsets,
+    observed=observed,
+    explain=explain,
+)

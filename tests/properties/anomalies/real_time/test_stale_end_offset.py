@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from model.history_notation import history
-from properties.anomalies.stale_end_offset import (
+from properties.anomalies.real_time.stale_end_offset import (
     StaleEndOffset,
     explain,
     observed,

@@ -12,18 +12,14 @@ Simplified: Jepsen gives up on a value that nobody is known to have sent; it is 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from properties.anomalies.log import committed_sends, read_values, sightings
+from model.histories import History, Operation
+from properties.anomalies.anomaly import Anomaly
+from properties.anomalies.sightings import committed_sends, read_values, sightings
 from properties.anomalies.telling import at, told
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from model.histories import History, Operation
-
-ID: Final = "lost-write"
 
 
 @dataclass(frozen=True, slots=True, order=True, kw_only=True)
@@ -117,3 +113,24 @@ def explain(row: LostWrite, operations: Mapping[int, Operation]) -> str:
             f"  beyond  {told(operations, row.reader_op, row.key, value=row.read_value)}",
         )
     )
+
+
+ANOMALY: Final = Anomaly(
+    id="lost-write",
+    statement="A write that took effect is read by someone once a later record was read.",
+    rule=(
+        "A value's send must have taken effect, its last place in the log is not above the "
+        "highest place that a poll ended ok has read, and no poll ended ok was given it."
+    ),
+    explanation=(
+        "Readers went past the place and were never given the record: it was acknowledged and "
+        "is gone, or is hidden from them."
+    ),
+    permits={},
+    source="jepsen.tests.kafka lost-write; claims: committed_survives",
+    observes="values that had to be read",
+    row=LostWrite,
+    find=lost_writes,
+    observed=observed,
+    explain=explain,
+)

@@ -1,0 +1,60 @@
+"""What the user says of a history that no observation in it can tell.
+
+Declarations do two things. Some are *conditions*: words under which an anomaly's `permits` says why
+it is no fault. Some complete the history (`applied`): polls that do not say their isolation level
+have the declared one.
+
+Source: jepsen.tests.kafka, the test's flags :sub-via and :ww-deps.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Final, Literal
+
+from model.histories import History, Isolation
+
+SubVia = Literal["assign", "subscribe"]
+ALWAYS: Final = "always"
+SUBSCRIBE: Final = "subscribe"
+WW_DEPS: Final = "ww-deps"
+READ_UNCOMMITTED: Final = "read_uncommitted"
+COMPACTED: Final = "compacted"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Declared:
+    """How the clients of a history were set up, and what to look for in it.
+
+    `ww_deps` has cycles follow write dependencies, `rw_deps` anti-dependencies too. `isolation` is
+    the level of polls that do not say their own. Of the topics in `compacted` any record may be
+    gone. `jepsen` judges as that checker does: an empty history is invalid.
+    """
+
+    sub_via: frozenset[SubVia] = frozenset({"assign"})
+    ww_deps: bool = False
+    rw_deps: bool = False
+    isolation: Isolation = "read_committed"
+    compacted: frozenset[str] = frozenset()
+    jepsen: bool = False
+
+    def conditions(self) -> frozenset[str]:
+        """The words of `permits` that are true here."""
+        told = {
+            ALWAYS: True,
+            SUBSCRIBE: "subscribe" in self.sub_via,
+            WW_DEPS: self.ww_deps,
+            READ_UNCOMMITTED: self.isolation == "read_uncommitted",
+            COMPACTED: bool(self.compacted),
+        }
+        return frozenset(condition for condition, true in told.items() if true)
+
+    def applied(self, history: History) -> History:
+        """The history in which every operation says its isolation level."""
+        return tuple(
+            replace(operation, isolation=operation.isolation or self.isolation)
+            for operation in history
+        )
+
+
+NOTHING: Final = Declared()

@@ -1,0 +1,16 @@
+"""Offsets in real time: what was known of a log before an operation began, it must not contradict.
+
+The clocks of all processes are one clock: the recorder's.
+"""
+
+from __future__ import annotations
+
+from properties.anomalies.anomaly import Anomaly
+from properties.anomalies.declared import Declared
+from properties.anomalies.real_time import offset_order_inversion, stale_end_offset
+
+
+def anomalies(declared: Declared) -> tuple[Anomaly, ...]:
+    """The family, in the order of the catalogue."""
+    del declared
+    return offset_order_inversion.ANOMALY, stale_end_offset.ANOMALY
