@@ -11,6 +11,7 @@ import click
 
 from checkers.cli.run import Run, command, replay
 from checkers.events import AnomalyDecided, Measured
+from checkers.progress import Progress
 from checkers.verdicts import Verdict
 
 if TYPE_CHECKING:
@@ -113,10 +114,14 @@ def analysis(
     run: Run, history: Path, anomalies: tuple[str, ...], engine: str, master: str | None
 ) -> Analysis:
     """The analysis by the engine that was asked for."""
+
+    def stage(says: str) -> None:
+        run.progress(Progress(stage=says))
+
     if engine == "local":
         from checkers.histories.analysis import analyze
 
-        return analyze(history, anomalies=anomalies, progress=run.progress)
+        return analyze(history, anomalies=anomalies, progress=stage)
     from checkers.spark.run import analyze_on_spark
 
-    return analyze_on_spark(history, anomalies=anomalies, master=master, progress=run.progress)
+    return analyze_on_spark(history, anomalies=anomalies, master=master, progress=stage)

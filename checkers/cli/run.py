@@ -10,7 +10,6 @@ import os
 import shlex
 import signal
 import sys
-import time
 import traceback
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
@@ -30,7 +29,9 @@ from checkers.events import (
     RunFinished,
     RunStarted,
 )
+from checkers.progress import Progress
 from checkers.report.folder import RunFolder, command_line
+from checkers.report.progress import ProgressLine
 from checkers.report.terminal import Terminal
 from model.faults import InputFault
 
@@ -39,8 +40,6 @@ FOLDER = click.Path(path_type=Path)
 SEED = click.IntRange(0)
 SEED_SAYS = "Fixes every random choice."
 A_BUG = "a bug of Urteil: please report the text above"
-SILENCE_S = 30.0  # in a log, progress speaks this often
-BLINK_S = 0.2  # on a terminal, this often
 
 
 class Interrupted(Exception):
@@ -65,13 +64,13 @@ class Run:
     folder: RunFolder | None = None
     decided: list[verdicts.Verdict] = field(default_factory=list)
     interrupted: bool = False
-    _spoke: float = 0.0
+    line: ProgressLine = field(default_factory=lambda: ProgressLine(sys.stderr))
 
     def emit(self, event: Event) -> None:
         """Tells every reporter; a decision also counts for the exit code."""
         if isinstance(event, PropertyDecided | AnomalyDecided):
             self.decided.append(self._judged(event))
-        self.clear()
+        self.line.clear()
         for reporter in self.reporters:
             reporter(event)
 
@@ -88,23 +87,17 @@ class Run:
         expected = verdict_expected and self.judged_by_expectation
         self.emit(Evidence(about=about, text=text, file=kept, expected=expected))
 
-    def progress(self, text: str) -> None:
-        """One passing line on stderr: often on a terminal, now and then in a log."""
+    def progress(self, told: Progress | str) -> None:
+        """Something passing on stderr: one live line on a terminal, few lines in a log."""
         if self.interrupted:
             raise KeyboardInterrupt  # it was raised before, where Python could only ignore it
-        now, terminal = time.monotonic(), sys.stderr.isatty()
-        if self.quiet or now - self._spoke < (BLINK_S if terminal else SILENCE_S):
-            return
-        if not self._spoke and not terminal:
-            self._spoke = now  # a log hears nothing of what is done within the first half minute
-            return
-        self._spoke = now
-        click.echo(f"\r\x1b[K{text[:100]}" if terminal else text, err=True, nl=not terminal)
+        if not self.quiet:
+            self.line(told)
 
     def note(self, text: str) -> None:
         """One lasting line on stderr."""
         if not self.quiet:
-            self.clear()
+            self.line.clear()
             click.echo(text, err=True)
 
     def interrupt(self, number: int, frame: FrameType | None) -> None:
@@ -119,11 +112,6 @@ class Run:
             return "done"  # there was nothing to decide
         table = verdicts.AS_EXPECTED if self.judged_by_expectation else {}
         return {**verdicts.EXIT_CODES, **table}[code]
-
-    def clear(self) -> None:
-        """Takes the passing line away."""
-        if sys.stderr.isatty() and self._spoke:
-            click.echo("\r\x1b[K", err=True, nl=False)
 
 
 def in_one_line(fault: InputFault) -> str:
@@ -210,7 +198,7 @@ def _guarded(
             run.emit(RunStarted(command=run.command, folder=str(run.folder.path), seed=run.seed))
         function(run, **options)
     except InputFault as fault:
-        run.clear()
+        run.line.clear()
         click.echo(f"urteil {run.command}: {in_one_line(fault)}", err=True)
         return verdicts.UNUSABLE_INPUT
     except (Interrupted, KeyboardInterrupt):
@@ -224,7 +212,7 @@ def _guarded(
         trace = traceback.format_exc()
         if run.folder is not None:
             run.folder.keep("bug.txt", trace)
-        run.clear()
+        run.line.clear()
         click.echo(f"{trace}urteil {run.command}: {A_BUG}", err=True)
         return verdicts.OUR_OWN_BUG
     return verdicts.HOLDS

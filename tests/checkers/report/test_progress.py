@@ -1,0 +1,102 @@
+"""Progress: a live line where somebody watches, few lines where a log is kept."""
+
+from __future__ import annotations
+
+import io
+from dataclasses import dataclass, field
+
+import pytest
+
+from checkers.progress import Progress
+from checkers.report.progress import ProgressLine
+
+
+class Screen(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+@dataclass(slots=True)
+class Clock:
+    now: float = 100.0
+    line: ProgressLine = field(init=False)
+    stream: io.StringIO = field(default_factory=io.StringIO)
+
+    def __post_init__(self) -> None:
+        self.line = ProgressLine(self.stream, clock=lambda: self.now)
+
+    def at(self, now: float, told: Progress | str) -> str:
+        """What the stream gets to hear of what is told at a time, in s."""
+        self.now = 100.0 + now
+        before = len(self.stream.getvalue())
+        self.line(told)
+        return self.stream.getvalue()[before:]
+
+
+def stage(name: str, done: int = 0, total: int | None = None, rows: int | None = None) -> Progress:
+    return Progress(stage=name, done=done, total=total, rows=rows)
+
+
+@pytest.mark.parametrize(
+    ("told", "text"),
+    [
+        (stage("reading"), "reading"),
+        (stage("reading", 1), "reading  1 chunk"),
+        (stage("reading", 2, rows=3_000), "reading  2 chunks, 3,000 rows"),
+        (stage("lost-write", 0, 16), "lost-write  0 of 16 chunks"),
+        (stage("lost-write", 3, 1_600, 10**7), "lost-write  3 of 1,600 chunks, 10,000,000 rows"),
+    ],
+)
+def test_only_what_is_known_is_said(told: Progress, text: str) -> None:
+    assert str(told) == text
+
+
+def test_a_log_has_a_line_for_each_stage_and_more_only_of_one_that_lasts() -> None:
+    log = Clock()
+    assert log.at(0, stage("reading")) == "reading\n"
+    assert log.at(2, stage("starting Spark")) == "starting Spark\n"
+    assert log.at(9, stage("duplicate", 0, 16)) == "duplicate  0 of 16 chunks\n"
+    assert log.at(30, stage("duplicate", 5, 16)) == ""
+    assert log.at(39, stage("duplicate", 6, 16)) == "duplicate  6 of 16 chunks\n"
+
+
+def test_stages_that_come_and_go_within_a_second_share_a_line() -> None:
+    log = Clock()
+    log.at(0, stage("one"))
+    assert log.at(0.4, stage("two")) == ""
+    assert log.at(0.8, stage("three", 0, 2)) == ""
+    assert log.at(1.2, stage("three", 1, 2)) == "three  1 of 2 chunks\n"
+
+
+def test_a_log_hears_of_mere_text_every_half_minute() -> None:
+    log = Clock()
+    heard = [second for second in range(100) if log.at(second, f"{second} states")]
+    assert heard == [30, 60, 90]
+
+
+def test_a_terminal_has_one_line_that_is_drawn_over_itself() -> None:
+    screen = Clock(stream=Screen())
+    assert screen.at(0, stage("duplicate", 0, 4)) == (
+        "\r\x1b[K────────────────────  duplicate  0 of 4 chunks"
+    )
+    assert screen.at(0.1, stage("duplicate", 1, 4)) == ""
+    assert screen.at(3.5, stage("duplicate", 3, 4, 1_000)) == (
+        "\r\x1b[K━━━━━━━━━━━━━━━─────  duplicate  3 of 4 chunks, 1,000 rows  3 s"
+    )
+    assert screen.at(4, "so many states") == "\r\x1b[Kso many states"
+    assert "\n" not in screen.stream.getvalue()
+
+
+def test_the_live_line_is_taken_away_once_and_a_log_keeps_its_lines() -> None:
+    for stream, left in ((Screen(), "\r\x1b[K"), (io.StringIO(), "")):
+        shown = Clock(stream=stream)
+        before = len(shown.at(0, stage("reading")))
+        shown.line.clear()
+        shown.line.clear()
+        assert shown.stream.getvalue()[before:] == left
+
+
+def test_a_line_is_no_wider_than_the_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "40")
+    screen = Clock(stream=Screen())
+    assert len(screen.at(0, stage("x" * 200, 1, 2)).removeprefix("\r\x1b[K")) == 39
