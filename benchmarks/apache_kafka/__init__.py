@@ -1,0 +1,1 @@
+"""Apache Kafka itself: brokers of its own jars, killed and paused, recorded and judged."""
