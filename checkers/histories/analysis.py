@@ -33,6 +33,9 @@ from properties.anomalies.assumptions import (
 from properties.anomalies.catalogue import named
 
 KEPT: Final = 32  # rows of an anomaly that are kept with their operations, the worst first
+PICTURED: Final = 8  # of these are drawn in time, and so kept with the operations around theirs
+AROUND: Final = 10  # operations that completed before one of a row, and as many behind it
+NAMED: Final = 16  # operations of one row that are drawn
 _ROW_OF: Final[dict[str, type[Any]]] = {
     "whole-operations": MixedOperation,
     "time-goes-forward": BackwardsOperation,
@@ -79,7 +82,7 @@ class Analysis:
     started_ns: int  # when the first operation was invoked
     decisions: tuple[Decision, ...]
     broken: tuple[BrokenAssumption, ...]
-    shown: Mapping[int, Operation] = field(repr=False)  # the operations that the worst rows name
+    shown: Mapping[int, Operation] = field(repr=False)  # those that worst rows name, and nearby
 
     @property
     def verdict(self) -> Outcome:
@@ -141,7 +144,7 @@ def analysis_of(
     for decision in decisions:
         if decided:
             decided(decision)
-    ops = {op for decision in decisions for row in decision.worst for op in row.ops}
+    ops = _to_show(decision.worst for decision in decisions)
     shown = dict(_operations(deciding.rows_of(pieces, ops, SCHEMA))) if ops else {}
     return Analysis(
         history=name,
@@ -152,6 +155,17 @@ def analysis_of(
         broken=broken,
         shown=shown,
     )
+
+
+def _to_show(worst: Iterable[tuple[Row, ...]]) -> set[int]:
+    """What the worst rows of each anomaly name; of those that are drawn, what is around it too."""
+    ops: set[int] = set()
+    for rows in worst:
+        ops.update(op for row in rows for op in row.ops)
+        for row in rows[:PICTURED]:
+            for op in row.ops[:NAMED]:
+                ops.update(range(max(0, op - AROUND), op + AROUND + 1))
+    return ops
 
 
 def _decision(anomaly: Anomaly, found: deciding.Found) -> Decision:
