@@ -1,0 +1,203 @@
+"""Columns of a synthetic history as numbers, and the Parquet parts that they become.
+
+An operation is one cell in each of `OPERATION`, its micro-operations lie together in `MICRO`. Texts
+are numbers of a vocabulary, values are numbers of the sends that made them, -1 is null.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from checkers.histories.recorded import METADATA, SCHEMA, part_path
+from model.histories import SCHEMA_VERSION
+
+Ints = npt.NDArray[np.int64]
+Columns = dict[str, Ints]
+Vocabulary = Mapping[str, Sequence[str]]
+
+NULL: Final = -1
+OPERATION: Final = (
+    "process",
+    "f",
+    "outcome",
+    "invoked_ns",
+    "completed_ns",
+    "error",
+    "transactional_id",
+    "group",
+    "isolation",
+    "end_asked_ns",
+)
+MICRO: Final = ("kind", "key", "offset", "value")
+TEXTS: Final = (
+    "f",
+    "outcome",
+    "kind",
+    "key",
+    "error",
+    "transactional_id",
+    "group",
+    "isolation",
+)
+ROWS_PER_PART: Final = 1 << 20
+_ENCODINGS: Final = {
+    "op": "DELTA_BINARY_PACKED",
+    "process": "DELTA_BINARY_PACKED",
+    "invoked_ns": "DELTA_BINARY_PACKED",
+    "completed_ns": "DELTA_BINARY_PACKED",
+    "position": "DELTA_BINARY_PACKED",
+    "offset": "DELTA_BINARY_PACKED",
+    "end_asked_ns": "DELTA_BINARY_PACKED",
+    "value": "DELTA_LENGTH_BYTE_ARRAY",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Operations:
+    """Operations with their rows; `counts` says how many rows each has."""
+
+    of_operation: Columns
+    counts: Ints
+    of_row: Columns
+    values: pa.Array  # what `of_row["value"]` numbers
+
+    @classmethod
+    def of(cls, counts: Ints, values: pa.Array, **columns: Ints | int) -> Operations:
+        """Columns that are not named are null; one number stands for a whole column."""
+
+        def full(name: str, size: int) -> Ints:
+            cells = columns.get(name, NULL)
+            return np.full(size, cells) if isinstance(cells, int) else cells
+
+        return cls(
+            {name: full(name, len(counts)) for name in OPERATION},
+            counts,
+            {name: full(name, int(counts.sum())) for name in MICRO},
+            values,
+        )
+
+    @classmethod
+    def together(cls, parts: Iterable[Operations]) -> Operations:
+        some = list(parts)
+        shifts = np.cumsum([0, *(len(part.values) for part in some[:-1])])
+        value = [
+            np.where(part.of_row["value"] == NULL, NULL, part.of_row["value"] + shift)
+            for part, shift in zip(some, shifts, strict=True)
+        ]
+        return cls(
+            {n: np.concatenate([part.of_operation[n] for part in some]) for n in OPERATION},
+            np.concatenate([part.counts for part in some]),
+            {
+                **{n: np.concatenate([part.of_row[n] for part in some]) for n in MICRO},
+                "value": np.concatenate(value),
+            },
+            pa.concat_arrays([part.values for part in some]),
+        )
+
+    def in_completion_order(self) -> Operations:
+        """What never completed comes last."""
+        completed = self.of_operation["completed_ns"]
+        order = np.argsort(np.where(completed == NULL, 2**63 - 1, completed), kind="stable")
+        counts = self.counts[order]
+        firsts = (np.cumsum(self.counts) - self.counts)[order]
+        rows = np.repeat(firsts, counts) + positions(counts)
+        return Operations(
+            {name: column[order] for name, column in self.of_operation.items()},
+            counts,
+            {name: column[rows] for name, column in self.of_row.items()},
+            self.values,
+        )
+
+    def table(self, texts: Vocabulary, first_op: int) -> pa.Table:
+        """Its rows with texts as dictionaries, which Parquet keeps as texts."""
+        numbers = np.arange(first_op, first_op + len(self.counts))
+        rows = {
+            "op": np.repeat(numbers, self.counts),
+            "position": positions(self.counts),
+            **{name: np.repeat(cells, self.counts) for name, cells in self.of_operation.items()},
+            **self.of_row,
+        }
+        return pa.table({name: self._cells(name, rows[name], texts) for name in SCHEMA.names})
+
+    def _cells(self, name: str, cells: Ints, texts: Vocabulary) -> pa.Array:
+        field_ = SCHEMA.field(name)
+        mask = (cells == NULL) if field_.nullable else None
+        if name == "value":
+            return self.values.take(pa.array(cells, mask=mask))
+        if name in TEXTS:
+            codes = pa.array(cells.astype(np.int32), mask=mask)
+            return pa.DictionaryArray.from_arrays(codes, pa.array(texts[name], pa.string()))
+        return pa.array(cells.astype(field_.type.to_pandas_dtype()), mask=mask)
+
+
+def positions(counts: Ints) -> Ints:
+    """For groups of so many rows, the place of each row in its group."""
+    return np.arange(int(counts.sum())) - np.repeat(np.cumsum(counts) - counts, counts)
+
+
+@dataclass(slots=True)
+class Parts:
+    """The folder of a history, one part after the other; the latest is written in a thread."""
+
+    folder: Path
+    rows: int = 0
+    _parts: int = 0
+    _held: list[pa.Table] = field(default_factory=list)
+    _thread: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(1))
+    _writing: Future[None] | None = None
+
+    def add(self, table: pa.Table) -> None:
+        self._held.append(table)
+        self.rows += table.num_rows
+        while sum(held.num_rows for held in self._held) > ROWS_PER_PART:
+            together = pa.concat_tables(self._held)
+            op = together["op"]
+            cut = ROWS_PER_PART
+            while op[cut] == op[cut - 1]:
+                cut -= 1
+            self._write(together.slice(0, cut))
+            self._held = [together.slice(cut)]
+
+    def close(self, described: Mapping[str, object]) -> None:
+        self._write(pa.concat_tables(self._held))
+        self._wait()
+        self._thread.shutdown()
+        told = {"schema_version": SCHEMA_VERSION, **described, "finished": True}
+        (self.folder / METADATA).write_text(json.dumps(told, indent=1) + "\n")
+
+    def _write(self, table: pa.Table) -> None:
+        self._wait()
+        path = part_path(self.folder, self._parts)
+        self._writing = self._thread.submit(_write, table, path)
+        self._parts += 1
+
+    def _wait(self) -> None:
+        if self._writing is not None:
+            self._writing.result()
+
+
+def _write(table: pa.Table, path: Path) -> None:
+    pq.write_table(
+        table.cast(_required(table.schema)),
+        path,
+        row_group_size=ROWS_PER_PART,
+        compression="zstd",
+        use_dictionary=list(TEXTS),
+        column_encoding=_ENCODINGS,
+        store_schema=False,  # else a reader would find dictionaries where a history has texts
+        write_statistics=True,
+    )
+
+
+def _required(schema: pa.Schema) -> pa.Schema:
+    return pa.schema([f.with_nullable(SCHEMA.field(f.name).nullable) for f in schema])
