@@ -89,10 +89,13 @@ class Operations:
     @classmethod
     def together(cls, parts: Iterable[Operations]) -> Operations:
         some = list(parts)
-        shifts = np.cumsum([0, *(len(part.values) for part in some[:-1])])
+        pools = {id(part.values): part.values for part in some}  # some share theirs
+        begins = np.cumsum([0, *map(len, pools.values())])
+        shifts = dict(zip(pools, begins.tolist(), strict=False))
         value = [
-            np.where(part.of_row["value"] == NULL, NULL, part.of_row["value"] + shift)
-            for part, shift in zip(some, shifts, strict=True)
+            np.where(cells == NULL, NULL, cells + shifts[id(part.values)])
+            for part in some
+            for cells in [part.of_row["value"]]
         ]
         return cls(
             {n: np.concatenate([part.of_operation[n] for part in some]) for n in OPERATION},
@@ -101,7 +104,7 @@ class Operations:
                 **{n: np.concatenate([part.of_row[n] for part in some]) for n in MICRO},
                 "value": np.concatenate(value),
             },
-            pa.concat_arrays([part.values for part in some]),
+            pa.concat_arrays(pools.values()),
         )
 
     def in_completion_order(self) -> Operations:

@@ -1,0 +1,126 @@
+"""Sound operations of a window made unsound: each change breaks one rule of real time, no other.
+
+    retimed   a send that another of its key overtook is told to have been invoked only after that
+              was acknowledged: an inversion. It is still read after it was sent.
+    lowered   an end that was read is told to be half as far: it is stale. Nothing rests on it.
+
+What breaks is found by looking at every operation of the window that completed before. Earlier
+windows reach less far, by construction.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
+from typing import Final
+
+import numpy as np
+
+from benchmarks.analyze.cluster import END, FIRST_SCENE, OK, POLL, READ_UNCOMMITTED, SEND, F
+from benchmarks.analyze.recorded import NULL, Ints, Operations, positions
+from properties.anomalies.real_time.offset_order_inversion import OffsetOrderInversion
+from properties.anomalies.real_time.stale_end_offset import StaleEndOffset
+
+TRIES: Final = 200  # until a row is found that the change fits
+
+
+class Changes:
+    """A window in completion order, numbered from its first operation."""
+
+    def __init__(self, window: Operations, first_op: int) -> None:
+        self.window, self.first_op = window, first_op
+        self.op = np.repeat(np.arange(len(window.counts)), window.counts)
+        self.position = positions(window.counts)
+        self.kind, self.key, self.offset = (window.of_row[n] for n in ("kind", "key", "offset"))
+        self.told = window.of_operation["outcome"][self.op] == OK
+        self.told &= window.of_operation["process"][self.op] < FIRST_SCENE
+        self.told &= window.of_row["offset"] != NULL
+        self.completed = window.of_operation["completed_ns"][self.op]
+
+    def make(
+        self, count: int, keys: Sequence[str], rng: np.random.Generator
+    ) -> Iterator[OffsetOrderInversion | StaleEndOffset]:
+        """So many changes of either kind; the rows that they break, one each."""
+        single = self.window.of_operation["f"][self.op] == F.index("send")
+        sends = np.flatnonzero(self.told & (self.kind == SEND) & single)
+        isolation = self.window.of_operation["isolation"][self.op]
+        ends = np.flatnonzero(self.told & (self.kind == END) & (isolation == READ_UNCOMMITTED))
+        retimed = _first(self._retimed, rng.permutation(sends)[:TRIES], count)
+        lowered = _first(self._lowered, rng.permutation(ends)[:TRIES], count)
+        for row in retimed:
+            yield self._inversion(row, keys)
+        for row in lowered:
+            yield self._stale(row, keys)
+
+    def _retimed(self, row: int) -> bool:
+        """Whether the send could be told to have been invoked after a higher acknowledgement."""
+        same = self.told & (self.kind == SEND) & (self.key == self.key[row])
+        higher = self.completed[same & (self.offset > self.offset[row])]
+        value = self.window.of_row["value"]
+        polled = (self.kind == POLL) & (value == value[row])
+        until = min(self.completed[row], *self.completed[polled])
+        if not len(higher) or higher.min() + 1 >= until:
+            return False
+        self.window.of_operation["invoked_ns"][self.op[row]] = higher.min() + 1
+        return True
+
+    def _lowered(self, row: int) -> bool:
+        """Whether the end could be told to be half as far."""
+        known = self._before(row, (SEND, END))
+        half = self.offset[row] // 2
+        if not (self.kind[known] == SEND).any() or self._reach(known).max() <= half:
+            return False
+        self.offset[row] = half
+        return True
+
+    def _before(self, row: int, kinds: tuple[int, ...]) -> Ints:
+        """The rows of its key that were answered before it was invoked."""
+        return np.flatnonzero(
+            self.told
+            & np.isin(self.kind, kinds)
+            & (self.key == self.key[row])
+            & (self.completed < self.window.of_operation["invoked_ns"][self.op[row]])
+        )
+
+    def _reach(self, rows: Ints) -> Ints:
+        reach: Ints = self.offset[rows] + (self.kind[rows] == SEND)
+        return reach
+
+    def _furthest(self, row: int, kinds: tuple[int, ...]) -> int:
+        rows = self._before(row, kinds)
+        ties = (self.position[rows], self.op[rows], self.completed[rows], -self._reach(rows))
+        return int(rows[np.lexsort(ties)[0]])
+
+    def _inversion(self, row: int, keys: Sequence[str]) -> OffsetOrderInversion:
+        first = self._furthest(row, (SEND,))
+        return OffsetOrderInversion(
+            key=keys[self.key[row]],
+            second_offset=int(self.offset[row]),
+            second_value=self._value(row),
+            second_op=self.first_op + int(self.op[row]),
+            first_offset=int(self.offset[first]),
+            first_value=self._value(first),
+            first_op=self.first_op + int(self.op[first]),
+        )
+
+    def _stale(self, row: int, keys: Sequence[str]) -> StaleEndOffset:
+        known = self._furthest(row, (SEND, END))
+        return StaleEndOffset(
+            key=keys[self.key[row]],
+            end_offset=int(self.offset[row]),
+            op=self.first_op + int(self.op[row]),
+            known_end=int(self._reach(np.array([known]))[0]),
+            known_from="send" if self.kind[known] == SEND else "end_offset",
+            known_op=self.first_op + int(self.op[known]),
+        )
+
+    def _value(self, row: int) -> str:
+        return str(self.window.values[int(self.window.of_row["value"][row])].as_py())
+
+
+def _first(change: Callable[[int], bool], rows: Ints, count: int) -> list[int]:
+    """So many of the rows that the change fits, changed; RuntimeError when there are not enough."""
+    changed = list(islice(filter(change, rows.tolist()), count))
+    if len(changed) < count:
+        raise RuntimeError(f"{len(changed)} changes fit into this window, not {count}")
+    return changed

@@ -1,0 +1,216 @@
+"""Known anomalies in a synthetic history, and the rows that an analysis of it must show: no others.
+
+Two ways. *Scenes* are little histories in notation, one for each anomaly of the catalogue, each on
+a key and by processes of its own. A scene begins somewhere and is stretched, some over microseconds
+and some over windows, so that its operations lie among thousands of sound ones or parts away. What
+it shows is what the analysis says of the scenes alone.
+
+*Changes* are made to the sound operations of real keys. A send that another one overtook is told to
+have been invoked only after that was acknowledged: its offset is then an inversion, and nothing
+else. An end that was read is told to be half as far: it is then stale, and nothing else. What they
+show is found here by looking at every earlier operation of the window.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+
+from benchmarks.analyze.changes import Changes
+from benchmarks.analyze.cluster import FIRST_SCENE
+from benchmarks.analyze.recorded import NULL, OPERATION, TEXTS, Operations
+from checkers.histories.analysis import Analysis, analyze
+from checkers.histories.recorded import KIND_OF, as_table
+from checkers.histories.rows import as_rows
+from model.histories import History, MicroOperation, Operation
+from model.history_notation import history
+from properties.anomalies.catalogue import named
+
+STRETCH: Final = (1e2, 2e8)  # the least and the greatest; a line takes ten times as many ns
+NEVER_NS: Final = 2**63 - 1
+Shown = dict[str, frozenset[Any]]  # of each anomaly's id the rows
+
+SCENES: Final = {
+    "offset-order-inversion": """
+        p1 send k=a -> ok @5
+        p2 send k=b -> ok @3
+        c1 poll     -> ok k=b@3 k=a@5
+    """,
+    "stale-end-offset": """
+        p1 send k=a     -> ok @5
+        c1 end_offset k -> ok @5
+    """,
+    "inconsistent-offsets": """
+        p1 send k=a ...
+        p2 send k=b -> ok @0
+        p1 ...      -> ok @0
+        c1 poll     -> ok k=a@0
+        c2 poll     -> ok k=b@0
+    """,
+    "duplicate": """
+        p1 send k=a -> ok @0
+        c1 poll     -> ok k=a@0 k=a@1
+    """,
+    "lost-write": """
+        p1 send k=a -> ok @0
+        p1 send k=b -> ok @1
+        c1 poll     -> ok k=b@1
+    """,
+}
+
+
+@dataclass(slots=True, kw_only=True)
+class Injection:
+    """So many scenes of each kind, and so many changes of either kind."""
+
+    each: int = 0
+    seed: int = 0
+    _rng: np.random.Generator = field(init=False)
+    _scenes: list[tuple[int, History]] = field(init=False)  # the window that each begins in
+    _codes: dict[str, dict[str, int]] = field(init=False)
+    _windows: int = field(init=False)
+    _window: int = 0
+    _pending: list[Operation] = field(default_factory=list)
+    _emitted: list[Operation] = field(default_factory=list)  # in the window that is being made
+    _numbered: dict[int, Operation] = field(default_factory=dict)
+    _changed: int = 0
+    _changes: list[Any] = field(default_factory=list)  # rows
+
+    def begin(self, texts: dict[str, list[str]], windows: int) -> None:
+        """Adds its words to those of the history, which will be so many windows long."""
+        self._rng = np.random.default_rng([self.seed, 1])
+        self._windows = windows
+        scenes = [history(text) for text in SCENES.values() for _ in range(self.each)]
+        self._scenes = [
+            (int(self._rng.integers(windows)), _of_its_own(scene, number))
+            for number, scene in enumerate(scenes)
+        ]
+        for operation in (operation for _, scene in self._scenes for operation in scene):
+            for name, word in _words(operation):
+                if word not in texts[name]:
+                    texts[name].append(word)
+        self._codes = {n: {word: code for code, word in enumerate(texts[n])} for n in TEXTS}
+
+    def due(self, began_ns: int, until_ns: int) -> Operations:
+        """What completes in this window."""
+        for window, scene in self._scenes:
+            if window == self._window:
+                stretch = float(np.exp(self._rng.uniform(*np.log(STRETCH))))
+                start = int(self._rng.integers(began_ns, until_ns))
+                self._pending += [_moved(operation, start, stretch) for operation in scene]
+        self._window += 1
+        return self._emit(until_ns)
+
+    def left(self) -> Operations:
+        """What completes after the last window, or never."""
+        return self._emit(NEVER_NS + 1)
+
+    def _emit(self, until_ns: int) -> Operations:
+        by_time = sorted(self._pending, key=_completion)
+        self._emitted = [operation for operation in by_time if _completion(operation) < until_ns]
+        self._pending = by_time[len(self._emitted) :]
+        return _columns(self._emitted, self._codes)
+
+    def alter(self, window: Operations, first_op: int) -> None:
+        """Takes note of the numbers of its operations, and makes the changes that are due."""
+        places = np.flatnonzero(window.of_operation["process"] >= FIRST_SCENE)
+        for place, operation in zip(places.tolist(), self._emitted, strict=True):
+            self._numbered[first_op + place] = operation
+        self._emitted = []
+        due = self.each * self._window // self._windows - self._changed
+        if due > 0:
+            keys = list(self._codes["key"])
+            self._changes += Changes(window, first_op).make(due, keys, self._rng)
+            self._changed += due
+
+    def expected(self) -> Shown:
+        """The rows that an analysis must show: of each anomaly these and no others."""
+        some = (as_table([one], first_op=number) for number, one in sorted(self._numbered.items()))
+        scenes = shown(analyze(pa.concat_tables(some)))
+        changes = {
+            anomaly.id: frozenset(row for row in self._changes if isinstance(row, anomaly.row))
+            for anomaly in named()
+        }
+        return {name: rows | changes[name] for name, rows in scenes.items()}
+
+
+def shown(found: Analysis) -> Shown:
+    """The rows that an analysis shows."""
+    return {
+        one.anomaly.id: frozenset(as_rows(one.rows, one.anomaly.row)) for one in found.decisions
+    }
+
+
+def _of_its_own(scene: History, number: int) -> History:
+    """The scene with keys, values, processes and ids that nobody else has."""
+
+    def named_apart(micro: MicroOperation) -> MicroOperation:
+        apart: dict[str, Any] = {"key": f"scene{number}{micro.key}-0"}
+        if hasattr(micro, "value"):
+            apart["value"] = f"scene{number}.{micro.value}"
+        return replace(micro, **apart)
+
+    def apart(word: str | None) -> str | None:
+        return word and f"scene{number}.{word}"
+
+    return tuple(
+        replace(
+            operation,
+            process=FIRST_SCENE + 100 * number + operation.process,
+            did=tuple(map(named_apart, operation.did)),
+            transactional_id=apart(operation.transactional_id),
+            group=apart(operation.group),
+        )
+        for operation in scene
+    )
+
+
+def _moved(operation: Operation, start_ns: int, stretch: float) -> Operation:
+    def moved(at_ns: int | None) -> int | None:
+        return None if at_ns is None else start_ns + int(at_ns * stretch)
+
+    return replace(
+        operation,
+        invoked_ns=start_ns + int(operation.invoked_ns * stretch),
+        completed_ns=moved(operation.completed_ns),
+        end_asked_ns=moved(operation.end_asked_ns),
+    )
+
+
+def _completion(operation: Operation) -> int:
+    return NEVER_NS if operation.completed_ns is None else operation.completed_ns
+
+
+def _words(operation: Operation) -> Iterator[tuple[str, str]]:
+    for name in TEXTS:
+        word = getattr(operation, name, None)
+        if isinstance(word, str):
+            yield name, word
+    for micro in operation.did:
+        yield "key", micro.key
+        yield "kind", KIND_OF[type(micro)]
+
+
+def _columns(some: list[Operation], codes: dict[str, dict[str, int]]) -> Operations:
+    def code(name: str, cell: Any) -> int:
+        known = codes[name][cell] if isinstance(cell, str) else cell
+        return NULL if known is None else int(known)
+
+    rows = [micro for operation in some for micro in operation.did or (None,)]
+    values = [getattr(micro, "value", None) for micro in rows]
+    texts = [value for value in values if value is not None]
+    columns = {name: [code(name, getattr(one, name)) for one in some] for name in OPERATION}
+    columns["kind"] = [code("kind", KIND_OF[type(m)] if m else "none") for m in rows]
+    columns["key"] = [code("key", m.key if m else None) for m in rows]
+    columns["offset"] = [code("offset", getattr(m, "offset", None)) for m in rows]
+    places = iter(range(len(texts)))
+    columns["value"] = [NULL if value is None else next(places) for value in values]
+    return Operations.of(
+        np.array([len(one.did) or 1 for one in some], dtype=np.int64),
+        pa.array(texts, pa.string()),
+        **{name: np.array(cells, dtype=np.int64) for name, cells in columns.items()},
+    )
