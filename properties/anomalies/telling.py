@@ -28,15 +28,20 @@ def told(
     value: str | None = None,
 ) -> str:
     """The operation in notation, cut to the micro-operations on the key that the anomaly is of."""
-    operation = operations[number]
     did = tuple(
         micro
-        for micro in operation.did
+        for micro in operations[number].did
         if micro.key == key
         if offset is None or getattr(micro, "offset", None) == offset
         if value is None or getattr(micro, "value", None) == value
     )
+    return whole({number: replace(operations[number], did=did)}, number)
+
+
+def whole(operations: Mapping[int, Operation], number: int) -> str:
+    """The operation in notation, with all that it did."""
+    operation = operations[number]
     return (
-        f"operation {number}, process {operation.process}: {show(replace(operation, did=did))}"
+        f"operation {number}, process {operation.process}: {show(operation)}"
         f"  [{at(operation.invoked_ns)} .. {at(operation.completed_ns)}]"
     )
