@@ -16,7 +16,8 @@ from checkers.events import Measured
 from model.faults import InputFault
 
 if TYPE_CHECKING:
-    from checkers.record.recording import RecordOptions, RecordResult
+    from checkers.record.options import RecordOptions
+    from checkers.record.recording import RecordResult
 
 DROPPING = ("drop-response:every=11",)
 HISTORY = "history"
@@ -79,7 +80,7 @@ def record_command(
     urteil record --bootstrap-servers kafka:9093 --client-config client.properties
     """
     from checkers.record.client_config import ClientConfig, read
-    from checkers.record.recording import RecordOptions
+    from checkers.record.options import RecordOptions
 
     numbers = (partitions, producers, consumers, sends)
     for name, number in zip(

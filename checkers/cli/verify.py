@@ -204,7 +204,7 @@ def selected(judged: Judged) -> tuple[Variant, Spec]:
 
 def recorded(run: Run, name: str, sends: int, *bugs: str) -> Path:
     """A recording of the reference broker with these bugs; how many sends it left unanswered."""
-    from checkers.record.recording import RecordOptions
+    from checkers.record.options import RecordOptions
 
     assert run.folder is not None
     options = RecordOptions(

@@ -14,7 +14,8 @@ invocations that were open. Lines of a tail:
     {"completed": 7, "outcome": "ok", "at_ns": 15, "did": [["send", "a-0", 3, "v"]], "error": null}
 
 Micro-operations are `[kind, key, offset, value]`, each null where there is none. A line has the
-fields of `NEW_IN_2` too where they are known.
+fields of `NEW_IN_2` too where they are known. An open operation that is invoked again is the same
+one, which says more of what it does.
 """
 
 from __future__ import annotations

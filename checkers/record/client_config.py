@@ -13,11 +13,13 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 from confluent_kafka import KafkaError, KafkaException
 
 from model.faults import InputFault
+
+Acks = Literal["all", "1"]
 
 # Every setting that is not librdkafka's default, and why.
 EVERY_CLIENT: Final[Mapping[str, Any]] = {
@@ -32,6 +34,11 @@ PRODUCER: Final[Mapping[str, Any]] = {
     "retry.backoff.ms": 10,
     "retry.backoff.max.ms": 100,
     "message.timeout.ms": 20_000,  # then the operation is `info`
+}
+ACKS_1: Final[Mapping[str, Any]] = {
+    **PRODUCER,
+    "enable.idempotence": False,  # which asks for acks=all
+    "acks": "1",
 }
 CONSUMER: Final[Mapping[str, Any]] = {
     "group.id": "urteil-assign-only",  # librdkafka wants one; nobody joins and nobody commits

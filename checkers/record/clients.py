@@ -16,8 +16,9 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, libv
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
-from checkers.record.client_config import CONSUMER, PRODUCER, ClientConfig
+from checkers.record.client_config import ACKS_1, CONSUMER, PRODUCER, Acks, ClientConfig
 from model.faults import InputFault
+from model.histories import Isolation
 
 REACH_S: Final = 5.0
 LED_WITHIN_S: Final = 15.0
@@ -34,6 +35,14 @@ _SILENT.propagate = False
 
 class UnreachableCluster(InputFault):
     """Nobody answers at the bootstrap servers, or no topic can be made there."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reader:
+    """A consumer, and the isolation level at which it reads and asks for ends."""
+
+    consumer: Any
+    isolation: Isolation
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,11 +68,15 @@ class Clients:
             ) from error
         return cls(servers, config, admin)
 
-    def producer(self) -> Any:
-        return Producer(self._settings(PRODUCER), logger=_SILENT)
+    def producer(self, acks: Acks) -> Any:
+        """An idempotent producer; with acks=1 it can't be one."""
+        kind = PRODUCER if acks == "all" else ACKS_1
+        return Producer(self._settings(kind), logger=_SILENT)
 
-    def consumer(self) -> Any:
-        return Consumer(self._settings(CONSUMER), logger=_SILENT)
+    def reader(self, isolation: Isolation) -> Reader:
+        """A consumer that is assigned what it reads."""
+        settings = {**self._settings(CONSUMER), "isolation.level": isolation}
+        return Reader(Consumer(settings, logger=_SILENT), isolation)
 
     def _settings(self, kind: Mapping[str, Any]) -> dict[str, Any]:
         return self.config.merged(self.servers, kind)

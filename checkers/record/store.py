@@ -31,7 +31,7 @@ from checkers.histories.recorded import (
     part_path,
     tail_path,
 )
-from model.histories import SCHEMA_VERSION, MicroOperation, Operation, Outcome
+from model.histories import SCHEMA_VERSION, Isolation, MicroOperation, Operation, Outcome
 
 ROWS_PER_PART: Final = 50_000
 
@@ -88,7 +88,16 @@ class HistoryWriter:
         """How many were invoked so far."""
         return self._next
 
-    def invoke(self, process: int, f: str, did: tuple[MicroOperation, ...] = ()) -> int:
+    def invoke(
+        self,
+        process: int,
+        f: str,
+        did: tuple[MicroOperation, ...] = (),
+        *,
+        transactional_id: str | None = None,
+        group: str | None = None,
+        isolation: Isolation | None = None,
+    ) -> int:
         """The number of a new operation, which is on record when this returns.
 
         ValueError when the process has one open already.
@@ -105,10 +114,25 @@ class HistoryWriter:
                 completed_ns=None,
                 did=did,
                 error="the recorder ended before the operation did",
+                transactional_id=transactional_id,
+                group=group,
+                isolation=isolation,
             )
             self._write(invocation_line(number, operation))
             self._opened[number] = operation
         return number
+
+    def amend(
+        self, number: int, did: tuple[MicroOperation, ...], *, end_asked_ns: int | None = None
+    ) -> None:
+        """What an open operation is doing by now, on record when this returns.
+
+        A transaction sends what its polls suggest: its invocation could not tell.
+        """
+        with self._lock:
+            operation = replace(self._opened[number], did=did, end_asked_ns=end_asked_ns)
+            self._write(invocation_line(number, operation))
+            self._opened[number] = operation
 
     def complete(
         self,

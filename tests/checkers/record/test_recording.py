@@ -5,19 +5,22 @@ from __future__ import annotations
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from checkers.histories.recorded import metadata, operations
 from checkers.record.client_config import ClientConfig
 from checkers.record.clients import UnreachableCluster
-from checkers.record.recording import RecordOptions, RecordResult, record
+from checkers.record.options import RecordOptions
+from checkers.record.recording import RecordResult, record
 from model.faults import InputFault
-from model.histories import EndOffset, History, Poll, Send
+from model.histories import Assigned, EndOffset, History, Poll, Send
 from model.vocabulary import BrokerId
 from properties.anomalies.assumptions import ASSUMPTIONS
 from properties.anomalies.catalogue import CATALOGUE
@@ -30,7 +33,7 @@ EVERY_SIXTH = (DropResponse(every=6),)
 
 
 def recorded(
-    folder: Path, serve: ServeOptions, *, sends: int = 300
+    folder: Path, serve: ServeOptions, *, sends: int = 300, **options: Any
 ) -> tuple[RecordResult, History]:
     """A short recording against a cluster of its own."""
     log = folder / "applied.ndjson"
@@ -41,6 +44,7 @@ def recorded(
                 bootstrap_servers=cluster.bootstrap_servers,
                 broker_log=log,
                 sends=sends,
+                **options,
             )
         )
     return result, operations(folder / "history")
@@ -69,8 +73,8 @@ def test_a_cluster_that_drops_answers_is_clean_and_twenty_sends_went_unanswered(
     polled = {micro.value for op in history for micro in op.did if isinstance(micro, Poll)}
     assert sent == polled
     assert len(sent) == 300
-    assert {op.f for op in history} == {"send", "poll", "assign", "end_offset"}
-    last = max(op.process for op in history)
+    assert {op.f for op in history} == {"send", "poll", "assign", "end_offset", "start_offset"}
+    last = max(op.process for op in history if op.f == "end_offset")
     ends = [m for op in history if op.process == last for m in op.did if isinstance(m, EndOffset)]
     assert sum(end.offset for end in ends) == 300
 
@@ -122,7 +126,8 @@ def test_a_killed_recorder_has_every_send_that_the_broker_applied(tmp_path: Path
     log, folder = tmp_path / "applied.ndjson", tmp_path / "history"
     program = (
         "import sys, pathlib\n"
-        "from checkers.record.recording import RecordOptions, record\n"
+        "from checkers.record.options import RecordOptions\n"
+        "from checkers.record.recording import record\n"
         "record(RecordOptions(folder=pathlib.Path(sys.argv[1]), bootstrap_servers=sys.argv[2],\n"
         "                     sends=1_000_000))\n"
     )
@@ -143,14 +148,15 @@ def test_a_killed_recorder_has_every_send_that_the_broker_applied(tmp_path: Path
     assert by_outcome["info"] <= 6  # what was open: one for each sending process
     assert all(op.completed_ns is None for op in sends if op.outcome == "info")
     assert metadata(folder)["finished"] is False
-    assert found(history) == {}
+    assert set(found(history)) <= {"unseen"}  # nobody came to read it all
 
 
 def test_an_interrupted_recording_keeps_what_it_has(tmp_path: Path) -> None:
     folder = tmp_path / "history"
     program = (
         "import sys, pathlib\n"
-        "from checkers.record.recording import RecordOptions, record\n"
+        "from checkers.record.options import RecordOptions\n"
+        "from checkers.record.recording import record\n"
         "try:\n"
         "    record(RecordOptions(folder=pathlib.Path(sys.argv[1]), sends=1_000_000,\n"
         "                         bootstrap_servers=sys.argv[2]))\n"
@@ -172,7 +178,52 @@ def test_an_interrupted_recording_keeps_what_it_has(tmp_path: Path) -> None:
     assert metadata(folder)["finished"] is False
     assert not list(folder.glob("tail-*"))
     assert len(history) >= 100
-    assert found(history) == {}
+    assert set(found(history)) <= {"unseen"}
+
+
+def test_with_acks_1_a_lost_answer_is_a_record_sent_twice(tmp_path: Path) -> None:
+    """What asks for less than acks=all is not idempotent: a retry is appended again."""
+    _, history = recorded(tmp_path, ServeOptions(faults=EVERY_SIXTH), acks="1")
+
+    assert metadata(tmp_path / "history")["settings"]["acks"] == "1"
+    assert found(history)["duplicate"] > 0
+
+
+def test_what_runs_beside_the_workload_ends_before_the_logs_are_read_to_their_ends(
+    tmp_path: Path,
+) -> None:
+    ended: list[int] = []
+
+    def beside(sent: threading.Event) -> None:
+        assert sent.wait(60)
+        time.sleep(0.1)
+        ended.append(time.monotonic_ns())
+
+    _, history = recorded(tmp_path, ServeOptions(brokers=1), sends=60, beside=beside)
+
+    starts = [op.invoked_ns for op in history if op.f == "start_offset"]
+    assert starts
+    assert ended[0] < min(starts)
+
+
+def test_a_fault_beside_the_workload_that_fails_ends_the_recording(tmp_path: Path) -> None:
+    def beside(_sent: threading.Event) -> None:
+        raise RuntimeError("no such broker")
+
+    with pytest.raises(RuntimeError, match="no such broker"):
+        recorded(tmp_path, ServeOptions(brokers=1), sends=100_000, beside=beside)
+
+
+def test_readers_say_what_they_are_assigned_and_at_which_isolation_level(tmp_path: Path) -> None:
+    result, history = recorded(
+        tmp_path, ServeOptions(brokers=1), sends=20, isolation="read_uncommitted"
+    )
+    keys = tuple(Assigned(f"{result.topic}-{index}") for index in range(4))
+
+    assert {op.did for op in history if op.f == "assign"} == {keys}
+    asking = {"poll", "end_offset", "start_offset"}
+    assert {op.isolation for op in history if op.f in asking} == {"read_uncommitted"}
+    assert {op.isolation for op in history if op.f not in asking} == {None}
 
 
 # ---------------------------------------------------------------- what can't be recorded

@@ -23,7 +23,7 @@ from checkers.histories.recorded import (
     tail_path,
 )
 from checkers.record.store import Described, HistoryWriter
-from model.histories import COLUMNS, EndOffset, Operation, Outcome, Poll, Send
+from model.histories import COLUMNS, CommitOffset, EndOffset, Operation, Outcome, Poll, Send
 
 DESCRIBED = Described(workload="append", clients={"librdkafka": "2.16.1"}, settings={}, seed=7)
 
@@ -181,6 +181,31 @@ def test_an_operation_is_on_record_before_it_begins(tmp_path: Path) -> None:
 
     assert (open_.outcome, open_.completed_ns) == ("info", None)
     assert open_ == replace(*operations(tmp_path / "h"))
+
+
+@pytest.mark.parametrize("rows_per_part", [1, 1000])
+def test_a_transaction_says_what_it_sends_before_it_sends_it(
+    rows_per_part: int, tmp_path: Path
+) -> None:
+    """Its invocation could not tell; whoever is killed then has forgotten nothing."""
+    writer = HistoryWriter(tmp_path / "h", DESCRIBED, rows_per_part=rows_per_part).__enter__()
+    txn = writer.invoke(0, "txn", transactional_id="x", group="g", isolation="read_committed")
+    read, sent = Poll("in-0", 3, "a"), Send("out-0", "b")
+    writer.amend(txn, (sent, read))
+    writer.complete(writer.invoke(1, "poll"), "ok")
+    (killed,) = (op for op in operations(tmp_path / "h") if op.f == "txn")
+    writer.amend(txn, (sent, read, CommitOffset("in-0", 4)), end_asked_ns=17)
+    did = (Send("out-0", "b", 9), read, CommitOffset("in-0", 4))
+    (ending,) = (op for op in operations(tmp_path / "h") if op.f == "txn")
+    writer.complete(txn, "ok", did)
+    writer.__exit__(None, None, None)
+
+    assert (killed.outcome, killed.did, killed.end_asked_ns) == ("info", (sent, read), None)
+    assert (ending.outcome, ending.end_asked_ns) == ("info", 17)
+    last = operations(tmp_path / "h")[-1]
+    assert (last.did, last.outcome, last.end_asked_ns) == (did, "ok", 17)
+    assert (last.transactional_id, last.group, last.isolation) == ("x", "g", "read_committed")
+    assert last.invoked_ns == killed.invoked_ns
 
 
 def test_unreadable_histories_are_refused_by_name(tmp_path: Path) -> None:

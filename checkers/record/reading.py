@@ -1,0 +1,190 @@
+"""Processes that read: by assignment and not in a group, each from the beginning; and the ends.
+
+A reader whose position is gone (the log was cut below it: an unclean election) begins again as a
+new process, as an application would that wants every record.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final
+
+from confluent_kafka import OFFSET_BEGINNING, KafkaError, KafkaException, TopicPartition
+
+from checkers.record import outcomes
+from checkers.record.clients import Reader
+from checkers.record.processes import Shared, Topic
+from model.histories import Assigned, EndOffset, MicroOperation, Poll, StartOffset
+
+POLL_S: Final = 0.1
+QUERY_S: Final = 5.0
+RECORDS_AT_ONCE: Final = 100
+READ_WITHIN_S: Final = 20.0  # the final phase gives up when nothing has come for so long
+POSITION_GONE: Final = frozenset({
+    KafkaError._AUTO_OFFSET_RESET,
+    KafkaError._LOG_TRUNCATION,
+    KafkaError.OFFSET_OUT_OF_RANGE,
+})  # fmt: skip
+
+Done = Callable[[int, tuple[MicroOperation, ...]], bool]
+
+
+def poll_until(shared: Shared, reader: Reader, topics: Sequence[Topic], done: Done) -> None:
+    """Assigns every partition from its beginning, then polls until `done(process, seen)`."""
+    process = _assigned(shared, reader, topics)
+    seen: tuple[MicroOperation, ...] = ()
+    while not shared.stopped.is_set() and not done(process, seen):
+        seen, gone = _poll(shared, reader, process)
+        if gone:
+            process = _assigned(shared, reader, topics)
+
+
+def _assigned(shared: Shared, reader: Reader, topics: Sequence[Topic]) -> int:
+    """A new process that reads everything from its beginning."""
+    process = shared.new_process()
+    keys = tuple(Assigned(key) for topic in topics for key in topic.keys)
+    operation = shared.history.invoke(process, "assign", keys)
+    reader.consumer.assign(
+        [
+            TopicPartition(topic.name, index, OFFSET_BEGINNING)
+            for topic in topics
+            for index in range(topic.partitions)
+        ]
+    )
+    shared.history.complete(operation, "ok")
+    return process
+
+
+def _poll(shared: Shared, reader: Reader, process: int) -> tuple[tuple[MicroOperation, ...], bool]:
+    """One poll, and whether a position is gone; what came with an error event came nevertheless.
+
+    An error that names no topic is about the client (a coordinator, which nobody here needs; a
+    connection that was cut), not about what this poll could read.
+    """
+    operation = shared.history.invoke(process, "poll", isolation=reader.isolation)
+    seen: list[MicroOperation] = []
+    error = None
+    gone = False
+    for message in reader.consumer.consume(RECORDS_AT_ONCE, POLL_S):
+        if message.error() is not None:
+            error = message.error() if message.topic() else error
+            gone = gone or message.error().code() in POSITION_GONE
+            continue
+        seen.append(polled(message))
+    did = tuple(seen)
+    if error is None or did:
+        shared.history.complete(operation, "ok", did, outcomes.reason(error))
+    else:
+        shared.history.complete(operation, "fail", (), outcomes.reason(error))
+    return did, gone
+
+
+def polled(message: Any) -> Poll:
+    """The record as a history tells it."""
+    value = (message.value() or b"").decode(errors="backslashreplace")
+    return Poll(f"{message.topic()}-{message.partition()}", message.offset(), value)
+
+
+# ---------------------------------------------------------------- ends and starts
+
+
+def ask_end_offsets(
+    shared: Shared, reader: Reader, topic: Topic, *, pause_s: float, rng: random.Random
+) -> None:
+    """Asks the cluster for the end of one partition after the other until all is sent."""
+    process = shared.new_process()
+    while not shared.sent.is_set() and not shared.stopped.is_set():
+        end_offset(shared, reader, process, topic, rng.randrange(topic.partitions))
+        shared.sent.wait(pause_s)
+
+
+def end_offset(
+    shared: Shared, reader: Reader, process: int, topic: Topic, index: int
+) -> int | None:
+    """The end of a partition as its leader tells it at the reader's level; None: refused."""
+    told = _bounds(shared, reader, process, topic, index, "end_offset")
+    return None if told is None else told[1]
+
+
+def start_offset(
+    shared: Shared, reader: Reader, process: int, topic: Topic, index: int
+) -> int | None:
+    """The start of a partition as its leader tells it; None: refused."""
+    told = _bounds(shared, reader, process, topic, index, "start_offset")
+    return None if told is None else told[0]
+
+
+def _bounds(
+    shared: Shared, reader: Reader, process: int, topic: Topic, index: int, f: str
+) -> tuple[int, int] | None:
+    """Start and end, never from the client's cache; recorded is the one that `f` names.
+
+    A question changes nothing, so one that got no answer is a `fail`.
+    """
+    operation = shared.history.invoke(process, f, isolation=reader.isolation)
+    try:
+        start, end = reader.consumer.get_watermark_offsets(
+            TopicPartition(topic.name, index), timeout=QUERY_S, cached=False
+        )
+    except KafkaException as error:
+        shared.history.complete(operation, "fail", error=outcomes.reason(error.args[0]))
+        return None
+    key = topic.key(index)
+    told = EndOffset(key, end) if f == "end_offset" else StartOffset(key, start)
+    shared.history.complete(operation, "ok", (told,))
+    return start, end
+
+
+# ---------------------------------------------------------------- to the end
+
+
+def read_to_the_end(
+    shared: Shared, reader: Reader, asking: Reader, topics: Sequence[Topic]
+) -> tuple[str, ...]:
+    """One process asks for every start and end, another reads up to them; the keys it could not.
+
+    The ends are asked for by a reader of its own: a reader of what is committed has read all when
+    it stands behind the last record, of whatever transaction.
+    """
+    ends = _ends(shared, asking, topics)
+    reached: dict[str, int] = {}
+    quiet_until = time.monotonic() + READ_WITHIN_S
+
+    def done(_process: int, seen: tuple[MicroOperation, ...]) -> bool:
+        nonlocal quiet_until
+        if seen:
+            quiet_until = time.monotonic() + READ_WITHIN_S
+        for poll in seen:
+            if isinstance(poll, Poll) and poll.offset is not None:
+                reached[poll.key] = poll.offset + 1
+        for place in reader.consumer.position(reader.consumer.assignment()):
+            if place.offset >= 0:  # a position may be ahead of the last record: offsets have gaps
+                key = f"{place.topic}-{place.partition}"
+                reached[key] = max(reached.get(key, 0), place.offset)
+        return not _unread(ends, reached) or time.monotonic() > quiet_until
+
+    poll_until(shared, reader, topics, done)
+    for each in (reader, asking):
+        each.consumer.close()
+    return _unread(ends, reached)
+
+
+def _ends(shared: Shared, asking: Reader, topics: Sequence[Topic]) -> dict[str, int]:
+    """The end of every log, -1 where nobody tells within the time; the starts are asked for too."""
+    process = shared.new_process()
+    until = time.monotonic() + READ_WITHIN_S
+    ends: dict[str, int] = {}
+    for topic in topics:
+        for index, key in enumerate(topic.keys):
+            end = None
+            while end is None and time.monotonic() < until and not shared.stopped.is_set():
+                end = end_offset(shared, asking, process, topic, index)
+            ends[key] = -1 if end is None else end
+            start_offset(shared, asking, process, topic, index)
+    return ends
+
+
+def _unread(ends: Mapping[str, int], reached: Mapping[str, int]) -> tuple[str, ...]:
+    return tuple(key for key, end in ends.items() if end < 0 or reached.get(key, 0) < end)

@@ -1,0 +1,100 @@
+"""Processes that send: one record after the other, each an operation.
+
+A producer is shared by several of them, so that requests carry several records and several requests
+are in flight.
+"""
+
+from __future__ import annotations
+
+import random
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from confluent_kafka import KafkaError, KafkaException
+
+from checkers.record import outcomes
+from checkers.record.processes import Shared, Topic
+from model.histories import Send
+
+
+@dataclass(slots=True)
+class SharedProducer:
+    """A producer of several processes; a new one takes its place after a fatal error.
+
+    An idempotent producer that has lost track of its sequence numbers refuses everything from then
+    on: the application has to make another.
+    """
+
+    make: Callable[[], Any]
+    now: Any = None
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def __post_init__(self) -> None:
+        self.now = self.make()
+
+    def renew(self, refusing: Any) -> None:
+        """Makes a new one, unless another process has done so."""
+        with self._lock:
+            if self.now is refusing:
+                self.now = self.make()
+
+
+def send_all(
+    shared: Shared,
+    topic: Topic,
+    producer: SharedProducer,
+    *,
+    count: int,
+    pause_s: float,
+    rng: random.Random,
+) -> None:
+    """Sends so many records, one after the other, each to a partition drawn by lot."""
+    process = shared.new_process()
+    for number in range(count):
+        if shared.stopped.wait(pause_s * 2 * rng.random()):
+            return
+        index = rng.randrange(topic.partitions)
+        if _send(shared, topic, producer, process, f"{process}.{number}", index) == "info":
+            process = shared.new_process()
+
+
+def _send(
+    shared: Shared,
+    topic: Topic,
+    shared_producer: SharedProducer,
+    process: int,
+    value: str,
+    index: int,
+) -> str:
+    key = topic.key(index)
+    producer = shared_producer.now
+    operation = shared.history.invoke(process, "send", (Send(key, value),))
+    ended: list[str] = []
+
+    def reported(error: Any, message: Any) -> None:
+        outcome = outcomes.of_delivery(error)
+        offset = message.offset() if error is None and message.offset() >= 0 else None
+        did = (Send(key, value, offset),)
+        shared.history.complete(operation, outcome, did, outcomes.reason(error))
+        ended.append(outcome)
+
+    try:
+        producer.produce(topic.name, value=value, partition=index, on_delivery=reported)
+    except (KafkaException, BufferError) as error:  # refused here: it was never queued
+        refusal = error.args[0]
+        known = isinstance(refusal, KafkaError)
+        told = outcomes.reason(refusal) if known else str(error)
+        shared.history.complete(operation, "fail", error=told)
+        if known and refusal.code() == KafkaError._FATAL:
+            shared_producer.renew(producer)
+        return "fail"
+    while not ended and not shared.stopped.is_set():
+        try:
+            producer.poll(0.02)  # another thread of this producer may be the one that is told
+        except KafkaException as error:
+            if not error.args[0].fatal():
+                raise
+            # the reports of what it still held are yet to come
+    return ended[0] if ended else "info"  # stopped: the operation stays open
