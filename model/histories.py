@@ -157,3 +157,13 @@ class Operation:
 
 
 History = tuple[Operation, ...]
+
+
+def topic_of(key: str) -> str:
+    """The topic of a topic partition; keys that do not end in a number share a nameless one.
+
+    >>> topic_of("orders-by-day-0"), topic_of("17")
+    ('orders-by-day', '')
+    """
+    topic, _, partition = key.rpartition("-")
+    return topic if partition.isdigit() else ""

@@ -9,15 +9,29 @@ from __future__ import annotations
 from typing import Final
 
 from model.faults import UnknownName
-from properties.anomalies import log, real_time
+from properties.anomalies import log, order, real_time
 from properties.anomalies.anomaly import Anomaly
 from properties.anomalies.declared import NOTHING, Declared
 
-_FAMILIES: Final = (real_time, log)
+_FAMILIES: Final = (real_time, log, order)
+_WITH_KERNELS: Final = frozenset(
+    {
+        "offset-order-inversion",
+        "stale-end-offset",
+        "inconsistent-offsets",
+        "duplicate",
+        "lost-write",
+    }
+)
 
 
 def catalogue(declared: Declared) -> tuple[Anomaly, ...]:
     """Every anomaly that is looked for in a history of which this is declared."""
+    return tuple(one for one in definitions(declared) if one.id in _WITH_KERNELS)
+
+
+def definitions(declared: Declared) -> tuple[Anomaly, ...]:
+    """All of them, those included that no kernel decides yet."""
     return tuple(one for family in _FAMILIES for one in family.anomalies(declared))
 
 

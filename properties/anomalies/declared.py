@@ -12,14 +12,14 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Final, Literal
 
-from model.histories import History, Isolation
+from model.histories import History, Isolation, topic_of
 
 SubVia = Literal["assign", "subscribe"]
 ALWAYS: Final = "always"
 SUBSCRIBE: Final = "subscribe"
 WW_DEPS: Final = "ww-deps"
 READ_UNCOMMITTED: Final = "read_uncommitted"
-COMPACTED: Final = "compacted"
+UNFINISHED: Final = "unfinished"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,14 +28,16 @@ class Declared:
 
     `ww_deps` has cycles follow write dependencies, `rw_deps` anti-dependencies too. `isolation` is
     the level of polls that do not say their own. Of the topics in `compacted` any record may be
-    gone. `jepsen` judges as that checker does: an empty history is invalid.
+    gone. A history is `finished` if its readers read every log to the end, at last. `jepsen` judges
+    as that checker does: an empty history is invalid.
     """
 
     sub_via: frozenset[SubVia] = frozenset({"assign"})
     ww_deps: bool = False
     rw_deps: bool = False
     isolation: Isolation = "read_committed"
-    compacted: frozenset[str] = frozenset()
+    compacted: frozenset[str] = frozenset()  # topics, or keys that name none
+    finished: bool = True
     jepsen: bool = False
 
     def conditions(self) -> frozenset[str]:
@@ -45,9 +47,13 @@ class Declared:
             SUBSCRIBE: "subscribe" in self.sub_via,
             WW_DEPS: self.ww_deps,
             READ_UNCOMMITTED: self.isolation == "read_uncommitted",
-            COMPACTED: bool(self.compacted),
+            UNFINISHED: not self.finished,
         }
         return frozenset(condition for condition, true in told.items() if true)
+
+    def compacts(self, key: str) -> bool:
+        """Records of the key may be gone because a later one has the same record key."""
+        return bool(self.compacted) and not self.compacted.isdisjoint({key, topic_of(key)})
 
     def applied(self, history: History) -> History:
         """The history in which every operation says its isolation level."""

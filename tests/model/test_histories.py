@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import get_args
 
-from model.histories import COLUMNS, NEW_IN_2, MicroOperation, Operation
+from model.histories import COLUMNS, NEW_IN_2, MicroOperation, Operation, topic_of
 
 
 def test_every_column_has_a_type_a_nullness_and_a_meaning() -> None:
@@ -25,3 +25,8 @@ def test_a_column_stands_for_each_field_of_a_micro_operation() -> None:
     fields = {name for micro in get_args(MicroOperation) for name in micro.__dataclass_fields__}
     assert fields == {"key", "value", "offset"}
     assert fields <= set(COLUMNS)
+
+
+def test_a_key_names_a_topic_partition_or_is_one_of_a_nameless_topic() -> None:
+    assert topic_of("orders-by-day-0") == topic_of("orders-by-day-17") == "orders-by-day"
+    assert topic_of("17") == topic_of("k") == topic_of("a-b") == topic_of(":k") == ""

@@ -1,13 +1,32 @@
-"""The log of a key: each offset one value, each value one offset, and nothing that is lost."""
+"""The log of a key: each offset one value, each value one offset; nothing is lost, made up or shown
+before its time.
+"""
 
 from __future__ import annotations
 
 from properties.anomalies.anomaly import Anomaly
 from properties.anomalies.declared import Declared
-from properties.anomalies.log import duplicate, inconsistent_offsets, lost_write
+from properties.anomalies.log import (
+    aborted_read,
+    duplicate,
+    duplicate_across_keys,
+    inconsistent_offsets,
+    lost_write,
+    precommitted_read,
+    unseen,
+    value_nobody_sent,
+)
 
 
 def anomalies(declared: Declared) -> tuple[Anomaly, ...]:
     """The family, in the order of the catalogue."""
-    del declared
-    return inconsistent_offsets.ANOMALY, duplicate.ANOMALY, lost_write.ANOMALY
+    return (
+        inconsistent_offsets.ANOMALY,
+        duplicate.ANOMALY,
+        duplicate_across_keys.ANOMALY,
+        value_nobody_sent.ANOMALY,
+        lost_write.anomaly(declared),
+        unseen.anomaly(declared),
+        aborted_read.ANOMALY,
+        precommitted_read.ANOMALY,
+    )

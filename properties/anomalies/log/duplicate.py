@@ -13,7 +13,7 @@ from typing import Final
 
 from model.histories import History, Operation
 from properties.anomalies.anomaly import Anomaly
-from properties.anomalies.sightings import sightings
+from properties.anomalies.sightings import placings
 from properties.anomalies.telling import told
 
 
@@ -38,7 +38,7 @@ class Duplicate:
 
 def duplicates(history: History) -> tuple[Duplicate, ...]:
     """One row per value that lies at two or more offsets."""
-    seen = sightings(history)
+    seen = placings(history)
     rows: list[Duplicate] = []
     for key, value in {(s.key, s.value) for s in seen}:
         offsets = sorted({s.offset for s in seen if (s.key, s.value) == (key, value)})
@@ -55,7 +55,7 @@ def duplicates(history: History) -> tuple[Duplicate, ...]:
 
 def observed(history: History) -> int:
     """How many values have a known place in a log."""
-    return len({(s.key, s.value) for s in sightings(history)})
+    return len({(s.key, s.value) for s in placings(history)})
 
 
 def explain(row: Duplicate, operations: Mapping[int, Operation]) -> str:
@@ -75,7 +75,10 @@ def explain(row: Duplicate, operations: Mapping[int, Operation]) -> str:
 ANOMALY: Final = Anomaly(
     id="duplicate",
     statement="A value that was sent once lies in the log at most once.",
-    rule="One value was seen at two or more offsets of a key.",
+    rule=(
+        "One value was seen at two or more offsets of a key. A copy that only polls at "
+        "read_uncommitted saw, of a value that was sent in vain before, does not count."
+    ),
     explanation=(
         "A retry was appended again: the producer is not idempotent, or the broker forgot the "
         "producer's sequence, or the client began a new producer epoch and sent again."

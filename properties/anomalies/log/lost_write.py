@@ -4,7 +4,7 @@ For each key the bound is the highest offset that somebody surely read past: of 
 poll ended `ok` was given, the first offset at which the log shows it; and of those the highest. A
 value whose last place in the log is not above the bound, and whose send must have taken effect,
 must have been given to some poll that ended `ok`. Nothing is said of the tail above the bound, nor
-of a value whose place nobody knows.
+of a value whose place nobody knows, nor of what may be gone (`retention`).
 
 Source: jepsen.tests.kafka lost-write-cases.
 Simplified: Jepsen gives up on a value that nobody is known to have sent; it is no lost write.
@@ -14,11 +14,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
 from model.histories import History, Operation
 from properties.anomalies.anomaly import Anomaly
-from properties.anomalies.sightings import committed_sends, read_values, sightings
+from properties.anomalies.declared import NOTHING, Declared
+from properties.anomalies.retention import kept_from
+from properties.anomalies.sightings import committed_sends, places, read_values
 from properties.anomalies.telling import at, told
 
 
@@ -44,41 +47,34 @@ class LostWrite:
         return self.writer_op, self.reader_op
 
 
-def _places(history: History) -> dict[tuple[str, str], list[int]]:
-    seen = sightings(history)
-    return {
-        (key, value): sorted({s.offset for s in seen if (s.key, s.value) == (key, value)})
-        for key, value in {(s.key, s.value) for s in seen}
-    }
-
-
 def highest_reads(history: History) -> dict[str, tuple[int, str, int]]:
     """For each key the bound, a value first seen there, and an operation that read it."""
-    places, readers = _places(history), read_values(history)
+    lies, readers = places(history), read_values(history)
     highest: dict[str, tuple[int, int, str]] = {}
     for (key, value), ops in readers.items():
-        if (key, value) in places:
-            candidate = (-places[key, value][0], min(ops), value)
+        if (key, value) in lies:
+            candidate = (-lies[key, value][0], min(ops), value)
             highest[key] = min(highest.get(key, candidate), candidate)
     return {key: (-offset, value, op) for key, (offset, op, value) in highest.items()}
 
 
-def _owed(history: History) -> dict[tuple[str, str], int]:
+def _owed(history: History, declared: Declared) -> dict[tuple[str, str], int]:
     """For each key and value that must have been read, its last offset."""
     highest, sent = highest_reads(history), committed_sends(history)
+    kept = kept_from(history, declared)
     return {
         (key, value): offsets[-1]
-        for (key, value), offsets in _places(history).items()
-        if key in highest and offsets[-1] <= highest[key][0]
+        for (key, value), offsets in places(history).items()
+        if key in highest and kept(key) <= offsets[-1] <= highest[key][0]
         if (key, value) in sent
     }
 
 
-def lost_writes(history: History) -> tuple[LostWrite, ...]:
+def lost_writes(history: History, declared: Declared = NOTHING) -> tuple[LostWrite, ...]:
     """One row per value that must have been read and was not."""
     highest, sent, read = highest_reads(history), committed_sends(history), read_values(history)
     rows: list[LostWrite] = []
-    for (key, value), offset in _owed(history).items():
+    for (key, value), offset in _owed(history, declared).items():
         if (key, value) not in read:
             read_offset, read_value, reader = highest[key]
             rows.append(
@@ -95,9 +91,9 @@ def lost_writes(history: History) -> tuple[LostWrite, ...]:
     return tuple(sorted(rows))
 
 
-def observed(history: History) -> int:
+def observed(history: History, declared: Declared = NOTHING) -> int:
     """How many values had to be read."""
-    return len(_owed(history))
+    return len(_owed(history, declared))
 
 
 def explain(row: LostWrite, operations: Mapping[int, Operation]) -> str:
@@ -115,22 +111,28 @@ def explain(row: LostWrite, operations: Mapping[int, Operation]) -> str:
     )
 
 
-ANOMALY: Final = Anomaly(
-    id="lost-write",
-    statement="A write that took effect is read by someone once a later record was read.",
-    rule=(
-        "A value's send must have taken effect, its last place in the log is not above the "
-        "highest place that a poll ended ok has read, and no poll ended ok was given it."
-    ),
-    explanation=(
-        "Readers went past the place and were never given the record: it was acknowledged and "
-        "is gone, or is hidden from them."
-    ),
-    permits={},
-    source="jepsen.tests.kafka lost-write; claims: committed_survives",
-    observes="values that had to be read",
-    row=LostWrite,
-    find=lost_writes,
-    observed=observed,
-    explain=explain,
-)
+def anomaly(declared: Declared) -> Anomaly:
+    """The row of the catalogue."""
+    return Anomaly(
+        id="lost-write",
+        statement="A write that took effect is read by someone once a later record was read.",
+        rule=(
+            "A value's send must have taken effect, its last place in the log is not above the "
+            "highest place that a poll ended ok has read, nor below the start of the log, and no "
+            "poll ended ok was given it."
+        ),
+        explanation=(
+            "Readers went past the place and were never given the record: it was acknowledged and "
+            "is gone, or is hidden from them."
+        ),
+        permits={},
+        source="jepsen.tests.kafka lost-write; claims: committed_survives",
+        observes="values that had to be read",
+        row=LostWrite,
+        find=partial(lost_writes, declared=declared),
+        observed=partial(observed, declared=declared),
+        explain=explain,
+    )
+
+
+ANOMALY: Final = anomaly(NOTHING)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from model.history_notation import history
+from properties.anomalies.declared import Declared
 from properties.anomalies.log.lost_write import LostWrite, explain, lost_writes, observed
 
 
@@ -108,3 +109,33 @@ def test_a_value_whose_place_nobody_knows_cannot_be_lost() -> None:
     """)
     assert lost_writes(h) == ()
     assert observed(h) == 1
+
+
+def test_what_may_be_gone_is_not_lost() -> None:
+    h = history("""
+        p1  send t-0=a t-0=b t-0=c  -> ok @0 @1 @2
+        c1  poll                    -> ok t-0=c@2
+        c2  start_offset t-0        -> ok @1
+    """)
+    assert [row.value for row in lost_writes(h)] == ["b"]
+    assert observed(h) == 2
+    assert lost_writes(h, Declared(compacted=frozenset({"t"}))) == ()
+
+
+def test_a_transaction_that_only_read_uncommitted_saw_may_be_aborted() -> None:
+    h = history("""
+        t1  txn k=a k=b                       -> info @0 @1
+        p1  send k=c                          -> ok @3
+        c1  poll{isolation=read_uncommitted}  -> ok k=a@0 k=c@3
+    """)
+    assert lost_writes(h) == ()
+    assert [row.value for row in lost_writes((*h, *history("c1 poll -> ok k=a@0")))] == ["b"]
+
+
+def test_offsets_may_be_huge_and_far_apart() -> None:
+    far = 2**62
+    h = history(f"""
+        p1  send k=a k=b k=c  -> ok @5 @{far} @{far + 10**9}
+        c1  poll              -> ok k=a@5 k=c@{far + 10**9}
+    """)
+    assert [(row.value, row.size) for row in lost_writes(h)] == [("b", 10**9)]

@@ -89,3 +89,27 @@ def test_an_offset_that_nobody_knows_shows_nothing() -> None:
         c1  poll      -> ok k=a@1
     """)
     assert duplicates(h) == ()
+
+
+def test_the_copy_of_an_aborted_transaction_is_no_duplicate() -> None:
+    h = history("""
+        p1  txn k=a                           -> fail
+        p1  txn k=a                           -> ok @7
+        c1  poll{isolation=read_uncommitted}  -> ok k=a@3 k=a@7
+    """)
+    assert duplicates(h) == ()
+    dirty_but_never_in_vain = history("""
+        p1  send k=a                          -> ok @7
+        c1  poll{isolation=read_uncommitted}  -> ok k=a@3
+    """)
+    assert len(duplicates(dirty_but_never_in_vain)) == 1
+
+
+def test_a_read_at_read_uncommitted_does_not_prove_that_a_transaction_took_effect() -> None:
+    h = history("""
+        t1  txn k=a j=x                       -> info @0 @0
+        c1  poll{isolation=read_uncommitted}  -> ok j=x@0
+        p2  send k=b                          -> ok @0
+    """)
+    assert inconsistent_offsets(h) == ()
+    assert len(inconsistent_offsets((*h, *history("c1 poll -> ok j=x@0")))) == 1

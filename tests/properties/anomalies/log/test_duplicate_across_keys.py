@@ -1,0 +1,60 @@
+"""A value that was sent to one partition of a topic lies in no other."""
+
+from __future__ import annotations
+
+from model.history_notation import history
+from properties.anomalies.log.duplicate_across_keys import (
+    DuplicateAcrossKeys,
+    duplicates_across_keys,
+    explain,
+    observed,
+)
+
+
+def test_a_value_in_two_partitions_of_its_topic() -> None:
+    h = history("""
+        p1  send t-0=a  -> ok @4
+        c1  poll        -> ok t-0=a@4 t-1=a@9
+        c1  poll        -> ok t-1=a@7
+    """)
+    (row,) = duplicates_across_keys(h)
+    assert row == DuplicateAcrossKeys(
+        key="t-0", value="a", keys=("t-0", "t-1"), offsets=(4, 7), seen_by=(0, 2)
+    )
+    assert row.size == 2
+    assert observed(h) == 1
+    assert "was sent there only, and lies at t-0@4, t-1@7" in explain(row, dict(enumerate(h)))
+
+
+def test_a_value_that_was_sent_to_both_belongs_to_both_however_the_send_ended() -> None:
+    h = history("""
+        p1  send t-0=a  -> ok @4
+        p2  send t-1=a  -> fail
+        c1  poll        -> ok t-1=a@7
+    """)
+    assert duplicates_across_keys(h) == ()
+    assert observed(h) == 0
+
+
+def test_topics_have_values_of_their_own() -> None:
+    h = history("""
+        p1  send t-0=a  -> ok @4
+        c1  poll        -> ok u-1=a@7
+    """)
+    assert duplicates_across_keys(h) == ()
+
+
+def test_where_it_was_sent_it_must_have_been_seen() -> None:
+    h = history("""
+        p1  send t-0=a  -> info
+        c1  poll        -> ok t-1=a@7
+    """)
+    assert duplicates_across_keys(h) == ()
+
+
+def test_keys_of_jepsen_are_partitions_of_one_topic() -> None:
+    h = history("""
+        p1  send 0=5  -> ok @4
+        c1  poll      -> ok 1=5@7
+    """)
+    assert [row.keys for row in duplicates_across_keys(h)] == [("0", "1")]

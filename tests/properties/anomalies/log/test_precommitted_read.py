@@ -1,0 +1,38 @@
+"""No operation polls what it sends itself."""
+
+from __future__ import annotations
+
+import pytest
+
+from model.history_notation import history
+from properties.anomalies.log.precommitted_read import (
+    PrecommittedRead,
+    explain,
+    observed,
+    precommitted_reads,
+)
+
+
+@pytest.mark.parametrize("outcome", ["ok", "info", "fail"])
+def test_an_operation_polled_its_own_record_however_it_ended(outcome: str) -> None:
+    h = history(f"t1 txn k=a k=b -> {outcome} k=b@1 k=c@2")
+    (row,) = precommitted_reads(h)
+    assert row == PrecommittedRead(key="k", value="b", op=0)
+    assert observed(h) == 1
+    assert "was given it by a poll of its own" in explain(row, dict(enumerate(h)))
+
+
+def test_another_key_with_the_value_is_no_record_of_its_own() -> None:
+    h = history("t1 txn k=a -> ok @0 j=a@1")
+    assert precommitted_reads(h) == ()
+    assert observed(h) == 1
+
+
+def test_others_may_poll_it() -> None:
+    h = history("p1 send k=a -> ok @0\nc1 poll -> ok k=a@0")
+    assert precommitted_reads(h) == ()
+    assert observed(h) == 0
+
+
+def test_read_uncommitted_reads_what_is_open() -> None:
+    assert precommitted_reads(history("t1 txn{isolation=read_uncommitted} k=a -> ok k=a@0")) == ()

@@ -1,0 +1,73 @@
+"""An acknowledged write that nobody was ever given."""
+
+from __future__ import annotations
+
+import pytest
+
+from model.history_notation import history
+from properties.anomalies.declared import NOTHING, UNFINISHED, Declared
+from properties.anomalies.log.unseen import ANOMALY, Unseen, explain, observed, unseen
+
+
+def test_the_tail_above_the_highest_read_counts() -> None:
+    h = history("""
+        p1  send k=a  -> ok @0
+        p1  send k=b  -> ok @1
+        c1  poll      -> ok k=a@0
+    """)
+    (row,) = unseen(h)
+    assert row == Unseen(key="k", value="b", writer_op=1, unseen_ns=10)
+    assert observed(h) == 2
+    assert "nobody was given it" in explain(row, dict(enumerate(h)))
+
+
+def test_the_longest_unseen_is_the_worst() -> None:
+    rows = unseen(history("p1 send k=a -> ok @0\np1 send k=b -> ok @1\nc1 poll -> ok"))
+    assert [(row.value, row.size) for row in rows] == [("a", 20), ("b", 10)]
+
+
+def test_a_value_whose_place_nobody_knows_counts_too() -> None:
+    assert [row.value for row in unseen(history("p1 send k=a -> ok @?"))] == ["a"]
+
+
+@pytest.mark.parametrize("outcome", ["info", "fail", "never"])
+def test_only_what_was_acknowledged_counts(outcome: str) -> None:
+    assert unseen(history(f"p1 send k=a -> {outcome}")) == ()
+
+
+@pytest.mark.parametrize(("outcome", "count"), [("ok", 0), ("info", 1), ("fail", 1)])
+def test_only_polls_that_ended_ok_have_seen(outcome: str, count: int) -> None:
+    h = history(f"p1 send k=a -> ok @0\nc1 poll -> {outcome} k=a@0")
+    assert len(unseen(h)) == count
+
+
+def test_a_poll_that_ends_before_the_acknowledgement_has_seen_it() -> None:
+    h = history("""
+        p1  send k=a ...
+        c1  poll      -> ok k=a@0
+        p1  ...       -> ok @0
+    """)
+    assert unseen(h) == ()
+
+
+def test_what_lies_below_a_start_that_was_told_may_be_gone() -> None:
+    h = history("""
+        p1  send k=a        -> ok @3
+        p1  send k=b        -> ok @4
+        p1  send k=c        -> ok
+        c1  start_offset k  -> ok @4
+        c1  start_offset k  -> info @9
+        c1  start_offset k  -> ok @2
+    """)
+    assert [row.value for row in unseen(h)] == ["b", "c"]
+    assert observed(h) == 2
+
+
+def test_of_a_compacted_topic_anything_may_be_gone() -> None:
+    h = history("p1 send t-0=a u-0=b -> ok @0 @0\np1 send t-1=c -> ok")
+    assert [row.value for row in unseen(h, Declared(compacted=frozenset({"t"})))] == ["b"]
+
+
+def test_it_is_permitted_where_readers_did_not_come_to_the_end() -> None:
+    assert set(ANOMALY.permits) == {UNFINISHED}
+    assert UNFINISHED not in NOTHING.conditions()

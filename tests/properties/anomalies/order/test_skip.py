@@ -1,0 +1,104 @@
+"""A step may not go over records that are surely there."""
+
+from __future__ import annotations
+
+import pytest
+
+from model.history_notation import history
+from properties.anomalies.declared import ALWAYS, NOTHING, SUBSCRIBE, Declared
+from properties.anomalies.order.skip import ANOMALIES, Skip, explain, skips
+from properties.anomalies.order.steps import polls_between, polls_within, sends_within
+
+FAR = 10**18
+
+
+def test_a_poll_left_a_record_out() -> None:
+    h = history("""
+        p1  send k=a k=b k=c k=d  -> ok @0 @1 @2 @4
+        c1  poll                  -> ok k=a@0 k=d@4
+    """)
+    (row,) = skips(h, polls_within)
+    assert row == Skip(
+        key="k",
+        second_op=1,
+        second_position=1,
+        second_value="d",
+        second_offset=4,
+        first_op=1,
+        first_value="a",
+        first_offset=0,
+        skipped=2,
+        skipped_offset=1,
+        skipped_value="b",
+        skipped_op=0,
+    )
+    assert row.size == 2
+    assert row.ops == (1, 0)
+    told = explain(row, dict(enumerate(h)))
+    assert "went from a at offset 0 to d at offset 4, over 2 records: b at 1" in told
+
+
+def test_a_gap_in_which_nobody_saw_a_record_is_no_skip() -> None:
+    h = history(f"""
+        p1  send k=a  -> ok @0
+        c1  poll      -> ok k=a@0 k=b@{FAR}
+    """)
+    assert skips(h, polls_within) == ()
+
+
+def test_the_next_operation_of_the_process_goes_on_where_it_stood() -> None:
+    h = history("""
+        p1  send k=a k=b k=c  -> ok @0 @1 @2
+        c1  poll              -> ok k=a@0
+        c1  poll              -> ok k=c@2
+        c2  poll              -> ok k=a@0
+        c2  poll              -> ok k=b@1
+    """)
+    assert [(row.first_op, row.second_op) for row in skips(h, polls_between)] == [(1, 2)]
+
+
+@pytest.mark.parametrize(
+    ("of_b", "skipped"), [("ok @1", 1), ("info @1", 0), ("fail @1", 0), ("ok @?", 0)]
+)
+def test_only_a_record_that_is_surely_there_is_missed(of_b: str, skipped: int) -> None:
+    h = history(f"p1 send k=b -> {of_b}\nc1 poll -> ok k=a@0 k=c@2")
+    assert len(skips(h, polls_within)) == skipped
+
+
+def test_a_record_that_only_read_uncommitted_saw_is_missed_at_read_uncommitted_only() -> None:
+    h = history("""
+        c1  poll{isolation=read_uncommitted}  -> ok k=a@0 k=b@1
+        c2  poll                              -> ok k=a@0 k=c@2
+        c3  poll{isolation=read_uncommitted}  -> ok k=a@0 k=c@2
+    """)
+    assert [row.second_op for row in skips(h, polls_within)] == [2]
+
+
+def test_what_lies_below_a_start_that_was_told_is_not_missed() -> None:
+    h = history("""
+        p1  send k=a k=b k=c k=d  -> ok @0 @1 @2 @3
+        c1  poll                  -> ok k=a@0 k=d@3
+        c2  start_offset k        -> ok @2
+    """)
+    assert [(row.skipped, row.skipped_value) for row in skips(h, polls_within)] == [(1, "c")]
+    assert skips((*h, *history("c2 start_offset k -> ok @3")), polls_within) == ()
+
+
+def test_of_a_compacted_topic_nothing_is_missed() -> None:
+    h = history("""
+        p1  send t-0=a t-0=b t-0=c  -> ok @0 @1 @2
+        c1  poll                    -> ok t-0=a@0 t-0=c@2
+    """)
+    assert len(skips(h, polls_within)) == 1
+    assert skips(h, polls_within, Declared(compacted=frozenset({"t"}))) == ()
+
+
+def test_sends_may_be_interleaved() -> None:
+    h = history("""
+        p1  txn k=a k=c  -> ok @0 @2
+        p2  send k=b     -> ok @1
+    """)
+    assert [row.skipped_value for row in skips(h, sends_within)] == ["b"]
+    permits = {anomaly.id: set(anomaly.permits) for anomaly in ANOMALIES}
+    assert permits == {"int-poll-skip": set(), "int-send-skip": {ALWAYS}, "poll-skip": {SUBSCRIBE}}
+    assert ALWAYS in NOTHING.conditions()

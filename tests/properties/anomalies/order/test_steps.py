@@ -1,0 +1,91 @@
+"""Which two values follow one another, inside an operation and from one to the next."""
+
+from __future__ import annotations
+
+import pytest
+
+from model.history_notation import history
+from properties.anomalies.order import steps
+from properties.anomalies.order.steps import Steps
+
+SENT = "p1 txn k=a k=b k=c j=x j=y -> ok @0 @1 @2 @0 @1\n"
+
+
+def followed(found: Steps, text: str) -> list[str]:
+    """The steps as `key first second`, with all values at places that p1 was told."""
+    return [f"{s.key} {s.first_value} {s.second_value}" for s in found(history(SENT + text))]
+
+
+def test_neighbours_of_each_key_are_steps_of_an_operation() -> None:
+    assert followed(steps.polls_within, "c1 poll -> ok k=a@0 j=x@0 k=b@1 k=c@2") == [
+        "k a b",
+        "k b c",
+    ]
+    assert followed(steps.sends_within, "") == ["k a b", "k b c", "j x y"]
+
+
+def test_a_key_that_a_rebalance_touched_has_no_steps_of_polls() -> None:
+    assert followed(steps.polls_within, "c1 poll -> info k=a@0 k=b@1 j=x@0 j=y@1 ~k") == ["j x y"]
+
+
+def test_a_value_without_a_place_makes_no_step_and_is_not_stepped_over() -> None:
+    assert followed(steps.polls_within, "c1 poll -> ok k=a@0 k=u@? k=b@1 k=c@2") == ["k b c"]
+
+
+def test_the_polls_of_a_process_follow_on_what_it_last_polled_ok() -> None:
+    text = """
+        c1  poll  -> ok k=a@0 k=b@1
+        c2  poll  -> ok k=a@0
+        c1  poll  -> ok j=x@0
+        c1  poll  -> ok k=c@2 k=a@0
+    """
+    assert followed(steps.polls_between, text) == ["k b c"]
+
+
+@pytest.mark.parametrize("outcome", ["info", "fail"])
+def test_a_poll_that_did_not_end_ok_is_judged_and_moves_nothing(outcome: str) -> None:
+    text = f"""
+        c1  poll  -> ok k=a@0
+        c1  poll  -> {outcome} k=b@1
+        c1  poll  -> ok k=c@2
+    """
+    assert followed(steps.polls_between, text) == ["k a b", "k a c"]
+
+
+@pytest.mark.parametrize(
+    ("assigning", "expected"),
+    [
+        ("assign j -> ok", []),
+        ("assign j -> info", []),
+        ("subscribe j -> ok", []),
+        ("assign - -> ok", []),
+        ("assign k -> ok", ["k a b"]),
+        ("assign j -> fail", ["k a b"]),
+    ],
+)
+def test_an_assignment_forgets_the_keys_that_it_leaves_out(
+    assigning: str, expected: list[str]
+) -> None:
+    text = f"c1 poll -> ok k=a@0\nc1 {assigning}\nc1 poll -> ok k=b@1"
+    assert followed(steps.polls_between, text) == expected
+    sends = f"p2 send k=e -> ok @5\np2 {assigning}\np2 send k=f -> ok @6"
+    assert followed(steps.sends_between, sends) == [it.replace("a b", "e f") for it in expected]
+
+
+def test_sends_follow_on_sends_that_did_not_fail() -> None:
+    text = """
+        p2  send k=d  -> info
+        p2  send k=e  -> fail
+        p2  send k=f  -> ok @6
+        c1  poll      -> ok k=d@5 k=e@4 k=f@6
+    """
+    assert followed(steps.sends_between, text) == ["k d f"]
+
+
+def test_a_value_at_several_places_counts_at_the_last() -> None:
+    h = history("""
+        c1  poll  -> ok k=a@0 k=b@1
+        c2  poll  -> ok k=a@7
+    """)
+    (step,) = steps.polls_within(h)
+    assert (step.first_offset, step.second_offset, step.size) == (7, 1, 6)
