@@ -1,0 +1,223 @@
+"""A line notation for logs: what a test says.
+
+    A orders-0 hw=5 stopped         a replica of a topic partition; its batches follow
+    0-2  e1                         a batch at offsets 0 to 2, of leader epoch 1
+    3    e1 p7/0 s0 txn             producer 7, epoch 0, base sequence 0, of a transaction
+    4    e1 p7/0 abort c2           its marker, of coordinator epoch 2; `commit` likewise
+    5    e1 t60000                  its newest record is of that time, in ms
+    6-9  e1 has 6,9                 records that compaction left of it, `has -` none
+    10   e1 =x                      records whose contents are x
+    11   e1 bad checksum            or `bad records`, `bad old`
+    ---                             the next segment; `--- 15` if its name is not what comes next
+    torn 17                         bytes at its end, the beginning of a batch
+    junk 17                         bytes at its end, no beginning of one
+    coordinator one p7/0 Ongoing orders-0
+
+Beside a replica stand `hw=5` its high watermark, `cleaned=3` how far its cleaner came,
+`epochs=0@0,1@3` leader epochs and where they start, `aborted=7:3-4` aborted transactions by
+producer, first and last offset, and `stopped`. A batch has 100 bytes; `#` begins a comment.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from typing import Any, Final, get_args
+
+from properties.log_audit.log import (
+    Aborted,
+    Batch,
+    Beside,
+    Coordinated,
+    CoordinatorState,
+    Fault,
+    Fragment,
+    Logs,
+    Record,
+    ReplicaLog,
+)
+
+BATCH_BYTES: Final = 100
+CONTENT: Final = "x"
+
+
+class NotationFault(ValueError):
+    """A line that is not of the notation; the message has its number and its text."""
+
+
+@dataclass(slots=True)
+class _Replica:
+    beside: Beside
+    batches: list[Batch] = field(default_factory=list[Batch])
+    fragments: list[Fragment] = field(default_factory=list[Fragment])
+    segments: list[str] = field(default_factory=list[str])
+    position: int = 0
+
+    @property
+    def next_offset(self) -> int:
+        return self.batches[-1].last_offset + 1 if self.batches else 0
+
+    def begin(self, offset: int) -> None:
+        self.segments.append(segment(offset))
+        self.position = 0
+
+    def made(self) -> ReplicaLog:
+        if not self.segments:
+            self.begin(0)
+        aborted = self.beside.aborted and tuple(
+            replace(entry, segment=self.segments[-1]) for entry in self.beside.aborted
+        )
+        return ReplicaLog(
+            beside=replace(self.beside, segments=tuple(self.segments), aborted=aborted),
+            batches=tuple(self.batches),
+            fragments=tuple(self.fragments),
+        )
+
+
+def segment(offset: int) -> str:
+    """The file of the segment that begins at the offset.
+
+    >>> segment(42)
+    '00000000000000000042.log'
+    """
+    return f"{offset:020}.log"
+
+
+def logs(text: str) -> Logs:
+    """The logs that the lines tell."""
+    replicas: list[_Replica] = []
+    coordinated: list[Coordinated] = []
+    for number, raw in enumerate(text.splitlines()):
+        words = raw.split("#")[0].split()
+        if not words:
+            continue
+        try:
+            if words[0] == "coordinator":
+                coordinated.append(_coordinated(words[1:]))
+            elif words[0] == "---":
+                to = int(words[1]) if words[1:] else replicas[-1].next_offset
+                replicas[-1].begin(to)
+            elif words[0] in ("torn", "junk"):
+                _end(replicas[-1], int(words[1]), torn=words[0] == "torn")
+            elif words[0][0].isdigit():
+                _append(replicas[-1], words)
+            else:
+                replicas.append(_Replica(_beside(words)))
+        except (KeyError, IndexError, ValueError) as fault:
+            raise NotationFault(f"line {number + 1}: {raw.strip()!r}: {fault}") from fault
+    return Logs(
+        replicas=tuple(replica.made() for replica in replicas), coordinated=tuple(coordinated)
+    )
+
+
+def _pair(word: str, by: str) -> tuple[int, int]:
+    left, _, right = word.partition(by)
+    return int(left), int(right)
+
+
+def _beside(words: list[str]) -> Beside:
+    told: dict[str, Any] = {}
+    for word in words[2:]:
+        name, _, value = word.partition("=")
+        match name:
+            case "hw":
+                told["high_watermark"] = int(value)
+            case "cleaned":
+                told["cleaned_to"] = int(value)
+            case "epochs":
+                told["leader_epochs"] = tuple(_pair(e, "@") for e in value.split(",") if e)
+            case "aborted":
+                told["aborted"] = tuple(_aborted(entry) for entry in value.split(",") if entry)
+            case "stopped":
+                told["stopped"] = True
+            case _:
+                raise ValueError(f"{name} is not known")
+    return Beside(replica=words[0], partition=words[1], segments=(), **told)
+
+
+def _aborted(word: str) -> Aborted:
+    producer_id, _, offsets = word.partition(":")
+    first, last = _pair(offsets, "-")
+    return Aborted(segment="", producer_id=int(producer_id), first_offset=first, last_offset=last)
+
+
+def _coordinated(words: list[str]) -> Coordinated:
+    transactional_id, producer, state, *partitions = words
+    producer_id, producer_epoch = _pair(producer[1:], "/")
+    states: dict[str, CoordinatorState] = {name: name for name in get_args(CoordinatorState)}
+    return Coordinated(
+        transactional_id=transactional_id,
+        producer_id=producer_id,
+        producer_epoch=producer_epoch,
+        state=states[state],
+        partitions=tuple(partitions),
+    )
+
+
+def _end(replica: _Replica, size: int, *, torn: bool) -> None:
+    if not replica.segments:
+        replica.begin(0)
+    replica.fragments.append(
+        Fragment(
+            segment=replica.segments[-1],
+            position=replica.position,
+            size=size,
+            offset=replica.next_offset,
+            torn=torn,
+        )
+    )
+
+
+_NUMBERS: Final = {
+    "e": "leader_epoch",
+    "s": "base_sequence",
+    "c": "coordinator_epoch",
+    "t": "max_timestamp_ms",
+}
+_KINDS: Final[dict[str, dict[str, Any]]] = {
+    "txn": {"transactional": True},
+    "control": {"control": True},
+    "commit": {"transactional": True, "control": True, "marker": "commit"},
+    "abort": {"transactional": True, "control": True, "marker": "abort"},
+}
+
+
+def _append(replica: _Replica, words: list[str]) -> None:
+    first, _, last = words[0].partition("-")
+    base_offset, last_offset = int(first), int(last or first)
+    if not replica.segments:
+        replica.begin(base_offset)
+    told: dict[str, Any] = {"has": range(base_offset, last_offset + 1), "content": CONTENT}
+    rest = iter(words[1:])
+    for word in rest:
+        told.update(_said(word, rest))
+    has, content = told.pop("has"), told.pop("content")
+    if not told.get("fault"):
+        told["records"] = tuple(Record(offset=offset, content=content) for offset in has)
+    replica.batches.append(
+        Batch(
+            segment=replica.segments[-1],
+            position=replica.position,
+            size=BATCH_BYTES,
+            base_offset=base_offset,
+            last_offset=last_offset,
+            **told,
+        )
+    )
+    replica.position += BATCH_BYTES
+
+
+def _said(word: str, rest: Iterator[str]) -> dict[str, Any]:
+    """What a word says of a batch."""
+    if word in _KINDS:
+        return _KINDS[word]
+    if word == "bad":
+        return {"fault": {name: name for name in get_args(Fault)}[next(rest)]}
+    if word == "has":
+        return {"has": [int(offset) for offset in next(rest).split(",") if offset != "-"]}
+    if word[0] == "p":
+        producer_id, producer_epoch = _pair(word[1:], "/")
+        return {"producer_id": producer_id, "producer_epoch": producer_epoch}
+    if word[0] == "=":
+        return {"content": word[1:]}
+    return {_NUMBERS[word[0]]: int(word[1:])}
