@@ -10,18 +10,24 @@ windows reach less far, by construction.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import islice
-from typing import Final
 
 import numpy as np
 
-from benchmarks.analyze.cluster import END, FIRST_SCENE, OK, POLL, READ_UNCOMMITTED, SEND, F
+from benchmarks.analyze.cluster import (
+    END,
+    FIRST_SCENE,
+    INSTANT_BITS,
+    OK,
+    POLL,
+    READ_UNCOMMITTED,
+    SEND,
+    F,
+)
 from benchmarks.analyze.recorded import NULL, Ints, Operations, positions
 from properties.anomalies.real_time.offset_order_inversion import OffsetOrderInversion
 from properties.anomalies.real_time.stale_end_offset import StaleEndOffset
-
-TRIES: Final = 200  # until a row is found that the change fits
 
 
 class Changes:
@@ -40,29 +46,44 @@ class Changes:
     def make(
         self, count: int, keys: Sequence[str], rng: np.random.Generator
     ) -> Iterator[OffsetOrderInversion | StaleEndOffset]:
-        """So many changes of either kind; the rows that they break, one each."""
-        single = self.window.of_operation["f"][self.op] == F.index("send")
-        sends = np.flatnonzero(self.told & (self.kind == SEND) & single)
+        """So many changes of either kind; the rows that they break, one each.
+
+        RuntimeError if the window has no place for them.
+        """
+        late = self._overtaken()
         isolation = self.window.of_operation["isolation"][self.op]
         ends = np.flatnonzero(self.told & (self.kind == END) & (isolation == READ_UNCOMMITTED))
-        retimed = _first(self._retimed, rng.permutation(sends)[:TRIES], count)
-        lowered = _first(self._lowered, rng.permutation(ends)[:TRIES], count)
+        retimed = rng.permutation(np.flatnonzero(late))[:count].tolist()
+        lowered = list(islice(filter(self._lowered, rng.permutation(ends).tolist()), count))
+        if not len(retimed) == len(lowered) == count:
+            raise RuntimeError(f"a window has places for {len(retimed)}, {len(lowered)} changes")
+        self.window.of_operation["invoked_ns"][self.op[retimed]] = late[retimed]
         for row in retimed:
             yield self._inversion(row, keys)
         for row in lowered:
             yield self._stale(row, keys)
 
-    def _retimed(self, row: int) -> bool:
-        """Whether the send could be told to have been invoked after a higher acknowledgement."""
-        same = self.told & (self.kind == SEND) & (self.key == self.key[row])
-        higher = self.completed[same & (self.offset > self.offset[row])]
+    def _overtaken(self) -> Ints:
+        """Of sends alone in their operation, when a higher offset was known before they ended.
+
+        And before they were read; else 0.
+        """
+        sends = np.flatnonzero(self.told & (self.kind == SEND))
+        sends = sends[np.lexsort((self.offset[sends], self.key[sends]))][::-1]
+        began_ns = int(self.completed.min())
+        by_key = (self.key[sends] << INSTANT_BITS) + self.completed[sends] - began_ns
+        before = np.r_[0, np.minimum.accumulate(by_key)[:-1]]  # by offsets that are higher
+        known = before - (self.key[sends] << INSTANT_BITS) + began_ns + 1
         value = self.window.of_row["value"]
-        polled = (self.kind == POLL) & (value == value[row])
-        until = min(self.completed[row], *self.completed[polled])
-        if not len(higher) or higher.min() + 1 >= until:
-            return False
-        self.window.of_operation["invoked_ns"][self.op[row]] = higher.min() + 1
-        return True
+        polled = np.flatnonzero(self.kind == POLL)
+        read = np.full(len(self.window.values), 2**63 - 1)
+        read[value[polled]] = self.completed[polled]
+        until = np.minimum(self.completed[sends], read[value[sends]])
+        single = self.window.of_operation["f"][self.op[sends]] == F.index("send")
+        late = np.zeros(len(self.op), dtype=np.int64)
+        same_key = np.r_[False, self.key[sends][1:] == self.key[sends][:-1]]
+        late[sends] = np.where(single & same_key & (known < until), known, 0)
+        return late
 
     def _lowered(self, row: int) -> bool:
         """Whether the end could be told to be half as far."""
@@ -116,11 +137,3 @@ class Changes:
 
     def _value(self, row: int) -> str:
         return str(self.window.values[int(self.window.of_row["value"][row])].as_py())
-
-
-def _first(change: Callable[[int], bool], rows: Ints, count: int) -> list[int]:
-    """So many of the rows that the change fits, changed; RuntimeError when there are not enough."""
-    changed = list(islice(filter(change, rows.tolist()), count))
-    if len(changed) < count:
-        raise RuntimeError(f"{len(changed)} changes fit into this window, not {count}")
-    return changed
