@@ -1,0 +1,12 @@
+"""Isolation: operations that must come before each other, and transactions seen in part."""
+
+from __future__ import annotations
+
+from properties.anomalies.anomaly import Anomaly
+from properties.anomalies.cycles import forms, intermediate_read
+from properties.anomalies.declared import Declared
+
+
+def anomalies(declared: Declared) -> tuple[Anomaly, ...]:
+    """The family, in the order of the catalogue."""
+    return *forms.anomalies(declared), intermediate_read.anomaly(declared)

@@ -1,0 +1,108 @@
+"""Strong components of a graph, and the shortest cycle of one.
+
+Two vertices are in one component if each reaches the other. Every cycle lies in one component, and
+a component of two or more vertices holds a cycle through each of them.
+
+Source: Tarjan, "Depth-first search and linear graph algorithms", 1972, without the recursion.
+Simplified: of a component of more than SEARCHED vertices the cycle is the shortest through its
+least vertex, not the shortest of all: that is one search where the other is one from each vertex.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Set as AbstractSet
+from typing import Final
+
+Graph = Mapping[int, AbstractSet[int]]  # vertex -> the vertices that edges from it lead to
+
+SEARCHED: Final = 256
+
+
+def components(graph: Graph) -> list[tuple[int, ...]]:
+    """The components of two or more vertices, each ascending, in the order of their least vertex.
+
+    >>> components({1: {2}, 2: {3}, 3: {2}})
+    [(2, 3)]
+    """
+    index: dict[int, int] = {}
+    low: dict[int, int] = {}
+    stack: list[int] = []
+    on_stack: set[int] = set()
+    found: list[tuple[int, ...]] = []
+    for root in graph:
+        path: list[tuple[int, Iterator[int]]] = []
+
+        def enter(vertex: int, path: list[tuple[int, Iterator[int]]] = path) -> None:
+            index[vertex] = low[vertex] = len(index)
+            stack.append(vertex)
+            on_stack.add(vertex)
+            path.append((vertex, iter(graph.get(vertex, ()))))
+
+        if root not in index:
+            enter(root)
+        while path:
+            vertex, successors = path[-1]
+            for successor in successors:
+                if successor not in index:
+                    enter(successor)
+                    break
+                if successor in on_stack:
+                    low[vertex] = min(low[vertex], index[successor])
+            else:
+                path.pop()
+                if path:
+                    low[path[-1][0]] = min(low[path[-1][0]], low[vertex])
+                if low[vertex] == index[vertex]:
+                    at = stack.index(vertex)
+                    members = stack[at:]
+                    del stack[at:]
+                    on_stack.difference_update(members)
+                    if len(members) > 1:
+                        found.append(tuple(sorted(members)))
+    return sorted(found)
+
+
+def shortest_path(graph: Graph, start: int, end: int, within: Collection[int]) -> tuple[int, ...]:
+    """From start over vertices `within` to end, both named; from a vertex to itself around a cycle.
+
+    Of equally short paths the one that is least, vertex by vertex; () if there is none.
+    """
+    before: dict[int, int] = {}
+    frontier = [start]  # the order of equal distances is that of the least paths to them
+    while frontier:
+        beyond: list[int] = []
+        for vertex in frontier:
+            for successor in sorted(graph.get(vertex, ())):
+                if successor == end:
+                    return (*_back(before, start, vertex), end)
+                if successor in within and successor not in before and successor != start:
+                    before[successor] = vertex
+                    beyond.append(successor)
+        frontier = beyond
+    return ()
+
+
+def _back(before: Mapping[int, int], start: int, vertex: int) -> tuple[int, ...]:
+    path = [vertex]
+    while path[-1] != start:
+        path.append(before[path[-1]])
+    return tuple(reversed(path))
+
+
+def shortest_cycle(graph: Graph, component: tuple[int, ...]) -> tuple[int, ...]:
+    """The vertices of a shortest cycle of the component, from its least one on.
+
+    Of equally short ones the least, vertex by vertex.
+
+    >>> shortest_cycle({1: {2}, 2: {3}, 3: {1, 2}}, (1, 2, 3))
+    (2, 3)
+    """
+    best: tuple[int, ...] = ()
+    starts = component if len(component) <= SEARCHED else component[:1]
+    for start in starts:
+        within = {vertex for vertex in component if vertex > start}
+        cycle = shortest_path(graph, start, start, within)[:-1]
+        if cycle and (not best or len(cycle) < len(best)):
+            best = cycle
+    return best

@@ -1,0 +1,199 @@
+"""Operations that must come before each other: what isolation excludes, by the kinds of dependency.
+
+    G0         ww                     writes of two operations interleave, in both orders
+    G1c        ww, wr                 information flows in a circle
+    G-single   ww, wr, one rw         an operation saw what came after something it had not seen
+    G2         ww, wr, rw             the same between several that each missed something
+    -process   and process            ... with the order in which processes did things
+    -realtime  and process, realtime  ... with the order in which things happened
+
+A form is told of each component of its own dependencies, by a shortest cycle. A stronger form
+implies a weaker one: what a component of everything (but rw) shows is told by the strongest, so a
+G0 hides the G1c around it, and either hides what time adds; and then every cycle of a weaker form
+has what its name says. G-single is told beside them, G2 of components that show no stronger form.
+The forms with rw have no -process or -realtime: a reader that is behind would be one.
+
+Jepsen's checker draws no process dependencies, and calls a -process form -realtime. Its names
+`PL-..-cycle-exists` say of a component that some cycle is there, which it then shows: `IMPRECISE`.
+
+Source: Adya, "Weak Consistency"; Elle's cycle search.
+Simplified: what is left out of Elle's forms (predicates, G-nonadjacent) has no meaning or no use of
+its own for logs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from model.histories import History
+from properties.anomalies.cycles.components import (
+    Graph,
+    components,
+    shortest_cycle,
+    shortest_path,
+)
+from properties.anomalies.cycles.dependencies import (
+    KINDS,
+    Dependency,
+    Kind,
+    anti_dependencies,
+    read_dependencies,
+    time_dependencies,
+    write_dependencies,
+)
+from properties.anomalies.declared import Declared
+
+FORMS: Final[Mapping[str, tuple[Kind, ...]]] = {
+    "G0": ("ww",),
+    "G1c": ("ww", "wr"),
+    "G0-process": ("ww", "process"),
+    "G1c-process": ("ww", "wr", "process"),
+    "G0-realtime": ("ww", "process", "realtime"),
+    "G1c-realtime": ("ww", "wr", "process", "realtime"),
+}
+IMPLIES: Final[Mapping[str, tuple[str, ...]]] = {
+    weaker: tuple(
+        form for form in FORMS if form != weaker and set(FORMS[form]) <= set(FORMS[weaker])
+    )
+    for weaker in FORMS
+}  # the forms that hide each
+IN_JEPSEN: Final = {"G0-process": "G0-realtime", "G1c-process": "G1c-realtime"}
+IMPRECISE: Final = {
+    "PL-1-cycle-exists": "G0",
+    "PL-2-cycle-exists": "G1c",
+    "strong-PL-1-cycle-exists": "G0-realtime",
+    "strong-PL-2-cycle-exists": "G1c-realtime",
+}
+G_SINGLE: Final = "G-single"
+G2: Final = "G2"
+
+
+@dataclass(frozen=True, slots=True, order=True, kw_only=True)
+class Cycle:
+    """Each operation of `ops` must come before the next, and the last before the first."""
+
+    first_op: int
+    component: int  # how many operations depend on each other
+    ops: tuple[int, ...]
+    kinds: tuple[str, ...]  # of the dependency from each operation to the next
+    keys: tuple[str, ...]
+    values: tuple[str, ...]
+    next_values: tuple[str, ...]
+
+    @property
+    def size(self) -> int:
+        """The shorter, the plainer."""
+        return -len(self.ops)
+
+
+Between = Mapping[tuple[int, int], list[Dependency]]
+
+
+def dependencies(history: History, declared: Declared) -> tuple[Dependency, ...]:
+    """All that is followed under these declarations."""
+    records = [
+        *read_dependencies(history),
+        *(write_dependencies(history) if declared.ww_deps else ()),
+        *(anti_dependencies(history) if declared.rw_deps else ()),
+    ]
+    among = {op for one in records if one.kind != "rw" for op in (one.first, one.second)}
+    return tuple(dict.fromkeys((*records, *time_dependencies(history, among))))
+
+
+def cycles(history: History, form: str, declared: Declared) -> tuple[Cycle, ...]:
+    """One row per component that shows this form, and none that hides it."""
+    found = dependencies(history, declared)
+    if form in FORMS:
+        return tuple(sorted(_of_form(form, found)))
+    return tuple(sorted(_with_anti_dependencies(form, found)))
+
+
+def graph_of(found: Iterable[Dependency], kinds: Iterable[str]) -> Graph:
+    """Which operation each leads to by dependencies of these kinds."""
+    graph: dict[int, set[int]] = {}
+    for one in found:
+        if one.kind in kinds:
+            graph.setdefault(one.first, set()).add(one.second)
+            graph.setdefault(one.second, set())
+    return graph
+
+
+def between(found: Iterable[Dependency], kinds: Iterable[str]) -> Between:
+    """The dependencies of these kinds by their ends, the strongest kind first."""
+    pairs: dict[tuple[int, int], list[Dependency]] = {}
+    for one in sorted(found, key=lambda d: (KINDS.index(d.kind), d)):
+        if one.kind in kinds:
+            pairs.setdefault((one.first, one.second), []).append(one)
+    return pairs
+
+
+def _of_form(form: str, found: tuple[Dependency, ...]) -> Iterator[Cycle]:
+    kinds = FORMS[form]
+    graph, pairs = graph_of(found, kinds), between(found, kinds)
+    whole = _component_of(graph_of(found, FORMS["G1c-realtime"]))
+    hidden = {
+        whole[stronger[0]]
+        for hiding in IMPLIES[form]
+        for stronger in components(graph_of(found, FORMS[hiding]))
+    }
+    for component in components(graph):
+        if whole[component[0]] not in hidden:
+            yield cycle_row(shortest_cycle(graph, component), len(component), pairs)
+
+
+def _component_of(graph: Graph) -> dict[int, int]:
+    return {op: number for number, some in enumerate(components(graph)) for op in some}
+
+
+def _with_anti_dependencies(form: str, found: tuple[Dependency, ...]) -> Iterator[Cycle]:
+    flow = graph_of(found, FORMS["G1c"])
+    graph = graph_of(found, (*FORMS["G1c"], "rw"))
+    pairs, missed = between(found, FORMS["G1c"]), between(found, ("rw",))
+    for component in components(graph):
+        members = set(component)
+        single = [
+            (reader, *path[:-1])
+            for reader, sender in missed
+            if reader in members and sender in members
+            if (path := shortest_path(flow, sender, reader, members))
+        ]
+        if form == G_SINGLE and single:
+            cycle = min(single, key=lambda ops: (len(ops), ops))
+            first = cycle[0], cycle[1]
+            yield cycle_row(cycle, len(component), {**pairs, first: missed[first]})
+        if form == G2 and not single and not components(_among(flow, members)):
+            cycle = shortest_cycle(graph, component)
+            yield cycle_row(cycle, len(component), between(found, (*FORMS["G1c"], "rw")))
+
+
+def _among(graph: Graph, members: set[int]) -> Graph:
+    return {op: graph[op] & members for op in members & graph.keys()}
+
+
+def cycle_row(ops: tuple[int, ...], component: int, pairs: Between) -> Cycle:
+    """The row of these operations, by the strongest dependency from each to the next."""
+    steps = [pairs[pair][0] for pair in zip(ops, (*ops[1:], ops[0]), strict=True)]
+    return Cycle(
+        first_op=ops[0],
+        component=component,
+        ops=ops,
+        kinds=tuple(step.kind for step in steps),
+        keys=tuple(step.key for step in steps),
+        values=tuple(step.value for step in steps),
+        next_values=tuple(step.next_value for step in steps),
+    )
+
+
+def steps(row: Cycle) -> Iterator[Dependency]:
+    """Why each operation of the row comes before the next."""
+    for place, kind in enumerate(row.kinds):
+        yield Dependency(
+            first=row.ops[place],
+            second=row.ops[(place + 1) % len(row.ops)],
+            kind=KINDS[KINDS.index(kind)],
+            key=row.keys[place],
+            value=row.values[place],
+            next_value=row.next_values[place],
+        )

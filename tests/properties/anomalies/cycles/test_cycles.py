@@ -1,0 +1,320 @@
+"""Operations that must come before each other, form by form."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import networkx as nx
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from checkers.histories.jepsen import operations
+from model.histories import History, Operation, Outcome, Poll, Send
+from model.history_notation import history
+from properties.anomalies.cycles.cycle import (
+    FORMS,
+    G2,
+    G_SINGLE,
+    IMPRECISE,
+    IN_JEPSEN,
+    Cycle,
+    cycles,
+    dependencies,
+)
+from properties.anomalies.cycles.explanation import explain
+from properties.anomalies.cycles.forms import anomalies
+from properties.anomalies.declared import Declared
+
+SAMPLES = Path(__file__).parents[3] / "data" / "jepsen"
+VERDICTS: dict[str, Any] = json.loads((SAMPLES / "verdicts.json").read_text())
+READS = Declared()
+WRITES = Declared(ww_deps=True)
+ALL = Declared(ww_deps=True, rw_deps=True)
+
+
+def found(h: History, declared: Declared = READS) -> dict[str, list[tuple[int, ...]]]:
+    """The cycles of each form that the history shows."""
+    of_forms = {form: cycles(h, form, declared) for form in (*FORMS, G_SINGLE, G2)}
+    return {form: [row.ops for row in rows] for form, rows in of_forms.items() if rows}
+
+
+CIRCLE = """
+    t1  txn k=a  ...
+    t2  txn j=b  ...
+    t1  ...      -> ok @0 j=b@0
+    t2  ...      -> ok @0 k=a@0
+"""
+
+
+def test_two_transactions_that_read_each_other() -> None:
+    (row,) = cycles(history(CIRCLE), "G1c", READS)
+    assert row == Cycle(
+        first_op=0,
+        component=2,
+        ops=(0, 1),
+        kinds=("wr", "wr"),
+        keys=("k", "j"),
+        values=("a", "b"),
+        next_values=("", ""),
+    )
+    assert row.size == -2
+    assert found(history(CIRCLE)) == {"G1c": [(0, 1)]}
+
+
+def test_the_explanation_is_in_the_manner_of_elle() -> None:
+    h = history(CIRCLE)
+    (row,) = cycles(h, "G1c", READS)
+    assert explain(row, dict(enumerate(h))).splitlines() == [
+        "Let:",
+        "  T1 = operation 0, process 0: txn k=a -> ok @0 j=b@0",
+        "  T2 = operation 1, process 1: txn j=b -> ok @0 k=a@0",
+        "Then:",
+        "  - T1 < T2, because T2 polled k=a@0, which T1 sent.",
+        "  - However, T2 < T1, because T1 polled j=b@0, which T2 sent: a contradiction.",
+    ]
+
+
+def test_writes_that_interleave_are_a_cycle_only_where_writes_are_followed() -> None:
+    h = history("""
+        t1  txn k=a j=d  ...
+        t2  txn k=b j=c  ...
+        t1  ...          -> ok @0 @1
+        t2  ...          -> ok @1 @0
+    """)
+    assert found(h) == {}
+    assert found(h, WRITES) == {"G0": [(0, 1)]}
+    (row,) = cycles(h, "G0", WRITES)
+    told = explain(row, dict(enumerate(h)))
+    assert "T1 < T2, because T1 sent k=a@0, and T2 sent k=b@1, the next of the key." in told
+    assert "However, T2 < T1, because T2 sent j=c@0, and T1 sent j=d@1" in told
+
+
+def test_a_circle_through_a_write() -> None:
+    h = history("""
+        t1  txn k=a      ...
+        t2  txn k=b j=c  -> ok @1 @0
+        t1  ...          -> ok @0 j=c@0
+    """)
+    assert found(h) == {}
+    assert found(h, WRITES) == {"G1c": [(0, 1)]}
+
+
+def test_a_process_reads_what_it_sends_later() -> None:
+    h = history("""
+        c1  poll      -> ok k=a@0
+        c1  send k=a  -> ok @0
+    """)
+    assert found(h) == {"G1c-process": [(0, 1)]}
+    (row,) = cycles(h, "G1c-process", READS)
+    assert "process 0 did T1 before T2" in explain(row, dict(enumerate(h)))
+
+
+def test_somebody_reads_what_is_sent_later() -> None:
+    h = history("""
+        c1  poll      -> ok k=a@0
+        p1  send k=a  -> ok @0
+    """)
+    assert found(h) == {"G1c-realtime": [(0, 1)]}
+    (row,) = cycles(h, "G1c-realtime", READS)
+    assert explain(row, dict(enumerate(h))).splitlines()[-2:] == [
+        "  - T1 < T2, because T1 completed at 0.000015 ms, and T2 was invoked after that, at "
+        "0.000020 ms.",
+        "  - However, T2 < T1, because T1 polled k=a@0, which T2 sent: a contradiction.",
+    ]
+
+
+def test_a_later_write_in_front_of_an_earlier_one() -> None:
+    later = "p1 send k=a -> ok @1\n{} send k=b -> ok @0"
+    assert found(history(later.format("p2")), WRITES) == {"G0-realtime": [(0, 1)]}
+    assert found(history(later.format("p1")), WRITES) == {"G0-process": [(0, 1)]}
+
+
+@pytest.mark.parametrize("ended", ["info", "fail"])
+def test_of_an_operation_that_did_not_end_ok_nobody_knows_that_it_came_first(ended: str) -> None:
+    h = history(f"""
+        c1  poll      -> {ended} k=a@0
+        p1  send k=a  -> ok @0
+    """)
+    assert found(h) == {}
+
+
+@pytest.mark.parametrize("ended", ["-> info", "-> fail", "-> never"])
+def test_what_was_polled_was_sent_however_that_ended(ended: str) -> None:
+    h = history(f"""
+        c1  poll      -> ok k=a@0
+        p1  send k=a  {ended}
+    """)
+    assert found(h) == {"G1c-realtime": [(0, 1)]}
+
+
+def test_a_stronger_form_hides_the_weaker_around_it() -> None:
+    h = history("""
+        t1  txn k=a j=d  ...
+        t2  txn k=b j=c  ...
+        c1  poll         -> ok k=a@0 i=e@0
+        p1  send i=e     -> ok @0
+        t1  ...          -> ok @0 @1 i=e@0
+        t2  ...          -> ok @1 @0
+    """)
+    assert found(h) == {"G1c-realtime": [(0, 1)]}
+    assert found(h, WRITES) == {"G0": [(2, 3)]}
+
+
+def test_a_reader_between_two_partitions_of_a_transaction() -> None:
+    h = history("""
+        p1  send k=a     -> ok @0
+        t1  txn k=b j=c  -> ok @1 @0
+        c1  poll         -> ok k=a@0 j=c@0
+    """)
+    assert found(h, WRITES) == {}
+    assert found(h, ALL) == {"G-single": [(2, 1)]}
+    (row,) = cycles(h, G_SINGLE, ALL)
+    assert "T1 polled k=a@0, no further, and T2 sent k=b@1, the next" in explain(
+        row, dict(enumerate(h))
+    )
+
+
+def test_a_reader_that_is_only_behind_is_none() -> None:
+    h = history("""
+        p1  send k=a  -> ok @0
+        p1  send k=b  -> ok @1
+        c1  poll      -> ok k=a@0
+        c1  poll      -> ok k=b@1
+    """)
+    assert found(h, ALL) == {}
+
+
+def test_two_that_each_missed_the_other() -> None:
+    h = history("""
+        p1  send k=a  -> ok @0
+        p1  send j=b  -> ok @0
+        t1  txn k=c   ...
+        t2  txn j=d   ...
+        t1  ...       -> ok @1 j=b@0
+        t2  ...       -> ok @1 k=a@0
+    """)
+    assert found(h, ALL) == {"G2": [(2, 3)]}
+
+
+def test_each_form_says_what_it_rests_on() -> None:
+    h = history("""
+        p1  send k=a  -> ok @0
+        p2  send k=b  -> ok @1
+        c1  poll      -> ok k=a@0
+    """)
+    observed = {one.id: one.observed(h) for one in anomalies(ALL)}
+    assert (observed["G0"], observed["G1c-process"], observed["G-single"]) == (1, 1, 1)
+    assert {one.id: one.observed(h) for one in anomalies(READS)}["G0"] == 0
+
+
+# ---------------------------------------------------------------- what Elle would say
+
+
+def in_jepsen(h: History, declared: Declared) -> set[str]:
+    """The names under which jepsen.tests.kafka reports the cycles of the history."""
+    told = {IN_JEPSEN.get(form, form) for form in found(h, declared)}
+    return told | {imprecise for imprecise, form in IMPRECISE.items() if form in told}
+
+
+@pytest.mark.parametrize("name", sorted(VERDICTS))
+def test_the_samples_have_the_cycles_of_jepsen(name: str) -> None:
+    h = tuple(operations(SAMPLES / f"{name}.edn"))
+    of_cycles = {*FORMS, *IMPRECISE}
+    for declared, of_jepsen in ((READS, "anomalies"), (WRITES, "anomalies_with_ww_deps")):
+        assert in_jepsen(h, declared) == of_cycles & set(VERDICTS[name][of_jepsen])
+
+
+@st.composite
+def histories(draw: st.DrawFn) -> History:
+    """Values k0, k1, .. at their offsets, sent and polled by anyone, in any order of time."""
+    made: list[Operation] = []
+    unsent = [(key, offset) for key in "kj" for offset in range(draw(st.integers(0, 4)))]
+    records = list(unsent)
+    for process in range(draw(st.integers(0, 6))):
+        invoked = draw(st.integers(0, 8))
+        completed = draw(st.integers(invoked, 9))
+        outcome: Outcome = draw(st.sampled_from(["ok", "ok", "ok", "info", "fail"]))
+        did: list[Send | Poll] = []
+        for _ in range(draw(st.integers(0, 3))):
+            if draw(st.booleans()) and unsent:
+                key, offset = unsent.pop(draw(st.integers(0, len(unsent) - 1)))
+                did.append(Send(key, f"{key}{offset}", offset))
+            elif records:
+                key, offset = draw(st.sampled_from(records))
+                did.append(Poll(key, offset, f"{key}{offset}"))
+        made.append(
+            Operation(
+                process=process % 3 if draw(st.booleans()) else process + 3,
+                f="txn",
+                outcome=outcome,
+                invoked_ns=invoked,
+                completed_ns=completed,
+                did=tuple(did),
+            )
+        )
+    return tuple(sorted(made, key=lambda o: o.completed_ns or 0))
+
+
+def elle(h: History, declared: Declared) -> Iterator[str]:
+    """Elle's search, by its definitions: in each component of everything, form after form."""
+    edges = [(d.first, d.second, d.kind) for d in dependencies(h, declared) if d.kind != "process"]
+
+    def cyclic(component: set[int], *kinds: str) -> bool:
+        inside = [(a, b) for a, b, kind in edges if kind in kinds and {a, b} <= component]
+        return not nx.is_directed_acyclic_graph(nx.DiGraph(inside))
+
+    for component in nx.strongly_connected_components(nx.DiGraph([(a, b) for a, b, _ in edges])):
+        if len(component) == 1:
+            continue
+        if cyclic(component, "ww"):
+            yield from ("G0", "PL-1-cycle-exists")
+            continue
+        g1c, g0_realtime = cyclic(component, "ww", "wr"), cyclic(component, "ww", "realtime")
+        if g1c:
+            yield from ("G1c", "PL-2-cycle-exists")
+        if g0_realtime:
+            yield from ("G0-realtime", "strong-PL-1-cycle-exists")
+        if not g1c and not g0_realtime:
+            yield from ("G1c-realtime", "strong-PL-2-cycle-exists")
+
+
+def sequential(h: History) -> bool:
+    """No process has two operations open, or ends one in the instant in which it begins another."""
+    return all(
+        first.process != second.process
+        or (first.completed_ns is not None and first.completed_ns < second.invoked_ns)
+        for number, second in enumerate(h)
+        for first in h[:number]
+    )
+
+
+@settings(max_examples=150, deadline=None)
+@given(h=histories().filter(sequential), ww_deps=st.booleans())
+def test_generated_histories_have_the_forms_of_elle(h: History, ww_deps: bool) -> None:
+    declared = Declared(ww_deps=ww_deps)
+    assert in_jepsen(h, declared) == set(elle(h, declared))
+
+
+@settings(max_examples=60, deadline=None)
+@given(histories())
+def test_every_row_is_a_cycle_of_its_form(h: History) -> None:
+    pairs = {(d.first, d.second, d.kind, d.key, d.value) for d in dependencies(h, ALL)}
+    for form in (*FORMS, G_SINGLE, G2):
+        for row in cycles(h, form, ALL):
+            steps = zip(row.ops, (*row.ops[1:], row.ops[0]), strict=True)
+            told = [
+                (*ends, kind, key, value)
+                for ends, kind, key, value in zip(
+                    steps, row.kinds, row.keys, row.values, strict=True
+                )
+            ]
+            assert set(told) <= pairs
+            anti = row.kinds.count("rw")
+            assert (anti == 1) if form == G_SINGLE else (anti >= 2) if form == G2 else not anti
+            assert ("wr" in row.kinds) or not form.startswith("G1c")
+            assert ("realtime" in row.kinds) == form.endswith("-realtime")
+            assert explain(row, dict(enumerate(h))).endswith(".")

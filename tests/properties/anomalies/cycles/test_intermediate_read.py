@@ -1,0 +1,73 @@
+"""Half of a transaction, and what is only a poll that ended early."""
+
+from __future__ import annotations
+
+import pytest
+
+from model.history_notation import history
+from properties.anomalies.cycles.intermediate_read import (
+    IntermediateRead,
+    explain,
+    intermediate_reads,
+    observed,
+)
+from properties.anomalies.declared import Declared
+
+SENT = """
+    t1  txn k=a k=b k=c  -> ok @0 @1 @2
+    p1  send k=d         -> ok @4
+"""
+
+
+def test_a_reader_that_goes_on_behind_the_transaction() -> None:
+    h = history(SENT + "c1 poll -> ok k=a@0\nc1 poll -> ok k=d@4")
+    (row,) = intermediate_reads(h)
+    assert row == IntermediateRead(
+        key="k",
+        reader_op=2,
+        value="a",
+        offset=0,
+        next_op=3,
+        next_value="d",
+        next_offset=4,
+        writer_op=0,
+        last_value="c",
+        last_offset=2,
+    )
+    assert (row.size, row.ops, observed(h)) == (2, (0, 2, 3), 1)
+    assert explain(row, dict(enumerate(h))).splitlines()[0] == (
+        "key k: process 2 was given a at offset 0 and then d at 4, and never c at 2, the last of "
+        "the same transaction."
+    )
+
+
+def test_so_it_does_inside_one_poll() -> None:
+    assert intermediate_reads(history(SENT + "c1 poll -> ok k=b@1 k=d@4"))
+
+
+@pytest.mark.parametrize(
+    "polls",
+    [
+        "c1 poll -> ok k=a@0",  # the poll ended early, and the reader stopped
+        "c1 poll -> ok k=a@0\nc1 poll -> ok k=b@1 k=c@2 k=d@4",  # it went on where it stood
+        "c1 poll -> ok k=a@0 k=c@2 k=d@4",  # a skip, but not of the end
+        "c1 poll -> ok k=a@0\nc2 poll -> ok k=d@4",  # another reader
+        "c1 poll -> ok k=a@0 k=d@4 ~k",  # a rebalance came between
+        "c1 poll -> ok k=a@0\nc1 assign j -> ok\nc1 poll -> ok k=d@4",  # it lost the key
+        "c1 poll -> ok k=a@0\nc1 poll -> ok k=d@4 k=c@2",  # it was given the end later
+        "c1 poll -> ok k=a@0\nc1 start_offset k -> ok @3\nc1 poll -> ok k=d@4",  # it is deleted
+    ],
+)
+def test_what_is_none(polls: str) -> None:
+    assert intermediate_reads(history(SENT + polls)) == ()
+
+
+def test_sends_outside_a_transaction_have_no_end_in_common() -> None:
+    h = history(SENT.replace("txn", "send") + "c1 poll -> ok k=a@0 k=d@4")
+    assert intermediate_reads(h) == ()
+    assert observed(h) == 0
+
+
+def test_of_a_compacted_topic_nothing_is_missed() -> None:
+    h = history(SENT + "c1 poll -> ok k=a@0 k=d@4")
+    assert intermediate_reads(h, Declared(compacted=frozenset({"k"}))) == ()
