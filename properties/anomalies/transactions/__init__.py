@@ -1,0 +1,22 @@
+"""Transactions: shown as a whole, once their end was asked for, and never of replaced producers."""
+
+from __future__ import annotations
+
+from properties.anomalies.anomaly import Anomaly
+from properties.anomalies.declared import Declared
+from properties.anomalies.transactions import (
+    fenced_transaction_read,
+    open_transaction_read,
+    torn_transaction,
+    zombie_write,
+)
+
+
+def anomalies(declared: Declared) -> tuple[Anomaly, ...]:
+    """The family, in the order of the catalogue."""
+    return (
+        torn_transaction.anomaly(declared),
+        open_transaction_read.ANOMALY,
+        fenced_transaction_read.ANOMALY,
+        zombie_write.ANOMALY,
+    )

@@ -1,0 +1,187 @@
+"""A transaction shows as a whole or not at all; what suffices to say that a part is missing."""
+
+from __future__ import annotations
+
+from model.history_notation import history
+from properties.anomalies.declared import Declared
+from properties.anomalies.log.lost_write import lost_writes
+from properties.anomalies.transactions.torn_transaction import (
+    TornTransaction,
+    explain,
+    observed,
+    torn_transactions,
+)
+
+HALF_MARKED = history("""
+    t1  txn{id=x} k=a j=b  -> ok @0 @0       # commit marker on j only; k was marked as aborted
+    p1  send k=c           -> ok @2
+    c1  poll               -> ok j=b@0
+    c1  poll               -> ok k=c@2
+""")
+
+
+def test_a_record_that_readers_passed_while_they_were_given_another_of_its_transaction() -> None:
+    (row,) = torn_transactions(HALF_MARKED)
+    assert row == TornTransaction(
+        key="k",
+        value="a",
+        op=0,
+        lies="at",
+        offset=0,
+        known_op=0,
+        read_offset=2,
+        reader_op=3,
+        shown_key="j",
+        shown_value="b",
+        shown_op=2,
+    )
+    assert observed(HALF_MARKED) == 1
+    assert explain(row, dict(enumerate(HALF_MARKED))).splitlines() == [
+        "key k: transaction 0, which ended ok, sent a; it lies at offset 0. Readers came to offset "
+        "2 and were never given it, but of j they were given b of the same transaction.",
+        "  missing  operation 0, process 0: txn{id=x} k=a -> ok @0  [0.000010 ms .. 0.000015 ms]",
+        "  shown    operation 2, process 2: poll -> ok j=b@0  [0.000030 ms .. 0.000035 ms]",
+        "  known    operation 0, process 0: txn{id=x} k=a -> ok @0  [0.000010 ms .. 0.000015 ms]",
+        "  beyond   operation 3, process 2: poll -> ok k=c@2  [0.000040 ms .. 0.000045 ms]",
+    ]
+
+
+def test_with_a_known_place_the_missing_record_is_a_lost_write_too() -> None:
+    assert [row.value for row in lost_writes(HALF_MARKED)] == ["a"]
+
+
+def test_a_transaction_that_is_missing_as_a_whole_is_lost_and_not_torn() -> None:
+    h = history("""
+        t1  txn k=a j=b  -> ok @0 @0
+        p1  send k=c j=d -> ok @2 @2
+        c1  poll         -> ok k=c@2 j=d@2
+    """)
+    assert torn_transactions(h) == ()
+    assert [row.value for row in lost_writes(h)] == ["b", "a"]
+    assert observed(h) == 0
+
+
+def test_parts_that_show_one_after_the_other_are_not_torn() -> None:
+    h = history("""
+        t1  txn k=a j=b  -> ok @0 @0
+        c1  poll         -> ok j=b@0
+        c1  poll         -> ok k=a@0
+        c1  poll         -> ok k=c@2
+        p1  send k=c     -> ok @2
+    """)
+    assert torn_transactions(h) == ()
+
+
+def test_what_no_reader_has_reached_is_not_missing() -> None:
+    h = history("""
+        p1  send k=z     -> ok @0
+        t1  txn k=a j=b  -> ok @1 @0
+        c1  poll         -> ok j=b@0 k=z@0
+    """)
+    assert torn_transactions(h) == ()
+
+
+def test_readers_at_read_uncommitted_neither_show_nor_pass_nor_find() -> None:
+    shown = "c1 poll{isolation=read_uncommitted} -> ok j=b@0\nc2 poll -> ok k=c@2"
+    passed = "c1 poll -> ok j=b@0\nc2 poll{isolation=read_uncommitted} -> ok k=c@2"
+    begin = "t1 txn k=a j=b -> ok @0 @0\np1 send k=c -> ok @2\n"
+    assert torn_transactions(history(begin + shown)) == ()
+    assert torn_transactions(history(begin + passed)) == ()
+    found = "c1 poll -> ok j=b@0 k=c@2\nc2 poll{isolation=read_uncommitted} -> ok k=a@0"
+    assert [row.value for row in torn_transactions(history(begin + found))] == ["a"]
+
+
+def test_of_a_transaction_of_unknown_outcome_a_part_that_was_read_calls_for_the_rest() -> None:
+    h = history("""
+        t1  txn k=a j=b  -> info @0 @0
+        p1  send k=c     -> ok @2
+        c1  poll         -> ok k=c@2 j=b@0
+    """)
+    assert [row.value for row in torn_transactions(h)] == ["a"]
+
+
+def test_of_a_transaction_that_failed_what_was_read_is_an_aborted_read() -> None:
+    h = history("""
+        t1  txn k=a j=b  -> fail @0 @0
+        p1  send k=c     -> ok @2
+        c1  poll         -> ok k=c@2 j=b@0
+    """)
+    assert torn_transactions(h) == ()
+
+
+def test_a_record_of_unknown_place_lies_below_what_was_sent_later() -> None:
+    h = history("""
+        t1  txn k=a j=b  -> info
+        c1  poll         -> ok j=b@0
+        p1  send k=c     -> ok @7
+        c1  poll         -> ok k=c@7
+    """)
+    (row,) = torn_transactions(h)
+    assert (row.lies, row.offset, row.known_op, row.reader_op) == ("up to", 6, 2, 3)
+    assert "it lies at offset 6 or below, for what operation 2 was told began at" in explain(
+        row, dict(enumerate(h))
+    )
+
+
+def test_a_send_that_overlaps_the_first_reading_bounds_nothing() -> None:
+    h = history("""
+        t1  txn k=a j=b  -> info
+        p1  send k=c ...
+        c1  poll         -> ok j=b@0
+        p1  ...          -> ok @7
+        c1  poll         -> ok k=c@7
+    """)
+    assert torn_transactions(h) == ()
+
+
+def test_a_record_of_unknown_place_lies_below_a_high_watermark_that_was_asked_for_later() -> None:
+    h = history("""
+        p1  send k=c                                  -> ok @7
+        t1  txn k=a j=b                               -> ok @? @0
+        c1  poll                                      -> ok j=b@0 k=c@7
+        c2  end_offset{isolation=read_uncommitted} k  -> ok @8
+    """)
+    assert [(row.value, row.offset) for row in torn_transactions(h)] == [("a", 7)]
+
+
+def test_the_last_stable_offset_bounds_nothing() -> None:
+    h = history("""
+        p1  send k=c      -> ok @7
+        t1  txn k=a j=b   -> ok @? @0            # on k its marker is yet to come
+        c1  poll          -> ok j=b@0 k=c@7
+        c2  end_offset k  -> ok @8
+    """)
+    assert torn_transactions(h) == ()
+
+
+def test_what_may_be_gone_is_not_missing() -> None:
+    deleted = history("""
+        t1  txn k-0=a j-0=b   -> ok @0 @0
+        p1  send k-0=c        -> ok @2
+        c1  poll              -> ok j-0=b@0 k-0=c@2
+        c1  start_offset k-0  -> ok @1
+    """)
+    assert torn_transactions(deleted) == ()
+    assert torn_transactions(deleted[:-1])
+    assert torn_transactions(deleted[:-1], Declared(compacted=frozenset({"k"}))) == ()
+
+
+def test_of_a_log_that_dropped_records_nothing_of_unknown_place_is_missing() -> None:
+    text = """
+        t1  txn k=a j=b     -> info
+        c1  poll            -> ok j=b@0
+        p1  send k=c        -> ok @7
+        c1  poll            -> ok k=c@7
+    """
+    assert torn_transactions(history(text))
+    assert torn_transactions(history(text + "c1 start_offset k -> ok @1")) == ()
+    assert torn_transactions(history(text + "c1 start_offset k -> ok @0"))
+
+
+def test_sends_outside_transactions_are_not_one() -> None:
+    h = history("""
+        p1  send k=a j=b  -> ok @0 @0
+        p1  send k=c      -> ok @1
+        c1  poll          -> ok k=c@1 j=b@0
+    """)
+    assert torn_transactions(h) == ()
