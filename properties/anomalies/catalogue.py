@@ -6,14 +6,15 @@ changes the definition itself is in its `find`.
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Final
 
 from model.faults import UnknownName
-from properties.anomalies import log, order, real_time
+from properties.anomalies import cycles, log, order, real_time
 from properties.anomalies.anomaly import Anomaly
 from properties.anomalies.declared import NOTHING, Declared
 
-_FAMILIES: Final = (real_time, log, order)
+_FAMILIES: Final = (real_time, log, order, cycles)
 _WITH_KERNELS: Final = frozenset(
     {
         "offset-order-inversion",
@@ -25,6 +26,7 @@ _WITH_KERNELS: Final = frozenset(
 )
 
 
+@cache
 def catalogue(declared: Declared) -> tuple[Anomaly, ...]:
     """Every anomaly that is looked for in a history of which this is declared."""
     return tuple(one for one in definitions(declared) if one.id in _WITH_KERNELS)

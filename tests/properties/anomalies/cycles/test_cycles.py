@@ -173,7 +173,7 @@ def test_a_reader_between_two_partitions_of_a_transaction() -> None:
     assert found(h, WRITES) == {}
     assert found(h, ALL) == {"G-single": [(2, 1)]}
     (row,) = cycles(h, G_SINGLE, ALL)
-    assert "T1 polled k=a@0, no further, and T2 sent k=b@1, the next" in explain(
+    assert "T1 polled k=a@0 and no further, and T2 sent k=b@1, the next" in explain(
         row, dict(enumerate(h))
     )
 
