@@ -11,7 +11,6 @@ import click
 
 from checkers.cli.run import Run, command, replay
 from checkers.events import AnomalyDecided, Measured
-from checkers.progress import Progress
 from checkers.verdicts import Verdict
 
 if TYPE_CHECKING:
@@ -59,6 +58,7 @@ def decide(
 ) -> Analysis:
     """Analyses, shows what was found, keeps every row of it, and returns it."""
     from checkers.report.anomalies import explained, keep_rows
+    from checkers.report.rows_shown import rows_shown
 
     told = title or str(history)
     try:
@@ -74,19 +74,29 @@ def decide(
     again = shlex.join(["urteil", "analyze", str(history), *chosen]) if title else replay()
     text = f"{explained(found, verbose=run.verbose > 0).rstrip()}\n\nreplay  {again}"
     run.keep(told, text, "anomalies.txt", verdict_expected=known)
+    kept: Mapping[str, str] = {}
     if run.folder is not None:
-        keep_rows(found, run.folder.path / "-".join(["anomalies", *(title or "").split()]))
+        kept = keep_rows(found, run.folder.path, "-".join(["anomalies", *(title or "").split()]))
     for decision in found.decisions:
+        for row in rows_shown(found, decision, told):
+            run.emit(row)
+        anomaly = decision.anomaly
         run.emit(
             AnomalyDecided(
-                anomaly=decision.anomaly.id,
+                anomaly=anomaly.id,
+                statement=anomaly.statement,
+                rule=anomaly.rule,
+                explanation=anomaly.explanation,
+                source=anomaly.source,
                 verdict=decision.verdict,
-                expected=right.get(decision.anomaly.id),
+                expected=right.get(anomaly.id),
                 count=decision.count,
                 permitted=decision.permitted,
                 observations=decision.observations,
                 history=told,
                 reason=decision.reason,
+                file=kept.get(anomaly.id),
+                replay=shlex.join(["urteil", "analyze", str(history), "--anomaly", anomaly.id]),
             )
         )
     run.emit(Measured(what=f"{told}: operations", value=found.operations))
@@ -114,14 +124,10 @@ def analysis(
     run: Run, history: Path, anomalies: tuple[str, ...], engine: str, master: str | None
 ) -> Analysis:
     """The analysis by the engine that was asked for."""
-
-    def stage(says: str) -> None:
-        run.progress(Progress(stage=says))
-
     if engine == "local":
         from checkers.histories.analysis import analyze
 
-        return analyze(history, anomalies=anomalies, progress=stage)
+        return analyze(history, anomalies=anomalies, watch=run.progress)
     from checkers.spark.run import analyze_on_spark
 
-    return analyze_on_spark(history, anomalies=anomalies, master=master, progress=stage)
+    return analyze_on_spark(history, anomalies=anomalies, master=master, watch=run.progress)

@@ -6,6 +6,7 @@ like a broker's. If there was nothing to observe at all, nothing was checked, an
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,10 +15,24 @@ from typing import Any, Final, Literal
 import pyarrow as pa
 
 from checkers.histories import deciding
-from checkers.histories.pieces import LocalPieces, Pieces, Progress, silent
-from checkers.histories.reading import tables
-from checkers.histories.recorded import SCHEMA, as_operations
+from checkers.histories.chunks import (
+    MOST_READ,
+    ROWS_PER_CHUNK,
+    Chunk,
+    Rows,
+    chunks_of,
+    read_twice,
+    row_groups,
+)
+from checkers.histories.chunks import (
+    in_order as in_op_order,
+)
+from checkers.histories.found import Found
+from checkers.histories.pieces import Chunks, LocalPieces
+from checkers.histories.reading import parquet_parts, refuse
+from checkers.histories.recorded import as_operations
 from checkers.histories.rows import as_rows, in_order, sizes
+from checkers.progress import Progress, Watcher, unwatched
 from checkers.verdicts import HOLDS, UNDECIDED, VIOLATION, Verdict
 from model.histories import Operation
 from properties.anomalies.anomaly import Anomaly, Row
@@ -31,6 +46,7 @@ from properties.anomalies.assumptions import (
     RepeatedValue,
 )
 from properties.anomalies.catalogue import named
+from properties.anomalies.declared import NOTHING, Declared
 
 KEPT: Final = 32  # rows of an anomaly that are kept with their operations, the worst first
 PICTURED: Final = 8  # of these are drawn in time, and so kept with the operations around theirs
@@ -104,53 +120,75 @@ def analyze(
     history: Path | pa.Table,
     *,
     anomalies: tuple[str, ...] = (),
-    progress: Progress | None = None,
+    declared: Declared = NOTHING,
+    watch: Watcher = unwatched,
 ) -> Analysis:
     """The verdict on the history, of these anomalies or of all, in this process.
 
     UnreadableHistory, or UnknownName for an anomaly that there is not.
     """
-    chosen = named(anomalies)
-    read = tables(history) if isinstance(history, Path) else iter([history])
-    told = progress or silent
-    told("reading")
-    pieces = LocalPieces((pa.concat_tables([SCHEMA.empty_table(), *read]),), progress=told)
-    name = str(history) if isinstance(history, Path) else "a table"
-    return analysis_of(pieces, chosen, name=name)
+    chosen = named(anomalies, declared)
+    with tempfile.TemporaryDirectory(prefix="urteil-history-") as folder:
+        if isinstance(history, Path):
+            watch(Progress(stage="reading"))
+            pieces = LocalPieces(stored(history, Path(folder)), watch)
+            return analysis_of(pieces, chosen, name=str(history), declared=declared)
+        pieces = LocalPieces(chunks_of([Rows(history)]), watch)
+        return analysis_of(pieces, chosen, name="a table", declared=declared)
+
+
+def stored(history: Path, folder: Path, rows_per_chunk: int | None = None) -> tuple[Chunk, ...]:
+    """The chunks of a history on disk; what is not Parquet, or not in order, gets into the folder.
+
+    UnreadableHistory.
+    """
+    size = rows_per_chunk or ROWS_PER_CHUNK
+    parts = parquet_parts(history, folder / "read")
+    stretches = [group for part in parts for group in row_groups(part)]
+    chunks = chunks_of(stretches, size)
+    if read_twice(chunks, stretches) <= MOST_READ:
+        return chunks
+    ordered = in_op_order(stretches, folder / "in-order")
+    return chunks_of([group for part in ordered for group in row_groups(part)], size)
 
 
 def analysis_of(
-    pieces: Pieces,
+    pieces: Chunks,
     chosen: Iterable[Anomaly],
     *,
     name: str,
+    declared: Declared = NOTHING,
+    groups: int | None = None,
     decided: Callable[[Decision], None] | None = None,
 ) -> Analysis:
     """The same of a history in pieces, whoever holds them; `decided` hears of each decision."""
     chosen = tuple(chosen)
-    totals = deciding.totals(pieces)
-    log = deciding.log_of(pieces)
-    broken = tuple(_broken(found) for found in deciding.broken_assumptions(pieces, log))
+    told = deciding.decide(pieces, {one.id for one in chosen}, declared, groups)
+    refuse(told.odd, name)
+    broken = tuple(_broken(found) for found in told.broken)
     decisions: list[Decision] = []
     if broken:
         ids = ", ".join(b.assumption.id for b in broken)
         decisions = [_undecided(anomaly, f"assumptions broken: {ids}") for anomaly in chosen]
+    elif any(one.observations for one in told.anomalies.values()):
+        decisions = [
+            _decision(anomaly, told.anomalies[anomaly.id])
+            if anomaly.id in told.anomalies
+            else _undecided(anomaly, "its kernel is not written yet")
+            for anomaly in chosen
+        ]
     else:
-        found = {one.id: one for one in deciding.anomalies(pieces, log, {one.id for one in chosen})}
-        if any(one.observations for one in found.values()):
-            decisions = [_decision(anomaly, found[anomaly.id]) for anomaly in chosen]
-        else:
-            decisions = [_undecided(anomaly, "nothing to observe") for anomaly in chosen]
+        decisions = [_undecided(anomaly, "nothing to observe") for anomaly in chosen]
     for decision in decisions:
         if decided:
             decided(decision)
     ops = _to_show(decision.worst for decision in decisions)
-    shown = dict(_operations(deciding.rows_of(pieces, ops, SCHEMA))) if ops else {}
+    shown = dict(_operations(deciding.rows_of(pieces, ops))) if ops else {}
     return Analysis(
         history=name,
-        operations=totals.operations,
-        micro_operations=totals.micro_operations,
-        started_ns=totals.started_ns,
+        operations=told.totals.operations,
+        micro_operations=told.totals.micro_operations,
+        started_ns=told.totals.started_ns,
         decisions=tuple(decisions),
         broken=broken,
         shown=shown,
@@ -168,7 +206,7 @@ def _to_show(worst: Iterable[tuple[Row, ...]]) -> set[int]:
     return ops
 
 
-def _decision(anomaly: Anomaly, found: deciding.Found) -> Decision:
+def _decision(anomaly: Anomaly, found: Found) -> Decision:
     rows = in_order(found.rows, sizes(found.rows, anomaly.row))
     return Decision(
         anomaly=anomaly,
@@ -191,7 +229,7 @@ def _undecided(anomaly: Anomaly, reason: str) -> Decision:
     )
 
 
-def _broken(found: deciding.Found) -> BrokenAssumption:
+def _broken(found: Found) -> BrokenAssumption:
     assumption = next(one for one in ASSUMPTIONS if one.id == found.id)
     rows = as_rows(in_order(found.rows).slice(0, KEPT), _ROW_OF[found.id])
     return BrokenAssumption(assumption=assumption, count=found.rows.num_rows, rows=rows)

@@ -1,219 +1,49 @@
-"""The analysis of a history in pieces: assumptions first, then the anomalies.
+"""The analysis of a history in pieces: assumptions first, then the anomalies, family by family.
 
-Written once in the words of `Pieces`, and so the same wherever it runs.
+Written once in inquiries, and so the same wherever the pieces are.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Collection, Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass
-from functools import partial
-from typing import TYPE_CHECKING, Final
+from functools import cache, partial
+from itertools import count
+from typing import Any, Final
 
+import numpy as np
 import pyarrow as pa
 
-from checkers.histories import log_places, real_time, soundness
-from checkers.histories.arrow import compute
-from checkers.histories.grouping import distinct
-from checkers.histories.pieces import Kernel, Pieces
-from checkers.histories.rows import schema_of
-from properties.anomalies.assumptions import (
-    BackwardsOperation,
-    MixedOperation,
-    OverlappingOperations,
-    RepeatedValue,
+from checkers.histories import log, places, reading, real_time, soundness
+from checkers.histories.fingerprints import Ints
+from checkers.histories.found import Family, Found, Known
+from checkers.histories.inquiry import (
+    OPERATIONS,
+    PLACES,
+    SENDS,
+    Ask,
+    Collision,
+    Inquiry,
+    answered,
 )
-from properties.anomalies.log import duplicate, inconsistent_offsets, lost_write
-from properties.anomalies.log.duplicate import Duplicate
-from properties.anomalies.log.inconsistent_offsets import InconsistentOffset
-from properties.anomalies.log.lost_write import LostWrite
-from properties.anomalies.real_time import offset_order_inversion, stale_end_offset
-from properties.anomalies.real_time.offset_order_inversion import OffsetOrderInversion
-from properties.anomalies.real_time.stale_end_offset import StaleEndOffset
+from checkers.histories.piece import Piece
+from checkers.histories.pieces import Chunks, Kernel, Pieces
+from checkers.histories.recorded import SCHEMA
+from properties.anomalies.declared import Declared
 
-if TYPE_CHECKING:
-    from collections.abc import Collection
-
+FAMILIES: Final[tuple[Family, ...]] = (*real_time.FAMILIES, *log.FAMILIES)
+DECIDED: Final = frozenset(name for family in FAMILIES for name in family.ids)
+_ASSUMPTIONS: Final[dict[str, Callable[[], Inquiry[Found]]]] = {
+    "whole-operations": soundness.whole,
+    "time-goes-forward": soundness.forward,
+    "one-open-operation": soundness.one_at_a_time,
+    "values-are-unique": soundness.unique_values,
+}
+ROWS_PER_GROUP: Final = 250_000
 _TOTALS: Final = pa.schema(
     [("operations", pa.int64()), ("micro_operations", pa.int64()), ("started_ns", pa.int64())]
 )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Found:
-    """What was found of one anomaly or assumption: its rows, and how much was looked at."""
-
-    id: str
-    rows: pa.Table
-    observations: int
-
-
-def broken_assumptions(pieces: Pieces, log: Pieces) -> Iterator[Found]:
-    """The assumptions that do not hold, with their rows; `log` is what `log_of` made of pieces."""
-    for name, rows in (
-        ("whole-operations", _mixed(pieces)),
-        ("time-goes-forward", _backwards(pieces)),
-        ("one-open-operation", _overlapping(pieces)),
-        ("values-are-unique", _repeated(log)),
-    ):
-        if rows.num_rows:
-            yield Found(id=name, rows=rows, observations=rows.num_rows)
-
-
-def _mixed(pieces: Pieces) -> pa.Table:
-    schema = schema_of(MixedOperation)
-    spans = pieces.gather(
-        Kernel("what operations a piece holds", soundness.SPANS, soundness.operation_span)
-    )
-    stretches = soundness.shared(spans)
-    outside = partial(soundness.mixed_outside, stretches=stretches, schema=schema)
-    rows = pieces.gather(Kernel("operations are whole", schema, outside))
-    if not stretches:
-        return rows
-    inside = pieces.regroup(
-        Kernel(
-            "operations that pieces share",
-            soundness.ROWS,
-            partial(soundness.rows_in, stretches=stretches),
-        ),
-        ("op",),
-    )
-    mixed = Kernel("shared operations are whole", schema, partial(soundness.mixed, schema=schema))
-    return pa.concat_tables([rows, inside.gather(mixed)])
-
-
-def _backwards(pieces: Pieces) -> pa.Table:
-    schema = schema_of(BackwardsOperation)
-    kernel = Kernel("time goes forward", schema, partial(soundness.backwards, schema=schema))
-    return distinct(pieces.gather(kernel), tuple(schema.names))
-
-
-def _overlapping(pieces: Pieces) -> pa.Table:
-    schema = schema_of(OverlappingOperations)
-    spans = pieces.gather(
-        Kernel("when processes were at work", soundness.SPANS, soundness.process_spans)
-    )
-    crossing = soundness.crossing(spans)
-    alone = partial(soundness.overlaps_without, processes=crossing, schema=schema)
-    rows = pieces.gather(Kernel("one open operation a process", schema, alone))
-    if not crossing:
-        return rows
-    together = pieces.regroup(
-        Kernel(
-            "processes at work in several pieces",
-            soundness.OPERATIONS,
-            partial(soundness.operations_of, processes=crossing),
-        ),
-        ("process",),
-    )
-    overlaps = partial(soundness.overlaps, schema=schema)
-    kernel = Kernel("one open operation a process, across pieces", schema, overlaps)
-    return pa.concat_tables([rows, together.gather(kernel)])
-
-
-def _repeated(log: Pieces) -> pa.Table:
-    schema = schema_of(RepeatedValue)
-    kernel = Kernel("values are unique", schema, partial(log_places.repeated_values, schema=schema))
-    return log.gather(kernel)
-
-
-# ---------------------------------------------------------------- anomalies
-
-
-def log_of(pieces: Pieces) -> Pieces:
-    """What the history shows of its logs, regrouped by key and value."""
-    doubts = pieces.gather(
-        Kernel("sends that nobody knows of", log_places.IN_DOUBT, log_places.in_doubt)
-    )
-    committed = log_places.OPERATIONS.empty_table()
-    if doubts.num_rows:
-        read = partial(log_places.read_after_all, doubts=doubts)
-        committed = pieces.gather(Kernel("which of them were read", log_places.OPERATIONS, read))
-    appear = partial(log_places.appearances, committed_info=committed)
-    kernel = Kernel("where values appear", log_places.APPEARANCES, appear)
-    return pieces.regroup(kernel, log_places.KEY_VALUE)
-
-
-def anomalies(pieces: Pieces, log: Pieces, wanted: Collection[str]) -> Iterator[Found]:
-    """Each wanted anomaly with its rows, as soon as it is decided."""
-    if {offset_order_inversion.ANOMALY.id, stale_end_offset.ANOMALY.id} & set(wanted):
-        yield from (found for found in _real_time(pieces) if found.id in wanted)
-    if inconsistent_offsets.ANOMALY.id in wanted:
-        yield _inconsistent(log)
-    if duplicate.ANOMALY.id in wanted:
-        yield _duplicates(log)
-    if lost_write.ANOMALY.id in wanted:
-        yield _lost(log)
-
-
-def _real_time(pieces: Pieces) -> Iterator[Found]:
-    summaries = pieces.gather(
-        Kernel("how far each log had reached", real_time.SUMMARIES, real_time.summaries)
-    )
-    suspect = partial(real_time.suspects, all_summaries=summaries)
-    suspects = pieces.gather(Kernel("offsets that look late", real_time.SUSPECTS, suspect))
-    witnesses = real_time.WITNESSES.empty_table()
-    if suspects.num_rows:
-        witness = partial(real_time.witnesses, all_suspects=suspects)
-        kernel = Kernel("what was known before them", real_time.WITNESSES, witness)
-        witnesses = pieces.gather(kernel)
-    asked = dict(_total_by_rule(summaries))
-    for rule, row in (
-        (real_time.INVERSION, OffsetOrderInversion),
-        (real_time.STALE, StaleEndOffset),
-    ):
-        rows = real_time.broken(suspects, witnesses, rule).cast(schema_of(row))
-        yield Found(id=rule, rows=rows, observations=asked.get(rule, 0))
-
-
-def _total_by_rule(summaries: pa.Table) -> Iterator[tuple[str, int]]:
-    totals = summaries.group_by("rule").aggregate([("questions", "sum")])
-    return zip(totals["rule"].to_pylist(), totals["questions_sum"].to_pylist(), strict=True)
-
-
-def _total(log: Pieces, kernel: Kernel) -> int:
-    return sum(log.gather(kernel)["count"].to_pylist())
-
-
-def _inconsistent(log: Pieces) -> Found:
-    schema = schema_of(InconsistentOffset)
-    places = log.regroup(
-        Kernel("places of values", log_places.LOCATED, log_places.located), log_places.KEY_OFFSET
-    )
-    shared = partial(log_places.inconsistent_offsets, schema=schema)
-    count = partial(log_places.count_groups, by=log_places.KEY_OFFSET)
-    return Found(
-        id=inconsistent_offsets.ANOMALY.id,
-        rows=places.gather(Kernel("offsets with two values", schema, shared)),
-        observations=_total(places, Kernel("offsets seen", log_places.COUNT, count)),
-    )
-
-
-def _duplicates(log: Pieces) -> Found:
-    schema = schema_of(Duplicate)
-    twice = partial(log_places.duplicates, schema=schema)
-    count = partial(log_places.count_groups, by=log_places.KEY_VALUE)
-    return Found(
-        id=duplicate.ANOMALY.id,
-        rows=log.gather(Kernel("values at two offsets", schema, twice)),
-        observations=_total(log, Kernel("values with a place", log_places.COUNT, count)),
-    )
-
-
-def _lost(log: Pieces) -> Found:
-    schema = schema_of(LostWrite)
-    some = log.gather(Kernel("how far keys were read", log_places.BOUNDS, log_places.bounds))
-    bounds = log_places.highest(some)
-    lost = partial(log_places.lost_writes, all_bounds=bounds, schema=schema)
-    count = partial(log_places.count_owed, all_bounds=bounds)
-    return Found(
-        id=lost_write.ANOMALY.id,
-        rows=log.gather(Kernel("values that nobody read", schema, lost)),
-        observations=_total(log, Kernel("values owed to readers", log_places.COUNT, count)),
-    )
-
-
-# ---------------------------------------------------------------- the history itself
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -222,12 +52,85 @@ class Totals:
 
     operations: int
     micro_operations: int
-    started_ns: int
+    started_ns: int  # 0 if it holds nothing
 
 
-def totals(pieces: Pieces) -> Totals:
-    """The totals of the history; it started at 0 if it holds nothing."""
-    told = pieces.gather(Kernel("counting", _TOTALS, _count)).to_pydict()
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Decided:
+    """Everything that was found of a history: of broken assumptions, else of anomalies."""
+
+    totals: Totals
+    odd: pa.Table  # rows that say what none may, as `reading.ODD`
+    broken: tuple[Found, ...]
+    anomalies: dict[str, Found]
+
+
+def decide(
+    history: Chunks, wanted: Collection[str], declared: Declared, groups: int | None = None
+) -> Decided:
+    """What is found of these anomalies; what is dealt out anew comes into so many groups.
+
+    If two texts that matter share a fingerprint, it is asked again with others.
+    """
+    for salt in count():
+        try:
+            with ExitStack() as kept:
+                return _decide(history.salted(salt), wanted, declared, groups, kept)
+        except Collision:
+            continue
+    raise AssertionError
+
+
+def _decide(
+    history: Chunks,
+    wanted: Collection[str],
+    declared: Declared,
+    groups: int | None,
+    kept: ExitStack,
+) -> Decided:
+    of_size = groups or 1 + history.rows // ROWS_PER_GROUP
+
+    @cache
+    def exchanged() -> Mapping[str, Pieces]:
+        return kept.enter_context(history.exchange(places.exchanged(declared), of_size))
+
+    sources: dict[str, Callable[[], Pieces]] = {
+        OPERATIONS: lambda: history,
+        PLACES: lambda: exchanged()[PLACES],
+        SENDS: lambda: exchanged()[SENDS],
+    }
+    first: dict[str, Inquiry[Any]] = {name: make() for name, make in _ASSUMPTIONS.items()}
+    survey = answered(
+        {**first, "odd": odd_rows(), "totals": totals(), "strays": places.strays()}, sources
+    )
+    broken = tuple(survey[name] for name in _ASSUMPTIONS if survey[name].rows.num_rows)
+    found: dict[str, Any] = {}
+    if not broken and not survey["odd"].num_rows:
+        known = Known(declared=declared, strays=survey["strays"])
+        families = [family for family in FAMILIES if not set(wanted).isdisjoint(family.ids)]
+        found = answered({" ".join(it.ids): it.inquiry(known) for it in families}, sources)
+    anomalies = {one.id: one for some in found.values() for one in some if one.id in wanted}
+    return Decided(totals=survey["totals"], odd=survey["odd"], broken=broken, anomalies=anomalies)
+
+
+# ---------------------------------------------------------------- the history itself
+
+
+def odd_rows() -> Inquiry[pa.Table]:
+    """For each rule of `COLUMNS` that rows break: what it is, and in which operation."""
+    columns = tuple(SCHEMA.names)
+    found = yield Ask(OPERATIONS, Kernel("rows make sense", columns, reading.ODD, _odd))
+    return found
+
+
+def _odd(piece: Piece) -> pa.Table:
+    return reading.odd_rows(piece.table)
+
+
+def totals() -> Inquiry[Totals]:
+    """How much the history holds."""
+    kernel = Kernel("counting", ("op", "kind", "invoked_ns"), _TOTALS, _count)
+    told = (yield Ask(OPERATIONS, kernel)).to_pydict()
     return Totals(
         operations=sum(told["operations"]),
         micro_operations=sum(told["micro_operations"]),
@@ -235,22 +138,26 @@ def totals(pieces: Pieces) -> Totals:
     )
 
 
-def _count(piece: pa.Table) -> pa.Table:
-    """An operation counts where its first micro-operation is."""
-    first = compute.sum(compute.equal(piece["position"], 0)).as_py() or 0
-    micro = compute.sum(compute.not_equal(piece["kind"], "none")).as_py() or 0
-    rows = [(first, micro, compute.min(piece["invoked_ns"]).as_py())] if piece.num_rows else []
-    return pa.Table.from_pylist(
-        [dict(zip(_TOTALS.names, row, strict=True)) for row in rows], schema=_TOTALS
-    )
+def _count(piece: Piece) -> pa.Table:
+    if not len(piece):
+        return _TOTALS.empty_table()
+    columns = {
+        "operations": [1 + int(np.count_nonzero(np.diff(piece.ints("op"))))],
+        "micro_operations": [int(np.count_nonzero(~piece.is_("kind", "none")))],
+        "started_ns": [int(piece.ints("invoked_ns").min())],
+    }
+    return pa.table(columns, schema=_TOTALS)
 
 
-def rows_of(pieces: Pieces, ops: Collection[int], schema: pa.Schema) -> pa.Table:
+def rows_of(history: Pieces, ops: Collection[int]) -> pa.Table:
     """The rows of these operations, in order."""
-    named = partial(_named, ops=pa.array(sorted(ops), pa.int64()))
-    rows = pieces.gather(Kernel("the operations that show it", schema, named))
-    return rows.sort_by([("op", "ascending"), ("position", "ascending")])
+    wanted = np.array(sorted(ops), dtype=np.int64)
+    run = partial(_named, wanted)
+    (rows,) = history.gather(
+        [Kernel("the operations that show it", tuple(SCHEMA.names), SCHEMA, run)]
+    )
+    return rows
 
 
-def _named(piece: pa.Table, ops: pa.Array) -> pa.Table:
-    return piece.filter(compute.is_in(piece["op"], value_set=ops))
+def _named(ops: Ints, piece: Piece) -> pa.Table:
+    return piece.where(np.isin(piece.ints("op"), ops)).table.cast(SCHEMA)

@@ -1,25 +1,35 @@
 """A history in pieces, and the two ways in which an analysis may look at it.
 
-    gather    a kernel looks at each piece alone; what it returns is put together
-    regroup   the same, and then rows that agree in some columns are brought into one piece
+    gather      kernels look at each piece alone, all in one pass; what each returns is put
+                together in the order of the pieces
+    exchange    kernels deal their rows out anew, by the column `group`; rows of one group come
+                into one piece, those of earlier pieces first
 
-A kernel is a function from an Arrow table to an Arrow table. It knows neither how the history was
-cut nor who runs it, so an analysis written in these words runs in this process and on Spark.
-Its law: the answer does not depend on how the history is cut, nor on the order of the pieces.
+A kernel is a function from a piece to an Arrow table. It knows neither how the history was cut nor
+who runs it, so an analysis written in these words runs in this process and on Spark.
+
+Of a history itself (`chunks`) pieces are whole operations in completion order, and follow each
+other: every operation of a piece has a smaller number than those of the next. What is exchanged
+promises only that groups are whole. The law of both: no verdict depends on where the cuts are.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import Protocol, Self
+import tempfile
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Final, Protocol, Self
 
 import numpy as np
 import pyarrow as pa
 
-from checkers.histories.grouping import group_ids
+from checkers.histories.piece import Piece, as_ints
+from checkers.progress import Progress, Watcher, unwatched
 
-Progress = Callable[[str], None]
+GROUP: Final = "group"  # int64; any number, so that a hash is one
+HELD_BYTES: Final = 256 << 20  # of what is exchanged in this process; what is more goes to disk
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,48 +37,211 @@ class Kernel:
     """A function of a piece; its parameters travel with it, so it must pickle."""
 
     says: str  # what it does, for those who wait
+    columns: tuple[str, ...]  # that it reads; of the history only these are
     schema: pa.Schema  # of what it returns
-    run: Callable[[pa.Table], pa.Table]
+    run: Callable[[Piece], pa.Table]
 
-    def __call__(self, piece: pa.Table) -> pa.Table:
+    def __call__(self, piece: Piece) -> pa.Table:
         made = self.run(piece)
         assert made.schema.names == self.schema.names, (self.says, made.schema, self.schema)
         return made.cast(self.schema)
 
 
+class Readable(Protocol):
+    """A piece that is read when it is looked at, and only the columns that are."""
+
+    @property
+    def rows(self) -> int: ...
+
+    def read(self, columns: Sequence[str]) -> pa.Table: ...
+
+
 class Pieces(Protocol):
     """A history, or what was made of one, in pieces."""
 
-    def gather(self, kernel: Kernel) -> pa.Table:
-        """What the kernel says of all pieces, in no particular order."""
-        ...
-
-    def regroup(self, kernel: Kernel, by: tuple[str, ...]) -> Self:
-        """What the kernel makes of all pieces, rows that agree in these columns in one piece."""
+    def gather(self, kernels: Sequence[Kernel]) -> list[pa.Table]:
+        """What each kernel says of all pieces, in the order of the pieces."""
         ...
 
 
-def silent(stage: str) -> None:
-    """Progress that nobody watches."""
-    del stage
+class Chunks(Pieces, Protocol):
+    """A history in pieces."""
+
+    @property
+    def rows(self) -> int:
+        """About how many there are."""
+        ...
+
+    def salted(self, salt: int) -> Self:
+        """The same pieces, with other fingerprints."""
+        ...
+
+    def exchange(
+        self, kernels: Mapping[str, Kernel], groups: int
+    ) -> AbstractContextManager[Mapping[str, Pieces]]:
+        """Under each kernel's name its rows in so many pieces, by `group` modulo their number.
+
+        They are kept until the block ends.
+        """
+        ...
+
+
+def columns_of(kernels: Iterable[Kernel]) -> list[str]:
+    """What the kernels read together."""
+    return list(dict.fromkeys(name for kernel in kernels for name in kernel.columns))
+
+
+# ---------------------------------------------------------------- dealing out
+
+
+def dealt(table: pa.Table, groups: int) -> Iterator[tuple[int, pa.Table]]:
+    """The rows of each group that has any, in their order, without the column."""
+    of_row = as_ints(table[GROUP]) % groups
+    order = np.argsort(of_row, kind="stable")
+    bounds = np.searchsorted(of_row[order], np.arange(groups + 1))
+    rows = table.drop_columns([GROUP])
+    sorted_rows = rows if groups == 1 else rows.take(pa.array(order))
+    for group in np.flatnonzero(np.diff(bounds)).tolist():
+        first, end = int(bounds[group]), int(bounds[group + 1])
+        yield group, sorted_rows.slice(first, end - first)
+
+
+# ---------------------------------------------------------------- in this process
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """A piece in memory."""
+
+    table: pa.Table
+
+    @property
+    def rows(self) -> int:
+        return int(self.table.num_rows)
+
+    def read(self, columns: Sequence[str]) -> pa.Table:
+        return self.table.select(list(columns))
+
+
+@dataclass(frozen=True, slots=True)
+class Spilled:
+    """A piece that is a batch of a file on disk."""
+
+    path: str
+    batch: int
+    rows: int
+
+    def read(self, columns: Sequence[str]) -> pa.Table:
+        with pa.memory_map(self.path) as file:
+            batch = pa.ipc.open_file(file).get_batch(self.batch)
+        return pa.Table.from_batches([batch]).select(list(columns))
 
 
 @dataclass(frozen=True, slots=True)
 class LocalPieces:
-    """Tables in this process; `groups` is how many pieces a regrouping makes."""
+    """Pieces that this process looks at, one after the other."""
 
-    tables: tuple[pa.Table, ...]
-    groups: int = 1
-    progress: Progress = field(default=silent)
+    chunks: tuple[Readable, ...]
+    watch: Watcher = unwatched
+    salt: int = 0
+    held_bytes: int = HELD_BYTES
 
-    def gather(self, kernel: Kernel) -> pa.Table:
-        self.progress(kernel.says)
-        return pa.concat_tables([kernel.schema.empty_table(), *map(kernel, self.tables)])
+    @property
+    def rows(self) -> int:
+        return int(sum(chunk.rows for chunk in self.chunks))
 
-    def regroup(self, kernel: Kernel, by: tuple[str, ...]) -> LocalPieces:
-        together = self.gather(kernel)
-        if self.groups == 1:
-            return LocalPieces((together,), self.groups, self.progress)
-        of_row = group_ids(together, by) % self.groups
-        split = (together.filter(pa.array(of_row == n)) for n in np.arange(self.groups))
-        return LocalPieces(tuple(split), self.groups, self.progress)
+    def salted(self, salt: int) -> LocalPieces:
+        return replace(self, salt=salt)
+
+    def gather(self, kernels: Sequence[Kernel]) -> list[pa.Table]:
+        made: list[list[pa.Table]] = [[kernel.schema.empty_table()] for kernel in kernels]
+        for piece in self._pieces(kernels):
+            for tables, kernel in zip(made, kernels, strict=True):
+                tables.append(kernel(piece))
+        return [pa.concat_tables(tables) for tables in made]
+
+    @contextmanager
+    def exchange(
+        self, kernels: Mapping[str, Kernel], groups: int
+    ) -> Generator[Mapping[str, Pieces]]:
+        """As the protocol says; past `held_bytes` in memory the rest lies on disk."""
+        with tempfile.TemporaryDirectory(prefix="urteil-exchange-") as scratch:
+            yield self._exchanged(kernels, groups, Path(scratch))
+
+    def _exchanged(
+        self, kernels: Mapping[str, Kernel], groups: int, scratch: Path
+    ) -> Mapping[str, LocalPieces]:
+        parts: dict[str, list[list[Readable]]] = {
+            name: [[] for _ in range(groups)] for name in kernels
+        }
+        held = 0
+        for piece in self._pieces(list(kernels.values())):
+            for name, kernel in kernels.items():
+                tables = dict(dealt(kernel(piece), groups))
+                size = sum(table.nbytes for table in tables.values())
+                held += size
+                if held > self.held_bytes:
+                    path = scratch / f"{name}-{piece.number}.arrow"
+                    readable = _spilled(tables, path)
+                else:
+                    readable = {group: Held(table) for group, table in tables.items()}
+                for group, part in readable.items():
+                    parts[name][group].append(part)
+        return {
+            name: LocalPieces(
+                tuple(_Joined(tuple(some), without_group(kernels[name])) for some in of_groups),
+                self.watch,
+                self.salt,
+                self.held_bytes,
+            )
+            for name, of_groups in parts.items()
+        }
+
+    def _pieces(self, kernels: Sequence[Kernel]) -> Iterator[Piece]:
+        columns = columns_of(kernels)
+        says = "; ".join(dict.fromkeys(kernel.says for kernel in kernels))
+        rows, total = 0, len(self.chunks)
+        for number, chunk in enumerate(self.chunks):
+            self.watch(Progress(stage=says, done=number, total=total, rows=rows))
+            piece = Piece(chunk.read(columns), number, self.salt)
+            rows += len(piece)
+            yield piece
+        self.watch(Progress(stage=says, done=total, total=total, rows=rows))
+
+
+@dataclass(frozen=True, slots=True)
+class _Joined:
+    """Parts of one group, from all pieces."""
+
+    parts: tuple[Readable, ...]
+    schema: pa.Schema
+
+    @property
+    def rows(self) -> int:
+        return sum(part.rows for part in self.parts)
+
+    def read(self, columns: Sequence[str]) -> pa.Table:
+        wanted = pa.schema([self.schema.field(name) for name in columns])
+        return pa.concat_tables(
+            [wanted.empty_table(), *(part.read(columns) for part in self.parts)]
+        )
+
+
+def without_group(kernel: Kernel) -> pa.Schema:
+    """The columns of what the kernel deals out, once it is dealt."""
+    return kernel.schema.remove(kernel.schema.get_field_index(GROUP))
+
+
+def _spilled(tables: Mapping[int, pa.Table], path: Path) -> dict[int, Readable]:
+    """The tables as batches of one file."""
+    if not tables:
+        return {}
+    schema = next(iter(tables.values())).schema
+    options = pa.ipc.IpcWriteOptions(compression="lz4")
+    with pa.OSFile(str(path), "wb") as sink, pa.ipc.new_file(sink, schema, options=options) as file:
+        for table in tables.values():
+            file.write_batch(table.combine_chunks().to_batches()[0])
+    return {
+        group: Spilled(str(path), number, table.num_rows)
+        for number, (group, table) in enumerate(tables.items())
+    }

@@ -22,7 +22,6 @@ import pyarrow.parquet as pq
 
 from checkers.histories import jepsen, recorded
 from checkers.histories.arrow import compute
-from checkers.histories.pieces import Kernel, Pieces
 from checkers.histories.recorded import (
     KINDS,
     SCHEMA,
@@ -204,16 +203,12 @@ def conforming(table: pa.Table, path: Path) -> pa.Table:
                 f"{field.type} ({_first_line(error)}); cast it"
             ) from error
     made = pa.table(columns, schema=SCHEMA)
-    _refuse(odd_rows(made), path)
+    refuse(odd_rows(made), path)
     return made
 
 
-def refuse_odd_rows(pieces: Pieces, path: Path) -> None:
-    """UnreadableHistory names the first row of a history in pieces that says what none may."""
-    _refuse(pieces.gather(Kernel("rows make sense", ODD, odd_rows)), path)
-
-
-def _refuse(odd: pa.Table, path: Path) -> None:
+def refuse(odd: pa.Table, path: Path | str) -> None:
+    """UnreadableHistory names the first row that says what none may."""
     if odd.num_rows:
         first = min(odd.to_pylist(), key=lambda row: (row["op"], row["what"]))
         where = "a row without an op" if first["op"] < 0 else f"operation {first['op']}"

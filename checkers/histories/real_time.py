@@ -22,13 +22,21 @@ Source: the prefix maximum over time chunks; Herlihy and Wing for what is decide
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 import pyarrow as pa
 
 from checkers.histories.arrow import compute
+from checkers.histories.found import Family, Found, Known
 from checkers.histories.grouping import codes_together, first_of_each, group_ids, ints
+from checkers.histories.inquiry import OPERATIONS, Ask, Inquiry
+from checkers.histories.piece import Piece
+from checkers.histories.pieces import Kernel
+from checkers.histories.recorded import SCHEMA
+from checkers.histories.rows import schema_of
 from properties.anomalies.real_time import offset_order_inversion, stale_end_offset
 
 if TYPE_CHECKING:
@@ -232,3 +240,55 @@ def broken(all_suspects: pa.Table, all_witnesses: pa.Table, rule: str) -> pa.Tab
             "known_op": fact["op"],
         }
     return pa.table(columns)
+
+
+# ---------------------------------------------------------------- the inquiry
+
+_READS: Final = (
+    "op",
+    "outcome",
+    "invoked_ns",
+    "completed_ns",
+    "position",
+    "kind",
+    "key",
+    "offset",
+    "value",
+)
+
+
+def linearizable_offsets(known: Known) -> Inquiry[tuple[Found, ...]]:
+    """Order inversions and stale ends, in three looks at the history at most."""
+    del known
+    told = yield _ask("how far each log had reached", SUMMARIES, summaries)
+    suspect = partial(suspects, all_summaries=told)
+    suspected = yield _ask("offsets that look late", SUSPECTS, suspect)
+    shown = WITNESSES.empty_table()
+    if suspected.num_rows:
+        witness = partial(witnesses, all_suspects=suspected)
+        shown = yield _ask("what was known before them", WITNESSES, witness)
+    totals = told.group_by("rule").aggregate([("questions", "sum")])
+    asked = dict(zip(totals["rule"].to_pylist(), totals["questions_sum"].to_pylist(), strict=True))
+    return tuple(
+        Found(
+            id=rule,
+            rows=broken(suspected, shown, rule).cast(schema_of(row)),
+            observations=asked.get(rule, 0),
+        )
+        for rule, row in (
+            (INVERSION, offset_order_inversion.OffsetOrderInversion),
+            (STALE, stale_end_offset.StaleEndOffset),
+        )
+    )
+
+
+def _ask(says: str, schema: pa.Schema, run: Callable[[pa.Table], pa.Table]) -> Ask:
+    return Ask(OPERATIONS, Kernel(says, _READS, schema, partial(_of_texts, run)))
+
+
+def _of_texts(run: Callable[[pa.Table], pa.Table], piece: Piece) -> pa.Table:
+    texts = pa.schema([SCHEMA.field(name) for name in piece.table.schema.names])
+    return run(piece.table.cast(texts))
+
+
+FAMILIES: Final = (Family(ids=(INVERSION, STALE), inquiry=linearizable_offsets),)

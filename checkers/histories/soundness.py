@@ -1,170 +1,166 @@
-"""Kernels of the assumptions about operations: whole, forward in time, one open per process.
+"""Inquiries into what every analysis assumes: operations whole, forward in time, one at a time.
 
-Pieces of a history mostly follow each other, and an operation's rows lie together. So each piece
-says what it spans, and only operations and processes whose spans overlap are regrouped.
+A chunk has whole operations, so most is decided in it. Of two chunks a process is at work in both
+only if its spans of time cross; the operations of such processes come to one place.
+
+Source: `properties.anomalies.assumptions`.
 """
 
 from __future__ import annotations
 
-from typing import Any, Final
+from functools import partial
+from typing import Final
 
 import numpy as np
 import pyarrow as pa
 
-from checkers.histories.arrow import compute
-from checkers.histories.grouping import NEVER_NS, codes, distinct, group_ids, ints
-
-SPANS: Final = pa.schema(
-    [("group", pa.int64()), ("low", pa.int64()), ("high", pa.int64())]
-)  # what of a group a piece covers
-OPERATIONS: Final = pa.schema(
-    [
-        ("op", pa.int64()),
-        ("process", pa.int64()),
-        ("invoked_ns", pa.int64()),
-        ("completed_ns", pa.int64()),  # NEVER_NS if it never did
-    ]
+from checkers.histories.fingerprints import Ints
+from checkers.histories.found import Found
+from checkers.histories.inquiry import OPERATIONS, SENDS, Ask, Inquiry, spelled
+from checkers.histories.piece import NEVER_NS, Piece
+from checkers.histories.pieces import Kernel
+from checkers.histories.places import FAILED, NAMES, runs
+from checkers.histories.rows import schema_of
+from model.histories import COLUMNS
+from properties.anomalies.assumptions import (
+    BackwardsOperation,
+    MixedOperation,
+    OverlappingOperations,
+    RepeatedValue,
 )
-ROWS: Final = pa.schema([*OPERATIONS, ("position", pa.int64()), ("told", pa.string())])
+
+_OF_OPERATION: Final = tuple(
+    name for name in COLUMNS if name not in {"op", "position", "kind", "key", "offset", "value"}
+)
+_TIMES: Final = pa.schema(
+    [(name, pa.int64()) for name in ("op", "process", "invoked_ns", "completed_ns")]
+)
+_SPANS: Final = pa.schema(
+    [(name, pa.int64()) for name in ("piece", "process", "invoked_ns", "closes_ns")]
+)
+_SENT: Final = pa.schema([(name, pa.int64()) for name in ("key", "value", "op")])
+_AT_ONCE: Final = "one open operation a process"
 
 
-def operations(piece: pa.Table) -> pa.Table:
-    """Each operation of the piece once; one whose rows contradict each other several times."""
-    forever = piece["completed_ns"].fill_null(NEVER_NS)
-    place = piece.schema.get_field_index("completed_ns")
-    known = piece.set_column(place, "completed_ns", forever).select(OPERATIONS.names)
-    return distinct(known.cast(OPERATIONS), tuple(OPERATIONS.names))
+def whole() -> Inquiry[Found]:
+    """`whole-operations`: no operation has rows that contradict each other or repeat a position."""
+    schema = schema_of(MixedOperation)
+    run = partial(_mixed, schema)
+    columns = ("op", "position", *_OF_OPERATION)
+    rows = yield Ask(OPERATIONS, Kernel("operations are whole", columns, schema, run))
+    return Found(id="whole-operations", rows=rows, observations=len(rows))
 
 
-def backwards(piece: pa.Table, schema: pa.Schema) -> pa.Table:
-    """The rows of `time-goes-forward`."""
-    known = operations(piece)
-    return known.filter(compute.less(known["completed_ns"], known["invoked_ns"])).select(
-        schema.names
-    )
+def _mixed(schema: pa.Schema, piece: Piece) -> pa.Table:
+    op = piece.ints("op")
+    follows = op[1:] == op[:-1]
+    odd = follows & (np.diff(piece.ints("position")) <= 0)
+    for name in _OF_OPERATION:
+        if COLUMNS[name][0] == "string":
+            cells, _ = piece.codes(name)
+        else:
+            cells = piece.ints(name, null=NEVER_NS)
+        odd |= follows & (cells[1:] != cells[:-1])
+    mixed = np.unique(op[1:][odd])
+    first, end = np.searchsorted(op, mixed), np.searchsorted(op, mixed, side="right")
+    return pa.table({"op": mixed, "rows": end - first}, schema=schema)
 
 
-# ---------------------------------------------------------------- whole operations
+def forward() -> Inquiry[Found]:
+    """`time-goes-forward`: no operation completes before it is invoked."""
+    schema = schema_of(BackwardsOperation)
+    run = partial(_backwards, schema)
+    rows = yield Ask(OPERATIONS, Kernel("time goes forward", tuple(schema.names), schema, run))
+    return Found(id="time-goes-forward", rows=rows, observations=len(rows))
 
 
-def operation_span(piece: pa.Table) -> pa.Table:
-    """The lowest and the highest number of an operation in the piece."""
-    ops = ints(piece["op"])
-    if not len(ops):
-        return SPANS.empty_table()
-    return pa.table({"group": [0], "low": [int(ops.min())], "high": [int(ops.max())]}, SPANS)
+def _backwards(schema: pa.Schema, piece: Piece) -> pa.Table:
+    back = piece.ints("completed_ns", null=NEVER_NS) < piece.ints("invoked_ns")
+    rows = piece.where(back & _firsts(piece)).table.select(schema.names)
+    return rows.cast(pa.schema([field.with_nullable(nullable=True) for field in schema]))
 
 
-def shared(spans: pa.Table) -> list[tuple[int, int]]:
-    """The stretches of numbers that two spans both cover, both ends included."""
-    order = np.argsort(ints(spans["low"]), kind="stable")
-    low, high = ints(spans["low"])[order], ints(spans["high"])[order]
-    before = np.maximum.accumulate(high)[:-1]
-    return [
-        (int(begin), int(min(reached, end)))
-        for begin, end, reached in zip(low[1:], high[1:], before, strict=True)
-        if begin <= reached
-    ]
+def _firsts(piece: Piece) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+    """Where an operation begins."""
+    op = piece.ints("op")
+    return np.r_[True, op[1:] != op[:-1]] if len(op) else np.zeros(0, dtype=np.bool_)
 
 
-def _in_stretches(piece: pa.Table, stretches: list[tuple[int, int]]) -> pa.Array:
-    ops = ints(piece["op"])
-    within = np.zeros(len(ops), dtype=bool)
-    for begin, end in stretches:
-        within |= (begin <= ops) & (ops <= end)
-    return pa.array(within)
+# ---------------------------------------------------------------- one at a time
 
 
-def rows_in(piece: pa.Table, stretches: list[tuple[int, int]]) -> pa.Table:
-    """What the rows of these operations say of their operation."""
-    return _rows(piece.filter(_in_stretches(piece, stretches)))
+def one_at_a_time() -> Inquiry[Found]:
+    """`one-open-operation`: no process invokes an operation while another of its is open."""
+    columns = tuple(_TIMES.names)
+    spans = yield Ask(OPERATIONS, Kernel("when processes work", columns, _SPANS, _span))
+    crossing = _crossing(Piece(spans))
+    schema = schema_of(OverlappingOperations)
+    alone = partial(_overlaps_of_others, crossing, schema)
+    theirs = partial(_operations_of, crossing)
+    asks = [Ask(OPERATIONS, Kernel(_AT_ONCE, columns, schema, alone))]
+    if len(crossing):
+        asks.append(Ask(OPERATIONS, Kernel(_AT_ONCE, columns, _TIMES, theirs)))
+    rows, *apart = yield tuple(asks)
+    found = pa.concat_tables([rows, *(_overlaps(Piece(times), schema) for times in apart)])
+    return Found(id="one-open-operation", rows=found, observations=len(found))
 
 
-def _rows(piece: pa.Table) -> pa.Table:
-    told = compute.binary_join_element_wise(
-        piece["f"], piece["outcome"], piece["error"].fill_null(""), "\0"
-    )
+def _times(piece: Piece) -> Piece:
+    """The operations of the piece, each once."""
+    first = piece.where(_firsts(piece))
+    columns = {name: first.ints(name, null=NEVER_NS) for name in _TIMES.names}
+    return Piece(pa.table(columns, schema=_TIMES), piece.number)
+
+
+def _span(piece: Piece) -> pa.Table:
+    times = _times(piece)
+    order, begins = runs(times.ints("process"))
+    if not len(order):
+        return _SPANS.empty_table()
+    closes = np.maximum(times.ints("invoked_ns"), times.ints("completed_ns"))
     return pa.table(
         {
-            "op": piece["op"],
-            "process": piece["process"],
-            "invoked_ns": piece["invoked_ns"],
-            "completed_ns": piece["completed_ns"].fill_null(NEVER_NS),
-            "position": piece["position"],
-            "told": told,
-        }
-    ).cast(ROWS)
+            "piece": np.full(len(begins), piece.number),
+            "process": times.ints("process")[order[begins]],
+            "invoked_ns": np.minimum.reduceat(times.ints("invoked_ns")[order], begins),
+            "closes_ns": np.maximum.reduceat(closes[order], begins),
+        },
+        schema=_SPANS,
+    )
 
 
-def mixed_outside(piece: pa.Table, stretches: list[tuple[int, int]], schema: pa.Schema) -> pa.Table:
-    """The rows of `whole-operations`, of operations that no other piece can have rows of."""
-    outside = compute.invert(_in_stretches(piece, stretches))
-    return mixed(_rows(piece.filter(outside)), schema)
-
-
-def mixed(rows: pa.Table, schema: pa.Schema) -> pa.Table:
-    """The rows of `whole-operations`: operations with contradictions or repeated positions."""
-    if not rows.num_rows:
-        return schema.empty_table()
-    op = codes(rows["op"])
-    size = np.bincount(op)
-    said = ("op", "process", "invoked_ns", "completed_ns", "told")
-    whole_ids = group_ids(rows, said)
-    versions = np.bincount(op[np.unique(whole_ids, return_index=True)[1]], minlength=len(size))
-    by_position = group_ids(rows, ("op", "position"))
-    positions = np.bincount(op[np.unique(by_position, return_index=True)[1]], minlength=len(size))
-    odd = np.flatnonzero((versions > 1) | (positions < size))
-    first = np.unique(op, return_index=True)[1]
-    return pa.table({"op": ints(rows["op"])[first[odd]], "rows": size[odd]}).cast(schema)
-
-
-# ---------------------------------------------------------------- one open operation
-
-
-def process_spans(piece: pa.Table) -> pa.Table:
-    """For each process its first invocation and its last completion in the piece."""
-    known = operations(piece)
-    closes = compute.max_element_wise(known["invoked_ns"], known["completed_ns"])
-    times = pa.table({"group": known["process"], "low": known["invoked_ns"], "high": closes})
-    spans = times.group_by("group").aggregate([("low", "min"), ("high", "max")])
-    return spans.rename_columns(SPANS.names).cast(SPANS)
-
-
-def crossing(spans: pa.Table) -> list[int]:
+def _crossing(spans: Piece) -> Ints:
     """The processes of which two pieces span the same time."""
-    order = np.lexsort([ints(spans["low"]), ints(spans["group"])])
-    group, low, high = (ints(spans[name])[order].tolist() for name in SPANS.names)
+    process, begin = spans.ints("process"), spans.ints("invoked_ns")
+    order = np.lexsort([spans.ints("piece"), begin, process])
+    process, begin, end = process[order], begin[order], spans.ints("closes_ns")[order]
     found: set[int] = set()
     reached: dict[int, int] = {}
-    for process, begin, end in zip(group, low, high, strict=True):
-        if process in reached and begin <= reached[process]:
-            found.add(process)
-        reached[process] = max(end, reached.get(process, end))
-    return sorted(found)
+    for who, first, last in zip(process.tolist(), begin.tolist(), end.tolist(), strict=True):
+        if first <= reached.get(who, first - 1):
+            found.add(who)
+        reached[who] = max(last, reached.get(who, last))
+    return np.array(sorted(found), dtype=np.int64)
 
 
-def operations_of(piece: pa.Table, processes: list[int]) -> pa.Table:
-    """The operations of these processes."""
-    known = operations(piece)
-    return known.filter(compute.is_in(known["process"], value_set=pa.array(processes, pa.int64())))
+def _operations_of(processes: Ints, piece: Piece) -> pa.Table:
+    times = _times(piece)
+    return times.where(np.isin(times.ints("process"), processes)).table
 
 
-def overlaps_without(piece: pa.Table, processes: list[int], schema: pa.Schema) -> pa.Table:
-    """The rows of `one-open-operation`, of all processes but these."""
-    known = operations(piece)
-    ours = compute.is_in(known["process"], value_set=pa.array(processes, pa.int64()))
-    return overlaps(known.filter(compute.invert(ours)), schema)
+def _overlaps_of_others(processes: Ints, schema: pa.Schema, piece: Piece) -> pa.Table:
+    times = _times(piece)
+    return _overlaps(times.where(~np.isin(times.ints("process"), processes)), schema)
 
 
-def overlaps(known: pa.Table, schema: pa.Schema) -> pa.Table:
-    """The rows of `one-open-operation`: invoked while the process had another operation open."""
-    if not known.num_rows:
+def _overlaps(times: Piece, schema: pa.Schema) -> pa.Table:
+    """Operations invoked while their process had another open, and the one open longest."""
+    if not len(times):
         return schema.empty_table()
-    known = distinct(known, tuple(OPERATIONS.names))
-    columns: list[Any] = [ints(known[name]) for name in ("op", "invoked_ns", "process")]
-    order = np.lexsort(columns)
-    op, invoked, process = (column[order] for column in columns)
-    closes = ints(known["completed_ns"])[order]
+    order = np.lexsort([times.ints(name) for name in ("op", "invoked_ns", "process")])
+    op, invoked, process, closes = (
+        times.ints(name)[order] for name in ("op", "invoked_ns", "process", "completed_ns")
+    )
     group = np.cumsum(np.r_[False, process[1:] != process[:-1]])
     instants, rank = np.unique(closes, return_inverse=True)
     reach = np.maximum.accumulate(group * len(instants) + rank)  # groups ascend in this order
@@ -172,6 +168,33 @@ def overlaps(known: pa.Table, schema: pa.Schema) -> pa.Table:
     open_until = before - group * len(instants)  # negative: nothing of this process came before
     odd = np.flatnonzero((open_until >= 0) & (invoked < instants[open_until.clip(0)]))
     first = np.searchsorted(reach, before[odd])
-    return pa.table({"process": process[odd], "second_op": op[odd], "first_op": op[first]}).cast(
-        schema
-    )
+    columns = {"process": process[odd], "second_op": op[odd], "first_op": op[first]}
+    return pa.table(columns).cast(schema)
+
+
+# ---------------------------------------------------------------- unique values
+
+
+def unique_values() -> Inquiry[Found]:
+    """`values-are-unique`: no value is sent to a key twice, but after sends that failed."""
+    found = yield Ask(SENDS, Kernel("values are unique", NAMES, _SENT, _repeated))
+    sent = Piece(found)
+    key_of = yield from spelled(sent.ints("key"), column="key")
+    value_of = yield from spelled(sent.ints("value"))
+    table = pa.table(
+        {
+            "key": key_of(sent.ints("key")),
+            "value": value_of(sent.ints("value")),
+            "sent_by": found["op"],
+        }
+    ).sort_by([("key", "ascending"), ("value", "ascending"), ("sent_by", "ascending")])
+    rows = table.group_by(["key", "value"], use_threads=False).aggregate([("sent_by", "list")])
+    rows = rows.rename_columns(["key", "value", "sent_by"]).cast(schema_of(RepeatedValue))
+    return Found(id="values-are-unique", rows=rows, observations=len(rows))
+
+
+def _repeated(piece: Piece) -> pa.Table:
+    rows = np.flatnonzero(piece.ints("role") != FAILED)
+    order, begins = runs(piece.ints("key")[rows], piece.ints("value")[rows])
+    lengths = np.diff(np.r_[begins, len(order)]) if len(begins) else begins
+    return piece.where(rows[order[np.repeat(lengths > 1, lengths)]]).table.select(_SENT.names)

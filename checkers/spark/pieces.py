@@ -1,53 +1,161 @@
-"""A history in pieces that Spark holds: a piece is a partition of a DataFrame.
+"""A history in pieces that Spark looks at: a task for each chunk, a shuffle for what is exchanged.
 
-Kernels run under mapInArrow, where a whole partition is one Arrow table. Regrouping is the one
-shuffle; what it makes is kept, since several kernels look at it.
+What a task is given is the place of its chunk; it reads the columns that its kernels need from the
+files itself, as in one process. What goes through Spark are tables of Arrow, whole, as bytes: what
+kernels say to the driver, and what they deal out to the groups of an exchange. So neither rows nor
+texts are converted on the way, and a shuffle moves few large cells.
+
+Kernels run under mapInArrow. The files must be readable under the same path wherever tasks run.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING
+from itertools import groupby
+from operator import itemgetter
+from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
-from pyspark.sql.pandas.types import from_arrow_schema
 
-from checkers.histories.pieces import Kernel, Progress, silent
+from checkers.histories.piece import Piece
+from checkers.histories.pieces import Kernel, Pieces, Readable, columns_of, dealt, without_group
+from checkers.progress import Progress, Watcher, unwatched
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, SparkSession
+
+_Run = Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]
+TASKS_PER_CORE: Final = 4
+# a table as bytes: of which kernel it is, for which group, and made of which piece
+_COLUMNS: Final = "kernel int, part int, piece int, cell binary"
+_CELL: Final = pa.schema(
+    [("kernel", pa.int32()), ("part", pa.int32()), ("piece", pa.int32()), ("cell", pa.binary())]
+)
 
 
 @dataclass(frozen=True, slots=True)
 class SparkPieces:
-    """A DataFrame with the columns of an Arrow schema."""
+    """The chunks of a history."""
 
-    frame: DataFrame
+    spark: SparkSession
+    chunks: tuple[Readable, ...]
+    watch: Watcher = unwatched
+    salt: int = 0
+
+    @property
+    def rows(self) -> int:
+        return sum(chunk.rows for chunk in self.chunks)
+
+    def salted(self, salt: int) -> SparkPieces:
+        return replace(self, salt=salt)
+
+    def gather(self, kernels: Sequence[Kernel]) -> list[pa.Table]:
+        """What each kernel says of all chunks, in their order."""
+        run = partial(_of_chunks, self.chunks, tuple(kernels), self.salt, None)
+        return _collected(self._each(run), kernels, self.watch)
+
+    @contextmanager
+    def exchange(
+        self, kernels: Mapping[str, Kernel], groups: int
+    ) -> Generator[Mapping[str, Pieces]]:
+        """What is dealt out is kept on the executors' disks until the block ends."""
+        from pyspark import StorageLevel
+
+        run = partial(_of_chunks, self.chunks, tuple(kernels.values()), self.salt, groups)
+        tasks = min(groups, TASKS_PER_CORE * self.spark.sparkContext.defaultParallelism)
+        cells = self._each(run).repartition(tasks, "part")
+        cells = cells.sortWithinPartitions("kernel", "part", "piece")
+        cells = cells.persist(StorageLevel.DISK_ONLY)
+        try:
+            yield {
+                name: Exchanged(cells, number, without_group(kernel), self.watch, self.salt)
+                for number, (name, kernel) in enumerate(kernels.items())
+            }
+        finally:
+            cells.unpersist()
+
+    def _each(self, run: _Run) -> DataFrame:
+        """A task for each chunk."""
+        count = len(self.chunks)
+        return self.spark.range(0, count, 1, max(1, count)).mapInArrow(run, _COLUMNS)
+
+
+@dataclass(frozen=True, slots=True)
+class Exchanged:
+    """What a kernel dealt out: a piece for each group."""
+
+    cells: DataFrame
+    kernel: int
     schema: pa.Schema
-    progress: Progress = silent
+    watch: Watcher
+    salt: int
 
-    def gather(self, kernel: Kernel) -> pa.Table:
-        """What the kernel says of all partitions, brought to the driver."""
-        self.progress(f"spark: {kernel.says}")
-        return self._mapped(kernel).toArrow().cast(kernel.schema)
-
-    def regroup(self, kernel: Kernel, by: tuple[str, ...]) -> SparkPieces:
-        """What the kernel makes of all partitions, shuffled by these columns."""
-        self.progress(f"spark: {kernel.says}")
-        regrouped = self._mapped(kernel).repartition(*by).persist()
-        return SparkPieces(regrouped, kernel.schema, self.progress)
-
-    def _mapped(self, kernel: Kernel) -> DataFrame:
-        run: Callable[..., Iterator[pa.RecordBatch]] = partial(on_partition, kernel, self.schema)
-        return self.frame.mapInArrow(run, from_arrow_schema(kernel.schema))
+    def gather(self, kernels: Sequence[Kernel]) -> list[pa.Table]:
+        """What each kernel says of all groups, in their order."""
+        run = partial(_of_groups, self.schema, tuple(kernels), self.salt)
+        ours = self.cells.where(self.cells["kernel"] == self.kernel)
+        return _collected(ours.mapInArrow(run, _COLUMNS), kernels, self.watch)
 
 
-def on_partition(
-    kernel: Kernel, schema: pa.Schema, batches: Iterable[pa.RecordBatch]
+# ---------------------------------------------------------------- in a task
+
+
+def _of_chunks(
+    chunks: Sequence[Readable],
+    kernels: Sequence[Kernel],
+    salt: int,
+    groups: int | None,  # None: what the kernels say is for the driver
+    batches: Iterable[pa.RecordBatch],
 ) -> Iterator[pa.RecordBatch]:
-    """The kernel on all batches of a partition together; a partition without rows says nothing."""
-    held = [batch for batch in batches if batch.num_rows]
-    if held:
-        yield from kernel(pa.Table.from_batches(held).cast(schema)).to_batches()
+    for batch in batches:
+        for number in batch.column(0).to_pylist():
+            piece = Piece(chunks[number].read(columns_of(kernels)), number, salt)
+            for which, kernel in enumerate(kernels):
+                made = kernel(piece)
+                parts = iter([(0, made)]) if groups is None else dealt(made, groups)
+                for part, table in parts:
+                    yield _cell(which, part, number, table)
+
+
+def _of_groups(
+    schema: pa.Schema,
+    kernels: Sequence[Kernel],
+    salt: int,
+    batches: Iterable[pa.RecordBatch],
+) -> Iterator[pa.RecordBatch]:
+    rows = (row for batch in batches for row in batch.to_pylist())
+    for part, cells in groupby(rows, key=itemgetter("part")):
+        table = pa.concat_tables([schema.empty_table(), *(_table(row["cell"]) for row in cells)])
+        piece = Piece(table, part, salt)
+        for which, kernel in enumerate(kernels):
+            yield _cell(which, 0, part, kernel(piece))
+
+
+def _cell(kernel: int, part: int, piece: int, table: pa.Table) -> pa.RecordBatch:
+    sink = pa.BufferOutputStream()
+    options = pa.ipc.IpcWriteOptions(compression="lz4")
+    with pa.ipc.new_stream(sink, table.schema, options=options) as stream:
+        stream.write_table(table)
+    columns = [[kernel], [part], [piece], [sink.getvalue().to_pybytes()]]
+    arrays = [pa.array(cell, field.type) for cell, field in zip(columns, _CELL, strict=True)]
+    return pa.RecordBatch.from_arrays(arrays, schema=_CELL)
+
+
+def _table(cell: bytes) -> pa.Table:
+    return pa.ipc.open_stream(cell).read_all()
+
+
+# ---------------------------------------------------------------- to the driver
+
+
+def _collected(cells: DataFrame, kernels: Sequence[Kernel], watch: Watcher) -> list[pa.Table]:
+    """What each kernel said, in the order of the pieces."""
+    watch(Progress(stage="spark: " + "; ".join(dict.fromkeys(k.says for k in kernels))))
+    told = cells.toArrow().sort_by([("kernel", "ascending"), ("piece", "ascending")])
+    made: list[list[pa.Table]] = [[kernel.schema.empty_table()] for kernel in kernels]
+    for which, cell in zip(told["kernel"].to_pylist(), told["cell"], strict=True):
+        made[which].append(_table(cell.as_buffer()))
+    return [pa.concat_tables(tables) for tables in made]

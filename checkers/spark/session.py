@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 PACKAGES: Final = ("model", "properties", "checkers")
-ROWS_PER_BATCH: Final = 100_000
+CELLS_PER_BATCH: Final = 64  # a row is a whole table, as bytes
 LOCAL: Final = "local[*]"
 _LOG4J: Final = Path(__file__).with_name("log4j2.properties")
 _ANSWERS_WITHIN_S: Final = 5.0  # the master of a cluster
@@ -131,7 +131,7 @@ def _settings(folder: Path, *, local: bool) -> Iterator[tuple[str, str]]:
     yield "spark.ui.enabled", "false"
     yield "spark.ui.showConsoleProgress", "false"
     yield "spark.executorEnv.PYTHONSAFEPATH", "1"
-    yield "spark.sql.execution.arrow.maxRecordsPerBatch", str(ROWS_PER_BATCH)
+    yield "spark.sql.execution.arrow.maxRecordsPerBatch", str(CELLS_PER_BATCH)
     yield "spark.sql.session.timeZone", "UTC"
     yield "spark.driver.extraJavaOptions", f"-Dlog4j2.configurationFile={_LOG4J.as_uri()}"
     yield "spark.sql.warehouse.dir", str(folder / "warehouse")

@@ -1,0 +1,108 @@
+"""A piece of a history as numbers: strings leave here, and kernels compare only integers.
+
+A piece is an Arrow table with views of its columns as NumPy arrays. Several kernels look at one
+piece, so a view is made once. Columns of few texts (`kind`, `key`, `outcome`) are dictionaries.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Final, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from checkers.histories.arrow import compute
+from checkers.histories.fingerprints import NULL, Ints, fingerprints
+
+ViewT = TypeVar("ViewT")
+Mask = npt.NDArray[np.bool_]
+NEVER_NS: Final = 2**63 - 1  # when an operation completes that never does
+UNKNOWN: Final = -(2**63)  # an offset that nobody knows
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """Rows of a history, or rows made of them; `number` is the place among all pieces."""
+
+    table: pa.Table
+    number: int = 0
+    salt: int = 0  # of fingerprints
+    _seen: dict[Any, Any] = field(default_factory=dict, repr=False, compare=False)
+
+    def __len__(self) -> int:
+        return int(self.table.num_rows)
+
+    def ints(self, name: str, *, null: int = 0) -> Ints:
+        """The column as int64, with `null` for what is null."""
+        return self._once(("ints", name, null), lambda: as_ints(self.table[name], null))
+
+    def known(self, name: str) -> Mask:
+        """Where the column is not null."""
+        return self._once(("known", name), lambda: _numpy(self.table[name].is_valid()))
+
+    def is_(self, name: str, *words: str) -> Mask:
+        """Where the column is one of the words."""
+        return self._once(("is", name, words), lambda: self._is(name, words))
+
+    def codes(self, name: str) -> tuple[Ints, pa.Array]:
+        """A number for each cell, and the text of each number; null is -1."""
+        return self._once(("codes", name), lambda: _coded(self.table[name]))
+
+    def fingerprints(self, name: str) -> Ints:
+        """The fingerprint of each cell."""
+        return self._once(("fingerprints", name), lambda: self._fingerprints(name))
+
+    def where(self, rows: Mask | Ints) -> Piece:
+        """A piece of these rows alone."""
+        at = np.flatnonzero(rows) if rows.dtype == np.bool_ else rows
+        return Piece(self.table.take(pa.array(at)), self.number, self.salt)
+
+    def _is(self, name: str, words: tuple[str, ...]) -> Mask:
+        numbers, texts = self.codes(name)
+        wanted = np.flatnonzero(_numpy(compute.is_in(texts, value_set=pa.array(words))))
+        found: Mask = numbers == wanted[0] if len(wanted) == 1 else np.isin(numbers, wanted)
+        return found
+
+    def _fingerprints(self, name: str) -> Ints:
+        column = self.table[name]
+        if not pa.types.is_dictionary(column.type):
+            whole = column.combine_chunks()
+            return fingerprints(whole, self.salt)
+        numbers, texts = self.codes(name)
+        numbered: Ints = np.r_[fingerprints(texts, self.salt), NULL][numbers]
+        return numbered
+
+    def _once(self, what: Any, make: Callable[[], ViewT]) -> ViewT:
+        if what not in self._seen:
+            self._seen[what] = make()
+        view: ViewT = self._seen[what]
+        return view
+
+
+def as_ints(column: pa.ChunkedArray, null: int = 0) -> Ints:
+    """A column as int64, with `null` for what is null."""
+    if column.null_count:
+        column = column.fill_null(null)
+    numbers: Ints = column.cast(pa.int64()).to_numpy()
+    return numbers
+
+
+def _coded(column: pa.ChunkedArray) -> tuple[Ints, pa.Array]:
+    if not pa.types.is_dictionary(column.type):
+        column = column.dictionary_encode()
+    column = column.unify_dictionaries()
+    if column.num_chunks == 0:
+        return np.zeros(0, dtype=np.int64), pa.array([], pa.string())
+    whole = column.combine_chunks()
+    whole = whole.chunk(0) if isinstance(whole, pa.ChunkedArray) else whole
+    return as_ints(pa.chunked_array([whole.indices]), -1), whole.dictionary.cast(pa.string())
+
+
+def _numpy(column: Any) -> Mask:
+    if isinstance(column, pa.ChunkedArray):
+        column = column.combine_chunks()
+    made: Mask = column.to_numpy(zero_copy_only=False)
+    return made

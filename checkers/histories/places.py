@@ -1,0 +1,226 @@
+"""What the history shows of its logs, dealt out once: the places of values, and who sent them.
+
+    PLACES  a row for each record sent at a known offset, and for each that was polled; in one piece
+            is a block of offsets of a key, with everything that was shown there
+    SENDS   a row for each send; in one piece is all that was sent with one value
+
+Most values are confirmed: they have one place, where their send was acknowledged. The others are
+strays: something was polled where no acknowledged send put it, or at an offset nobody knows. A
+duplicate, an aborted read, a value that nobody sent, a send that nobody knows of: all of them show
+as strays. There are few, so all that is known of them comes to one place (`strays`), and of the
+confirmed everything can be decided in their block.
+
+Source: "duplicates need no shuffle by value"; jepsen.tests.kafka version-orders for what counts.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+
+from checkers.histories.fingerprints import Ints, mixed
+from checkers.histories.inquiry import PLACES, SENDS, Ask, Inquiry
+from checkers.histories.piece import UNKNOWN, Mask, Piece
+from checkers.histories.pieces import GROUP, Kernel
+from model.histories import Isolation
+from properties.anomalies.declared import Declared
+
+BLOCK_BITS: Final = 16  # 65,536 offsets
+
+# what a row is; polls at read_uncommitted have UNCOMMITTED added
+SENT: Final = 0  # its operation ended ok
+DOUBTED: Final = 1  # it ended info
+FAILED: Final = 2
+READ: Final = 3  # a poll ended ok
+SEEN: Final = 4  # a poll that did not
+UNCOMMITTED: Final = 8
+
+_ROW: Final = [
+    ("key", pa.int64()),  # fingerprint
+    ("offset", pa.int64()),  # UNKNOWN if nobody knows it
+    ("value", pa.int64()),  # fingerprint
+    ("op", pa.int64()),
+    ("role", pa.int8()),
+]
+ROW: Final = pa.schema(_ROW)
+NAMES: Final = tuple(ROW.names)
+_DEALT: Final = pa.schema([(GROUP, pa.int64()), *_ROW])
+_READS: Final = ("op", "outcome", "kind", "key", "offset", "value", "isolation")
+
+
+def exchanged(declared: Declared) -> dict[str, Kernel]:
+    """The kernels that deal out a history of which this is declared."""
+    places = partial(_places, isolation=declared.isolation)
+    sends = partial(_sends, isolation=declared.isolation)
+    return {
+        PLACES: Kernel("places of values", _READS, _DEALT, places),
+        SENDS: Kernel("senders of values", _READS, _DEALT, sends),
+    }
+
+
+def block(offset: Ints) -> Ints:
+    """The block that an offset lies in."""
+    return offset >> BLOCK_BITS
+
+
+def _places(piece: Piece, isolation: Isolation) -> pa.Table:
+    """Polls, and sends whose offset is known."""
+    wanted = piece.is_("kind", "poll") | (piece.is_("kind", "send") & piece.known("offset"))
+    return _rows(piece, wanted, _by_block, isolation)
+
+
+def _sends(piece: Piece, isolation: Isolation) -> pa.Table:
+    return _rows(piece, piece.is_("kind", "send"), _by_value, isolation)
+
+
+def _by_block(key: Ints, offset: Ints, value: Ints) -> Ints:
+    del value
+    return together(key, block(offset))
+
+
+def _by_value(key: Ints, offset: Ints, value: Ints) -> Ints:
+    del key, offset
+    return value
+
+
+def together(first: Ints, second: Ints) -> Ints:
+    """One number for two, as good as different for different pairs."""
+    return mixed(first.view(np.uint64) ^ mixed(second.view(np.uint64))).view(np.int64)
+
+
+def _rows(piece: Piece, wanted: Mask, group: Any, isolation: Isolation) -> pa.Table:
+    rows = np.flatnonzero(wanted)
+    key, value = piece.fingerprints("key")[rows], piece.fingerprints("value")[rows]
+    offset = piece.ints("offset", null=UNKNOWN)[rows]
+    columns = {
+        GROUP: group(key, offset, value),
+        "key": key,
+        "offset": offset,
+        "value": value,
+        "op": piece.ints("op")[rows],
+        "role": roles(piece, isolation)[rows],
+    }
+    return pa.table(columns, schema=_DEALT)
+
+
+def roles(piece: Piece, isolation: Isolation) -> Any:
+    """What each send and poll is; at this level are polls that do not say their own."""
+    ok, info = piece.is_("outcome", "ok"), piece.is_("outcome", "info")
+    sent = np.where(ok, SENT, np.where(info, DOUBTED, FAILED))
+    uncommitted = piece.is_("isolation", "read_uncommitted")
+    if isolation == "read_uncommitted":
+        uncommitted = uncommitted | ~piece.known("isolation")
+    polled = np.where(ok, READ, SEEN) + UNCOMMITTED * uncommitted
+    return np.where(piece.is_("kind", "send"), sent, polled).astype(np.int8)
+
+
+# ---------------------------------------------------------------- rows that agree
+
+
+def runs(*columns: Ints) -> tuple[Ints, Ints]:
+    """An order in which rows that agree in the columns lie together, and where each run begins.
+
+    Rows of a run keep their order.
+    """
+    if not len(columns[0]):
+        return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
+    order = np.lexsort(columns[::-1])
+    changes = np.zeros(len(order), dtype=bool)
+    changes[0] = True
+    for column in columns:
+        ordered = column[order]
+        changes[1:] |= ordered[1:] != ordered[:-1]
+    return order, np.flatnonzero(changes)
+
+
+def any_of(flags: Mask, order: Ints, begins: Ints) -> Mask:
+    """For each run whether one of its rows is flagged."""
+    return np.logical_or.reduceat(flags[order], begins) if len(begins) else flags[:0]
+
+
+def pairs_in(key: Ints, value: Ints, keys: Ints, values: Ints) -> Mask:
+    """Where (key, value) is one of the pairs."""
+    if not len(keys):
+        return np.zeros(len(key), dtype=bool)
+    return np.isin(together(key, value), together(keys, values))
+
+
+def effect(piece: Piece, committed: Ints) -> Mask:
+    """Which rows of PLACES or SENDS are sends that must have taken effect."""
+    role = piece.ints("role")
+    took: Mask = (role == SENT) | ((role == DOUBTED) & np.isin(piece.ints("op"), committed))
+    return took
+
+
+def read(piece: Piece) -> Mask:
+    """Which rows are polls that ended ok."""
+    ended_ok: Mask = (piece.ints("role") & ~UNCOMMITTED) == READ
+    return ended_ok
+
+
+# ---------------------------------------------------------------- strays
+
+
+@dataclass(frozen=True, slots=True)
+class Strays:
+    """All that the history shows of values that are not confirmed.
+
+    `places` and `sends` have the columns of ROW; `committed` are the operations that ended info and
+    must have taken effect: something that they sent was read by a poll that ended ok.
+    """
+
+    places: Piece
+    sends: Piece
+    committed: Ints
+    keys: Ints  # of the values, pair by pair
+    values: Ints
+
+    def among(self, key: Ints, value: Ints) -> Mask:
+        """Where (key, value) is a stray."""
+        return pairs_in(key, value, self.keys, self.values)
+
+
+_PAIR: Final = pa.schema([("key", pa.int64()), ("value", pa.int64())])
+_COMMITTED: Final = pa.schema([("op", pa.int64())])
+
+
+def strays() -> Inquiry[Strays]:
+    """The strays, and which doubtful operations took effect."""
+    found = yield Ask(PLACES, Kernel("values without a confirmed place", NAMES, _PAIR, _stray))
+    pairs = Piece(found.group_by(["key", "value"]).aggregate([]))
+    keys, values = pairs.ints("key"), pairs.ints("value")
+    if not len(keys):
+        none = Piece(ROW.empty_table())
+        return Strays(none, none, np.zeros(0, dtype=np.int64), keys, values)
+    of_strays = partial(_of_pairs, keys=keys, values=values)
+    places = yield Ask(PLACES, Kernel("where strays lie", NAMES, ROW, of_strays))
+    sends = yield Ask(SENDS, Kernel("who sent the strays", NAMES, ROW, of_strays))
+    seen, sent = Piece(places), Piece(sends)
+    given = seen.where(read(seen))
+    doubted = sent.ints("role") == DOUBTED
+    was_read = pairs_in(
+        sent.ints("key"),
+        sent.ints("value"),
+        given.ints("key"),
+        given.ints("value"),
+    )
+    committed = np.unique(sent.ints("op")[doubted & was_read])
+    return Strays(seen, sent, committed, keys, values)
+
+
+def _stray(piece: Piece) -> pa.Table:
+    """Values polled where no operation that ended ok has sent them."""
+    key, offset, value = piece.ints("key"), piece.ints("offset"), piece.ints("value")
+    order, begins = runs(key, offset, value)
+    confirmed = any_of(piece.ints("role") == SENT, order, begins)
+    first = order[begins[~confirmed | (offset[order[begins]] == UNKNOWN)]]
+    return pa.table({"key": key[first], "value": value[first]}, schema=_PAIR)
+
+
+def _of_pairs(piece: Piece, keys: Ints, values: Ints) -> pa.Table:
+    wanted = pairs_in(piece.ints("key"), piece.ints("value"), keys, values)
+    return piece.where(wanted).table
