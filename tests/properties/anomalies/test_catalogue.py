@@ -8,7 +8,7 @@ from model.faults import UnknownName
 from model.history_notation import history
 from properties.anomalies.anomaly import Anomaly, worst_first
 from properties.anomalies.catalogue import definitions, named
-from properties.anomalies.declared import NOTHING
+from properties.anomalies.declared import NOTHING, Declared
 
 EVERYTHING_WRONG = history("""
     p1  send k=a      -> ok @5
@@ -24,17 +24,56 @@ EVERYTHING_WRONG = history("""
     c2  poll          -> ok k=d@8 k=i@22 k=d@8
     c2  poll          -> ok k=i@22
     c2  poll          -> ok k=j@10
+
+    q1  txn x=1 y=4   ...
+    q2  txn x=2 y=3   ...
+    q1  ...           -> ok @0 @1
+    q2  ...           -> ok @1 @0
+
+    r1  txn x=5       ...
+    r2  txn y=6       ...
+    r1  ...           -> ok @2 y=6@2
+    r2  ...           -> ok @2 x=5@2
+
+    s1  send x=7      -> ok @4
+    s1  send x=8      -> ok @3
+
+    s2  poll          -> ok x=9@5
+    s2  send x=9      -> ok @5
+
+    s3  send x=10     -> ok @7
+    s4  send x=11     -> ok @6
+
+    s5  poll          -> ok x=12@8
+    s6  send x=12     -> ok @8
+
+    s7  txn z=1 y=7   -> ok @0 @3
+    s8  poll          -> ok y=7@3
+    s9  txn z=2 y=8   -> ok @1 @4
+    s8  poll          -> ok z=1@0 y=8@4
+
+    v1  txn z=3       ...
+    v2  txn y=9       ...
+    v1  ...           -> ok @2 y=8@4
+    v2  ...           -> ok @5 z=2@1
+
+    w1  txn u=1 u=2   -> ok @0 @1
+    w2  send u=3      -> ok @2
+    w3  poll          -> ok u=1@0 u=3@2
 """)
+EVERYTHING = Declared(ww_deps=True, rw_deps=True)
 
 
-@pytest.mark.parametrize("anomaly", definitions(NOTHING), ids=lambda anomaly: anomaly.id)
+@pytest.mark.parametrize("anomaly", definitions(EVERYTHING), ids=lambda anomaly: anomaly.id)
 def test_each_anomaly_is_found_counted_and_explained(anomaly: Anomaly) -> None:
     rows = anomaly.find(EVERYTHING_WRONG)
     assert rows
     assert anomaly.observed(EVERYTHING_WRONG) >= 1
     for row in rows:
         assert isinstance(row, anomaly.row)
-        assert row.key in anomaly.explain(row, dict(enumerate(EVERYTHING_WRONG)))
+        told = anomaly.explain(row, dict(enumerate(EVERYTHING_WRONG)))
+        assert row.ops
+        assert all(f"operation {op}," in told for op in row.ops)
 
 
 def test_nothing_is_found_where_nothing_is_wrong() -> None:
