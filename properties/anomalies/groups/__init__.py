@@ -1,0 +1,28 @@
+"""Groups: what they committed is what they are told, and their pipelines consume all input once."""
+
+from __future__ import annotations
+
+from properties.anomalies.anomaly import Anomaly
+from properties.anomalies.declared import Declared
+from properties.anomalies.groups import (
+    aborted_offset_read,
+    group_offset_moved_without_commit,
+    group_offset_went_backwards,
+    input_processed_twice,
+    input_skipped,
+    offset_without_output,
+    output_without_offset,
+)
+
+
+def anomalies(declared: Declared) -> tuple[Anomaly, ...]:
+    """The family, in the order of the catalogue."""
+    return (
+        group_offset_went_backwards.ANOMALY,
+        group_offset_moved_without_commit.ANOMALY,
+        aborted_offset_read.ANOMALY,
+        output_without_offset.ANOMALY,
+        offset_without_output.anomaly(declared),
+        input_processed_twice.ANOMALY,
+        input_skipped.anomaly(declared),
+    )

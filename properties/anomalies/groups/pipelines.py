@@ -1,0 +1,51 @@
+"""Pipelines: transactions that consume input, send output and commit how far they consumed.
+
+A step of a pipeline is a transaction of a group that commits an offset of it. Its input is what it
+polled of the key below that offset. A step that ended `ok` consumed its input once and for all; one
+that ended `fail` did not; of one that ended `info` nobody knows.
+
+Source: KIP-98, KIP-447: sendOffsetsToTransaction; D2 consume, process, produce.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from model.histories import CommitOffset, History, Poll
+from properties.anomalies.groups.offsets import Commit, Register, commits
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A step that ended `ok`, with its part of one key."""
+
+    register: Register
+    op: int
+    committed: int  # the highest offset of the key that it committed
+    consumed: frozenset[int]  # offsets below
+
+
+def steps(history: History) -> Iterator[Step]:
+    """Every committed step, once for each key that it committed."""
+    for register, op in sorted(
+        {(c.register, c.op) for c in commits(history) if c.in_transaction and c.outcome == "ok"}
+    ):
+        did = history[op].did
+        key = register[1]
+        committed = max(it.offset for it in did if isinstance(it, CommitOffset) and it.key == key)
+        consumed = {
+            it.offset
+            for it in did
+            if isinstance(it, Poll) and it.key == key and it.offset is not None
+        }
+        yield Step(register, op, committed, frozenset(o for o in consumed if o < committed))
+
+
+def rewinds(history: History, register: Register, offset: int) -> list[Commit]:
+    """Commits that may have moved the group back to the offset or below it."""
+    return [
+        commit
+        for commit in commits(history)
+        if commit.register == register and commit.offset <= offset and commit.outcome != "fail"
+    ]

@@ -1,0 +1,274 @@
+"""Consume, produce and commit in one transaction: every input once, output and offset together."""
+
+from __future__ import annotations
+
+import pytest
+
+from model.history_notation import history
+from properties.anomalies.declared import Declared
+from properties.anomalies.groups import (
+    input_processed_twice,
+    input_skipped,
+    offset_without_output,
+    output_without_offset,
+)
+from properties.anomalies.groups.input_processed_twice import (
+    InputProcessedTwice,
+    inputs_processed_twice,
+)
+from properties.anomalies.groups.input_skipped import InputSkipped, inputs_skipped
+from properties.anomalies.groups.offset_without_output import (
+    OffsetWithoutOutput,
+    offsets_without_output,
+)
+from properties.anomalies.groups.output_without_offset import (
+    OutputWithoutOffset,
+    outputs_without_offset,
+)
+from properties.anomalies.transactions.torn_transaction import torn_transactions
+
+TWICE = history("""
+    t1  txn{id=x,group=g} o=a +i@1  -> ok @0 i=m@0
+    t2  txn{id=y,group=g} o=b +i@1  -> ok @2 i=m@0
+""")
+
+
+def test_an_input_that_two_committed_steps_consumed() -> None:
+    (row,) = inputs_processed_twice(TWICE)
+    assert row == InputProcessedTwice(group="g", key="i", offset=0, first_op=0, second_op=1)
+    assert input_processed_twice.observed(TWICE) == 1
+    assert input_processed_twice.explain(row, dict(enumerate(TWICE))).splitlines() == [
+        "group g, key i: the input at offset 0 was consumed by operation 0 and by operation 1, and "
+        "both committed that it was.",
+        "  first   operation 0, process 0: txn{id=x,group=g} +i@1 -> ok i=m@0"
+        "  [0.000010 ms .. 0.000015 ms]",
+        "  second  operation 1, process 1: txn{id=y,group=g} +i@1 -> ok i=m@0"
+        "  [0.000020 ms .. 0.000025 ms]",
+    ]
+
+
+@pytest.mark.parametrize("ended", ["fail", "info"])
+def test_a_step_that_did_not_end_ok_has_not_surely_consumed(ended: str) -> None:
+    h = history(f"""
+        t1  txn{{id=x,group=g}} o=a +i@1  -> {ended} @0 i=m@0
+        t2  txn{{id=y,group=g}} o=b +i@1  -> ok @2 i=m@0
+    """)
+    assert inputs_processed_twice(h) == ()
+
+
+def test_every_group_consumes_for_itself_and_who_commits_no_more_than_it_polls_does_not() -> None:
+    h = history("""
+        t1  txn{id=x,group=g} o=a +i@1  -> ok @0 i=m@0
+        t2  txn{id=y,group=h} o=b +i@1  -> ok @2 i=m@0
+        t1  txn{id=x,group=g} o=c +i@1  -> ok @4 i=n@1
+        t1  txn{id=x,group=g} o=d +i@2  -> ok @6 i=n@1
+    """)
+    assert inputs_processed_twice(h) == ()
+    assert input_processed_twice.observed(h) == 3
+
+
+@pytest.mark.parametrize(("offset", "ended", "explained"), [
+    (0, "ok", True), (0, "info", True), (0, "fail", False), (1, "ok", False),
+])  # fmt: skip
+def test_a_rewind_explains_that_an_input_is_consumed_again(
+    offset: int, ended: str, *, explained: bool
+) -> None:
+    h = history(f"""
+        t1  txn{{id=x,group=g}} o=a +i@1       -> ok @0 i=m@0
+        c1  commit_offset{{group=g}} +i@{offset}  -> {ended}
+        t2  txn{{id=y,group=g}} o=b +i@1       -> ok @2 i=m@0
+        t2  txn{{id=y,group=g}} o=c +i@1       -> ok @4 i=m@0
+    """)
+    first_again = [] if explained else [(0, 2)]
+    last_again = [] if ended == "info" else [(2, 3)]
+    rows = inputs_processed_twice(h)
+    assert [(row.first_op, row.second_op) for row in rows] == first_again + last_again
+
+
+SKIPPED = history("""
+    p1  send i=m                     -> ok @0
+    p1  send i=n                     -> ok @1
+    t1  txn{id=x,group=g} o=a +i@1   -> fail @0 i=m@0
+    t1  txn{id=x,group=g} o=b +i@2   -> ok @2 i=n@1
+""")
+
+
+def test_an_input_that_only_an_aborted_step_consumed_is_skipped() -> None:
+    (row,) = inputs_skipped(SKIPPED)
+    assert row == InputSkipped(
+        group="g",
+        key="i",
+        offset=0,
+        value="m",
+        known_op=0,
+        committed_offset=2,
+        passed_op=3,
+        tried_by=(2,),
+    )
+    assert input_skipped.observed(SKIPPED) == 2
+    told = input_skipped.explain(row, dict(enumerate(SKIPPED)))
+    assert "of the group only operations that failed had been given it" in told
+
+
+def test_an_input_that_nobody_of_the_group_was_given_is_skipped() -> None:
+    h = history("""
+        c1  fetch_offset{group=g} i      -> ok @0
+        c2  poll                         -> ok i=m@0 i=n@1
+        t1  txn{id=x,group=g} o=b +i@2   -> ok @2 i=n@1
+    """)
+    assert [(row.offset, row.known_op, row.tried_by) for row in inputs_skipped(h)] == [(0, 1, ())]
+    assert inputs_skipped(h[1:]) == ()  # where the group began nobody knows
+
+
+def test_a_step_of_unknown_outcome_may_have_consumed_it() -> None:
+    h = history("""
+        p1  send i=m i=n                 -> ok @0 @1
+        c1  fetch_offset{group=g} i      -> ok @0
+        t1  txn{id=x,group=g} o=a        -> info @0 i=m@0
+        t2  txn{id=y,group=g} o=b +i@2   -> ok @2 i=n@1
+    """)
+    assert inputs_skipped(h) == ()
+    silent = history("""
+        p1  send i=m i=n                 -> ok @0 @1
+        c1  fetch_offset{group=g} i      -> ok @0
+        t2  txn{id=y,group=g} o=b +i@2   -> ok @2 i=n@1
+        t1  txn{id=x,group=g} o=a        -> never
+    """)
+    assert [row.offset for row in inputs_skipped(silent)] == [0]  # it was not yet invoked
+    earlier = (*silent[:2], *history("\n\n\nt9 txn{id=x,group=g} o=a -> never"), silent[2])
+    assert inputs_skipped(earlier) == ()
+
+
+def test_what_the_application_jumped_over_is_not_skipped() -> None:
+    h = (*SKIPPED, *history("c1 commit_offset{group=g} +i@1 -> ok"))
+    assert inputs_skipped(h) == ()
+
+
+def test_what_is_no_record_or_may_be_gone_is_not_skipped() -> None:
+    h = history("""
+        p1  txn i=m                      -> fail @0
+        t1  txn{id=x,group=g} o=a +i@1   -> fail @0 i=l@1
+        t1  txn{id=x,group=g} o=b +i@4   -> ok @2 i=l@1 i=n@3   # 2 is a marker
+    """)
+    assert inputs_skipped(h) == ()
+    assert inputs_skipped((*SKIPPED, *history("c1 start_offset i -> ok @1"))) == ()
+    assert inputs_skipped(SKIPPED, Declared(compacted=frozenset({"i"}))) == ()
+
+
+def test_what_only_a_dirty_reader_saw_is_no_record() -> None:
+    h = history("""
+        c1  poll{isolation=read_uncommitted}  -> ok i=m@0
+        c1  fetch_offset{group=g} i           -> ok @0
+        t1  txn{id=x,group=g} o=b +i@2        -> ok @2 i=n@1
+    """)
+    assert inputs_skipped(h) == ()
+
+
+OUTPUT_ALONE = history("""
+    c1  fetch_offset{group=g} i      -> ok @none
+    t1  txn{id=x,group=g} o=a +i@1   -> info i=m@0
+    c2  poll                         -> ok o=a@0
+    c1  fetch_offset{group=g} i      -> ok @none
+""")
+
+
+def test_output_shows_and_the_offset_of_its_transaction_does_not() -> None:
+    (row,) = outputs_without_offset(OUTPUT_ALONE)
+    assert row == OutputWithoutOffset(
+        group="g",
+        key="i",
+        offset=-1,
+        op=3,
+        committed_offset=1,
+        transaction_op=1,
+        shown_key="o",
+        shown_value="a",
+        shown_op=2,
+    )
+    assert output_without_offset.observed(OUTPUT_ALONE) == 1
+    told = output_without_offset.explain(row, dict(enumerate(OUTPUT_ALONE)))
+    assert "its output a was read from o by 0.000035 ms" in told
+    assert "was told that there is none" in told
+
+
+def test_output_that_is_read_later_asks_for_nothing_yet() -> None:
+    h = history("""
+        t1  txn{id=x,group=g} o=a +i@1   -> info i=m@0
+        c2  poll ...
+        c1  fetch_offset{group=g} i      -> ok @none
+        c2  ...                          -> ok o=a@0
+    """)
+    assert outputs_without_offset(h) == ()
+    assert output_without_offset.observed(h) == 0
+
+
+def test_who_does_not_wait_for_transactions_may_be_told_the_older_offset() -> None:
+    h = history("""
+        t1  txn{id=x,group=g} o=a +i@1                  -> ok @0 i=m@0
+        c2  poll                                        -> ok o=a@0
+        c1  fetch_offset{group=g,isolation=read_uncommitted} i  -> ok @none
+    """)
+    assert outputs_without_offset(h) == ()
+
+
+def test_a_commit_of_the_lower_offset_explains_it() -> None:
+    h = history("""
+        t1  txn{id=x,group=g} o=a +i@1   -> ok @0 i=m@0
+        c2  poll                         -> ok o=a@0
+        c1  commit_offset{group=g} +i@0  -> ok
+        c1  fetch_offset{group=g} i      -> ok @0
+    """)
+    assert outputs_without_offset(h) == ()
+
+
+OFFSET_ALONE = history("""
+    c1  fetch_offset{group=g} i      -> ok @none
+    t1  txn{id=x,group=g} o=a +i@1   -> info i=m@0
+    c1  fetch_offset{group=g} i      -> ok @1
+    p1  send o=z                     -> ok @3
+    c2  poll                         -> ok o=z@3
+""")
+
+
+def test_the_offset_of_a_transaction_shows_and_its_output_is_missing() -> None:
+    (row,) = offsets_without_output(OFFSET_ALONE)
+    assert row == OffsetWithoutOutput(
+        key="o",
+        value="a",
+        op=1,
+        lies="up to",
+        offset=2,
+        known_op=3,
+        read_offset=3,
+        reader_op=4,
+        group="g",
+        input_key="i",
+        committed_offset=1,
+        fetch_op=2,
+    )
+    assert offset_without_output.observed(OFFSET_ALONE) == 1
+    told = offset_without_output.explain(row, dict(enumerate(OFFSET_ALONE)))
+    assert "the committed offset became 1, which only transaction 1 can have set" in told
+    assert torn_transactions(OFFSET_ALONE) == ()
+
+
+def test_what_was_sent_before_the_offset_showed_bounds_nothing() -> None:
+    h = history("""
+        c1  fetch_offset{group=g} i      -> ok @none
+        t1  txn{id=x,group=g} o=a +i@1   -> info i=m@0
+        p1  send o=z                     -> ok @3
+        c1  fetch_offset{group=g} i      -> ok @1
+        c2  poll                         -> ok o=z@3
+    """)
+    assert offsets_without_output(h) == ()
+
+
+def test_an_offset_that_another_may_have_set_shows_no_transaction() -> None:
+    other = history("\n\nc9 commit_offset{group=g} +i@1 -> info")
+    assert offsets_without_output((*OFFSET_ALONE, *other)) == ()
+    assert offsets_without_output(OFFSET_ALONE[1:]) == ()  # it may have stood there before
+
+
+def test_output_that_was_read_is_not_missing() -> None:
+    h = (*OFFSET_ALONE, *history("c3 poll -> ok o=a@2"))
+    assert offsets_without_output(h) == ()
