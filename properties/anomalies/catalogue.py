@@ -10,11 +10,11 @@ from functools import cache
 from typing import Final
 
 from model.faults import UnknownName
-from properties.anomalies import cycles, log, order, real_time
+from properties.anomalies import cycles, groups, log, order, real_time, transactions
 from properties.anomalies.anomaly import Anomaly
 from properties.anomalies.declared import NOTHING, Declared
 
-_FAMILIES: Final = (real_time, log, order, cycles)
+_FAMILIES: Final = (real_time, log, order, cycles, transactions, groups)
 _WITH_KERNELS: Final = frozenset(
     {
         "offset-order-inversion",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from model.faults import UnknownName
@@ -60,7 +62,31 @@ EVERYTHING_WRONG = history("""
     w1  txn u=1 u=2   -> ok @0 @1
     w2  send u=3      -> ok @2
     w3  poll          -> ok u=1@0 u=3@2
+
+    i1  init_producer{id=z}         -> ok
+    i2  init_producer{id=z}         -> ok
+    p1  send i=1 i=2 i=3            -> ok @0 @1 @2
+    i1  txn{id=z,group=g} o=1 +i@1  -> ok @0 i=1@0
+    i2  txn{id=z,group=g} o=2 +i@3  -> ok @2 i=1@0 i=3@2
+    c3  poll                        -> ok o=1@0 o=2@2
+    c4  fetch_offset{group=g} i     -> ok @none
+    c4  fetch_offset{group=g} i     -> ok @9
+    i3  txn{id=f,group=g} m=1 +i@5  -> fail i=4@4
+    c3  poll                        -> ok m=1@0
+    c4  fetch_offset{group=g} i     -> ok @5
+    i4  txn{id=y,group=g} n=1 +i@6  -> info i=5@5
+    c4  fetch_offset{group=g} i     -> ok @6
+    p2  send n=2                    -> ok @1
+    c3  poll                        -> ok n=2@1
+    i5  txn{end=9999} m=2 n=3       ...
+    c3  poll                        -> ok m=2@2 n=5@5
+    i5  ...                         -> ok @2 @3
+    p3  send n=5                    -> ok @5
 """)
+EVERYTHING_WRONG = tuple(
+    replace(operation, error="PRODUCER_FENCED") if operation.transactional_id == "f" else operation
+    for operation in EVERYTHING_WRONG
+)
 EVERYTHING = Declared(ww_deps=True, rw_deps=True)
 
 
