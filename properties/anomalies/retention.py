@@ -17,7 +17,8 @@ from typing import Final
 from model.histories import History, StartOffset
 from properties.anomalies.declared import Declared
 
-NOWHERE: Final = 2**63  # above every offset: nothing of the log has to be kept
+BEGINNING: Final = -(2**63)  # below every offset: everything has to be there
+NOWHERE: Final = 2**63 - 1  # above every offset: nothing of the log has to be there
 
 
 def kept_from(history: History, declared: Declared) -> Callable[[str], int]:
@@ -26,5 +27,5 @@ def kept_from(history: History, declared: Declared) -> Callable[[str], int]:
     for operation in history:
         for micro in operation.did:
             if isinstance(micro, StartOffset) and operation.outcome == "ok":
-                starts[micro.key] = max(micro.offset, starts.get(micro.key, 0))
-    return lambda key: NOWHERE if declared.compacts(key) else starts.get(key, 0)
+                starts[micro.key] = max(micro.offset, starts.get(micro.key, BEGINNING))
+    return lambda key: NOWHERE if declared.compacts(key) else starts.get(key, BEGINNING)

@@ -23,7 +23,7 @@ from properties.anomalies.retention import kept_from
 from properties.anomalies.sightings import places, read_values
 from properties.anomalies.telling import at, told
 
-_ABOVE_ALL: Final = 2**63 - 1  # where a value counts as lying whose place nobody knows
+SOMEWHERE: Final = 2**63 - 2  # where a value counts as lying whose place nobody knows
 
 
 @dataclass(frozen=True, slots=True, order=True, kw_only=True)
@@ -33,21 +33,16 @@ class Unseen:
     key: str
     value: str
     writer_op: int
-    unseen_ns: int  # from its acknowledgement to the last completion of the history
+    later: int  # operations that completed after it, or never
 
     @property
     def size(self) -> int:
-        """How long readers had the chance, in ns."""
-        return self.unseen_ns
+        """How long readers had the chance, in operations."""
+        return self.later
 
     @property
     def ops(self) -> tuple[int, ...]:
         return (self.writer_op,)
-
-
-def _ended(operation: Operation) -> int:
-    ended_ns = operation.completed_ns
-    return operation.invoked_ns if ended_ns is None else ended_ns
 
 
 def _acknowledged(history: History, declared: Declared) -> dict[tuple[str, str], int]:
@@ -57,7 +52,7 @@ def _acknowledged(history: History, declared: Declared) -> dict[tuple[str, str],
     for number, operation in enumerate(history):
         for micro in operation.did:
             if isinstance(micro, Send) and operation.outcome == "ok":
-                place = lies.get((micro.key, micro.value), (_ABOVE_ALL,))[-1]
+                place = lies.get((micro.key, micro.value), (SOMEWHERE,))[-1]
                 if place >= kept(micro.key):
                     first.setdefault((micro.key, micro.value), number)
     return first
@@ -66,10 +61,9 @@ def _acknowledged(history: History, declared: Declared) -> dict[tuple[str, str],
 def unseen(history: History, declared: Declared = NOTHING) -> tuple[Unseen, ...]:
     """One row per acknowledged value that nobody has read."""
     read = read_values(history)
-    last_ns = max(map(_ended, history), default=0)
     return tuple(
         sorted(
-            Unseen(key=key, value=value, writer_op=op, unseen_ns=last_ns - _ended(history[op]))
+            Unseen(key=key, value=value, writer_op=op, later=len(history) - 1 - op)
             for (key, value), op in _acknowledged(history, declared).items()
             if (key, value) not in read
         )
@@ -86,8 +80,8 @@ def explain(row: Unseen, operations: Mapping[int, Operation]) -> str:
     return "\n".join(
         (
             f"key {row.key}: the value {row.value} was acknowledged at "
-            f"{at(operations[row.writer_op].completed_ns)}; in the {at(row.unseen_ns)} that were "
-            "left nobody was given it.",
+            f"{at(operations[row.writer_op].completed_ns)}; of the {row.later:,} operations that "
+            "completed later none was given it, nor was one before.",
             f"  sent  {told(operations, row.writer_op, row.key, value=row.value)}",
         )
     )

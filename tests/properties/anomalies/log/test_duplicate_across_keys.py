@@ -22,7 +22,7 @@ def test_a_value_in_two_partitions_of_its_topic() -> None:
         key="t-0", value="a", keys=("t-0", "t-1"), offsets=(4, 7), seen_by=(0, 2)
     )
     assert row.size == 2
-    assert observed(h) == 1
+    assert observed(h) == 2
     assert "was sent there only, and lies at t-0@4, t-1@7" in explain(row, dict(enumerate(h)))
 
 
@@ -33,7 +33,6 @@ def test_a_value_that_was_sent_to_both_belongs_to_both_however_the_send_ended() 
         c1  poll        -> ok t-1=a@7
     """)
     assert duplicates_across_keys(h) == ()
-    assert observed(h) == 0
 
 
 def test_topics_have_values_of_their_own() -> None:
