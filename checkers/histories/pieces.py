@@ -15,6 +15,7 @@ promises only that groups are whole. The law of both: no verdict depends on wher
 
 from __future__ import annotations
 
+import shutil
 import tempfile
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
@@ -25,6 +26,7 @@ from typing import Final, Protocol, Self
 import numpy as np
 import pyarrow as pa
 
+from checkers.histories.order import grouped, stable
 from checkers.histories.piece import Piece, as_ints
 from checkers.progress import Progress, Watcher, unwatched
 
@@ -40,6 +42,8 @@ class Kernel:
     columns: tuple[str, ...]  # that it reads; of the history only these are
     schema: pa.Schema  # of what it returns
     run: Callable[[Piece], pa.Table]
+    order: tuple[str, ...] = ()  # of what it deals out: in a group rows that agree in the first
+    # column lie together, ascending in the others
 
     def __call__(self, piece: Piece) -> pa.Table:
         made = self.run(piece)
@@ -97,13 +101,26 @@ def columns_of(kernels: Iterable[Kernel]) -> list[str]:
 def dealt(table: pa.Table, groups: int) -> Iterator[tuple[int, pa.Table]]:
     """The rows of each group that has any, in their order, without the column."""
     of_row = as_ints(table[GROUP]) % groups
-    order = np.argsort(of_row, kind="stable")
-    bounds = np.searchsorted(of_row[order], np.arange(groups + 1))
+    order = stable(of_row, groups)
+    bounds = np.r_[0, np.cumsum(np.bincount(of_row, minlength=groups))]
     rows = table.drop_columns([GROUP])
     sorted_rows = rows if groups == 1 else rows.take(pa.array(order))
     for group in np.flatnonzero(np.diff(bounds)).tolist():
         first, end = int(bounds[group]), int(bounds[group + 1])
         yield group, sorted_rows.slice(first, end - first)
+
+
+def put_together(parts: Iterable[pa.Table], kernel: Kernel) -> pa.Table:
+    """What a kernel dealt to one group, piece by piece, in the kernel's order."""
+    table = pa.concat_tables([without_group(kernel).empty_table(), *parts]).combine_chunks()
+    if not kernel.order or not table.num_rows:
+        return table
+    return table.take(pa.array(grouped(*(as_ints(table[name]) for name in kernel.order))))
+
+
+def without_group(kernel: Kernel) -> pa.Schema:
+    """The columns of what the kernel deals out, once it is dealt."""
+    return kernel.schema.remove(kernel.schema.get_field_index(GROUP))
 
 
 # ---------------------------------------------------------------- in this process
@@ -171,31 +188,27 @@ class LocalPieces:
     def _exchanged(
         self, kernels: Mapping[str, Kernel], groups: int, scratch: Path
     ) -> Mapping[str, LocalPieces]:
+        passing = _Store(Path(tempfile.mkdtemp(dir=scratch)), self.held_bytes)
         parts: dict[str, list[list[Readable]]] = {
             name: [[] for _ in range(groups)] for name in kernels
         }
-        held = 0
         for piece in self._pieces(list(kernels.values())):
             for name, kernel in kernels.items():
-                tables = dict(dealt(kernel(piece), groups))
-                size = sum(table.nbytes for table in tables.values())
-                held += size
-                if held > self.held_bytes:
-                    path = scratch / f"{name}-{piece.number}.arrow"
-                    readable = _spilled(tables, path)
-                else:
-                    readable = {group: Held(table) for group, table in tables.items()}
-                for group, part in readable.items():
+                kept = passing.keep(dict(dealt(kernel(piece), groups)))
+                for group, part in kept.items():
                     parts[name][group].append(part)
-        return {
-            name: LocalPieces(
-                tuple(_Joined(tuple(some), without_group(kernels[name])) for some in of_groups),
-                self.watch,
-                self.salt,
-                self.held_bytes,
-            )
-            for name, of_groups in parts.items()
-        }
+        store = _Store(scratch, self.held_bytes)
+        made: dict[str, LocalPieces] = {}
+        for name, kernel in kernels.items():
+            chunks: list[Readable] = []
+            for some in parts.pop(name):
+                columns = without_group(kernel).names
+                table = put_together([part.read(columns) for part in some], kernel)
+                some.clear()
+                chunks.append(store.keep({0: table})[0])
+            made[name] = replace(self, chunks=tuple(chunks))
+        shutil.rmtree(passing.folder)
+        return made
 
     def _pieces(self, kernels: Sequence[Kernel]) -> Iterator[Piece]:
         columns = columns_of(kernels)
@@ -209,39 +222,29 @@ class LocalPieces:
         self.watch(Progress(stage=says, done=total, total=total, rows=rows))
 
 
-@dataclass(frozen=True, slots=True)
-class _Joined:
-    """Parts of one group, from all pieces."""
+@dataclass(slots=True)
+class _Store:
+    """Tables in memory, and past so many bytes on disk."""
 
-    parts: tuple[Readable, ...]
-    schema: pa.Schema
+    folder: Path
+    held_bytes: int
+    held: int = 0
+    files: int = 0
 
-    @property
-    def rows(self) -> int:
-        return sum(part.rows for part in self.parts)
-
-    def read(self, columns: Sequence[str]) -> pa.Table:
-        wanted = pa.schema([self.schema.field(name) for name in columns])
-        return pa.concat_tables(
-            [wanted.empty_table(), *(part.read(columns) for part in self.parts)]
-        )
-
-
-def without_group(kernel: Kernel) -> pa.Schema:
-    """The columns of what the kernel deals out, once it is dealt."""
-    return kernel.schema.remove(kernel.schema.get_field_index(GROUP))
-
-
-def _spilled(tables: Mapping[int, pa.Table], path: Path) -> dict[int, Readable]:
-    """The tables as batches of one file."""
-    if not tables:
-        return {}
-    schema = next(iter(tables.values())).schema
-    options = pa.ipc.IpcWriteOptions(compression="lz4")
-    with pa.OSFile(str(path), "wb") as sink, pa.ipc.new_file(sink, schema, options=options) as file:
-        for table in tables.values():
-            file.write_batch(table.combine_chunks().to_batches()[0])
-    return {
-        group: Spilled(str(path), number, table.num_rows)
-        for number, (group, table) in enumerate(tables.items())
-    }
+    def keep(self, tables: Mapping[int, pa.Table]) -> dict[int, Readable]:
+        """The tables under their numbers; those that come together lie in one file."""
+        size = sum(table.nbytes for table in tables.values())
+        if not tables or self.held + size <= self.held_bytes:
+            self.held += size
+            return {number: Held(table) for number, table in tables.items()}
+        path = str(self.folder / f"{self.files}.arrow")
+        self.files += 1
+        schema = next(iter(tables.values())).schema
+        options = pa.ipc.IpcWriteOptions(compression="lz4")
+        with pa.OSFile(path, "wb") as sink, pa.ipc.new_file(sink, schema, options=options) as file:
+            for table in tables.values():
+                file.write_batch(table.combine_chunks().to_batches()[0])
+        return {
+            number: Spilled(path, batch, table.num_rows)
+            for batch, (number, table) in enumerate(tables.items())
+        }

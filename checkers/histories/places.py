@@ -1,8 +1,9 @@
 """What the history shows of its logs, dealt out once: the places of values, and who sent them.
 
     PLACES  a row for each record sent at a known offset, and for each that was polled; in one piece
-            is a block of offsets of a key, with everything that was shown there
-    SENDS   a row for each send; in one piece is all that was sent with one value
+            is a block of offsets of a key, with everything that was shown there: by key, offset,
+            value and operation
+    SENDS   a row for each send; in one piece is all that was sent with one value, together
 
 Most values are confirmed: they have one place, where their send was acknowledged. The others are
 strays: something was polled where no acknowledged send put it, or at an offset nobody knows. A
@@ -24,6 +25,7 @@ import pyarrow as pa
 
 from checkers.histories.fingerprints import Ints, mixed
 from checkers.histories.inquiry import PLACES, SENDS, Ask, Inquiry
+from checkers.histories.order import begins, grouped
 from checkers.histories.piece import UNKNOWN, Mask, Piece
 from checkers.histories.pieces import GROUP, Kernel
 from model.histories import Isolation
@@ -57,8 +59,8 @@ def exchanged(declared: Declared) -> dict[str, Kernel]:
     places = partial(_places, isolation=declared.isolation)
     sends = partial(_sends, isolation=declared.isolation)
     return {
-        PLACES: Kernel("places of values", _READS, _DEALT, places),
-        SENDS: Kernel("senders of values", _READS, _DEALT, sends),
+        PLACES: Kernel("places of values", _READS, _DEALT, places, ("key", "offset", "value")),
+        SENDS: Kernel("senders of values", _READS, _DEALT, sends, ("value", "key")),
     }
 
 
@@ -124,22 +126,16 @@ def roles(piece: Piece, isolation: Isolation) -> Any:
 def runs(*columns: Ints) -> tuple[Ints, Ints]:
     """An order in which rows that agree in the columns lie together, and where each run begins.
 
-    Rows of a run keep their order.
+    Rows that agree in the first column lie together, ascending in the others; rows of a run keep
+    their order.
     """
-    if not len(columns[0]):
-        return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
-    order = np.lexsort(columns[::-1])
-    changes = np.zeros(len(order), dtype=bool)
-    changes[0] = True
-    for column in columns:
-        ordered = column[order]
-        changes[1:] |= ordered[1:] != ordered[:-1]
-    return order, np.flatnonzero(changes)
+    order = grouped(*columns)
+    return order, begins(*(column[order] for column in columns))
 
 
-def any_of(flags: Mask, order: Ints, begins: Ints) -> Mask:
+def any_of(flags: Mask, order: Ints, starts: Ints) -> Mask:
     """For each run whether one of its rows is flagged."""
-    return np.logical_or.reduceat(flags[order], begins) if len(begins) else flags[:0]
+    return np.logical_or.reduceat(flags[order], starts) if len(starts) else flags[:0]
 
 
 def pairs_in(key: Ints, value: Ints, keys: Ints, values: Ints) -> Mask:
@@ -215,9 +211,9 @@ def strays() -> Inquiry[Strays]:
 def _stray(piece: Piece) -> pa.Table:
     """Values polled where no operation that ended ok has sent them."""
     key, offset, value = piece.ints("key"), piece.ints("offset"), piece.ints("value")
-    order, begins = runs(key, offset, value)
-    confirmed = any_of(piece.ints("role") == SENT, order, begins)
-    first = order[begins[~confirmed | (offset[order[begins]] == UNKNOWN)]]
+    order, starts = runs(key, offset, value)
+    confirmed = any_of(piece.ints("role") == SENT, order, starts)
+    first = order[starts[~confirmed | (offset[order[starts]] == UNKNOWN)]]
     return pa.table({"key": key[first], "value": value[first]}, schema=_PAIR)
 
 

@@ -70,10 +70,11 @@ def parquet_parts(path: Path, folder: Path) -> list[Path]:
     into the folder.
     """
     read = _reader(path)
-    if read is _parquet or (read is _folder and path.is_dir()):
-        files = [path] if read is _parquet else sorted(path.glob("*.parquet"))
-        if all(_is_ours(file) for file in files):
-            return files
+    stored = [path] if read is _parquet else sorted(path.glob("*.parquet")) if path.is_dir() else []
+    if read is recorded.tables:
+        stored = recorded.parts(path)
+    if stored and all(_is_ours(file) for file in stored):
+        return stored
     folder.mkdir(parents=True, exist_ok=True)
     parts: list[Path] = []
     for number, table in enumerate(chain([SCHEMA.empty_table()], tables(path))):

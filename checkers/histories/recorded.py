@@ -125,6 +125,14 @@ def tables(folder: Path) -> Iterator[pa.Table]:
             first_op = table["op"][-1].as_py() + 1
 
 
+def parts(folder: Path) -> list[Path]:
+    """The Parquet parts of a recording that has nothing else; of another one none."""
+    metadata(folder)
+    if any(folder.glob("tail-?????.ndjson")):
+        return []
+    return sorted(folder.glob("part-?????.parquet"))
+
+
 def operations(folder: Path) -> History:
     """The operations of a recorded history, in completion order; UnreadableHistory."""
     return tuple(operation for table in tables(folder) for operation in as_operations(table))

@@ -16,12 +16,12 @@ from dataclasses import dataclass, replace
 from functools import partial
 from itertools import groupby
 from operator import itemgetter
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 
 from checkers.histories.piece import Piece
-from checkers.histories.pieces import Kernel, Pieces, Readable, columns_of, dealt, without_group
+from checkers.histories.pieces import Kernel, Pieces, Readable, columns_of, dealt, put_together
 from checkers.progress import Progress, Watcher, unwatched
 
 if TYPE_CHECKING:
@@ -68,11 +68,12 @@ class SparkPieces:
         tasks = min(groups, TASKS_PER_CORE * self.spark.sparkContext.defaultParallelism)
         cells = self._each(run).repartition(tasks, "part")
         cells = cells.sortWithinPartitions("kernel", "part", "piece")
-        cells = cells.persist(StorageLevel.DISK_ONLY)
+        together = partial(_put_together, tuple(kernels.values()))
+        cells = cells.mapInArrow(together, _COLUMNS).persist(StorageLevel.DISK_ONLY)
         try:
             yield {
-                name: Exchanged(cells, number, without_group(kernel), self.watch, self.salt)
-                for number, (name, kernel) in enumerate(kernels.items())
+                name: Exchanged(cells, number, self.watch, self.salt)
+                for number, name in enumerate(kernels)
             }
         finally:
             cells.unpersist()
@@ -89,13 +90,12 @@ class Exchanged:
 
     cells: DataFrame
     kernel: int
-    schema: pa.Schema
     watch: Watcher
     salt: int
 
     def gather(self, kernels: Sequence[Kernel]) -> list[pa.Table]:
         """What each kernel says of all groups, in their order."""
-        run = partial(_of_groups, self.schema, tuple(kernels), self.salt)
+        run = partial(_of_groups, tuple(kernels), self.salt)
         ours = self.cells.where(self.cells["kernel"] == self.kernel)
         return _collected(ours.mapInArrow(run, _COLUMNS), kernels, self.watch)
 
@@ -120,18 +120,22 @@ def _of_chunks(
                     yield _cell(which, part, number, table)
 
 
-def _of_groups(
-    schema: pa.Schema,
-    kernels: Sequence[Kernel],
-    salt: int,
-    batches: Iterable[pa.RecordBatch],
+def _put_together(
+    kernels: Sequence[Kernel], batches: Iterable[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
     rows = (row for batch in batches for row in batch.to_pylist())
-    for part, cells in groupby(rows, key=itemgetter("part")):
-        table = pa.concat_tables([schema.empty_table(), *(_table(row["cell"]) for row in cells)])
-        piece = Piece(table, part, salt)
-        for which, kernel in enumerate(kernels):
-            yield _cell(which, 0, part, kernel(piece))
+    for (which, part), cells in groupby(rows, key=itemgetter("kernel", "part")):
+        yield _cell(which, part, part, put_together(map(_in_cell, cells), kernels[which]))
+
+
+def _of_groups(
+    kernels: Sequence[Kernel], salt: int, batches: Iterable[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
+    for batch in batches:
+        for row in batch.to_pylist():
+            piece = Piece(_in_cell(row), row["piece"], salt)
+            for which, kernel in enumerate(kernels):
+                yield _cell(which, 0, piece.number, kernel(piece))
 
 
 def _cell(kernel: int, part: int, piece: int, table: pa.Table) -> pa.RecordBatch:
@@ -144,8 +148,8 @@ def _cell(kernel: int, part: int, piece: int, table: pa.Table) -> pa.RecordBatch
     return pa.RecordBatch.from_arrays(arrays, schema=_CELL)
 
 
-def _table(cell: bytes) -> pa.Table:
-    return pa.ipc.open_stream(cell).read_all()
+def _in_cell(row: Mapping[str, Any]) -> pa.Table:
+    return pa.ipc.open_stream(row["cell"]).read_all()
 
 
 # ---------------------------------------------------------------- to the driver
@@ -156,6 +160,6 @@ def _collected(cells: DataFrame, kernels: Sequence[Kernel], watch: Watcher) -> l
     watch(Progress(stage="spark: " + "; ".join(dict.fromkeys(k.says for k in kernels))))
     told = cells.toArrow().sort_by([("kernel", "ascending"), ("piece", "ascending")])
     made: list[list[pa.Table]] = [[kernel.schema.empty_table()] for kernel in kernels]
-    for which, cell in zip(told["kernel"].to_pylist(), told["cell"], strict=True):
-        made[which].append(_table(cell.as_buffer()))
+    for row in told.to_pylist():
+        made[row["kernel"]].append(_in_cell(row))
     return [pa.concat_tables(tables) for tables in made]

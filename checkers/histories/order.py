@@ -1,0 +1,81 @@
+"""Rows that agree, brought together: the sorting under every grouping.
+
+Numbers are packed into one: a code of the first column, the second, the place of the row. A sort of
+those is several times faster than one by columns, and stable by itself.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+
+from checkers.histories.fingerprints import Ints
+
+_BITS: Final = 63
+
+
+def bits(count: int) -> int:
+    """How many bits numbers below the count need."""
+    return max(0, int(count) - 1).bit_length()
+
+
+def stable(numbers: Ints, below: int) -> Ints:
+    """The order of numbers from 0 to below a bound; equal ones keep theirs."""
+    own = bits(len(numbers))
+    if bits(below) + own > _BITS:
+        return np.argsort(numbers, kind="stable")
+    packed: Ints = (numbers << own) | np.arange(len(numbers), dtype=np.int64)
+    packed.sort()
+    return packed & ((1 << own) - 1)
+
+
+def codes(numbers: Ints) -> tuple[Ints, int]:
+    """A number for each cell, from 0: equal cells have equal ones; and how many there are."""
+    encoded = pa.array(numbers).dictionary_encode()
+    return encoded.indices.to_numpy().astype(np.int64), len(encoded.dictionary)
+
+
+def grouped(first: Ints, *rest: Ints) -> Ints:
+    """An order in which rows that agree in the first column lie together, ascending in the rest.
+
+    Rows that agree in all columns keep their order.
+    """
+    if not len(first):
+        return np.zeros(0, dtype=np.int64)
+    code, count = codes(first)
+    if not rest:
+        return stable(code, count)  # codes ascend by first appearance
+    low, high = int(rest[0].min()), int(rest[0].max())
+    width = high - low + 1
+    if bits(count) + bits(width) + bits(len(first)) > _BITS:
+        return np.lexsort([*rest[::-1], code])
+    packed = code * width + (rest[0] - low)
+    ascending = bool(np.all(packed[1:] >= packed[:-1]))
+    order = np.arange(len(packed)) if ascending else stable(packed, count * width)
+    if len(rest) > 1 and _disordered(order, code, *rest):
+        return np.lexsort([*rest[::-1], code])
+    return order
+
+
+def _disordered(order: Ints, code: Ints, second: Ints, *others: Ints) -> bool:
+    """Whether rows that agree in the first two columns are not ascending in the others."""
+    ties = (np.diff(code[order]) == 0) & (np.diff(second[order]) == 0)
+    return any(bool(np.any(ties & (np.diff(column[order]) != 0))) for column in others)
+
+
+def begins(*columns: Ints) -> Ints:
+    """Where a run of rows that agree in the columns begins."""
+    if not len(columns[0]):
+        return np.zeros(0, dtype=np.int64)
+    changes = np.zeros(len(columns[0]), dtype=np.bool_)
+    changes[0] = True
+    for column in columns:
+        changes[1:] |= column[1:] != column[:-1]
+    return np.flatnonzero(changes)
+
+
+def lengths(starts: Ints, total: int) -> Ints:
+    """How long the runs are that begin there."""
+    return np.diff(starts, append=total)
