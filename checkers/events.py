@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
-from typing import ClassVar, Final
+from dataclasses import asdict, dataclass, field, fields, is_dataclass
+from typing import Any, ClassVar, Final
 
 from checkers.verdicts import Verdict
+from model.faults import InputFault
+from model.histories import Outcome
 
 VERSION: Final = 1
 Constants = Mapping[str, int | bool]
@@ -25,7 +27,11 @@ class Event:
 
     def as_json(self) -> str:
         told = {f.name: getattr(self, f.name) for f in fields(self)}
-        return json.dumps({"v": VERSION, "event": self.name, **told}, default=str)
+        return json.dumps({"v": VERSION, "event": self.name, **told}, default=_plain)
+
+
+def _plain(value: object) -> object:
+    return asdict(value) if is_dataclass(value) and not isinstance(value, type) else str(value)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,6 +42,7 @@ class RunStarted(Event):
     command: str
     folder: str
     seed: int
+    judged_by_expectation: bool = False  # what is expected to fail has to
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,6 +55,7 @@ class PropertyDecided(Event):
 
     name: ClassVar[str] = "property_decided"
     property: str
+    statement: str | None = None
     verdict: Verdict
     expected: Verdict | None = None
     engine: str
@@ -67,11 +75,16 @@ class AnomalyDecided(Event):
     """The analysis' verdict on one anomaly: `violated` whenever it occurs.
 
     `permitted` says whether something allows it. `observations` is how many observations of the
-    history the verdict rests on: 0 means that nothing could have shown it.
+    history the verdict rests on: 0 means that nothing could have shown it. `file` of the run folder
+    holds all offending rows; `replay` is the command that decides it again.
     """
 
     name: ClassVar[str] = "anomaly_decided"
     anomaly: str
+    statement: str | None = None
+    rule: str | None = None
+    explanation: str | None = None
+    source: str | None = None
     verdict: Verdict
     expected: Verdict | None = None
     count: int
@@ -79,6 +92,64 @@ class AnomalyDecided(Event):
     observations: int | None = None
     history: str | None = None
     reason: str | None = None
+    file: str | None = None
+    replay: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OperationShown:
+    """An operation as a picture needs it: `text` is cut to what concerns the row, `label` is brief.
+
+    Times are ns since the first invocation of the history; None: it never completed. `touches`
+    says whether it did anything to what the row is about.
+    """
+
+    op: int
+    process: int
+    outcome: Outcome
+    invoked_ns: int
+    completed_ns: int | None
+    text: str
+    label: str
+    touches: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FaultShown:
+    """Something that was done to the cluster, on the clock of the operations; None: to the end."""
+
+    says: str
+    from_ns: int
+    until_ns: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EdgeShown:
+    """Why one operation of a cycle precedes another; `kind`: ww, wr, rw, process or realtime."""
+
+    source: int
+    target: int
+    kind: str
+    says: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RowShown(Event):
+    """One of the worst rows of an anomaly in words, and the operations around it in time.
+
+    `number` counts from 1, the worst first; `ops` are the operations that show it. The worst few
+    have `operations`; a cycle has `edges`.
+    """
+
+    name: ClassVar[str] = "row_shown"
+    anomaly: str
+    history: str
+    number: int
+    text: str
+    ops: tuple[int, ...] = ()
+    operations: tuple[OperationShown, ...] = ()
+    faults: tuple[FaultShown, ...] = ()
+    edges: tuple[EdgeShown, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -134,3 +205,53 @@ class RunFinished(Event):
 
     name: ClassVar[str] = "run_finished"
     exit_code: int
+
+
+_EVENTS: Final[Mapping[str, type[Event]]] = {
+    event.name: event
+    for event in (
+        RunStarted,
+        PropertyDecided,
+        AnomalyDecided,
+        RowShown,
+        Evidence,
+        Measured,
+        Ready,
+        RunFinished,
+    )
+}
+_PARTS: Final[Mapping[str, type[Any]]] = {
+    "operations": OperationShown,
+    "faults": FaultShown,
+    "edges": EdgeShown,
+}
+
+
+class UnreadableEvents(InputFault):
+    """Lines that are no events of this version; names the line."""
+
+
+def from_json(line: str) -> Event:
+    """The event that a line of `as_json` tells; UnreadableEvents.
+
+    Fields that this version does not know were added later and are left out. What `list` says is
+    kept nowhere, and not read.
+    """
+    try:
+        told = json.loads(line)
+        if told["v"] != VERSION:
+            raise UnreadableEvents(f"events of version {told['v']}, this reads {VERSION}")
+        event: Event = _made(_EVENTS[told["event"]], told)
+        return event
+    except (ValueError, KeyError, TypeError) as why:
+        raise UnreadableEvents(f"no event: {line[:80]!r} ({type(why).__name__}: {why})") from why
+
+
+def _made(kind: type[Any], told: Mapping[str, Any]) -> Any:
+    return kind(**{f.name: _part(f.name, told[f.name]) for f in fields(kind) if f.name in told})
+
+
+def _part(name: str, cell: Any) -> Any:
+    if name in _PARTS:
+        return tuple(_made(_PARTS[name], part) for part in cell)
+    return tuple(cell) if isinstance(cell, list) else cell

@@ -24,6 +24,7 @@ COMMANDS: Final = {
     "broker": "Serve the reference broker over TCP.",
     "record": "Run a workload through real clients and write its history.",
     "analyze": "Decide the anomalies of a history, on Spark.",
+    "report": "Write the report of a run again.",
     "list": "List versions, bugs, properties, claims, suites, specs, anomalies.",
     "explain": "Explain one of them.",
     "doctor": "Show what Urteil runs on, and what is missing.",

@@ -30,6 +30,7 @@ from checkers.events import (
     RunStarted,
 )
 from checkers.progress import Progress
+from checkers.report.decisions import judged
 from checkers.report.folder import RunFolder, command_line
 from checkers.report.progress import ProgressLine
 from checkers.report.terminal import Terminal
@@ -69,17 +70,10 @@ class Run:
     def emit(self, event: Event) -> None:
         """Tells every reporter; a decision also counts for the exit code."""
         if isinstance(event, PropertyDecided | AnomalyDecided):
-            self.decided.append(self._judged(event))
+            self.decided.append(judged(event, by_expectation=self.judged_by_expectation))
         self.line.clear()
         for reporter in self.reporters:
             reporter(event)
-
-    def _judged(self, decision: PropertyDecided | AnomalyDecided) -> verdicts.Verdict:
-        """What a decision means for the exit code: `verify` asks whether it is the expected one."""
-        if self.judged_by_expectation and decision.expected is not None:
-            return "holds" if decision.verdict == decision.expected else "violated"
-        permitted = isinstance(decision, AnomalyDecided) and decision.permitted
-        return "holds" if permitted and decision.verdict == "violated" else decision.verdict
 
     def keep(self, about: str, text: str, file: str, *, verdict_expected: bool = False) -> None:
         """Shows a piece of evidence and keeps it in the run folder."""
@@ -195,7 +189,14 @@ def _guarded(
         if base is not None:
             run.folder = RunFolder.make(base, command=command_line(), seed=run.seed)
             run.reporters.append(run.folder)
-            run.emit(RunStarted(command=run.command, folder=str(run.folder.path), seed=run.seed))
+            run.emit(
+                RunStarted(
+                    command=run.command,
+                    folder=str(run.folder.path),
+                    seed=run.seed,
+                    judged_by_expectation=run.judged_by_expectation,
+                )
+            )
         function(run, **options)
     except InputFault as fault:
         run.line.clear()

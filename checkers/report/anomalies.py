@@ -7,17 +7,17 @@ left out is said. Times count from the first invocation of the history.
 from __future__ import annotations
 
 import textwrap
-from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 import pyarrow.parquet as pq
+
+from checkers.report.rows_shown import since_start
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
     from checkers.histories.analysis import Analysis, BrokenAssumption, Decision
-    from model.histories import Operation
 
 WIDTH: Final = 100
 SHOWN: Final = 8
@@ -78,21 +78,12 @@ def _violated(decision: Decision, analysis: Analysis, limit: int) -> Iterator[st
     yield f"✗ {anomaly.id}   {anomaly.statement}"
     for prose in (f"rule: {anomaly.rule}", anomaly.explanation):
         yield textwrap.fill(prose, WIDTH, initial_indent="  ", subsequent_indent="  ")
-    shown = {op: _since(analysis.started_ns, it) for op, it in analysis.shown.items()}
+    shown = since_start(analysis)
     for number, row in enumerate(decision.worst[:limit], 1):
         first, *rest = anomaly.explain(row, shown).splitlines()
         yield f"  {number:>2}. {first}"
         yield from (f"      {line.strip()}" for line in rest)
     yield from _left_out(decision.count, min(limit, len(decision.worst)))
-
-
-def _since(started_ns: int, operation: Operation) -> Operation:
-    ended_ns = operation.completed_ns
-    return replace(
-        operation,
-        invoked_ns=operation.invoked_ns - started_ns,
-        completed_ns=None if ended_ns is None else ended_ns - started_ns,
-    )
 
 
 def _left_out(count: int, shown: int) -> Iterator[str]:
@@ -104,13 +95,15 @@ def _many(count: int, what: str) -> str:
     return f"{count:,} {what}{'' if count == 1 else 's'}"
 
 
-def keep_rows(analysis: Analysis, folder: Path) -> list[Path]:
-    """Writes all rows of each anomaly that occurs to a Parquet file of its name in the folder."""
-    kept: list[Path] = []
+def keep_rows(analysis: Analysis, folder: Path, name: str) -> dict[str, str]:
+    """Writes all rows of each anomaly that occurs to a Parquet file, in a folder of this name.
+
+    Of each anomaly that occurs the file, as a path from the folder that holds that one.
+    """
+    kept: dict[str, str] = {}
     for decision in analysis.decisions:
         if decision.count:
-            folder.mkdir(parents=True, exist_ok=True)
-            path = folder / f"{decision.anomaly.id}.parquet"
-            pq.write_table(decision.rows, path)
-            kept.append(path)
+            (folder / name).mkdir(parents=True, exist_ok=True)
+            kept[decision.anomaly.id] = f"{name}/{decision.anomaly.id}.parquet"
+            pq.write_table(decision.rows, folder / kept[decision.anomaly.id])
     return kept

@@ -14,22 +14,25 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Final
 
-from checkers.events import Event
+from checkers.events import AnomalyDecided, Event, PropertyDecided, RunFinished
 from model.faults import InputFault
 
 DESCRIPTION: Final = "run.json"
 EVENTS: Final = "events.ndjson"
-OWN: Final = frozenset({DESCRIPTION, EVENTS})
+REPORT: Final = "report.html"
+OWN: Final = frozenset({DESCRIPTION, EVENTS, REPORT})
 
 
 @dataclass(slots=True)
 class RunFolder:
     """A folder like `runs/2026-11-21T0142-c3f1`.
 
-    run.json says what was run, events.ndjson everything that it told; other files are evidence.
+    run.json says what was run, events.ndjson everything that it told, report.html the same as a
+    page once the run has ended; other files are evidence. A run that decided nothing has no report.
     """
 
     path: Path
+    _decided: bool = False
     _taken: set[str] = field(default_factory=lambda: set(OWN))
 
     @classmethod
@@ -58,6 +61,12 @@ class RunFolder:
     def __call__(self, event: Event) -> None:
         with (self.path / EVENTS).open("a") as lines:
             lines.write(event.as_json() + "\n")
+        if isinstance(event, PropertyDecided | AnomalyDecided):
+            self._decided = True
+        if isinstance(event, RunFinished) and self._decided:
+            from checkers.report.again import write_report
+
+            write_report(self.path)
 
     def drop_if_bare(self) -> None:
         """Removes a folder that holds no more than its own description."""

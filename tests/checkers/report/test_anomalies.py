@@ -62,16 +62,16 @@ def test_the_cap_is_stated() -> None:
 
 def test_every_row_is_kept_beside_it(tmp_path: Path) -> None:
     analysis = analyze(MANY_INVERSIONS)
-    (kept,) = keep_rows(analysis, tmp_path / "anomalies")
-    assert kept.name == "offset-order-inversion.parquet"
-    rows = pq.read_table(kept)
+    kept = keep_rows(analysis, tmp_path, "anomalies")
+    assert kept == {"offset-order-inversion": "anomalies/offset-order-inversion.parquet"}
+    rows = pq.read_table(tmp_path / kept["offset-order-inversion"])
     assert rows.num_rows == 40
     assert rows["second_value"][0].as_py() == "v0"
 
 
 def test_nothing_is_kept_of_a_history_in_which_nothing_occurs(tmp_path: Path) -> None:
     analysis = analyze(as_table(history("p1 send k=a -> ok @0")))
-    assert keep_rows(analysis, tmp_path / "anomalies") == []
+    assert keep_rows(analysis, tmp_path, "anomalies") == {}
     assert not (tmp_path / "anomalies").exists()
 
 

@@ -61,7 +61,7 @@ def test_a_verdict_stands_under_what_was_judged_with_all_its_constants() -> None
         "replication kip-320 · explicit · 39,619 states · 0.5 s · "
         "replicas 3, log_size 2, max_records 2, max_leader_epoch 1\n"
         "  ✓ weak_isr  holds                     to depth 22\n"
-        "run folder runs/today; exit code 0: every selected claim was decided and holds\n"
+        "report runs/today/report.html; exit code 0: every selected claim was decided and holds\n"
     )
 
 

@@ -1,0 +1,24 @@
+"""`urteil report FOLDER`: the report of a run once more, from what its folder keeps."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from checkers.cli.run import Run, command
+from checkers.events import Measured
+
+
+@click.command("report")
+@click.argument("folder", type=click.Path(path_type=Path))
+@command(decides=False, folder=False)
+def report_command(run: Run, folder: Path) -> None:
+    """Write the report of a run again, also of one that was killed.
+
+    \b
+    urteil report runs/2026-11-21T0142-c3f1
+    """
+    from checkers.report.again import write_report
+
+    run.emit(Measured(what="report", value=str(write_report(folder))))

@@ -1,0 +1,207 @@
+"""The report of a run: one HTML file that needs nothing else, below 5 MB whatever the run told.
+
+Verdicts come first, then what shows each, then what was measured. It can be read without scripts;
+they filter, expand, copy, and light up an operation wherever it is named. Nothing is fetched, and a
+policy in the page forbids it.
+
+How much is shown is a row of `CAPS`: the first whose page stays within the budget. What a cap cuts
+is said where it is cut.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import TYPE_CHECKING, Any, Final
+
+from jinja2 import Environment, PackageLoader
+from markupsafe import Markup
+
+from checkers.events import AnomalyDecided, EdgeShown, Evidence, RowShown
+from checkers.report.cycle_drawing import cycle_drawing
+from checkers.report.decisions import MARKS, claim, grounds, heading, verdict
+from checkers.report.markup import cut, readable
+from checkers.report.timeline import timeline
+from checkers.verdicts import AS_EXPECTED, EXIT_CODES
+
+if TYPE_CHECKING:
+    from checkers.report.account import Account, Finding
+
+BUDGET: Final = 5_000_000  # bytes
+_OPERATION: Final = re.compile(r"\boperation (\d+)\b")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Caps:
+    """How much of everything is shown."""
+
+    findings: int
+    rows: int  # of one finding
+    pictures: int  # of one finding
+    characters: int  # of a row in words
+    evidence: int  # characters of one piece
+    figures: int
+
+
+CAPS: Final = (
+    Caps(findings=2_000, rows=32, pictures=8, characters=4_000, evidence=200_000, figures=1_000),
+    Caps(findings=2_000, rows=16, pictures=4, characters=2_000, evidence=40_000, figures=1_000),
+    Caps(findings=2_000, rows=8, pictures=2, characters=1_000, evidence=10_000, figures=500),
+    Caps(findings=1_000, rows=3, pictures=1, characters=400, evidence=1_000, figures=200),
+    Caps(findings=500, rows=1, pictures=0, characters=200, evidence=0, figures=50),
+)
+
+
+def report(account: Account, described: Mapping[str, Any], *, budget: int = BUDGET) -> str:
+    """The page; `described` is what `run.json` says. At most `budget` bytes of UTF-8."""
+    template = _environment().get_template("report.html.j2")
+    page = ""
+    for caps in CAPS:
+        page = template.render(_told(account, described, caps))
+        if len(page.encode()) <= budget:
+            return page
+    raise AssertionError(f"a report of {len(page.encode())} bytes at the least of the caps")
+
+
+def _environment() -> Environment:
+    made = Environment(
+        loader=PackageLoader("checkers.report"),
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        finalize=lambda one: readable(one) if type(one) is str else one,
+    )
+    made.filters["operations"] = operations_marked
+    return made
+
+
+def operations_marked(text: str) -> Markup:
+    """The text, with each operation that it names as something to point at."""
+    parts = _OPERATION.split(readable(text))
+    made = Markup()
+    for n, part in enumerate(parts):
+        made += (
+            part
+            if n % 2 == 0
+            else Markup('<a class="op" data-op="{0}">operation {0}</a>').format(part)
+        )
+    return made
+
+
+def _told(account: Account, described: Mapping[str, Any], caps: Caps) -> dict[str, Any]:
+    shown = account.findings[: caps.findings]
+    numbered = [_finding(n, finding, caps) for n, finding in enumerate(shown, 1)]
+    meanings = {**EXIT_CODES, **(AS_EXPECTED if account.by_expectation else {})}
+    code = account.exit_code
+    counts = {
+        "violated": sum(one.judged == "violated" for one in account.findings),
+        "undecided": sum(one.judged == "undecided" for one in account.findings),
+        "as expected": sum(one.as_expected for one in account.findings),
+        "holds": sum(one.judged == "holds" and not one.as_expected for one in account.findings),
+    }
+    return {
+        "described": _described(described),
+        "command": " ".join(described.get("command", ())),
+        "title": _title(account),
+        "state": _state(account),
+        "exit_code": code,
+        "meaning": "it has not ended" if code is None else meanings[code],
+        "counts": counts,
+        "groups": [
+            (title, [*group]) for title, group in groupby(numbered, lambda one: one["heading"])
+        ],
+        "findings": [one for one in numbered if one["rows"] or one["evidence"]],
+        "left_out_findings": len(account.findings) - len(shown),
+        "evidence": [_evidence(one, caps) for one in account.evidence] if caps.evidence else [],
+        "figures": account.figures[: caps.figures],
+        "left_out_figures": max(0, len(account.figures) - caps.figures),
+        "reduced": caps is not CAPS[0],
+        "caps": caps,
+        "megabytes": BUDGET // 1_000_000,
+    }
+
+
+def _title(account: Account) -> str:
+    said = {"violated": "violated", "undecided": "undecided", "holds": "holds"}
+    if account.by_expectation:
+        said = {**said, "holds": "as expected", "violated": "not as expected"}
+    return said[_state(account)]
+
+
+def _state(account: Account) -> str:
+    """The verdict on everything: the worst of all."""
+    every = {one.judged for one in account.findings}
+    return next((one for one in ("violated", "undecided", "holds") if one in every), "undecided")
+
+
+def _described(told: Mapping[str, Any]) -> list[tuple[str, str]]:
+    names = {"started": "started", "seed": "seed", "urteil": "urteil", "python": "Python"}
+    names |= {"platform": "platform", "cores": "cores"}
+    return [(label, str(told[key])) for key, label in names.items() if told.get(key) is not None]
+
+
+def _finding(number: int, finding: Finding, caps: Caps) -> dict[str, Any]:
+    decision = finding.decision
+    anomaly = decision if isinstance(decision, AnomalyDecided) else None
+    longest = caps.characters
+    rows = finding.rows[: caps.rows]
+    return {
+        "id": f"finding-{number}",
+        "claim": cut(claim(decision), longest),
+        "heading": cut(heading(decision), longest),
+        "mark": MARKS[decision.verdict],
+        "verdict": verdict(decision),
+        "grounds": cut(grounds(decision), longest),
+        "state": "as-expected" if finding.as_expected else finding.judged,
+        "statement": cut(decision.statement or "", longest),
+        "known": _known(anomaly, longest) if anomaly is not None else (),
+        "permitted": cut(grounds(decision), longest) if anomaly and anomaly.permitted else None,
+        "rows": [_row(row, caps) for row in rows],
+        "count": anomaly.count if anomaly is not None else None,
+        "file": anomaly.file if anomaly is not None else None,
+        "replay": cut((anomaly.replay if anomaly is not None else None) or "", longest),
+        "evidence": [_evidence(one, caps) for one in finding.evidence] if caps.evidence else [],
+    }
+
+
+def _known(anomaly: AnomalyDecided, longest: int) -> list[tuple[str, str]]:
+    """What the catalogue says of it."""
+    told = {"rule": anomaly.rule, "means": anomaly.explanation, "source": anomaly.source}
+    return [(label, cut(text, longest)) for label, text in told.items() if text]
+
+
+def _row(row: RowShown, caps: Caps) -> dict[str, Any]:
+    first, *rest = cut(row.text, caps.characters).splitlines() or [""]
+    pictured = row.number <= caps.pictures
+    name = f"{row.anomaly}, row {row.number}"
+    made = (
+        timeline(row.operations, row.ops, row.faults, title=f"{name}: operations in time")
+        if pictured and row.operations
+        else None
+    )
+    return {
+        "number": row.number,
+        "first": first,
+        "rest": "\n".join(line.strip() for line in rest),
+        "timeline": Markup(made.svg) if made else None,
+        "left_out": made.left_out if made else 0,
+        "cycle": _cycle(row, row.edges, name) if pictured and row.edges else None,
+    }
+
+
+def _cycle(row: RowShown, edges: Sequence[EdgeShown], name: str) -> Markup:
+    texts = {one.op: one.text for one in row.operations}
+    return Markup(cycle_drawing(edges, texts, title=f"{name}: the cycle"))
+
+
+def _evidence(one: Evidence, caps: Caps) -> dict[str, Any]:
+    title = next((line for line in one.text.splitlines() if line.strip()), one.about)
+    return {
+        "about": one.about,
+        "title": cut(" ".join(title.split()), 160),
+        "text": cut(one.text, caps.evidence),
+        "left_out": max(0, len(one.text) - caps.evidence),
+        "file": one.file,
+    }

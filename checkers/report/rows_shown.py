@@ -1,0 +1,166 @@
+"""The worst rows of an anomaly as events: each in words, the worst with the operations around it.
+
+A picture needs little: the operations of the row, and of those that completed shortly before or
+behind them the nearest, first of all those that touch what the row is about. An operation's text
+is cut to that too, for a poll may have been given a thousand records.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields, replace
+from typing import TYPE_CHECKING, Any, Final
+
+from checkers.events import EdgeShown, FaultShown, OperationShown, RowShown
+from checkers.histories.analysis import NAMED, PICTURED
+from checkers.report.markup import cut
+from model.history_notation import show
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from checkers.histories.analysis import Analysis, Decision
+    from model.histories import MicroOperation, Operation
+    from properties.anomalies.anomaly import Row
+
+BESIDE: Final = 20  # operations of a picture besides those of its row
+MICRO_OPERATIONS: Final = 4  # of one operation
+LONGEST: Final = 200  # characters of an operation's text
+
+
+def since_start(analysis: Analysis) -> dict[int, Operation]:
+    """The operations that are shown, by number, on a clock that starts with the history."""
+    return {op: _since(analysis.started_ns, it) for op, it in analysis.shown.items()}
+
+
+def _since(started_ns: int, operation: Operation) -> Operation:
+    ended_ns, asked_ns = operation.completed_ns, operation.end_asked_ns
+    return replace(
+        operation,
+        invoked_ns=operation.invoked_ns - started_ns,
+        completed_ns=None if ended_ns is None else ended_ns - started_ns,
+        end_asked_ns=None if asked_ns is None else asked_ns - started_ns,
+    )
+
+
+def rows_shown(
+    analysis: Analysis, decision: Decision, history: str, faults: Sequence[FaultShown] = ()
+) -> Iterator[RowShown]:
+    """An event for each row that was kept, the worst first; faults on the history's own clock."""
+    operations = since_start(analysis)
+    for number, row in enumerate(decision.worst, 1):
+        around = _around(row, operations) if number <= PICTURED else ()
+        yield RowShown(
+            anomaly=decision.anomaly.id,
+            history=history,
+            number=number,
+            text=decision.anomaly.explain(row, operations),
+            ops=tuple(dict.fromkeys(row.ops)),
+            operations=around,
+            faults=tuple(fault for fault in faults if _within(fault, around)),
+            edges=tuple(EdgeShown(**edge) for edge in getattr(row, "shown_edges", ())),
+        )
+
+
+def _around(row: Row, operations: Mapping[int, Operation]) -> tuple[OperationShown, ...]:
+    """The row's operations and those nearest to them, in the order of their invocations."""
+    about = _About.of(row)
+    marked = [op for op in dict.fromkeys(row.ops[:NAMED]) if op in operations]
+
+    def far(op: int) -> tuple[bool, int, int]:
+        distance = min((abs(op - one) for one in marked), default=0)
+        return not about.touched_by(operations[op]), distance, op
+
+    others = sorted((op for op in operations if op not in marked), key=far)
+    near = [op for op in others if far(op)[1] <= BESIDE][:BESIDE]
+    shown = (_shown(op, operations[op], about) for op in [*marked, *near])
+    return tuple(sorted(shown, key=lambda one: (one.invoked_ns, one.op)))
+
+
+def _shown(op: int, operation: Operation, about: _About) -> OperationShown:
+    return OperationShown(
+        op=op,
+        process=operation.process,
+        outcome=operation.outcome,
+        invoked_ns=operation.invoked_ns,
+        completed_ns=operation.completed_ns,
+        text=about.told(operation),
+        label=about.brief(operation),
+        touches=about.touched_by(operation),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _About:
+    """What a row names: its keys, and the values and offsets in it."""
+
+    keys: frozenset[str]
+    named: frozenset[str | int]
+
+    @classmethod
+    def of(cls, row: Row) -> _About:
+        made: Any = row
+        keys = _scalars([getattr(row, "key", None), getattr(row, "keys", ())])
+        named = (
+            scalar
+            for field in fields(made)
+            for scalar in _scalars([getattr(row, field.name)])
+            if isinstance(scalar, str) or "offset" in field.name  # other numbers are operations
+        )
+        return cls(frozenset(key for key in keys if isinstance(key, str)), frozenset(named))
+
+    def touched_by(self, operation: Operation) -> bool:
+        """Does it say anything of a key of the row?"""
+        return not self.keys or any(micro.key in self.keys for micro in operation.did)
+
+    def told(self, operation: Operation) -> str:
+        """The operation in notation, cut to what concerns the row."""
+        told, more = self._of_concern(operation)
+        text = cut(show(replace(operation, did=told)), LONGEST)
+        return f"{text}  (and {more:,} more)" if more else text
+
+    def brief(self, operation: Operation) -> str:
+        """The same in few words, without the key where the row is of one key."""
+        told, more = self._of_concern(operation)
+        ended = operation.outcome if operation.completed_ns is not None else "never"
+        parts = [
+            operation.f,
+            *(_brief(micro, with_key=len(self.keys) != 1) for micro in told),
+            f"+{more:,}" if more else "",
+            "" if ended == "ok" else ended,
+        ]
+        return " ".join(filter(None, parts))
+
+    def _of_concern(self, operation: Operation) -> tuple[tuple[MicroOperation, ...], int]:
+        """What names what the row names, else what touches its keys; and how much more there is."""
+        touching = [micro for micro in operation.did if not self.keys or micro.key in self.keys]
+        told = ([micro for micro in touching if self._names(micro)] or touching)[:MICRO_OPERATIONS]
+        return tuple(told), len(operation.did) - len(told)
+
+    def _names(self, micro: MicroOperation) -> bool:
+        said = getattr(micro, "value", None), getattr(micro, "offset", None)
+        return any(one in self.named for one in said if one is not None)
+
+
+def _brief(micro: MicroOperation, *, with_key: bool) -> str:
+    value, offset = getattr(micro, "value", None), getattr(micro, "offset", None)
+    place = "" if offset is None else f"@{offset}"
+    if value is None:
+        return f"{micro.key}{place}" if with_key or not place else place
+    return f"{micro.key}={value}{place}" if with_key else f"{value}{place}"
+
+
+def _scalars(of: Iterable[Any]) -> Iterator[str | int]:
+    for one in of:
+        if isinstance(one, str | int):
+            yield one
+        elif isinstance(one, tuple | list | frozenset):
+            yield from _scalars(one)
+
+
+def _within(fault: FaultShown, operations: Sequence[OperationShown]) -> bool:
+    """Did it last while any of these did?"""
+    if not operations:
+        return False
+    first = min(one.invoked_ns for one in operations)
+    last = max(one.completed_ns or one.invoked_ns for one in operations)
+    return fault.from_ns <= last and (fault.until_ns is None or fault.until_ns >= first)

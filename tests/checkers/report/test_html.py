@@ -1,0 +1,273 @@
+"""The page: verdicts first, everything that shows them, nothing from elsewhere, never too large."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from checkers.events import (
+    AnomalyDecided,
+    EdgeShown,
+    Event,
+    Evidence,
+    Measured,
+    OperationShown,
+    PropertyDecided,
+    RowShown,
+    RunFinished,
+    RunStarted,
+)
+from checkers.histories.recorded import SCHEMA
+from checkers.report.account import account
+from checkers.report.html import BUDGET, CAPS, report
+
+Analysed = Callable[..., Path]
+
+LOST = """
+    p1  send k=a  -> ok @0
+    p1  send k=b  -> ok @1
+    c1  poll      -> ok k=a@0 k=c@2
+    p2  send k=c  -> ok @2
+"""
+DESCRIBED = {"command": ["urteil", "analyze", "h.edn"], "seed": 7, "started": "2026-11-21"}
+
+
+class Page(HTMLParser):
+    """The page as a reader without scripts has it: its words, links and open elements."""
+
+    VOID = frozenset({"meta", "link", "input", "br"})
+
+    def __init__(self, markup: str) -> None:
+        super().__init__()
+        self.said: list[str] = []
+        self.links: list[str] = []
+        self.ids: list[str] = []
+        self.tags: list[str] = []
+        self._open: list[str] = []
+        self.feed(markup)
+        self.close()
+        assert not self._open, self._open
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        told = dict(attrs)
+        self.tags.append(tag)
+        self.links += [link for name in ("href", "src") if (link := told.get(name))]
+        self.ids += [told["id"] or ""] if "id" in told else []
+        if tag not in self.VOID:
+            self._open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self._open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        if self._open and self._open[-1] not in ("style", "script"):
+            self.said.append(data)
+
+    @property
+    def text(self) -> str:
+        return " ".join(" ".join(self.said).split())
+
+
+def page(*events: Event, described: dict[str, Any] | None = None, budget: int = BUDGET) -> str:
+    made = report(account(events), described or DESCRIBED, budget=budget)
+    assert len(made.encode()) <= budget
+    return made
+
+
+def decided(**named: Any) -> AnomalyDecided:
+    told: dict[str, Any] = {
+        "anomaly": "duplicate",
+        "statement": "A value lies in the log at most once.",
+        "rule": "One value at two offsets.",
+        "verdict": "violated",
+        "count": 40,
+        "permitted": False,
+        "observations": 300,
+        "history": "h.edn",
+        "file": "anomalies/duplicate.parquet",
+        "replay": "urteil analyze h.edn --anomaly duplicate",
+    }
+    return AnomalyDecided(**{**told, **named})
+
+
+def row(number: int = 1, **named: Any) -> RowShown:
+    text = "key k: the value a lies at offsets 0, 1.\n  first  operation 3, process 1: send k=a"
+    told = {"anomaly": "duplicate", "history": "h.edn", "number": number, "text": text, "ops": (3,)}
+    return RowShown(**{**told, **named})
+
+
+def test_a_real_analysis_has_its_page_in_its_folder(analysed: Analysed) -> None:
+    folder = analysed(LOST)
+    made = Page((folder / "report.html").read_text())
+    told = made.text
+    assert told.index("lost-write") < told.index("What shows it")
+    assert "Readers went past the place and were never given the record" in told
+    assert "key k: the value b lies at offset 1;" in told
+    assert "urteil analyze history.parquet --engine local --quiet --anomaly lost-write" in told
+    assert "svg" in made.tags
+    assert "process 1" in told
+    assert "The only row is shown" in told
+    beside = [link for link in made.links if not link.startswith(("#", "data:"))]
+    assert "anomalies/lost-write.parquet" in beside
+    assert all((folder / link).exists() for link in beside)
+    inside = {link[1:] for link in made.links if link.startswith("#")}
+    assert inside
+    assert inside <= set(made.ids)
+
+
+def test_nothing_is_named_that_a_browser_would_fetch() -> None:
+    markup = page(row(), decided(), RunFinished(exit_code=1))
+    assert "http:" not in markup
+    assert "https:" not in markup
+    assert "@import" not in markup
+    assert "url(" not in markup
+    assert "default-src 'none'" in markup
+
+
+def test_caps_are_stated() -> None:
+    many = [row(n) for n in range(1, 33)]
+    told = Page(page(*many, decided(count=100_000))).text
+    assert "The worst 32 of 100,000 rows are shown; anomalies/duplicate.parquet holds all" in told
+
+
+def test_what_is_permitted_says_why_and_counts_as_no_violation() -> None:
+    event = decided(permitted=True, reason="subscribed: a rebalance moves positions")
+    told = Page(page(row(), event, RunFinished(exit_code=0))).text
+    assert told.startswith("holds · urteil analyze h.edn")
+    assert "Permitted because subscribed: a rebalance moves positions" in told
+    assert "1 as expected" in told
+
+
+def test_a_run_of_everything_shows_models_proofs_and_histories_together() -> None:
+    started = RunStarted(command="verify", folder="runs/x", seed=0, judged_by_expectation=True)
+    proof = PropertyDecided(
+        property="faithful", statement="No torn transaction.", verdict="holds", engine="z3"
+    )
+    model = PropertyDecided(
+        property="weak_isr", verdict="violated", expected="violated", engine="explicit"
+    )
+    steps = Evidence(
+        about="weak_isr", text="✗ weak_isr  violated after 8 steps", file="w.txt", expected=True
+    )
+    whole = Evidence(about="h.edn", text="h.edn: violated   7 operations", file="anomalies.txt")
+    made = page(
+        started,
+        proof,
+        steps,
+        model,
+        whole,
+        row(),
+        decided(expected="violated"),
+        Measured(what="verdicts", value="3 of 3 are the expected ones"),
+        RunFinished(exit_code=0),
+    )
+    told = Page(made).text
+    assert "every verdict is the expected one" in told
+    assert "No torn transaction." in told
+    assert "weak_isr violated after 8 steps" in told
+    assert told.count("violated, as expected") == 4
+    assert "h.edn: violated 7 operations" in told
+    assert "3 of 3 are the expected ones" in told
+    assert not re.search(r"<details class=\"finding[^>]* open", made)
+
+
+def test_a_cycle_is_drawn_beside_its_words() -> None:
+    edges = (
+        EdgeShown(source=3, target=5, kind="ww", says="k: a before b"),
+        EdgeShown(source=5, target=3, kind="wr", says="j: c"),
+    )
+    made = page(row(ops=(3, 5), edges=edges), decided())
+    assert 'class="cycle"' in made
+    assert "k: a before b" in Page(made).text
+
+
+def test_an_operation_can_be_pointed_at_wherever_it_is_named() -> None:
+    operation = OperationShown(
+        op=3,
+        process=1,
+        outcome="ok",
+        invoked_ns=0,
+        completed_ns=5,
+        text="send k=a -> ok @0",
+        label="send a@0",
+    )
+    made = page(row(operations=(operation,)), decided())
+    assert made.count('data-op="3"') == 2
+
+
+@pytest.mark.parametrize("hostile", ["</pre><script>alert(1)</script>", '"><img src=x onerror=y>'])
+def test_what_clients_sent_is_never_markup(hostile: str) -> None:
+    shown = row(text=f"key {hostile}:\n  first operation 3 {hostile}")
+    event = decided(anomaly="duplicate", statement=hostile, reason=hostile, file=hostile)
+    made = Page(page(shown, event, Evidence(about="x", text=hostile)))
+    assert "img" not in made.tags
+    assert made.tags.count("script") == 1
+
+
+def test_half_a_character_and_controls_are_told_as_escapes() -> None:
+    made = page(row(text="key \ud800\x00:"), decided())
+    assert "key \\ud800\\x00:" in Page(made).text
+
+
+def test_whatever_is_told_stays_within_the_budget_and_says_what_it_cost() -> None:
+    long = "x" * 30_000
+    rows = [
+        row(n, text=f"{long}\noperation 3", anomaly=f"a{m}") for m in range(60) for n in (1, 2, 3)
+    ]
+    decisions = [decided(anomaly=f"a{m}", statement=long[:500]) for m in range(60)]
+    evidence = [Evidence(about="e", text=long, file="e.txt") for _ in range(300)]
+    made = page(*rows, *decisions, *evidence)
+    told = Page(made).text
+    assert "To stay below 5 MB, this page shows of each finding at most" in told
+    assert "more characters are in e.txt" in told
+
+
+def test_the_least_caps_bound_the_page_by_themselves() -> None:
+    decisions = [decided(anomaly=f"a{m}" * 20, statement="s" * 10_000) for m in range(3_000)]
+    rows = [row(1, text="x" * 100_000, anomaly=f"a{m}" * 20) for m in range(3_000)]
+    told = Page(page(*decisions, *rows)).text
+    assert "further verdicts are in events.ndjson" in told
+    assert len(CAPS) > 1
+
+
+@pytest.fixture
+def inverted() -> pa.Table:
+    """One send at the highest offset, then a hundred thousand below it: each is a row."""
+    many = 100_001
+    op = np.arange(many)
+    offset = np.concatenate([[10**9], np.arange(many - 1)])
+    columns: dict[str, Any] = {
+        "op": op,
+        "process": np.zeros(many, np.int64),
+        "f": ["send"] * many,
+        "outcome": ["ok"] * many,
+        "invoked_ns": op * 10,
+        "completed_ns": op * 10 + 5,
+        "position": np.zeros(many, np.int32),
+        "kind": ["send"] * many,
+        "key": ["k"] * many,
+        "offset": offset,
+        "value": [f"v{n}" for n in range(many)],
+    }
+    nothing = [None] * many
+    return pa.table({name: columns.get(name, nothing) for name in SCHEMA.names}, schema=SCHEMA)
+
+
+def test_a_hundred_thousand_rows_are_a_short_page(analysed: Analysed, inverted: pa.Table) -> None:
+    folder = analysed(inverted, "--anomaly", "offset-order-inversion")
+    markup = (folder / "report.html").read_text()
+    assert len(markup.encode()) < 1_000_000
+    assert "The worst 32 of 100,000 rows are shown" in Page(markup).text
+    told = [json.loads(line) for line in (folder / "events.ndjson").read_text().splitlines()]
+    assert sum(event["event"] == "row_shown" for event in told) == 32

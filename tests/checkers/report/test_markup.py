@@ -1,0 +1,49 @@
+"""Text from anywhere becomes markup that a parser takes, and says what was there."""
+
+from __future__ import annotations
+
+from xml.etree import ElementTree
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from checkers.report.markup import cut, element, readable, words
+
+
+@given(st.text(), st.text())
+def test_any_text_stands_in_an_element_and_in_an_attribute(inside: str, attribute: str) -> None:
+    made = element("text", words(inside), class_="a", data_value=attribute)
+    parsed = ElementTree.fromstring(made)
+    plain = readable(inside).replace("\r\n", "\n").replace("\r", "\n")
+    assert (parsed.text or "") == plain
+    made.encode()
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("a\x00b\x1b[1m", "a\\x00b\\x1b[1m"),
+        ("\ud800", "\\ud800"),
+        ("tab\tand\nline", "tab\tand\nline"),
+        ("größer ∈ 🙂", "größer ∈ 🙂"),
+        ("\ufffe\x85", "\\ufffe\\x85"),
+    ],
+)
+def test_what_xml_has_no_place_for_is_written_as_python_would(text: str, shown: str) -> None:
+    assert readable(text) == shown
+
+
+def test_elements() -> None:
+    assert element("line", x1=1.0, y1=2.25, class_="a", id=None) == (
+        '<line x1="1" y1="2.2" class="a"/>'
+    )
+    assert element("g", element("title", words("<&>"))) == "<g><title>&lt;&amp;&gt;</title></g>"
+
+
+@given(st.text(), st.integers(1, 20))
+def test_what_is_cut_is_the_beginning_and_says_so(text: str, longest: int) -> None:
+    made = cut(text, longest)
+    assert len(made) <= longest
+    assert made == text or made.endswith("…")
+    assert text.startswith(made.removesuffix("…"))

@@ -1,0 +1,116 @@
+"""The stream of events, written and read: what a run told can be told again."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from checkers.events import (
+    AnomalyDecided,
+    EdgeShown,
+    Event,
+    Evidence,
+    FaultShown,
+    Measured,
+    OperationShown,
+    PropertyDecided,
+    Ready,
+    RowShown,
+    RunFinished,
+    RunStarted,
+    UnreadableEvents,
+    from_json,
+)
+
+TEXT = st.text()  # surrogates included: a value is whatever a client saw
+TIME_NS = st.integers(0, 2**62)
+OPERATIONS = st.builds(
+    OperationShown,
+    op=st.integers(0),
+    process=st.integers(0),
+    outcome=st.sampled_from(["ok", "fail", "info"]),
+    invoked_ns=TIME_NS,
+    completed_ns=st.none() | TIME_NS,
+    text=TEXT,
+    label=TEXT,
+    touches=st.booleans(),
+)
+ROWS = st.builds(
+    RowShown,
+    anomaly=TEXT,
+    history=TEXT,
+    number=st.integers(1),
+    text=TEXT,
+    ops=st.lists(st.integers(0), max_size=3).map(tuple),
+    operations=st.lists(OPERATIONS, max_size=3).map(tuple),
+    faults=st.lists(
+        st.builds(FaultShown, says=TEXT, from_ns=TIME_NS, until_ns=st.none() | TIME_NS), max_size=2
+    ).map(tuple),
+    edges=st.lists(
+        st.builds(EdgeShown, source=st.integers(0), target=st.integers(0), kind=TEXT), max_size=2
+    ).map(tuple),
+)
+EVENTS: st.SearchStrategy[Event] = st.one_of(
+    ROWS,
+    st.builds(RunStarted, command=TEXT, folder=TEXT, seed=st.integers(0)),
+    st.builds(
+        PropertyDecided,
+        property=TEXT,
+        verdict=st.sampled_from(["holds", "violated", "undecided"]),
+        engine=TEXT,
+        constants=st.none() | st.dictionaries(TEXT, st.integers() | st.booleans()),
+        seconds=st.none() | st.floats(0, 1e6),
+    ),
+    st.builds(
+        AnomalyDecided,
+        anomaly=TEXT,
+        verdict=st.just("holds"),
+        count=st.integers(0),
+        permitted=st.booleans(),
+    ),
+    st.builds(Evidence, about=TEXT, text=TEXT, file=st.none() | TEXT, expected=st.booleans()),
+    st.builds(Measured, what=TEXT, value=st.integers() | TEXT),
+    st.builds(Ready, bootstrap_servers=TEXT),
+    st.builds(RunFinished, exit_code=st.integers(0, 130)),
+)
+
+
+@given(EVENTS)
+def test_what_is_written_is_read_as_it_was(event: Event) -> None:
+    line = event.as_json()
+    assert "\n" not in line
+    assert from_json(line) == event
+
+
+def test_a_field_that_a_later_version_added_is_left_out() -> None:
+    told = {**json.loads(RunFinished(exit_code=1).as_json()), "weather": "fine"}
+    assert from_json(json.dumps(told)) == RunFinished(exit_code=1)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "",
+        "[]",
+        '{"v": 1, "event": "no such"}',
+        '{"v": 1, "event": "run_finished"}',
+        '{"v": 2, "event": "run_finished", "exit_code": 0}',
+        '{"v": 1, "event": "row_shown", "anomaly": "a", "history": "h", "number": 1, "text": "",'
+        ' "operations": [3]}',
+    ],
+)
+def test_what_is_no_event_is_a_fault_of_the_input(line: str) -> None:
+    with pytest.raises(UnreadableEvents):
+        from_json(line)
+
+
+def test_the_parts_of_an_event_are_objects_in_the_stream() -> None:
+    kill = FaultShown(says="k", from_ns=1)
+    row = RowShown(anomaly="a", history="h", number=1, text="", faults=(kill,))
+    told = json.loads(row.as_json())
+    assert told["v"] == 1
+    assert told["event"] == "row_shown"
+    assert told["faults"] == [{"says": "k", "from_ns": 1, "until_ns": None}]
