@@ -5,13 +5,16 @@ from __future__ import annotations
 import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
+from checkers.cli.declaring import declared_of, declaring
 from checkers.cli.run import Run, command, replay
 from checkers.events import AnomalyDecided, Measured
+from checkers.report.folder import command_line
 from checkers.verdicts import Verdict
+from properties.anomalies.declared import NOTHING, Declared
 
 if TYPE_CHECKING:
     from checkers.histories.analysis import Analysis
@@ -33,9 +36,15 @@ if TYPE_CHECKING:
     help="local: in this process; the same verdicts.",
 )
 @click.option("--master", help="Of a Spark cluster. Default: this machine, all cores.")
+@declaring
 @command()
 def analyze_command(
-    run: Run, history: Path, anomalies: Sequence[str], engine: str, master: str | None
+    run: Run,
+    history: Path,
+    anomalies: Sequence[str],
+    engine: str,
+    master: str | None,
+    **said: Any,
 ) -> None:
     """Decide the anomalies of HISTORY: a recorded folder, Parquet, NDJSON or Jepsen's EDN.
 
@@ -43,7 +52,14 @@ def analyze_command(
     urteil analyze runs/2026-11-21T0142-c3f1/history
     urteil analyze history.edn --anomaly lost-write --engine local
     """
-    decide(run, history, anomalies=tuple(anomalies), engine=engine, master=master)
+    decide(
+        run,
+        history,
+        anomalies=tuple(anomalies),
+        declared=declared_of(history, **said),
+        engine=engine,
+        master=master,
+    )
 
 
 def decide(
@@ -51,6 +67,7 @@ def decide(
     history: Path,
     *,
     anomalies: tuple[str, ...] = (),
+    declared: Declared = NOTHING,
     engine: str = "spark",
     master: str | None = None,
     expected: Mapping[str, Verdict] | None = None,
@@ -62,9 +79,9 @@ def decide(
 
     told = title or str(history)
     try:
-        found = analysis(run, history, anomalies, engine, master)
+        found = analysis(run, history, anomalies, declared, engine, master)
     except KeyboardInterrupt:
-        undecided(run, told, anomalies, "interrupted")
+        undecided(run, told, anomalies, declared, "interrupted")
         raise
     for broken in found.broken:
         run.note(f"{told}: assumption {broken.assumption.id} is broken, {broken.count} times")
@@ -96,18 +113,26 @@ def decide(
                 history=told,
                 reason=decision.reason,
                 file=kept.get(anomaly.id),
-                replay=shlex.join(["urteil", "analyze", str(history), "--anomaly", anomaly.id]),
+                replay=_replay(history, anomaly.id, alone=title is None, chosen=anomalies),
             )
         )
     run.emit(Measured(what=f"{told}: operations", value=found.operations))
     return found
 
 
-def undecided(run: Run, history: str, anomalies: Sequence[str], reason: str) -> None:
+def _replay(history: Path, anomaly: str, *, alone: bool, chosen: Sequence[str]) -> str:
+    """What to type to decide this one again, as it was asked for."""
+    words = command_line() if alone else ["urteil", "analyze", str(history)]
+    return shlex.join(words if alone and chosen else [*words, "--anomaly", anomaly])
+
+
+def undecided(
+    run: Run, history: str, anomalies: Sequence[str], declared: Declared, reason: str
+) -> None:
     """Says of every anomaly that was asked for why nobody knows."""
     from properties.anomalies.catalogue import named
 
-    for anomaly in named(tuple(anomalies)):
+    for anomaly in named(tuple(anomalies), declared):
         run.emit(
             AnomalyDecided(
                 anomaly=anomaly.id,
@@ -121,13 +146,20 @@ def undecided(run: Run, history: str, anomalies: Sequence[str], reason: str) -> 
 
 
 def analysis(
-    run: Run, history: Path, anomalies: tuple[str, ...], engine: str, master: str | None
+    run: Run,
+    history: Path,
+    anomalies: tuple[str, ...],
+    declared: Declared,
+    engine: str,
+    master: str | None,
 ) -> Analysis:
     """The analysis by the engine that was asked for."""
     if engine == "local":
         from checkers.histories.analysis import analyze
 
-        return analyze(history, anomalies=anomalies, watch=run.progress)
+        return analyze(history, anomalies=anomalies, declared=declared, watch=run.progress)
     from checkers.spark.run import analyze_on_spark
 
-    return analyze_on_spark(history, anomalies=anomalies, master=master, watch=run.progress)
+    return analyze_on_spark(
+        history, anomalies=anomalies, declared=declared, master=master, watch=run.progress
+    )

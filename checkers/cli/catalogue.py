@@ -76,14 +76,15 @@ def _property(name: str, says: str, spec: str, role: str) -> Listed:
 
 
 def anomalies() -> Iterator[Listed]:
-    from properties.anomalies.catalogue import CATALOGUE
+    from properties.anomalies.catalogue import catalogue
+    from properties.anomalies.declared import EVERYTHING
 
-    for row in CATALOGUE:
+    for row in catalogue(EVERYTHING):
         facts = {
             "of": "history",
             "rule": row.rule,
             "explanation": row.explanation,
-            "permits": dict(row.permits),
+            "permitted": [f"{when}: {why}" for when, why in row.permits.items()],
             "rests_on": row.observes,
             "source": row.source,
         }

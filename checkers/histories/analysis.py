@@ -172,7 +172,7 @@ def analysis_of(
         decisions = [_undecided(anomaly, f"assumptions broken: {ids}") for anomaly in chosen]
     elif any(one.observations for one in told.anomalies.values()):
         decisions = [
-            _decision(anomaly, told.anomalies[anomaly.id])
+            _decision(anomaly, told.anomalies[anomaly.id], declared)
             if anomaly.id in told.anomalies
             else _undecided(anomaly, "its kernel is not written yet")
             for anomaly in chosen
@@ -206,13 +206,16 @@ def _to_show(worst: Iterable[tuple[Row, ...]]) -> set[int]:
     return ops
 
 
-def _decision(anomaly: Anomaly, found: Found) -> Decision:
+def _decision(anomaly: Anomaly, found: Found, declared: Declared) -> Decision:
     rows = in_order(found.rows, sizes(found.rows, anomaly.row))
+    reasons = [why for when, why in anomaly.permits.items() if when in declared.conditions()]
     return Decision(
         anomaly=anomaly,
         verdict="violated" if rows.num_rows else "holds",
         count=rows.num_rows,
         observations=found.observations,
+        permitted=bool(rows.num_rows and reasons),
+        reason="; ".join(reasons) if rows.num_rows and reasons else None,
         worst=as_rows(rows.slice(0, KEPT), anomaly.row),
         rows=rows,
     )

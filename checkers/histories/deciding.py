@@ -15,7 +15,7 @@ from typing import Any, Final
 import numpy as np
 import pyarrow as pa
 
-from checkers.histories import log, places, reading, real_time, soundness
+from checkers.histories import emptiness, log, places, reading, real_time, soundness
 from checkers.histories.fingerprints import Ints
 from checkers.histories.found import Family, Found, Known
 from checkers.histories.inquiry import (
@@ -32,7 +32,11 @@ from checkers.histories.pieces import Chunks, Kernel, Pieces
 from checkers.histories.recorded import SCHEMA
 from properties.anomalies.declared import Declared
 
-FAMILIES: Final[tuple[Family, ...]] = (*real_time.FAMILIES, *log.FAMILIES)
+FAMILIES: Final[tuple[Family, ...]] = (
+    *emptiness.FAMILIES,
+    *real_time.FAMILIES,
+    *log.FAMILIES,
+)
 DECIDED: Final = frozenset(name for family in FAMILIES for name in family.ids)
 _ASSUMPTIONS: Final[dict[str, Callable[[], Inquiry[Found]]]] = {
     "whole-operations": soundness.whole,

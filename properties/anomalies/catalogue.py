@@ -10,17 +10,18 @@ from functools import cache
 from typing import Final
 
 from model.faults import UnknownName
-from properties.anomalies import cycles, groups, log, order, real_time, transactions
+from properties.anomalies import cycles, empty_history, groups, log, order, real_time, transactions
 from properties.anomalies.anomaly import Anomaly
 from properties.anomalies.declared import NOTHING, Declared
 
-_FAMILIES: Final = (real_time, log, order, cycles, transactions, groups)
+_FAMILIES: Final = (real_time, log, order, cycles, transactions, groups, empty_history)
 _WITH_KERNELS: Final = frozenset(
     {
         "offset-order-inversion",
         "stale-end-offset",
         "inconsistent-offsets",
         "duplicate",
+        "empty-transaction-graph",
         "lost-write",
     }
 )

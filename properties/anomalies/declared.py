@@ -64,3 +64,4 @@ class Declared:
 
 
 NOTHING: Final = Declared()
+EVERYTHING: Final = Declared(ww_deps=True, rw_deps=True, jepsen=True)  # that may be looked for

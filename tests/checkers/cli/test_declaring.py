@@ -1,0 +1,67 @@
+"""What the options declare of a history, and what a recording says of itself."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from checkers.cli.declaring import declared_of
+from checkers.histories.recorded import METADATA
+from properties.anomalies.declared import NOTHING, Declared
+
+
+def recording(folder: Path, **said: object) -> Path:
+    (folder / METADATA).write_text(json.dumps({"schema_version": 2, **said}))
+    return folder
+
+
+def test_without_options_nothing_is_declared(tmp_path: Path) -> None:
+    assert declared_of(tmp_path / "history.edn") == NOTHING
+    assert declared_of(tmp_path) == NOTHING
+
+
+def test_each_option_declares(tmp_path: Path) -> None:
+    assert declared_of(
+        tmp_path,
+        sub_via=("subscribe", "assign"),
+        ww_deps=True,
+        rw_deps=True,
+        isolation="read_uncommitted",
+        compacted=("orders",),
+        unfinished=True,
+        jepsen=True,
+    ) == Declared(
+        sub_via=frozenset({"assign", "subscribe"}),
+        ww_deps=True,
+        rw_deps=True,
+        isolation="read_uncommitted",
+        compacted=frozenset({"orders"}),
+        finished=False,
+        jepsen=True,
+    )
+
+
+def test_a_recording_says_its_isolation_and_whether_it_was_finished(tmp_path: Path) -> None:
+    folder = recording(tmp_path, settings={"isolation": "read_uncommitted"}, finished=False)
+    assert declared_of(folder) == Declared(isolation="read_uncommitted", finished=False)
+    assert declared_of(folder, isolation="read_committed").isolation == "read_committed"
+
+
+@pytest.mark.parametrize(
+    ("options", "code"), [([], 3), (["--jepsen"], 1), (["--jepsen", "--anomaly", "duplicate"], 3)]
+)
+def test_an_empty_history_is_not_checked_and_for_jepsen_invalid(
+    call: Callable[..., Any], tmp_path: Path, options: list[str], code: int
+) -> None:
+    (tmp_path / "empty.edn").write_text("")
+    said = call("analyze", str(tmp_path / "empty.edn"), "--engine", "local", *options)
+    assert said.exit_code == code
+
+
+def test_what_is_only_looked_for_if_asked_is_explained_too(call: Callable[..., Any]) -> None:
+    said = call("explain", "empty-transaction-graph", json_events=False)
+    assert "The history has no operation." in said.stdout
