@@ -27,6 +27,7 @@ from checkers.histories.inquiry import (
     Inquiry,
     answered,
 )
+from checkers.histories.order import member
 from checkers.histories.piece import Piece
 from checkers.histories.pieces import Chunks, Kernel, Pieces
 from checkers.histories.recorded import SCHEMA
@@ -164,4 +165,4 @@ def rows_of(history: Pieces, ops: Collection[int]) -> pa.Table:
 
 
 def _named(ops: Ints, piece: Piece) -> pa.Table:
-    return piece.where(np.isin(piece.ints("op"), ops)).table.cast(SCHEMA)
+    return piece.where(member(piece.ints("op"), ops)).table.cast(SCHEMA)

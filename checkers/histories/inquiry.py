@@ -36,6 +36,7 @@ import numpy as np
 import pyarrow as pa
 
 from checkers.histories.fingerprints import NULL, Ints
+from checkers.histories.order import member
 from checkers.histories.piece import Piece, as_ints
 from checkers.histories.pieces import Kernel, Pieces
 
@@ -141,7 +142,7 @@ def _text_of(known: Ints, texts: pa.Array, fingerprints: Ints) -> pa.Array:
 
 def _texts(piece: Piece, sought: Ints, column: str) -> pa.Table:
     numbers = piece.fingerprints(column)
-    rows = np.flatnonzero(np.isin(numbers, sought))
+    rows = np.flatnonzero(member(numbers, sought))
     texts = piece.table[column].take(pa.array(rows)).cast(pa.string())
     made = pa.table({"fingerprint": numbers[rows], "text": texts}, schema=TEXTS)
     return made.group_by(["fingerprint", "text"]).aggregate([])

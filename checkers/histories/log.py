@@ -17,6 +17,7 @@ import pyarrow as pa
 from checkers.histories.fingerprints import Ints
 from checkers.histories.found import Family, Found, Known
 from checkers.histories.inquiry import PLACES, Ask, Inquiry, spelled
+from checkers.histories.order import lengths
 from checkers.histories.piece import UNKNOWN, Mask, Piece
 from checkers.histories.pieces import Kernel
 from checkers.histories.places import NAMES, Strays, any_of, effect, pairs_in, read, runs
@@ -76,7 +77,8 @@ def inconsistent(known: Known) -> Inquiry[tuple[Found, ...]]:
 def _shared(committed: Ints, piece: Piece) -> pa.Table:
     places = _placed(piece, committed)
     order, begins = runs(places.ints("key"), places.ints("offset"))
-    several = np.repeat(_lengths(begins, len(order)) > 1, _lengths(begins, len(order)))
+    counts = lengths(begins, len(order))
+    several = np.repeat(counts > 1, counts)
     return places.where(order[several]).table
 
 
@@ -96,8 +98,8 @@ def duplicates(known: Known) -> Inquiry[tuple[Found, ...]]:
     seen = yield Ask(PLACES, Kernel("values with a place", NAMES, _COUNT, count))
     places = _placed(strays.places, strays.committed)
     order, begins = runs(places.ints("key"), places.ints("value"))
-    lengths = _lengths(begins, len(order))
-    several = places.where(order[np.repeat(lengths > 1, lengths)])
+    counts = lengths(begins, len(order))
+    several = places.where(order[np.repeat(counts > 1, counts)])
     key_of = yield from spelled(several.ints("key"), column="key")
     value_of = yield from spelled(several.ints("value"))
     table = pa.table(
@@ -134,8 +136,8 @@ def lost(known: Known) -> Inquiry[tuple[Found, ...]]:
         PLACES, Kernel("how far keys were read", NAMES, _READ, partial(_furthest, strays))
     )
     candidates = Piece(pa.concat_tables([some, _stray_reads(strays)]))
-    value_of = yield from spelled(candidates.ints("value"))
-    bounds = _bounds(candidates, value_of)
+    tied = yield from spelled(candidates.where(_tied(candidates)).ints("value"))
+    bounds = _bounds(candidates, tied)
     owed, missing = yield (
         Ask(PLACES, Kernel("values owed", NAMES, _COUNT, partial(_owed_count, strays, bounds))),
         Ask(
@@ -188,9 +190,19 @@ def _stray_reads(strays: Strays) -> pa.Table:
     return table.append_column("reader_op", pa.array(reader[right])).cast(_READ)
 
 
-def _bounds(candidates: Piece, value_of: Any) -> Piece:
-    """Of each key the highest; of equals the first reader's, then by the value's text."""
-    texts = value_of(candidates.ints("value"))
+def _tied(candidates: Piece) -> Mask:
+    """Which candidates only their value tells from others of their key."""
+    alike = [candidates.ints(name) for name in ("key", "offset", "reader_op")]
+    order, begins = runs(*alike)
+    tied = np.zeros(len(order), dtype=np.bool_)
+    counts = lengths(begins, len(order))
+    tied[order] = np.repeat(counts > 1, counts)
+    return tied
+
+
+def _bounds(candidates: Piece, text_of: Any) -> Piece:
+    """Of each key the highest; of equals the first reader's, then by the value's text if tied."""
+    texts = text_of(candidates.ints("value")).fill_null("")
     _, rank = np.unique(np.array(texts.to_pylist(), dtype=object), return_inverse=True)
     order = np.lexsort(
         [rank, candidates.ints("reader_op"), -candidates.ints("offset"), candidates.ints("key")]
@@ -275,7 +287,7 @@ def _matching(left: Piece, right: Piece) -> tuple[Ints, Ints]:
     values = np.concatenate([left.ints("value"), right.ints("value")])
     order, begins = runs(keys, values)
     pair = np.zeros(len(keys), dtype=np.int64)
-    pair[order] = np.repeat(np.arange(len(begins)), _lengths(begins, len(order)))
+    pair[order] = np.repeat(np.arange(len(begins)), lengths(begins, len(order)))
     _, rows_left, rows_right = np.intersect1d(
         pair[: len(left)], pair[len(left) :], assume_unique=True, return_indices=True
     )
@@ -283,10 +295,6 @@ def _matching(left: Piece, right: Piece) -> tuple[Ints, Ints]:
 
 
 # ---------------------------------------------------------------- rows
-
-
-def _lengths(begins: Ints, total: int) -> Ints:
-    return np.diff(np.r_[begins, total]) if len(begins) else begins
 
 
 def _count(count: int) -> pa.Table:

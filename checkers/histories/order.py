@@ -9,10 +9,12 @@ from __future__ import annotations
 from typing import Final
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from checkers.histories.fingerprints import Ints
 
+Mask = npt.NDArray[np.bool_]
 _BITS: Final = 63
 
 
@@ -79,3 +81,13 @@ def begins(*columns: Ints) -> Ints:
 def lengths(starts: Ints, total: int) -> Ints:
     """How long the runs are that begin there."""
     return np.diff(starts, append=total)
+
+
+def member(numbers: Ints, ascending: Ints) -> Mask:
+    """Which numbers are among the ascending ones."""
+    if not len(ascending):
+        return np.zeros(len(numbers), dtype=np.bool_)
+    at = np.searchsorted(ascending, numbers)
+    at[at == len(ascending)] = 0
+    found: Mask = ascending[at] == numbers
+    return found

@@ -25,7 +25,7 @@ import pyarrow as pa
 
 from checkers.histories.fingerprints import Ints, mixed
 from checkers.histories.inquiry import PLACES, SENDS, Ask, Inquiry
-from checkers.histories.order import begins, grouped
+from checkers.histories.order import begins, grouped, member
 from checkers.histories.piece import UNKNOWN, Mask, Piece
 from checkers.histories.pieces import GROUP, Kernel
 from model.histories import Isolation
@@ -142,13 +142,15 @@ def pairs_in(key: Ints, value: Ints, keys: Ints, values: Ints) -> Mask:
     """Where (key, value) is one of the pairs."""
     if not len(keys):
         return np.zeros(len(key), dtype=bool)
-    return np.isin(together(key, value), together(keys, values))
+    return member(together(key, value), np.sort(together(keys, values)))
 
 
 def effect(piece: Piece, committed: Ints) -> Mask:
-    """Which rows of PLACES or SENDS are sends that must have taken effect."""
+    """Which rows of PLACES or SENDS are sends that must have taken effect; `committed` ascends."""
     role = piece.ints("role")
-    took: Mask = (role == SENT) | ((role == DOUBTED) & np.isin(piece.ints("op"), committed))
+    took: Mask = role == SENT
+    doubted = np.flatnonzero(role == DOUBTED)
+    took[doubted] = member(piece.ints("op")[doubted], committed)
     return took
 
 
