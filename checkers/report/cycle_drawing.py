@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 DRAWN: Final = 12  # operations
 BOX: Final = (210.0, 44.0)  # px
 MARGIN: Final = 16.0
-LONGEST: Final = 44  # characters of a reason
+LONGEST: Final = 40  # characters of a reason
+CHARACTER: Final = 6.3  # px
 Point = tuple[float, float]
 
 
@@ -55,9 +56,10 @@ def cycle_drawing(edges: Sequence[EdgeShown], texts: Mapping[int, str], *, title
 def _circle(ops: Sequence[int]) -> tuple[dict[int, Point], Point]:
     """The centres of the operations' boxes, from the top clockwise, and the size of the picture."""
     many = max(len(ops), 2)
-    across = max(190.0, 46.0 * many), max(88.0, 30.0 * many)  # px from the centre
-    width = 2 * (across[0] + BOX[0] / 2 + MARGIN)
-    height = 2 * (across[1] + BOX[1] / 2 + MARGIN)
+    across = max(190.0, 46.0 * many), 30.0 * many  # px from the centre
+    beside = 0.0 if many == 2 else CHARACTER * LONGEST / 2  # for what stands left and right
+    width = 2 * (across[0] + BOX[0] / 2 + MARGIN + beside)
+    height = 2 * (across[1] + BOX[1] / 2 + 2 * MARGIN)
     centres: dict[int, Point] = {}
     for n, op in enumerate(ops):
         turn = 2 * math.pi * n / many - (math.pi / 2 if many != 2 else math.pi)
@@ -77,6 +79,9 @@ def _arrow(edge: EdgeShown, centres: Mapping[int, Point]) -> str:
     bend = (start[0] + end[0]) / 2 + bow * along[1], (start[1] + end[1]) / 2 - bow * along[0]
     a, b = _border(start, bend), _border(end, bend)
     peak = (a[0] + 2 * bend[0] + b[0]) / 4, (a[1] + 2 * bend[1] + b[1]) / 4
+    out = along[1] / length, -along[0] / length
+    side = "start" if out[0] > 0.1 else "end" if out[0] < -0.1 else "middle"
+    beside = peak[0] + 8 * out[0], peak[1] + 4 + 11 * out[1]
     curve = f"M{_at(a)} Q{_at(bend)} {_at(b)}"
     text = cut(" ".join(filter(None, (edge.kind, edge.says))), LONGEST)
     return element(
@@ -84,7 +89,7 @@ def _arrow(edge: EdgeShown, centres: Mapping[int, Point]) -> str:
         element("title", words(f"{edge.kind} {edge.says}".strip())),
         element("path", d=curve, class_="way"),
         element("path", d=_tip(bend, b), class_="tip"),
-        element("text", words(text), x=peak[0], y=peak[1] + 4),
+        element("text", words(text), x=beside[0], y=beside[1], text_anchor=side),
         class_=f"edge {edge.kind}",
     )
 

@@ -11,6 +11,7 @@ is said where it is cut.
 from __future__ import annotations
 
 import re
+import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
@@ -173,7 +174,9 @@ def _known(anomaly: AnomalyDecided, longest: int) -> list[tuple[str, str]]:
 
 
 def _row(row: RowShown, caps: Caps) -> dict[str, Any]:
-    first, *rest = cut(row.text, caps.characters).splitlines() or [""]
+    first, _, rest = cut(row.text, caps.characters).partition("\n")
+    if row.edges:
+        first, rest = f"A cycle of {len(row.edges)} operations.", f"{first}\n{rest}"
     pictured = row.number <= caps.pictures
     name = f"{row.anomaly}, row {row.number}"
     made = (
@@ -184,7 +187,7 @@ def _row(row: RowShown, caps: Caps) -> dict[str, Any]:
     return {
         "number": row.number,
         "first": first,
-        "rest": "\n".join(line.strip() for line in rest),
+        "rest": textwrap.dedent(rest),
         "timeline": Markup(made.svg) if made else None,
         "left_out": made.left_out if made else 0,
         "cycle": _cycle(row, row.edges, name) if pictured and row.edges else None,

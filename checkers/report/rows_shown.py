@@ -7,6 +7,7 @@ is cut to that too, for a poll may have been given a thousand records.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any, Final
 
@@ -14,6 +15,7 @@ from checkers.events import EdgeShown, FaultShown, OperationShown, RowShown
 from checkers.histories.analysis import NAMED, PICTURED
 from checkers.report.markup import cut
 from model.history_notation import show
+from properties.anomalies.cycles.cycle import Cycle, steps
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
 BESIDE: Final = 20  # operations of a picture besides those of its row
 MICRO_OPERATIONS: Final = 4  # of one operation
 LONGEST: Final = 200  # characters of an operation's text
+_KEY: Final = re.compile(r"(\w+_)?keys?")  # names of fields that hold keys
 
 
 def since_start(analysis: Analysis) -> dict[int, Operation]:
@@ -57,7 +60,22 @@ def rows_shown(
             ops=tuple(dict.fromkeys(row.ops)),
             operations=around,
             faults=tuple(fault for fault in faults if _within(fault, around)),
-            edges=tuple(EdgeShown(**edge) for edge in getattr(row, "shown_edges", ())),
+            edges=tuple(_edges(row)),
+        )
+
+
+def _edges(row: Row) -> Iterator[EdgeShown]:
+    """Why each operation of a cycle comes before the next, in few words."""
+    if not isinstance(row, Cycle):
+        return
+    for step in steps(row):
+        says = {
+            "ww": f"{step.key}: {step.value}, then {step.next_value}",
+            "wr": f"{step.key}={step.value}",
+            "rw": f"{step.key}: {step.value}, not yet {step.next_value}",
+        }
+        yield EdgeShown(
+            source=step.first, target=step.second, kind=step.kind, says=says.get(step.kind, "")
         )
 
 
@@ -99,14 +117,15 @@ class _About:
     @classmethod
     def of(cls, row: Row) -> _About:
         made: Any = row
-        keys = _scalars([getattr(row, "key", None), getattr(row, "keys", ())])
-        named = (
-            scalar
-            for field in fields(made)
-            for scalar in _scalars([getattr(row, field.name)])
-            if isinstance(scalar, str) or "offset" in field.name  # other numbers are operations
-        )
-        return cls(frozenset(key for key in keys if isinstance(key, str)), frozenset(named))
+        told = {field.name: [*_scalars([getattr(row, field.name)])] for field in fields(made)}
+        keys = {key for name, cells in told.items() if _KEY.fullmatch(name) for key in cells}
+        named = {
+            cell
+            for name, cells in told.items()
+            for cell in cells
+            if isinstance(cell, str) or "offset" in name  # other numbers are of operations
+        }
+        return cls(frozenset(key for key in keys if isinstance(key, str) and key), frozenset(named))
 
     def touched_by(self, operation: Operation) -> bool:
         """Does it say anything of a key of the row?"""

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+import pyarrow as pa
+
 from checkers.events import FaultShown, RowShown
-from checkers.histories.analysis import KEPT, PICTURED, analyze
+from checkers.histories.analysis import KEPT, PICTURED, Decision, analyze
 from checkers.histories.recorded import as_table
 from checkers.report.rows_shown import BESIDE, rows_shown
 from model.history_notation import history
+from properties.anomalies.cycles import forms
+from properties.anomalies.declared import NOTHING
 
 
 def rows(anomaly: str, text: str, *faults: FaultShown) -> list[RowShown]:
@@ -87,3 +93,29 @@ def test_a_fault_is_told_of_the_rows_that_it_touches() -> None:
     since = FaultShown(says="pause broker 1", from_ns=-50)
     (row,) = rows("lost-write", LOST, early, during, late, since)
     assert row.faults == (during, since)
+
+
+def test_a_cycle_has_an_edge_for_each_reason() -> None:
+    text = """
+        p1  txn k=a j=b  ...
+        p2  txn k=c      ...
+        p1  ...          -> ok @0 @0 k=c@1
+        p2  ...          -> ok @1 j=b@0
+    """
+    of_history = history(text)
+    (anomaly,) = (one for one in forms.anomalies(NOTHING) if one.id == "G1c")
+    worst = anomaly.find(of_history)
+    decision = Decision(
+        anomaly=anomaly, verdict="violated", count=1, observations=2, worst=worst, rows=pa.table({})
+    )
+    analysis = replace(
+        analyze(as_table(of_history)), decisions=(decision,), shown=dict(enumerate(of_history))
+    )
+    (row,) = rows_shown(analysis, decision, "a history")
+    assert row.ops == (0, 1)
+    assert [(edge.source, edge.target, edge.kind, edge.says) for edge in row.edges] == [
+        (0, 1, "wr", "j=b"),
+        (1, 0, "wr", "k=c"),
+    ]
+    assert row.text.splitlines()[0] == "Let:"
+    assert [one.label for one in row.operations] == ["txn j=b@0 k=c@1 +1", "txn k=c@1 j=b@0"]
