@@ -1,0 +1,435 @@
+"""A small cluster that keeps its promises, or breaks one, and what its clients observe.
+
+One random seed is one history. Clients advance one step at a time in random order: a pipeline whose
+producer is replaced now and then, an application that commits outside of transactions, senders,
+readers at both isolation levels, and who asks for ends and for offsets. Answers get lost; markers
+are written one by one, long after their transaction was decided, and offsets show with the last.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Generator, Iterator
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from model.histories import (
+    Assigned,
+    CommitOffset,
+    EndOffset,
+    FetchOffset,
+    History,
+    Isolation,
+    MicroOperation,
+    Operation,
+    Outcome,
+    Poll,
+    Send,
+)
+
+Steps = Generator[None, None, None]
+INPUTS = ("i", "j")
+OUTPUTS = ("o", "q")
+PIPELINE, APPLICATION = "g", "h"
+
+
+@dataclass(slots=True, eq=False)
+class Transaction:
+    state: str = "open"  # then committed or aborted
+    unmarked: set[str] = field(default_factory=set)  # keys that lack its marker
+    staged: dict[tuple[str, str], tuple[int, int]] = field(default_factory=dict)
+
+    @property
+    def over(self) -> bool:
+        return self.state != "open" and not self.unmarked and not self.staged
+
+
+@dataclass(slots=True)
+class Entry:
+    value: str | None  # None: a marker
+    by: Transaction | None
+
+
+@dataclass(slots=True)
+class Cluster:
+    rng: random.Random
+    bug: str | None
+    logs: dict[str, list[Entry]] = field(
+        default_factory=lambda: {key: [] for key in (*INPUTS, *OUTPUTS)}
+    )
+    offsets: dict[tuple[str, str], tuple[int, int]] = field(default_factory=dict)
+    transactions: list[Transaction] = field(default_factory=list)
+    producer: Transaction | None = None
+    epoch: int = 0
+    commits: int = 0
+
+    def append(self, key: str, value: str, by: Transaction | None = None) -> int:
+        self.logs[key].append(Entry(value, by))
+        if by:
+            by.unmarked.add(key)
+        return len(self.logs[key]) - 1
+
+    def end(self, key: str, isolation: Isolation) -> int:
+        log = self.logs[key]
+        if isolation == "read_uncommitted" or self.bug == "open transactions show":
+            return len(log)
+        waits = (n for n, it in enumerate(log) if it.by and it.value and key in it.by.unmarked)
+        return next(waits, len(log))
+
+    def read(self, key: str, begin: int, isolation: Isolation) -> list[Poll]:
+        shown = self.logs[key][begin : self.end(key, isolation)]
+        dirty = isolation == "read_uncommitted"
+        hidden = {"aborted"} if self.bug == "open transactions show" else {"open", "aborted"}
+        if self.bug == "a commit marker is missing" and key == OUTPUTS[0]:
+            hidden = {"committed", "aborted"}
+        return [
+            Poll(key, begin + n, it.value)
+            for n, it in enumerate(shown)
+            if it.value and (dirty or not it.by or it.by.state not in hidden)
+        ]
+
+    def commit(self, register: tuple[str, str], offset: int, by: Transaction | None) -> None:
+        self.commits += 1
+        into = by.staged if by else self.offsets
+        into[register] = offset, self.commits
+
+    def offset(self, register: tuple[str, str]) -> int | None:
+        return self.offsets[register][0] if register in self.offsets else None
+
+    def stable(self, group: str) -> bool:
+        staged = {register for it in self.transactions for register in it.staged}
+        return not any(register[0] == group for register in staged)
+
+    def begin(self, transaction: Transaction) -> None:
+        self.producer = transaction
+        self.transactions.append(transaction)
+
+    def coordinate(self) -> Steps:
+        """Writes what markers there are to write, one at a time."""
+        while True:
+            decided = [it for it in self.transactions if it.state != "open" and not it.over]
+            if decided:
+                it = self.rng.choice(decided)
+                if it.unmarked and (not it.staged or self.rng.random() < 0.6):
+                    key = self.rng.choice(sorted(it.unmarked))
+                    it.unmarked.remove(key)
+                    self.logs[key].append(Entry(None, it))
+                else:
+                    self._offsets_show(it)
+            yield
+
+    def _offsets_show(self, transaction: Transaction) -> None:
+        for register, staged in transaction.staged.items():
+            newer = staged[1] > self.offsets.get(register, (0, 0))[1]
+            shows = transaction.state == "committed" or self.bug == "aborted offsets show"
+            if shows and newer and self.bug != "staged offsets vanish":
+                self.offsets[register] = staged
+        transaction.staged.clear()
+
+
+class _Lost(Exception):
+    """The client does not learn how its transaction ends."""
+
+
+class _Fenced(Exception):
+    """The client learns that it was replaced."""
+
+
+@dataclass(slots=True)
+class _Step:
+    """A transaction as its client knows it."""
+
+    epoch: int
+    lost_at: str | None
+    transaction: Transaction = field(default_factory=Transaction)
+    sends: list[MicroOperation] = field(default_factory=list)
+    did: list[MicroOperation] = field(default_factory=list)
+    offsets: dict[str, int] = field(default_factory=dict)
+    end_asked_ns: int | None = None
+
+
+@dataclass(slots=True)
+class Clients:
+    """The clients of one cluster, and the history that they make."""
+
+    rng: random.Random
+    cluster: Cluster
+    now: int = 0
+    ended: list[Operation] = field(default_factory=list)
+    never: list[Operation] = field(default_factory=list)
+    running: dict[int, tuple[Operation, list[list[MicroOperation]]]] = field(default_factory=dict)
+    processes: int = 0
+    values: int = 0
+
+    def process(self) -> int:
+        self.processes += 1
+        return self.processes
+
+    def value(self) -> str:
+        self.values += 1
+        return f"v{self.values}"
+
+    def opened(self, process: int, f: str, *did: list[MicroOperation], **of: Any) -> Operation:
+        """An operation begins; until it ends it has done what the lists hold."""
+        made = Operation(
+            process=process, f=f, outcome="info", invoked_ns=self.now, completed_ns=None
+        )
+        made = replace(made, **of)
+        self.running[process] = made, [*did]
+        return made
+
+    def end(
+        self,
+        operation: Operation,
+        outcome: Outcome,
+        *did: MicroOperation,
+        **of: Any,
+    ) -> None:
+        """It ends, having done this beside what its lists hold."""
+        _, known = self.running.pop(operation.process)
+        everything = (*(micro for some in known for micro in some), *did)
+        told = replace(operation, did=everything, **of)
+        if outcome == "info" and self.rng.random() < 0.3:
+            self.never.append(told)
+        else:
+            self.ended.append(replace(told, outcome=outcome, completed_ns=self.now))
+
+    def history(self) -> History:
+        """What has ended, what never did, and what is open."""
+        still = [
+            replace(operation, did=tuple(micro for some in known for micro in some))
+            for operation, known in self.running.values()
+        ]
+        return (*self.ended, *self.never, *still)
+
+    # ------------------------------------------------------------ the pipeline
+
+    def pipeline(self) -> Steps:
+        """One producer after the other; each may find out later that it was replaced."""
+        while True:
+            for _ in range(self.rng.choice([0, 40, 80])):
+                yield
+            process = self.process()
+            operation = self.opened(process, "init_producer", transactional_id="x")
+            yield
+            if (open_one := self.cluster.producer) and open_one.state == "open":
+                open_one.state = "aborted"
+            self.cluster.epoch += 1
+            epoch = self.cluster.epoch
+            while not all(it.over for it in self.cluster.transactions):
+                yield
+            self.end(operation, "ok")
+            yield
+            positions = yield from self._positions(process, PIPELINE)
+            while True:
+                lives = yield from self._step(process, epoch, positions)
+                if not lives:
+                    break
+                yield
+
+    def _positions(self, process: int, group: str) -> Generator[None, None, dict[str, int]]:
+        operation = self.opened(process, "fetch_offset", group=group)
+        yield
+        while not self.cluster.stable(group):
+            yield
+        told = {key: self.cluster.offset((group, key)) for key in INPUTS}
+        yield
+        self.end(operation, "ok", *(FetchOffset(key, offset) for key, offset in told.items()))
+        return {key: offset or 0 for key, offset in told.items()}
+
+    def _step(
+        self, process: int, epoch: int, positions: dict[str, int]
+    ) -> Generator[None, None, bool]:
+        """A transaction; whether the producer may go on."""
+        step = _Step(epoch, self.rng.choice([None] * 8 + ["poll", "send", "offsets", "end"]))
+        ids = {"transactional_id": "x", "group": PIPELINE}
+        operation = self.opened(process, "txn", step.sends, step.did, **ids)
+        try:
+            yield from self._transaction(step, positions)
+        except _Lost:
+            self.end(operation, "info", end_asked_ns=step.end_asked_ns)
+            return False
+        except _Fenced:
+            told = {"error": "PRODUCER_FENCED", "end_asked_ns": step.end_asked_ns}
+            self.end(operation, "fail", **told)
+            return False
+        committed = step.transaction.state == "committed"
+        outcome: Outcome = "ok" if committed else "fail"
+        self.end(operation, outcome, end_asked_ns=step.end_asked_ns)
+        if committed or self.cluster.bug == "the position stays after an abort":
+            positions.update(step.offsets)
+        while not step.transaction.over:
+            yield
+        return True
+
+    def _transaction(self, step: _Step, positions: dict[str, int]) -> Steps:
+        yield from self._takes_effect(step)
+        self.cluster.begin(step.transaction)
+        for key in INPUTS:
+            polls = self._some(key, positions[key], "read_committed")
+            step.did += polls
+            if polls:
+                step.offsets[key] = (polls[-1].offset or 0) + 1
+        for _ in step.did:
+            step.sends.append(Send(self.rng.choice(OUTPUTS), self.value()))
+        yield from self._takes_effect(step, "poll")
+        for number, send in enumerate([*step.sends]):
+            assert isinstance(send, Send)
+            offset = self.cluster.append(send.key, send.value, step.transaction)
+            if self.rng.random() < 0.7:
+                step.sends[number] = replace(send, offset=offset)
+            yield from self._takes_effect(step, "send")
+        for key, offset in step.offsets.items():
+            self.cluster.commit((PIPELINE, key), offset, step.transaction)
+            step.did.append(CommitOffset(key, offset))
+        yield from self._takes_effect(step, "offsets")
+        step.end_asked_ns = self.now
+        yield from self._takes_effect(step)
+        step.transaction.state = "committed" if self.rng.random() < 0.7 else "aborted"
+        yield
+        if step.lost_at == "end":
+            raise _Lost
+
+    def _takes_effect(self, step: _Step, at: str | None = None) -> Steps:
+        """The client learns of what it asked last, or that it was replaced."""
+        yield
+        if at is not None and step.lost_at == at:
+            raise _Lost
+        replaced = step.epoch != self.cluster.epoch
+        if replaced and self.cluster.bug != "nobody is fenced":
+            raise _Fenced
+
+    def _some(self, key: str, begin: int, isolation: Isolation) -> list[Poll]:
+        return self.cluster.read(key, begin, isolation)[: self.rng.randrange(4)]
+
+    # ------------------------------------------------------------ the others
+
+    def application(self) -> Steps:
+        """Polls in a group, and commits outside of transactions; starts anew now and then."""
+        while True:
+            process = self.process()
+            positions = yield from self._positions(process, APPLICATION)
+            lives = True
+            while lives:
+                operation = self.opened(process, "poll", group=APPLICATION)
+                yield
+                key = self.rng.choice(INPUTS)
+                polls = self._some(key, positions[key], "read_committed")
+                yield
+                self.end(operation, "ok", *polls)
+                if polls:
+                    positions[key] = (polls[-1].offset or 0) + 1
+                yield
+                told = positions[key] if self.rng.random() < 0.9 else 0
+                commits: list[MicroOperation] = [CommitOffset(key, told)]
+                operation = self.opened(process, "commit_offset", commits, group=APPLICATION)
+                yield
+                outcome: Outcome = self.rng.choice(["ok", "ok", "ok", "fail", "info"])
+                if outcome == "ok" or (outcome == "info" and self.rng.random() < 0.5):
+                    self.cluster.commit((APPLICATION, key), told, None)
+                yield
+                self.end(operation, outcome)
+                lives = outcome != "info" and self.rng.random() < 0.8
+                yield
+
+    def sender(self) -> Steps:
+        process = self.process()
+        while True:
+            send = Send(self.rng.choice((*INPUTS, *INPUTS, *OUTPUTS)), self.value())
+            sends: list[MicroOperation] = [send]
+            operation = self.opened(process, "send", sends)
+            yield
+            outcome: Outcome = self.rng.choice(["ok", "ok", "ok", "fail", "info"])
+            if outcome == "ok" or (outcome == "info" and self.rng.random() < 0.5):
+                offset = self.cluster.append(send.key, send.value)
+                sends[0] = replace(send, offset=offset) if outcome == "ok" else send
+            yield
+            self.end(operation, outcome)
+            process = self.process() if outcome == "info" else process
+            yield
+
+    def reader(self, isolation: Isolation) -> Steps:
+        process = self.process()
+        operation = self.opened(process, "assign")
+        yield
+        self.end(operation, "ok", *map(Assigned, self.cluster.logs))
+        yield
+        positions = dict.fromkeys(self.cluster.logs, 0)
+        while True:
+            operation = self.opened(process, "poll", isolation=isolation)
+            yield
+            key = self.rng.choice(sorted(positions))
+            polls = self._some(key, positions[key], isolation)
+            yield
+            self.end(operation, "ok", *polls)
+            positions[key] = (polls[-1].offset or 0) + 1 if polls else positions[key]
+            yield
+
+    def asker(self, isolation: Isolation) -> Steps:
+        process = self.process()
+        while True:
+            key, group = self.rng.choice(sorted(self.cluster.logs)), self.rng.choice("gh")
+            operation = self.opened(process, "end_offset", isolation=isolation)
+            yield
+            end = self.cluster.end(key, isolation)
+            yield
+            self.end(operation, "ok", EndOffset(key, end))
+            yield
+            operation = self.opened(process, "fetch_offset", group=group, isolation=isolation)
+            yield
+            while isolation == "read_committed" and not self.cluster.stable(group):
+                yield
+            key = self.rng.choice(INPUTS)
+            told = FetchOffset(key, self.cluster.offset((group, key)))
+            yield
+            self.end(operation, "ok", told)
+            yield
+
+    def last_reader(self) -> Iterator[None]:
+        process = self.process()
+        for key in self.cluster.logs:
+            operation = self.opened(process, "poll")
+            self.now += 10
+            self.end(operation, "ok", *self.cluster.read(key, 0, "read_committed"))
+            yield
+
+
+BUGS = (
+    "open transactions show",
+    "a commit marker is missing",
+    "aborted offsets show",
+    "staged offsets vanish",
+    "the position stays after an abort",
+    "nobody is fenced",
+)
+
+
+def cluster_history(seed: int, *, steps: int = 600, bug: str | None = None) -> History:
+    """What the clients observe in so many steps and, when all is decided, a last reader."""
+    rng = random.Random(seed)
+    cluster = Cluster(rng, bug)
+    clients = Clients(rng, cluster)
+    coordinator = cluster.coordinate()
+    running = [
+        *(clients.pipeline(), clients.pipeline(), coordinator) * 4,
+        clients.application(),
+        clients.application(),
+        clients.sender(),
+        clients.sender(),
+        clients.reader("read_committed"),
+        clients.reader("read_uncommitted"),
+        clients.asker("read_committed"),
+        clients.asker("read_uncommitted"),
+    ]
+    for _ in range(steps):
+        clients.now += 10
+        next(rng.choice(running))
+    for transaction in cluster.transactions:
+        if transaction.state == "open":
+            transaction.state = "aborted"
+    while not all(it.over for it in cluster.transactions):
+        clients.now += 10
+        next(coordinator)
+    for _ in clients.last_reader():
+        clients.now += 10
+    return clients.history()

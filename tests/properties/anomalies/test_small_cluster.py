@@ -1,0 +1,43 @@
+"""In what the clients of a sound cluster observe nothing is found, and each broken promise is."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from properties.anomalies.assumptions import ASSUMPTIONS
+from properties.anomalies.catalogue import definitions
+from properties.anomalies.declared import NOTHING
+from tests.properties.anomalies.small_cluster import BUGS, cluster_history
+
+SHOWN_BY = {
+    "open transactions show": {"open-transaction-read", "G1a"},
+    "a commit marker is missing": {"torn-transaction", "offset-without-output", "lost-write"},
+    "aborted offsets show": {"aborted-offset-read", "input-skipped"},
+    "staged offsets vanish": {
+        "group-offset-went-backwards",
+        "output-without-offset",
+        "input-processed-twice",
+    },
+    "the position stays after an abort": {"input-skipped", "poll-skip"},
+    "nobody is fenced": {"zombie-write", "input-processed-twice"},
+}
+
+
+@settings(max_examples=40, deadline=None)
+@given(seed=st.integers(0, 10**9))
+def test_of_a_sound_cluster_nothing_is_found(seed: int) -> None:
+    h = cluster_history(seed)
+    assert [one.id for one in ASSUMPTIONS if one.find(h)] == []
+    forbidden = [it for it in definitions(NOTHING) if not NOTHING.conditions() & set(it.permits)]
+    assert [one.id for one in forbidden if one.find(h)] == []
+
+
+@pytest.mark.parametrize("bug", BUGS)
+def test_a_broken_promise_shows(bug: str) -> None:
+    wanted = [one for one in definitions(NOTHING) if one.id in SHOWN_BY[bug]]
+    for seed in range(60):
+        h = cluster_history(seed, bug=bug)
+        wanted = [one for one in wanted if not one.find(h)]
+    assert wanted == []
