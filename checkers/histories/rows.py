@@ -13,6 +13,7 @@ import pyarrow as pa
 from checkers.histories.arrow import compute
 
 RowT = TypeVar("RowT")
+_AT_ONCE: Final = 10_000  # rows as dataclasses
 _SCALARS: Final = {int: pa.int64(), str: pa.string()}
 
 
@@ -58,4 +59,6 @@ def in_order(table: pa.Table, sizes: np.ndarray[Any, Any] | None = None) -> pa.T
 
 def sizes(table: pa.Table, row: type[Any]) -> np.ndarray[Any, Any]:
     """How bad each row is: the `size` of its dataclass."""
-    return np.array([made.size for made in as_rows(table, row)], dtype=np.int64)
+    some = (table.slice(first, _AT_ONCE) for first in range(0, table.num_rows, _AT_ONCE))
+    found = (made.size for slice_ in some for made in as_rows(slice_, row))
+    return np.fromiter(found, dtype=np.int64, count=table.num_rows)

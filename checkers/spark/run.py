@@ -1,20 +1,36 @@
 """`analyze_on_spark`: the same analysis as in one process, its pieces looked at by Spark.
 
-What comes to the driver is small: summaries, suspects, strays, offending rows.
+What comes to the driver is small: summaries, suspects, strays, offending rows. A history that is
+one piece is one task.
 """
 
 from __future__ import annotations
 
+import pickle
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+import pyarrow as pa
+from pyspark import cloudpickle
 
 from checkers.histories.analysis import Analysis, Decision, analysis_of, stored
+from checkers.histories.chunks import Chunk
+from checkers.histories.pieces import LocalPieces
 from checkers.progress import Progress, Watcher, unwatched
 from checkers.spark.pieces import SparkPieces
 from checkers.spark.session import session
+from model.faults import InputFault
 from properties.anomalies.catalogue import named
 from properties.anomalies.declared import NOTHING, Declared
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+ResultT = TypeVar("ResultT")
+dumps: Final[Any] = cloudpickle.dumps  # functions of ours and their parameters too
 
 
 def analyze_on_spark(
@@ -41,11 +57,37 @@ def analyze_on_spark(
         chunks = stored(history, folder or Path(removed), rows_per_chunk)
         watch(Progress(stage="starting Spark"))
         with session(master) as spark:
-            return analysis_of(
-                SparkPieces(spark, chunks, watch),
-                chosen,
-                name=str(history),
-                declared=declared,
-                groups=groups,
-                decided=decided,
+            judge = partial(
+                analysis_of, chosen=chosen, name=str(history), declared=declared, groups=groups
             )
+            if len(chunks) > 1:
+                return judge(SparkPieces(spark, chunks, watch), decided=decided)
+            watch(Progress(stage="spark: all of it in one task", done=0, total=1))
+            analysis = in_one_task(spark, partial(_of_one_piece, judge, chunks))
+            for decision in analysis.decisions:
+                if decided:
+                    decided(decision)
+            return analysis
+
+
+def _of_one_piece(judge: Callable[[LocalPieces], Analysis], chunks: tuple[Chunk, ...]) -> Analysis:
+    return judge(LocalPieces(chunks))
+
+
+def in_one_task(spark: SparkSession, work: Callable[[], ResultT]) -> ResultT:
+    """What the work returns, done by one task; the InputFault that it raises."""
+
+    def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for _ in batches:
+            try:
+                told: ResultT | InputFault = work()
+            except InputFault as fault:
+                told = fault
+            pickled: bytes = dumps(told)
+            yield pa.RecordBatch.from_pydict({"told": [pickled]})
+
+    (cell,) = spark.range(0, 1, 1, 1).mapInArrow(run, "told binary").toArrow()["told"].to_pylist()
+    told: ResultT | InputFault = pickle.loads(cell)
+    if isinstance(told, InputFault):
+        raise told
+    return told

@@ -7,7 +7,7 @@ what `observed` counts, how a row is explained, and the anomaly itself as a row 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol, Self, TypeVar
 
 from model.histories import History, Operation
@@ -48,9 +48,10 @@ class Anomaly:
     source: str
     observes: str
     row: type[Any]  # a dataclass that is a `Row`
-    find: Callable[[History], tuple[Any, ...]]  # rows of `row`, in their order
-    observed: Callable[[History], int]
-    explain: Callable[[Any, Mapping[int, Operation]], str]  # a row of `row`, its operations
+    # functions are not compared: anomalies that say the same are the same
+    find: Callable[[History], tuple[Any, ...]] = field(compare=False)  # rows, in their order
+    observed: Callable[[History], int] = field(compare=False)
+    explain: Callable[[Any, Mapping[int, Operation]], str] = field(compare=False)  # of a row
 
 
 def worst_first(rows: Iterable[RowT]) -> tuple[RowT, ...]:
