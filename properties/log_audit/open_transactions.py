@@ -96,7 +96,8 @@ def judged(
     """Whether an open transaction hangs, and how that is known."""
     if known is not None:
         under_way = known.state in UNDER_WAY and partition in known.partitions
-        theirs = known.producer_epoch in (producer_epoch, producer_epoch + 1)
+        ended = known.state != "Ongoing"  # its marker may have the next producer epoch
+        theirs = known.producer_epoch in (producer_epoch, producer_epoch + ended)
         said = f"the coordinator has {known.state} at producer epoch {known.producer_epoch}"
         if under_way and theirs:
             return False, said

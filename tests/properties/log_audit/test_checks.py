@@ -288,7 +288,7 @@ def test_an_open_transaction_hangs_when_its_time_is_over() -> None:
         ("p7/0 Ongoing t-0", "open-transaction"),
         ("p7/1 PrepareCommit t-0", "open-transaction"),
         ("p7/0 Ongoing t-1", "hanging-transaction"),
-        ("p7/2 Ongoing t-0", "hanging-transaction"),
+        ("p7/1 Ongoing t-0", "hanging-transaction"),
         ("p7/0 CompleteAbort", "hanging-transaction"),
         ("p8/0 Ongoing", "open-transaction"),
     ],

@@ -1,0 +1,113 @@
+"""What the transaction coordinator's own log says last of each transactional id.
+
+The topic `__transaction_state` is compacted: the last value of a key counts, and a key without a
+value is forgotten. Of the replicas of one of its partitions the one that reaches furthest is read.
+
+Source: TransactionLogKey.json, TransactionLogValue.json of Kafka, versions 0 and 1.
+Simplified: read in plain Python, before anything else; it is small where it is compacted. A value
+of an unknown version or of no shape is left out, and its transactions are judged by time.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final, get_args
+
+from checkers.log_dirs import plain
+from checkers.log_dirs.folders import LogDirs
+from properties.log_audit.log import Beside, Coordinated, CoordinatorState
+
+TOPIC: Final = "__transaction_state-"
+STATES: Final[tuple[CoordinatorState, ...]] = get_args(CoordinatorState)  # by their number
+_KEY: Final = struct.Struct(">hh")  # version, length of the transactional id
+_VALUE: Final = struct.Struct(">hqhib")  # version, producer id and epoch, timeout, state
+_COUNT: Final = struct.Struct(">i")
+_LENGTH: Final = struct.Struct(">h")
+
+
+def coordinated(dirs: LogDirs) -> tuple[Coordinated, ...]:
+    """Every transactional id that a coordinator of these logs knows."""
+    furthest: dict[str, tuple[tuple[str, int], Beside]] = {}
+    for log in dirs.logs:
+        if log.partition.startswith(TOPIC):
+            newest = log.segments[-1]
+            reach = newest, Path(log.replica, log.partition, newest).stat().st_size
+            if reach > furthest.get(log.partition, (("", -1), log))[0]:
+                furthest[log.partition] = reach, log
+    known: dict[str, Coordinated] = {}
+    for _, log in furthest.values():
+        for transactional_id, told in _values(log):
+            known.pop(transactional_id, None)
+            if told is not None:
+                known[transactional_id] = told
+    return tuple(known[transactional_id] for transactional_id in sorted(known))
+
+
+def _values(log: Beside) -> Iterator[tuple[str, Coordinated | None]]:
+    for segment in log.segments:
+        data = Path(log.replica, log.partition, segment).read_bytes()
+        for entry in plain.entries(data):
+            try:
+                version, length = _KEY.unpack_from(entry.key or b"")
+                name = (entry.key or b"")[_KEY.size : _KEY.size + length].decode()
+                if version == 0:
+                    yield name, None if entry.value is None else _value(name, entry.value)
+            except (struct.error, IndexError, UnicodeDecodeError):
+                continue
+
+
+def _value(transactional_id: str, data: bytes) -> Coordinated:
+    version, producer_id, producer_epoch, _, state = _VALUE.unpack_from(data)
+    if version not in (0, 1):
+        raise IndexError(f"version {version}")
+    topics = _plain_topics(data) if version == 0 else _compact_topics(data)
+    return Coordinated(
+        transactional_id=transactional_id,
+        producer_id=producer_id,
+        producer_epoch=producer_epoch,
+        state=STATES[state],
+        partitions=tuple(sorted(f"{topic}-{index}" for topic, of in topics for index in of)),
+    )
+
+
+def _plain_topics(data: bytes) -> Iterator[tuple[str, tuple[int, ...]]]:
+    (topics,) = _COUNT.unpack_from(data, _VALUE.size)
+    at = _VALUE.size + _COUNT.size
+    for _ in range(topics):
+        (length,) = _LENGTH.unpack_from(data, at)
+        at += _LENGTH.size + length
+        topic = data[at - length : at].decode()
+        (count,) = _COUNT.unpack_from(data, at)
+        at += _COUNT.size
+        yield topic, struct.unpack_from(f">{count}i", data, at)
+        at += 4 * count
+
+
+def _compact_topics(data: bytes) -> Iterator[tuple[str, tuple[int, ...]]]:
+    """Lengths are varints, one too high; behind each topic stand fields that nobody uses yet."""
+    topics, at = _unsigned(data, _VALUE.size)
+    for _ in range(topics - 1):
+        length, at = _unsigned(data, at)
+        at += length - 1
+        topic = data[at - length + 1 : at].decode()
+        count, at = _unsigned(data, at)
+        yield topic, struct.unpack_from(f">{count - 1}i", data, at)
+        at += 4 * (count - 1)
+        tagged, at = _unsigned(data, at)
+        for _ in range(tagged):
+            _, at = _unsigned(data, at)
+            size, at = _unsigned(data, at)
+            at += size
+
+
+def _unsigned(data: bytes, at: int) -> tuple[int, int]:
+    number = shift = 0
+    while True:
+        byte = data[at]
+        number |= (byte & 0x7F) << shift
+        at += 1
+        if byte < 0x80:
+            return number, at
+        shift += 7

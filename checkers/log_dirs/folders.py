@@ -1,0 +1,218 @@
+"""Which logs lie in the folders that were named, and what is written beside them.
+
+    A/                              a broker's `log.dirs` folder: one replica of each partition
+      replication-offset-checkpoint   high watermarks, a line a partition
+      cleaner-offset-checkpoint       how far the log cleaner came, likewise
+      .kafka_cleanshutdown            there after an orderly stop, gone while the broker runs
+      orders-0/                       a topic partition
+        00000000000000000042.log        a segment, named after its first offset
+        00000000000000000042.txnindex   transactions aborted in it, if any
+        leader-epoch-checkpoint         leader epochs and the offsets where they start
+
+A partition's own folder may be named too; what lies beside it is looked for as above. Folders that
+a broker is about to delete or has not finished (`…-delete`, `…-future`, `…-stray`) are none.
+
+Source: LogManager, OffsetCheckpointFile, LeaderEpochCheckpointFile, TransactionIndex of Kafka.
+Simplified: an entry at the end of a transaction index that is cut is left out; its marker will
+miss it.
+"""
+
+from __future__ import annotations
+
+import re
+import struct
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from model.faults import InputFault
+from properties.log_audit.log import Aborted, Beside
+
+HIGH_WATERMARKS: Final = "replication-offset-checkpoint"
+CLEANED: Final = "cleaner-offset-checkpoint"
+STOPPED: Final = ".kafka_cleanshutdown"
+LEADER_EPOCHS: Final = "leader-epoch-checkpoint"
+_PARTITION: Final = re.compile(r"[a-zA-Z0-9._-]+-\d+")
+_SEGMENT: Final = re.compile(r"\d{20}\.log")
+ABORTED: Final = struct.Struct(">hqqqq")  # version, producer id, first, last, last stable offset
+
+
+class UnreadableLogDir(InputFault):
+    """A folder that holds no logs, or a file beside them that is not what its name says."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogDirs:
+    """Every log, those of a topic partition next to each other; a log is known by its index."""
+
+    logs: tuple[Beside, ...]
+
+    @property
+    def partitions(self) -> tuple[str, ...]:
+        """The topic partitions, in the order of the logs."""
+        return tuple(dict.fromkeys(log.partition for log in self.logs))
+
+    def segments(self) -> Iterator[Segment]:
+        """Every segment of every log, in the order of the logs and of their offsets."""
+        partitions = {name: number for number, name in enumerate(self.partitions)}
+        number = 0
+        for index, log in enumerate(self.logs):
+            for name in log.segments:
+                path = Path(log.replica, log.partition, name)
+                yield Segment(
+                    path=path,
+                    partition=partitions[log.partition],
+                    log=index,
+                    number=number,
+                    newest=name == log.segments[-1],
+                )
+                number += 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Segment:
+    """A file of a log; the numbers are places in the `LogDirs` that it comes from."""
+
+    path: Path
+    partition: int
+    log: int
+    number: int
+    newest: bool
+
+
+def log_dirs(folders: Sequence[Path]) -> LogDirs:
+    """The logs in these folders, one replica a folder; UnreadableLogDir names the next move."""
+    logs: list[Beside] = []
+    replicas: dict[Path, str] = {}
+    for folder in folders:
+        found = list(_logs(folder))
+        logs += found
+        for log in found:
+            place = Path(log.replica, log.partition).resolve()
+            if place in replicas:
+                raise UnreadableLogDir(f"{folder}: {place} is named twice; name each folder once")
+            replicas[place] = log.replica
+    return LogDirs(logs=tuple(sorted(logs, key=lambda log: (log.partition, log.replica))))
+
+
+def _logs(folder: Path) -> Iterator[Beside]:
+    if not folder.is_dir():
+        what = "is no folder" if folder.exists() else "is not there"
+        raise UnreadableLogDir(f"{folder}: {what}; name the log.dirs folder of a broker")
+    if _is_partition(folder):
+        yield _beside(folder.parent, folder)
+        return
+    try:
+        inside = sorted(one for one in folder.iterdir() if one.is_dir())
+    except OSError as error:
+        raise UnreadableLogDir(f"{folder}: {error.strerror}; check who may read it") from error
+    partitions = [one for one in inside if _is_partition(one)]
+    if not partitions and not (folder / "meta.properties").exists():
+        below = [str(one) for one in inside if any(map(_is_partition, _subfolders(one)))]
+        move = f"name {', '.join(below)}" if below else "name the log.dirs folder of a broker"
+        raise UnreadableLogDir(f"{folder}: no topic partition with a *.log file is in it; {move}")
+    for partition in partitions:
+        yield _beside(folder, partition)
+
+
+def _subfolders(folder: Path) -> list[Path]:
+    return [one for one in folder.iterdir() if one.is_dir()]
+
+
+def _is_partition(folder: Path) -> bool:
+    return _PARTITION.fullmatch(folder.name) is not None and bool(_segments(folder))
+
+
+def _segments(folder: Path) -> list[str]:
+    return sorted(one.name for one in folder.glob("*.log") if _SEGMENT.fullmatch(one.name))
+
+
+def _beside(replica: Path, folder: Path) -> Beside:
+    partition = folder.name
+    return Beside(
+        replica=str(replica),
+        partition=partition,
+        segments=tuple(_segments(folder)),
+        high_watermark=_offsets(replica / HIGH_WATERMARKS).get(partition),
+        cleaned_to=_offsets(replica / CLEANED).get(partition, 0),
+        leader_epochs=_leader_epochs(folder / LEADER_EPOCHS),
+        aborted=_aborted(folder),
+        stopped=(replica / STOPPED).exists(),
+    )
+
+
+# ---------------------------------------------------------------- files beside the logs
+
+
+def _offsets(file: Path) -> dict[str, int]:
+    """Topic partitions and their offsets; none if the file is not there or empty."""
+    found: dict[str, int] = {}
+    for number, words in _checkpointed(file, words=3):
+        topic, index, offset = words
+        try:
+            found[f"{topic}-{int(index)}"] = int(offset)
+        except ValueError:
+            raise _odd(file, number, " ".join(words)) from None
+    return found
+
+
+def _leader_epochs(file: Path) -> tuple[tuple[int, int], ...] | None:
+    if not file.exists():
+        return None
+    found: list[tuple[int, int]] = []
+    for number, words in _checkpointed(file, words=2):
+        try:
+            found.append((int(words[0]), int(words[1])))
+        except ValueError:
+            raise _odd(file, number, " ".join(words)) from None
+    return tuple(found)
+
+
+def _checkpointed(file: Path, *, words: int) -> Iterator[tuple[int, list[str]]]:
+    """The lines of a checkpoint behind its version and its count, with their numbers."""
+    if not file.exists():
+        return
+    lines = file.read_text(encoding="utf-8", errors="replace").splitlines()
+    if not lines:
+        return  # a broker that died before it wrote one leaves it empty
+    if lines[0] != "0":
+        raise _odd(file, 1, lines[0])
+    if len(lines) < 2 or lines[1] != str(len(lines) - 2):
+        raise UnreadableLogDir(
+            f"{file}: line 2 does not count the {max(len(lines) - 2, 0)} lines behind it; the file "
+            "is cut: move it away to audit without it"
+        )
+    for number, line in enumerate(lines[2:], 3):
+        if len(line.split()) != words:
+            raise _odd(file, number, line)
+        yield number, line.split()
+
+
+def _odd(file: Path, number: int, line: str) -> UnreadableLogDir:
+    return UnreadableLogDir(
+        f"{file}: line {number}: {line[:40]!r} does not belong there; move the file away to audit "
+        "without it"
+    )
+
+
+def _aborted(folder: Path) -> tuple[Aborted, ...] | None:
+    """The aborted transactions; None for a folder whose index files were not copied."""
+    indexes = sorted(folder.glob("*.txnindex"))
+    if not indexes and not any(folder.glob("*.index")):
+        return None
+    return tuple(
+        Aborted(
+            segment=index.with_suffix(".log").name,
+            producer_id=producer_id,
+            first_offset=first_offset,
+            last_offset=last_offset,
+        )
+        for index in indexes
+        for _, producer_id, first_offset, last_offset, _ in _entries(index.read_bytes())
+    )
+
+
+def _entries(data: bytes) -> Iterator[tuple[int, int, int, int, int]]:
+    whole = len(data) - len(data) % ABORTED.size
+    yield from ABORTED.iter_unpack(data[:whole])

@@ -1,0 +1,167 @@
+"""Logs as files: what `folders` and `plain` read, written.
+
+Tests and benchmarks say what logs hold, and get the folders that a broker would have left: segments
+with right checksums, or wrong ones where a batch says so, checkpoints, and indexes of aborted
+transactions. Sizes and positions are those of the bytes, not those of the batches given.
+
+Source: as `folders` and `plain`.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import cramjam
+import google_crc32c
+
+from checkers.log_dirs import folders, plain
+from properties.log_audit.log import Batch, Logs, Record, ReplicaLog
+
+_PACK: Final[tuple[Callable[[bytes], Any], ...]] = (  # by the number of the compression
+    lambda data: data,
+    lambda data: cramjam.gzip.compress(data),
+    lambda data: cramjam.snappy.compress_raw(data),
+    lambda data: cramjam.lz4.compress(data),
+    lambda data: cramjam.zstd.compress(data),
+)
+COMPRESSIONS: Final = range(len(_PACK))
+_CRC_AT: Final = 17
+_JUNK: Final = b"\x07"  # repeated: of no known magic
+
+
+def write(logs: Logs, into: Path, compressions: Sequence[int] = (0,)) -> list[Path]:
+    """A folder for each replica, named as it is; batches take the compressions in turn."""
+    replicas = sorted({log.beside.replica for log in logs.replicas})
+    for replica in replicas:
+        of_replica = [log for log in logs.replicas if log.beside.replica == replica]
+        folder = into / replica
+        folder.mkdir(parents=True)
+        for log in of_replica:
+            _write_log(log, folder / log.beside.partition, compressions)
+        marks = [(log.beside.partition, log.beside.high_watermark) for log in of_replica]
+        _checkpoint(folder / folders.HIGH_WATERMARKS, _lines(marks))
+        cleaned = [(log.beside.partition, log.beside.cleaned_to or None) for log in of_replica]
+        _checkpoint(folder / folders.CLEANED, _lines(cleaned))
+        if any(log.beside.stopped for log in of_replica):
+            (folder / folders.STOPPED).write_text("")
+    return [into / replica for replica in replicas]
+
+
+def _lines(offsets: Iterable[tuple[str, int | None]]) -> list[str]:
+    return [f"{name.replace('-', ' ')} {at}" for name, at in offsets if at is not None]
+
+
+def _checkpoint(file: Path, lines: list[str]) -> None:
+    file.write_text("\n".join(["0", str(len(lines)), *lines]) + "\n")
+
+
+def _write_log(log: ReplicaLog, folder: Path, compressions: Sequence[int]) -> None:
+    folder.mkdir()
+    numbered = list(enumerate(log.batches))
+    for segment in log.beside.segments:
+        data = b"".join(
+            encoded(batch, compressions[number % len(compressions)])
+            for number, batch in numbered
+            if batch.segment == segment
+        )
+        for fragment in log.fragments:
+            if fragment.segment == segment:
+                whole = plain.HEADER.pack(fragment.offset, 2**20, 0, 2, *[0] * 9)
+                data += (whole if fragment.torn else _JUNK * fragment.size)[: fragment.size]
+        (folder / segment).write_bytes(data)
+    if log.beside.leader_epochs is not None:
+        lines = [f"{epoch} {start}" for epoch, start in log.beside.leader_epochs]
+        _checkpoint(folder / folders.LEADER_EPOCHS, lines)
+    if log.beside.aborted is not None:
+        (folder / log.beside.segments[-1]).with_suffix(".index").write_bytes(b"")
+        for segment in log.beside.segments:
+            entries = [
+                folders.ABORTED.pack(0, one.producer_id, one.first_offset, one.last_offset, 0)
+                for one in log.beside.aborted
+                if one.segment == segment
+            ]
+            if entries:
+                (folder / segment).with_suffix(".txnindex").write_bytes(b"".join(entries))
+
+
+# ---------------------------------------------------------------- batches
+
+
+def encoded(batch: Batch, compression: int = 0) -> bytes:
+    """The batch as bytes."""
+    if batch.fault == "old":
+        return struct.pack(">qiIbbqii", batch.base_offset, 22, 0, 1, 0, 0, -1, -1)
+    deltas = [record.offset - batch.base_offset for record in batch.records]
+    body = bytes(_PACK[compression](b"".join(map(_record, deltas, batch.records))))
+    if batch.marker:
+        kind = plain.MARKERS.index(batch.marker)
+        value = struct.pack(">hi", 0, batch.coordinator_epoch)
+        body, compression = record(0, key=struct.pack(">hh", 0, kind), value=value), 0
+    if batch.fault == "records":
+        body, compression = b"\x7f", 0
+    head = plain.HEADER.pack(
+        batch.base_offset,
+        plain.SMALLEST + len(body),
+        batch.leader_epoch,
+        2,
+        0,
+        compression | plain.TRANSACTIONAL * batch.transactional | plain.CONTROL * batch.control,
+        batch.last_offset - batch.base_offset,
+        batch.max_timestamp_ms,
+        batch.max_timestamp_ms,
+        batch.producer_id,
+        batch.producer_epoch,
+        batch.base_sequence,
+        max(len(batch.records), bool(batch.marker)),
+    )
+    made = signed(head + body)
+    return made[:-1] + bytes([made[-1] ^ 1]) if batch.fault == "checksum" else made
+
+
+def signed(batch: bytes) -> bytes:
+    """The batch with the checksum that it must have."""
+    crc = google_crc32c.value(batch[plain.SIGNED_FROM :])
+    return batch[:_CRC_AT] + struct.pack(">I", crc) + batch[plain.SIGNED_FROM :]
+
+
+def _record(offset_delta: int, of: Record) -> bytes:
+    return record(offset_delta, value=of.content.encode())
+
+
+def record(
+    offset_delta: int,
+    *,
+    timestamp_delta_ms: int = 0,
+    key: bytes | None = None,
+    value: bytes | None = None,
+    headers: Sequence[tuple[bytes, bytes | None]] = (),
+) -> bytes:
+    """A record as bytes, its length before it."""
+    body = b"".join(
+        (
+            b"\0",
+            varint(timestamp_delta_ms),
+            varint(offset_delta),
+            _sized(key),
+            _sized(value),
+            varint(len(headers)),
+            *(_sized(name) + _sized(of) for name, of in headers),
+        )
+    )
+    return varint(len(body)) + body
+
+
+def _sized(data: bytes | None) -> bytes:
+    return varint(-1) if data is None else varint(len(data)) + data
+
+
+def varint(number: int) -> bytes:
+    """Zigzag, seven bits a byte."""
+    rest, made = (number << 1) ^ (number >> 63), bytearray()
+    while rest > 0x7F:
+        made.append(rest & 0x7F | 0x80)
+        rest >>= 7
+    return bytes([*made, rest])

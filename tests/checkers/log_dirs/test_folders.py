@@ -1,0 +1,163 @@
+"""Which logs lie in folders, what lies beside them, and what is refused in one line."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from checkers.log_dirs import plain, writing
+from checkers.log_dirs.coordinator import coordinated
+from checkers.log_dirs.folders import UnreadableLogDir, log_dirs
+from properties.log_audit.log import Aborted, Beside, Coordinated
+from properties.log_audit.notation import logs
+
+KAFKA = Path(__file__).parents[2] / "data" / "apache_kafka"
+KILLED = [KAFKA / "log_dirs_killed" / f"broker-{number}" for number in (1, 2, 3)]
+
+TOLD = """
+    A t-0 hw=5 cleaned=2 epochs=0@0,1@3 aborted=7:3-4 stopped
+    0-2  e0 t60000
+    ---
+    3    e1 p7/0 s0 txn
+    4    e1 p7/0 abort c2
+    torn 17
+    B t-0
+    0-2  e0 has 0,2
+    junk 17
+    B u-1
+    --- 12
+"""
+
+
+def test_what_was_written_is_read_again(tmp_path: Path) -> None:
+    told = logs(TOLD)
+    folders = writing.write(told, tmp_path, writing.COMPRESSIONS)
+    read = plain.logs(log_dirs(folders))
+    assert [log.beside.replica for log in read.replicas] == [
+        str(folders[0]),
+        str(folders[1]),
+        str(folders[1]),
+    ]
+    for said, log in zip(told.replicas, read.replicas, strict=True):
+        assert log.beside.segments == said.beside.segments
+        assert log.beside.high_watermark == said.beside.high_watermark
+        assert log.beside.cleaned_to == said.beside.cleaned_to
+        assert log.beside.leader_epochs == said.beside.leader_epochs
+        assert log.beside.aborted == said.beside.aborted
+        assert log.beside.stopped == said.beside.stopped
+        assert [(f.offset, f.size, f.torn) for f in log.fragments] == [
+            (f.offset, f.size, f.torn) for f in said.fragments
+        ]
+        assert [(b.base_offset, b.last_offset, b.leader_epoch, b.marker) for b in log.batches] == [
+            (b.base_offset, b.last_offset, b.leader_epoch, b.marker) for b in said.batches
+        ]
+        assert [len(b.records) for b in log.batches] == [len(b.records) for b in said.batches]
+
+
+def test_a_partition_may_be_named_alone(tmp_path: Path) -> None:
+    _, b = writing.write(logs(TOLD), tmp_path)
+    (log,) = log_dirs([b / "u-1"]).logs
+    assert log == Beside(
+        replica=str(b), partition="u-1", segments=("00000000000000000012.log",), aborted=None
+    )
+
+
+def test_what_lies_beside_the_logs_of_apache_kafka() -> None:
+    dirs = log_dirs(KILLED)
+    assert dirs.partitions == (
+        "__consumer_offsets-0",
+        "__transaction_state-0",
+        "orders-0",
+        "payments-0",
+    )
+    (log,) = (
+        log
+        for log in dirs.logs
+        if log.partition == "payments-0" and log.replica.endswith("broker-2")
+    )
+    assert log.high_watermark == 39
+    assert log.leader_epochs == ((0, 0),)
+    assert not log.stopped
+    assert log.aborted is not None
+    assert log.aborted[-1] == Aborted(
+        segment="00000000000000000032.log", producer_id=2003, first_offset=36, last_offset=39
+    )
+
+
+def test_what_the_coordinators_of_apache_kafka_knew_when_they_died() -> None:
+    assert coordinated(log_dirs(KILLED)) == (
+        Coordinated(
+            transactional_id="one", producer_id=2002, producer_epoch=0, state="CompleteCommit"
+        ),
+        Coordinated(
+            transactional_id="open",
+            producer_id=2004,
+            producer_epoch=0,
+            state="Ongoing",
+            partitions=("payments-0",),
+        ),
+        Coordinated(
+            transactional_id="two",
+            producer_id=2003,
+            producer_epoch=2,
+            state="PrepareCommit",
+            partitions=("payments-0",),
+        ),
+    )
+
+
+# ---------------------------------------------------------------- what is refused
+
+
+def test_what_is_no_folder_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(UnreadableLogDir, match=r"nowhere: is not there; name the log\.dirs folder"):
+        log_dirs([tmp_path / "nowhere"])
+    with pytest.raises(UnreadableLogDir, match="file: is no folder"):
+        log_dirs([tmp_path / "file"])
+
+
+def test_a_folder_without_logs_is_refused_and_the_next_move_named(tmp_path: Path) -> None:
+    (tmp_path / "notes-1").mkdir()
+    (tmp_path / "notes-1" / "readme.log").write_text("")
+    with pytest.raises(UnreadableLogDir, match=r"no topic partition with a \*\.log file is in it"):
+        log_dirs([tmp_path])
+    a, b = writing.write(logs(TOLD), tmp_path)
+    with pytest.raises(UnreadableLogDir, match=f"is in it; name {a}, {b}$"):
+        log_dirs([tmp_path])
+
+
+def test_a_broker_without_partitions_has_no_logs(tmp_path: Path) -> None:
+    (tmp_path / "meta.properties").write_text("version=1")
+    assert log_dirs([tmp_path]).logs == ()
+
+
+def test_folders_of_partitions_that_go_or_come_are_none(tmp_path: Path) -> None:
+    (a,) = writing.write(logs("A t-0\n0 e0"), tmp_path)
+    (a / "t-0").rename(a / "t-0.6f1c2b-delete")
+    (a / "meta.properties").write_text("version=1")
+    assert log_dirs([a]).logs == ()
+
+
+def test_a_folder_that_is_named_twice_is_refused(tmp_path: Path) -> None:
+    (a,) = writing.write(logs("A t-0\n0 e0"), tmp_path)
+    with pytest.raises(UnreadableLogDir, match="is named twice; name each folder once"):
+        log_dirs([a, a / "t-0"])
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        ("7\n0\n", "line 1: '7' does not belong there"),
+        ("0\n2\nt 0 5\n", "line 2 does not count the 1 lines behind it; the file is cut"),
+        ("0\n", "line 2 does not count the 0 lines behind it"),
+        ("0\n1\nt 0\n", "line 3: 't 0' does not belong there; move the file away"),
+        ("0\n1\nt 0 many\n", "line 3: 't 0 many' does not belong there"),
+    ],
+)
+def test_a_checkpoint_that_is_none_is_refused(tmp_path: Path, text: str, complaint: str) -> None:
+    (a,) = writing.write(logs("A t-0\n0 e0"), tmp_path)
+    (a / "replication-offset-checkpoint").write_text(text)
+    with pytest.raises(UnreadableLogDir, match=complaint):
+        log_dirs([a])
