@@ -1,0 +1,187 @@
+"""What each application was delivered: everything, once, or not."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from model.histories import Poll
+from model.history_notation import history
+from properties.anomalies.declared import Declared
+from properties.delivery import (
+    Delivery,
+    Repetition,
+    Skip,
+    deliveries,
+    explain,
+    in_words,
+    strongest,
+)
+from tests.properties.anomalies.small_cluster import cluster_history
+
+
+def test_what_is_delivered_in_order_and_once_is_delivered_exactly_once() -> None:
+    h = history("""
+        p1  send k=a k=b  -> ok @0 @1
+        c1  poll          -> ok k=a@0
+        c1  poll          -> ok k=b@1
+    """)
+    (one,) = deliveries(h)
+    assert one == Delivery(
+        application="process 1", records=2, repeated=0, skipped=0, repetition=None, skip=None
+    )
+    assert (one.semantics, in_words(one), one.ops) == ("exactly-once", (), ())
+
+
+REPEATED = history("""
+    p1  send k=a k=b    -> ok @0 @1
+    c1  poll{group=g}   -> ok k=a@0 k=b@1
+    c2  poll{group=g}   -> ok k=b@1 k=a@0
+""")
+
+
+def test_a_record_that_a_group_is_given_again_leaves_at_least_once() -> None:
+    (one,) = deliveries(REPEATED)
+    assert one == Delivery(
+        application="group g",
+        records=2,
+        repeated=2,
+        skipped=0,
+        repetition=Repetition(key="k", value="b", first_op=1, second_op=2),
+        skip=None,
+    )
+    assert one.semantics == "at-least-once"
+    assert explain(one, dict(enumerate(REPEATED))).splitlines() == [
+        "at-most-once is broken: group g was given b of k by operation 1 and again by operation 2",
+        "  given   operation 1, process 1: poll{group=g} -> ok k=b@1  [0.000020 ms .. 0.000025 ms]",
+        "  given   operation 2, process 2: poll{group=g} -> ok k=b@1  [0.000030 ms .. 0.000035 ms]",
+    ]
+
+
+def test_processes_without_a_group_are_applications_of_their_own() -> None:
+    h = history("""
+        p1  send k=a      -> ok @0
+        c1  poll          -> ok k=a@0
+        c2  poll          -> ok k=a@0
+    """)
+    assert [(it.application, it.semantics) for it in deliveries(h)] == [
+        ("process 1", "exactly-once"),
+        ("process 2", "exactly-once"),
+    ]
+
+
+def test_a_producers_duplicate_is_delivered_twice() -> None:
+    h = history("""
+        p1  send k=a      -> ok @0
+        c1  poll          -> ok k=a@0 k=a@1
+    """)
+    (one,) = deliveries(h)
+    assert one.semantics == "at-least-once"
+    assert one.repetition == Repetition(key="k", value="a", first_op=1, second_op=1)
+
+
+SKIPPED = history("""
+    p1  send k=a k=b k=c  -> ok @0 @1 @2
+    c1  poll              -> ok k=a@0 k=c@2
+""")
+
+
+def test_a_record_that_was_passed_leaves_at_most_once() -> None:
+    (one,) = deliveries(SKIPPED)
+    assert one.skip == Skip(key="k", offset=1, value="b", writer_op=0, beyond_offset=2, beyond_op=1)
+    assert (one.semantics, one.skipped) == ("at-most-once", 1)
+    assert in_words(one) == (
+        "at-least-once is broken: process 1 was never given b, which operation 0 sent to k at "
+        "offset 1, though operation 1 was given offset 2",
+    )
+
+
+def test_who_repeats_and_skips_has_neither() -> None:
+    h = (*SKIPPED, *history("\n\n\nc0 poll -> ok\nc1 poll -> ok k=a@0"))
+    (one,) = deliveries(h)
+    assert one.semantics == "neither"
+    assert [sentence.split()[0] for sentence in in_words(one)] == ["at-least-once", "at-most-once"]
+    assert one.ops == (0, 1, 1, 3)
+
+
+@pytest.mark.parametrize(("ended", "skipped"), [("ok", 0), ("info", 0), ("fail", 1)])
+def test_what_only_a_failed_operation_was_given_was_not_delivered(ended: str, skipped: int) -> None:
+    h = history(f"""
+        p1  send k=a k=b k=c       -> ok @0 @1 @2
+        t1  txn{{id=x,group=g}} o=m  -> {ended} k=a@0
+        t1  txn{{id=x,group=g}} o=n  -> ok k=b@1 k=c@2
+    """)
+    (one,) = deliveries(h)
+    assert (one.skipped, one.repeated) == (skipped, 0)
+
+
+def test_an_aborted_step_that_is_repeated_delivers_once() -> None:
+    h = history("""
+        p1  send k=a              -> ok @0
+        t1  txn{id=x,group=g} o=m -> fail k=a@0
+        t1  txn{id=x,group=g} o=n -> ok k=a@0
+    """)
+    (one,) = deliveries(h)
+    assert one.semantics == "exactly-once"
+
+
+def test_before_where_it_began_and_beyond_where_it_is_nothing_is_skipped() -> None:
+    h = history("""
+        p1  send k=a k=b k=c  -> ok @0 @1 @2
+        c1  poll              -> ok k=b@1
+    """)
+    assert [it.semantics for it in deliveries(h)] == ["exactly-once"]
+
+
+@pytest.mark.parametrize(("ended", "skipped"), [("ok", 1), ("info", 0), ("fail", 0)])
+def test_only_what_took_effect_can_be_skipped(ended: str, skipped: int) -> None:
+    h = history(f"""
+        p1  send k=b      -> {ended} @1
+        c1  poll          -> ok k=a@0 k=c@2
+    """)
+    assert [it.skipped for it in deliveries(h)] == [skipped]
+
+
+def test_what_nobody_knows_of_took_effect_once_another_application_was_given_it() -> None:
+    h = history("""
+        p1  send k=b      -> info
+        c1  poll          -> ok k=a@0 k=c@2
+        c2  poll          -> ok k=b@1
+    """)
+    assert [it.skipped for it in deliveries(h)] == [1, 0]
+
+
+def test_what_may_be_gone_was_not_skipped() -> None:
+    gone = (*SKIPPED, *history("c9 start_offset k -> ok @2"))
+    assert [it.skipped for it in deliveries(gone)] == [0]
+    compacted = Declared(compacted=frozenset({"k"}))
+    assert [it.skipped for it in deliveries(SKIPPED, compacted)] == [0]
+
+
+def test_a_history_satisfies_what_all_of_its_applications_do() -> None:
+    assert strongest(deliveries(REPEATED)) == "at-least-once"
+    assert strongest(deliveries(SKIPPED)) == "at-most-once"
+    assert strongest((*deliveries(SKIPPED), *deliveries(REPEATED))) == "neither"
+    assert strongest(deliveries(history("p1 send k=a -> ok @0"))) is None
+
+
+@settings(max_examples=30, deadline=None)
+@given(seed=st.integers(0, 10**9))
+def test_in_a_sound_cluster_readers_and_pipelines_are_delivered_exactly_once(seed: int) -> None:
+    h = cluster_history(seed)
+    for it in deliveries(h):
+        assert it.skipped == 0, explain(it, dict(enumerate(h)))
+        if it.application != "group h":  # which commits after it polled, and rewinds
+            assert it.repeated == 0, explain(it, dict(enumerate(h)))
+
+
+@settings(max_examples=30, deadline=None)
+@given(seed=st.integers(0, 10**9))
+def test_what_is_counted_are_different_records(seed: int) -> None:
+    h = cluster_history(seed, bug="the position stays after an abort")
+    for it in deliveries(h):
+        assert 0 <= it.repeated <= it.records
+        assert it.skipped <= len(
+            {(m.key, m.value) for o in h for m in o.did if isinstance(m, Poll)}
+        )
