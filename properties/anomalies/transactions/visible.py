@@ -61,5 +61,8 @@ def writers(history: History) -> dict[KeyValue, int]:
 
 
 def asked_ns(operation: Operation) -> int:
-    """The earliest that the end of a transaction can have been asked for."""
-    return operation.invoked_ns if operation.end_asked_ns is None else operation.end_asked_ns
+    """The earliest that the end of a transaction can have been asked for; never after it ended."""
+    if operation.end_asked_ns is None:
+        return operation.invoked_ns
+    ended_ns = operation.completed_ns
+    return operation.end_asked_ns if ended_ns is None else min(operation.end_asked_ns, ended_ns)
