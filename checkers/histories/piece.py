@@ -55,6 +55,10 @@ class Piece:
         """The fingerprint of each cell."""
         return self._once(("fingerprints", name), lambda: self._fingerprints(name))
 
+    def derived(self, what: tuple[object, ...], make: Callable[[Piece], ViewT]) -> ViewT:
+        """What is made of the piece under this name: once, for all kernels that look at it."""
+        return self._once(("derived", *what), lambda: make(self))
+
     def where(self, rows: Mask | Ints) -> Piece:
         """A piece of these rows alone."""
         at = np.flatnonzero(rows) if rows.dtype == np.bool_ else rows

@@ -1,294 +1,476 @@
-"""Kernels of linearizable offsets: no operation is told less than was known before it began.
+"""Inquiry into linearizable offsets: no operation is told less than was known before it began.
 
-Facts and questions, of two rules and of each key:
+Facts and questions are those of `properties.anomalies.real_time`: a fact reaches some end of the
+log of a key once its operation completed, and breaks a question of the same log that asks about
+less and was invoked later. What readers at `read_committed` may go by is a log of its own, STABLE,
+where transactions send to the key.
 
-    offset-order-inversion   a send acknowledged at o shows that the log reached o + 1;
-                             a send that got o asks whether the log had reached beyond o
-    stale-end-offset         a send acknowledged at o shows o + 1, a read of the end h shows h;
-                             a read of the end h asks whether the log had reached beyond h
+In one look at the history each piece answers the questions that began in it by its own facts
+(`suspects`), and tells of every log
 
-A question is broken by a fact that completed before the question was invoked and reaches further.
-In three steps, for any cut of the history:
+    steps    how far it reached: by all but the last facts of the piece, and by each of those
+    limits   the least that a question asks about, of those that began in the piece
+    early    the questions that were invoked before anything of the piece completed
 
-    summaries   of each piece: the earliest completion and the furthest reach of its facts
-    suspects    questions that a fact of their own piece breaks, or the summary of another might
-    witnesses   of each piece: for each suspect the furthest fact that breaks it
-
-A summary stands for one fact with the best of both, so no broken question escapes; if the pieces
-follow each other in time, few sound ones are suspected. Nothing is sorted across pieces.
+If the pieces follow each other in time, the furthest that those before it reached breaks the limit
+of a piece or none of its questions. The early ones were open where one piece ends and the next
+begins: there the steps decide. In a sound history nothing is left. Otherwise a second look brings
+the questions below what was reached before their piece, and a third the furthest fact that breaks
+each; only what has one is told.
 
 Source: the prefix maximum over time chunks; Herlihy and Wing for what is decided.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 import pyarrow as pa
 
 from checkers.histories.arrow import compute
+from checkers.histories.fingerprints import Ints, fingerprints
 from checkers.histories.found import Family, Found, Known
-from checkers.histories.grouping import codes_together, first_of_each, group_ids, ints
-from checkers.histories.inquiry import OPERATIONS, Ask, Inquiry
-from checkers.histories.piece import Piece
+from checkers.histories.future_reads import (
+    FUTURE_READ,
+    NO_POLLS,
+    future_reads,
+    looked_up,
+    polls_at,
+    times,
+)
+from checkers.histories.inquiry import OPERATIONS, Ask, Inquiry, spelled
+from checkers.histories.order import begins, member, stable
+from checkers.histories.piece import NEVER_NS, UNKNOWN, Mask, Piece
 from checkers.histories.pieces import Kernel
-from checkers.histories.recorded import SCHEMA
+from checkers.histories.places import DOUBTED, SENT, Strays, pairs_in, read, together
 from checkers.histories.rows import schema_of
+from checkers.histories.staircase import Staircase, staircase
+from checkers.histories.told_offsets import (
+    COLUMNS,
+    COMMITTED_END,
+    KINDS,
+    LOG,
+    LOG_OF,
+    SEND,
+    STABLE,
+    STABLE_END,
+    Facts,
+    Questions,
+    Told,
+    facts,
+    questions,
+    told,
+)
+from model.histories import Isolation
 from properties.anomalies.real_time import offset_order_inversion, stale_end_offset
-
-if TYPE_CHECKING:
-    from checkers.histories.grouping import Ints
 
 INVERSION: Final = offset_order_inversion.ANOMALY.id
 STALE: Final = stale_end_offset.ANOMALY.id
+LAST_FACTS: Final = 1024  # of a piece that are told one by one
+NOWHERE: Final = -(2**62)  # below every end
 
-FACTS: Final = pa.schema(
-    [
-        ("rule", pa.string()),
-        ("key", pa.string()),
-        ("reach", pa.int64()),
-        ("completed_ns", pa.int64()),
-        ("op", pa.int64()),
-        ("position", pa.int64()),
-        ("kind", pa.string()),
-        ("value", pa.string()),
-    ]
+
+def _ints(*names: str) -> pa.Schema:
+    return pa.schema([(name, pa.int64()) for name in names])
+
+
+_SPANS: Final = _ints("piece", "began_ns", "ended_ns", "sends", "ends", "polls")
+_KEYS: Final = _ints("key")
+_STEPS: Final = _ints("piece", "key", "log", "reach", "completed_ns")
+_LIMITS: Final = _ints("piece", "key", "asks", "offset")
+# of a send that nobody acknowledged the position is unknown, and the value tells which it is
+_QUESTIONS: Final = _ints("key", "asks", "offset", "invoked_ns", "op", "position", "value")
+_WITNESSES: Final = _ints("suspect", "reach", "completed_ns", "op", "position", "kind")
+_SENDS: Final = pa.schema(
+    [*((name, pa.int64()) for name in ("op", "position", "key", "value")), ("text", pa.string())]
 )
-SUMMARIES: Final = pa.schema(
-    [
-        ("rule", pa.string()),
-        ("key", pa.string()),
-        ("reach", pa.int64()),
-        ("completed_ns", pa.int64()),
-        ("questions", pa.int64()),
-    ]
-)
-SUSPECTS: Final = pa.schema(
-    [
-        ("rule", pa.string()),
-        ("key", pa.string()),
-        ("reach", pa.int64()),
-        ("invoked_ns", pa.int64()),
-        ("op", pa.int64()),
-        ("value", pa.string()),
-    ]
-)
-WITNESSES: Final = pa.schema([("suspect", pa.int64()), *FACTS])
 
 
-def _told(piece: pa.Table) -> pa.Table:
-    """The rows that were answered: sends acknowledged at an offset, and reads of an end."""
-    answered = compute.and_(
-        compute.and_(compute.equal(piece["outcome"], "ok"), piece["completed_ns"].is_valid()),
-        compute.and_(
-            compute.is_in(piece["kind"], value_set=pa.array(["send", "end_offset"])),
-            piece["offset"].is_valid(),
-        ),
+def _table(schema: pa.Schema, *columns: Ints) -> pa.Table:
+    return pa.table(dict(zip(schema.names, columns, strict=True)), schema=schema)
+
+
+# ---------------------------------------------------------------- the first look
+
+
+@dataclass(frozen=True, slots=True)
+class _Survey:
+    """What a piece tells in the first look."""
+
+    spans: pa.Table
+    steps: pa.Table
+    limits: pa.Table
+    early: pa.Table
+    suspects: pa.Table
+
+
+def _first_look(isolation: Isolation) -> tuple[Ask, ...]:
+    """Of each piece the parts of its survey, and the keys that transactions send to."""
+    parts = (
+        ("spans", _SPANS),
+        ("steps", _STEPS),
+        ("limits", _LIMITS),
+        ("early", _QUESTIONS),
+        ("suspects", _QUESTIONS),
     )
-    return piece.filter(answered)
-
-
-def _with_rule(told: pa.Table, rule: str, reach: pa.ChunkedArray, names: pa.Schema) -> pa.Table:
-    made = told.append_column("rule", pa.repeat(rule, told.num_rows)).append_column("reach", reach)
-    return made.select(names.names).cast(names)
-
-
-def _parts(told: pa.Table) -> tuple[pa.Table, pa.Table]:
-    sends = compute.equal(told["kind"], "send")
-    return told.filter(sends), told.filter(compute.invert(sends))
-
-
-def facts(piece: pa.Table) -> pa.Table:
-    """What each answer shows, under each rule."""
-    sends, ends = _parts(_told(piece))
-    behind = compute.add(sends["offset"], 1)
-    return pa.concat_tables(
-        [
-            _with_rule(sends, INVERSION, behind, FACTS),
-            _with_rule(sends, STALE, behind, FACTS),
-            _with_rule(ends, STALE, ends["offset"], FACTS),
-        ]
+    says = "how far each log had reached"
+    return (
+        *(_ask(says, schema, partial(_surveyed, name, isolation)) for name, schema in parts),
+        Ask(OPERATIONS, Kernel(says, ("f", "kind", "key"), _KEYS, _transactional)),
     )
 
 
-def questions(piece: pa.Table) -> pa.Table:
-    """What each answer asks, under its rule."""
-    sends, ends = _parts(_told(piece))
-    return pa.concat_tables(
-        [
-            _with_rule(sends, INVERSION, sends["offset"], SUSPECTS),
-            _with_rule(ends, STALE, ends["offset"], SUSPECTS),
-        ]
+def _ask(says: str, schema: pa.Schema, run: partial[pa.Table]) -> Ask:
+    return Ask(OPERATIONS, Kernel(says, COLUMNS, schema, run))
+
+
+def _surveyed(part: str, isolation: Isolation, piece: Piece) -> pa.Table:
+    survey = piece.derived(("survey", isolation), lambda it: _survey(told(it, isolation), it))
+    table: pa.Table = getattr(survey, part)
+    return table
+
+
+def _survey(of: Told, piece: Piece) -> _Survey:
+    asked = questions(of)
+    began_ns = int(of.completed_ns.min(initial=NEVER_NS))
+    late = of.invoked_ns[asked.told] > began_ns
+    broken = np.zeros(len(asked.told), dtype=np.bool_)
+    steps: list[pa.Table] = []
+    for log in (LOG, STABLE):
+        known = facts(of, log)
+        steps.append(_steps(known, log, of.keys, began_ns, piece))
+        some = np.flatnonzero((LOG_OF[asked.asks] == log) & late)
+        if len(some):
+            rows, got = asked.told[some], known.staircase()
+            broken[some] = got.exceeded(of.key[rows], of.offset[rows], of.invoked_ns[rows])
+    counts = (
+        began_ns,
+        of.completed_ns.max(initial=0),
+        np.count_nonzero(asked.asks == SEND),
+        np.count_nonzero((asked.asks != SEND) & (asked.asks != STABLE_END)),
+        np.count_nonzero(piece.is_("kind", "poll") & piece.is_("outcome", "ok")),
+    )
+    return _Survey(
+        spans=_table(_SPANS, *(np.array([n], dtype=np.int64) for n in (piece.number, *counts))),
+        steps=pa.concat_tables(steps),
+        limits=_limits(of, asked, late & ~broken, piece),
+        early=_asked(of, asked, ~late, piece),
+        suspects=_asked(of, asked, broken, piece),
     )
 
 
-def summaries(piece: pa.Table) -> pa.Table:
-    """For each rule and key: how far the facts reach, when the first completed, the questions."""
-    asked = questions(piece).group_by(["rule", "key"]).aggregate([("op", "count")])
-    shown = (
-        facts(piece)
-        .group_by(["rule", "key"])
-        .aggregate([("reach", "max"), ("completed_ns", "min")])
-        .rename_columns(["rule", "key", "reach", "completed_ns"])
+def _steps(of: Facts, log: int, keys: Ints, began_ns: int, piece: Piece) -> pa.Table:
+    """The last facts one by one; of each key the furthest of the others, as if told at first."""
+    last = np.ones(len(of.key), dtype=np.bool_)
+    if len(last) > LAST_FACTS:
+        last = of.completed_ns >= np.partition(of.completed_ns, -LAST_FACTS)[-LAST_FACTS]
+    body, tail = of.where(~last), of.where(last)
+    key, furthest = _best(body.key, body.end, np.maximum)
+    count = len(key) + len(tail.key)
+    return _table(
+        _STEPS,
+        np.full(count, piece.number),
+        keys[np.r_[key, tail.key]],
+        np.full(count, log),
+        np.r_[furthest, tail.end],
+        np.r_[np.full(len(key), began_ns), tail.completed_ns],
     )
-    joined = shown.join(asked, ["rule", "key"], join_type="left outer")
-    counted = joined["op_count"].fill_null(0)
-    return joined.drop_columns(["op_count"]).append_column("questions", counted).cast(SUMMARIES)
 
 
-def _furthest(known: pa.Table, asked: pa.Table) -> Ints:
-    """For each question the row of the furthest fact that breaks it, -1 if none does.
-
-    Of facts that reach equally far the first to complete, then by operation and position.
-    """
-    rules = codes_together([known["rule"], asked["rule"]])
-    keys = codes_together([known["key"], asked["key"]])
-    group, asked_group = (2 * key + rule for key, rule in zip(keys, rules, strict=True))
-    completed, invoked = ints(known["completed_ns"]), ints(asked["invoked_ns"])
-    instants = np.unique(completed)
-    width = len(instants) + 1
-    at = group * width + np.searchsorted(instants, completed)
-    asked_at = asked_group * width + np.searchsorted(instants, invoked)
-
-    tie_break = [ints(known[name]) for name in ("position", "op") if name in known.schema.names]
-    order = np.lexsort([*tie_break, at])
-    reaches, rank = np.unique(ints(known["reach"]), return_inverse=True)
-    # groups follow each other in the order: with its group in front, a rank only grows
-    furthest = np.maximum.accumulate(group[order] * (len(reaches) + 1) + rank[order])
-    begin = np.searchsorted(at[order], asked_group * width)
-    end = np.searchsorted(at[order], asked_at)  # facts before it completed strictly earlier
-    found = np.full(asked.num_rows, -1, dtype=np.int64)
-    some = np.flatnonzero(end > begin)
-    row = order[np.searchsorted(furthest, furthest[end[some] - 1])]
-    breaks = ints(known["reach"])[row] > ints(asked["reach"])[some]
-    found[some[breaks]] = row[breaks]
-    return found
+def _best(group: Ints, numbers: Ints, best: np.ufunc) -> tuple[Ints, Ints]:
+    """Each group that there is, and the best of its numbers."""
+    if not len(group):
+        return group, numbers
+    order = stable(group, int(group.max()) + 1)
+    starts = begins(group[order])
+    return group[order[starts]], best.reduceat(numbers[order], starts)
 
 
-def suspects(piece: pa.Table, all_summaries: pa.Table) -> pa.Table:
-    """The questions of the piece that a fact breaks, or that a fact of another piece might."""
-    asked = questions(piece)
-    broken = np.zeros(asked.num_rows, dtype=bool)
-    for known in (facts(piece), _without(all_summaries, summaries(piece))):
-        if known.num_rows:
-            broken |= _furthest(known, asked) >= 0
-    return asked.filter(pa.array(broken))
+def _limits(of: Told, asked: Questions, some: Mask, piece: Piece) -> pa.Table:
+    """The least that is asked about of each key, by each kind of question."""
+    rows, asks = asked.told[some], asked.asks[some]
+    group, least = _best(of.key[rows] * len(LOG_OF) + asks, of.offset[rows], np.minimum)
+    key, kind = np.divmod(group, len(LOG_OF))
+    return _table(_LIMITS, np.full(len(key), piece.number), of.keys[key], kind, least)
 
 
-def _without(everything: pa.Table, own: pa.Table) -> pa.Table:
-    """All summaries but the piece's own: of equal rows one is left out."""
-    both = pa.concat_tables([own, everything])
-    ids = group_ids(both, ("rule", "key", "reach", "completed_ns", "questions"))
-    mine, rest = np.split(ids, [own.num_rows])
-    order = np.arange(everything.num_rows)
-    first = first_of_each(rest, order)
-    keep = np.ones(everything.num_rows, dtype=bool)
-    keep[first[np.isin(rest[first], mine)]] = False
-    return everything.filter(pa.array(keep))
+def _asked(of: Told, asked: Questions, some: Mask, piece: Piece) -> pa.Table:
+    rows = asked.told[some]
+    at = of.row[rows]
+    return _table(
+        _QUESTIONS,
+        of.keys[of.key[rows]],
+        asked.asks[some],
+        of.offset[rows],
+        of.invoked_ns[rows],
+        piece.ints("op")[at],
+        piece.ints("position")[at],
+        np.zeros(len(rows), dtype=np.int64),
+    )
 
 
-def witnesses(piece: pa.Table, all_suspects: pa.Table) -> pa.Table:
+def _transactional(piece: Piece) -> pa.Table:
+    """The keys that a transaction sends to."""
+    codes, texts = piece.codes("key")
+    sent = piece.is_("f", "txn") & piece.is_("kind", "send")
+    return _table(_KEYS, fingerprints(texts, piece.salt)[np.unique(codes[sent])])
+
+
+# ---------------------------------------------------------------- what it leaves open
+
+
+@dataclass(frozen=True, slots=True)
+class _Reached:
+    """How far all pieces together reached, and in which of their questions that counts."""
+
+    logs: Ints  # every log that has a fact, as one number, ascending
+    in_time: Staircase
+    by_piece: Staircase  # in the order of the pieces in time
+    place: Ints  # of each piece in that order
+    in_order: bool  # no piece has anything told before the one in front of it ended
+    held_back: Ints  # the keys that transactions send to, ascending
+
+    def counts(self, asked: Piece) -> Mask:
+        """Which questions are of the log that counts: at read_committed one of two does."""
+        asks, stable_apart = asked.ints("asks"), member(asked.ints("key"), self.held_back)
+        counts: Mask = np.where(stable_apart, asks != COMMITTED_END, asks != STABLE_END)
+        return counts
+
+    def maybe_broken(self, asked: Piece) -> Mask:
+        """Which questions a fact may break that was known before; the others none does."""
+        group, some = self._group(asked)
+        offset, invoked_ns = (asked.ints(name)[some] for name in ("offset", "invoked_ns"))
+        broken = np.zeros(len(asked), dtype=np.bool_)
+        broken[some] = self.in_time.exceeded(group[some], offset, invoked_ns)
+        return broken
+
+    def carries(self, limits: Piece) -> pa.Table:
+        """The limits that lie below what was reached before their piece, and how far that was."""
+        group, some = self._group(limits)
+        before = self.place[limits.ints("piece")]
+        if not self.in_order:
+            before = np.full(len(before), len(self.place))
+        at = self.by_piece.before(group[some], before[some])
+        some, at = some[at >= 0], at[at >= 0]
+        below = self.by_piece.reaches[at] > limits.ints("offset")[some]
+        some, at = some[below], at[below]
+        reach = pa.array(self.by_piece.reaches[at])
+        return limits.where(some).table.append_column("reach", reach)
+
+    def _group(self, asked: Piece) -> tuple[Ints, Ints]:
+        """The place of each question's log, and the questions whose log has one."""
+        log = together(asked.ints("key"), LOG_OF[asked.ints("asks")])
+        group = np.searchsorted(self.logs, log)
+        return group, np.flatnonzero(member(log, self.logs))
+
+
+def _reached(spans: Piece, steps: Piece, held_back: Ints) -> _Reached:
+    began_ns, ended_ns = spans.ints("began_ns"), spans.ints("ended_ns")
+    order = np.lexsort([ended_ns, began_ns])
+    place = np.empty(int(spans.ints("piece").max(initial=-1)) + 1, dtype=np.int64)
+    place[spans.ints("piece")[order]] = np.arange(len(order))
+    some = order[began_ns[order] != NEVER_NS]
+    logs, group = np.unique(together(steps.ints("key"), steps.ints("log")), return_inverse=True)
+    reach = steps.ints("reach")
+    return _Reached(
+        logs=logs,
+        in_time=staircase(group, reach, steps.ints("completed_ns")),
+        by_piece=staircase(group, reach, place[steps.ints("piece")]),
+        place=place,
+        in_order=bool(np.all(ended_ns[some][:-1] <= began_ns[some][1:])),
+        held_back=held_back,
+    )
+
+
+def _below(isolation: Isolation, carries: pa.Table, piece: Piece) -> pa.Table:
+    """The questions that began in the piece and ask about less than was reached before it."""
+    of = told(piece, isolation)
+    asked = questions(of)
+    own = carries.filter(compute.equal(carries["piece"], piece.number)).to_pylist()
+    number_of = {key: number for number, key in enumerate(of.keys.tolist())}
+    reached = np.full((len(of.keys), len(LOG_OF)), NOWHERE)
+    for one in own:
+        reached[number_of[one["key"]], one["asks"]] = one["reach"]
+    late = of.invoked_ns[asked.told] > of.completed_ns.min(initial=NEVER_NS)
+    below = of.offset[asked.told] < reached[of.key[asked.told], asked.asks]
+    return _asked(of, asked, late & below, piece)
+
+
+def _stray_questions(strays: Strays, known: Piece) -> pa.Table:
+    """Of sends that nobody acknowledged with an offset: they got the lowest that was polled."""
+    sends, places = strays.sends, strays.places
+    role = sends.ints("role")
+    untold = sends.where((role == DOUBTED) | ((role == SENT) & (sends.ints("offset") == UNKNOWN)))
+    polled = places.where(read(places) & (places.ints("offset") != UNKNOWN))
+    lowest = polled.table.group_by(["key", "value"]).aggregate([("offset", "min")])
+    of_send = untold.table.select(["key", "value", "op"])
+    found = Piece(of_send.join(lowest, ["key", "value"], join_type="inner"))
+    return _table(
+        _QUESTIONS,
+        found.ints("key"),
+        np.full(len(found), SEND),
+        found.ints("offset_min"),
+        looked_up(known, found.ints("op"), "invoked_ns"),
+        found.ints("op"),
+        np.full(len(found), UNKNOWN),
+        found.ints("value"),
+    )
+
+
+# ---------------------------------------------------------------- what breaks a question
+
+
+def _witnesses(isolation: Isolation, suspects: Piece, piece: Piece) -> pa.Table:
     """For each suspect, by its place, the furthest fact of the piece that breaks it."""
-    known = facts(piece)
-    if not known.num_rows:
-        return WITNESSES.empty_table()
-    found = _furthest(known, all_suspects)
-    numbers = np.flatnonzero(found >= 0)
-    return known.take(found[numbers]).add_column(0, "suspect", pa.array(numbers)).cast(WITNESSES)
+    of = told(piece, isolation)
+    number_of = {key: number for number, key in enumerate(of.keys.tolist())}
+    numbers = [number_of.get(key, -1) for key in suspects.ints("key").tolist()]
+    key = np.array(numbers, dtype=np.int64)
+    wanted = np.zeros(len(of.keys) + 1, dtype=np.bool_)
+    wanted[key] = True
+    made: list[pa.Table] = [_WITNESSES.empty_table()]
+    for log in (LOG, STABLE):
+        row = np.flatnonzero(wanted[of.key] & (of.committed | (log == LOG)))
+        got = staircase(of.key[row], of.end[row], of.completed_ns[row])
+        some = np.flatnonzero((key >= 0) & (LOG_OF[suspects.ints("asks")] == log))
+        at = got.before(key[some], suspects.ints("invoked_ns")[some])
+        some, at = some[at >= 0], at[at >= 0]
+        fact = row[got.furthest(at)]
+        breaks = of.end[fact] > suspects.ints("offset")[some]
+        some, fact = some[breaks], fact[breaks]
+        made.append(
+            _table(
+                _WITNESSES,
+                some,
+                of.end[fact],
+                of.completed_ns[fact],
+                piece.ints("op")[of.row[fact]],
+                piece.ints("position")[of.row[fact]],
+                of.kind[fact],
+            )
+        )
+    return pa.concat_tables(made)
 
 
-def worst_witnesses(all_witnesses: pa.Table) -> pa.Table:
-    """Of each suspect the one witness that reaches furthest, by the same ties as in a piece."""
-    if not all_witnesses.num_rows:
-        return all_witnesses
-    order = np.lexsort(
+def _furthest(witnesses: Piece) -> Piece:
+    """Of each suspect the witness that reaches furthest; of equals the first to complete."""
+    columns = [witnesses.ints(name) for name in ("position", "op", "completed_ns")]
+    order = np.lexsort([*columns, -witnesses.ints("reach"), witnesses.ints("suspect")])
+    return witnesses.where(order[begins(witnesses.ints("suspect")[order])])
+
+
+def _sends_of(ops: Ints, piece: Piece) -> pa.Table:
+    """What these operations sent."""
+    sends = piece.where(piece.is_("kind", "send") & member(piece.ints("op"), ops))
+    text = sends.table["value"].combine_chunks()
+    columns = (sends.ints("op"), sends.ints("position"), sends.fingerprints("key"))
+    return _table(_SENDS, *columns, fingerprints(text, piece.salt), text)
+
+
+def _texts(sends: Piece, asked: Piece) -> pa.Array:
+    """The values of these sends: known by their position, or by what they are."""
+    texts: dict[tuple[int, ...], str] = {}
+    for one in sends.table.to_pylist():
+        texts[one["op"], one["position"], 0] = one["text"]
+        texts[one["op"], UNKNOWN, one["key"], one["value"]] = one["text"]
+    return pa.array(
         [
-            ints(all_witnesses["position"]),
-            ints(all_witnesses["op"]),
-            ints(all_witnesses["completed_ns"]),
-            -ints(all_witnesses["reach"]),
-        ]
+            texts[op, position, 0] if position != UNKNOWN else texts[op, UNKNOWN, key, value]
+            for op, position, key, value in zip(
+                *(asked.ints(name).tolist() for name in ("op", "position", "key", "value")),
+                strict=True,
+            )
+        ],
+        pa.string(),
     )
-    return all_witnesses.take(first_of_each(ints(all_witnesses["suspect"]), order))
-
-
-def broken(all_suspects: pa.Table, all_witnesses: pa.Table, rule: str) -> pa.Table:
-    """Under the rule: the rows of the anomaly, one per question that a fact breaks."""
-    fact = worst_witnesses(all_witnesses)
-    fact = fact.filter(compute.equal(fact["rule"], rule))
-    asked = all_suspects.take(fact["suspect"])
-    if rule == INVERSION:
-        columns = {
-            "key": asked["key"],
-            "second_offset": asked["reach"],
-            "second_value": asked["value"],
-            "second_op": asked["op"],
-            "first_offset": compute.subtract(fact["reach"], 1),
-            "first_value": fact["value"],
-            "first_op": fact["op"],
-        }
-    else:
-        columns = {
-            "key": asked["key"],
-            "end_offset": asked["reach"],
-            "op": asked["op"],
-            "known_end": fact["reach"],
-            "known_from": fact["kind"],
-            "known_op": fact["op"],
-        }
-    return pa.table(columns)
 
 
 # ---------------------------------------------------------------- the inquiry
 
-_READS: Final = (
-    "op",
-    "outcome",
-    "invoked_ns",
-    "completed_ns",
-    "position",
-    "kind",
-    "key",
-    "offset",
-    "value",
-)
-
 
 def linearizable_offsets(known: Known) -> Inquiry[tuple[Found, ...]]:
-    """Order inversions and stale ends, in three looks at the history at most."""
-    del known
-    told = yield _ask("how far each log had reached", SUMMARIES, summaries)
-    suspect = partial(suspects, all_summaries=told)
-    suspected = yield _ask("offsets that look late", SUSPECTS, suspect)
-    shown = WITNESSES.empty_table()
-    if suspected.num_rows:
-        witness = partial(witnesses, all_suspects=suspected)
-        shown = yield _ask("what was known before them", WITNESSES, witness)
-    totals = told.group_by("rule").aggregate([("questions", "sum")])
-    asked = dict(zip(totals["rule"].to_pylist(), totals["questions_sum"].to_pylist(), strict=True))
-    return tuple(
+    """Order inversions, stale ends and future reads."""
+    isolation, strays = known.declared.isolation, known.strays
+    spans, steps, limits, early, suspects, transactional, when = yield (
+        *_first_look(isolation),
+        times(np.r_[strays.places.ints("op"), strays.sends.ints("op")]),
+    )
+    of_pieces, stray_times = Piece(spans), Piece(when)
+    reached = _reached(of_pieces, Piece(steps), np.unique(Piece(transactional).ints("key")))
+    untold = _stray_questions(strays, stray_times)
+    open_still = Piece(pa.concat_tables([early, untold]))
+    asked = [suspects, open_still.where(reached.maybe_broken(open_still)).table]
+    carries = reached.carries(Piece(limits))
+    if carries.num_rows:
+        run = partial(_below, isolation, carries)
+        asked.append((yield _ask("offsets below what was known", _QUESTIONS, run)))
+    questioned = Piece(pa.concat_tables(asked).group_by(_QUESTIONS.names).aggregate([]))
+    broken = yield from _broken(questioned.where(reached.counts(questioned)), isolation)
+    future = yield from future_reads(strays, stray_times, broken.polls)
+    return (
         Found(
-            id=rule,
-            rows=broken(suspected, shown, rule).cast(schema_of(row)),
-            observations=asked.get(rule, 0),
-        )
-        for rule, row in (
-            (INVERSION, offset_order_inversion.OffsetOrderInversion),
-            (STALE, stale_end_offset.StaleEndOffset),
-        )
+            id=INVERSION,
+            rows=broken.inversions,
+            observations=int(of_pieces.ints("sends").sum()) + len(untold),
+        ),
+        Found(id=STALE, rows=broken.stale, observations=int(of_pieces.ints("ends").sum())),
+        Found(id=FUTURE_READ, rows=future, observations=int(of_pieces.ints("polls").sum())),
     )
 
 
-def _ask(says: str, schema: pa.Schema, run: Callable[[pa.Table], pa.Table]) -> Ask:
-    return Ask(OPERATIONS, Kernel(says, _READS, schema, partial(_of_texts, run)))
+@dataclass(frozen=True, slots=True)
+class _Broken:
+    """What facts break, and who polled what the sends among it sent, where they sent it."""
+
+    inversions: pa.Table
+    stale: pa.Table
+    polls: Piece
 
 
-def _of_texts(run: Callable[[pa.Table], pa.Table], piece: Piece) -> pa.Table:
-    texts = pa.schema([SCHEMA.field(name) for name in piece.table.schema.names])
-    return run(piece.table.cast(texts))
+def _broken(asked: Piece, isolation: Isolation) -> Inquiry[_Broken]:
+    """Of the questions those that a fact breaks, with the furthest."""
+    inversion = schema_of(offset_order_inversion.OffsetOrderInversion)
+    end = schema_of(stale_end_offset.StaleEndOffset)
+    if not len(asked):
+        return _Broken(inversion.empty_table(), end.empty_table(), NO_POLLS)
+    sends = asked.where(asked.ints("asks") == SEND)
+    shown, told_sends, polls = yield (
+        _ask("what was known before them", _WITNESSES, partial(_witnesses, isolation, asked)),
+        Ask(OPERATIONS, _sending(sends.ints("op"))),
+        polls_at(sends.ints("key"), sends.ints("offset")),
+    )
+    witness = _furthest(Piece(shown))
+    row = asked.where(witness.ints("suspect"))
+    key_of = yield from spelled(row.ints("key"), column="key")
+    of_send = np.flatnonzero(row.ints("asks") == SEND)
+    of_end = np.flatnonzero(row.ints("asks") != SEND)
+
+    def columns(some: Ints, offset: str) -> dict[str, pa.Array]:
+        asks, known = row.where(some), witness.where(some)
+        return {
+            "key": key_of(asks.ints("key")),
+            offset: pa.array(asks.ints("offset")),
+            "op": pa.array(asks.ints("op")),
+            "known_end": pa.array(known.ints("reach")),
+            "known_from": pa.array(KINDS).take(pa.array(known.ints("kind"))),
+            "known_op": pa.array(known.ints("op")),
+        }
+
+    value = _texts(Piece(told_sends), row.where(of_send))
+    inversions = pa.table({**columns(of_send, "offset"), "value": value}).select(inversion.names)
+    stale = pa.table(columns(of_end, "end_offset"))
+    theirs = Piece(told_sends)
+    read_at = Piece(polls)
+    of_theirs = pairs_in(*(one.ints(n) for one in (read_at, theirs) for n in ("key", "value")))
+    return _Broken(inversions.cast(inversion), stale.cast(end), read_at.where(of_theirs))
 
 
-FAMILIES: Final = (Family(ids=(INVERSION, STALE), inquiry=linearizable_offsets),)
+def _sending(ops: Ints) -> Kernel:
+    columns = ("op", "position", "kind", "key", "value")
+    return Kernel("what they sent", columns, _SENDS, partial(_sends_of, np.unique(ops)))
+
+
+FAMILIES: Final = (Family(ids=(INVERSION, STALE, FUTURE_READ), inquiry=linearizable_offsets),)

@@ -19,6 +19,7 @@ _WITH_KERNELS: Final = frozenset(
     {
         "offset-order-inversion",
         "stale-end-offset",
+        "future-read",
         "inconsistent-offsets",
         "duplicate",
         "empty-transaction-graph",

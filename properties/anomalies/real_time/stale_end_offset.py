@@ -1,20 +1,25 @@
 """A read of a log's end fell behind what was known before the read began.
 
-The end is known to have reached o + 1 once a send was acknowledged at o, and h once a read said h.
-A read that begins after that and says less is stale.
+At `read_uncommitted` the end is the high watermark, and every fact counts (see `reach`). At
+`read_committed` it is the last stable offset: where transactions send to the key, only polls and
+ends at that level count, since an open transaction legally holds it back.
 
-Simplified: only reads of the end offset count. A poll that comes back empty proves nothing: a new
-leader's high watermark may lag, and a fetch may return before it has data.
+A new leader's high watermark lags until its followers have told how far they are. Brokers since 2.2
+refuse to tell the end meanwhile (OFFSET_NOT_AVAILABLE, KIP-207): a lower answer is a fault. Older
+ones told what they had. An acknowledgement with acks=1 comes before the record is replicated: an
+end below it is then no fault of the end, and the record is not safe.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Final
 
-from model.histories import EndOffset, History, Operation, Send
+from model.histories import EndOffset, History, Operation
 from properties.anomalies.anomaly import Anomaly
+from properties.anomalies.real_time.offset_order_inversion import KNOWN_BY
+from properties.anomalies.real_time.reach import By, committed, furthest, reached
 from properties.anomalies.telling import at, told
 
 
@@ -26,7 +31,7 @@ class StaleEndOffset:
     end_offset: int
     op: int
     known_end: int
-    known_from: Literal["send", "end_offset"]
+    known_from: By
     known_op: int
 
     @property
@@ -39,86 +44,54 @@ class StaleEndOffset:
         return self.known_op, self.op
 
 
-@dataclass(frozen=True, slots=True)
-class _Known:
-    key: str
-    end: int
-    by: Literal["send", "end_offset"]
-    op: int
-    position: int
-    invoked_ns: int
-    completed_ns: int
-
-
-def _known(history: History) -> list[_Known]:
-    """Each acknowledgement and each read of an end, with how far the log then reached."""
-    known: list[_Known] = []
+def _ends(history: History) -> Iterator[tuple[int, EndOffset]]:
+    """The reads of an end that ended ok."""
     for number, operation in enumerate(history):
-        times = operation.invoked_ns, operation.completed_ns
-        for position, micro in enumerate(operation.did):
-            if operation.outcome != "ok" or times[1] is None:
-                continue
-            if isinstance(micro, Send) and micro.offset is not None:
-                end = micro.offset + 1
-                known.append(_Known(micro.key, end, "send", number, position, times[0], times[1]))
-            elif isinstance(micro, EndOffset):
-                known.append(
-                    _Known(
-                        micro.key,
-                        micro.offset,
-                        "end_offset",
-                        number,
-                        position,
-                        times[0],
-                        times[1],
-                    )
-                )
-    return known
+        for micro in operation.did:
+            if isinstance(micro, EndOffset) and operation.outcome == "ok":
+                yield number, micro
 
 
 def stale_end_offsets(history: History) -> tuple[StaleEndOffset, ...]:
     """One row per stale read, with the highest end known before it began."""
-    known = _known(history)
+    facts = list(reached(history))
     rows: list[StaleEndOffset] = []
-    for read in known:
+    for op, end in _ends(history):
+        began_ns, stable = history[op].invoked_ns, committed(history[op])
         before = [
             fact
-            for fact in known
-            if read.by == "end_offset"
-            if fact.key == read.key
-            if fact.completed_ns < read.invoked_ns
-            if fact.end > read.end
+            for fact in facts
+            if fact.breaks(end.key, end.offset, began_ns) and (fact.stable or not stable)
         ]
         if before:
-            fact = min(before, key=lambda k: (-k.end, k.completed_ns, k.op, k.position))
+            known = furthest(before)
             rows.append(
                 StaleEndOffset(
-                    key=read.key,
-                    end_offset=read.end,
-                    op=read.op,
-                    known_end=fact.end,
-                    known_from=fact.by,
-                    known_op=fact.op,
+                    key=end.key,
+                    end_offset=end.offset,
+                    op=op,
+                    known_end=known.end,
+                    known_from=known.by,
+                    known_op=known.op,
                 )
             )
     return tuple(sorted(rows))
 
 
 def observed(history: History) -> int:
-    """How many reads of an end offset came back."""
-    return sum(known.by == "end_offset" for known in _known(history))
+    """How many reads of an end came back."""
+    return sum(1 for _ in _ends(history))
 
 
 def explain(row: StaleEndOffset, operations: Mapping[int, Operation]) -> str:
     """Why this read is stale, from the two operations."""
     known, read = operations[row.known_op], operations[row.op]
-    shown = row.known_end - 1 if row.known_from == "send" else row.known_end
-    how = f"a send acknowledged at {shown}" if row.known_from == "send" else "a read of the end"
+    shown = row.known_end if row.known_from == "end_offset" else row.known_end - 1
     return "\n".join(
         (
-            f"key {row.key}: its end had reached {row.known_end} at {at(known.completed_ns)}, by "
-            f"{how}; a read that began after that, at {at(read.invoked_ns)}, said "
-            f"{row.end_offset}.",
+            f"key {row.key}: its end had reached {row.known_end} at {at(known.completed_ns)}, when "
+            f"{KNOWN_BY[row.known_from]} {shown}; a read that began after that, at "
+            f"{at(read.invoked_ns)}, said {row.end_offset}.",
             f"  known  {told(operations, row.known_op, row.key, offset=shown)}",
             f"  read   {told(operations, row.op, row.key, offset=row.end_offset)}",
         )
@@ -129,13 +102,14 @@ ANOMALY: Final = Anomaly(
     id="stale-end-offset",
     statement="A read of a log's end sees all that was known of it before the read began.",
     rule=(
-        "An end h was read by an operation invoked after the completion of a send acknowledged "
-        "at o, and h <= o; or after the completion of a read of h1, and h < h1."
+        "An end h was read by an operation invoked after the completion of one that was told that "
+        "the log of the key reached beyond h; of a read at read_committed, and where transactions "
+        "send to the key, by a poll or a read of the end at that level."
     ),
     explanation=(
-        "Who asks for the end after an acknowledgement must be told at least what lies behind "
-        "the acknowledged record. A lower answer comes from a replica that is behind, or from "
-        "a log that lost its end."
+        "Who asks for the end must be told at least what lies behind each record that was "
+        "acknowledged or read before. A lower answer comes from a replica that is behind, from a "
+        "log that lost its end, or from a record that was shown before its transaction ended."
     ),
     permits={},
     source="claims: linearizable_offsets; ListOffsets, KIP-207",

@@ -17,6 +17,8 @@ EVERYTHING_WRONG = history("""
     p2  send k=b      -> ok @3
     p2  send k=c      -> ok @3
     c1  end_offset k  -> ok @2
+    p1  send h=a      -> ok @5
+    c1  end_offset h  -> ok @2
     c1  poll          -> ok k=b@3 k=b@7 k=d@8
     p3  send k=d      -> ok @8
     p4  send k=e      -> fail

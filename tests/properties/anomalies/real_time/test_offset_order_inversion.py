@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
+
 from model.history_notation import history
 from properties.anomalies.real_time.offset_order_inversion import (
     OffsetOrderInversion,
@@ -20,13 +22,7 @@ def test_a_later_send_with_a_lower_offset() -> None:
     """)
     assert inversions(h) == (
         OffsetOrderInversion(
-            key="k",
-            second_offset=3,
-            second_value="b",
-            second_op=1,
-            first_offset=5,
-            first_value="a",
-            first_op=0,
+            key="k", offset=3, value="b", op=1, known_end=6, known_from="send", known_op=0
         ),
     )
 
@@ -66,16 +62,48 @@ def test_the_order_is_of_one_key() -> None:
     assert inversions(h) == ()
 
 
-def test_only_what_was_acknowledged_counts() -> None:
+def test_what_failed_got_no_offset() -> None:
     h = history("""
         p1  send k=a  -> ok @5
-        p2  send k=b  -> info @3
         p3  send k=c  -> fail @3
-        p4  send k=d  -> ok @?
-        c1  poll      -> ok k=d@1
+        c1  poll      -> fail k=e@9
+        p4  send k=f  -> ok @6
     """)
     assert inversions(h) == ()
-    assert observed(h) == 1
+    assert observed(h) == 2
+
+
+@pytest.mark.parametrize("send", ["-> info @9", "-> never", "-> ok @?"])
+def test_the_offset_of_a_send_that_was_not_told_is_the_lowest_that_was_polled(send: str) -> None:
+    polled = "c1 poll -> ok k=b@7 k=b@3\n"
+    h = history(f"p1 send k=a -> ok @5\np2 send k=b {send}\n" + polled)
+    assert [(row.offset, row.value) for row in inversions(h)] == [(3, "b")]
+    assert observed(h) == 2
+    assert inversions(history(f"p1 send k=a -> ok @5\np2 send k=b {send}\n")) == ()
+
+
+@pytest.mark.parametrize(
+    ("told", "known"),
+    [
+        ("c1 poll -> ok k=z@5", ("poll", 6)),
+        ("c1 end_offset k -> ok @6", ("end_offset", 6)),
+        ("c1 end_offset{isolation=read_uncommitted} k -> ok @6", ("end_offset", 6)),
+        ("p1 send k=z -> ok @5", ("send", 6)),
+    ],
+)
+def test_a_poll_and_an_end_tell_how_far_the_log_reached(told: str, known: tuple[str, int]) -> None:
+    (row,) = inversions(history(f"{told}\np2 send k=b -> ok @5"))
+    assert (row.known_from, row.known_end) == known
+    assert inversions(history(f"{told}\np2 send k=b -> ok @6")) == ()
+    assert f"operation {row.known_op}" in explain(
+        row, dict(enumerate(history(f"{told}\np2 send k=b -> ok @5")))
+    )
+
+
+@pytest.mark.parametrize("ended", ["info", "fail"])
+def test_what_did_not_end_ok_tells_nothing(ended: str) -> None:
+    h = history(f"c1 poll -> {ended} k=z@9\np2 send k=b -> ok @5")
+    assert inversions(h) == ()
 
 
 def test_the_highest_offset_before_is_the_witness_and_of_equals_the_first_to_complete() -> None:
@@ -85,7 +113,7 @@ def test_the_highest_offset_before_is_the_witness_and_of_equals_the_first_to_com
         p1  send k=c  -> ok @9
         p2  send k=d  -> ok @3
     """)
-    assert [(r.second_value, r.first_value) for r in inversions(h)] == [("d", "b"), ("c", "b")]
+    assert [(r.value, r.known_op) for r in inversions(h)] == [("d", 1), ("c", 1)]
 
 
 def test_the_explanation_shows_both_sends_with_their_times() -> None:
@@ -95,8 +123,8 @@ def test_the_explanation_shows_both_sends_with_their_times() -> None:
     """)
     (row,) = inversions(h)
     assert explain(row, dict(enumerate(h))).splitlines() == [
-        "key k: offset 5 was acknowledged at 0.000015 ms; a send that began after that, "
-        "at 0.000020 ms, got offset 3, which is not higher.",
-        "  first   operation 0, process 0: send k=a -> ok @5  [0.000010 ms .. 0.000015 ms]",
-        "  second  operation 1, process 1: send k=b -> ok @3  [0.000020 ms .. 0.000025 ms]",
+        "key k: a send was acknowledged at 5 by 0.000015 ms; a send that began after that, at "
+        "0.000020 ms, got offset 3, which is not behind it.",
+        "  known  operation 0, process 0: send k=a -> ok @5  [0.000010 ms .. 0.000015 ms]",
+        "  send   operation 1, process 1: send k=b -> ok @3  [0.000020 ms .. 0.000025 ms]",
     ]

@@ -62,6 +62,46 @@ def test_a_read_that_overlaps_the_send_may_miss_it() -> None:
     assert stale_end_offsets(h) == ()
 
 
+def test_what_was_polled_lies_below_the_end() -> None:
+    h = history("""
+        c1  poll          -> ok k=a@5
+        c1  end_offset k  -> ok @5
+    """)
+    assert [(row.known_from, row.known_end) for row in stale_end_offsets(h)] == [("poll", 6)]
+
+
+OPEN = """
+    t1  txn k=a       -> ok @5
+    p1  send k=b      -> ok @6
+"""
+
+
+def test_a_transaction_may_hold_back_what_is_stable() -> None:
+    """The marker of a transaction that ended may come late."""
+    h = history(OPEN + "c1 end_offset k -> ok @5")
+    assert stale_end_offsets(h) == ()
+    assert observed(h) == 1
+
+
+@pytest.mark.parametrize(
+    ("told", "known"),
+    [
+        ("c1 poll -> ok k=a@5", 6),
+        ("c1 end_offset k -> ok @7", 7),
+        ("c1 poll{isolation=read_uncommitted} -> ok k=a@5", None),
+        ("c1 end_offset{isolation=read_uncommitted} k -> ok @7", None),
+    ],
+)
+def test_but_not_below_what_was_read_at_read_committed(told: str, known: int | None) -> None:
+    rows = stale_end_offsets(history(OPEN + told + "\nc2 end_offset k -> ok @5"))
+    assert [row.known_end for row in rows] == ([] if known is None else [known])
+
+
+def test_at_read_uncommitted_the_end_is_that_of_the_log() -> None:
+    h = history(OPEN + "c1 end_offset{isolation=read_uncommitted} k -> ok @5")
+    assert [row.known_end for row in stale_end_offsets(h)] == [7]
+
+
 def test_the_explanation_says_how_the_end_was_known() -> None:
     h = history("""
         p1  send k=a      -> ok @5
@@ -70,6 +110,6 @@ def test_the_explanation_says_how_the_end_was_known() -> None:
     (row,) = stale_end_offsets(h)
     first, known, read = explain(row, dict(enumerate(h))).splitlines()
     assert "its end had reached 6" in first
-    assert "a send acknowledged at 5" in first
+    assert "a send was acknowledged at 5" in first
     assert "send k=a -> ok @5" in known
     assert "end_offset k -> ok @2" in read
