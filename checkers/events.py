@@ -36,12 +36,13 @@ def _plain(value: object) -> object:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunStarted(Event):
-    """First event of a run that has a folder."""
+    """First event of a run that has a folder; `line` is the command as it was typed."""
 
     name: ClassVar[str] = "run_started"
     command: str
     folder: str
     seed: int
+    line: str = ""
     judged_by_expectation: bool = False  # what is expected to fail has to
 
 

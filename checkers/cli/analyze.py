@@ -12,7 +12,6 @@ import click
 from checkers.cli.declaring import declared_of, declaring
 from checkers.cli.run import Run, command, replay
 from checkers.events import AnomalyDecided, Measured
-from checkers.report.folder import command_line
 from checkers.verdicts import Verdict
 from properties.anomalies.declared import NOTHING, Declared
 
@@ -122,8 +121,8 @@ def decide(
 
 def _replay(history: Path, anomaly: str, *, alone: bool, chosen: Sequence[str]) -> str:
     """What to type to decide this one again, as it was asked for."""
-    words = command_line() if alone else ["urteil", "analyze", str(history)]
-    return shlex.join(words if alone and chosen else [*words, "--anomaly", anomaly])
+    again = replay() if alone else shlex.join(["urteil", "analyze", str(history)])
+    return again if alone and chosen else f"{again} --anomaly {anomaly}"
 
 
 def undecided(

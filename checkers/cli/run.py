@@ -11,7 +11,7 @@ import shlex
 import signal
 import sys
 import traceback
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -31,6 +31,7 @@ from checkers.events import (
 )
 from checkers.progress import Progress
 from checkers.report.decisions import judged
+from checkers.report.document import Document
 from checkers.report.folder import RunFolder, command_line
 from checkers.report.progress import ProgressLine
 from checkers.report.terminal import Terminal
@@ -38,9 +39,15 @@ from model.faults import InputFault
 
 Reporter = Callable[[Event], None]
 FOLDER = click.Path(path_type=Path)
+FILE = click.Path(path_type=Path, dir_okay=False)
 SEED = click.IntRange(0)
 SEED_SAYS = "Fixes every random choice."
 A_BUG = "a bug of Urteil: please report the text above"
+
+
+def inside_github() -> bool:
+    """Does this run inside GitHub Actions?"""
+    return os.environ.get("GITHUB_ACTIONS") == "true"
 
 
 class Interrupted(Exception):
@@ -113,9 +120,41 @@ def in_one_line(fault: InputFault) -> str:
     return "; ".join(line.strip() for line in str(fault).splitlines() if line.strip())
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ForPrograms:
+    """What else is told, for other programs: a file each, and GitHub."""
+
+    junit: Path | None
+    sarif: Path | None
+    github: bool
+
+    def reporters(self) -> Iterator[Reporter]:
+        """InputFault where a file can't be written."""
+        if self.junit is not None:
+            from checkers.report.junit import junit
+
+            yield Document.begun(self.junit, "--junit", junit)
+        if self.sarif is not None:
+            from checkers.report.sarif import sarif
+
+            yield Document.begun(self.sarif, "--sarif", sarif)
+        if self.github:
+            from checkers.report.github import GitHub
+
+            yield GitHub(sys.stderr)
+
+
 def replay() -> str:
-    """The command that does this run again."""
-    return shlex.join(command_line())
+    """The command that does this run again; where else it is told is no part of it."""
+    words, again = iter(command_line()), list[str]()
+    for word in words:
+        name, equals, _ = word.partition("=")
+        if name in ("--junit", "--sarif"):
+            if not equals:
+                next(words, None)
+        elif word != "--github":
+            again.append(word)
+    return shlex.join(again)
 
 
 def command(
@@ -138,18 +177,36 @@ def command(
             hidden=not folder,
             help="Where run folders go.",
         )
+        @click.option("--junit", type=FILE, hidden=not decides, help="Verdicts as JUnit XML too.")
+        @click.option("--sarif", type=FILE, hidden=not decides, help="Violations as SARIF too.")
+        @click.option(
+            "--github",
+            is_flag=True,
+            default=inside_github,
+            hidden=not decides,
+            help="Annotations and a step summary; always inside GitHub Actions.",
+        )
         @click.option("-v", "--verbose", count=True, help="Whole states, more rows.")
         @click.option("-q", "--quiet", is_flag=True, help="No progress, no notes.")
         @functools.wraps(function)
         def wrapped(
-            as_json: bool, seed: int, out: Path, verbose: int, quiet: bool, **options: Any
+            as_json: bool,
+            seed: int,
+            out: Path,
+            junit: Path | None,
+            sarif: Path | None,
+            github: bool,
+            verbose: int,
+            quiet: bool,
+            **options: Any,
         ) -> None:
             name = click.get_current_context().info_name or ""
             run = Run(name, seed, verbose, quiet, judged_by_expectation=judged_by_expectation)
             run.reporters.append(print_json if as_json else Terminal(sys.stdout, run.meaning))
             before = signal.signal(signal.SIGINT, run.interrupt)
             with _no_word_of_lost_interrupts():
-                code = _guarded(run, function, out if folder else None, options)
+                asked = ForPrograms(junit=junit, sarif=sarif, github=github and decides)
+                code = _guarded(run, function, out if folder else None, asked, options)
             signal.signal(signal.SIGINT, signal.SIG_IGN)  # only the end is left to say
             if code == verdicts.HOLDS and decides:
                 code = verdicts.exit_code(run.decided)
@@ -182,18 +239,25 @@ def _no_word_of_lost_interrupts() -> Generator[None]:
 
 
 def _guarded(
-    run: Run, function: Callable[..., None], base: Path | None, options: dict[str, Any]
+    run: Run,
+    function: Callable[..., None],
+    base: Path | None,
+    asked: ForPrograms,
+    options: dict[str, Any],
 ) -> int:
     """Runs the command; every way that it can end is one exit code, HOLDS for its end."""
     try:
         if base is not None:
             run.folder = RunFolder.make(base, command=command_line(), seed=run.seed)
-            run.reporters.append(run.folder)
+            run.reporters.insert(0, run.folder)  # what the others name is there when they do
+        run.reporters += asked.reporters()
+        if run.folder is not None:
             run.emit(
                 RunStarted(
                     command=run.command,
                     folder=str(run.folder.path),
                     seed=run.seed,
+                    line=replay(),
                     judged_by_expectation=run.judged_by_expectation,
                 )
             )

@@ -45,6 +45,12 @@ class Finding:
         return self.decision.verdict == "violated" and self.judged == "holds"
 
     @property
+    def replay(self) -> str:
+        """What to type to decide an anomaly again; of a property its evidence says it."""
+        replay = self.decision.replay if isinstance(self.decision, AnomalyDecided) else None
+        return f"replay  {replay}" if replay else ""
+
+    @property
     def text(self) -> str:
         """What shows it, in words."""
         shown = [row.text for row in self.rows] or [one.text for one in self.evidence]

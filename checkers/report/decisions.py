@@ -30,15 +30,26 @@ def heading(decision: Decision) -> str:
     if isinstance(decision, AnomalyDecided):
         return f"{decision.history} · history"
     states, seconds = decision.distinct_states, decision.seconds
-    constants = {k: v for k, v in (decision.constants or {}).items() if v is not False}
-    parts = (
-        " ".join(filter(None, (decision.spec, decision.variant))),
-        decision.engine,
+    spec, engine, constants = _subject(decision)
+    measured = (
         many(states, "state") if states else "",
-        f"{seconds:.1f} s" if seconds is not None else "",
-        ", ".join(k if v is True else f"{k} {v}" for k, v in constants.items()),
+        "" if seconds is None else f"{seconds:.1f} s",
     )
-    return " · ".join(filter(None, parts))  # never cut: a verdict means no more than its constants
+    return " · ".join(filter(None, (spec, engine, *measured, constants)))
+
+
+def subject(decision: Decision) -> str:
+    """The same without what differs from run to run."""
+    if isinstance(decision, AnomalyDecided):
+        return f"{decision.history} · history"
+    return " · ".join(filter(None, _subject(decision)))
+
+
+def _subject(decision: PropertyDecided) -> tuple[str, str, str]:
+    """Spec and variant, engine, constants: never cut, for a verdict means no more than they say."""
+    constants = {k: v for k, v in (decision.constants or {}).items() if v is not False}
+    said = ", ".join(k if v is True else f"{k} {v}" for k, v in constants.items())
+    return " ".join(filter(None, (decision.spec, decision.variant))), decision.engine, said
 
 
 def many(count: int, what: str) -> str:

@@ -1,9 +1,9 @@
 """Progress on stderr: one live line on a terminal, a line for each stage in a log.
 
 A live line is drawn over itself a few times a second and leaves nothing behind. A log hears of a
-stage once, and of one that lasts again every half minute, never twice within a second: stages that
-come and go faster are not worth a line. What is told as mere text has no stages: a log hears of it
-every half minute.
+stage once, and of one that lasts again every half minute; never within the first second nor twice
+within another: stages that come and go faster are not worth a line. What is told as mere text has
+no stages: a log hears of it every half minute.
 """
 
 from __future__ import annotations
@@ -71,11 +71,9 @@ class ProgressLine:
         return f"{'━' * full}{'─' * (BAR - full)}  {told}{lasted}"
 
     def _log(self, told: Progress | str, now: float) -> None:
-        if self._spoke is None and not self._stage:
-            self._spoke = now  # text: nothing of what is done within the first half minute
-            return
-        pause = SILENCE_S if self._stage == self._logged else LULL_S
-        if self._spoke is None or now - self._spoke >= pause:
+        if self._spoke is None:
+            self._spoke = now  # what is over at once needs no line
+        elif now - self._spoke >= (SILENCE_S if self._stage == self._logged else LULL_S):
             self._spoke, self._logged = now, self._stage
             self._write(f"{told}\n")
 

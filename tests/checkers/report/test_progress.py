@@ -53,7 +53,7 @@ def test_only_what_is_known_is_said(told: Progress, text: str) -> None:
 
 def test_a_log_has_a_line_for_each_stage_and_more_only_of_one_that_lasts() -> None:
     log = Clock()
-    assert log.at(0, stage("reading")) == "reading\n"
+    assert log.at(0, stage("reading")) == ""
     assert log.at(2, stage("starting Spark")) == "starting Spark\n"
     assert log.at(9, stage("duplicate", 0, 16)) == "duplicate  0 of 16 chunks\n"
     assert log.at(30, stage("duplicate", 5, 16)) == ""
@@ -62,10 +62,11 @@ def test_a_log_has_a_line_for_each_stage_and_more_only_of_one_that_lasts() -> No
 
 def test_stages_that_come_and_go_within_a_second_share_a_line() -> None:
     log = Clock()
-    log.at(0, stage("one"))
-    assert log.at(0.4, stage("two")) == ""
-    assert log.at(0.8, stage("three", 0, 2)) == ""
-    assert log.at(1.2, stage("three", 1, 2)) == "three  1 of 2 chunks\n"
+    log.at(0, stage("none"))
+    assert log.at(1, stage("one")) == "one\n"
+    assert log.at(1.4, stage("two")) == ""
+    assert log.at(1.8, stage("three", 0, 2)) == ""
+    assert log.at(2.2, stage("three", 1, 2)) == "three  1 of 2 chunks\n"
 
 
 def test_a_log_hears_of_mere_text_every_half_minute() -> None:
@@ -90,7 +91,9 @@ def test_a_terminal_has_one_line_that_is_drawn_over_itself() -> None:
 def test_the_live_line_is_taken_away_once_and_a_log_keeps_its_lines() -> None:
     for stream, left in ((Screen(), "\r\x1b[K"), (io.StringIO(), "")):
         shown = Clock(stream=stream)
-        before = len(shown.at(0, stage("reading")))
+        shown.at(-9, stage("before"))
+        shown.at(0, stage("reading"))
+        before = len(shown.stream.getvalue())
         shown.line.clear()
         shown.line.clear()
         assert shown.stream.getvalue()[before:] == left

@@ -1,0 +1,138 @@
+"""What GitHub Actions shows of a run: a summary of the step, and annotations.
+
+The summary is Markdown, appended to the file that `GITHUB_STEP_SUMMARY` names; GitHub drops one
+above 1,024 KiB, so it stays below 900. Annotations are workflow commands on stderr, which the
+runner reads as it reads stdout: results stay what they are. It keeps ten of each level.
+
+Source: GitHub, "Workflow commands for GitHub Actions".
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from checkers.events import AnomalyDecided, Event, RunFinished
+from checkers.report.account import Account, Finding, account
+from checkers.report.decisions import MARKS, claim, grounds, heading, verdict
+from checkers.report.markup import cut, readable
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from typing import TextIO
+
+MOST: Final = 10  # annotations of a level
+ROWS: Final = 500  # of the summary's table
+CELL: Final = 300  # characters
+SHOWN: Final = 20_000  # characters of the first violation
+SUMMARY: Final = "GITHUB_STEP_SUMMARY"
+
+
+@dataclass(slots=True)
+class GitHub:
+    """Tells GitHub once the run has finished: annotations on a stream, the summary in its file."""
+
+    stream: TextIO
+    summary: Path | None = field(
+        default_factory=lambda: Path(os.environ[SUMMARY]) if os.environ.get(SUMMARY) else None
+    )
+    _events: list[Event] = field(default_factory=list)
+
+    def __call__(self, event: Event) -> None:
+        self._events.append(event)
+        if isinstance(event, RunFinished):
+            told = account(self._events)
+            for line in commands(told):
+                print(line, file=self.stream, flush=True)
+            if self.summary is not None:
+                with self.summary.open("a", encoding="utf-8") as kept:
+                    kept.write(summary(told))
+
+
+def commands(account: Account) -> list[str]:
+    """Errors for what violates, warnings for what nobody knows, notices for what is permitted."""
+    levels = (("error", "violated"), ("warning", "undecided"), ("notice", "permitted"))
+    lines: list[str] = []
+    for level, state in levels:
+        told = [one for one in account.findings if _state(one) == state]
+        kept = told if len(told) <= MOST else told[: MOST - 1]
+        lines += [_annotation(level, one) for one in kept]
+        if len(told) > len(kept):
+            lines.append(f"::{level} title=urteil::{len(told) - len(kept)} more {state}")
+    return lines
+
+
+def _state(finding: Finding) -> str:
+    decision = finding.decision
+    if finding.as_expected and isinstance(decision, AnomalyDecided) and decision.permitted:
+        return "permitted"
+    return finding.judged
+
+
+def _annotation(level: str, finding: Finding) -> str:
+    decision = finding.decision
+    places = {"title": f"{claim(decision)} {verdict(decision)}"}
+    if isinstance(decision, AnomalyDecided) and decision.history:
+        places = {"file": decision.history, **places}
+    said = ", ".join(f"{name}={_escaped(text, ':,')}" for name, text in places.items())
+    shown = "\n".join(filter(None, (decision.statement, grounds(decision), _first(finding))))
+    return f"::{level} {said.replace(', ', ',')}::{_escaped(cut(shown, 2_000))}"
+
+
+def _first(finding: Finding) -> str:
+    return finding.rows[0].text if finding.rows else ""
+
+
+def _escaped(text: str, also: str = "") -> str:
+    for sign in f"%\r\n{also}":
+        text = text.replace(sign, f"%{ord(sign):02X}")
+    return readable(text)
+
+
+# ---------------------------------------------------------------- the summary
+
+
+def summary(account: Account) -> str:
+    """The verdicts as a table, the first violation folded below it; less than 900 kB."""
+    started = account.started
+    line = started.line if started is not None else "urteil"
+    return "\n".join([f"### {_code(line)}", "", *_table(account.findings), *_shown(account), "\n"])
+
+
+def _table(findings: Sequence[Finding]) -> Iterator[str]:
+    yield from ("| | claim | verdict | why | of |", "|---|---|---|---|---|")
+    ordered = sorted(findings, key=lambda one: one.judged == "holds")  # what needs a look first
+    for one in ordered[:ROWS]:
+        decision = one.decision
+        sign = MARKS[decision.verdict] if not one.as_expected else "·"
+        cells = (claim(decision), verdict(decision), grounds(decision), heading(decision))
+        yield f"| {sign} | {' | '.join(map(_cell, cells))} |"
+    if len(findings) > ROWS:
+        yield f"\n{len(findings) - ROWS:,} more are in the report."
+
+
+def _shown(account: Account) -> Iterator[str]:
+    worst = next((one for one in account.findings if one.judged == "violated"), None)
+    if worst is not None:
+        text = readable(cut(worst.text, SHOWN))
+        fence = "`" * max(3, 1 + max(map(len, text.split()), default=0) if "```" in text else 3)
+        yield from ("", f"<details><summary>{_cell(claim(worst.decision))}</summary>", "")
+        yield from (f"{fence}text", text, fence)
+        if worst.replay:
+            yield from ("", _code(worst.replay))
+        yield from ("", "</details>")
+    if account.started is not None:
+        yield from ("", f"The report is {_code(account.started.folder + '/report.html')}.")
+
+
+def _cell(text: str) -> str:
+    plain = " ".join(readable(cut(text, CELL)).split())
+    for sign in "&<>|`*_[]":
+        plain = plain.replace(sign, f"&#{ord(sign)};")
+    return plain
+
+
+def _code(text: str) -> str:
+    return f"<code>{_cell(text)}</code>"

@@ -1,0 +1,76 @@
+"""The verdicts as JUnit XML: a test case for each decision, so that every CI shows them.
+
+What violates fails, with what shows it as text; what nobody knows is an error, for silence must not
+look like success; and so is a run that ended badly without a verdict that says so. What is
+permitted, or expected to be violated, passes. A case is named by what was judged at which
+constants, never by a figure that changes from run to run.
+
+Source: the xunit2 schema that Jenkins and pytest share.
+"""
+
+from __future__ import annotations
+
+from itertools import groupby
+from typing import TYPE_CHECKING, Final
+
+from checkers.events import PropertyDecided
+from checkers.report.decisions import claim, grounds, subject, verdict
+from checkers.report.markup import cut, element, words
+from checkers.verdicts import HOLDS
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from checkers.report.account import Account, Finding
+
+LONGEST: Final = 20_000  # characters of what shows a violation
+
+
+def junit(account: Account) -> str:
+    """The document; one suite for everything that was judged together."""
+    suites = [
+        _suite(name, [*findings])
+        for name, findings in groupby(account.findings, lambda one: subject(one.decision))
+    ]
+    if account.exit_code != HOLDS and all(one.judged == "holds" for one in account.findings):
+        suites.append(_the_run(account))
+    name = account.started.line if account.started is not None else "urteil"
+    return f'<?xml version="1.0" encoding="utf-8"?>\n{element("testsuites", *suites, name=name)}\n'
+
+
+def _suite(name: str, findings: Sequence[Finding]) -> str:
+    return element(
+        "testsuite",
+        *(_case(name, finding) for finding in findings),
+        name=name,
+        tests=str(len(findings)),
+        failures=str(sum(one.judged == "violated" for one in findings)),
+        errors=str(sum(one.judged == "undecided" for one in findings)),
+        skipped="0",
+    )
+
+
+def _case(suite: str, finding: Finding) -> str:
+    decision = finding.decision
+    said = f"{verdict(decision)}: {grounds(decision)}".removesuffix(": ")
+    text = "\n".join(filter(None, (decision.statement, "", finding.text, "", finding.replay)))
+    inside: tuple[str, ...] = ()
+    if finding.judged == "violated":
+        inside = (element("failure", words(cut(text, LONGEST)), message=said, type="violated"),)
+    elif finding.judged == "undecided":
+        inside = (element("error", words(said), message=said, type="undecided"),)
+    elif finding.as_expected:
+        inside = (element("system-out", words(said)),)
+    seconds = decision.seconds if isinstance(decision, PropertyDecided) else None
+    return element(
+        "testcase", *inside, classname=suite, name=claim(decision), time=f"{seconds or 0:.3f}"
+    )
+
+
+def _the_run(account: Account) -> str:
+    said = f"exit code {account.exit_code}, and no verdict says why"
+    error = element("error", words(said), message=said, type="run")
+    case = element("testcase", error, classname="urteil", name="the run", time="0")
+    return element(
+        "testsuite", case, name="urteil", tests="1", failures="0", errors="1", skipped="0"
+    )

@@ -1,0 +1,147 @@
+"""What violates as SARIF 2.1.0, the format of code scanning: rules, results, the run.
+
+A rule is a claim that was judged, with its help; a result is one of the worst rows of an anomaly,
+or a property that is violated, at the file that was judged. What is permitted is a suppressed note;
+what nobody knows is a notification of the run, since it is no result. The operations that show a
+row are the steps of its code flow.
+
+Source: OASIS, Static Analysis Results Interchange Format 2.1.0.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import quote
+
+from checkers.events import AnomalyDecided, RowShown
+from checkers.report.decisions import Decision, claim, grounds, verdict
+from checkers.report.markup import cut, readable
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from checkers.report.account import Account, Finding
+
+SCHEMA: Final = "https://json.schemastore.org/sarif-2.1.0.json"
+MOST: Final = 5_000  # results: what code scanning takes
+LONGEST: Final = 4_000  # characters of a message
+
+
+def sarif(account: Account) -> str:
+    """The document; at most 5,000 results, those of the first decisions."""
+    ids = list(dict.fromkeys(claim(one.decision) for one in account.findings))
+    first = {claim(one.decision): one.decision for one in reversed(account.findings)}
+    results = [result for one in account.findings for result in _results(one, ids)]
+    started = account.started
+    run = {
+        "tool": {
+            "driver": {
+                "name": "Urteil",
+                "semanticVersion": version("urteil"),
+                "rules": [_rule(first[name]) for name in ids],
+            }
+        },
+        "invocations": [
+            {
+                "commandLine": started.line if started is not None else "urteil",
+                "executionSuccessful": account.exit_code in (0, 1),
+                **({} if account.exit_code is None else {"exitCode": account.exit_code}),
+                "toolExecutionNotifications": [*_notifications(account, len(results))],
+            }
+        ],
+        "results": results[:MOST],
+        "columnKind": "unicodeCodePoints",
+    }
+    document = {"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}
+    return json.dumps(document, indent=1) + "\n"
+
+
+def _rule(decision: Decision) -> dict[str, Any]:
+    statement = readable(decision.statement or claim(decision))
+    help_ = [statement]
+    if isinstance(decision, AnomalyDecided):
+        told = {"Rule": decision.rule, "Means": decision.explanation, "Source": decision.source}
+        help_ += [f"{name}: {text}" for name, text in told.items() if text]
+    return {
+        "id": claim(decision),
+        "shortDescription": _text(statement.strip().split("\n")[0] or claim(decision)),
+        "fullDescription": _text(statement),
+        "help": {
+            **_text("\n\n".join(help_)),
+            "markdown": cut(readable("\n\n".join(help_)), LONGEST),
+        },
+        "defaultConfiguration": {"level": "error"},
+    }
+
+
+def _results(finding: Finding, ids: Sequence[str]) -> Iterator[dict[str, Any]]:
+    decision = finding.decision
+    permitted = isinstance(decision, AnomalyDecided) and decision.permitted
+    if decision.verdict != "violated" or (finding.judged == "holds" and not permitted):
+        return
+    where = _location(decision)
+    shown: Sequence[RowShown | None] = finding.rows or [None]
+    for row in shown:
+        text = row.text if row is not None else f"{verdict(decision)}: {finding.text}"
+        yield {
+            "ruleId": claim(decision),
+            "ruleIndex": ids.index(claim(decision)),
+            "level": "note" if permitted else "error",
+            "message": _text(text),
+            "locations": [where],
+            "partialFingerprints": {"urteil/v1": _fingerprint(decision, text)},
+            **({"codeFlows": [_flow(row, where)]} if row is not None and row.operations else {}),
+            **({"suppressions": [_suppression(decision)]} if permitted else {}),
+        }
+
+
+def _location(decision: Decision) -> dict[str, Any]:
+    """The file that was judged; of what is no file its name."""
+    if isinstance(decision, AnomalyDecided):
+        return _file(decision.history or "history")
+    spec = decision.spec or ""
+    if spec.endswith(".py"):
+        return _file(spec)
+    name = " ".join(filter(None, (spec, decision.variant)))
+    return {"logicalLocations": [{"fullyQualifiedName": name or "urteil", "kind": "module"}]}
+
+
+def _file(name: str) -> dict[str, Any]:
+    path = Path(name)
+    uri = path.as_uri() if path.is_absolute() else quote(readable(path.as_posix()))
+    return {"physicalLocation": {"artifactLocation": {"uri": uri}, "region": {"startLine": 1}}}
+
+
+def _flow(row: RowShown, where: dict[str, Any]) -> dict[str, Any]:
+    steps = [
+        {"location": {**where, "message": _text(f"operation {one.op}: {one.text}")}}
+        for one in row.operations
+        if one.op in row.ops
+    ]
+    return {"threadFlows": [{"locations": steps}]}
+
+
+def _suppression(decision: Decision) -> dict[str, str]:
+    return {"kind": "external", "status": "accepted", "justification": grounds(decision)}
+
+
+def _fingerprint(decision: Decision, text: str) -> str:
+    told = f"{claim(decision)}\n{text}".encode(errors="backslashreplace")
+    return hashlib.sha256(told).hexdigest()[:32]
+
+
+def _notifications(account: Account, results: int) -> Iterator[dict[str, Any]]:
+    for one in account.findings:
+        if one.judged == "undecided":
+            said = f"{claim(one.decision)} is undecided: {grounds(one.decision)}"
+            yield {"level": "warning", "message": _text(said)}
+    if results > MOST:
+        yield {"level": "note", "message": _text(f"{results - MOST:,} more results are left out")}
+
+
+def _text(text: str) -> dict[str, str]:
+    return {"text": cut(readable(text), LONGEST)}

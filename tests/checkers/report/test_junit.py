@@ -1,0 +1,107 @@
+"""JUnit XML: what CI counts is what the exit code says, and every case shows why."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from xml.etree import ElementTree
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from checkers.events import AnomalyDecided, Event, Evidence, PropertyDecided, RowShown, RunFinished
+from checkers.report.account import account
+from checkers.report.junit import junit
+from checkers.verdicts import Verdict
+
+if TYPE_CHECKING:
+    from xml.etree.ElementTree import Element
+
+Analysed = Callable[..., Path]
+
+
+def parsed(*events: Event) -> Element:
+    return ElementTree.fromstring(junit(account(events)).encode())
+
+
+def cases(root: Element) -> dict[str, str]:
+    """Each test case and what is the matter with it."""
+    return {
+        case.attrib["name"]: ",".join(sorted(inside.tag for inside in case))
+        for case in root.iter("testcase")
+    }
+
+
+def anomaly(name: str, verdict: Verdict, **named: Any) -> AnomalyDecided:
+    told: dict[str, Any] = {"count": 0, "permitted": False, "history": "h.edn", **named}
+    return AnomalyDecided(anomaly=name, verdict=verdict, **told)
+
+
+def test_an_analysis_is_a_suite_of_its_anomalies(analysed: Analysed, tmp_path: Path) -> None:
+    analysed(
+        "p1 send k=a -> ok @1\np1 send k=b -> ok @0", "--junit", str(tmp_path / "new/junit.xml")
+    )
+    root = ElementTree.parse(tmp_path / "new/junit.xml").getroot()
+    (suite,) = root.iter("testsuite")
+    assert suite.attrib["name"] == "history.parquet · history"
+    assert int(suite.attrib["tests"]) == len(cases(root)) > 4
+    assert suite.attrib["failures"] == "1"
+    assert cases(root)["offset-order-inversion"] == "failure"
+    assert cases(root)["duplicate"] == ""
+    (failure,) = root.iter("failure")
+    assert failure.attrib["message"].startswith("violated: 1 found")
+    assert "the send of b" in (failure.text or "") or "b" in (failure.text or "")
+    assert "replay  urteil analyze history.parquet --engine local --quiet" in (failure.text or "")
+    assert "--junit" not in (failure.text or "")
+
+
+def test_nobody_knows_is_no_success_and_what_is_permitted_is_one() -> None:
+    root = parsed(
+        anomaly("a", "undecided", reason="assumptions broken"),
+        anomaly("b", "violated", count=2, permitted=True, reason="subscribed"),
+        anomaly("c", "violated", count=2),
+        anomaly("d", "holds"),
+        RunFinished(exit_code=1),
+    )
+    assert cases(root) == {"a": "error", "b": "system-out", "c": "failure", "d": ""}
+
+
+def test_a_property_shows_its_evidence_and_is_named_without_what_changes() -> None:
+    told = PropertyDecided(
+        property="weak_isr",
+        verdict="violated",
+        engine="explicit",
+        spec="replication",
+        variant="kip-101",
+        constants={"replicas": 2},
+        distinct_states=4_000,
+        seconds=0.5,
+        trace_length=8,
+    )
+    root = parsed(Evidence(about="weak_isr", text="step 1"), told, RunFinished(exit_code=1))
+    (case,) = root.iter("testcase")
+    assert case.attrib == {
+        "classname": "replication kip-101 · explicit · replicas 2",
+        "name": "weak_isr",
+        "time": "0.500",
+    }
+    assert "step 1" in (case.findtext("failure") or "")
+
+
+def test_a_run_that_ended_badly_without_a_verdict_is_no_success() -> None:
+    assert cases(parsed(RunFinished(exit_code=4))) == {"the run": "error"}
+    assert cases(parsed(anomaly("a", "holds"), RunFinished(exit_code=130))) == {
+        "a": "",
+        "the run": "error",
+    }
+    assert cases(parsed(anomaly("a", "holds"), RunFinished(exit_code=0))) == {"a": ""}
+    assert cases(parsed(anomaly("a", "violated"), RunFinished(exit_code=1))) == {"a": "failure"}
+
+
+@given(st.text(), st.text())
+def test_whatever_clients_sent_is_xml(name: str, text: str) -> None:
+    row = RowShown(anomaly=name, history="h.edn", number=1, text=text)
+    decided = anomaly(name, "violated", count=1, reason=text, statement=text)
+    root = parsed(row, decided, RunFinished(exit_code=1))
+    assert len(cases(root)) == 1
