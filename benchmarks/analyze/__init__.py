@@ -2,11 +2,39 @@
 
 from __future__ import annotations
 
-from benchmarks.pairs import Pairing
+from typing import TYPE_CHECKING
+
+from benchmarks.pairs import Figure, Pairing
+
+if TYPE_CHECKING:
+    from benchmarks.analyze.measuring import Cost
+
+ROWS = 1_000_000
 
 
 def run() -> list[Pairing]:
-    """What `make bench` measures of the analysis."""
+    """What `make bench` measures of the analysis: at a million rows, and the first verdict."""
     from benchmarks.analyze import first_verdict
+    from benchmarks.analyze.measuring import OURS, PEERS, measured
 
-    return first_verdict.run()
+    found = [cost for keys in (256, 1) for cost in measured(ROWS, keys)]
+    pairings = [
+        _pairing(ours, peer)
+        for ours in found
+        for peer in found
+        if ours.way in OURS and peer.way in PEERS
+        if (ours.check, ours.partitions) == (peer.check, peer.partitions)
+    ]
+    return [*pairings, *first_verdict.run()]
+
+
+def _pairing(ours: Cost, peer: Cost) -> Pairing:
+    what = f"{ours.check}, {ours.rows:,} rows, partitions: {ours.partitions}, CPU s"
+    return Pairing(
+        ours=f"{ours.way}, {what}",
+        baseline=peer.way,
+        runs=1,
+        ours_s=Figure.of([ours.cpu_s]),
+        baseline_s=Figure.of([peer.cpu_s]),
+        ratio=Figure.of([ours.cpu_s / peer.cpu_s]),
+    )

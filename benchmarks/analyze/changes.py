@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import islice
+from typing import Any
 
 import numpy as np
 
@@ -19,6 +20,7 @@ from benchmarks.analyze.cluster import (
     END,
     FIRST_SCENE,
     INSTANT_BITS,
+    KINDS,
     OK,
     POLL,
     READ_UNCOMMITTED,
@@ -87,53 +89,46 @@ class Changes:
 
     def _lowered(self, row: int) -> bool:
         """Whether the end could be told to be half as far."""
-        known = self._before(row, (SEND, END))
+        known = self._before(row)
         half = self.offset[row] // 2
-        if not (self.kind[known] == SEND).any() or self._reach(known).max() <= half:
+        if not (self.kind[known] != END).any() or self._reach(known).max() <= half:
             return False
         self.offset[row] = half
         return True
 
-    def _before(self, row: int, kinds: tuple[int, ...]) -> Ints:
-        """The rows of its key that were answered before it was invoked."""
-        return np.flatnonzero(
-            self.told
-            & np.isin(self.kind, kinds)
-            & (self.key == self.key[row])
-            & (self.completed < self.window.of_operation["invoked_ns"][self.op[row]])
-        )
+    def _before(self, row: int) -> Ints:
+        """The rows of its key that were told before it was invoked."""
+        invoked_ns = self.window.of_operation["invoked_ns"][self.op[row]]
+        tells = self.told & np.isin(self.kind, (SEND, POLL, END)) & (self.key == self.key[row])
+        return np.flatnonzero(tells & (self.completed < invoked_ns))
 
     def _reach(self, rows: Ints) -> Ints:
-        reach: Ints = self.offset[rows] + (self.kind[rows] == SEND)
+        reach: Ints = self.offset[rows] + (self.kind[rows] != END)
         return reach
 
-    def _furthest(self, row: int, kinds: tuple[int, ...]) -> int:
-        rows = self._before(row, kinds)
+    def _known(self, row: int) -> dict[str, Any]:
+        rows = self._before(row)
         ties = (self.position[rows], self.op[rows], self.completed[rows], -self._reach(rows))
-        return int(rows[np.lexsort(ties)[0]])
+        known = int(rows[np.lexsort(ties)[0]])
+        return {
+            "known_end": int(self._reach(np.array([known]))[0]),
+            "known_from": KINDS[self.kind[known]],
+            "known_op": self.first_op + int(self.op[known]),
+        }
 
     def _inversion(self, row: int, keys: Sequence[str]) -> OffsetOrderInversion:
-        first = self._furthest(row, (SEND,))
         return OffsetOrderInversion(
             key=keys[self.key[row]],
-            second_offset=int(self.offset[row]),
-            second_value=self._value(row),
-            second_op=self.first_op + int(self.op[row]),
-            first_offset=int(self.offset[first]),
-            first_value=self._value(first),
-            first_op=self.first_op + int(self.op[first]),
+            offset=int(self.offset[row]),
+            value=str(self.window.values[int(self.window.of_row["value"][row])].as_py()),
+            op=self.first_op + int(self.op[row]),
+            **self._known(row),
         )
 
     def _stale(self, row: int, keys: Sequence[str]) -> StaleEndOffset:
-        known = self._furthest(row, (SEND, END))
         return StaleEndOffset(
             key=keys[self.key[row]],
             end_offset=int(self.offset[row]),
             op=self.first_op + int(self.op[row]),
-            known_end=int(self._reach(np.array([known]))[0]),
-            known_from="send" if self.kind[known] == SEND else "end_offset",
-            known_op=self.first_op + int(self.op[known]),
+            **self._known(row),
         )
-
-    def _value(self, row: int) -> str:
-        return str(self.window.values[int(self.window.of_row["value"][row])].as_py())

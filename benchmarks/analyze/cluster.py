@@ -30,7 +30,7 @@ ENDS_AT_ONCE: Final = 4
 FIRST_SCENE: Final = 1_000_000_000  # the number of a process that is none of these
 COMMIT_EVERY: Final = 16  # polls
 FETCH_EVERY: Final = 4  # commits
-STABLE: Final = 0.0  # of the questions for an end, at read_committed
+STABLE: Final = 0.25  # of the questions for an end, at read_committed
 INFO: Final = 0.005  # of all sends and transactions
 FAIL: Final = 0.01
 US: Final = 1_000  # ns
@@ -181,6 +181,8 @@ class Cluster:
         span = (duration * 7 // 10).ravel()[row_op]
         jitter = rng.random(len(row_op))
         append = invoked.ravel()[row_op] + ((position + jitter) / share * span).astype(np.int64)
+        keys = rng.integers(0, self.partitions, len(row_op))
+        append = append[_first_alike(row_op, keys)]  # what goes to one key goes in one request
         settled = (invoked + duration * 9 // 10).ravel()[row_op]
         row_transactional = transactional.ravel()[row_op]
         per_sender = counts.reshape(shape).sum(axis=1)
@@ -198,7 +200,7 @@ class Cluster:
             transactional_id=np.where(transactional, sender, NULL).ravel(),
             end_asked_ns=np.where(transactional, invoked + duration * 8 // 10, NULL).ravel(),
             kind=SEND,
-            key=rng.integers(0, self.partitions, len(row_op)),
+            key=keys,
             value=np.arange(len(row_op)),
         )
         return sends, append, np.where(row_transactional, settled, append), fate.ravel()[row_op]
@@ -225,12 +227,10 @@ class Cluster:
         """The records in the order of their instants, and a marker for each transaction and key."""
         keys = sends.of_row["key"]
         row_op = np.repeat(np.arange(len(sends.counts)), sends.counts)
-        again = np.zeros(len(keys), dtype=bool)  # an earlier row of the transaction has the key
-        for back in range(1, min(SENDS_AT_ONCE, len(keys))):
-            again[back:] |= (keys[back:] == keys[:-back]) & (row_op[back:] == row_op[:-back])
+        alone = _first_alike(row_op, keys) == np.arange(len(keys))
         in_transaction = sends.of_operation["transactional_id"][row_op] != NULL
         records = np.flatnonzero(fate > 0)
-        marked = np.flatnonzero(in_transaction & ~again & (fate > 0))
+        marked = np.flatnonzero(in_transaction & alone & (fate > 0))
         entry_key = np.r_[keys[records], keys[marked]]
         instant = np.r_[append[records], commit[marked]] - self.now_ns
         settled = np.r_[commit[records], commit[marked]] - self.now_ns
@@ -362,6 +362,15 @@ def _values(processes: Ints, numbers: Ints) -> pa.Array:
     """Values as the recorder makes them: the process and its count."""
     texts = (pc.cast(pa.array(column), pa.string()) for column in (processes, numbers))
     return pc.binary_join_element_wise(*texts, ".")
+
+
+def _first_alike(operations: Ints, keys: Ints) -> Ints:
+    """For each row of a send the first row of its operation that sends to the same key."""
+    first = np.arange(len(keys))
+    for back in range(1, min(SENDS_AT_ONCE, len(keys))):
+        alike = (keys[back:] == keys[:-back]) & (operations[back:] == operations[:-back])
+        first[back:][alike] = np.flatnonzero(alike)  # of several the one furthest back
+    return first
 
 
 def _order(major: Ints, minor: Ints) -> Ints:

@@ -13,8 +13,8 @@ show is found here by looking at every earlier operation of the window.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, Final
 
 import numpy as np
@@ -23,54 +23,36 @@ import pyarrow as pa
 from benchmarks.analyze.changes import Changes
 from benchmarks.analyze.cluster import FIRST_SCENE
 from benchmarks.analyze.recorded import NULL, OPERATION, TEXTS, Operations
+from benchmarks.analyze.scenes import SCENES, TIGHT
 from checkers.histories.analysis import Analysis, analyze
 from checkers.histories.recorded import KIND_OF, as_table
 from checkers.histories.rows import as_rows
 from model.histories import History, MicroOperation, Operation
 from model.history_notation import history
-from properties.anomalies.catalogue import named
+from properties.anomalies.catalogue import BY_ID
 
 STRETCH: Final = (1e2, 2e8)  # the least and the greatest; a line takes ten times as many ns
+OF_ALL: Final = frozenset({"later", "component"})  # cells that tell of the history around a scene
 NEVER_NS: Final = 2**63 - 1
 Shown = dict[str, frozenset[Any]]  # of each anomaly's id the rows
 
-SCENES: Final = {
-    "offset-order-inversion": """
-        p1 send k=a -> ok @5
-        p2 send k=b -> ok @3
-        c1 poll     -> ok k=b@3 k=a@5
-    """,
-    "stale-end-offset": """
-        p1 send k=a     -> ok @5
-        c1 end_offset k -> ok @5
-    """,
-    "inconsistent-offsets": """
-        p1 send k=a ...
-        p2 send k=b -> ok @0
-        p1 ...      -> ok @0
-        c1 poll     -> ok k=a@0
-        c2 poll     -> ok k=b@0
-    """,
-    "duplicate": """
-        p1 send k=a -> ok @0
-        c1 poll     -> ok k=a@0 k=a@1
-    """,
-    "lost-write": """
-        p1 send k=a -> ok @0
-        p1 send k=b -> ok @1
-        c1 poll     -> ok k=b@1
-    """,
-}
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Scene:
+    window: int  # that it begins in
+    stretch: float
+    operations: History
 
 
 @dataclass(slots=True, kw_only=True)
 class Injection:
-    """So many scenes of each kind, and so many changes of either kind."""
+    """So many scenes of each of these anomalies, and so many changes of either kind."""
 
     each: int = 0
     seed: int = 0
+    anomalies: Collection[str] = tuple(BY_ID)
     _rng: np.random.Generator = field(init=False)
-    _scenes: list[tuple[int, History]] = field(init=False)  # the window that each begins in
+    _scenes: list[_Scene] = field(init=False)
     _codes: dict[str, dict[str, int]] = field(init=False)
     _windows: int = field(init=False)
     _window: int = 0
@@ -84,12 +66,17 @@ class Injection:
         """Adds its words to those of the history, which will be so many windows long."""
         self._rng = np.random.default_rng([self.seed, 1])
         self._windows = windows
-        scenes = [history(text) for text in SCENES.values() for _ in range(self.each)]
+        stretch = np.log(STRETCH)
+        wanted = [name for name in SCENES if name in self.anomalies for _ in range(self.each)]
         self._scenes = [
-            (int(self._rng.integers(windows)), _of_its_own(scene, number))
-            for number, scene in enumerate(scenes)
+            _Scene(
+                window=int(self._rng.integers(windows)),
+                stretch=STRETCH[0] if name in TIGHT else float(np.exp(self._rng.uniform(*stretch))),
+                operations=_of_its_own(history(SCENES[name]), number),
+            )
+            for number, name in enumerate(wanted)
         ]
-        for operation in (operation for _, scene in self._scenes for operation in scene):
+        for operation in (operation for scene in self._scenes for operation in scene.operations):
             for name, word in _words(operation):
                 if word not in texts[name]:
                     texts[name].append(word)
@@ -97,11 +84,10 @@ class Injection:
 
     def due(self, began_ns: int, until_ns: int) -> Operations:
         """What completes in this window."""
-        for window, scene in self._scenes:
-            if window == self._window:
-                stretch = float(np.exp(self._rng.uniform(*np.log(STRETCH))))
+        for scene in self._scenes:
+            if scene.window == self._window:
                 start = int(self._rng.integers(began_ns, until_ns))
-                self._pending += [_moved(operation, start, stretch) for operation in scene]
+                self._pending += [_moved(one, start, scene.stretch) for one in scene.operations]
         self._window += 1
         return self._emit(until_ns)
 
@@ -128,21 +114,25 @@ class Injection:
             self._changed += due
 
     def expected(self) -> Shown:
-        """The rows that an analysis must show: of each anomaly these and no others."""
+        """What an analysis must show: of each anomaly these rows and no others."""
         some = (as_table([one], first_op=number) for number, one in sorted(self._numbered.items()))
         scenes = shown(analyze(pa.concat_tables(some)))
-        changes = {
-            anomaly.id: frozenset(row for row in self._changes if isinstance(row, anomaly.row))
-            for anomaly in named()
+        return {
+            name: rows | {row for row in self._changes if isinstance(row, BY_ID[name].row)}
+            for name, rows in scenes.items()
         }
-        return {name: rows | changes[name] for name, rows in scenes.items()}
 
 
 def shown(found: Analysis) -> Shown:
-    """The rows that an analysis shows."""
+    """What an analysis shows."""
     return {
         one.anomaly.id: frozenset(as_rows(one.rows, one.anomaly.row)) for one in found.decisions
     }
+
+
+def told(row: Any) -> tuple[Any, ...]:
+    """The cells of a row that do not depend on the history around it."""
+    return tuple(getattr(row, cell.name) for cell in fields(row) if cell.name not in OF_ALL)
 
 
 def _of_its_own(scene: History, number: int) -> History:

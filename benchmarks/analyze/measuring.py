@@ -1,0 +1,97 @@
+"""Every way to check one synthetic history, in turn in one run, and whether all found the same.
+
+What must be found is known, since it was injected. A way that finds anything else is an error, not
+a measurement.
+"""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from benchmarks.analyze import costs
+from benchmarks.analyze.injection import Injection, Shown, told
+from benchmarks.analyze.peers import ALL, LINEARIZABLE, place_of
+from benchmarks.analyze.synthesis import Synthesis, synthesize
+
+CHECKS: Final = ("linearizable", "all")
+OURS: Final = ("in-process", "spark")
+PEERS: Final = ("duckdb", "polars")
+INJECTED: Final = 8  # of each anomaly
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cost:
+    """One way, once; getting ready (imports, a session) is not part of the check."""
+
+    way: str
+    check: str
+    rows: int
+    partitions: int
+    cpu_s: float
+    wall_s: float
+    ready_cpu_s: float
+    ready_s: float
+    peak_bytes: int  # of the whole tree
+
+    @property
+    def rows_per_cpu_s(self) -> float:
+        return self.rows / self.cpu_s
+
+
+def measured(
+    rows: int,
+    partitions: int,
+    *,
+    checks: Sequence[str] = CHECKS,
+    ways: Sequence[str] = (*OURS, *PEERS),
+    runs: int = 1,
+) -> Iterator[Cost]:
+    """Writes a history of about so many rows, checks it in each way, and removes it.
+
+    AssertionError when a way finds anything but what was injected.
+    """
+    with tempfile.TemporaryDirectory(prefix="urteil-synthetic-") as made:
+        folder = Path(made) / "history"
+        injection = Injection(each=INJECTED)
+        written = synthesize(
+            Synthesis(folder=folder, rows=rows, partitions=partitions, injection=injection)
+        )
+        expected = injection.expected()
+        for check in checks:
+            for _ in range(runs):
+                for way in ways:
+                    yield _once(way, check, folder, written, partitions, expected)
+
+
+def _once(way: str, check: str, folder: Path, rows: int, partitions: int, expected: Shown) -> Cost:
+    printed, peak = costs.run("benchmarks.analyze.ways", way, check, str(folder))
+    made: dict[str, Any] = json.loads(printed)
+    right = _expected(way, check, expected)
+    wrong = [name for name in right if right[name] != made["found"][name]]
+    assert not wrong, (way, check, wrong, made["found"])
+    return Cost(
+        way=way,
+        check=check,
+        rows=rows,
+        partitions=partitions,
+        peak_bytes=peak,
+        **{name: round(made[name], 3) for name in ("cpu_s", "wall_s", "ready_cpu_s", "ready_s")},
+    )
+
+
+def _expected(way: str, check: str, expected: Shown) -> dict[str, list[list[str]]]:
+    """What was injected, as the way tells it."""
+    of_peers = LINEARIZABLE if check == "linearizable" else ALL
+    names = [name for name in expected if check == "all" or name in LINEARIZABLE]
+    if way in OURS:
+        return {n: sorted(list(map(str, told(row))) for row in expected[n]) for n in names}
+    return {
+        name: sorted(list(place_of(row, of_peers[name])) for row in expected[name])
+        for name in names
+        if name in of_peers
+    }

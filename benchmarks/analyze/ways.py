@@ -1,0 +1,99 @@
+"""One way to do one check, in a process of its own: what it found and what it cost, as JSON.
+
+    python -m benchmarks.analyze.ways in-process linearizable FOLDER
+
+Getting ready (imports, Spark's session) is told apart from the check.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from collections.abc import Callable, Generator
+from contextlib import contextmanager, nullcontext
+from pathlib import Path
+from typing import Any, Final
+
+from benchmarks.analyze.costs import cpu_s
+from benchmarks.analyze.peers import LINEARIZABLE
+
+Check = Callable[[Path], dict[str, list[list[str]]]]
+
+
+def _of_ours(analyze: Callable[..., Any], check: str) -> Check:
+    from benchmarks.analyze.injection import shown, told
+
+    chosen = tuple(LINEARIZABLE) if check == "linearizable" else ()
+
+    def run(history: Path) -> dict[str, list[list[str]]]:
+        rows = shown(analyze(history, anomalies=chosen))
+        return {name: sorted(list(map(str, told(row))) for row in rows[name]) for name in rows}
+
+    return run
+
+
+def _of_a_peer(peer: Any, check: str) -> Check:
+    query = peer.linearizable if check == "linearizable" else peer.everything
+
+    def run(history: Path) -> dict[str, list[list[str]]]:
+        return {name: sorted(map(list, places)) for name, places in query(history).items()}
+
+    return run
+
+
+@contextmanager
+def _in_process(check: str) -> Generator[Check]:
+    from checkers.histories.analysis import analyze
+
+    yield _of_ours(analyze, check)
+
+
+@contextmanager
+def _on_spark(check: str) -> Generator[Check]:
+    from checkers.spark.run import analyze_on_spark
+    from checkers.spark.session import session
+
+    with session():
+        yield _of_ours(analyze_on_spark, check)
+
+
+def _in_duckdb(check: str) -> Any:
+    from benchmarks.analyze import in_duckdb
+
+    return nullcontext(_of_a_peer(in_duckdb, check))
+
+
+def _in_polars(check: str) -> Any:
+    from benchmarks.analyze import in_polars
+
+    return nullcontext(_of_a_peer(in_polars, check))
+
+
+WAYS: Final[dict[str, Callable[[str], Any]]] = {
+    "in-process": _in_process,
+    "spark": _on_spark,
+    "duckdb": _in_duckdb,
+    "polars": _in_polars,
+}
+
+
+def main(way: str, check: str, folder: str) -> None:
+    started = time.perf_counter()
+    with WAYS[way](check) as run:
+        ready, ready_cpu = time.perf_counter(), cpu_s(os.getpid())
+        found = run(Path(folder))
+        done, done_cpu = time.perf_counter(), cpu_s(os.getpid())
+        told = {
+            "ready_s": ready - started,
+            "ready_cpu_s": ready_cpu,
+            "wall_s": done - ready,
+            "cpu_s": done_cpu - ready_cpu,
+            "found": found,
+        }
+    sys.stdout.write(json.dumps(told))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,54 @@
+"""The peers find what the literal definitions find: in sound histories nothing."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("duckdb")
+pytest.importorskip("polars")
+
+from benchmarks.analyze import in_duckdb, in_polars
+from benchmarks.analyze.injection import Injection
+from benchmarks.analyze.peers import ALL, LINEARIZABLE, Places, place_of
+from benchmarks.analyze.scenes import SCENES
+from benchmarks.analyze.synthesis import Synthesis, synthesize
+from checkers.histories import recorded
+from properties.anomalies.catalogue import definitions
+from properties.anomalies.declared import NOTHING
+
+PEERS = [in_duckdb, in_polars]
+
+
+def literal(folder: Path) -> Places:
+    operations = recorded.operations(folder)
+    return {
+        one.id: frozenset(place_of(row, ALL[one.id]) for row in one.find(operations))
+        for one in definitions(NOTHING)
+        if one.id in ALL
+    }
+
+
+@pytest.mark.parametrize("partitions", [1, 5])
+def test_peers_find_the_places_that_the_literal_definitions_find(
+    tmp_path: Path, partitions: int
+) -> None:
+    folder = tmp_path / "history"
+    injection = Injection(each=2, seed=partitions, anomalies=SCENES)
+    synthesize(Synthesis(folder=folder, rows=800, partitions=partitions, injection=injection))
+
+    right = literal(folder)
+    assert all(right.values())
+    for peer in PEERS:
+        assert peer.linearizable(folder) == {name: right[name] for name in LINEARIZABLE}
+        assert peer.everything(folder) == right
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_peers_find_nothing_where_nothing_is_wrong(tmp_path: Path, seed: int) -> None:
+    folder = tmp_path / "history"
+    synthesize(Synthesis(folder=folder, rows=5_000, partitions=3, seed=seed))
+
+    for peer in PEERS:
+        assert peer.everything(folder) == {name: frozenset() for name in ALL}
