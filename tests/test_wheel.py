@@ -87,3 +87,5 @@ def test_analyze_on_spark(installed: Path, hostile: Path) -> None:
     found = decided(done, "anomaly")
     assert found["inconsistent-offsets"] == "violated"
     assert found["lost-write"] == "holds"
+    (report,) = hostile.glob("runs/*/report.html")
+    assert "An offset of a log identifies one record for ever." in report.read_text()

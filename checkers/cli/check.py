@@ -72,6 +72,7 @@ def check(
         run.emit(
             PropertyDecided(
                 property=name,
+                statement=selection.statement(spec, name),
                 verdict=discovery.verdict,
                 expected=right[name],
                 engine="explicit",

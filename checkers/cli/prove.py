@@ -84,6 +84,7 @@ def prove(
         run.emit(
             PropertyDecided(
                 property=name,
+                statement=selection.statement(spec, name),
                 verdict=verdict,
                 expected=right[name],
                 engine="z3",

@@ -77,6 +77,12 @@ def properties(spec: Spec, patterns: Sequence[str], name: str = "this spec") -> 
     return chosen or tuple(claim.name for claim in spec.claims if not claim.lemma)
 
 
+def statement(spec: Spec, name: str) -> str | None:
+    """What the spec claims by the property of this name, its first paragraph; None: no words."""
+    says = next((claim.says for claim in spec.claims if claim.name == name), "")
+    return " ".join(says.partition("\n\n")[0].split()) or None
+
+
 def constants(spec: Spec) -> Settings:
     """All constants of the spec with the values it has."""
     return {name: getattr(spec, name) for name in spec.constants}

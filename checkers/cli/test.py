@@ -99,6 +99,9 @@ def emit(
     side: str,
 ) -> None:
     """A verdict; the programs that show a violation before it."""
+    from properties.claims import BY_ID
+
+    claim = BY_ID.get(verdict.claim)  # that a cluster makes progress is no claim of the catalogue
     again = shlex.join(["urteil", "test", suite, "--seed", str(run.seed)]) + side
     if verdict.outcome == "violated":
         for program in verdict.programs:
@@ -109,6 +112,7 @@ def emit(
     run.emit(
         PropertyDecided(
             property=verdict.claim,
+            statement=claim.statement if claim is not None else None,
             verdict=verdict.outcome,
             expected=expected,
             engine="hypothesis",

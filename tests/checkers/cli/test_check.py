@@ -24,6 +24,9 @@ def test_kip_101_as_published_counts_what_tlc_counts(call: Any) -> None:
         "v": 1,
         "event": "property_decided",
         "property": "weak_isr",
+        "statement": (
+            "What is below a presumed leader's high watermark is on all of the ISR it believes in."
+        ),
         "verdict": "holds",
         "expected": None,
         "engine": "explicit",

@@ -1,0 +1,183 @@
+"""The report in a real browser: opened as a file, clicked, read; nothing fails or is fetched."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from selenium.webdriver import Chrome, ChromeOptions, ChromeService, Keys
+from selenium.webdriver.common.action_chains import ActionChains
+from selenium.webdriver.common.by import By
+
+Analysed = Callable[..., Path]
+
+# a stale end, a duplicate with a lost write behind it, and what is sound around them
+HISTORY = """
+    p1  send k=a      -> ok @0
+    p2  send k=b      ...
+    p1  send k=c      -> ok @2
+    p2  ...           -> ok @1
+    c1  poll          -> ok k=a@0 k=a@3 k=d@4
+    c2  end_offset k  -> ok @2
+    p1  send k=d      -> ok @4
+"""
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Chrome]:
+    """A headless Chromium and its driver; where there are none this is skipped, but not in CI."""
+    chromium, driver = shutil.which("chromium"), shutil.which("chromedriver")
+    if chromium is None or driver is None:
+        missing = "no chromium and chromedriver: apt-get install chromium chromium-driver"
+        assert not os.environ.get("CI"), missing
+        pytest.skip(missing)
+    options = ChromeOptions()
+    options.binary_location = chromium
+    for word in ("--headless=new", "--no-sandbox", "--disable-gpu", "--window-size=1240,1600"):
+        options.add_argument(word)
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
+    made = Chrome(options=options, service=ChromeService(driver))
+    yield made
+    made.quit()
+
+
+@pytest.fixture
+def page(browser: Chrome, analysed: Analysed) -> Chrome:
+    """The report of the history above, just opened."""
+    anomalies = ("stale-end-offset", "duplicate", "lost-write", "inconsistent-offsets")
+    folder = analysed(HISTORY, *(word for one in anomalies for word in ("--anomaly", one)))
+    logs(browser)
+    browser.get((folder / "report.html").as_uri())
+    return browser
+
+
+def logs(browser: Any) -> tuple[list[str], list[str]]:
+    """What the console and the network have told since the last time."""
+    console = [entry["message"] for entry in browser.get_log("browser")]
+    told = [json.loads(entry["message"])["message"] for entry in browser.get_log("performance")]
+    asked = [
+        one["params"]["request"]["url"]
+        for one in told
+        if one["method"] == "Network.requestWillBeSent"
+    ]
+    return console, asked
+
+
+def css(browser: Chrome, selector: str) -> list[Any]:
+    return [*browser.find_elements(By.CSS_SELECTOR, selector)]
+
+
+def shown(browser: Chrome, selector: str) -> list[str]:
+    """The text of the elements that can be seen."""
+    return [one.text for one in css(browser, selector) if one.is_displayed()]
+
+
+def test_it_opens_without_a_word_on_the_console_and_fetches_nothing(page: Chrome) -> None:
+    assert page.find_element(By.TAG_NAME, "h1").text == "violated"
+    assert shown(page, "tr.verdict th a") == ["stale-end-offset", "duplicate", "lost-write"]
+    console, asked = logs(page)
+    assert console == []
+    assert [url for url in asked if not url.startswith("data:")] == [page.current_url]
+
+
+def test_verdicts_are_filtered_by_state_and_by_words(page: Chrome) -> None:
+    (holds,) = css(page, '[data-show="holds"]')
+    holds.click()
+    assert holds.get_attribute("aria-pressed") == "true"
+    assert len(shown(page, "tr.verdict")) == 1
+    assert shown(page, "details.finding") == []
+    css(page, '[data-show="all"]')[0].click()
+    search = page.find_element(By.ID, "search")
+    search.send_keys("LOST write")
+    assert [text.split()[1] for text in shown(page, "tr.verdict")] == ["lost-write"]
+    assert len(shown(page, "details.finding")) == 1
+    search.clear()
+    search.send_keys("no such words")
+    assert shown(page, "tbody.group") == []
+    assert page.find_element(By.ID, "none-left").text == "nothing fits"
+
+
+def test_everything_is_expanded_and_collapsed(page: Chrome) -> None:
+    page.find_element(By.ID, "collapse").click()
+    assert shown(page, "svg.timeline") == []
+    page.find_element(By.ID, "expand").click()
+    pictures = [one.is_displayed() for one in css(page, "svg.timeline")]
+    assert pictures == [True] * len(css(page, "details.row"))
+    assert any("operation 0" in text for text in shown(page, "details.row pre"))
+
+
+def test_a_link_of_the_table_opens_what_shows_it(page: Chrome) -> None:
+    page.find_element(By.ID, "collapse").click()
+    (link,) = [one for one in css(page, "tr.verdict a") if one.text == "duplicate"]
+    link.click()
+    page.execute_async_script("setTimeout(arguments[0], 50)")
+    assert shown(page, "details.finding[open] .claim") == ["duplicate"]
+
+
+def test_a_replay_line_is_copied(page: Chrome) -> None:
+    (button, *_) = css(page, "details.finding button.copy")
+    button.click()
+    page.execute_async_script("setTimeout(arguments[0], 50)")
+    assert button.text == "copied"
+    search = page.find_element(By.ID, "search")
+    search.send_keys(Keys.CONTROL, "v")
+    pasted = search.get_attribute("value") or ""
+    assert pasted.startswith("urteil analyze history.parquet --engine local")
+
+
+def test_an_operation_lights_up_in_words_and_in_the_picture(page: Chrome) -> None:
+    (named, *_) = css(page, "details.row[open] a.op")
+    number = named.get_attribute("data-op")
+    ActionChains(page).move_to_element(named).perform()
+    lit = css(page, ".lit")
+    assert {one.get_attribute("data-op") for one in lit} == {number}
+    assert {one.tag_name for one in lit} == {"a", "g"}
+
+
+def test_it_is_dark_where_the_reader_asks_for_it(page: Chrome) -> None:
+    def paper() -> str:
+        return str(page.execute_script("return getComputedStyle(document.body).backgroundColor"))
+
+    light = paper()
+    dark = {"features": [{"name": "prefers-color-scheme", "value": "dark"}]}
+    page.execute_cdp_cmd("Emulation.setEmulatedMedia", dark)
+    assert paper() != light
+    page.find_element(By.ID, "theme").click()
+    assert paper() == light
+    page.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})
+
+
+def test_it_is_read_without_scripts(page: Chrome) -> None:
+    page.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": True})
+    page.refresh()
+    page.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": False})
+    assert shown(page, ".needs-script") == []
+    assert len(shown(page, "tr.verdict")) == 4
+    assert "nobody ever read" in " ".join(shown(page, "details.row summary"))
+    assert any(one.is_displayed() for one in css(page, "svg.timeline"))
+
+
+def test_no_picture_is_wider_than_its_place_unless_it_scrolls(page: Chrome) -> None:
+    wide = page.execute_script(
+        "return document.documentElement.scrollWidth - document.documentElement.clientWidth"
+    )
+    assert wide == 0
+
+
+def test_labels_of_a_picture_lie_inside_it(page: Chrome) -> None:
+    outside = page.execute_script("""
+        return [...document.querySelectorAll("svg.timeline")].flatMap((svg) => {
+          const frame = svg.getBoundingClientRect();
+          return [...svg.querySelectorAll("text")]
+            .map((text) => [text.textContent, text.getBoundingClientRect()])
+            .filter(([, box]) => box.width)
+            .filter(([, box]) => box.left < frame.left || box.right > frame.right + 1)
+            .map(([text]) => text);
+        });
+    """)
+    assert outside == []
