@@ -104,15 +104,22 @@ def _decide(
         PLACES: lambda: exchanged()[PLACES],
         SENDS: lambda: exchanged()[SENDS],
     }
-    first: dict[str, Inquiry[Any]] = {name: make() for name, make in _ASSUMPTIONS.items()}
-    survey = answered(
-        {**first, "odd": odd_rows(), "totals": totals(), "strays": places.strays()}, sources
-    )
-    broken = tuple(survey[name] for name in _ASSUMPTIONS if survey[name].rows.num_rows)
+    families = [family for family in FAMILIES if not set(wanted).isdisjoint(family.ids)]
+    assumed = {name for family in families for name in family.assumes}
+    columns = {name for family in families for name in family.columns}
+    first: dict[str, Inquiry[Any]] = {
+        **{name: make() for name, make in _ASSUMPTIONS.items() if name in assumed},
+        "odd": odd_rows(tuple(name for name in SCHEMA.names if name in columns)),
+        "totals": totals(),
+    }
+    if any(family.strays for family in families):
+        first["strays"] = places.strays()
+    survey = answered(first, sources)
+    sought = (survey[name] for name in _ASSUMPTIONS if name in assumed)
+    broken = tuple(one for one in sought if one.rows.num_rows)
     found: dict[str, Any] = {}
     if not broken and not survey["odd"].num_rows:
-        known = Known(declared=declared, strays=survey["strays"])
-        families = [family for family in FAMILIES if not set(wanted).isdisjoint(family.ids)]
+        known = Known(declared=declared, strays=survey.get("strays", places.NO_STRAYS))
         found = answered({" ".join(it.ids): it.inquiry(known) for it in families}, sources)
     anomalies = {one.id: one for some in found.values() for one in some if one.id in wanted}
     return Decided(totals=survey["totals"], odd=survey["odd"], broken=broken, anomalies=anomalies)
@@ -121,15 +128,11 @@ def _decide(
 # ---------------------------------------------------------------- the history itself
 
 
-def odd_rows() -> Inquiry[pa.Table]:
-    """For each rule of `COLUMNS` that rows break: what it is, and in which operation."""
-    columns = tuple(SCHEMA.names)
-    found = yield Ask(OPERATIONS, Kernel("rows make sense", columns, reading.ODD, _odd))
+def odd_rows(columns: tuple[str, ...]) -> Inquiry[pa.Table]:
+    """For each rule of `COLUMNS` that rows break in these: what it is, and in which operation."""
+    kernel = Kernel("rows make sense", columns, reading.ODD, reading.odd_rows)
+    found = yield Ask(OPERATIONS, kernel)
     return found
-
-
-def _odd(piece: Piece) -> pa.Table:
-    return reading.odd_rows(piece.table)
 
 
 def totals() -> Inquiry[Totals]:

@@ -9,6 +9,8 @@ import pyarrow as pa
 
 from checkers.histories.inquiry import Inquiry
 from checkers.histories.places import Strays
+from model.histories import COLUMNS
+from properties.anomalies.assumptions import ASSUMPTIONS
 from properties.anomalies.declared import Declared
 
 
@@ -31,7 +33,14 @@ class Known:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Family:
-    """Anomalies that one inquiry decides."""
+    """Anomalies that one inquiry decides.
+
+    It stands on some assumptions, and on the columns that are checked for odd rows. `strays` tells
+    whether it asks for them: without, nothing is exchanged on its behalf.
+    """
 
     ids: tuple[str, ...]
     inquiry: Callable[[Known], Inquiry[tuple[Found, ...]]]
+    assumes: tuple[str, ...] = tuple(one.id for one in ASSUMPTIONS)
+    columns: tuple[str, ...] = tuple(COLUMNS)
+    strays: bool = True

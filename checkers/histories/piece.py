@@ -41,7 +41,7 @@ class Piece:
 
     def known(self, name: str) -> Mask:
         """Where the column is not null."""
-        return self._once(("known", name), lambda: _numpy(self.table[name].is_valid()))
+        return self._once(("known", name), lambda: self._known(name))
 
     def is_(self, name: str, *words: str) -> Mask:
         """Where the column is one of the words."""
@@ -63,6 +63,10 @@ class Piece:
         """A piece of these rows alone."""
         at = np.flatnonzero(rows) if rows.dtype == np.bool_ else rows
         return Piece(self.table.take(pa.array(at)), self.number, self.salt)
+
+    def _known(self, name: str) -> Mask:
+        column = self.table[name]
+        return _numpy(column.is_valid()) if column.null_count else np.ones(len(self), np.bool_)
 
     def _is(self, name: str, words: tuple[str, ...]) -> Mask:
         numbers, texts = self.codes(name)

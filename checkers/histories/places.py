@@ -182,6 +182,10 @@ class Strays:
         return pairs_in(key, value, self.keys, self.values)
 
 
+_NOBODY: Final = np.zeros(0, dtype=np.int64)
+NO_STRAYS: Final = Strays(
+    Piece(ROW.empty_table()), Piece(ROW.empty_table()), _NOBODY, _NOBODY, _NOBODY
+)
 _PAIR: Final = pa.schema([("key", pa.int64()), ("value", pa.int64())])
 _COMMITTED: Final = pa.schema([("op", pa.int64())])
 
@@ -192,8 +196,7 @@ def strays() -> Inquiry[Strays]:
     pairs = Piece(found.group_by(["key", "value"]).aggregate([]))
     keys, values = pairs.ints("key"), pairs.ints("value")
     if not len(keys):
-        none = Piece(ROW.empty_table())
-        return Strays(none, none, np.zeros(0, dtype=np.int64), keys, values)
+        return NO_STRAYS
     of_strays = partial(_of_pairs, keys=keys, values=values)
     places = yield Ask(PLACES, Kernel("where strays lie", NAMES, ROW, of_strays))
     sends = yield Ask(SENDS, Kernel("who sent the strays", NAMES, ROW, of_strays))

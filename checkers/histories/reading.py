@@ -22,6 +22,7 @@ import pyarrow.parquet as pq
 
 from checkers.histories import jepsen, recorded
 from checkers.histories.arrow import compute
+from checkers.histories.piece import Mask, Piece
 from checkers.histories.recorded import (
     KINDS,
     SCHEMA,
@@ -47,6 +48,11 @@ NEEDED: Final = {
     "rebalanced": ("key",),
     "commit_offset": ("key", "offset", "group"),
     "fetch_offset": ("key", "group"),
+}
+_WORDS: Final = {
+    "outcome": get_args(Outcome),
+    "kind": (*KINDS, "none"),
+    "isolation": get_args(Isolation),
 }
 ODD: Final = pa.schema([("op", pa.int64()), ("what", pa.string())])
 _PYTHON: Final = {"int64": int, "int32": int, "string": str}
@@ -204,7 +210,7 @@ def conforming(table: pa.Table, path: Path) -> pa.Table:
                 f"{field.type} ({_first_line(error)}); cast it"
             ) from error
     made = pa.table(columns, schema=SCHEMA)
-    refuse(odd_rows(made), path)
+    refuse(odd_rows(Piece(made)), path)
     return made
 
 
@@ -216,31 +222,30 @@ def refuse(odd: pa.Table, path: Path | str) -> None:
         raise UnreadableHistory(f"{path}, {where}: {first['what']}; mend that row")
 
 
-def odd_rows(table: pa.Table) -> pa.Table:
-    """For each rule of `COLUMNS` that rows break: what it is, and the first operation's number."""
-    found: list[dict[str, Any]] = []
+def odd_rows(piece: Piece) -> pa.Table:
+    """For each rule of `COLUMNS` that rows break: what it is, and the first operation's number.
 
-    def seek(odd: pa.ChunkedArray, what: str) -> None:
-        ops = table["op"].filter(odd)  # null is no `true`
-        if len(ops):
-            found.append({"op": compute.min(ops.fill_null(-1)).as_py(), "what": what})
+    Of columns that the piece lacks nothing is asked.
+    """
+    found: list[dict[str, Any]] = []
+    there = piece.table.schema.names
+
+    def seek(odd: Mask, what: str) -> None:
+        if odd.any():
+            ops = piece.table["op"].filter(pa.array(odd)).fill_null(-1)
+            found.append({"op": compute.min(ops).as_py(), "what": what})
 
     for field in SCHEMA:
-        if not field.nullable:
-            seek(table[field.name].is_null(), f"{field.name} is null, and it must not be")
-    for name, known in (
-        ("outcome", get_args(Outcome)),
-        ("kind", (*KINDS, "none")),
-        ("isolation", get_args(Isolation)),
-    ):
-        told = compute.or_(
-            table[name].is_null(), compute.is_in(table[name], value_set=pa.array(known))
-        )
-        seek(compute.invert(told), f"{name} is none of {', '.join(known)}")
+        if field.name in there and not field.nullable:
+            seek(~piece.known(field.name), f"{field.name} is null, and it must not be")
+    for name, known in _WORDS.items():
+        if name in there:
+            odd = piece.known(name) & ~piece.is_(name, *known)
+            seek(odd, f"{name} is none of {', '.join(known)}")
     for kind, needed in NEEDED.items():
         for name in needed:
-            lacking = compute.and_(compute.equal(table["kind"], kind), table[name].is_null())
-            seek(lacking, f"a {kind} without a {name}")
+            if name in there:
+                seek(piece.is_("kind", kind) & ~piece.known(name), f"a {kind} without a {name}")
     return pa.Table.from_pylist(found, schema=ODD)
 
 
