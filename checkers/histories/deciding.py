@@ -15,7 +15,16 @@ from typing import Any, Final
 import numpy as np
 import pyarrow as pa
 
-from checkers.histories import emptiness, log, places, reading, real_time, soundness
+from checkers.histories import (
+    emptiness,
+    log,
+    places,
+    process_order,
+    reading,
+    real_time,
+    retention,
+    soundness,
+)
 from checkers.histories.fingerprints import Ints
 from checkers.histories.found import Family, Found, Known
 from checkers.histories.inquiry import (
@@ -37,6 +46,7 @@ FAMILIES: Final[tuple[Family, ...]] = (
     *emptiness.FAMILIES,
     *real_time.FAMILIES,
     *log.FAMILIES,
+    *process_order.FAMILIES,
 )
 DECIDED: Final = frozenset(name for family in FAMILIES for name in family.ids)
 _ASSUMPTIONS: Final[dict[str, Callable[[], Inquiry[Found]]]] = {
@@ -113,13 +123,17 @@ def _decide(
         "totals": totals(),
     }
     if any(family.strays for family in families):
-        first["strays"] = places.strays()
+        first["strays"], first["kept"] = places.strays(), retention.kept(declared)
     survey = answered(first, sources)
     sought = (survey[name] for name in _ASSUMPTIONS if name in assumed)
     broken = tuple(one for one in sought if one.rows.num_rows)
     found: dict[str, Any] = {}
     if not broken and not survey["odd"].num_rows:
-        known = Known(declared=declared, strays=survey.get("strays", places.NO_STRAYS))
+        known = Known(
+            declared=declared,
+            strays=survey.get("strays", places.NO_STRAYS),
+            kept=survey.get("kept", retention.ALL_KEPT),
+        )
         found = answered({" ".join(it.ids): it.inquiry(known) for it in families}, sources)
     anomalies = {one.id: one for some in found.values() for one in some if one.id in wanted}
     return Decided(totals=survey["totals"], odd=survey["odd"], broken=broken, anomalies=anomalies)

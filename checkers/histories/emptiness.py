@@ -29,4 +29,6 @@ def _first(piece: Piece) -> pa.Table:
     return piece.table.slice(0, 1).cast(_PIECES)
 
 
-FAMILIES: Final = (Family(ids=(ANOMALY.id,), inquiry=empty),)
+FAMILIES: Final = (
+    Family(ids=(ANOMALY.id,), inquiry=empty, assumes=(), columns=("op",), strays=False),
+)

@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from checkers.histories.inquiry import Inquiry
 from checkers.histories.places import Strays
+from checkers.histories.retention import ALL_KEPT, Kept
 from model.histories import COLUMNS
 from properties.anomalies.assumptions import ASSUMPTIONS
 from properties.anomalies.declared import Declared
@@ -29,6 +30,7 @@ class Known:
 
     declared: Declared
     strays: Strays
+    kept: Kept = ALL_KEPT
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

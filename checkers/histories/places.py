@@ -154,6 +154,13 @@ def effect(piece: Piece, committed: Ints) -> Mask:
     return took
 
 
+def shows(piece: Piece, committed: Ints) -> Mask:
+    """Which rows of PLACES show that the value lies at the offset, if they tell one."""
+    role = piece.ints("role")
+    told: Mask = (role >= READ) | effect(piece, committed)
+    return told
+
+
 def read(piece: Piece) -> Mask:
     """Which rows are polls that ended ok."""
     ended_ok: Mask = (piece.ints("role") & ~UNCOMMITTED) == READ
@@ -176,6 +183,14 @@ class Strays:
     committed: Ints
     keys: Ints  # of the values, pair by pair
     values: Ints
+
+    def placings(self) -> Piece:
+        """What tells where they lie: no copy of an aborted transaction, if it was sent again."""
+        key, value, role = (self.places.ints(name) for name in ("key", "value", "role"))
+        failed = self.sends.where(self.sends.ints("role") == FAILED)
+        in_vain = pairs_in(key, value, failed.ints("key"), failed.ints("value"))
+        copies = in_vain & (role >= UNCOMMITTED)
+        return self.places.where(shows(self.places, self.committed) & ~copies)
 
     def among(self, key: Ints, value: Ints) -> Mask:
         """Where (key, value) is a stray."""
@@ -201,7 +216,7 @@ def strays() -> Inquiry[Strays]:
     places = yield Ask(PLACES, Kernel("where strays lie", NAMES, ROW, of_strays))
     sends = yield Ask(SENDS, Kernel("who sent the strays", NAMES, ROW, of_strays))
     seen, sent = Piece(places), Piece(sends)
-    given = seen.where(read(seen))
+    given = seen.where(seen.ints("role") == READ)
     doubted = sent.ints("role") == DOUBTED
     was_read = pairs_in(
         sent.ints("key"),

@@ -23,6 +23,13 @@ _WITH_KERNELS: Final = frozenset(
         "inconsistent-offsets",
         "duplicate",
         "empty-transaction-graph",
+        "int-poll-skip",
+        "int-send-skip",
+        "poll-skip",
+        "int-nonmonotonic-poll",
+        "int-nonmonotonic-send",
+        "nonmonotonic-poll",
+        "nonmonotonic-send",
         "lost-write",
     }
 )

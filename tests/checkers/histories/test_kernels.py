@@ -17,6 +17,7 @@ from checkers.histories.chunks import Rows, chunks_of
 from checkers.histories.deciding import DECIDED
 from checkers.histories.jepsen import operations
 from checkers.histories.pieces import LocalPieces
+from checkers.histories.process_order import ANOMALIES
 from checkers.histories.recorded import as_table
 from checkers.progress import Progress
 from model.histories import EndOffset, History, MicroOperation, Operation, Outcome, Poll, Send
@@ -155,10 +156,14 @@ def test_the_samples_have_the_verdicts_of_jepsen(name: str) -> None:
     path = SAMPLES / f"{name}.edn"
     analysis = analyze(path)
     decided = {d.anomaly.id for d in analysis.decisions if d.verdict == "violated"}
-    of_ours = DECIDED
-    assert decided == set(VERDICTS[name]["anomalies"]) & of_ours
+    expected = set(VERDICTS[name]["anomalies"])
+    if "inconsistent-offsets" in expected:  # Jepsen ranks one value of an offset, by its hash
+        decided, expected = decided - set(ANOMALIES), expected - set(ANOMALIES)
+    assert decided == expected & DECIDED
     assert_agrees(analysis, tuple(operations(path)))
-    assert analysis.exit_code == (1 if decided else 0)
+    assert analysis.exit_code == (1 if expected & DECIDED else 0)
+    permitted = {d.anomaly.id for d in analysis.decisions if d.permitted}
+    assert permitted == expected & {"int-send-skip"}
 
 
 def mutated(h: History, how: str, rng: random.Random) -> History:

@@ -1,0 +1,146 @@
+"""Which offsets of which keys hold a record, a bit each: small enough to be known everywhere.
+
+A word is 64 offsets of a key. Each piece of the history tells the words that it shows; joined, they
+say how many records lie between any two offsets of a log, however far apart these are. A dense log
+costs 24 bytes for 64 offsets, a sparse one at most 24 bytes for each.
+
+What only polls at `read_uncommitted` saw is not clean: polls at `read_committed` need not see it.
+
+Source: `properties.anomalies.sightings`; Jacobson, "Space-efficient Static Trees and Graphs".
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from checkers.histories.fingerprints import Ints
+from checkers.histories.inquiry import OPERATIONS, Ask
+from checkers.histories.order import member
+from checkers.histories.piece import Mask, Piece
+from checkers.histories.pieces import Kernel
+from checkers.histories.places import DOUBTED, SENT, UNCOMMITTED, roles, runs
+from model.histories import Isolation
+
+_WORD_BITS: Final = 6
+_LAST_BIT: Final = 63
+_ONE: Final = np.uint64(1)
+_READS: Final = ("op", "outcome", "kind", "key", "offset", "isolation")
+WORDS: Final = pa.schema(
+    [("key", pa.int64()), ("word", pa.int64()), ("bits", pa.int64()), ("clean", pa.bool_())]
+)
+
+
+def asked(isolation: Isolation, committed: Ints) -> Ask:
+    """What each piece shows; `committed` are the operations ended info that took effect."""
+    run = partial(_words, isolation, committed)
+    return Ask(OPERATIONS, Kernel("where records lie", _READS, WORDS, run))
+
+
+def took_effect(piece: Piece, isolation: Isolation, committed: Ints) -> Mask:
+    """Which rows of a history are sends that must have taken effect."""
+    role, sends = roles(piece, isolation), piece.is_("kind", "send")
+    took: Mask = sends & (role == SENT)
+    doubted = np.flatnonzero(sends & (role == DOUBTED))
+    took[doubted] = member(piece.ints("op")[doubted], committed)
+    return took
+
+
+def _words(isolation: Isolation, committed: Ints, piece: Piece) -> pa.Table:
+    polls = piece.is_("kind", "poll")
+    dirty = polls & (roles(piece, isolation) >= UNCOMMITTED)
+    shows = (polls | took_effect(piece, isolation, committed)) & piece.known("offset")
+    clean = _packed(piece, np.flatnonzero(shows & ~dirty), clean=True)
+    return pa.concat_tables([clean, _packed(piece, np.flatnonzero(shows & dirty), clean=False)])
+
+
+def _packed(piece: Piece, rows: Ints, *, clean: bool) -> pa.Table:
+    offset = piece.ints("offset")[rows]
+    order, starts = runs(piece.codes("key")[0][rows], offset >> _WORD_BITS)
+    bits = _bit(offset)[order]
+    first = order[starts]
+    columns = {
+        "key": piece.fingerprints("key")[rows[first]],
+        "word": offset[first] >> _WORD_BITS,
+        "bits": (np.bitwise_or.reduceat(bits, starts) if len(starts) else bits).view(np.int64),
+        "clean": np.full(len(first), clean),
+    }
+    return pa.table(columns, schema=WORDS)
+
+
+def _bit(offset: Ints) -> npt.NDArray[np.uint64]:
+    return _ONE << (offset & _LAST_BIT).astype(np.uint64)
+
+
+@dataclass(frozen=True, slots=True)
+class Occupied:
+    """The offsets of each key that hold a record."""
+
+    keys: Ints  # ascending
+    words: Ints  # those that occur, ascending
+    places: Ints  # of the bits: number of the key and of the word in one, ascending
+    bits: npt.NDArray[np.uint64]
+    before: Ints  # how many are held before each place, and at the end by all
+
+    @classmethod
+    def of(cls, told: pa.Table) -> Occupied:
+        """What all pieces show together; `told` has the columns of WORDS."""
+        piece = Piece(told)
+        keys, of_key = np.unique(piece.ints("key"), return_inverse=True)
+        words, of_word = np.unique(piece.ints("word"), return_inverse=True)
+        place = of_key * (len(words) + 1) + of_word
+        order = np.argsort(place, kind="stable")
+        starts = np.flatnonzero(np.diff(place[order], prepend=-1))
+        bits = piece.ints("bits").view(np.uint64)[order]
+        bits = np.bitwise_or.reduceat(bits, starts) if len(starts) else bits
+        held = np.bitwise_count(bits).astype(np.int64)
+        return cls(keys, words, place[order][starts], bits, np.r_[0, np.cumsum(held)])
+
+    def between(self, key: Ints, first: Ints, end: Ints) -> Ints:
+        """How many records lie from the first offset on and below the end."""
+        held: Ints = np.maximum(self._rank(key, end) - self._rank(key, first), 0)
+        return held
+
+    def next_from(self, key: Ints, first: Ints) -> Ints:
+        """The lowest offset from the first on that holds a record; the key has to have one."""
+        rank = self._rank(key, first)
+        at = np.searchsorted(self.before, rank, side="right") - 1
+        bits, skipped = self.bits[at], rank - self.before[at]
+        for done in range(int(skipped.max(initial=0))):
+            bits = np.where(skipped > done, bits & (bits - _ONE), bits)
+        zeros = np.bitwise_count((bits & (~bits + _ONE)) - _ONE).astype(np.int64)
+        word: Ints = self.words[self.places[at] % (len(self.words) + 1)]
+        return (word << _WORD_BITS) + zeros
+
+    def _rank(self, key: Ints, offset: Ints) -> Ints:
+        """How many records lie in keys before the key, and in the key below the offset."""
+        word = offset >> _WORD_BITS
+        known = member(key, self.keys)
+        number = np.where(known, np.searchsorted(self.words, word), 0)
+        place = np.searchsorted(self.keys, key) * (len(self.words) + 1) + number
+        at = np.searchsorted(self.places, place)
+        rank: Ints = self.before[at]
+        inside = known & member(place, self.places) & member(word, self.words)
+        below = self.bits[at[inside]] & (_bit(offset[inside]) - _ONE)
+        rank[inside] += np.bitwise_count(below).astype(np.int64)
+        return rank
+
+
+@dataclass(frozen=True, slots=True)
+class Log:
+    """What holds a record: surely for everybody, and for readers at read_uncommitted."""
+
+    clean: Occupied
+    everything: Occupied
+
+    @classmethod
+    def of(cls, told: pa.Table) -> Log:
+        """From what all pieces show."""
+        everything = Occupied.of(told)
+        clean = told.filter(told["clean"])
+        return cls(everything if len(clean) == len(told) else Occupied.of(clean), everything)

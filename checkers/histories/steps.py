@@ -1,0 +1,329 @@
+"""Steps of processes through logs, found in each piece and joined across pieces.
+
+In a piece the polls of each process and key lie together in order, and so do its sends; neighbours
+of one operation are a step, and where an operation begins, the step comes from the last one before
+it that moved the process on. An assignment that leaves the key out parts them: two operations are
+connected if of the assignments of their process as many left the key out before the one as before
+the other.
+
+What has no predecessor in its piece is a `HEAD`; the last that moved its process in a piece is a
+`TAIL`. Of these the steps across pieces are made, in one place.
+
+Source: `properties.anomalies.order.steps`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final, Self
+
+import numpy as np
+import pyarrow as pa
+
+from checkers.histories.fingerprints import NULL, Ints
+from checkers.histories.occupied import Log, took_effect
+from checkers.histories.order import begins, codes, member, stable
+from checkers.histories.piece import UNKNOWN, Mask, Piece
+from checkers.histories.places import FAILED, UNCOMMITTED, Strays, roles, runs, together
+from checkers.histories.retention import Kept
+from model.histories import Isolation
+from properties.anomalies.order.steps import ASSIGNING
+
+READS: Final = (
+    "op",
+    "process",
+    "f",
+    "outcome",
+    "position",
+    "kind",
+    "key",
+    "offset",
+    "value",
+    "isolation",
+)
+POLLS: Final = 0
+SENDS: Final = 1
+_KINDS: Final = {POLLS: "poll", SENDS: "send"}
+
+# what a row is
+WITHIN: Final = 0  # a step inside an operation that skips something or goes back
+BETWEEN: Final = 1  # the same from an operation to the next
+COUNTED: Final = 2  # how many steps there are, in `times`: COUNTED + WITHIN, COUNTED + BETWEEN
+HEAD: Final = 4
+TAIL: Final = 5
+
+STEPS: Final = pa.schema(
+    [("walk", pa.int8()), ("what", pa.int8())]
+    + [
+        (name, pa.int64())
+        for name in (
+            *("process", "key", "dirty", "times"),  # times: how many records it goes over
+            *("second_op", "second_position", "second_value", "second_offset"),
+            *("first_op", "first_position", "first_value", "first_offset"),
+        )
+    ]
+)
+ASSIGNED: Final = pa.schema([("process", pa.int64()), ("op", pa.int64()), ("key", pa.int64())])
+
+
+@dataclass(frozen=True, slots=True)
+class Ground:
+    """What steps go over: where values lie, and what is between."""
+
+    isolation: Isolation
+    committed: Ints  # operations ended info that took effect
+    strays: Ints  # key and value in one number, ascending
+    lie: Ints  # the last place of each; UNKNOWN if nobody knows it
+    log: Log
+    kept: Kept
+
+    @classmethod
+    def of(cls, isolation: Isolation, strays: Strays, log: Log, kept: Kept) -> Self:
+        """From what is known of the history."""
+        pairs = np.unique(together(strays.keys, strays.values))
+        lie = np.full(len(pairs), UNKNOWN)
+        placed = strays.placings()
+        offset = placed.ints("offset")
+        at = np.searchsorted(pairs, together(placed.ints("key"), placed.ints("value")))
+        np.maximum.at(lie, at, offset)
+        return cls(isolation, strays.committed, pairs, lie, log, kept)
+
+    def places(self, piece: Piece, rows: Ints, key: Ints, value: Ints) -> Ints:
+        """Where the values of rows of a history lie; UNKNOWN if nobody knows."""
+        offset = piece.ints("offset", null=UNKNOWN)[rows]
+        told = piece.is_("kind", "poll") | took_effect(piece, self.isolation, self.committed)
+        offset = np.where(told[rows], offset, UNKNOWN)
+        if len(self.strays):
+            pairs = together(key, value)
+            stray = np.flatnonzero(member(pairs, self.strays))
+            offset[stray] = self.lie[np.searchsorted(self.strays, pairs[stray])]
+        return offset
+
+    def lowest(self, walk: int, key: Ints, first: Ints) -> Ints:
+        """The first offset behind a step's beginning at which a record is missed."""
+        return first + 1 if walk == SENDS else np.maximum(first + 1, self.kept.of(key))
+
+    def skipped(self, walk: int, key: Ints, first: Ints, second: Ints, dirty: Mask) -> Ints:
+        """How many records a step from the first offset to the second goes over."""
+        low, everything = self.lowest(walk, key, first), self.log.everything
+        all_of_them = everything.between(key, low, second)
+        if walk == SENDS or self.log.clean is everything:
+            return all_of_them
+        return np.where(dirty, all_of_them, self.log.clean.between(key, low, second))
+
+
+# ---------------------------------------------------------------- assignments
+
+
+def assignments(piece: Piece) -> pa.Table:
+    """Each assignment that did not fail: with no key, and once more with each that it leaves."""
+    rows = np.flatnonzero(piece.is_("f", *ASSIGNING) & ~piece.is_("outcome", "fail"))
+    process, op = piece.ints("process")[rows], piece.ints("op")[rows]
+    key = np.where(piece.is_("kind", "none")[rows], NULL, piece.fingerprints("key")[rows])
+    once = np.concatenate([key, np.full(len(rows), NULL)])
+    columns = {"process": np.r_[process, process], "op": np.r_[op, op], "key": once}
+    return pa.table(columns, schema=ASSIGNED).group_by(ASSIGNED.names).aggregate([]).cast(ASSIGNED)
+
+
+def left_out(assigned: Piece, process: Ints, key: Ints, op: Ints) -> Ints:
+    """How many assignments of the process before the operation left the key out."""
+    if not len(assigned):
+        return np.zeros(len(op), dtype=np.int64)
+    of_process, of_op, of_key = (assigned.ints(name) for name in ("process", "op", "key"))
+    plain = of_key == NULL
+    every = _before(process, op, of_process[plain], of_op[plain])
+    owner = together(of_process[~plain], of_key[~plain])
+    return every - _before(together(process, key), op, owner, of_op[~plain])
+
+
+def _before(group: Ints, at: Ints, of_group: Ints, of_at: Ints) -> Ints:
+    """How many of the given ones have the group and come before."""
+    groups, number = np.unique(of_group, return_inverse=True)
+    instants, instant = np.unique(of_at, return_inverse=True)
+    width = len(instants) + 1
+    told = np.sort(number * width + instant)
+    own = np.searchsorted(groups, group) * width
+    found = np.searchsorted(told, own + np.searchsorted(instants, at)) - np.searchsorted(told, own)
+    counts: Ints = np.where(member(group, groups), found, 0)
+    return counts
+
+
+# ---------------------------------------------------------------- in a piece
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """Records that processes polled, or sent."""
+
+    process: Ints
+    key: Ints
+    op: Ints
+    position: Ints
+    value: Ints
+    place: Ints
+    dirty: Mask
+
+    def at(self, rows: Ints | Mask) -> Seen:
+        """These records alone."""
+        return Seen(
+            self.process[rows],
+            self.key[rows],
+            self.op[rows],
+            self.position[rows],
+            self.value[rows],
+            self.place[rows],
+            self.dirty[rows],
+        )
+
+
+def steps(ground: Ground, piece: Piece) -> pa.Table:
+    """The steps of a piece that are wrong, how many there are, and its heads and tails."""
+    assigned = Piece(assignments(piece))
+    walks = [_walk(walk, ground, assigned, piece) for walk in (POLLS, SENDS)]
+    return pa.concat_tables([STEPS.empty_table(), *(table for tables in walks for table in tables)])
+
+
+def _walk(walk: int, ground: Ground, assigned: Piece, piece: Piece) -> list[pa.Table]:
+    rows = np.flatnonzero(piece.is_("kind", _KINDS[walk]))
+    if not len(rows):
+        return []
+    process, processes = codes(piece.ints("process")[rows])
+    key, texts = piece.codes("key")
+    group = process * len(texts) + key[rows]
+    order = stable(group, processes * len(texts))
+    rows, group = rows[order], group[order]
+    seen = _seen(ground, piece, rows)
+    starts = begins(group, seen.op)
+    ends = np.r_[starts[1:], len(rows)] - 1
+
+    follows = np.ones(len(rows), dtype=np.bool_)
+    follows[starts] = False
+    if walk == POLLS:
+        follows &= ~_rebalanced(piece, seen)
+    second = np.flatnonzero(follows)
+    made = judged(walk, WITHIN, ground, seen.at(second - 1), seen.at(second))
+
+    role = roles(piece, ground.isolation)[rows[starts]]
+    happened = piece.is_("outcome", "ok")[rows[starts]] if walk == POLLS else role != FAILED
+    asked = np.ones(len(starts), dtype=np.bool_) if walk == POLLS else happened
+    moved = np.maximum.accumulate(np.where(happened, np.arange(len(starts)), -1))
+    before = np.r_[-1, moved[:-1]]
+    known = (before >= 0) & (group[starts[before]] == group[starts])
+    run = seen.at(starts)
+    out = left_out(assigned, run.process, run.key, run.op)
+    linked = np.flatnonzero(asked & known & (out[before] == out))
+    made += judged(walk, BETWEEN, ground, seen.at(ends[before[linked]]), run.at(linked))
+
+    last = np.flatnonzero(np.diff(group[starts], append=-1))
+    some = moved[last] >= 0
+    some[some] = group[starts[moved[last[some]]]] == group[starts[last[some]]]
+    made += [
+        _told(walk, HEAD, None, seen.at(starts[asked & ~known]), None),
+        _told(walk, TAIL, None, seen.at(ends[moved[last[some]]]), None),
+    ]
+    return made
+
+
+def _seen(ground: Ground, piece: Piece, rows: Ints) -> Seen:
+    key, value = piece.fingerprints("key")[rows], piece.fingerprints("value")[rows]
+    return Seen(
+        process=piece.ints("process")[rows],
+        key=key,
+        op=piece.ints("op")[rows],
+        position=piece.ints("position")[rows],
+        value=value,
+        place=ground.places(piece, rows, key, value),
+        dirty=roles(piece, ground.isolation)[rows] >= UNCOMMITTED,
+    )
+
+
+def _rebalanced(piece: Piece, seen: Seen) -> Mask:
+    """Which polls are of a key that a rebalance touched during their operation."""
+    rows = np.flatnonzero(piece.is_("kind", "rebalanced"))
+    touched = together(piece.ints("op")[rows], piece.fingerprints("key")[rows])
+    if not len(touched):
+        return np.zeros(len(seen.op), dtype=np.bool_)
+    return member(together(seen.op, seen.key), np.sort(touched))
+
+
+# ---------------------------------------------------------------- across pieces
+
+
+def across(ground: Ground, assigned: pa.Table, told: pa.Table) -> pa.Table:
+    """The same for the steps from the tail of a piece to the head of a later one."""
+    made = [STEPS.empty_table()]
+    of_told = Piece(told)
+    for walk in (POLLS, SENDS):
+        walked = of_told.ints("walk") == walk
+        rows = np.flatnonzero(walked & (of_told.ints("what") >= HEAD))
+        ends = of_told.where(rows)
+        order, _ = runs(together(ends.ints("process"), ends.ints("key")), ends.ints("second_op"))
+        ends = ends.where(order)
+        seen = Seen(
+            ends.ints("process"),
+            ends.ints("key"),
+            ends.ints("second_op"),
+            ends.ints("second_position"),
+            ends.ints("second_value"),
+            ends.ints("second_offset"),
+            ends.ints("dirty") == 1,
+        )
+        made += _joined(walk, ground, Piece(assigned), seen, ends.ints("what"))
+    return pa.concat_tables(made)
+
+
+def _joined(walk: int, ground: Ground, assigned: Piece, seen: Seen, what: Ints) -> list[pa.Table]:
+    """The steps between ends that are in the order of process, key and operation."""
+    if not len(what):
+        return []
+    group = np.cumsum(np.diff(together(seen.process, seen.key), prepend=0) != 0)
+    tail = np.maximum.accumulate(np.where(what == TAIL, np.arange(len(what)), -1))
+    before = np.r_[-1, tail[:-1]]
+    out = left_out(assigned, seen.process, seen.key, seen.op)
+    linked = (what == HEAD) & (before >= 0) & (group[before] == group) & (out[before] == out)
+    second = np.flatnonzero(linked)
+    return judged(walk, BETWEEN, ground, seen.at(before[second]), seen.at(second))
+
+
+# ---------------------------------------------------------------- judging
+
+
+def judged(walk: int, what: int, ground: Ground, first: Seen, second: Seen) -> list[pa.Table]:
+    """The steps of which something is wrong, and how many have known places."""
+    known = (first.place != UNKNOWN) & (second.place != UNKNOWN)
+    back = known & (second.place <= first.place)
+    times = np.zeros(len(known), dtype=np.int64)
+    if walk == POLLS or what == WITHIN:
+        far = np.flatnonzero(known & (second.place > first.place + 1))
+        begin, end = first.place[far], second.place[far]
+        times[far] = ground.skipped(walk, second.key[far], begin, end, second.dirty[far])
+    wrong = np.flatnonzero(back | (times > 0))
+    return [
+        _told(walk, what, first.at(wrong), second.at(wrong), times[wrong]),
+        _counted(walk, what, int(np.count_nonzero(known))),
+    ]
+
+
+def _told(walk: int, what: int, first: Seen | None, second: Seen, times: Ints | None) -> pa.Table:
+    count = len(second.op)
+    none = np.zeros(count, dtype=np.int64)
+    columns = {
+        "walk": np.full(count, walk),
+        "what": np.full(count, what),
+        "process": second.process,
+        "key": second.key,
+        "dirty": second.dirty.astype(np.int64),
+        "times": none if times is None else times,
+    }
+    for name, seen in (("second", second), ("first", first)):
+        columns[f"{name}_op"] = none if seen is None else seen.op
+        columns[f"{name}_position"] = none if seen is None else seen.position
+        columns[f"{name}_value"] = none if seen is None else seen.value
+        columns[f"{name}_offset"] = none if seen is None else seen.place
+    return pa.table(columns).cast(STEPS)
+
+
+def _counted(walk: int, what: int, count: int) -> pa.Table:
+    row = dict.fromkeys(STEPS.names, 0)
+    row |= {"walk": walk, "what": COUNTED + what, "times": count}
+    return pa.Table.from_pylist([row], schema=STEPS)
