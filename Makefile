@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: verify test lint bench requirements clean
+.PHONY: verify test lint bench bench-kafka requirements clean
 
 verify: $(READY)
 	$(BIN)/urteil verify
@@ -22,6 +22,10 @@ lint: $(READY)
 
 bench: $(READY)
 	$(BIN)/python -m benchmarks
+
+# Apache Kafka itself under faults: needs Maven, a network once, and ten minutes.
+bench-kafka: $(READY)
+	$(BIN)/python -m benchmarks.apache_kafka --out runs/apache-kafka-$$(date +%Y-%m-%dT%H%M%S)
 
 # Hashes are checked for every package but our own; the build backend is one of them, so nothing is fetched unpinned.
 $(READY): requirements.txt pyproject.toml

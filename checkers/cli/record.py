@@ -16,12 +16,15 @@ from checkers.events import Measured
 from model.faults import InputFault
 
 if TYPE_CHECKING:
-    from checkers.record.options import RecordOptions
+    from checkers.record.client_config import Acks
+    from checkers.record.options import RecordOptions, Workload
     from checkers.record.recording import RecordResult
+    from model.histories import Isolation
 
 DROPPING = ("drop-response:every=11",)
 HISTORY = "history"
 BROKER_LOG = "broker.ndjson"
+FAULTS = "faults.ndjson"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,6 +43,13 @@ class OwnBroker:
     type=click.Path(path_type=Path),
     help="File of the clients' own properties: TLS, SASL.",
 )
+@click.option(
+    "--workload",
+    type=click.Choice(["append-and-read", "transactions"]),
+    default="append-and-read",
+    show_default=True,
+    help="transactions: consume, transform, produce; the reference broker has none yet.",
+)
 @click.option("--topic", help="A new topic's name. Default: one that nobody else has.")
 @click.option("--partitions", default=4, show_default=True, help="Of the topic.")
 @click.option(
@@ -48,6 +58,21 @@ class OwnBroker:
 @click.option("--producers", default=3, show_default=True, help="Each sends from two threads.")
 @click.option("--consumers", default=2, show_default=True, help="Each reads all partitions.")
 @click.option("--sends", default=2_000, show_default=True, help="Of all producers together.")
+@click.option("--pause", default=0.0, help="Of a sender between two sends, s.", show_default=True)
+@click.option(
+    "--acks",
+    type=click.Choice(["all", "1"]),
+    default="all",
+    show_default=True,
+    help="1: the leader alone answers, and no producer is idempotent.",
+)
+@click.option(
+    "--isolation",
+    type=click.Choice(["read_committed", "read_uncommitted"]),
+    default="read_committed",
+    show_default=True,
+    help="Of the readers; those of transactions read at both.",
+)
 @click.option("--brokers", default=3, show_default=True, help="Of the reference broker.")
 @click.option(
     "--fault",
@@ -63,12 +88,16 @@ def record_command(
     run: Run,
     bootstrap_servers: str | None,
     client_config: Path | None,
+    workload: Workload,
     topic: str | None,
     partitions: int,
     replication_factor: int,
     producers: int,
     consumers: int,
     sends: int,
+    pause: float,
+    acks: Acks,
+    isolation: Isolation,
     brokers: int,
     faults: Sequence[str],
     bugs: Sequence[str],
@@ -78,6 +107,7 @@ def record_command(
     \b
     urteil record --sends 5000
     urteil record --bootstrap-servers kafka:9093 --client-config client.properties
+    urteil record --bootstrap-servers kafka:9093 --workload transactions
     """
     from checkers.record.client_config import ClientConfig, read
     from checkers.record.options import RecordOptions
@@ -89,6 +119,10 @@ def record_command(
         if number < 1:
             raise InputFault(f"--{name} {number}: at least 1")
     own = OwnBroker(brokers=brokers, faults=faults, bugs=bugs)
+    if bootstrap_servers is None and workload == "transactions":
+        raise InputFault(
+            "--workload transactions needs --bootstrap-servers: the reference broker has none yet"
+        )
     if bootstrap_servers is not None and bugs:
         raise InputFault("--bug is for the reference broker: leave it or --bootstrap-servers out")
     assert run.folder is not None
@@ -96,12 +130,16 @@ def record_command(
         folder=run.folder.path / HISTORY,
         bootstrap_servers=bootstrap_servers or "",
         client_config=read(client_config) if client_config else ClientConfig(),
+        workload=workload,
         topic=topic,
         partitions=partitions,
         replication_factor=replication_factor,
         producers=producers,
         consumers=consumers,
         sends=sends,
+        pause_s=pause,
+        acks=acks,
+        isolation=isolation,
         seed=run.seed,
         progress=run.progress,
     )
@@ -114,16 +152,19 @@ def record(run: Run, options: RecordOptions, own: OwnBroker | None) -> RecordRes
 
     if own is None:
         return recording.record(options)
-    with served(run, own, options.folder.with_name(f"{options.folder.name}-{BROKER_LOG}")) as (
-        servers,
-        log,
-    ):
-        return recording.record(replace(options, bootstrap_servers=servers, broker_log=log))
+    name = options.folder.name
+    log, happened = (options.folder.with_name(f"{name}-{kept}") for kept in (BROKER_LOG, FAULTS))
+    try:
+        with served(run, own, log, happened) as servers:
+            return recording.record(replace(options, bootstrap_servers=servers, broker_log=log))
+    finally:
+        if happened.exists() and options.folder.exists():
+            happened.rename(options.folder / FAULTS)
 
 
 @contextmanager
-def served(run: Run, own: OwnBroker, log: Path) -> Generator[tuple[str, Path]]:
-    """A reference broker in a thread: its bootstrap servers, and its log of what it applied."""
+def served(run: Run, own: OwnBroker, log: Path, happened: Path) -> Generator[str]:
+    """A reference broker in a thread, that logs what it applies and suffers: its servers."""
     from reference_impl.bugs import bugs_named
     from reference_impl.wire.faults import parsed
     from reference_impl.wire.serve import ServeOptions, serving
@@ -134,9 +175,10 @@ def served(run: Run, own: OwnBroker, log: Path) -> Generator[tuple[str, Path]]:
         bugs=bugs_named(*own.bugs),
         seed=run.seed,
         applied_log=log,
+        fault_log=happened,
     )
     with serving(options) as cluster:
-        yield cluster.bootstrap_servers, log
+        yield cluster.bootstrap_servers
 
 
 def tell(run: Run, found: RecordResult) -> None:

@@ -15,9 +15,8 @@ from checkers.record.clients import Clients
 from checkers.record.options import RecordOptions
 from checkers.record.processes import Shared, Threads, Topic
 from checkers.record.reading import ask_end_offsets, poll_until, read_to_the_end
-from checkers.record.sending import SharedProducer, send_all
+from checkers.record.sending import start_senders
 
-PROCESSES_PER_PRODUCER: Final = 2
 END_OFFSET_PAUSE_S: Final = 0.005
 
 
@@ -25,7 +24,7 @@ def run(options: RecordOptions, shared: Shared, clients: Clients, topic: Topic) 
     """All threads, then the final phase; which topic partitions were not read to their end."""
     sending = Threads(shared)
     watching = Threads(shared)
-    send(options, shared, clients, topic, sending)
+    start_senders(options, shared, clients, topic, sending)
     if options.beside is not None:
         watching.start(options.beside, shared.sent)
     for _ in range(options.consumers):
@@ -49,19 +48,3 @@ def run(options: RecordOptions, shared: Shared, clients: Clients, topic: Topic) 
         for threads in (sending, watching):
             threads.wait()
         raise
-
-
-def send(
-    options: RecordOptions, shared: Shared, clients: Clients, topic: Topic, threads: Threads
-) -> None:
-    """Starts the processes that send."""
-    senders = options.producers * PROCESSES_PER_PRODUCER
-    shares = [options.sends // senders + (n < options.sends % senders) for n in range(senders)]
-    producers = [
-        SharedProducer(lambda: clients.producer(options.acks)) for _ in range(options.producers)
-    ]
-    for number, share in enumerate(shares):
-        rng = random.Random(f"send {options.seed} {number}")
-        producer = producers[number % options.producers]
-        pause_s = options.pause_s
-        threads.start(send_all, shared, topic, producer, count=share, pause_s=pause_s, rng=rng)

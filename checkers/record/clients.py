@@ -8,7 +8,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib.metadata import version
 from typing import Any, Final
 
@@ -16,7 +16,15 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, libv
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
-from checkers.record.client_config import ACKS_1, CONSUMER, PRODUCER, Acks, ClientConfig
+from checkers.record.client_config import (
+    ACKS_1,
+    CONSUMER,
+    MEMBER,
+    PRODUCER,
+    TRANSACTIONAL,
+    Acks,
+    ClientConfig,
+)
 from model.faults import InputFault
 from model.histories import Isolation
 
@@ -39,10 +47,15 @@ class UnreachableCluster(InputFault):
 
 @dataclass(frozen=True, slots=True)
 class Reader:
-    """A consumer, and the isolation level at which it reads and asks for ends."""
+    """A consumer, and the isolation level at which it reads and asks for ends.
+
+    `read_up_to` has for each topic partition where it stood when there was nothing more to read: an
+    offset that may be ahead of its last record, as offsets have gaps.
+    """
 
     consumer: Any
     isolation: Isolation
+    read_up_to: dict[str, int] = field(default_factory=dict[str, int])
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,13 +86,41 @@ class Clients:
         kind = PRODUCER if acks == "all" else ACKS_1
         return Producer(self._settings(kind), logger=_SILENT)
 
-    def reader(self, isolation: Isolation) -> Reader:
-        """A consumer that is assigned what it reads."""
+    def transactional_producer(self, transactional_id: str) -> Any:
+        """A producer of transactions; `init_transactions` is the caller's."""
+        settings = {**self._settings(TRANSACTIONAL), "transactional.id": transactional_id}
+        return Producer(settings, logger=_SILENT)
+
+    def reader(self, isolation: Isolation, group: str | None = None) -> Reader:
+        """A consumer that is assigned what it reads; it may ask for the offsets of a group."""
         settings = {**self._settings(CONSUMER), "isolation.level": isolation}
+        if group is not None:
+            settings["group.id"] = group
         return Reader(Consumer(settings, logger=_SILENT), isolation)
+
+    def member(self, group: str) -> Any:
+        """A consumer that is to join the group, and reads what is committed."""
+        settings = {**self._settings(MEMBER), "group.id": group}
+        return Consumer(settings, logger=_SILENT)
 
     def _settings(self, kind: Mapping[str, Any]) -> dict[str, Any]:
         return self.config.merged(self.servers, kind)
+
+    def require_transactions(self, transactional_id: str) -> None:
+        """The cluster has transactions, and its coordinators are there; UnreachableCluster."""
+        producer = self.transactional_producer(transactional_id)
+        until = time.monotonic() + LED_WITHIN_S
+        while True:
+            try:
+                producer.init_transactions(REACH_S)  # the first of all makes their log
+                return
+            except KafkaException as error:
+                refusal = error.args[0]
+                if not refusal.retriable() or time.monotonic() > until:
+                    raise UnreachableCluster(
+                        f"{self.servers}: no transactions there ({refusal.str()}); "
+                        "the workload append-and-read needs none"
+                    ) from error
 
     def create_topic(self, topic: str, partitions: int, replication_factor: int) -> None:
         """The topic is there and every partition has a leader; UnreachableCluster."""

@@ -8,6 +8,9 @@ includes NOT_ENOUGH_REPLICAS, which refuses this attempt and says nothing of the
 every error of librdkafka's own (time-outs, purged queues, transport). librdkafka knows more
 (`rd_kafka_message_status`), its Python binding does not tell.
 
+A transaction is `ok` once its commit was, and `fail` once its abort was: the client then knows that
+no commit of it was applied. Everything else is `of_transaction`.
+
 Source: librdkafka, "Idempotent Producer" and "Message reliability" in INTRODUCTION.md.
 """
 
@@ -31,6 +34,11 @@ NEVER_APPENDED: Final[frozenset[int]] = frozenset({
     KafkaError.TOPIC_AUTHORIZATION_FAILED,
     KafkaError.CLUSTER_AUTHORIZATION_FAILED,
 })  # fmt: skip
+FENCED: Final[frozenset[int]] = frozenset({
+    KafkaError._FENCED,
+    KafkaError.PRODUCER_FENCED,
+    KafkaError.INVALID_PRODUCER_EPOCH,
+})  # fmt: skip
 
 
 def of_delivery(error: Any) -> Outcome:
@@ -43,3 +51,14 @@ def of_delivery(error: Any) -> Outcome:
 def reason(error: Any) -> str | None:
     """The error as a history tells it."""
     return None if error is None else f"{error.name()}: {error.str()}"
+
+
+def of_transaction(error: Any, *, asked: bool, replaced: bool) -> Outcome:
+    """The outcome of a transaction that neither committed nor was aborted by its own producer.
+
+    `asked`: its commit was asked for. If it was not, nothing can have committed it. If it was, an
+    earlier attempt may have been applied and its answer lost; but not when the producer was known
+    to be `replaced` before, and the answer is that it is fenced.
+    """
+    fenced = error.code() in FENCED
+    return "fail" if not asked or (replaced and fenced) else "info"

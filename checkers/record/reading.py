@@ -46,6 +46,7 @@ def _assigned(shared: Shared, reader: Reader, topics: Sequence[Topic]) -> int:
     process = shared.new_process()
     keys = tuple(Assigned(key) for topic in topics for key in topic.keys)
     operation = shared.history.invoke(process, "assign", keys)
+    reader.read_up_to.clear()
     reader.consumer.assign(
         [
             TopicPartition(topic.name, index, OFFSET_BEGINNING)
@@ -68,6 +69,9 @@ def _poll(shared: Shared, reader: Reader, process: int) -> tuple[tuple[MicroOper
     error = None
     gone = False
     for message in reader.consumer.consume(RECORDS_AT_ONCE, POLL_S):
+        if message.error() is not None and message.error().code() == KafkaError._PARTITION_EOF:
+            reader.read_up_to[f"{message.topic()}-{message.partition()}"] = message.offset()
+            continue
         if message.error() is not None:
             error = message.error() if message.topic() else error
             gone = gone or message.error().code() in POSITION_GONE
@@ -75,7 +79,7 @@ def _poll(shared: Shared, reader: Reader, process: int) -> tuple[tuple[MicroOper
         seen.append(polled(message))
     did = tuple(seen)
     if error is None or did:
-        shared.history.complete(operation, "ok", did, outcomes.reason(error))
+        shared.history.complete(operation, "ok", did)
     else:
         shared.history.complete(operation, "fail", (), outcomes.reason(error))
     return did, gone
@@ -149,26 +153,18 @@ def read_to_the_end(
     it stands behind the last record, of whatever transaction.
     """
     ends = _ends(shared, asking, topics)
-    reached: dict[str, int] = {}
     quiet_until = time.monotonic() + READ_WITHIN_S
 
     def done(_process: int, seen: tuple[MicroOperation, ...]) -> bool:
         nonlocal quiet_until
         if seen:
             quiet_until = time.monotonic() + READ_WITHIN_S
-        for poll in seen:
-            if isinstance(poll, Poll) and poll.offset is not None:
-                reached[poll.key] = poll.offset + 1
-        for place in reader.consumer.position(reader.consumer.assignment()):
-            if place.offset >= 0:  # a position may be ahead of the last record: offsets have gaps
-                key = f"{place.topic}-{place.partition}"
-                reached[key] = max(reached.get(key, 0), place.offset)
-        return not _unread(ends, reached) or time.monotonic() > quiet_until
+        return not _unread(ends, reader.read_up_to) or time.monotonic() > quiet_until
 
     poll_until(shared, reader, topics, done)
     for each in (reader, asking):
         each.consumer.close()
-    return _unread(ends, reached)
+    return _unread(ends, reader.read_up_to)
 
 
 def _ends(shared: Shared, asking: Reader, topics: Sequence[Topic]) -> dict[str, int]:

@@ -2,13 +2,8 @@
 
     record(RecordOptions(folder=Path("history"), bootstrap_servers="127.0.0.1:9092"))
 
-The workload: every producer is shared by two processes that send, so that requests carry several
-records and several requests are in flight; consumers read all partitions from the beginning, by
-assignment and not in a group; others ask for end offsets. When all is sent, a last process asks
-for every end and reads every partition up to it from the beginning: without that, what nobody has
-read yet could not be told from what is lost.
-
-The topic is new, so every value is sent by one operation only.
+What they do is a workload: `append_and_read`, or `transactions`. The topics are new, so that every
+value is sent by one operation only.
 """
 
 from __future__ import annotations
@@ -19,16 +14,22 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from typing import Final
 
 from checkers.histories.recorded import tables
-from checkers.record import append_and_read
+from checkers.record import append_and_read, transactions
 from checkers.record.client_config import ClientConfig
 from checkers.record.clients import LIBRARIES, Clients
-from checkers.record.options import RecordOptions
+from checkers.record.options import RecordOptions, Workload
 from checkers.record.processes import Shared, Topic
 from checkers.record.store import Described, HistoryWriter
 from model.faults import InputFault
 from reference_impl.wire.applied import applied_but_unanswered
+
+SUFFIXES: Final[Mapping[Workload, tuple[str, ...]]] = {  # of its topics, behind the name
+    "append-and-read": ("",),
+    "transactions": ("-in", "-out"),
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,10 +56,14 @@ def record(options: RecordOptions) -> RecordResult:
         raise InputFault(f"{options.folder}: it exists; a history gets a folder of its own")
     topic = options.topic or f"urteil-{secrets.token_hex(4)}"
     clients = Clients.connect(options.bootstrap_servers, options.client_config)
-    clients.create_topic(topic, options.partitions, options.replication_factor)
+    if options.workload == "transactions":
+        clients.require_transactions(topic)
+    topics = [Topic(topic + suffix, options.partitions) for suffix in SUFFIXES[options.workload]]
+    for each in topics:
+        clients.create_topic(each.name, each.partitions, options.replication_factor)
+    run = append_and_read.run if options.workload == "append-and-read" else transactions.run
     with HistoryWriter(options.folder, _described(options, topic)) as history:
-        made = Topic(topic, options.partitions)
-        unread = append_and_read.run(options, Shared(history), clients, made)
+        unread = run(options, Shared(history), clients, *topics)
     counts: Counter[tuple[str, str]] = Counter()
     for table in tables(options.folder):
         columns = (table[name].to_pylist() for name in ("f", "outcome", "position"))

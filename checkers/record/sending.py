@@ -10,13 +10,17 @@ import random
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
 from confluent_kafka import KafkaError, KafkaException
 
 from checkers.record import outcomes
-from checkers.record.processes import Shared, Topic
+from checkers.record.clients import Clients
+from checkers.record.options import RecordOptions
+from checkers.record.processes import Shared, Threads, Topic
 from model.histories import Send
+
+PROCESSES_PER_PRODUCER: Final = 2
 
 
 @dataclass(slots=True)
@@ -39,6 +43,22 @@ class SharedProducer:
         with self._lock:
             if self.now is refusing:
                 self.now = self.make()
+
+
+def start_senders(
+    options: RecordOptions, shared: Shared, clients: Clients, topic: Topic, threads: Threads
+) -> None:
+    """Starts all processes that send, two to a producer."""
+    senders = options.producers * PROCESSES_PER_PRODUCER
+    shares = [options.sends // senders + (n < options.sends % senders) for n in range(senders)]
+    producers = [
+        SharedProducer(lambda: clients.producer(options.acks)) for _ in range(options.producers)
+    ]
+    for number, share in enumerate(shares):
+        rng = random.Random(f"send {options.seed} {number}")
+        producer = producers[number % options.producers]
+        pause_s = options.pause_s
+        threads.start(send_all, shared, topic, producer, count=share, pause_s=pause_s, rng=rng)
 
 
 def send_all(

@@ -91,6 +91,7 @@ def test_a_broker_with_a_bug_is_convicted_of_it(call: Any, bug: str, anomaly: st
         (["record", "--bootstrap-servers", "127.0.0.1:1"], "127.0.0.1:1: no broker answered"),
         (["record", "--client-config", "absent.properties"], "absent.properties"),
         (["record", "--sends", "0"], "--sends 0: at least 1"),
+        (["record", "--workload", "transactions"], "needs --bootstrap-servers: the reference"),
         (["record", "--bug", "no-dedup", "--bootstrap-servers", "x:1"], "--bug is for"),
         (["analyze", "absent.edn"], "absent.edn: there is no such file"),
         (["analyze", DEMO, "--master", "spark://127.0.0.1:1"], "spark://127.0.0.1:1: nobody answ"),

@@ -1,0 +1,111 @@
+"""Campaigns: a cluster with certain settings, a workload, faults beside it, and the verdict.
+
+`safe` and `unsafe` differ in nothing but the settings and the acks; the faults have one seed. What
+a campaign leaves is a recorded history with one file more, `campaign.json`: versions, settings, and
+what was done to the brokers and when. The verdict needs nothing but that folder.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from benchmarks.apache_kafka import jars
+from benchmarks.apache_kafka.cluster import running
+from benchmarks.apache_kafka.faults import Done, inflict
+from benchmarks.apache_kafka.settings import EVERY_NODE, SAFE, UNSAFE, Settings
+from checkers.histories.analysis import Analysis, analyze
+from checkers.histories.recorded import metadata
+from checkers.record.client_config import Acks
+from checkers.record.options import RecordOptions, Workload
+from checkers.record.recording import record
+from checkers.spark.java import choose
+from properties.anomalies.declared import Declared
+
+TOLD: Final = "campaign.json"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Campaign:
+    """What is run, and how."""
+
+    settings: Settings
+    acks: Acks = "all"
+    workload: Workload = "append-and-read"
+    sends: int = 2_400
+    pause_s: float = 0.3  # of each of six processes that send: two minutes
+    seed: int = 0
+
+
+CAMPAIGNS: Final[Mapping[str, Campaign]] = {
+    "safe": Campaign(settings=SAFE),
+    "unsafe": Campaign(settings=UNSAFE, acks="1"),
+    "transactions": Campaign(settings=SAFE, workload="transactions", sends=1_200, pause_s=0.6),
+}
+
+
+def conduct(campaign: Campaign, folder: Path) -> None:
+    """Runs it: the history comes into `folder/history`, the cluster's files beside it."""
+    done: list[Done] = []
+    (folder / "cluster").mkdir(parents=True)
+    with running(folder / "cluster", campaign.settings) as cluster:
+
+        def faults(sent: threading.Event) -> None:
+            done.extend(inflict(cluster, campaign.seed, sent))
+
+        recorded = record(
+            RecordOptions(
+                folder=folder / "history",
+                bootstrap_servers=cluster.bootstrap_servers,
+                workload=campaign.workload,
+                replication_factor=3,
+                sends=campaign.sends,
+                pause_s=campaign.pause_s,
+                acks=campaign.acks,
+                seed=campaign.seed,
+                beside=faults,
+            )
+        )
+    told = {
+        "apache_kafka": jars.version(),
+        "java": choose().version,
+        "settings": dict(campaign.settings),
+        "settings_of_every_node": dict(EVERY_NODE),
+        "recorded_in_s": round(recorded.seconds, 1),
+        "unread": list(recorded.unread),
+        "outcomes": {" ".join(name): count for name, count in recorded.outcomes.items()},
+        "faults": [asdict(one) for one in done],
+    }
+    (folder / "history" / TOLD).write_text(json.dumps(told, indent=1) + "\n")
+
+
+def judged(history: Path) -> tuple[Analysis, dict[str, Any]]:
+    """The verdict on what a campaign left, and what a result file says of it."""
+    recorded, told = metadata(history), json.loads((history / TOLD).read_text())
+    members = recorded["workload"] == "transactions"
+    declared = Declared(sub_via=frozenset({"assign", "subscribe"} if members else {"assign"}))
+    analysis = analyze(history, declared=declared)
+    faults = Counter(one["do"] for one in told.pop("faults"))
+    return analysis, {
+        "clients": recorded["clients"],
+        "workload": recorded["workload"],
+        "acks": recorded["settings"]["acks"],
+        **told,
+        "faults": dict(faults),
+        "verdict": analysis.verdict,
+        "operations": analysis.operations,
+        "anomalies": {
+            decision.anomaly.id: {
+                "verdict": decision.verdict,
+                "count": decision.count,
+                "observations": decision.observations,
+                **({"permitted": decision.reason} if decision.permitted else {}),
+            }
+            for decision in analysis.decisions
+        },
+    }

@@ -1,0 +1,338 @@
+"""A member of a pipeline: it consumes, transforms and produces, each step one transaction.
+
+A step polls a few records of its group's input, sends one for each to the output, and commits with
+them how far it consumed. It is an operation `txn` from the first poll to the last answer; what it
+is about to send is on record before it leaves. A step that did not commit is to be repeated: the
+group's offsets are asked for, and the consumer is taken back to them.
+
+A few steps go wrong on purpose, as they do in life:
+
+    abort     the application thinks better of it
+    replace   a new producer of the same transactional id is made in the middle, before or after the
+              old one has sent; then the old one goes on: a zombie, which has to be fenced
+    leave     the member leaves its group and comes back; so the others know rebalances
+
+A step during which a rebalance took place sends nothing: what it polled may be somebody else's now.
+
+A call of the client that never returns, its time-out notwithstanding (librdkafka#5456, #5511: the
+group's coordinator died), is left behind in a thread of its own, and its producer with it.
+
+Source: KIP-98, KIP-447; librdkafka, "Transactional producer API".
+Simplified: one answer for one input, to a partition drawn by lot.
+"""
+
+from __future__ import annotations
+
+import random
+import threading
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final, Literal
+
+from confluent_kafka import OFFSET_BEGINNING, KafkaError, KafkaException, TopicPartition
+
+from checkers.record import outcomes
+from checkers.record.clients import Clients
+from checkers.record.processes import Shared, Topic
+from checkers.record.reading import polled
+from model.histories import (
+    Assigned,
+    CommitOffset,
+    FetchOffset,
+    MicroOperation,
+    Outcome,
+    Poll,
+    Rebalanced,
+    Send,
+)
+
+GATHER_S: Final = 0.25
+RECORDS_AT_ONCE: Final = 8
+CALL_S: Final = 5.0  # of one call of the client, which may be repeated
+STEP_S: Final = 20.0  # then a transaction is given up
+Mishap = Literal["none", "abort", "replace before", "replace after"]
+MISHAPS: Final[Mapping[Mishap, int]] = {
+    "none": 40,
+    "abort": 4,
+    "replace before": 1,
+    "replace after": 1,
+}
+LEAVES_EVERY: Final = 60  # steps, about
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Route:
+    """From where to where a group's pipeline leads."""
+
+    source: Topic
+    target: Topic
+    group: str
+
+
+@dataclass(slots=True, kw_only=True)
+class Pipeline:
+    """One member, with its consumer and its transactional producer."""
+
+    shared: Shared
+    clients: Clients
+    route: Route
+    transactional_id: str
+    rng: random.Random
+    process: int = -1
+    producer: Any = None
+    consumer: Any = None
+    _touched: set[str] = field(default_factory=set[str])  # by a rebalance, since the last step
+
+    def run(self, done: Callable[[], bool]) -> None:
+        """Steps until it is done, or the recording is stopped."""
+        self._renew()
+        self._join()
+        while not done() and not self.shared.stopped.is_set():
+            if self.rng.randrange(LEAVES_EVERY) == 0:
+                self.consumer.close()
+                self._join()
+            self._step()
+        self.consumer.close()
+
+    # ------------------------------------------------------------ the group
+
+    def _join(self) -> None:
+        """A new consumer in the group, as a new process that the same producer serves."""
+        operation = self.shared.history.invoke(
+            self.process,
+            "subscribe",
+            tuple(Assigned(key) for key in self.route.source.keys),
+            group=self.route.group,
+        )
+        self._touched.clear()
+        self.consumer = self.clients.member(self.route.group)
+        heard = {"on_assign": self._heard, "on_revoke": self._heard, "on_lost": self._heard}
+        self.consumer.subscribe([self.route.source.name], **heard)
+        self.shared.history.complete(operation, "ok")
+
+    def _heard(self, _consumer: Any, partitions: list[Any]) -> None:
+        self._touched.update(f"{place.topic}-{place.partition}" for place in partitions)
+
+    def _gather(self) -> tuple[Poll, ...]:
+        """A few records; none once a rebalance was heard of."""
+        until = time.monotonic() + GATHER_S
+        seen: list[Poll] = []
+        while len(seen) < RECORDS_AT_ONCE and not self._touched:
+            message = self.consumer.poll(max(0.0, until - time.monotonic()))
+            if message is not None and message.error() is None:
+                seen.append(polled(message))
+            elif time.monotonic() >= until:
+                break
+        return tuple(seen)
+
+    def _rewind(self) -> None:
+        """Asks for the group's offsets and takes the consumer back to them."""
+        while not self.shared.stopped.is_set():
+            assigned = self.consumer.assignment()
+            told = fetch_offsets(
+                self.shared, self.consumer, self.process, self.route.group, assigned
+            )
+            if told is None:
+                continue
+            for place in told:
+                if place.offset < 0:
+                    place.offset = OFFSET_BEGINNING
+                try:
+                    self.consumer.seek(place)
+                except KafkaException as error:
+                    # it has not begun to fetch, and begins at the group's offset by itself
+                    if error.args[0].code() != KafkaError._STATE:
+                        raise
+            return
+
+    # ------------------------------------------------------------ the producer
+
+    def _renew(self) -> None:
+        """A new process with a new producer of the same transactional id, ready to begin."""
+        while not self.shared.stopped.is_set():
+            self.process, self.producer, ready = self._instance()
+            if ready:
+                return
+
+    def _instance(self) -> tuple[int, Any, bool]:
+        """A producer made by a process of its own, and whether it may begin."""
+        process = self.shared.new_process()
+        producer = self.clients.transactional_producer(self.transactional_id)
+        operation = self.shared.history.invoke(
+            process, "init_producer", transactional_id=self.transactional_id
+        )
+        error = _repeated(lambda: producer.init_transactions(CALL_S))
+        outcome: Outcome = "ok" if error is None else "info"
+        self.shared.history.complete(operation, outcome, error=outcomes.reason(error))
+        return process, producer, error is None
+
+    # ------------------------------------------------------------ a step
+
+    def _step(self) -> None:
+        operation = self.shared.history.invoke(
+            self.process,
+            "txn",
+            transactional_id=self.transactional_id,
+            group=self.route.group,
+            isolation="read_committed",
+        )
+        seen = self._gather()
+        if self._touched:
+            rebalanced = tuple(Rebalanced(key) for key in sorted(self._touched))
+            did: tuple[MicroOperation, ...] = (*seen, *rebalanced)
+            self.shared.history.complete(operation, "fail", did, "a rebalance, nothing was sent")
+            self._touched.clear()
+            self._rewind()
+        elif not seen:
+            self.shared.history.complete(operation, "ok")
+        else:
+            self._transact(operation, seen)
+
+    def _transact(self, operation: int, seen: tuple[Poll, ...]) -> None:
+        """The transaction of what was polled, to whatever end."""
+        (mishap,) = self.rng.choices(list(MISHAPS), list(MISHAPS.values()))
+        attempt = Attempt(
+            pipeline=self,
+            operation=operation,
+            seen=seen,
+            sends=[Send(self._any_key(), f"{poll.value}:{operation}") for poll in seen],
+        )
+        self.shared.history.amend(operation, attempt.did)
+        successor = None
+        if mishap == "replace before":
+            successor = self._instance()
+        error = attempt.prepare()
+        if mishap == "replace after":
+            successor = self._instance()
+        replaced = successor is not None and successor[2]
+        outcome, told, usable = attempt.end(error, abort=mishap == "abort", replaced=replaced)
+        self.shared.history.complete(operation, outcome, attempt.did, told)
+        if successor is not None and successor[2]:
+            self.process, self.producer, _ = successor
+        elif successor is not None or not usable:
+            self._renew()
+        if outcome != "ok" or successor is not None:
+            self._rewind()
+
+    def _any_key(self) -> str:
+        return self.route.target.key(self.rng.randrange(self.route.target.partitions))
+
+
+@dataclass(slots=True, kw_only=True)
+class Attempt:
+    """One transaction: what it sends and commits, and how it ends."""
+
+    pipeline: Pipeline
+    operation: int
+    seen: tuple[Poll, ...]
+    sends: list[Send]
+
+    @property
+    def commits(self) -> dict[str, int]:
+        """For each input key the offset that is to be read next."""
+        return {poll.key: poll.offset + 1 for poll in self.seen if poll.offset is not None}
+
+    @property
+    def did(self) -> tuple[MicroOperation, ...]:
+        commits = (CommitOffset(key, offset) for key, offset in self.commits.items())
+        return (*self.sends, *self.seen, *commits)
+
+    def prepare(self) -> Any:
+        """Everything but the end; the error that stopped it, or None."""
+        producer, consumer = self.pipeline.producer, self.pipeline.consumer
+        try:
+            producer.begin_transaction()
+            for number, send in enumerate(self.sends):
+                topic, _, index = send.key.rpartition("-")
+                report = self._reported(number)
+                producer.produce(topic, value=send.value, partition=int(index), on_delivery=report)
+            producer.flush(STEP_S)
+        except KafkaException as error:
+            return error.args[0]
+        places = [
+            TopicPartition(key.rpartition("-")[0], int(key.rpartition("-")[2]), offset)
+            for key, offset in self.commits.items()
+        ]
+        member = consumer.consumer_group_metadata()
+        return _answered(lambda: producer.send_offsets_to_transaction(places, member, CALL_S))
+
+    def _reported(self, number: int) -> Callable[[Any, Any], None]:
+        def report(error: Any, message: Any) -> None:
+            if error is None and message.offset() >= 0:
+                send = self.sends[number]
+                self.sends[number] = Send(send.key, send.value, message.offset())
+
+        return report
+
+    def end(self, error: Any, *, abort: bool, replaced: bool) -> tuple[Outcome, str | None, bool]:
+        """Outcome, why, and whether the producer may begin another transaction."""
+        producer = self.pipeline.producer
+        asked = False
+        if error is None and not abort:
+            self._end_is_asked_for()
+            asked = True
+            error = _repeated(lambda: producer.commit_transaction(CALL_S))
+            if error is None:
+                return "ok", None, True
+        told = "the application aborted it" if error is None else outcomes.reason(error)
+        if error is None or not error.fatal():
+            if not asked:
+                self._end_is_asked_for()
+            refused = _repeated(lambda: producer.abort_transaction(CALL_S))
+            if refused is None:
+                return "fail", told, True
+            told = f"{told}; the abort: {outcomes.reason(refused)}"
+            error = refused if error is None else error
+        return outcomes.of_transaction(error, asked=asked, replaced=replaced), told, False
+
+    def _end_is_asked_for(self) -> None:
+        now_ns = time.monotonic_ns()
+        self.pipeline.shared.history.amend(self.operation, self.did, end_asked_ns=now_ns)
+
+
+def fetch_offsets(
+    shared: Shared, consumer: Any, process: int, group: str, places: list[Any]
+) -> list[Any] | None:
+    """The group's offsets of these topic partitions; None: refused. A question changes nothing."""
+    operation = shared.history.invoke(
+        process, "fetch_offset", group=group, isolation="read_committed"
+    )
+    try:
+        told: list[Any] = consumer.committed(places, timeout=CALL_S) if places else []
+        refused = next((place.error for place in told if place.error is not None), None)
+    except KafkaException as error:
+        told, refused = [], error.args[0]
+    if refused is not None:
+        shared.history.complete(operation, "fail", error=outcomes.reason(refused))
+        return None
+    did = tuple(
+        FetchOffset(f"{place.topic}-{place.partition}", place.offset if place.offset >= 0 else None)
+        for place in told
+    )
+    shared.history.complete(operation, "ok", did)
+    return told
+
+
+def _repeated(call: Callable[[], object]) -> Any:
+    """Calls again while the client says that this is safe; the error that is left, or None."""
+    until = time.monotonic() + STEP_S
+    while True:
+        try:
+            call()
+        except KafkaException as error:
+            refusal = error.args[0]
+            if not refusal.retriable() or time.monotonic() > until:
+                return refusal
+        else:
+            return None
+
+
+def _answered(call: Callable[[], object]) -> Any:
+    """The same; a time-out when the client does not come back from a call."""
+    answers: list[Any] = []
+    thread = threading.Thread(target=lambda: answers.append(_repeated(call)), daemon=True)
+    thread.start()
+    thread.join(STEP_S + 2 * CALL_S)
+    lost = KafkaError(KafkaError._TIMED_OUT, "the client did not come back from the call")
+    return answers[0] if answers else lost

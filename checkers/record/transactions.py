@@ -1,0 +1,109 @@
+"""The workload `transactions`: a group whose members consume, transform and produce.
+
+    producers -> topic-in -> pipelines of one group, a transaction a step -> topic-out -> readers
+
+Readers read the output at both isolation levels, others ask for its ends at both, and one asks for
+the group's offsets. When all is sent the group goes on until it has consumed everything; then one
+process reads both topics to their ends at read_committed: nothing may be in flight that nobody has
+read.
+
+A value of the output is that of its input and the number of the transaction: every attempt sends
+values of its own, so that it can be told whose output is there.
+"""
+
+from __future__ import annotations
+
+import random
+import threading
+import time
+from typing import Final
+
+from confluent_kafka import TopicPartition
+
+from checkers.record.clients import Clients, Reader
+from checkers.record.options import RecordOptions
+from checkers.record.pipeline import Pipeline, Route, fetch_offsets
+from checkers.record.processes import Shared, Threads, Topic
+from checkers.record.reading import ask_end_offsets, end_offset, poll_until, read_to_the_end
+from checkers.record.sending import start_senders
+from model.histories import Isolation
+
+ISOLATIONS: Final[tuple[Isolation, ...]] = ("read_committed", "read_uncommitted")
+ASK_PAUSE_S: Final = 0.2
+DRAINED_WITHIN_S: Final = 60.0  # since the group's offsets moved last
+
+
+def run(
+    options: RecordOptions, shared: Shared, clients: Clients, source: Topic, target: Topic
+) -> tuple[str, ...]:
+    """All threads, then the final phase; which topic partitions were not read to their end."""
+    route = Route(source=source, target=target, group=f"{target.name}-group")
+    drained = threading.Event()
+    sending, working = Threads(shared), Threads(shared)
+    start_senders(options, shared, clients, source, sending)
+    if options.beside is not None:
+        working.start(options.beside, shared.sent)
+    for number in range(options.pipelines):
+        pipeline = Pipeline(
+            shared=shared,
+            clients=clients,
+            route=route,
+            transactional_id=f"{target.name}-{number}",
+            rng=random.Random(f"pipeline {options.seed} {number}"),
+        )
+        working.start(pipeline.run, drained.is_set)
+    pause_s = max(ASK_PAUSE_S, options.pause_s)
+    for isolation in ISOLATIONS:
+        rng = random.Random(f"end offsets {options.seed} {isolation}")
+        working.start(
+            poll_until, shared, clients.reader(isolation), [target], lambda *_: drained.is_set()
+        )
+        working.start(
+            ask_end_offsets, shared, clients.reader(isolation), target, pause_s=pause_s, rng=rng
+        )
+    working.start(_watch_the_group, shared, clients, route, drained, pause_s)
+    try:
+        sending.join(options.progress)
+        shared.sent.set()
+        working.join(options.progress)
+        options.progress("reading every partition to its end")
+        committed, all_there = (clients.reader(isolation) for isolation in ISOLATIONS)
+        return read_to_the_end(shared, committed, all_there, [source, target])
+    except BaseException:
+        for event in (shared.stopped, shared.sent, drained):
+            event.set()
+        for threads in (sending, working):
+            threads.wait()
+        raise
+
+
+def _watch_the_group(
+    shared: Shared, clients: Clients, route: Route, drained: threading.Event, pause_s: float
+) -> None:
+    """Asks for the group's offsets, until they are at the ends of what was sent, and tells."""
+    process = shared.new_process()
+    asking = clients.reader("read_committed", group=route.group)
+    places = [TopicPartition(route.source.name, n) for n in range(route.source.partitions)]
+    last, moved = [-1] * len(places), time.monotonic()
+    ends: list[int] | None = None
+    while not shared.stopped.is_set():
+        told = fetch_offsets(shared, asking.consumer, process, route.group, places)
+        if told is not None:
+            offsets = [place.offset for place in told]
+            if offsets != last:
+                last, moved = offsets, time.monotonic()
+        if shared.sent.is_set():
+            ends = ends or _ends(shared, asking, process, route.source)
+            at_end = ends is not None and all(at >= end for at, end in zip(last, ends, strict=True))
+            if at_end or time.monotonic() > moved + DRAINED_WITHIN_S:
+                break
+        shared.stopped.wait(pause_s)
+    drained.set()
+    asking.consumer.close()
+
+
+def _ends(shared: Shared, asking: Reader, process: int, topic: Topic) -> list[int] | None:
+    """The end of every partition; None while one is refused."""
+    told = [end_offset(shared, asking, process, topic, n) for n in range(topic.partitions)]
+    ends = [end for end in told if end is not None]
+    return ends if len(ends) == len(told) else None

@@ -1,0 +1,253 @@
+"""Pipelines of transactions, against the cluster that librdkafka carries for tests of its own.
+
+That cluster has groups and answers every request of a transaction, and does nothing about it: what
+was aborted stays and is shown, offsets sent in a transaction are forgotten, nobody is fenced. So
+the workload must run on it to the end, and its history must convict it. What a correct cluster
+makes of the workload is the business of `benchmarks/apache_kafka`; `tests/data` has the history.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from confluent_kafka import KafkaError, KafkaException, Producer
+
+from checkers.histories.recorded import operations
+from checkers.record import clients as clients_of_one_cluster
+from checkers.record import outcomes, pipeline, transactions
+from checkers.record.client_config import ClientConfig
+from checkers.record.clients import Clients, UnreachableCluster
+from checkers.record.options import RecordOptions
+from checkers.record.processes import Shared, Topic
+from checkers.record.recording import record
+from checkers.record.store import Described, HistoryWriter
+from model.faults import InputFault
+from model.histories import (
+    Assigned,
+    CommitOffset,
+    FetchOffset,
+    History,
+    Operation,
+    Outcome,
+    Poll,
+    Send,
+)
+from properties.anomalies.assumptions import ASSUMPTIONS
+from properties.anomalies.groups.input_processed_twice import inputs_processed_twice
+from properties.anomalies.log.aborted_read import aborted_reads
+from reference_impl.wire.serve import ServeOptions, serving
+
+SOURCE, TARGET = Topic("t-in", 4), Topic("t-out", 4)  # four are what that cluster gives a topic
+
+
+@pytest.fixture(scope="module")
+def servers() -> Iterator[str]:
+    host = Producer({"bootstrap.servers": "its own", "test.mock.num.brokers": 3, "log_level": 0})
+    brokers = host.list_topics(timeout=10).brokers.values()
+    yield ",".join(f"{broker.host}:{broker.port}" for broker in brokers)
+    del host
+
+
+@pytest.fixture(scope="module")
+def history(servers: str, tmp_path_factory: pytest.TempPathFactory) -> History:
+    """One recording, of which all tests here speak."""
+    folder = tmp_path_factory.mktemp("transactions") / "history"
+    patience = pytest.MonkeyPatch()
+    patience.setattr(transactions, "DRAINED_WITHIN_S", 6)  # the group never comes to an end there
+    often = {"none": 4, "abort": 2, "replace before": 1, "replace after": 1}
+    patience.setattr(pipeline, "MISHAPS", often)
+    patience.setattr(pipeline, "RECORDS_AT_ONCE", 2)  # many small steps
+    options = RecordOptions(
+        folder=folder,
+        bootstrap_servers=servers,
+        workload="transactions",
+        sends=200,
+        pause_s=0.1,
+        pipelines=1,  # that cluster takes seconds to share a group's input out anew
+    )
+    clients = Clients.connect(servers, ClientConfig())
+    for topic in (SOURCE, TARGET):
+        clients.admin.list_topics(topic.name, timeout=10)  # makes it
+    with HistoryWriter(
+        folder, Described(workload="transactions", clients={}, settings={}, seed=0)
+    ) as writer:
+        transactions.run(options, Shared(writer), clients, SOURCE, TARGET)
+    patience.undo()
+    return operations(folder)
+
+
+def those(history: History, f: str, *ended: Outcome) -> list[Operation]:
+    return [op for op in history if op.f == f and (not ended or op.outcome in ended)]
+
+
+def test_the_history_is_one_that_can_be_judged(history: History) -> None:
+    assert not any(assumption.find(history) for assumption in ASSUMPTIONS)
+    assert {op.f for op in history} == {
+        "send", "txn", "poll", "assign", "subscribe", "init_producer", "fetch_offset",
+        "end_offset", "start_offset",
+    }  # fmt: skip
+
+
+def test_a_step_sends_one_record_for_each_that_it_polled_and_commits_behind_them(
+    history: History,
+) -> None:
+    steps = [op for op in those(history, "txn", "ok") if op.did]
+    assert len(steps) > 10
+    for step in steps:
+        polls = [micro for micro in step.did if isinstance(micro, Poll)]
+        sends = [micro for micro in step.did if isinstance(micro, Send)]
+        commits = [micro for micro in step.did if isinstance(micro, CommitOffset)]
+        assert [send.value.split(":")[0] for send in sends] == [poll.value for poll in polls]
+        assert all(send.offset is not None for send in sends)
+        ends = {p.key: p.offset + 1 for p in polls if p.offset is not None}
+        assert {c.key: c.offset for c in commits} == ends
+        assert step.end_asked_ns is not None
+        assert step.completed_ns is not None
+        assert step.invoked_ns < step.end_asked_ns <= step.completed_ns
+        assert (step.group, step.isolation) == ("t-out-group", "read_committed")
+
+
+def test_every_attempt_sends_values_of_its_own(history: History) -> None:
+    sent = Counter(
+        micro.value for op in those(history, "txn") for micro in op.did if isinstance(micro, Send)
+    )
+    assert max(sent.values()) == 1
+
+
+def test_some_steps_are_aborted_and_some_producers_are_replaced_in_the_middle(
+    history: History,
+) -> None:
+    told = Counter(op.error for op in those(history, "txn", "fail"))
+    assert told["the application aborted it"] > 0
+    inits = Counter(op.transactional_id for op in those(history, "init_producer"))
+    assert set(inits) == {"t-out-0"}
+    assert inits["t-out-0"] > 1
+
+
+def test_after_a_step_that_did_not_commit_the_group_is_asked_where_to_go_on(
+    history: History,
+) -> None:
+    for op in those(history, "txn", "fail"):
+        later = (o for o in history if o.invoked_ns > op.invoked_ns)
+        mine = (
+            o for o in later if o.transactional_id == op.transactional_id or o.process == op.process
+        )
+        following = next((o.f for o in mine), "none: it was the last")
+        assert following in {"fetch_offset", "init_producer", "none: it was the last"}
+
+
+def test_the_offsets_of_the_group_are_asked_for_all_the_time(history: History) -> None:
+    told = {op.did for op in those(history, "fetch_offset", "ok")}
+    assert tuple(FetchOffset(key, None) for key in SOURCE.keys) in told  # they are forgotten
+
+
+def test_members_say_what_they_subscribe_to_and_readers_read_at_both_levels(
+    history: History,
+) -> None:
+    (subscribed,) = {op.did for op in those(history, "subscribe")}
+    assert subscribed == tuple(Assigned(key) for key in SOURCE.keys)
+    levels = {"read_committed", "read_uncommitted"}
+    assert {op.isolation for op in those(history, "poll")} == levels
+    assert {op.isolation for op in those(history, "end_offset")} == levels
+
+
+def test_a_cluster_that_shows_what_was_aborted_and_forgets_offsets_is_convicted(
+    history: History,
+) -> None:
+    assert aborted_reads(history)
+    assert inputs_processed_twice(history)
+
+
+# ---------------------------------------------------------------- how a transaction ended
+
+
+@pytest.mark.parametrize(
+    ("code", "asked", "replaced", "ended"),
+    [
+        (KafkaError._TIMED_OUT, False, False, "fail"),  # nobody asked for a commit
+        (KafkaError._TIMED_OUT, True, False, "info"),
+        (KafkaError._FENCED, True, False, "info"),  # an earlier attempt may have been applied
+        (KafkaError._FENCED, True, True, "fail"),  # it was fenced before it asked
+        (KafkaError.INVALID_PRODUCER_EPOCH, True, True, "fail"),
+        (KafkaError._TIMED_OUT, True, True, "info"),
+    ],
+)
+def test_a_transaction_failed_only_if_nothing_can_have_committed_it(
+    code: int, asked: bool, replaced: bool, ended: Outcome
+) -> None:
+    error: Any = KafkaError(code)
+    assert outcomes.of_transaction(error, asked=asked, replaced=replaced) == ended
+
+
+class Stubborn:
+    """A call of a client that can't be done yet, so many times."""
+
+    def __init__(self, *, refusals: int, code: int, retriable: bool) -> None:
+        self.left, self.code, self.retriable = refusals, code, retriable
+
+    def __call__(self) -> None:
+        self.left -= 1
+        if self.left >= 0:
+            raise KafkaException(KafkaError(self.code, "not yet", False, self.retriable, False))
+
+
+def test_a_call_is_made_again_only_while_the_client_says_that_it_may_be() -> None:
+    code = KafkaError.CONCURRENT_TRANSACTIONS
+    may, must_not = (Stubborn(refusals=2, code=code, retriable=r) for r in (True, False))
+
+    assert pipeline._repeated(may) is None
+    assert pipeline._repeated(must_not).code() == code
+    assert (may.left, must_not.left) == (-1, 1)
+
+
+def test_a_call_that_never_returns_is_a_time_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pipeline, "STEP_S", 0.1)
+    monkeypatch.setattr(pipeline, "CALL_S", 0.1)
+    never = threading.Event()
+
+    error = pipeline._answered(never.wait)
+
+    assert error.code() == KafkaError._TIMED_OUT
+    assert not error.fatal()
+    never.set()
+    assert pipeline._answered(never.wait) is None
+
+
+# ---------------------------------------------------------------- what can't be recorded
+
+
+def test_a_cluster_without_transactions_is_one_line_and_leaves_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(clients_of_one_cluster, "LED_WITHIN_S", 1)
+    with serving(ServeOptions(brokers=1)) as cluster:
+        options = RecordOptions(
+            folder=tmp_path / "history",
+            bootstrap_servers=cluster.bootstrap_servers,
+            workload="transactions",
+        )
+        with pytest.raises(UnreachableCluster, match=r"no transactions there \(.*\); the workload"):
+            record(options)
+    assert not (tmp_path / "history").exists()
+
+
+def test_what_stops_the_recording_stops_every_member(servers: str, tmp_path: Path) -> None:
+    def beside(_sent: threading.Event) -> None:
+        raise InputFault("no such broker")
+
+    options = RecordOptions(
+        folder=tmp_path / "h", bootstrap_servers=servers, sends=100_000, beside=beside
+    )
+    clients = Clients.connect(servers, ClientConfig())
+    with (
+        pytest.raises(InputFault, match="no such broker"),
+        HistoryWriter(
+            options.folder, Described(workload="transactions", clients={}, settings={}, seed=0)
+        ) as writer,
+    ):
+        transactions.run(options, Shared(writer), clients, SOURCE, TARGET)
