@@ -16,6 +16,7 @@ from checkers.histories.fingerprints import Ints
 
 Mask = npt.NDArray[np.bool_]
 _BITS: Final = 63
+_RADIX: Final = 1 << 16  # NumPy sorts numbers of 16 bits by their digits
 
 
 def bits(count: int) -> int:
@@ -25,6 +26,8 @@ def bits(count: int) -> int:
 
 def stable(numbers: Ints, below: int) -> Ints:
     """The order of numbers from 0 to below a bound; equal ones keep theirs."""
+    if below <= _RADIX:
+        return np.argsort(numbers.astype(np.uint16), kind="stable")
     own = bits(len(numbers))
     if bits(below) + own > _BITS:
         return np.argsort(numbers, kind="stable")

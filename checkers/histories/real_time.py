@@ -5,18 +5,12 @@ log of a key once its operation completed, and breaks a question of the same log
 less and was invoked later. What readers at `read_committed` may go by is a log of its own, STABLE,
 where transactions send to the key.
 
-In one look at the history each piece answers the questions that began in it by its own facts
-(`suspects`), and tells of every log
-
-    steps    how far it reached: by all but the last facts of the piece, and by each of those
-    limits   the least that a question asks about, of those that began in the piece
-    early    the questions that were invoked before anything of the piece completed
-
-If the pieces follow each other in time, the furthest that those before it reached breaks the limit
-of a piece or none of its questions. The early ones were open where one piece ends and the next
-begins: there the steps decide. In a sound history nothing is left. Otherwise a second look brings
-the questions below what was reached before their piece, and a third the furthest fact that breaks
-each; only what has one is told.
+In one look at the history (`reach_survey`) each piece answers the questions that began in it by its
+own facts. If the pieces follow each other in time, the furthest that those before it reached breaks
+the limit of a piece or none of its questions. Its early ones were open where one piece ends and the
+next begins: there the steps decide. In a sound history nothing is left. Otherwise a second look
+brings the questions below what was reached before their piece, and a third the furthest fact that
+breaks each; only what has one is told.
 
 Source: the prefix maximum over time chunks; Herlihy and Wing for what is decided.
 """
@@ -42,14 +36,14 @@ from checkers.histories.future_reads import (
     times,
 )
 from checkers.histories.inquiry import OPERATIONS, Ask, Inquiry, spelled
-from checkers.histories.order import begins, member, stable
+from checkers.histories.order import begins, member
 from checkers.histories.piece import NEVER_NS, UNKNOWN, Mask, Piece
 from checkers.histories.pieces import Kernel
 from checkers.histories.places import DOUBTED, SENT, Strays, pairs_in, read, together
+from checkers.histories.reach_survey import QUESTIONS, ask, asked_rows, columns_of, first_look, ints
 from checkers.histories.rows import schema_of
-from checkers.histories.staircase import Staircase, staircase
+from checkers.histories.staircase import NOWHERE, Staircase, staircase
 from checkers.histories.told_offsets import (
-    COLUMNS,
     COMMITTED_END,
     KINDS,
     LOG,
@@ -57,10 +51,6 @@ from checkers.histories.told_offsets import (
     SEND,
     STABLE,
     STABLE_END,
-    Facts,
-    Questions,
-    Told,
-    facts,
     questions,
     told,
 )
@@ -69,157 +59,13 @@ from properties.anomalies.real_time import offset_order_inversion, stale_end_off
 
 INVERSION: Final = offset_order_inversion.ANOMALY.id
 STALE: Final = stale_end_offset.ANOMALY.id
-LAST_FACTS: Final = 1024  # of a piece that are told one by one
-NOWHERE: Final = -(2**62)  # below every end
-
-
-def _ints(*names: str) -> pa.Schema:
-    return pa.schema([(name, pa.int64()) for name in names])
-
-
-_SPANS: Final = _ints("piece", "began_ns", "ended_ns", "sends", "ends", "polls")
-_KEYS: Final = _ints("key")
-_STEPS: Final = _ints("piece", "key", "log", "reach", "completed_ns")
-_LIMITS: Final = _ints("piece", "key", "asks", "offset")
-# of a send that nobody acknowledged the position is unknown, and the value tells which it is
-_QUESTIONS: Final = _ints("key", "asks", "offset", "invoked_ns", "op", "position", "value")
-_WITNESSES: Final = _ints("suspect", "reach", "completed_ns", "op", "position", "kind")
+_WITNESSES: Final = ints("suspect", "reach", "completed_ns", "op", "position", "kind")
 _SENDS: Final = pa.schema(
     [*((name, pa.int64()) for name in ("op", "position", "key", "value")), ("text", pa.string())]
 )
 
 
-def _table(schema: pa.Schema, *columns: Ints) -> pa.Table:
-    return pa.table(dict(zip(schema.names, columns, strict=True)), schema=schema)
-
-
-# ---------------------------------------------------------------- the first look
-
-
-@dataclass(frozen=True, slots=True)
-class _Survey:
-    """What a piece tells in the first look."""
-
-    spans: pa.Table
-    steps: pa.Table
-    limits: pa.Table
-    early: pa.Table
-    suspects: pa.Table
-
-
-def _first_look(isolation: Isolation) -> tuple[Ask, ...]:
-    """Of each piece the parts of its survey, and the keys that transactions send to."""
-    parts = (
-        ("spans", _SPANS),
-        ("steps", _STEPS),
-        ("limits", _LIMITS),
-        ("early", _QUESTIONS),
-        ("suspects", _QUESTIONS),
-    )
-    says = "how far each log had reached"
-    return (
-        *(_ask(says, schema, partial(_surveyed, name, isolation)) for name, schema in parts),
-        Ask(OPERATIONS, Kernel(says, ("f", "kind", "key"), _KEYS, _transactional)),
-    )
-
-
-def _ask(says: str, schema: pa.Schema, run: partial[pa.Table]) -> Ask:
-    return Ask(OPERATIONS, Kernel(says, COLUMNS, schema, run))
-
-
-def _surveyed(part: str, isolation: Isolation, piece: Piece) -> pa.Table:
-    survey = piece.derived(("survey", isolation), lambda it: _survey(told(it, isolation), it))
-    table: pa.Table = getattr(survey, part)
-    return table
-
-
-def _survey(of: Told, piece: Piece) -> _Survey:
-    asked = questions(of)
-    began_ns = int(of.completed_ns.min(initial=NEVER_NS))
-    late = of.invoked_ns[asked.told] > began_ns
-    broken = np.zeros(len(asked.told), dtype=np.bool_)
-    steps: list[pa.Table] = []
-    for log in (LOG, STABLE):
-        known = facts(of, log)
-        steps.append(_steps(known, log, of.keys, began_ns, piece))
-        some = np.flatnonzero((LOG_OF[asked.asks] == log) & late)
-        if len(some):
-            rows, got = asked.told[some], known.staircase()
-            broken[some] = got.exceeded(of.key[rows], of.offset[rows], of.invoked_ns[rows])
-    counts = (
-        began_ns,
-        of.completed_ns.max(initial=0),
-        np.count_nonzero(asked.asks == SEND),
-        np.count_nonzero((asked.asks != SEND) & (asked.asks != STABLE_END)),
-        np.count_nonzero(piece.is_("kind", "poll") & piece.is_("outcome", "ok")),
-    )
-    return _Survey(
-        spans=_table(_SPANS, *(np.array([n], dtype=np.int64) for n in (piece.number, *counts))),
-        steps=pa.concat_tables(steps),
-        limits=_limits(of, asked, late & ~broken, piece),
-        early=_asked(of, asked, ~late, piece),
-        suspects=_asked(of, asked, broken, piece),
-    )
-
-
-def _steps(of: Facts, log: int, keys: Ints, began_ns: int, piece: Piece) -> pa.Table:
-    """The last facts one by one; of each key the furthest of the others, as if told at first."""
-    last = np.ones(len(of.key), dtype=np.bool_)
-    if len(last) > LAST_FACTS:
-        last = of.completed_ns >= np.partition(of.completed_ns, -LAST_FACTS)[-LAST_FACTS]
-    body, tail = of.where(~last), of.where(last)
-    key, furthest = _best(body.key, body.end, np.maximum)
-    count = len(key) + len(tail.key)
-    return _table(
-        _STEPS,
-        np.full(count, piece.number),
-        keys[np.r_[key, tail.key]],
-        np.full(count, log),
-        np.r_[furthest, tail.end],
-        np.r_[np.full(len(key), began_ns), tail.completed_ns],
-    )
-
-
-def _best(group: Ints, numbers: Ints, best: np.ufunc) -> tuple[Ints, Ints]:
-    """Each group that there is, and the best of its numbers."""
-    if not len(group):
-        return group, numbers
-    order = stable(group, int(group.max()) + 1)
-    starts = begins(group[order])
-    return group[order[starts]], best.reduceat(numbers[order], starts)
-
-
-def _limits(of: Told, asked: Questions, some: Mask, piece: Piece) -> pa.Table:
-    """The least that is asked about of each key, by each kind of question."""
-    rows, asks = asked.told[some], asked.asks[some]
-    group, least = _best(of.key[rows] * len(LOG_OF) + asks, of.offset[rows], np.minimum)
-    key, kind = np.divmod(group, len(LOG_OF))
-    return _table(_LIMITS, np.full(len(key), piece.number), of.keys[key], kind, least)
-
-
-def _asked(of: Told, asked: Questions, some: Mask, piece: Piece) -> pa.Table:
-    rows = asked.told[some]
-    at = of.row[rows]
-    return _table(
-        _QUESTIONS,
-        of.keys[of.key[rows]],
-        asked.asks[some],
-        of.offset[rows],
-        of.invoked_ns[rows],
-        piece.ints("op")[at],
-        piece.ints("position")[at],
-        np.zeros(len(rows), dtype=np.int64),
-    )
-
-
-def _transactional(piece: Piece) -> pa.Table:
-    """The keys that a transaction sends to."""
-    codes, texts = piece.codes("key")
-    sent = piece.is_("f", "txn") & piece.is_("kind", "send")
-    return _table(_KEYS, fingerprints(texts, piece.salt)[np.unique(codes[sent])])
-
-
-# ---------------------------------------------------------------- what it leaves open
+# ---------------------------------------------------------------- what the first look leaves open
 
 
 @dataclass(frozen=True, slots=True)
@@ -296,7 +142,7 @@ def _below(isolation: Isolation, carries: pa.Table, piece: Piece) -> pa.Table:
         reached[number_of[one["key"]], one["asks"]] = one["reach"]
     late = of.invoked_ns[asked.told] > of.completed_ns.min(initial=NEVER_NS)
     below = of.offset[asked.told] < reached[of.key[asked.told], asked.asks]
-    return _asked(of, asked, late & below, piece)
+    return asked_rows(of, asked, late & below, piece)
 
 
 def _stray_questions(strays: Strays, known: Piece) -> pa.Table:
@@ -308,8 +154,8 @@ def _stray_questions(strays: Strays, known: Piece) -> pa.Table:
     lowest = polled.table.group_by(["key", "value"]).aggregate([("offset", "min")])
     of_send = untold.table.select(["key", "value", "op"])
     found = Piece(of_send.join(lowest, ["key", "value"], join_type="inner"))
-    return _table(
-        _QUESTIONS,
+    return columns_of(
+        QUESTIONS,
         found.ints("key"),
         np.full(len(found), SEND),
         found.ints("offset_min"),
@@ -342,7 +188,7 @@ def _witnesses(isolation: Isolation, suspects: Piece, piece: Piece) -> pa.Table:
         breaks = of.end[fact] > suspects.ints("offset")[some]
         some, fact = some[breaks], fact[breaks]
         made.append(
-            _table(
+            columns_of(
                 _WITNESSES,
                 some,
                 of.end[fact],
@@ -367,7 +213,7 @@ def _sends_of(ops: Ints, piece: Piece) -> pa.Table:
     sends = piece.where(piece.is_("kind", "send") & member(piece.ints("op"), ops))
     text = sends.table["value"].combine_chunks()
     columns = (sends.ints("op"), sends.ints("position"), sends.fingerprints("key"))
-    return _table(_SENDS, *columns, fingerprints(text, piece.salt), text)
+    return columns_of(_SENDS, *columns, fingerprints(text, piece.salt), text)
 
 
 def _texts(sends: Piece, asked: Piece) -> pa.Array:
@@ -395,7 +241,7 @@ def linearizable_offsets(known: Known) -> Inquiry[tuple[Found, ...]]:
     """Order inversions, stale ends and future reads."""
     isolation, strays = known.declared.isolation, known.strays
     spans, steps, limits, early, suspects, transactional, when = yield (
-        *_first_look(isolation),
+        *first_look(isolation),
         times(np.r_[strays.places.ints("op"), strays.sends.ints("op")]),
     )
     of_pieces, stray_times = Piece(spans), Piece(when)
@@ -406,8 +252,8 @@ def linearizable_offsets(known: Known) -> Inquiry[tuple[Found, ...]]:
     carries = reached.carries(Piece(limits))
     if carries.num_rows:
         run = partial(_below, isolation, carries)
-        asked.append((yield _ask("offsets below what was known", _QUESTIONS, run)))
-    questioned = Piece(pa.concat_tables(asked).group_by(_QUESTIONS.names).aggregate([]))
+        asked.append((yield ask("offsets below what was known", QUESTIONS, run)))
+    questioned = Piece(pa.concat_tables(asked).group_by(QUESTIONS.names).aggregate([]))
     broken = yield from _broken(questioned.where(reached.counts(questioned)), isolation)
     future = yield from future_reads(strays, stray_times, broken.polls)
     return (
@@ -438,7 +284,7 @@ def _broken(asked: Piece, isolation: Isolation) -> Inquiry[_Broken]:
         return _Broken(inversion.empty_table(), end.empty_table(), NO_POLLS)
     sends = asked.where(asked.ints("asks") == SEND)
     shown, told_sends, polls = yield (
-        _ask("what was known before them", _WITNESSES, partial(_witnesses, isolation, asked)),
+        ask("what was known before them", _WITNESSES, partial(_witnesses, isolation, asked)),
         Ask(OPERATIONS, _sending(sends.ints("op"))),
         polls_at(sends.ints("key"), sends.ints("offset")),
     )

@@ -16,9 +16,10 @@ import numpy as np
 import numpy.typing as npt
 
 from checkers.histories.fingerprints import Ints
-from checkers.histories.order import bits, stable
+from checkers.histories.order import begins, bits, stable
 
 _BITS: Final = 62
+NOWHERE: Final = -(2**62)  # short of anything
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +41,13 @@ class Staircase:
         at = np.searchsorted(self.places, wanted) - 1
         none = (at < 0) | (self.places[at] < group * facts)
         return np.where(none, -1, at)
+
+    def without(self) -> Ints:
+        """For each fact, as they were given, how far its group had got by the facts before it."""
+        made = np.empty(len(self.rows), dtype=np.int64)
+        made[self.rows[1:]] = self.reaches[:-1]
+        made[self.rows[begins(self.places // max(1, len(self.rows)))]] = NOWHERE
+        return made
 
     def exceeded(self, group: Ints, offset: Ints, time_ns: Ints) -> npt.NDArray[np.bool_]:
         """Where the group had got beyond the offset before the time."""

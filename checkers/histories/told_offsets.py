@@ -14,7 +14,7 @@ from typing import Final
 import numpy as np
 
 from checkers.histories.fingerprints import Ints, fingerprints
-from checkers.histories.order import begins
+from checkers.histories.order import begins, lengths
 from checkers.histories.piece import UNKNOWN, Mask, Piece
 from checkers.histories.staircase import Staircase, staircase
 from model.histories import Isolation
@@ -65,9 +65,7 @@ class Facts:
     key: Ints
     end: Ints
     completed_ns: Ints
-
-    def where(self, some: Mask) -> Facts:
-        return Facts(self.key[some], self.end[some], self.completed_ns[some])
+    of_told: Ints  # for each row that tells, the fact that it is part of; UNKNOWN of another log
 
     def staircase(self) -> Staircase:
         return staircase(self.key, self.end, self.completed_ns)
@@ -111,12 +109,15 @@ def _told(piece: Piece, isolation: Isolation) -> Told:
 def facts(of: Told, log: int) -> Facts:
     """The facts of a log; of neighbours of one key and one instant only the furthest."""
     key, end, completed_ns = of.key, of.end, of.completed_ns
+    some = np.flatnonzero(of.committed) if log == STABLE else slice(None)
     if log == STABLE:
-        key, end, completed_ns = (column[of.committed] for column in (key, end, completed_ns))
+        key, end, completed_ns = key[some], end[some], completed_ns[some]
     starts = begins(key, completed_ns)
-    if not len(starts):
-        return Facts(key, end, completed_ns)
-    return Facts(key[starts], np.maximum.reduceat(end, starts), completed_ns[starts])
+    if len(starts):
+        end = np.maximum.reduceat(end, starts)
+    of_told = np.full(len(of.row), UNKNOWN)
+    of_told[some] = np.repeat(np.arange(len(starts)), lengths(starts, len(key)))
+    return Facts(key[starts], end, completed_ns[starts], of_told)
 
 
 def questions(of: Told) -> Questions:

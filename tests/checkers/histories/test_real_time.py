@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from checkers.histories import real_time
+from checkers.histories import reach_survey
 from checkers.histories.chunks import Rows, chunks_of
 from checkers.histories.deciding import decide
 from checkers.histories.found import Known
@@ -126,7 +126,7 @@ def _by(anomaly: Anomaly) -> list[tuple[str, str]]:
 def test_kernels_agree_with_the_literal_definitions(
     h: History, isolation: str, rows_per_chunk: int, last: int, groups: int
 ) -> None:
-    with patch.object(real_time, "LAST_FACTS", last):
+    with patch.object(reach_survey, "LAST_FACTS", last):
         assert_agrees(h, DECLARED[isolation], rows_per_chunk, groups)
 
 
