@@ -7,10 +7,20 @@ from __future__ import annotations
 
 from properties.anomalies.anomaly import Anomaly
 from properties.anomalies.declared import Declared
-from properties.anomalies.real_time import future_read, offset_order_inversion, stale_end_offset
+from properties.anomalies.real_time import (
+    future_read,
+    offset_order_inversion,
+    stale_end_offset,
+    stale_group_offset,
+)
 
 
 def anomalies(declared: Declared) -> tuple[Anomaly, ...]:
     """The family, in the order of the catalogue."""
     del declared
-    return offset_order_inversion.ANOMALY, stale_end_offset.ANOMALY, future_read.ANOMALY
+    return (
+        offset_order_inversion.ANOMALY,
+        stale_end_offset.ANOMALY,
+        future_read.ANOMALY,
+        stale_group_offset.ANOMALY,
+    )

@@ -1,0 +1,102 @@
+"""A group is told the offset that was committed last, or one that may have been."""
+
+from __future__ import annotations
+
+import pytest
+
+from model.history_notation import history
+from properties.anomalies.real_time.stale_group_offset import (
+    StaleGroupOffset,
+    explain,
+    observed,
+    stale_group_offsets,
+)
+
+
+def lines(*told: str) -> str:
+    return "\n".join(told)
+
+
+def commit(offset: int, ended: str = "-> ok", who: str = "c1") -> str:
+    return f"{who} commit_offset{{group=g}} +k@{offset} {ended}"
+
+
+def fetch(told: str, who: str = "c2") -> str:
+    return f"{who} fetch_offset{{group=g}} k {told}"
+
+
+def test_an_offset_that_was_replaced_before_the_fetch_began() -> None:
+    h = history(lines(commit(5), commit(9), fetch("-> ok @5")))
+    assert stale_group_offsets(h) == (
+        StaleGroupOffset(group="g", key="k", offset=5, op=2, possible=(9,), known_op=1),
+    )
+    assert observed(h) == 1
+    (row,) = stale_group_offsets(h)
+    assert row.size == 4
+    assert explain(row, dict(enumerate(h))).splitlines()[:2] == [
+        "group g, key k: a fetch from 0.000020 ms to 0.000025 ms was told 5; no order of what was "
+        "committed and told before leaves anything but 9.",
+        "  known  operation 1, process 0: commit_offset{group=g} +k@9 -> ok  "
+        "[0.000010 ms .. 0.000015 ms]",
+    ]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        lines(fetch("-> ok @7"), fetch("-> ok @7")),  # it stood there before
+        lines(commit(9), commit(5), fetch("-> ok @5")),  # the application went back
+        lines(commit(5), commit(9, "..."), fetch("-> ok @5"), "c1 ... -> ok", fetch("-> ok @9")),
+        lines(commit(5), commit(9, "-> info"), fetch("-> ok @5"), fetch("-> ok @9")),
+        lines(commit(5), commit(9, "-> never"), fetch("-> ok @5"), fetch("-> ok @9")),
+        lines(commit(5), commit(9, "-> fail"), fetch("-> ok @5")),
+        lines(commit(5), commit(9), commit(5), fetch("-> ok @5")),  # set again
+        lines(commit(5), fetch("-> fail @9"), fetch("-> info @9")),
+        lines(commit(5), fetch("-> ok @9").replace("=g", "=h")),  # another group
+    ],
+)
+def test_what_some_order_explains(text: str) -> None:
+    assert stale_group_offsets(history(text)) == ()
+
+
+@pytest.mark.parametrize(
+    ("text", "offset", "possible"),
+    [
+        (lines(commit(5), fetch("-> ok @none")), -1, (5,)),
+        (lines(commit(5), fetch("-> ok @9"), commit(9)), 9, (5,)),  # before anybody set it
+        (lines(commit(5), commit(9, "-> fail"), fetch("-> ok @9")), 9, (5,)),
+        # what may have happened happens once: it cannot undo itself
+        (lines(commit(5), commit(9, "-> info"), fetch("-> ok @9"), fetch("-> ok @5")), 5, (9,)),
+        (lines(fetch("-> ok @7"), fetch("-> ok @8")), 8, (7,)),
+    ],
+)
+def test_what_none_explains(text: str, offset: int, possible: tuple[int, ...]) -> None:
+    assert [(row.offset, row.possible) for row in stale_group_offsets(history(text))] == [
+        (offset, possible)
+    ]
+
+
+def test_two_that_ask_at_once_are_told_different_offsets_and_none_was_committed_since() -> None:
+    """Each answer alone is one of two commits that overlap; together they have no order."""
+    h = history(
+        lines(
+            commit(5, "...", "c1"),
+            commit(9, "...", "c2"),
+            "c1 ... -> ok",
+            "c2 ... -> ok",
+            fetch("...", "c3"),
+            fetch("...", "c4"),
+            "c3 ... -> ok @5",
+            "c4 ... -> ok @9",
+        )
+    )
+    assert [(row.offset, row.possible) for row in stale_group_offsets(h)] == [(9, (5,))]
+
+
+def test_after_a_transaction_only_fetches_that_wait_for_it_count() -> None:
+    transaction = "t1 txn{id=t,group=g} j=a +k@9 -> ok @0"
+    early = fetch("-> ok @5").replace("group=g", "group=g,isolation=read_uncommitted")
+    assert stale_group_offsets(history(lines(commit(5), transaction, early))) == ()
+    assert observed(history(lines(commit(5), transaction, early))) == 0
+    assert stale_group_offsets(history(lines(commit(5), transaction, fetch("-> ok @5"))))
+    assert stale_group_offsets(history(lines(commit(5), commit(9), early)))
