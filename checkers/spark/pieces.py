@@ -22,7 +22,8 @@ import pyarrow as pa
 
 from checkers.histories.piece import Piece
 from checkers.histories.pieces import Kernel, Pieces, Readable, columns_of, dealt, put_together
-from checkers.progress import Progress, Watcher, unwatched
+from checkers.progress import Watcher, unwatched
+from checkers.spark.watching import watched
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -55,7 +56,9 @@ class SparkPieces:
     def gather(self, kernels: Sequence[Kernel]) -> list[pa.Table]:
         """What each kernel says of all chunks, in their order."""
         run = partial(_of_chunks, self.chunks, tuple(kernels), self.salt, None)
-        return _collected(self._each(run), kernels, self.watch)
+        rows = [chunk.rows for chunk in self.chunks]
+        with watched(self.spark, _says(kernels), rows, self.watch):
+            return _collected(self._each(run), kernels)
 
     @contextmanager
     def exchange(
@@ -66,13 +69,14 @@ class SparkPieces:
 
         run = partial(_of_chunks, self.chunks, tuple(kernels.values()), self.salt, groups)
         tasks = min(groups, TASKS_PER_CORE * self.spark.sparkContext.defaultParallelism)
+        about = [self.rows // tasks] * tasks  # of each task that looks at what was dealt
         cells = self._each(run).repartition(tasks, "part")
         cells = cells.sortWithinPartitions("kernel", "part", "piece")
         together = partial(_put_together, tuple(kernels.values()))
         cells = cells.mapInArrow(together, _COLUMNS).persist(StorageLevel.DISK_ONLY)
         try:
             yield {
-                name: Exchanged(cells, number, self.watch, self.salt)
+                name: Exchanged(self.spark, cells, number, about, self.watch, self.salt)
                 for number, name in enumerate(kernels)
             }
         finally:
@@ -88,8 +92,10 @@ class SparkPieces:
 class Exchanged:
     """What a kernel dealt out: a piece for each group."""
 
+    spark: SparkSession
     cells: DataFrame
     kernel: int
+    rows: Sequence[int]
     watch: Watcher
     salt: int
 
@@ -97,7 +103,8 @@ class Exchanged:
         """What each kernel says of all groups, in their order."""
         run = partial(_of_groups, tuple(kernels), self.salt)
         ours = self.cells.where(self.cells["kernel"] == self.kernel)
-        return _collected(ours.mapInArrow(run, _COLUMNS), kernels, self.watch)
+        with watched(self.spark, _says(kernels), self.rows, self.watch):
+            return _collected(ours.mapInArrow(run, _COLUMNS), kernels)
 
 
 # ---------------------------------------------------------------- in a task
@@ -155,11 +162,14 @@ def _in_cell(row: Mapping[str, Any]) -> pa.Table:
 # ---------------------------------------------------------------- to the driver
 
 
-def _collected(cells: DataFrame, kernels: Sequence[Kernel], watch: Watcher) -> list[pa.Table]:
+def _collected(cells: DataFrame, kernels: Sequence[Kernel]) -> list[pa.Table]:
     """What each kernel said, in the order of the pieces."""
-    watch(Progress(stage="spark: " + "; ".join(dict.fromkeys(k.says for k in kernels))))
     told = cells.toArrow().sort_by([("kernel", "ascending"), ("piece", "ascending")])
     made: list[list[pa.Table]] = [[kernel.schema.empty_table()] for kernel in kernels]
     for row in told.to_pylist():
         made[row["kernel"]].append(_in_cell(row))
     return [pa.concat_tables(tables) for tables in made]
+
+
+def _says(kernels: Sequence[Kernel]) -> str:
+    return "spark: " + "; ".join(dict.fromkeys(kernel.says for kernel in kernels))

@@ -102,7 +102,7 @@ def test_everything_at_once(spark: SparkSession, tmp_path: Path) -> None:
             p1  send k=a      -> ok @5
             p2  send k=b      -> ok @3
             p2  send k=c      -> ok @3
-            c1  end_offset k  -> ok @2
+            c1  end_offset{isolation=read_uncommitted} k -> ok @2
             t1  txn k=y j=x   -> info @4 @0
             c1  poll          -> ok k=b@3 k=b@7 k=d@8 j=x@0
             p3  send k=d      -> ok @8
@@ -123,6 +123,8 @@ def test_everything_at_once(spark: SparkSession, tmp_path: Path) -> None:
         "lost-write",
     }
     assert [one.stage for one in told[:2]] == ["reading", "starting Spark"]
+    passes = [one for one in told if one.stage.startswith("spark: ") and one.done == one.total]
+    assert passes[0].rows == table.num_rows
 
 
 def test_broken_assumptions_are_the_same(spark: SparkSession, tmp_path: Path) -> None:
