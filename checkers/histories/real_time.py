@@ -24,6 +24,7 @@ from typing import Final
 import numpy as np
 import pyarrow as pa
 
+from checkers.histories import group_registers
 from checkers.histories.arrow import compute
 from checkers.histories.fingerprints import Ints, fingerprints
 from checkers.histories.found import Family, Found, Known
@@ -319,4 +320,7 @@ def _sending(ops: Ints) -> Kernel:
     return Kernel("what they sent", columns, _SENDS, partial(_sends_of, np.unique(ops)))
 
 
-FAMILIES: Final = (Family(ids=(INVERSION, STALE, FUTURE_READ), inquiry=linearizable_offsets),)
+FAMILIES: Final = (
+    Family(ids=(INVERSION, STALE, FUTURE_READ), inquiry=linearizable_offsets),
+    *group_registers.FAMILIES,
+)

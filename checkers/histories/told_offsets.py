@@ -90,9 +90,6 @@ def _told(piece: Piece, isolation: Isolation) -> Told:
         kind[piece.is_("kind", name)] = number
     answered = piece.is_("outcome", "ok") & piece.known("completed_ns") & piece.known("offset")
     row = np.flatnonzero(answered & (kind < len(KINDS)))
-    dirty = piece.is_("isolation", "read_uncommitted")
-    if isolation == "read_uncommitted":
-        dirty = dirty | ~piece.known("isolation")
     codes, texts = piece.codes("key")
     return Told(
         row=row,
@@ -102,8 +99,14 @@ def _told(piece: Piece, isolation: Isolation) -> Told:
         offset=piece.ints("offset", null=UNKNOWN)[row],
         invoked_ns=piece.ints("invoked_ns")[row],
         completed_ns=piece.ints("completed_ns")[row],
-        committed=(kind[row] != A_SEND) & ~dirty[row],
+        committed=(kind[row] != A_SEND) & ~dirty(piece, isolation)[row],
     )
+
+
+def dirty(piece: Piece, isolation: Isolation) -> Mask:
+    """Where an operation reads at read_uncommitted, this level being declared."""
+    said = piece.is_("isolation", "read_uncommitted")
+    return said | ~piece.known("isolation") if isolation == "read_uncommitted" else said
 
 
 def facts(of: Told, log: int) -> Facts:

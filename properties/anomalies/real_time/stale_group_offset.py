@@ -66,7 +66,7 @@ class StaleGroupOffset:
 
     @property
     def ops(self) -> tuple[int, ...]:
-        return self.known_op, self.op
+        return tuple(dict.fromkeys((self.known_op, self.op)))
 
 
 def calls(some: Collection[Commit | Fetch]) -> list[Call[RegisterAction]]:
@@ -101,7 +101,7 @@ def registers(history: History) -> dict[Register, list[Commit | Fetch]]:
 def _relevant(some: Collection[Commit | Fetch]) -> list[Commit | Fetch]:
     answers = {one.offset for one in some if isinstance(one, Fetch)}
     relevant = [one for one in some if one.completed_ns < FOREVER_NS or one.offset in answers]
-    return sorted(relevant, key=lambda one: one.op) if answers else []
+    return sorted(relevant, key=lambda one: (one.op, isinstance(one, Fetch))) if answers else []
 
 
 def row_of(
@@ -111,8 +111,8 @@ def row_of(
     before = [
         (call.completed_ns, call.op)
         for call in some
-        if call.completed_ns is not None and call.op != found.call.op
-        if (call.completed_ns, call.op) < (found.call.completed_ns or 0, found.call.op)
+        if call.completed_ns is not None and call is not found.call
+        if (call.completed_ns, call.op) <= (found.call.completed_ns or 0, found.call.op)
     ]
     assert isinstance(found.call.action, Read)
     return StaleGroupOffset(

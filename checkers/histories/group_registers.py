@@ -1,0 +1,229 @@
+"""Inquiry into committed offsets of groups as linearizable registers.
+
+Fetches are few, and commits are many. Of the commits those matter that a fetch may have been told
+of: none began after the commit and ended before the fetch began. Every other either ended before
+one that matters began, or began when the fetch had ended, and has its place in any order of the
+rest. So one look brings the fetches, and a second of each piece the commits that matter as far as
+the piece can tell. A register all of whose fetches had one commit to be told of, and were told it,
+has an order; the others are searched.
+
+Source: `properties.anomalies.real_time.stale_group_offset`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from itertools import pairwise
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+
+from checkers.histories.found import Family, Found, Known
+from checkers.histories.inquiry import OPERATIONS, Ask, Inquiry, spelled
+from checkers.histories.order import begins, member
+from checkers.histories.piece import NEVER_NS, Mask, Piece
+from checkers.histories.pieces import Kernel
+from checkers.histories.places import together
+from checkers.histories.reach_survey import columns_of, ints
+from checkers.histories.rows import schema_of
+from checkers.histories.staircase import NOWHERE, staircase
+from checkers.histories.told_offsets import dirty
+from model.histories import Isolation
+from properties.anomalies.groups.offsets import NONE
+from properties.anomalies.real_time import stale_group_offset
+from properties.anomalies.real_time.stale_group_offset import StaleGroupOffset, row_of
+from properties.linearizability import UNTOLD, Call, Read, RegisterAction, Write, register, stuck
+
+_COLUMNS: Final = (
+    "op",
+    "f",
+    "outcome",
+    "invoked_ns",
+    "completed_ns",
+    "position",
+    "kind",
+    "key",
+    "offset",
+    "group",
+    "isolation",
+)
+# a register is one number for its group and key; of a commit that may never have been the end is
+# NEVER_NS
+_CALLS: Final = ints(
+    "register", "group", "key", "offset", "op", "position", "invoked_ns", "completed_ns", "fetch"
+)
+_STAGED: Final = ints("register")
+
+
+def _register(piece: Piece) -> Any:
+    return together(piece.fingerprints("group"), piece.fingerprints("key"))
+
+
+def _calls(piece: Piece, rows: Any, *, fetch: int) -> pa.Table:
+    ended = piece.ints("completed_ns", null=NEVER_NS)[rows]
+    return columns_of(
+        _CALLS,
+        _register(piece)[rows],
+        piece.fingerprints("group")[rows],
+        piece.fingerprints("key")[rows],
+        piece.ints("offset", null=NONE)[rows],
+        piece.ints("op")[rows],
+        piece.ints("position")[rows],
+        piece.ints("invoked_ns")[rows],
+        np.where(piece.is_("outcome", "ok")[rows], ended, NEVER_NS),
+        np.full(len(rows), fetch),
+    )
+
+
+def _fetches(isolation: Isolation, piece: Piece) -> pa.Table:
+    """The answers; `fetch` is 2 of those that do not wait for transactions."""
+    told = piece.is_("kind", "fetch_offset") & piece.is_("outcome", "ok")
+    rows = np.flatnonzero(told & piece.known("group") & piece.known("completed_ns"))
+    made = _calls(piece, rows, fetch=1)
+    waits = 1 + dirty(piece, isolation)[rows].astype(np.int64)
+    return made.set_column(made.schema.get_field_index("fetch"), "fetch", pa.array(waits))
+
+
+def _staged(piece: Piece) -> pa.Table:
+    """The registers that transactions commit to, however they end."""
+    rows = piece.is_("kind", "commit_offset") & piece.is_("f", "txn") & piece.known("group")
+    return columns_of(_STAGED, np.unique(_register(piece)[np.flatnonzero(rows)]))
+
+
+def _commits(fetches: Piece, piece: Piece) -> pa.Table:
+    """The commits that a fetch may have been told of, as far as this piece can tell."""
+    registers = np.unique(fetches.ints("register"))
+    some = piece.is_("kind", "commit_offset") & piece.known("group") & ~piece.is_("outcome", "fail")
+    rows = np.flatnonzero(some)
+    rows = rows[member(_register(piece)[rows], registers)]
+    made = Piece(_calls(piece, rows, fetch=0))
+    return made.where(_matters(made, fetches)).table
+
+
+def _matters(commits: Piece, fetches: Piece) -> Mask:
+    """A commit that ended ok, unless others hide it from each fetch; one that may never have been,
+    if a fetch of the register was told its offset.
+    """
+    ended = commits.ints("completed_ns")
+    told = np.unique(together(fetches.ints("register"), fetches.ints("offset")))
+    kept: Mask = member(together(commits.ints("register"), commits.ints("offset")), told)
+    kept &= ended == NEVER_NS
+    sure = np.flatnonzero(ended != NEVER_NS)
+    if not len(sure):
+        return kept
+    registers, group = np.unique(commits.ints("register")[sure], return_inverse=True)
+    asked = np.flatnonzero(member(fetches.ints("register"), registers))
+    of_fetch = np.searchsorted(registers, fetches.ints("register")[asked])
+    began, ended = commits.ints("invoked_ns")[sure], ended[sure]
+    got = staircase(group, began, ended)
+    count = len(sure)
+
+    def place(time_ns: Any) -> Any:
+        """In each fetch's register, where the commits begin that did not complete before."""
+        at = np.searchsorted(got.instants, time_ns)
+        return np.searchsorted(got.places, of_fetch * count + at)
+
+    last = got.before(of_fetch, fetches.ints("invoked_ns")[asked])
+    # what ended before the last to begin of those that ended before the fetch is hidden by it
+    hides = np.where(last >= 0, got.reaches[last], NOWHERE)
+    longest = int((ended - began).max())
+    first = place(hides)
+    end = place(fetches.ints("completed_ns")[asked] + longest)
+    opened, closed = (np.bincount(at, minlength=count + 1)[:count] for at in (first, end))
+    kept[sure[got.rows[np.cumsum(opened - closed) > 0]]] = True
+    return kept
+
+
+# ---------------------------------------------------------------- the search
+
+
+def _searched(commits: Piece, fetches: Piece) -> Mask:
+    """Which fetches are of a register that has one with another commit to be told of, or none."""
+    maybe = commits.ints("completed_ns") == NEVER_NS
+    registers, group = np.unique(
+        np.r_[commits.ints("register"), fetches.ints("register")], return_inverse=True
+    )
+    of_commit, of_fetch = np.split(group, [len(commits)])
+    odd = np.zeros(len(registers), dtype=np.bool_)
+    odd[of_commit[maybe]] = True
+    sure = np.flatnonzero(~maybe)
+    got = staircase(
+        of_commit[sure], commits.ints("invoked_ns")[sure], commits.ints("completed_ns")[sure]
+    )
+    last = got.before(of_fetch, fetches.ints("invoked_ns"))
+    odd[of_fetch[last < 0]] = True
+    some = np.flatnonzero(last >= 0)
+    hides = got.reaches[last[some]]
+    first = np.searchsorted(
+        got.places, of_fetch[some] * len(sure) + np.searchsorted(got.instants, hides)
+    )
+    longest = (commits.ints("completed_ns") - commits.ints("invoked_ns"))[sure].max(initial=0)
+    end = np.searchsorted(
+        got.places,
+        of_fetch[some] * len(sure)
+        + np.searchsorted(got.instants, fetches.ints("completed_ns")[some] + longest),
+    )
+    only = sure[got.furthest(last[some])]
+    plain = (end - first == 1) & (commits.ints("offset")[only] == fetches.ints("offset")[some])
+    odd[of_fetch[some[~plain]]] = True
+    searched: Mask = odd[of_fetch]
+    return searched
+
+
+def _stale(calls: pa.Table) -> Iterator[StaleGroupOffset]:
+    """The rows of each register, group and key in place of their fingerprints."""
+    ordered = calls.sort_by(
+        [(name, "ascending") for name in ("register", "op", "fetch", "position")]
+    )
+    starts = begins(Piece(ordered).ints("register")).tolist()
+    for start, end in pairwise([*starts, ordered.num_rows]):
+        rows = ordered.slice(start, end - start).to_pylist()
+        of_register = [_call(row) for row in rows]
+        where = rows[0]["group"], rows[0]["key"]
+        for found in stuck(of_register, UNTOLD, register):
+            yield row_of(where, of_register, found)
+
+
+def _call(row: dict[str, Any]) -> Call[RegisterAction]:
+    action = Read(row["offset"]) if row["fetch"] else Write(row["offset"])
+    ended = None if row["completed_ns"] == NEVER_NS else row["completed_ns"]
+    return Call(row["op"], action, row["invoked_ns"], ended)
+
+
+# ---------------------------------------------------------------- the inquiry
+
+
+def stale_group_offsets(known: Known) -> Inquiry[tuple[Found, ...]]:
+    """Fetches that fit no order of what was committed and told before."""
+    fetch = partial(_fetches, known.declared.isolation)
+    says, names = "what groups were told", ("f", "kind", "key", "group")
+    told, staged = yield (
+        Ask(OPERATIONS, Kernel(says, _COLUMNS, _CALLS, fetch)),
+        Ask(OPERATIONS, Kernel(says, names, _STAGED, _staged)),
+    )
+    answers = Piece(told)
+    passed = member(answers.ints("register"), np.unique(Piece(staged).ints("register")))
+    fetches = answers.where(~passed | (answers.ints("fetch") == 1))
+    found: list[StaleGroupOffset] = []
+    if len(fetches):
+        run = partial(_commits, fetches)
+        says = "what they may have been told"
+        commits = Piece((yield Ask(OPERATIONS, Kernel(says, _COLUMNS, _CALLS, run))))
+        searched = fetches.where(_searched(commits, fetches))
+        registers = np.unique(searched.ints("register"))
+        theirs = commits.where(member(commits.ints("register"), registers))
+        found = list(_stale(pa.concat_tables([theirs.table, searched.table])))
+    groups, keys = (
+        np.array([getattr(row, name) for row in found], dtype=np.int64) for name in ("group", "key")
+    )
+    group_of = yield from spelled(groups, column="group")
+    key_of = yield from spelled(keys, column="key")
+    schema = schema_of(StaleGroupOffset)
+    columns = {name: [getattr(row, name) for row in found] for name in schema.names}
+    rows = pa.table({**columns, "group": group_of(groups), "key": key_of(keys)}, schema=schema)
+    return (Found(id=stale_group_offset.ANOMALY.id, rows=rows, observations=len(fetches)),)
+
+
+FAMILIES: Final = (Family(ids=(stale_group_offset.ANOMALY.id,), inquiry=stale_group_offsets),)
