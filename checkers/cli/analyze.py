@@ -73,8 +73,9 @@ def decide(
     title: str | None = None,
 ) -> Analysis:
     """Analyses, shows what was found, keeps every row of it, and returns it."""
+    from checkers.histories.faults import faults
     from checkers.report.anomalies import explained, keep_rows
-    from checkers.report.rows_shown import rows_shown
+    from checkers.report.rows_shown import faults_shown, rows_shown
 
     told = title or str(history)
     try:
@@ -93,8 +94,9 @@ def decide(
     kept: Mapping[str, str] = {}
     if run.folder is not None:
         kept = keep_rows(found, run.folder.path, "-".join(["anomalies", *(title or "").split()]))
+    suffered = faults_shown(faults(history), found)
     for decision in found.decisions:
-        for row in rows_shown(found, decision, told):
+        for row in rows_shown(found, decision, told, suffered):
             run.emit(row)
         anomaly = decision.anomaly
         run.emit(

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import re
 import textwrap
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
@@ -96,12 +97,10 @@ def _told(account: Account, described: Mapping[str, Any], caps: Caps) -> dict[st
     numbered = [_finding(n, finding, caps) for n, finding in enumerate(shown, 1)]
     meanings = {**EXIT_CODES, **(AS_EXPECTED if account.by_expectation else {})}
     code = account.exit_code
-    counts = {
-        "violated": sum(one.judged == "violated" for one in account.findings),
-        "undecided": sum(one.judged == "undecided" for one in account.findings),
-        "as expected": sum(one.as_expected for one in account.findings),
-        "holds": sum(one.judged == "holds" and not one.as_expected for one in account.findings),
-    }
+    states = Counter(map(_state_of, account.findings))
+    as_expected = "as expected" if account.by_expectation else "permitted"
+    labels = {"violated": "violated", "undecided": "undecided", "as-expected": as_expected}
+    labels |= {"holds": "holds"}
     return {
         "described": _described(described),
         "command": " ".join(described.get("command", ())),
@@ -109,7 +108,7 @@ def _told(account: Account, described: Mapping[str, Any], caps: Caps) -> dict[st
         "state": _state(account),
         "exit_code": code,
         "meaning": "it has not ended" if code is None else meanings[code],
-        "counts": counts,
+        "counts": [(state, states[state], label) for state, label in labels.items()],
         "groups": [
             (title, [*group]) for title, group in groupby(numbered, lambda one: one["heading"])
         ],
@@ -137,6 +136,11 @@ def _state(account: Account) -> str:
     return next((one for one in ("violated", "undecided", "holds") if one in every), "undecided")
 
 
+def _state_of(finding: Finding) -> str:
+    """What a finding is filtered by."""
+    return "as-expected" if finding.as_expected else finding.judged
+
+
 def _described(told: Mapping[str, Any]) -> list[tuple[str, str]]:
     names = {"started": "started", "seed": "seed", "urteil": "urteil", "python": "Python"}
     names |= {"platform": "platform", "cores": "cores"}
@@ -155,7 +159,7 @@ def _finding(number: int, finding: Finding, caps: Caps) -> dict[str, Any]:
         "mark": MARKS[decision.verdict],
         "verdict": verdict(decision),
         "grounds": cut(grounds(decision), longest),
-        "state": "as-expected" if finding.as_expected else finding.judged,
+        "state": _state_of(finding),
         "statement": cut(decision.statement or "", longest),
         "known": _known(anomaly, longest) if anomaly is not None else (),
         "permitted": cut(grounds(decision), longest) if anomaly and anomaly.permitted else None,

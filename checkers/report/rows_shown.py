@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from checkers.histories.analysis import Analysis, Decision
+    from checkers.histories.faults import Fault
     from model.histories import MicroOperation, Operation
     from properties.anomalies.anomaly import Row
 
@@ -42,6 +43,19 @@ def _since(started_ns: int, operation: Operation) -> Operation:
         invoked_ns=operation.invoked_ns - started_ns,
         completed_ns=None if ended_ns is None else ended_ns - started_ns,
         end_asked_ns=None if asked_ns is None else asked_ns - started_ns,
+    )
+
+
+def faults_shown(faults: Iterable[Fault], analysis: Analysis) -> tuple[FaultShown, ...]:
+    """Faults in words, on a clock that starts with the history."""
+    began = analysis.started_ns
+    return tuple(
+        FaultShown(
+            says=f"{one.do} broker {one.node}",
+            from_ns=one.from_ns - began,
+            until_ns=None if one.until_ns is None else one.until_ns - began,
+        )
+        for one in faults
     )
 
 

@@ -12,9 +12,11 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
 import signal
 import sys
 import threading
+import time
 from collections.abc import Callable, Generator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -50,6 +52,7 @@ class ServeOptions:
     faults: tuple[Fault, ...] = ()
     seed: int = 0
     applied_log: Path | None = None
+    fault_log: Path | None = None  # a line for each kill and restart, when it happened
     patience: Patience = SERVED
     link_ms: int = 0  # what a message from broker to broker takes
 
@@ -171,6 +174,7 @@ class Cluster:
         if not self.host.is_up(broker_id):
             return  # two faults name it, and the other came first
         self.note(f"broker {broker_id} dies, after {self._plan.applied} applied produce requests")
+        self._keep("kill", broker_id)
         self.host.kill_broker(broker_id)
         await self._listeners[broker_id].close()
 
@@ -180,6 +184,14 @@ class Cluster:
         self.note(f"broker {broker_id} comes back, after {self._plan.requests} requests")
         await self._open(self._listeners[broker_id], self._addresses[broker_id][1])
         self.host.start_broker(broker_id)
+        self._keep("restart", broker_id)
+
+    def _keep(self, what: str, broker_id: BrokerId) -> None:
+        """A line of the log of faults: `{"at_ns": 12, "do": "kill", "node": 1}`."""
+        if self.options.fault_log is not None:
+            told = {"at_ns": time.monotonic_ns(), "do": what, "node": broker_id}
+            with self.options.fault_log.open("a", encoding="utf-8") as lines:
+                lines.write(json.dumps(told) + "\n")
 
 
 @contextlib.contextmanager

@@ -13,6 +13,7 @@ from checkers.cli.main import urteil
 from model.faults import InputFault
 
 SCOPE = ("--set", "replicas=2", "--set", "max_leader_epoch=2")
+STALE = ("--bug", "stale-end-offset")
 CHECK = ("check", "replication", "--variant", "kip-101", *SCOPE, "--quiet")
 
 
@@ -82,3 +83,20 @@ def test_a_report_is_written_again_by_its_command(tmp_path: Path) -> None:
     result = CliRunner().invoke(urteil, ["report", str(tmp_path)])
     assert result.exit_code == 2
     assert not isinstance(result.exception, InputFault)
+
+
+def test_what_a_broker_suffered_is_kept_with_its_history_and_drawn(tmp_path: Path) -> None:
+    kill = "kill-broker:id=1,after=20,restart=20"
+    told = ran(tmp_path, "record", "--sends", "300", "--fault", kill, *STALE, "--json")
+    assert told.exit_code == 0
+    (folder,) = (tmp_path / "runs").iterdir()
+    kept = (folder / "history/faults.ndjson").read_text()
+    done = [json.loads(line) for line in kept.splitlines()]
+    assert [(one["do"], one["node"]) for one in done] == [("kill", 1), ("restart", 1)]
+    assert done[0]["at_ns"] < done[1]["at_ns"]
+    assert not (folder / "history-faults.ndjson").exists()
+    result = ran(tmp_path, "analyze", str(folder / "history"), "--engine", "local", "--json")
+    events = [json.loads(line) for line in result.stdout.splitlines()]
+    rows = [event for event in events if event["event"] == "row_shown" and event["faults"]]
+    for row in rows:
+        assert row["faults"][0]["says"] == "kill broker 1"
