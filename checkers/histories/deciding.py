@@ -24,6 +24,7 @@ from checkers.histories import (
     real_time,
     retention,
     soundness,
+    transactions,
 )
 from checkers.histories.fingerprints import Ints
 from checkers.histories.found import Family, Found, Known
@@ -47,6 +48,7 @@ FAMILIES: Final[tuple[Family, ...]] = (
     *real_time.FAMILIES,
     *log.FAMILIES,
     *process_order.FAMILIES,
+    *transactions.FAMILIES,
 )
 DECIDED: Final = frozenset(name for family in FAMILIES for name in family.ids)
 _ASSUMPTIONS: Final[dict[str, Callable[[], Inquiry[Found]]]] = {

@@ -20,6 +20,7 @@ _WITH_KERNELS: Final = frozenset(
         "offset-order-inversion",
         "stale-end-offset",
         "future-read",
+        "stale-group-offset",
         "inconsistent-offsets",
         "duplicate",
         "empty-transaction-graph",
@@ -31,6 +32,10 @@ _WITH_KERNELS: Final = frozenset(
         "nonmonotonic-poll",
         "nonmonotonic-send",
         "lost-write",
+        "torn-transaction",
+        "open-transaction-read",
+        "fenced-transaction-read",
+        "zombie-write",
     }
 )
 

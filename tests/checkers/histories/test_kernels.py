@@ -156,6 +156,7 @@ def test_the_samples_have_the_verdicts_of_jepsen(name: str) -> None:
     path = SAMPLES / f"{name}.edn"
     analysis = analyze(path)
     decided = {d.anomaly.id for d in analysis.decisions if d.verdict == "violated"}
+    decided -= {"torn-transaction"}  # Jepsen does not look for it: it sees what is missing as lost
     expected = set(VERDICTS[name]["anomalies"])
     if "inconsistent-offsets" in expected:  # Jepsen ranks one value of an offset, by its hash
         decided, expected = decided - set(ANOMALIES), expected - set(ANOMALIES)

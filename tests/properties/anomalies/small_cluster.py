@@ -416,7 +416,7 @@ def cluster_history(seed: int, *, steps: int = 600, bug: str | None = None) -> H
         clients.application(),
         clients.sender(),
         clients.sender(),
-        clients.reader("read_committed"),
+        *[clients.reader("read_committed")] * 5,
         clients.reader("read_uncommitted"),
         clients.asker("read_committed"),
         clients.asker("read_uncommitted"),

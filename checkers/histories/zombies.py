@@ -1,0 +1,228 @@
+"""Inquiry into the writes of producers that had been replaced.
+
+Every piece tells of the producers that were made in it; all of these are known to each piece when
+it looks for operations of a producer that was older than another. There are few: what such an
+operation sent and was read is a stray, unless the operation ended ok.
+
+Source: `properties.anomalies.transactions.zombie_write`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+
+from checkers.histories.fingerprints import Ints
+from checkers.histories.found import Family, Found, Known
+from checkers.histories.inquiry import OPERATIONS, Ask, Inquiry, spelled
+from checkers.histories.order import Mask, begins, grouped, lengths
+from checkers.histories.piece import NEVER_NS, Piece
+from checkers.histories.pieces import Kernel
+from checkers.histories.rows import schema_of
+from checkers.histories.unread import (
+    FAIL,
+    INFO,
+    OK,
+    Record,
+    Stray,
+    asked_ns,
+    ints,
+    stray_records,
+    table,
+)
+from properties.anomalies.transactions import zombie_write
+
+ZOMBIE: Final = zombie_write.ANOMALY.id
+_MADE: Final = ints("id", "process", "op", "outcome", "invoked_ns", "completed_ns")
+_LATE: Final = ints("id", "op", "older_op", "newer_op", "late_ns", "outcome")
+_COUNT: Final = ints("count")
+_OF_OPERATION: Final = ("op", "process", "f", "outcome", "invoked_ns", "completed_ns")
+_OF_PRODUCER: Final = ("end_asked_ns", "kind")
+_MAKING: Final = (*_OF_OPERATION, "transactional_id")
+
+
+def zombies(history: Known) -> Inquiry[tuple[Found, ...]]:
+    """What operations of replaced producers wrote that took effect."""
+    columns = (*_MAKING, *_OF_PRODUCER)
+    made = yield Ask(OPERATIONS, Kernel("producers that were made", _MAKING, _MADE, _made))
+    run, count = partial(_late, Piece(made)), partial(_known, Piece(made))
+    told, known = yield (
+        Ask(OPERATIONS, Kernel("producers that were replaced", columns, _LATE, run)),
+        Ask(OPERATIONS, Kernel("producers that were replaced", columns, _COUNT, count)),
+    )
+    shown = _shown(stray_records(history.strays))
+    late = Piece(told)
+    ok = late.ints("outcome") == OK
+    readers = [shown.get(op) for op in late.ints("op").tolist()]
+    took_effect = late.where(ok | np.array([it is not None for it in readers], dtype=np.bool_))
+    id_of = yield from spelled(took_effect.ints("id"), column="transactional_id")
+    rows = pa.table(
+        {
+            "transactional_id": id_of(took_effect.ints("id")),
+            **{name: took_effect.table[name] for name in _LATE.names[1:5]},
+            "shown_by": pa.array(
+                [
+                    [] if outcome == OK else [shown[op]]
+                    for op, outcome in zip(
+                        *(took_effect.ints(name).tolist() for name in ("op", "outcome")),
+                        strict=True,
+                    )
+                ],
+                pa.list_(pa.int64()),
+            ),
+        }
+    ).cast(schema_of(zombie_write.ZombieWrite))
+    return (Found(id=ZOMBIE, rows=rows, observations=sum(known["count"].to_pylist())),)
+
+
+def _shown(records: dict[Record, Stray]) -> dict[int, int]:
+    """Of the operations that wrote strays that were read: the first reader."""
+    first: dict[int, int] = {}
+    for stray in records.values():
+        if stray.readers and stray.sent_by:
+            reader = min(stray.readers)
+            first[stray.writer] = min(reader, first.get(stray.writer, reader))
+    return first
+
+
+# ---------------------------------------------------------------- in a piece
+
+
+def _firsts(piece: Piece) -> Ints:
+    """The first row of each operation with a transactional id."""
+    rows = np.flatnonzero(piece.known("transactional_id"))
+    return rows[begins(piece.ints("op")[rows])]
+
+
+def _outcomes(piece: Piece) -> Ints:
+    outcome = np.where(piece.is_("outcome", "ok"), OK, INFO)
+    outcome[piece.is_("outcome", "fail")] = FAIL
+    return outcome
+
+
+def _made(piece: Piece) -> pa.Table:
+    rows = _firsts(piece)
+    rows = rows[piece.is_("f", zombie_write.INIT)[rows]]
+    return table(
+        _MADE,
+        piece.fingerprints("transactional_id")[rows],
+        piece.ints("process")[rows],
+        piece.ints("op")[rows],
+        _outcomes(piece)[rows],
+        piece.ints("invoked_ns")[rows],
+        piece.ints("completed_ns", null=NEVER_NS)[rows],
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Replaced:
+    """Operations of known instances: what made the instance, and what replaced it first."""
+
+    row: Ints
+    made: Ints  # among those that were made
+    newer: Ints  # -1: nobody was made that is younger
+    asked_ns: Ints
+
+
+def _replaced(made: Piece, piece: Piece) -> _Replaced:
+    return piece.derived(("replaced",), partial(_instances, made))
+
+
+def _instances(made: Piece, piece: Piece) -> _Replaced:
+    rows = _firsts(piece)
+    rows = rows[~piece.is_("f", zombie_write.INIT)[rows]]
+    ids, process = piece.fingerprints("transactional_id")[rows], piece.ints("process")[rows]
+    invoked = piece.ints("invoked_ns")[rows]
+    of_id, asked_id = _codes([made.ints("id")], [ids])
+    of_process, asked_process = _codes([made.ints("id"), made.ints("process")], [ids, process])
+    by_time = np.lexsort([made.ints("op"), made.ints("invoked_ns")])
+    own = _last_before(of_process, made.ints("invoked_ns"), by_time, asked_process, invoked)
+    known = own >= 0
+    known[known] = made.ints("outcome")[own[known]] == OK
+    rows, own, asked_id = rows[known], own[known], asked_id[known]
+    usable = np.flatnonzero((made.ints("outcome") == OK) & (made.ints("completed_ns") != NEVER_NS))
+    made_ns = made.ints("completed_ns")[own]
+    newer = _first_done_of_later(made, of_id, usable, asked_id, made_ns)
+    asked = asked_ns(piece)[rows]
+    late = newer >= 0
+    late[late] = made.ints("completed_ns")[newer[late]] < asked[late]
+    return _Replaced(rows, own, np.where(late, newer, -1), asked)
+
+
+def _codes(made: list[Ints], asked: list[Ints]) -> tuple[Ints, Ints]:
+    """Numbers from 0 for what is alike in all columns, of both together."""
+    columns = [np.r_[ours, theirs] for ours, theirs in zip(made, asked, strict=True)]
+    order = grouped(*columns)
+    starts = begins(*(column[order] for column in columns))
+    code = np.zeros(len(order), dtype=np.int64)
+    code[order] = np.repeat(np.arange(len(starts)), lengths(starts, len(order)))
+    return code[: len(made[0])], code[len(made[0]) :]
+
+
+def _last_before(group: Ints, at_ns: Ints, by_time: Ints, asked: Ints, before_ns: Ints) -> Ints:
+    """For each that asks the last of its group that was earlier; -1 if none was."""
+    if not len(group):
+        return np.full(len(asked), -1, dtype=np.int64)
+    instants = np.unique(at_ns)
+    width = len(instants) + 1
+    order = by_time[np.argsort(group[by_time], kind="stable")]
+    places = group[order] * width + np.searchsorted(instants, at_ns[order])
+    wanted = asked * width + np.searchsorted(instants, before_ns)
+    found = np.searchsorted(places, wanted) - 1
+    none = (found < 0) | (group[order[found]] != asked)
+    return np.where(none, -1, order[found])
+
+
+def _first_done_of_later(made: Piece, of_id: Ints, usable: Ints, ids: Ints, after_ns: Ints) -> Ints:
+    """For each of these ids who of those invoked after the time was made first; -1 if nobody."""
+    if not len(usable):
+        return np.full(len(ids), -1, dtype=np.int64)
+    invoked, group = made.ints("invoked_ns")[usable], of_id[usable]
+    rank = np.empty(len(usable), dtype=np.int64)
+    done = np.lexsort([made.ints("op")[usable], made.ints("completed_ns")[usable]])
+    rank[done] = np.arange(len(usable))
+    instants = np.unique(invoked)
+    width = len(instants) + 1
+    order = np.lexsort([invoked, group])
+    places = group[order] * width + np.searchsorted(instants, invoked[order])
+    # the first to be done of all behind, in one sweep: seen from behind groups descend
+    packed = group[order] * len(usable) + rank[order]
+    best = np.minimum.accumulate(packed[::-1])[::-1] % len(usable)
+    at = np.searchsorted(places, ids * width + np.searchsorted(instants, after_ns, side="right"))
+    none = at == len(order)
+    at[none] = 0
+    none |= group[order[at]] != ids
+    return np.where(none, -1, usable[done[best[at]]])
+
+
+def _known(made: Piece, piece: Piece) -> pa.Table:
+    return table(_COUNT, np.array([len(_replaced(made, piece).row)]))
+
+
+def _writing(piece: Piece) -> Ints:
+    """The operations that send or commit."""
+    writes: Mask = piece.is_("kind", "send", "commit_offset")
+    return np.unique(piece.ints("op")[writes])
+
+
+def _late(made: Piece, piece: Piece) -> pa.Table:
+    """Operations that wrote after their producer had been replaced."""
+    of = _replaced(made, piece)
+    some = (of.newer >= 0) & np.isin(piece.ints("op")[of.row], _writing(piece))
+    row, newer = of.row[some], of.newer[some]
+    return table(
+        _LATE,
+        piece.fingerprints("transactional_id")[row],
+        piece.ints("op")[row],
+        made.ints("op")[of.made[some]],
+        made.ints("op")[newer],
+        of.asked_ns[some] - made.ints("completed_ns")[newer],
+        _outcomes(piece)[row],
+    )
+
+
+FAMILIES: Final = (Family(ids=(ZOMBIE,), inquiry=zombies),)

@@ -1,0 +1,137 @@
+"""What the clients of a small cluster observed, and then changed here and there; cut anywhere."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+
+from hypothesis import assume
+
+from checkers.histories.chunks import Rows, chunks_of
+from checkers.histories.pieces import LocalPieces
+from checkers.histories.recorded import as_table
+from model.histories import (
+    CommitOffset,
+    EndOffset,
+    FetchOffset,
+    History,
+    MicroOperation,
+    Operation,
+    Outcome,
+    Poll,
+    Send,
+    StartOffset,
+)
+from properties.anomalies.assumptions import ASSUMPTIONS
+from tests.properties.anomalies.small_cluster import BUGS, INPUTS, OUTPUTS, cluster_history
+
+KEYS = (*INPUTS, *OUTPUTS)
+OUTCOMES: tuple[Outcome, ...] = ("ok", "info", "fail")
+OF_MICRO = (
+    "a micro-operation is gone",
+    "a micro-operation is repeated",
+    "an offset is another",
+    "an offset is unknown",
+    "a value is another",
+    "a start is told",
+)
+OF_OPERATION = (
+    "an operation is gone",
+    "it ended otherwise",
+    "it never ended",
+    "another isolation level",
+    "another group",
+    "its end was asked for at another time",
+)
+
+
+def mutated(seed: int) -> History:
+    """A history of a small cluster, sound or not, with a few operations changed; sound to judge."""
+    rng = random.Random(seed)
+    bug = rng.choice([None, *BUGS])
+    h = [*cluster_history(seed, steps=rng.choice([200, 600, 900]), bug=bug)]
+    for _ in range(rng.choice([0, 1, 5, 25])):
+        transactions = [n for n, it in enumerate(h) if it.f == "txn"]
+        if h:
+            at = rng.choice([rng.randrange(len(h)), *transactions[:1], *transactions[-3:]])
+            _change(h, at, rng.choice((*OF_MICRO, *OF_OPERATION)), rng)
+    ended = sorted((it for it in h if it.completed_ns is not None), key=_completed)
+    made = (*ended, *(it for it in h if it.completed_ns is None))
+    assume(not any(one.find(made) for one in ASSUMPTIONS))
+    return made
+
+
+def _completed(operation: Operation) -> int:
+    return operation.completed_ns or 0
+
+
+def _change(h: list[Operation], at: int, how: str, rng: random.Random) -> None:
+    if how == "an operation is gone":
+        del h[at]
+    elif how in OF_MICRO and h[at].did:
+        did = list(h[at].did)
+        which = rng.randrange(len(did))
+        did[which : which + 1] = _instead(did[which], how, rng)
+        h[at] = replace(h[at], did=tuple(did))
+    else:
+        h[at] = _otherwise(h[at], how, rng)
+
+
+def _instead(micro: MicroOperation, how: str, rng: random.Random) -> list[MicroOperation]:
+    """What stands where the micro-operation stood."""
+    match how:
+        case "a micro-operation is gone":
+            return []
+        case "a micro-operation is repeated":
+            return [micro, _other(micro, rng.choice([0, 1, 2]))]
+        case "an offset is another":
+            return [_other(micro, rng.choice([-3, -1, 1, 2, 5]))]
+        case "an offset is unknown" if isinstance(micro, Send | Poll):
+            return [replace(micro, offset=None)]
+        case "a value is another" if isinstance(micro, Send | Poll):
+            return [replace(micro, value=f"v{rng.randrange(1, 30)}")]
+        case "a start is told":
+            return [micro, StartOffset(rng.choice(KEYS), rng.randrange(4))]
+        case _:
+            return [micro]
+
+
+def _otherwise(it: Operation, how: str, rng: random.Random) -> Operation:
+    match how:
+        case "it ended otherwise" if it.completed_ns is not None:
+            error = rng.choice(["PRODUCER_FENCED", "aborted"])
+            return replace(it, outcome=rng.choice(OUTCOMES), error=error)
+        case "it never ended":
+            return replace(it, outcome="info", completed_ns=None)
+        case "another isolation level":
+            return replace(it, isolation=rng.choice([None, "read_uncommitted"]))
+        case "another group":
+            needed = any(isinstance(micro, CommitOffset | FetchOffset) for micro in it.did)
+            return replace(it, group=rng.choice(["g", "h"] if needed else [None, "g", "h"]))
+        case "its end was asked for at another time":
+            asked = [None, it.invoked_ns - 20, it.invoked_ns + 40, 9_999]
+            return replace(it, end_asked_ns=rng.choice(asked))
+        case _:
+            return it
+
+
+def _other(micro: MicroOperation, by: int) -> MicroOperation:
+    match micro:
+        case Send() | Poll() | FetchOffset() if micro.offset is not None:
+            return replace(micro, offset=max(0, micro.offset + by))
+        case EndOffset() | StartOffset() | CommitOffset():
+            return replace(micro, offset=max(0, micro.offset + by))
+        case _:
+            return micro
+
+
+def cut(h: History, rng: random.Random) -> LocalPieces:
+    """The history in chunks of a few rows, from files in any order."""
+    table = as_table(h)
+    at = sorted(rng.randrange(table.num_rows + 1) for _ in range(rng.randrange(4)))
+    stretches = [
+        Rows(table.slice(begin, end - begin))
+        for begin, end in zip([0, *at], [*at, table.num_rows], strict=True)
+    ]
+    rng.shuffle(stretches)
+    return LocalPieces(chunks_of(stretches, rng.choice([1, 5, 40, 1000])), salt=rng.randrange(3))
