@@ -1,8 +1,8 @@
 """Campaigns: a cluster with certain settings, a workload, faults beside it, and the verdict.
 
 `safe` and `unsafe` differ in nothing but the settings and the acks; the faults have one seed. What
-a campaign leaves is a recorded history with one file more, `campaign.json`: versions, settings, and
-what was done to the brokers and when. The verdict needs nothing but that folder.
+a campaign leaves is a recorded history with two files more: what was done to the brokers and when,
+and `campaign.json` with versions and settings. The verdict needs nothing but that folder.
 """
 
 from __future__ import annotations
@@ -11,15 +11,16 @@ import json
 import threading
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
 from benchmarks.apache_kafka import jars
 from benchmarks.apache_kafka.cluster import running
-from benchmarks.apache_kafka.faults import Done, inflict
+from benchmarks.apache_kafka.faults import inflict
 from benchmarks.apache_kafka.settings import EVERY_NODE, SAFE, UNSAFE, Settings
 from checkers.histories.analysis import Analysis, analyze
+from checkers.histories.faults import Step, keep, paired
 from checkers.histories.recorded import metadata
 from checkers.record.client_config import Acks
 from checkers.record.options import RecordOptions, Workload
@@ -51,7 +52,7 @@ CAMPAIGNS: Final[Mapping[str, Campaign]] = {
 
 def conduct(campaign: Campaign, folder: Path) -> None:
     """Runs it: the history comes into `folder/history`, the cluster's files beside it."""
-    done: list[Done] = []
+    done: list[Step] = []
     (folder / "cluster").mkdir(parents=True)
     with running(folder / "cluster", campaign.settings) as cluster:
 
@@ -71,6 +72,7 @@ def conduct(campaign: Campaign, folder: Path) -> None:
                 beside=faults,
             )
         )
+    keep(folder / "history", done)
     told = {
         "apache_kafka": jars.version(),
         "java": choose().version,
@@ -79,7 +81,7 @@ def conduct(campaign: Campaign, folder: Path) -> None:
         "recorded_in_s": round(recorded.seconds, 1),
         "unread": list(recorded.unread),
         "outcomes": {" ".join(name): count for name, count in recorded.outcomes.items()},
-        "faults": [asdict(one) for one in done],
+        "faults": dict(Counter(fault.do for fault in paired(done))),
     }
     (folder / "history" / TOLD).write_text(json.dumps(told, indent=1) + "\n")
 
@@ -90,13 +92,11 @@ def judged(history: Path) -> tuple[Analysis, dict[str, Any]]:
     members = recorded["workload"] == "transactions"
     declared = Declared(sub_via=frozenset({"assign", "subscribe"} if members else {"assign"}))
     analysis = analyze(history, declared=declared)
-    faults = Counter(one["do"] for one in told.pop("faults"))
     return analysis, {
         "clients": recorded["clients"],
         "workload": recorded["workload"],
         "acks": recorded["settings"]["acks"],
         **told,
-        "faults": dict(faults),
         "verdict": analysis.verdict,
         "operations": analysis.operations,
         "anomalies": {

@@ -23,6 +23,7 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from benchmarks.apache_kafka.cluster import BROKERS, Cluster
+from checkers.histories.faults import Step
 
 Do = Literal["kill", "start", "pause", "resume"]
 CALM_S: Final = 2.0  # between two rounds
@@ -32,7 +33,7 @@ ALONE_S: Final = (3.5, 5.0)  # beyond a session and the replica lag time
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Step:
+class Planned:
     """Something done to a broker, so many seconds after the step before."""
 
     after_s: float
@@ -40,16 +41,7 @@ class Step:
     node: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Done:
-    """A step that was taken, on the recorder's clock."""
-
-    at_ns: int
-    do: Do
-    node: int
-
-
-Round = tuple[Step, ...]
+Round = tuple[Planned, ...]
 
 
 def rounds(seed: int) -> Iterator[Round]:
@@ -64,36 +56,36 @@ def rounds(seed: int) -> Iterator[Round]:
 def _one(rng: random.Random, do: Do, undo: Do, lasts_s: tuple[float, float]) -> Round:
     node = rng.choice(BROKERS)
     return (
-        Step(after_s=CALM_S, do=do, node=node),
-        Step(after_s=rng.uniform(*lasts_s), do=undo, node=node),
+        Planned(after_s=CALM_S, do=do, node=node),
+        Planned(after_s=rng.uniform(*lasts_s), do=undo, node=node),
     )
 
 
 def _last_standing(rng: random.Random) -> Round:
     last, *others = rng.sample(BROKERS, len(BROKERS))
     return (
-        *(Step(after_s=CALM_S / 2, do="pause", node=node) for node in others),
-        Step(after_s=rng.uniform(*ALONE_S), do="kill", node=last),
-        *(Step(after_s=0.1, do="resume", node=node) for node in others),
-        Step(after_s=rng.uniform(*ASLEEP_S), do="start", node=last),
+        *(Planned(after_s=CALM_S / 2, do="pause", node=node) for node in others),
+        Planned(after_s=rng.uniform(*ALONE_S), do="kill", node=last),
+        *(Planned(after_s=0.1, do="resume", node=node) for node in others),
+        Planned(after_s=rng.uniform(*ASLEEP_S), do="start", node=last),
     )
 
 
-def inflict(cluster: Cluster, seed: int, until: threading.Event) -> tuple[Done, ...]:
+def inflict(cluster: Cluster, seed: int, until: threading.Event) -> tuple[Step, ...]:
     """Rounds until the event is set; then every broker is well again. What was done, in order."""
-    done: list[Done] = []
+    done: list[Step] = []
     for steps in rounds(seed):
         if until.is_set():
             return tuple(done)
         for step in steps:  # a round that has begun is finished: it ends with every broker well
             time.sleep(step.after_s)
             _do(cluster, step)
-            done.append(Done(at_ns=time.monotonic_ns(), do=step.do, node=step.node))
+            done.append(Step(at_ns=time.monotonic_ns(), do=step.do, node=step.node))
         cluster.await_brokers(*BROKERS)
     return tuple(done)
 
 
-def _do(cluster: Cluster, step: Step) -> None:
+def _do(cluster: Cluster, step: Planned) -> None:
     {
         "kill": cluster.kill,
         "start": cluster.start,

@@ -1,0 +1,156 @@
+"""What clients of Apache Kafka observed while its brokers were killed and paused, and the verdicts.
+
+The histories in `tests/data/apache_kafka` were recorded by `benchmarks.apache_kafka`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from benchmarks.apache_kafka.campaigns import TOLD, judged
+from checkers.histories.analysis import Analysis
+from checkers.histories.faults import faults
+from checkers.histories.recorded import metadata, operations
+from model.histories import Assigned, History, Operation, Poll, Send
+
+DATA = Path(__file__).parents[2] / "data" / "apache_kafka"
+NAMES = ("safe", "unsafe", "transactions")
+
+
+@cache
+def history(name: str) -> History:
+    return operations(DATA / name)
+
+
+@cache
+def analysis(name: str) -> Analysis:
+    return judged(DATA / name)[0]
+
+
+def violated(name: str) -> dict[str, int]:
+    """The anomalies that occur and that nothing permits, with their counts."""
+    return {
+        decision.anomaly.id: decision.count
+        for decision in analysis(name).decisions
+        if decision.count and not decision.permitted
+    }
+
+
+def rows(name: str, anomaly: str) -> list[dict[str, Any]]:
+    """All rows of one anomaly."""
+    (decision,) = (d for d in analysis(name).decisions if d.anomaly.id == anomaly)
+    table: list[dict[str, Any]] = decision.rows.to_pylist()
+    return table
+
+
+def of(name: str, f: str) -> list[Operation]:
+    return [operation for operation in history(name) if operation.f == f]
+
+
+def last_read(name: str) -> dict[str, dict[int, str]]:
+    """What the log holds of each key in the end: the last process read it from its beginning."""
+    process = max(operation.process for operation in of(name, "assign"))
+    log: dict[str, dict[int, str]] = {}
+    for operation in history(name):
+        if operation.process == process:
+            for micro in operation.did:
+                if isinstance(micro, Poll) and micro.offset is not None:
+                    log.setdefault(micro.key, {})[micro.offset] = micro.value
+    return log
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_versions_settings_and_faults_are_told(name: str) -> None:
+    told, recorded = json.loads((DATA / name / TOLD).read_text()), metadata(DATA / name)
+    assert recorded["finished"] is True
+    assert told["apache_kafka"] == "4.3.0"
+    assert told["unread"] == []
+    suffered = faults(DATA / name)
+    assert Counter(fault.do for fault in suffered) == told["faults"]
+    times = [operation.invoked_ns for operation in history(name)]
+    assert all(
+        min(times) < fault.from_ns < (fault.until_ns or 0) < max(times) for fault in suffered
+    )
+
+
+def test_safely_configured_it_keeps_every_promise() -> None:
+    assert violated("safe") == {}
+    assert analysis("safe").verdict == "holds"
+    assert {operation.outcome for operation in of("safe", "send")} == {"ok"}
+    log = last_read("safe")
+    for operation in of("safe", "send"):
+        (send,) = operation.did
+        assert isinstance(send, Send)
+        assert send.offset is not None
+        assert log[send.key][send.offset] == send.value
+
+
+def test_with_acks_1_and_unclean_elections_it_loses_what_it_acknowledged() -> None:
+    """Counted by hand: what is gone in the end nobody has read, or something else stands there."""
+    found = violated("unsafe")
+    assert analysis("unsafe").verdict == "violated"
+    log = last_read("unsafe")
+    there = {(key, value) for key, at in log.items() for value in at.values()}
+    acknowledged = {
+        (micro.key, micro.value)
+        for operation in of("unsafe", "send")
+        for micro in operation.did
+        if operation.outcome == "ok" and isinstance(micro, Send)
+    }
+    polled = {
+        (micro.key, micro.value)
+        for operation in of("unsafe", "poll")
+        for micro in operation.did
+        if isinstance(micro, Poll)
+    }
+    gone = acknowledged - there
+    lost = {(row["key"], row["value"]) for row in rows("unsafe", "lost-write")}
+    replaced = {
+        (row["key"], value)
+        for row in rows("unsafe", "inconsistent-offsets")
+        for value in row["values"]
+    }
+    assert lost == gone - polled
+    assert found["lost-write"] == len(lost) > 0
+    assert gone <= lost | replaced
+    assert found["inconsistent-offsets"] > 0
+    assert found["stale-end-offset"] > 0
+
+
+def test_a_reader_whose_log_was_cut_begins_again_as_a_new_process() -> None:
+    """Two readers and the last one: more assignments are of readers that lost their position."""
+    assert len(of("safe", "assign")) == 3
+    assert len(of("unsafe", "assign")) > 3
+    for operation in of("unsafe", "assign"):
+        earlier = [op for op in history("unsafe") if op.invoked_ns < operation.invoked_ns]
+        assert all(op.process != operation.process for op in earlier)
+        assert len(operation.did) == 4
+        assert all(isinstance(micro, Assigned) for micro in operation.did)
+
+
+def test_transactions_keep_every_promise_and_a_rebalance_explains_every_skip() -> None:
+    assert violated("transactions") == {}
+    assert analysis("transactions").verdict == "holds"
+    permitted = {d.anomaly.id for d in analysis("transactions").decisions if d.permitted}
+    assert permitted <= {"poll-skip", "nonmonotonic-poll"}
+
+
+def test_transactions_were_aborted_and_fenced_and_rebalances_happened() -> None:
+    failed = [op.error or "" for op in of("transactions", "txn") if op.outcome == "fail"]
+    for what in ("the application aborted it", "_FENCED", "a rebalance, nothing was sent"):
+        assert any(what in error for error in failed), what
+
+
+def test_every_input_is_in_the_output_once() -> None:
+    """Counted by hand: a value of the output begins with that of its input."""
+    log = last_read("transactions")
+    inputs = [v for key, at in log.items() if "-in-" in key for v in at.values()]
+    outputs = [v.split(":")[0] for key, at in log.items() if "-out-" in key for v in at.values()]
+    assert sorted(outputs) == sorted(inputs)
+    assert len(inputs) == 1_200
