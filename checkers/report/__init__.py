@@ -1,1 +1,1 @@
-"""What a run tells a person: the terminal, the run folder, counterexamples."""
+"""What a run tells: terminal, run folder and its report, counterexamples, other programs."""

@@ -73,7 +73,7 @@ class ProgressLine:
     def _log(self, told: Progress | str, now: float) -> None:
         if self._spoke is None:
             self._spoke = now  # what is over at once needs no line
-        elif now - self._spoke >= (SILENCE_S if self._stage == self._logged else LULL_S):
+        elif now - self._spoke >= (LULL_S if self._stage not in ("", self._logged) else SILENCE_S):
             self._spoke, self._logged = now, self._stage
             self._write(f"{told}\n")
 

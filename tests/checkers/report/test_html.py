@@ -271,3 +271,13 @@ def test_a_hundred_thousand_rows_are_a_short_page(analysed: Analysed, inverted: 
     assert "The worst 32 of 100,000 rows are shown" in Page(markup).text
     told = [json.loads(line) for line in (folder / "events.ndjson").read_text().splitlines()]
     assert sum(event["event"] == "row_shown" for event in told) == 32
+
+
+def test_a_broken_assumption_is_shown_at_once_with_its_rows(analysed: Analysed) -> None:
+    folder = analysed("p1 send k=a k=a -> ok @0 @1")
+    markup = (folder / "report.html").read_text()
+    told = Page(markup).text
+    assert told.startswith("undecided · urteil analyze")
+    assert "undecided assumptions broken: values-are-unique" in told
+    assert "a was sent to k by operations 0, 0" in told
+    assert '<details class="evidence" open>' in markup

@@ -73,6 +73,8 @@ def test_a_log_hears_of_mere_text_every_half_minute() -> None:
     log = Clock()
     heard = [second for second in range(100) if log.at(second, f"{second} states")]
     assert heard == [30, 60, 90]
+    assert log.at(100, stage("reading")) == "reading\n"
+    assert log.at(102, "1 operation") == ""
 
 
 def test_a_terminal_has_one_line_that_is_drawn_over_itself() -> None:
