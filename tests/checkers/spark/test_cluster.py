@@ -1,0 +1,111 @@
+"""A standalone cluster of two workers, one of which dies by `kill -9` in the middle of an analysis.
+
+The master and the workers are those that pyspark ships, each a Java of its own on this machine.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pyspark
+import pytest
+
+from benchmarks.analyze.injection import Injection
+from benchmarks.analyze.synthesis import Synthesis, synthesize
+from checkers.histories import reading
+from checkers.histories.analysis import analyze
+from checkers.progress import Progress
+from checkers.spark import java
+from checkers.spark.run import analyze_on_spark
+from checkers.spark.session import session
+
+SPARK = Path(pyspark.__file__).parent
+STARTS_WITHIN_S = 60.0
+
+
+@dataclass(slots=True)
+class Cluster:
+    """A master and its workers, each in a process group of its own."""
+
+    folder: Path
+    home: Path
+    running: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
+
+    def start(self, name: str, what: str, *words: str) -> str:
+        """Starts one of Spark's daemons; the first line of its log that says it is up."""
+        log = self.folder / f"{name}.log"
+        with log.open("wb") as out:
+            self.running[name] = subprocess.Popen(
+                [SPARK / "bin" / "spark-class", f"org.apache.spark.deploy.{what}", *words],
+                stdout=out,
+                stderr=out,
+                env={**os.environ, "JAVA_HOME": str(self.home), "SPARK_HOME": str(SPARK)},
+                start_new_session=True,
+            )
+        deadline = time.monotonic() + STARTS_WITHIN_S
+        while time.monotonic() < deadline:
+            up = re.search(r"spark://\S+:\d+|Successfully registered", log.read_text())
+            if up and (what.startswith("master") or up[0].startswith("Success")):
+                return up[0]
+            time.sleep(0.1)
+        raise AssertionError(log.read_text())
+
+    def kill(self, name: str) -> None:
+        """Kills it and its executors, as a machine dies."""
+        process = self.running.pop(name)
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+
+
+@pytest.fixture
+def cluster(tmp_path: Path) -> Iterator[Cluster]:
+    made = Cluster(tmp_path, java.launcher_home(java.choose(), tmp_path / "java"))
+    yield made
+    for name in [*made.running]:
+        made.kill(name)
+
+
+@pytest.mark.timeout(600)  # six Javas start
+def test_a_worker_that_dies_changes_no_verdict(
+    cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here = ("--host", "127.0.0.1", "--webui-port", "0")
+    master = cluster.start("master", "master.Master", *here, "--port", "0")
+    for name in ("first", "second"):
+        share = ("--cores", "1", "--memory", "1g", "--work-dir", str(tmp_path / name))
+        cluster.start(name, "worker.Worker", *here, *share, master)
+    history = tmp_path / "history.parquet"
+    synthesize(Synthesis(folder=tmp_path / "made", rows=20_000, injection=Injection(each=2)))
+    pq.write_table(reading.whole(tmp_path / "made"), history, row_group_size=2_500)
+    monkeypatch.setenv("PYSPARK_PYTHON", sys.executable)
+    stages: list[str] = []
+    workers: list[int] = []
+
+    def watch(told: Progress) -> None:
+        if told.stage.startswith("spark: ") and told.done and not stages:
+            workers.append(executors())
+            cluster.kill("first")
+        if workers:
+            stages.append(told.stage)
+
+    with session(master) as spark:
+
+        def executors() -> int:
+            return int(spark._jsc.sc().getExecutorMemoryStatus().size()) - 1  # not the driver
+
+        found = analyze_on_spark(history, rows_per_chunk=2_500, groups=4, watch=watch)
+        workers.append(executors())
+
+    assert found == analyze(history)
+    assert sum(decision.count for decision in found.decisions) > 20
+    assert workers == [2, 1]
+    assert len(set(stages)) > 2  # there was much to do after it died
