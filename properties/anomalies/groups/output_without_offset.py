@@ -66,10 +66,15 @@ def _shown(history: History) -> Iterator[_Shown]:
 
 
 def _before(history: History, fetch: Fetch, shown: _Shown) -> bool:
-    """The output had been read when the fetch began, which waits for transactions."""
+    """The output had been read when the fetch began."""
     read_ns = history[shown.reader].completed_ns
-    same = shown.commit.register == fetch.register
-    return same and fetch.stable and read_ns is not None and read_ns < fetch.invoked_ns
+    return read_ns is not None and read_ns < fetch.invoked_ns and _after(fetch, shown.commit)
+
+
+def _after(fetch: Fetch, commit: Commit) -> bool:
+    """The fetch, which waits for transactions, began after the transaction of the commit did."""
+    same = commit.register == fetch.register
+    return same and fetch.stable and commit.invoked_ns < fetch.invoked_ns
 
 
 def outputs_without_offset(history: History) -> tuple[OutputWithoutOffset, ...]:
@@ -108,9 +113,13 @@ def outputs_without_offset(history: History) -> tuple[OutputWithoutOffset, ...]:
 
 
 def observed(history: History) -> int:
-    """How many answers were told after output of a transaction that commits had been read."""
-    visible = tuple(_shown(history))
-    return sum(any(_before(history, fetch, it) for it in visible) for fetch in fetches(history))
+    """How many answers that wait for transactions were told after one with output had begun."""
+    producing = [
+        it
+        for it in commits(history)
+        if it.in_transaction and it.outcome != "fail" and sent_by(history[it.op])
+    ]
+    return sum(any(_after(fetch, it) for it in producing) for fetch in fetches(history))
 
 
 def explain(row: OutputWithoutOffset, operations: Mapping[int, Operation]) -> str:
@@ -135,8 +144,8 @@ ANOMALY: Final = Anomaly(
     statement="Once the output of a transaction shows, so do the offsets that it committed.",
     rule=(
         "A poll at read_committed ended ok with a record of a transaction that did not fail and "
-        "committed an offset; a fetch at read_committed that was invoked later ended ok with a "
-        "lower one; and no commit of what it was told that did not fail was invoked before the "
+        "committed an offset; a fetch at read_committed that was invoked after both ended ok with "
+        "a lower one; and no commit of what it was told that did not fail was invoked before the "
         "fetch completed and can have taken effect after the transaction began."
     ),
     explanation=(
@@ -145,7 +154,7 @@ ANOMALY: Final = Anomaly(
     ),
     permits={},
     source="claims: atomic_commit, exactly_once_pipeline; redpanda#9571",
-    observes="fetches of an offset after output of a transaction that commits it had been read",
+    observes="fetches of an offset after a transaction with output that commits it had begun",
     row=OutputWithoutOffset,
     find=outputs_without_offset,
     observed=observed,

@@ -199,7 +199,7 @@ def test_output_that_is_read_later_asks_for_nothing_yet() -> None:
         c2  ...                          -> ok o=a@0
     """)
     assert outputs_without_offset(h) == ()
-    assert output_without_offset.observed(h) == 0
+    assert output_without_offset.observed(h) == 1
 
 
 def test_who_does_not_wait_for_transactions_may_be_told_the_older_offset() -> None:
