@@ -21,8 +21,9 @@ from __future__ import annotations
 
 import re
 import struct
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from pathlib import Path
 from typing import Final
 
@@ -43,42 +44,63 @@ class UnreadableLogDir(InputFault):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LogDirs:
-    """Every log, those of a topic partition next to each other; a log is known by its index."""
-
-    logs: tuple[Beside, ...]
-
-    @property
-    def partitions(self) -> tuple[str, ...]:
-        """The topic partitions, in the order of the logs."""
-        return tuple(dict.fromkeys(log.partition for log in self.logs))
-
-    def segments(self) -> Iterator[Segment]:
-        """Every segment of every log, in the order of the logs and of their offsets."""
-        partitions = {name: number for number, name in enumerate(self.partitions)}
-        number = 0
-        for index, log in enumerate(self.logs):
-            for name in log.segments:
-                path = Path(log.replica, log.partition, name)
-                yield Segment(
-                    path=path,
-                    partition=partitions[log.partition],
-                    log=index,
-                    number=number,
-                    newest=name == log.segments[-1],
-                )
-                number += 1
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Segment:
-    """A file of a log; the numbers are places in the `LogDirs` that it comes from."""
+    """A file of a log; the numbers are places in the `LogDirs` that it belongs to."""
 
     path: Path
     partition: int
     log: int
     number: int
-    newest: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Partition:
+    """A topic partition, and which of the logs and of the segments are its own."""
+
+    name: str
+    logs: range
+    segments: range
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogDirs:
+    """Every log and every segment in order: by topic partition, replica, and offset.
+
+    Logs, segments and topic partitions are known by their places here.
+    """
+
+    logs: tuple[Beside, ...]
+    first_segments: tuple[int, ...]  # of each log
+    segments: tuple[Segment, ...]
+    partitions: tuple[Partition, ...]
+
+    @classmethod
+    def of(cls, found: Iterable[Beside]) -> LogDirs:
+        """These logs, in their order."""
+        logs = sorted(found, key=lambda log: (log.partition, log.replica))
+        firsts, segments, partitions = list[int](), list[Segment](), list[Partition]()
+        for name, its in groupby(enumerate(logs), key=lambda numbered: numbered[1].partition):
+            first_log, first_segment = len(firsts), len(segments)
+            for number, log in its:
+                firsts.append(len(segments))
+                segments += (
+                    Segment(
+                        path=Path(log.replica, log.partition, file),
+                        partition=len(partitions),
+                        log=number,
+                        number=firsts[-1] + place,
+                    )
+                    for place, file in enumerate(log.segments)
+                )
+            of_logs = range(first_log, len(firsts))
+            of_segments = range(first_segment, len(segments))
+            partitions.append(Partition(name=name, logs=of_logs, segments=of_segments))
+        return cls(
+            logs=tuple(logs),
+            first_segments=tuple(firsts),
+            segments=tuple(segments),
+            partitions=tuple(partitions),
+        )
 
 
 def log_dirs(folders: Sequence[Path]) -> LogDirs:
@@ -93,7 +115,7 @@ def log_dirs(folders: Sequence[Path]) -> LogDirs:
             if place in replicas:
                 raise UnreadableLogDir(f"{folder}: {place} is named twice; name each folder once")
             replicas[place] = log.replica
-    return LogDirs(logs=tuple(sorted(logs, key=lambda log: (log.partition, log.replica))))
+    return LogDirs.of(logs)
 
 
 def _logs(folder: Path) -> Iterator[Beside]:

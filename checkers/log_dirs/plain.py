@@ -65,11 +65,9 @@ def logs(dirs: LogDirs, coordinated: tuple[Coordinated, ...] = ()) -> Logs:
     for number, beside in enumerate(dirs.logs):
         batches: list[Batch] = []
         fragments: list[Fragment] = []
-        for segment in dirs.segments():
+        for segment in dirs.segments:
             if segment.log == number:
-                next_offset = batches[-1].last_offset + 1 if batches else 0
-                next_offset = max(next_offset, base_offset(segment.path.name))
-                for found in read(segment.path.name, segment.path.read_bytes(), next_offset):
+                for found in read(segment.path.name, segment.path.read_bytes()):
                     if isinstance(found, Batch):
                         batches.append(found)
                     else:
@@ -80,9 +78,9 @@ def logs(dirs: LogDirs, coordinated: tuple[Coordinated, ...] = ()) -> Logs:
     return Logs(replicas=tuple(replicas), coordinated=coordinated)
 
 
-def read(segment: str, data: bytes, next_offset: int) -> Iterator[Batch | Fragment]:
+def read(segment: str, data: bytes) -> Iterator[Batch | Fragment]:
     """The batches of a segment, and what is left at its end."""
-    at = 0
+    at, next_offset = 0, base_offset(segment)
     while at < len(data):
         size = _size(data, at)
         if size is None or at + size > len(data):

@@ -32,7 +32,8 @@ class Check:
     """One thing that must be true of logs.
 
     `permits` are the conditions under which a row is no fault, and why; `permitted` says which of
-    them a row meets. `observes` says what `observed` counts: what a verdict rests on.
+    them a row meets. `observes` says what `observed` counts: what a verdict rests on. `unread`
+    says that a row is no fault but a place of which nothing is known.
     """
 
     id: str
@@ -41,12 +42,13 @@ class Check:
     explanation: str
     source: str
     observes: str
-    row: type[Any]  # a dataclass of numbers and strings that begins with a Place
+    row: type[Place]
     find: Callable[[Logs], tuple[Any, ...]]  # rows of `row`, in their order
     observed: Callable[[Logs], int]
     explain: Callable[[Any], str]
     permits: Mapping[str, str] = field(default_factory=dict[str, str])
     permitted: Callable[[Any], str | None] = lambda _row: None
+    unread: bool = False
 
 
 def place(log: ReplicaLog, batch: Batch) -> dict[str, Any]:

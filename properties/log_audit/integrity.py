@@ -198,6 +198,7 @@ CHECKS: Final = (
         observes="batches",
         row=BadBatch,
         find=old_batches,
+        unread=True,
         observed=batches,
         explain=lambda row: (
             f"{row}: the message at offset {row.offset} is of magic 0 or 1 and was not audited."

@@ -87,7 +87,7 @@ class Fragment:
     segment: str
     position: int
     size: int
-    offset: int  # that comes next in the log
+    offset: int  # that comes next, as far as the segment tells
     torn: bool
 
 
@@ -143,10 +143,9 @@ class ReplicaLog:
 
     def neighbours(self) -> Iterator[tuple[Batch, Batch]]:
         """Sound batches with nothing between them, whatever their offsets."""
-        broken = {fragment.segment for fragment in self.fragments}
         for one, two in pairwise(self.batches):
-            split = one.segment != two.segment and one.segment in broken
-            if one.sound and two.sound and not split:
+            between = any(one.segment <= f.segment < two.segment for f in self.fragments)
+            if one.sound and two.sound and not between:
                 yield one, two
 
     def stretches(self) -> list[list[Batch]]:

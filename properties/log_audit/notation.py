@@ -35,6 +35,7 @@ from properties.log_audit.log import (
     Logs,
     Record,
     ReplicaLog,
+    base_offset,
 )
 
 BATCH_BYTES: Final = 100
@@ -162,7 +163,7 @@ def _end(replica: _Replica, size: int, *, torn: bool) -> None:
             segment=replica.segments[-1],
             position=replica.position,
             size=size,
-            offset=replica.next_offset,
+            offset=max(replica.next_offset, base_offset(replica.segments[-1])),
             torn=torn,
         )
     )
@@ -184,10 +185,10 @@ _KINDS: Final[dict[str, dict[str, Any]]] = {
 
 def _append(replica: _Replica, words: list[str]) -> None:
     first, _, last = words[0].partition("-")
-    base_offset, last_offset = int(first), int(last or first)
+    begins, ends = int(first), int(last or first)
     if not replica.segments:
-        replica.begin(base_offset)
-    told: dict[str, Any] = {"has": range(base_offset, last_offset + 1), "content": CONTENT}
+        replica.begin(begins)
+    told: dict[str, Any] = {"has": range(begins, ends + 1), "content": CONTENT}
     rest = iter(words[1:])
     for word in rest:
         told.update(_said(word, rest))
@@ -199,8 +200,8 @@ def _append(replica: _Replica, words: list[str]) -> None:
             segment=replica.segments[-1],
             position=replica.position,
             size=BATCH_BYTES,
-            base_offset=base_offset,
-            last_offset=last_offset,
+            base_offset=begins,
+            last_offset=ends,
             **told,
         )
     )

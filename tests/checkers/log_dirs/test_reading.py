@@ -90,7 +90,7 @@ def segment_bytes(draw: st.DrawFn) -> bytes:
 
 def read_fast(path: Path) -> list[Batch | Fragment]:
     """What the fast reader says of the file, in the words of the plain one."""
-    segment = Segment(path=path, partition=0, log=0, number=0, newest=True)
+    segment = Segment(path=path, partition=0, log=0, number=0)
     found: list[Batch | Fragment] = []
     for row in pa.Table.from_batches(segments.batches(segment), segments.BATCHES).to_pylist():
         if row["fault"] in (segments.TORN, segments.JUNK):
@@ -127,7 +127,7 @@ _ALIKE = (
 
 
 def read_plainly(path: Path) -> list[Batch | Fragment]:
-    return list(plain.read(path.name, path.read_bytes(), int(path.stem)))
+    return list(plain.read(path.name, path.read_bytes()))
 
 
 def without_records(found: list[Batch | Fragment]) -> list[Batch | Fragment]:
@@ -139,7 +139,7 @@ def agree(path: Path) -> None:
     said = read_plainly(path)
     assert read_fast(path) == without_records(said)
     batches = [one for one in said if isinstance(one, Batch)]
-    segment = Segment(path=path, partition=0, log=0, number=0, newest=True)
+    segment = Segment(path=path, partition=0, log=0, number=0)
     wanted = [batch.position for batch in batches]
     rows = pa.Table.from_batches(segments.records(segment, wanted), segments.RECORDS).to_pylist()
     held = [(batch.position, record) for batch in batches for record in batch.records]
@@ -231,7 +231,7 @@ def test_the_plain_reader_reads_what_the_reference_broker_writes(
     sent: list[Record], compression: Compression
 ) -> None:
     data = encode(sent, compression=compression)
-    (batch,) = plain.read(segment_name(0), data, 0)
+    (batch,) = plain.read(segment_name(0), data)
     assert isinstance(batch, Batch)
     entries = list(plain.entries(data))
     assert [(e.key, e.value) for e in entries] == [(r.key, r.value) for _, r in decode(data)]
@@ -255,7 +255,7 @@ def test_snappy_comes_raw_and_in_xerial_frames() -> None:
 def test_what_apache_kafka_wrote_is_read_by_both(story: str) -> None:
     dirs = log_dirs([KAFKA / story / f"broker-{number}" for number in (1, 2, 3)])
     kinds: set[int] = set()
-    for segment in dirs.segments():
+    for segment in dirs.segments:
         agree(segment.path)
         for rows in segments.batches(segment):
             kinds |= {attributes & 7 for attributes in rows["attributes"].to_pylist()}

@@ -1,0 +1,73 @@
+"""What takes several topic partitions to judge: transactions that are open, and split ones.
+
+Source and rules: `properties.log_audit.open_transactions`, `.transactions`.
+Simplified: every marker that closes an earlier producer epoch is brought here: about 100 bytes a
+transaction and topic partition.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+
+from checkers.log_dirs.columns import as_table
+from checkers.log_dirs.one_log import Found
+from checkers.log_dirs.segments import ABORT, COMMIT
+from properties.log_audit.log import Coordinated
+from properties.log_audit.open_transactions import UNNAMED, OpenTransaction, judged
+from properties.log_audit.transactions import SplitTransaction
+
+_BY_TRANSACTION: Final = [(name, "ascending") for name in ("producer_id", "producer_epoch")]
+_BY_PLACE: Final = [(name, "ascending") for name in ("partition", "offset", "replica")]
+
+
+def open_transactions(
+    found: Found, newest_ms: int, coordinated: Sequence[Coordinated]
+) -> Iterator[Found]:
+    """The open transactions, and those of them that hang."""
+    known = {one.producer_id: one for one in coordinated}
+    rows: dict[bool, list[OpenTransaction]] = {False: [], True: []}
+    for told in found.rows.to_pylist():
+        idle_ms = newest_ms - told.pop("last_ms")
+        theirs = known.get(told["producer_id"])
+        hangs, why = judged(told["partition"], told["producer_epoch"], idle_ms, theirs)
+        name = theirs.transactional_id if theirs else UNNAMED
+        rows[hangs].append(OpenTransaction(**told, transactional_id=name, why=why))
+    for check, hangs in (("open-transaction", False), ("hanging-transaction", True)):
+        yield Found(
+            check=check,
+            observations=found.observations,
+            rows=as_table(rows[hangs], OpenTransaction),
+        )
+
+
+def split_transactions(found: Found) -> Found:
+    """Transactions that were committed on one topic partition and aborted on another."""
+    split: list[SplitTransaction] = []
+    if found.rows.num_rows:
+        rows = found.rows.sort_by([*_BY_TRANSACTION, ("marker", "ascending"), *_BY_PLACE])
+        keys = [rows[n].to_numpy() for n in ("producer_id", "producer_epoch", "marker")]
+        new = np.append(True, np.any([key[1:] != key[:-1] for key in keys], axis=0))
+        rows = rows.filter(pa.array(new))  # the first of each kind, of each transaction
+        keys = [rows[n].to_numpy() for n in ("producer_id", "producer_epoch")]
+        both = np.flatnonzero(np.all([key[1:] == key[:-1] for key in keys], axis=0))
+        for aborted, committed in zip(
+            rows.take(both).to_pylist(), rows.take(both + 1).to_pylist(), strict=True
+        ):
+            assert (aborted.pop("marker"), committed.pop("marker")) == (ABORT, COMMIT)
+            split.append(
+                SplitTransaction(
+                    **committed,
+                    aborted_replica=aborted["replica"],
+                    aborted_partition=aborted["partition"],
+                    aborted_offset=aborted["offset"],
+                )
+            )
+    return Found(
+        check="split-transaction",
+        observations=found.observations,
+        rows=as_table(split, SplitTransaction),
+    )

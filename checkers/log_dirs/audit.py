@@ -1,0 +1,173 @@
+"""`audit`: the verdict on log directories, in this process; and what any engine's is made of.
+
+The work is dealt out by topic partition (`judging`). What takes several of them comes last, from
+what was collected (`across`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final, Literal, Protocol
+
+import pyarrow as pa
+
+from checkers.histories.rows import as_rows, in_order
+from checkers.log_dirs import across
+from checkers.log_dirs.columns import row_schema
+from checkers.log_dirs.coordinator import coordinated
+from checkers.log_dirs.folders import LogDirs, log_dirs
+from checkers.log_dirs.in_process import InProcess, Told
+from checkers.log_dirs.judging import FOUND, unpacked
+from checkers.log_dirs.one_log import Found
+from checkers.verdicts import HOLDS, UNDECIDED, VIOLATION, Verdict
+from properties.log_audit.catalogue import CHECKS, named
+from properties.log_audit.check import Check, many
+
+KEPT: Final = 32  # rows of a check that are kept as dataclasses, the first by their places
+Outcome = Literal["holds", "violated", "undecided", "nothing checked"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Decision:
+    """The verdict on one check: `violated` whenever a row is found, permitted or not.
+
+    `observations` is how many observations it rests on: 0 means that nothing could have shown it.
+    """
+
+    check: Check
+    verdict: Verdict
+    count: int
+    observations: int
+    permitted: bool = False  # every row is
+    reason: str | None = None  # why it is undecided, or what permits it
+    first: tuple[Any, ...] = ()  # at most KEPT rows, by topic partition and offset
+    rows: pa.Table = field(repr=False, compare=False)  # all of them, as the first
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Audit:
+    """What an engine says of log directories."""
+
+    logs: int
+    partitions: int
+    segments: int
+    batches: int
+    decisions: tuple[Decision, ...]
+
+    @property
+    def verdict(self) -> Outcome:
+        """Of all checks together; what is permitted violates nothing."""
+        if any(d.verdict == "violated" and not d.permitted for d in self.decisions):
+            return "violated"
+        if not self.batches:
+            return "nothing checked"
+        undecided = any(d.verdict == "undecided" for d in self.decisions)
+        return "undecided" if undecided else "holds"
+
+    @property
+    def exit_code(self) -> int:
+        """0 holds, 1 violated, 3 undecided or nothing checked."""
+        return {"holds": HOLDS, "violated": VIOLATION}.get(self.verdict, UNDECIDED)
+
+
+class Engine(Protocol):
+    """Whoever does the work on every topic partition."""
+
+    def judged(self) -> pa.Table:
+        """`judging.judged` of every topic partition, together."""
+        ...
+
+    def compared(self, suspects: pa.Table) -> pa.Table:
+        """`judging.compared` of every topic partition that has suspects, together."""
+        ...
+
+
+def audit(
+    folders: Sequence[Path], *, checks: tuple[str, ...] = (), told: Told | None = None
+) -> Audit:
+    """The verdict on the folders, by these checks or by all, in this process.
+
+    UnreadableLogDir, or UnknownName for a check that there is not.
+    """
+    chosen = named(checks)
+    dirs = log_dirs(folders)
+    return audit_of(dirs, InProcess(dirs, told or _silent), chosen)
+
+
+def _silent(stage: str) -> None:
+    del stage
+
+
+def audit_of(dirs: LogDirs, engine: Engine, chosen: Sequence[Check]) -> Audit:
+    """The same of folders that are known, whoever does the work."""
+    found = engine.judged() if dirs.logs else FOUND.empty_table()
+    batches = unpacked(found, "batches").observations
+    everything = _everything(dirs, engine, found) if batches else {}
+    return Audit(
+        logs=len(dirs.logs),
+        partitions=len(dirs.partitions),
+        segments=len(dirs.segments),
+        batches=batches,
+        decisions=tuple(_decision(check, everything.get(check.id)) for check in chosen),
+    )
+
+
+def _everything(dirs: LogDirs, engine: Engine, found: pa.Table) -> dict[str, Found]:
+    """What was found of every check."""
+    rows_of = {check.id: unpacked(found, check.id) for check in CHECKS}
+    newest = found.filter(found["check"].to_numpy(zero_copy_only=False) == "newest_ms")
+    newest_ms = max(newest["observations"].to_pylist())
+    known = coordinated(dirs)
+    for one in across.open_transactions(unpacked(found, "open"), newest_ms, known):
+        rows_of[one.check] = one
+    split = across.split_transactions(unpacked(found, "closings"))
+    rows_of[split.check] = split
+    suspects = unpacked(found, "suspects")
+    differ = unpacked(engine.compared(suspects.rows), "replica-divergence")
+    rows_of[differ.check] = Found(
+        check=differ.check,
+        observations=suspects.observations + differ.observations,
+        rows=differ.rows,
+    )
+    return rows_of
+
+
+def _decision(check: Check, found: Found | None) -> Decision:
+    if found is None:
+        nothing = row_schema(check.row).empty_table()
+        return Decision(
+            check=check,
+            verdict="undecided",
+            count=0,
+            observations=0,
+            reason="there is no batch in these folders",
+            rows=nothing,
+        )
+    rows = in_order(found.rows) if found.rows.num_columns else row_schema(check.row).empty_table()
+    verdict: Verdict = "violated" if rows.num_rows else "holds"
+    reason, permitted = None, False
+    if rows.num_rows and check.unread:
+        verdict, reason = "undecided", f"{many(rows.num_rows, 'place')} not audited"
+    elif rows.num_rows and check.permits:
+        permitted, reason = _permitted(check, rows)
+    return Decision(
+        check=check,
+        verdict=verdict,
+        count=rows.num_rows,
+        observations=found.observations,
+        permitted=permitted,
+        reason=reason,
+        first=as_rows(rows.slice(0, KEPT), check.row),
+        rows=rows,
+    )
+
+
+def _permitted(check: Check, rows: pa.Table) -> tuple[bool, str | None]:
+    """Whether every row is permitted, and by what."""
+    conditions = {check.permitted(row) for row in as_rows(rows, check.row)}
+    if None in conditions:
+        return False, None
+    told = sorted(condition for condition in conditions if condition is not None)
+    return True, "; ".join(f"{name}: {check.permits[name]}" for name in told)

@@ -1,0 +1,115 @@
+"""What is wrong with a topic partition: the kernels that run wherever its rows are.
+
+Its replicas are judged together, and by themselves: nothing of another topic partition is needed.
+`judged` takes the batches; `compared` the records of those batches that the replicas do not have
+alike. What they find travels as FOUND, a row a check, so that one pass serves all checks.
+
+Simplified: the batches of one topic partition, not its records, have to fit into memory: about 200
+bytes each while they are judged.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+import pyarrow as pa
+
+from checkers.log_dirs import one_log, producers, replicas
+from checkers.log_dirs.columns import Log
+from checkers.log_dirs.folders import LogDirs
+from checkers.log_dirs.one_log import Found
+from checkers.log_dirs.replicas import Numbered
+
+FOUND: Final = pa.schema(
+    [
+        ("check", pa.string()),
+        ("observations", pa.int64()),
+        ("rows", pa.binary()),  # an Arrow stream
+    ]
+)
+
+
+def judged(partition: int, rows: pa.Table, dirs: LogDirs) -> pa.Table:
+    """What is wrong with the replicas of a topic partition, as FOUND; all of its rows of BATCHES.
+
+    Beside the checks it has what others need: transactions that are `open`, markers that are
+    `closings`, `suspects` for `compared`, how many `batches` there are, and the `newest_ms`.
+    """
+    logs = _logs(partition, rows, dirs)
+    cleaned = [n.log.beside.cleaned_to for n in logs]
+    cleaned += [n.log.newest_base for n in logs if n.log.thinned]
+    found = [one for n in logs for one in _of_one_log(n.log, max(cleaned))]
+    found.append(producers.open_at_end(max(logs, key=lambda n: n.log.end[0]).log))
+    found.append(replicas.suspects(partition, logs))
+    newest = (n.log.of["max_timestamp_ms"][n.log.sound].max(initial=0) for n in logs)
+    found.append(_counted("newest_ms", int(max(newest))))
+    found.append(_counted("batches", sum(int(n.log.is_batch.sum()) for n in logs)))
+    return _packed(found)
+
+
+def _counted(what: str, number: int) -> Found:
+    return Found(check=what, observations=number, rows=pa.table({}))
+
+
+def _logs(partition: int, rows: pa.Table, dirs: LogDirs) -> list[Numbered]:
+    """The replicas of the topic partition, those without a batch too."""
+    of_log = rows["log"].to_numpy()
+    return [
+        Numbered(
+            number=number,
+            log=Log(
+                dirs.logs[number],
+                dirs.first_segments[number],
+                rows.filter(pa.array(of_log == number)),
+            ),
+        )
+        for number in dirs.partitions[partition].logs
+    ]
+
+
+def _of_one_log(log: Log, cleaned_to: int) -> Iterator[Found]:
+    yield from one_log.integrity(log)
+    yield from one_log.offsets(log, cleaned_to)
+    yield from one_log.leader_epochs(log)
+    yield one_log.end(log)
+    yield from producers.sequences(log)
+    yield from producers.epochs(log)
+    yield from producers.transactions(log)
+    yield producers.aborted_index(log)
+
+
+def compared(partition: int, rows: pa.Table, suspects: pa.Table, dirs: LogDirs) -> pa.Table:
+    """Where its replicas differ, as FOUND; rows of RECORDS of the suspects."""
+    its = suspects.filter(pa.array(suspects["partition"].to_numpy() == partition))
+    return _packed([replicas.compared(rows, its, dirs)])
+
+
+def _packed(found: Sequence[Found]) -> pa.Table:
+    return pa.table(
+        {
+            "check": [one.check for one in found],
+            "observations": [one.observations for one in found],
+            "rows": [_stream(one.rows) for one in found],
+        },
+        schema=FOUND,
+    )
+
+
+def _stream(rows: pa.Table) -> bytes:
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, rows.schema) as stream:
+        stream.write_table(rows)
+    return bytes(sink.getvalue())
+
+
+def unpacked(found: pa.Table, check: str) -> Found:
+    """All that was found of a check, wherever."""
+    its = found.filter(pa.array(found["check"].to_numpy(zero_copy_only=False) == check))
+    streams = (pa.ipc.open_stream(rows).read_all() for rows in its["rows"].to_pylist())
+    tables = [table for table in streams if table.num_columns]
+    return Found(
+        check=check,
+        observations=sum(its["observations"].to_pylist()),
+        rows=pa.concat_tables(tables) if tables else pa.table({}),
+    )

@@ -1,0 +1,171 @@
+"""Whether replicas are the same below their high watermarks, in two steps.
+
+The first compares batches: two that cover the same offsets, in the same leader epoch, with the same
+length and checksum, are the same. The second reads the records of what is left, which is nothing in
+most clusters, and what compaction has rewritten in the others.
+
+Source and rules: `properties.log_audit.replicas`; these kernels say the same.
+Simplified: two batches of the same length and checksum are taken for the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from checkers.log_dirs.columns import Columns, Log, as_table
+from checkers.log_dirs.folders import LogDirs
+from checkers.log_dirs.one_log import Found
+from checkers.log_dirs.records import Flags, Ints
+from checkers.log_dirs.segments import RECORDS
+from properties.log_audit.log import Beside
+from properties.log_audit.replicas import Divergence
+
+SUSPECTS: Final = pa.schema(
+    [
+        ("partition", pa.int64()),  # numbers of the LogDirs, as those that follow
+        ("one", pa.int64()),  # two logs
+        ("two", pa.int64()),
+        ("log", pa.int64()),  # that of the two which has the batch
+        ("segment", pa.int64()),
+        ("position", pa.int64()),
+    ]
+)
+_ALIKE: Final = ("last_offset", "leader_epoch", "crc", "size")
+_AGREED: Final = (
+    "leader_epoch",
+    "attributes",
+    "producer_id",
+    "producer_epoch",
+    "timestamp_ms",
+    "digest",
+)
+
+
+def below(one: Beside, two: Beside) -> int | None:
+    """Two replicas must be the same below this offset; None: it is not known."""
+    marks = one.high_watermark, two.high_watermark
+    return None if marks[0] is None or marks[1] is None else min(marks[0], marks[1])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Numbered:
+    """A log of a topic partition with its number in the LogDirs."""
+
+    number: int
+    log: Log
+
+
+def suspects(partition: int, logs: Sequence[Numbered]) -> Found:
+    """The batches of any two replicas that are not one like the other."""
+    shared = 0
+    found: list[pa.Table] = [SUSPECTS.empty_table()]
+    for one, two in combinations(logs, 2):
+        limit = below(one.log.beside, two.log.beside)
+        if limit is None:
+            continue
+        mine, theirs = (n.log.sound[n.log.last[n.log.sound] < limit] for n in (one, two))
+        same, mine, theirs = _unlike(one.log, mine, two.log, theirs)
+        shared += same
+        for numbered, rows in ((one, mine), (two, theirs)):
+            of = {"partition": partition, "one": one.number, "two": two.number}
+            of |= {"log": numbered.number}
+            columns = {name: np.full(len(rows), value) for name, value in of.items()}
+            places = {name: numbered.log.of[name][rows] for name in ("segment", "position")}
+            found.append(pa.table(columns | places, schema=SUSPECTS))
+    return Found(check="suspects", observations=shared, rows=pa.concat_tables(found))
+
+
+def _unlike(one: Log, mine: Ints, two: Log, theirs: Ints) -> tuple[int, Ints, Ints]:
+    """How many records lie in batches that both have, and the other batches that overlap."""
+    if not (one.ascends and two.ascends):
+        return 0, mine, theirs
+    _, here, there = np.intersect1d(
+        one.base[mine], two.base[theirs], assume_unique=True, return_indices=True
+    )
+    alike: Flags = np.ones(len(here), np.bool_)
+    for name in _ALIKE:
+        alike &= one.of[name][mine[here]] == two.of[name][theirs[there]]
+    same = int(one.of["record_count"][mine[here[alike]]].sum())
+    mine, theirs = np.delete(mine, here[alike]), np.delete(theirs, there[alike])
+    return same, _overlapping(one, mine, two, theirs), _overlapping(two, theirs, one, mine)
+
+
+def _overlapping(one: Log, mine: Ints, two: Log, theirs: Ints) -> Ints:
+    """Those of mine that have an offset in common with any of theirs; both ascend."""
+    if not len(theirs):
+        return mine[:0]
+    first = np.searchsorted(two.last[theirs], one.base[mine])  # that ends at or behind mine begins
+    there = np.minimum(first, len(theirs) - 1)
+    return mine[(first < len(theirs)) & (two.base[theirs[there]] <= one.last[mine])]
+
+
+# ---------------------------------------------------------------- records
+
+
+def compared(rows: pa.Table, suspect: pa.Table, dirs: LogDirs) -> Found:
+    """Where the records of suspect batches of a topic partition differ; rows of RECORDS."""
+    columns: Columns = {
+        n: rows[n].to_numpy().astype(np.int64) for n in RECORDS.names if n != "partition"
+    }
+    order = np.lexsort((columns["position"], columns["segment"]))  # records keep theirs
+    columns = {name: column[order] for name, column in columns.items()}
+    pairs = suspect.group_by(["one", "two"]).aggregate([]).to_pylist()
+    shared, found = 0, list[Divergence]()
+    for pair in sorted(pairs, key=lambda pair: (pair["one"], pair["two"])):
+        of_pair = suspect.filter(
+            (suspect["one"].to_numpy() == pair["one"]) & (suspect["two"].to_numpy() == pair["two"])
+        )
+        here, there = _shared(columns, of_pair, pair["one"], pair["two"])
+        shared += len(here)
+        differ = np.zeros(len(here), np.bool_)
+        for name in _AGREED:
+            differ |= columns[name][here] != columns[name][there]
+        if differ.any():
+            first = int(np.argmax(differ))
+            at, other = int(here[first]), int(there[first])
+            found.append(_divergence(columns, dirs, at, other, int(differ.sum())))
+    return Found(check="replica-divergence", observations=shared, rows=as_table(found, Divergence))
+
+
+def _shared(columns: Columns, suspect: pa.Table, one: int, two: int) -> tuple[Ints, Ints]:
+    """The records that both logs have at an offset, by ascending offsets."""
+    sides: list[Ints] = []
+    for log in (one, two):
+        of_log = suspect.filter(suspect["log"].to_numpy() == log)
+        wanted = _keys(of_log["segment"].to_numpy(), of_log["position"].to_numpy())
+        chosen = np.isin(_keys(columns["segment"], columns["position"]), wanted)
+        sides.append(np.flatnonzero(chosen & (columns["log"] == log)))
+    mine, first_mine = np.unique(columns["offset"][sides[0]], return_index=True)
+    theirs, first_theirs = np.unique(columns["offset"][sides[1]], return_index=True)
+    _, here, there = np.intersect1d(mine, theirs, assume_unique=True, return_indices=True)
+    return sides[0][first_mine[here]], sides[1][first_theirs[there]]
+
+
+def _keys(segment: npt.NDArray[np.int64], position: npt.NDArray[np.int64]) -> Ints:
+    """A number for each place: segments have less than 2 to the 40 bytes."""
+    return segment.astype(np.int64) << 40 | position
+
+
+def _divergence(columns: Columns, dirs: LogDirs, at: int, other: int, offsets: int) -> Divergence:
+    here, there = (
+        (dirs.logs[columns["log"][n]], dirs.segments[columns["segment"][n]].path.name)
+        for n in (at, other)
+    )
+    return Divergence(
+        partition=here[0].partition,
+        offset=int(columns["offset"][at]),
+        replica=here[0].replica,
+        segment=here[1],
+        position=int(columns["position"][at]),
+        other_replica=there[0].replica,
+        other_segment=there[1],
+        other_position=int(columns["position"][other]),
+        offsets=offsets,
+    )

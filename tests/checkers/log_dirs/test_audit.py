@@ -1,0 +1,397 @@
+"""The audit of files says what the literal definitions say of the same files, read plainly."""
+
+from __future__ import annotations
+
+import random
+import shutil
+import struct
+import tempfile
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from checkers.histories.rows import as_rows
+from checkers.log_dirs import plain, writing
+from checkers.log_dirs.audit import KEPT, Audit, audit
+from checkers.log_dirs.coordinator import coordinated
+from checkers.log_dirs.folders import log_dirs
+from model.faults import UnknownName
+from properties.log_audit.catalogue import CHECKS
+from properties.log_audit.log import (
+    Aborted,
+    Batch,
+    Beside,
+    Fragment,
+    Logs,
+    Record,
+    ReplicaLog,
+)
+from properties.log_audit.notation import logs, segment
+
+KAFKA = Path(__file__).parents[2] / "data" / "apache_kafka"
+KILLED = [KAFKA / "log_dirs_killed" / f"broker-{number}" for number in (1, 2, 3)]
+STOPPED = [KAFKA / "log_dirs_stopped" / f"broker-{number}" for number in (1, 2, 3)]
+
+
+def assert_literal(found: Audit, folders: Sequence[Path]) -> None:
+    """Every check found the rows, and looked at what, its definition says."""
+    dirs = log_dirs(folders)
+    read = plain.logs(dirs, coordinated(dirs))
+    assert found.batches == sum(len(log.batches) for log in read.replicas)
+    for decision in found.decisions:
+        check = decision.check
+        if found.batches:
+            assert (check.id, as_rows(decision.rows, check.row)) == (check.id, check.find(read))
+            assert (check.id, decision.observations) == (check.id, check.observed(read))
+        else:
+            assert decision.verdict == "undecided"
+
+
+def violated(found: Audit) -> list[str]:
+    return [decision.check.id for decision in found.decisions if decision.count]
+
+
+# ---------------------------------------------------------------- generated logs
+
+often = [True] + [False] * 7
+
+
+@st.composite
+def batches(draw: st.DrawFn) -> tuple[tuple[Batch, bool], ...]:
+    """Batches of a few producers, mostly in order; the flag begins a segment."""
+    made: list[tuple[Batch, bool]] = []
+    at, epoch = draw(st.sampled_from([0, 0, 5])), 0
+    sequences: dict[tuple[int, int], int] = {}
+    for _ in range(draw(st.integers(0, 9))):
+        at = max(0, at + draw(st.sampled_from([0] * 9 + [1, 2, -1, -2])))
+        epoch = max(0, epoch + draw(st.sampled_from([0] * 6 + [1, 2, -1])))
+        kind = draw(st.sampled_from(["plain", "data", "data", "data", "marker", "marker"]))
+        length = draw(st.sampled_from([1, 1, 2, 3])) if kind != "marker" else 1
+        producer = draw(st.integers(7, 8)), draw(st.sampled_from([0, 0, 0, 0, 1]))
+        expected = sequences.get(producer, 0)
+        sequence = expected + draw(st.sampled_from([0] * 8 + [1, -1, -2, 3]))
+        sequences[producer] = expected + length * (kind == "data")
+        offsets = range(at, at + length)
+        kept = [o for o in offsets if not draw(st.sampled_from(often))] if length > 1 else offsets
+        fault = draw(st.sampled_from(["", *[""] * 14, "checksum", "records", "old"]))
+        made.append(
+            (
+                Batch(
+                    segment="",
+                    position=0,
+                    size=0,
+                    base_offset=at,
+                    last_offset=at if fault == "old" else at + length - 1,
+                    leader_epoch=epoch,
+                    fault=fault,  # type: ignore[arg-type]
+                    max_timestamp_ms=draw(st.sampled_from([0, 0, 0, 16 * 60_000])),
+                    producer_id=-1 if kind == "plain" else producer[0],
+                    producer_epoch=-1 if kind == "plain" else producer[1],
+                    base_sequence=max(0, sequence) if kind == "data" else -1,
+                    transactional=kind == "marker" or draw(st.booleans()),
+                    control=kind == "marker",
+                    marker=draw(st.sampled_from(["abort", "commit"])) if kind == "marker" else "",
+                    coordinator_epoch=draw(st.sampled_from([1, 1, 1, 2])),
+                    records=tuple(Record(offset=o, content="x") for o in kept),
+                ),
+                draw(st.sampled_from(often)),
+            )
+        )
+        at += length
+    return tuple(made)
+
+
+@st.composite
+def replica_logs(
+    draw: st.DrawFn, name: str, partition: str, of: tuple[tuple[Batch, bool], ...]
+) -> ReplicaLog:
+    """A replica that has these batches, but for some."""
+    has: list[tuple[Batch, bool]] = []
+    for batch, begins in of[draw(st.sampled_from([0, 0, 0, 1, 2])) :]:
+        if draw(st.sampled_from([*[True] * 15, False])):
+            content = draw(st.sampled_from([*["x"] * 15, "y"]))
+            records = tuple(Record(offset=r.offset, content=content) for r in batch.records)
+            has.append((replace(batch, records=records), begins))
+    segments: list[str] = []
+    placed: list[Batch] = []
+    for batch, begins in has:
+        name_of = segment(batch.base_offset)
+        if not segments or (begins and name_of > segments[-1]):
+            segments.append(name_of)
+        placed.append(replace(batch, segment=segments[-1]))
+    segments = segments or [segment(draw(st.integers(0, 3)))]
+    ends = draw(st.sampled_from([None, None, None, "torn", "junk"]))
+    at = draw(st.sampled_from(segments))
+    fragment = Fragment(segment=at, position=0, size=40, offset=9, torn=ends == "torn")
+    entry = st.builds(
+        Aborted,
+        segment=st.sampled_from(segments),
+        producer_id=st.integers(7, 8),
+        first_offset=st.integers(0, 9),
+        last_offset=st.integers(0, 14),
+    )
+    epoch = st.tuples(st.integers(0, 3), st.integers(0, 9))
+    return ReplicaLog(
+        beside=Beside(
+            replica=name,
+            partition=partition,
+            segments=tuple(segments),
+            high_watermark=draw(st.none() | st.integers(0, 20)),
+            cleaned_to=draw(st.sampled_from([0, 0, 4])),
+            leader_epochs=draw(st.none() | st.lists(epoch, max_size=3).map(tuple)),
+            aborted=draw(st.none() | st.lists(entry, max_size=3).map(tuple)),
+        ),
+        batches=tuple(placed),
+        fragments=(fragment,) if ends else (),
+    )
+
+
+@st.composite
+def several_logs(draw: st.DrawFn) -> Logs:
+    """A topic partition or two, on one replica to three."""
+    found: list[ReplicaLog] = []
+    stopped = draw(st.booleans())
+    for partition in ("t-0", "t-1")[: draw(st.integers(1, 2))]:
+        of = draw(batches())
+        for name in "ABC"[: draw(st.integers(1, 3))]:
+            log = draw(replica_logs(name, partition, of))
+            found.append(replace(log, beside=replace(log.beside, stopped=stopped)))
+    return Logs(replicas=tuple(found))
+
+
+@settings(deadline=None, max_examples=40)
+@given(several_logs(), st.randoms(use_true_random=False), st.booleans())
+def test_kernels_say_what_the_definitions_say(
+    told: Logs, random: random.Random, flipped: bool
+) -> None:
+    with tempfile.TemporaryDirectory() as base:
+        folders = writing.write(told, Path(base), writing.COMPRESSIONS)
+        if flipped:
+            flip(random.choice(sorted(Path(base).rglob("*.log"))), random)
+        assert_literal(audit(folders), folders)
+
+
+def flip(file: Path, random: random.Random) -> None:
+    """Changes one bit of the file."""
+    data = bytearray(file.read_bytes())
+    if data:
+        data[random.randrange(len(data))] ^= 1 << random.randrange(8)
+        file.write_bytes(data)
+
+
+# ---------------------------------------------------------------- what Apache Kafka left behind
+
+
+@pytest.mark.parametrize(
+    ("folders", "found"),
+    [(KILLED, ["open-transaction"]), (STOPPED, ["repeated-marker", "open-transaction"])],
+)
+def test_apache_kafka_is_acquitted(folders: list[Path], found: list[str]) -> None:
+    told = audit(folders)
+    assert_literal(told, folders)
+    assert (told.verdict, told.exit_code) == ("holds", 0)
+    assert violated(told) == found
+    assert all(decision.permitted for decision in told.decisions if decision.count)
+    assert all(decision.observations for decision in told.decisions)
+    (open_one,) = next(d for d in told.decisions if d.check.id == "open-transaction").first
+    assert (open_one.transactional_id, open_one.offset, open_one.last_offset) == ("open", 40, 42)
+    assert open_one.why == "the coordinator has Ongoing at producer epoch 0"
+
+
+@pytest.fixture
+def kafka(tmp_path: Path) -> list[Path]:
+    """A copy of what Apache Kafka left after an orderly stop, to be damaged."""
+    return [Path(shutil.copytree(one, tmp_path / one.name)) for one in STOPPED]
+
+
+def newest(folder: Path, partition: str, number: int = -1) -> Path:
+    return sorted((folder / partition).glob("*.log"))[number]
+
+
+def cut(file: Path) -> list[bytes]:
+    """The batches of the file."""
+    data = file.read_bytes()
+    found = [b for b in plain.read(file.name, data) if isinstance(b, Batch)]
+    return [data[b.position : b.position + b.size] for b in found]
+
+
+def damaged(folders: list[Path], expected: list[str]) -> Audit:
+    """The audit of what was damaged: these checks are violated beside what was permitted before."""
+    told = audit(folders)
+    assert_literal(told, folders)
+    assert violated(told) == [c.id for c in CHECKS if c.id in {*expected, *PERMITTED}]
+    return told
+
+
+PERMITTED = ("repeated-marker", "open-transaction")
+
+
+def test_any_changed_byte_behind_the_checksum_is_found(kafka: list[Path]) -> None:
+    file = newest(kafka[1], "orders-0", 0)
+    data = bytearray(file.read_bytes())
+    data[-1] ^= 1
+    file.write_bytes(data)
+    told = damaged(kafka, ["checksum"])
+    (row,) = told.decisions[2].first
+    assert (row.replica, row.partition, row.segment) == (str(kafka[1]), "orders-0", file.name)
+    last = cut(file)[-1]
+    assert row.position == len(data) - len(last)
+    assert (told.verdict, told.exit_code) == ("violated", 1)
+
+
+def test_a_batch_that_is_missing(kafka: list[Path]) -> None:
+    file = newest(kafka[0], "orders-0", 1)
+    first, _, *rest = cut(file)
+    file.write_bytes(b"".join([first, *rest]))
+    (row,) = damaged(kafka, ["offset-gap"]).decisions[6].first
+    assert (row.segment, row.position) == (file.name, len(first))
+
+
+def test_batches_that_were_swapped(kafka: list[Path]) -> None:
+    file = newest(kafka[0], "orders-0", 1)
+    first, second, *rest = cut(file)
+    file.write_bytes(b"".join([second, first, *rest]))
+    damaged(kafka, ["offset-order", "offset-gap", "sequence-repeat"])
+
+
+def test_a_batch_that_was_written_twice_at_a_later_offset(kafka: list[Path]) -> None:
+    file = newest(kafka[2], "orders-0")
+    *before, last = cut(file)
+    (batch,) = (b for b in plain.read(file.name, last) if isinstance(b, Batch))
+    again = (batch.last_offset + 1).to_bytes(8, "big") + last[8:]
+    file.write_bytes(b"".join([*before, last, again]))
+    damaged(kafka, ["sequence-repeat"])
+
+
+def test_a_segment_that_is_missing(kafka: list[Path]) -> None:
+    newest(kafka[2], "orders-0", 2).unlink()
+    damaged(kafka, ["offset-gap"])
+
+
+@pytest.mark.parametrize(("number", "found"), [(-1, "torn-tail"), (0, "unreadable-bytes")])
+def test_a_file_that_is_cut(kafka: list[Path], number: int, found: str) -> None:
+    file = newest(kafka[2], "orders-0", number)
+    file.write_bytes(file.read_bytes()[:-5])
+    told = damaged(kafka, [found])
+    (row,) = next(d for d in told.decisions if d.check.id == found).first
+    assert row.position == sum(map(len, cut(file)))
+
+
+def test_a_torn_tail_of_a_broker_that_died_is_permitted(kafka: list[Path]) -> None:
+    file = newest(kafka[2], "orders-0")
+    file.write_bytes(file.read_bytes()[:-5])
+    (kafka[2] / ".kafka_cleanshutdown").unlink()
+    told = damaged(kafka, ["torn-tail"])
+    assert (told.verdict, told.exit_code) == ("holds", 0)
+
+
+def test_a_leader_epoch_that_goes_back(kafka: list[Path]) -> None:
+    file = newest(kafka[0], "orders-0")
+    *before, last = cut(file)
+    file.write_bytes(b"".join([*before, last[:12] + bytes(4) + last[16:]]))
+    damaged(kafka, ["leader-epoch-order", "leader-epoch-checkpoint", "replica-divergence"])
+
+
+def test_another_record_below_the_high_watermark_and_above(kafka: list[Path]) -> None:
+    file = newest(kafka[0], "orders-0", 0)
+    *before, last = cut(file)
+    changed = writing.signed(last[:-2] + bytes([last[-2] ^ 1]) + last[-1:])
+    file.write_bytes(b"".join([*before, changed]))
+    told = damaged(kafka, ["replica-divergence"])
+    rows = next(d for d in told.decisions if d.check.id == "replica-divergence").first
+    assert [(Path(r.replica).name, Path(r.other_replica).name, r.offsets) for r in rows] == [
+        ("broker-1", "broker-2", 1),
+        ("broker-1", "broker-3", 1),
+    ]
+    mark = kafka[0] / "replication-offset-checkpoint"
+    mark.write_text(mark.read_text().replace("orders 0 144", f"orders 0 {rows[0].offset}"))
+    damaged(kafka, [])
+
+
+def test_a_marker_that_is_missing_and_an_entry_of_the_index(kafka: list[Path]) -> None:
+    for folder in kafka:
+        file = newest(folder, "payments-0", 0)
+        index = file.with_suffix(".txnindex")
+        index.write_bytes(index.read_bytes()[:-34])
+    told = damaged(kafka, ["aborted-index"])
+    assert {
+        r.wrong for r in next(d for d in told.decisions if d.check.id == "aborted-index").first
+    } == {"missing"}
+
+
+def test_a_coordinator_that_forgot_a_transaction(kafka: list[Path]) -> None:
+    for folder in kafka:
+        file = newest(folder, "__transaction_state-0")
+        last = [*plain.read(file.name, file.read_bytes())][-1]
+        assert isinstance(last, Batch)
+        file.write_bytes(file.read_bytes() + ended("open", 2004, at=last.last_offset + 1))
+    told = audit(kafka)
+    assert_literal(told, kafka)
+    (row,) = next(d for d in told.decisions if d.check.id == "hanging-transaction").first
+    assert row.transactional_id == "open"
+    assert (
+        row.why == "the coordinator has CompleteAbort at producer epoch 1, without this partition"
+    )
+
+
+def ended(transactional_id: str, producer_id: int, *, at: int) -> bytes:
+    """What a coordinator writes when it has aborted a transaction."""
+    key = struct.pack(">hh", 0, len(transactional_id)) + transactional_id.encode()
+    value = struct.pack(">hqhibiqq", 0, producer_id, 1, 60_000, 5, 0, 0, 0)
+    head = plain.HEADER.pack(at, 0, 4, 2, 0, 0, 0, 0, 0, -1, -1, -1, 1)
+    body = writing.record(0, key=key, value=value)
+    length = struct.pack(">i", plain.SMALLEST + len(body))
+    return writing.signed(head[:8] + length + head[12:] + body)
+
+
+# ---------------------------------------------------------------- verdicts
+
+
+def test_a_name_that_no_check_has() -> None:
+    with pytest.raises(UnknownName, match="offset-gap"):
+        audit(STOPPED, checks=("offset-gaps",))
+    told = audit(STOPPED, checks=("offset-gap", "checksum"))
+    assert [decision.check.id for decision in told.decisions] == ["checksum", "offset-gap"]
+
+
+def test_where_there_is_no_batch_nothing_is_decided(tmp_path: Path) -> None:
+    told = audit(writing.write(logs("A t-0 hw=0\nB t-0 hw=0"), tmp_path))
+    assert (told.verdict, told.exit_code) == ("nothing checked", 3)
+    assert {decision.verdict for decision in told.decisions} == {"undecided"}
+
+
+def test_what_was_not_read_is_undecided(tmp_path: Path) -> None:
+    told = audit(writing.write(logs("A t-0\n0 bad old\n1 bad old\n2 e0"), tmp_path))
+    assert (told.verdict, told.exit_code) == ("undecided", 3)
+    assert [(d.check.id, d.verdict, d.reason) for d in told.decisions if d.count] == [
+        ("old-format", "undecided", "2 places not audited")
+    ]
+
+
+def test_the_rows_that_are_kept_are_capped_and_the_others_are_counted(tmp_path: Path) -> None:
+    told = "\n".join(["A t-0", *(f"{number} e0 bad records" for number in range(40))])
+    decision = audit(writing.write(logs(told), tmp_path)).decisions[3]
+    assert (decision.count, len(decision.first), decision.rows.num_rows) == (40, KEPT, 40)
+    assert [row.offset for row in decision.first] == list(range(KEPT))
+
+
+def test_replicas_that_compaction_made_different_are_the_same(tmp_path: Path) -> None:
+    """Their batches have other checksums: record by record they agree, or do not."""
+    told = """
+        A t-0 hw=8
+        0-4 e0 has 1,4
+        5-7 e0 {of_a}
+        B t-0 hw=8
+        0-4 e0
+        5-7 e0 has 7
+    """
+    same = audit(writing.write(logs(told.format(of_a="")), tmp_path / "same", [4, 1]))
+    assert violated(same) == []
+    assert same.decisions[9].observations == 3
+    other = audit(writing.write(logs(told.format(of_a="=y")), tmp_path / "other", [4, 1]))
+    (row,) = other.decisions[9].first
+    assert (row.offset, row.offsets) == (7, 1)
