@@ -18,7 +18,8 @@ Jepsen's checker draws no process dependencies, and calls a -process form -realt
 
 Source: Adya, "Weak Consistency"; Elle's cycle search.
 Simplified: what is left out of Elle's forms (predicates, G-nonadjacent) has no meaning or no use of
-its own for logs.
+its own for logs. With rw readers that are behind make one large component of all: of one with more
+than SEARCHED operations a G-single is only told between two, and no G2.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ from typing import Final
 
 from model.histories import History
 from properties.anomalies.cycles.components import (
+    SEARCHED,
     Graph,
     components,
     shortest_cycle,
@@ -75,7 +77,7 @@ class Cycle:
     """Each operation of `ops` must come before the next, and the last before the first."""
 
     first_op: int
-    component: int  # how many operations depend on each other
+    component: int  # how many operations depend on each other through records
     ops: tuple[int, ...]
     kinds: tuple[str, ...]  # of the dependency from each operation to the next
     keys: tuple[str, ...]
@@ -138,9 +140,18 @@ def _of_form(form: str, found: tuple[Dependency, ...]) -> Iterator[Cycle]:
         for hiding in IMPLIES[form]
         for stronger in components(graph_of(found, FORMS[hiding]))
     }
+    records = graph_of(found, set(kinds) - {"process", "realtime"})
     for component in components(graph):
+        linked = _linked(records, component)
         if whole[component[0]] not in hidden:
-            yield cycle_row(shortest_cycle(graph, component), len(component), pairs)
+            yield cycle_row(shortest_cycle(graph, linked), len(linked), pairs)
+
+
+def _linked(records: Graph, component: tuple[int, ...]) -> tuple[int, ...]:
+    """Those of the component that depend on others of it through records."""
+    among = _among(records, set(component))
+    followers = set().union(*among.values())
+    return tuple(op for op in component if among.get(op) or op in followers)
 
 
 def _component_of(graph: Graph) -> dict[int, int]:
@@ -153,17 +164,18 @@ def _with_anti_dependencies(form: str, found: tuple[Dependency, ...]) -> Iterato
     pairs, missed = between(found, FORMS["G1c"]), between(found, ("rw",))
     for component in components(graph):
         members = set(component)
+        small = len(component) <= SEARCHED
         single = [
             (reader, *path[:-1])
             for reader, sender in missed
             if reader in members and sender in members
-            if (path := shortest_path(flow, sender, reader, members))
+            if (path := shortest_path(flow, sender, reader, members if small else ()))
         ]
         if form == G_SINGLE and single:
             cycle = min(single, key=lambda ops: (len(ops), ops))
             first = cycle[0], cycle[1]
             yield cycle_row(cycle, len(component), {**pairs, first: missed[first]})
-        if form == G2 and not single and not components(_among(flow, members)):
+        if form == G2 and small and not single and not components(_among(flow, members)):
             cycle = shortest_cycle(graph, component)
             yield cycle_row(cycle, len(component), between(found, (*FORMS["G1c"], "rw")))
 

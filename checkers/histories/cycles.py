@@ -1,0 +1,259 @@
+"""Inquiry into cycles: what must come before what, and cannot.
+
+Most dependencies through records lead forward in time, and a cycle needs one that leads back. So a
+first look brings only those, and what they span, put together, are stretches of time of which no
+cycle leaves one. A second look brings the dependencies inside the stretches, a third the
+operations that have some. They are searched, and a fourth brings the records of what was found.
+
+Source: `properties.anomalies.cycles`; the union of back-edge intervals.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from functools import partial
+from itertools import pairwise
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+
+from checkers.histories.cycle_search import KIND_OF, Graph, Operations, cycles
+from checkers.histories.fingerprints import Ints
+from checkers.histories.found import Family, Found, Known
+from checkers.histories.future_reads import looked_up, times
+from checkers.histories.inquiry import OPERATIONS, Ask, Inquiry, spelled
+from checkers.histories.order import begins, member
+from checkers.histories.piece import NEVER_NS, Piece
+from checkers.histories.pieces import Kernel
+from checkers.histories.places import SENT, Strays, together
+from checkers.histories.reach_survey import columns_of, ints
+from checkers.histories.record_dependencies import (
+    COUNT,
+    EDGES,
+    ENDS,
+    LABELS,
+    Looked,
+    Others,
+    Senders,
+    Stretches,
+    across_blocks,
+    asks,
+    block_ends,
+    counted,
+    inside,
+    labelled,
+    leading_back,
+    of_strays,
+)
+from checkers.histories.rows import schema_of
+from properties.anomalies.cycles.cycle import FORMS, Cycle
+from properties.anomalies.cycles.dependencies import KINDS
+
+WHOLE: Final = -1  # of a whole piece: its last operation that ended ok
+_ENDED: Final = ints("place", "op", "completed_ns")
+_OPERATIONS: Final = ints("op", "process", "invoked_ns", "completed_ns", "ok")
+_NO_OPS: Final = np.zeros(0, dtype=np.int64)
+
+
+# ---------------------------------------------------------------- when operations count
+
+
+def _others(strays: Strays, senders: Senders) -> Inquiry[Others]:
+    """The operations that did not end ok and sent a stray, and when each counts."""
+    sends = strays.sends
+    ops = np.unique(sends.ints("op")[sends.ints("role") != SENT])
+    ops = ops[member(ops, np.unique(senders.ops))]
+    if not len(ops):
+        return Others(ops, ops)
+    when = Piece((yield times(ops)))
+    invoked_ns = looked_up(when, ops, "invoked_ns")
+    run = partial(_ended_by, invoked_ns)
+    columns = ("op", "outcome", "completed_ns")
+    ended = Piece((yield Ask(OPERATIONS, Kernel("what came before", columns, _ENDED, run))))
+    whole = ended.where(ended.ints("place") == WHOLE)
+    order = np.argsort(whole.ints("completed_ns"), kind="stable")
+    last = np.maximum.accumulate(np.r_[-1, whole.ints("op")[order]])
+    at = np.searchsorted(whole.ints("completed_ns")[order], invoked_ns, side="right")
+    before = last[at]
+    some = ended.where(ended.ints("place") != WHOLE)
+    np.maximum.at(before, some.ints("place"), some.ints("op"))
+    return Others(ops, 2 * before + 1)
+
+
+def _ended_by(invoked_ns: Ints, piece: Piece) -> pa.Table:
+    """For each time inside the piece the last operation that had ended ok; and the piece's last."""
+    ok = np.flatnonzero(piece.is_("outcome", "ok") & piece.known("completed_ns"))
+    op, completed_ns = piece.ints("op")[ok], piece.ints("completed_ns")[ok]
+    if not len(ok):
+        return _ENDED.empty_table()
+    within = np.flatnonzero((invoked_ns >= completed_ns[0]) & (invoked_ns < completed_ns[-1]))
+    at = np.searchsorted(completed_ns, invoked_ns[within], side="right") - 1
+    return columns_of(
+        _ENDED,
+        np.r_[within, WHOLE],
+        np.r_[op[at], op[-1]],
+        np.r_[completed_ns[at], completed_ns[-1]],
+    )
+
+
+# ---------------------------------------------------------------- what is searched
+
+
+def _operations(ops: Ints) -> Ask:
+    columns = ("op", "process", "invoked_ns", "completed_ns", "outcome")
+    run = partial(_of_ops, ops)
+    return Ask(OPERATIONS, Kernel("operations in a stretch", columns, _OPERATIONS, run))
+
+
+def _of_ops(ops: Ints, piece: Piece) -> pa.Table:
+    of_piece = piece.ints("op")
+    firsts = begins(of_piece)
+    row = firsts[member(of_piece[firsts], ops)]
+    ok = piece.is_("outcome", "ok")[row] & piece.known("completed_ns")[row]
+    return columns_of(
+        _OPERATIONS,
+        of_piece[row],
+        piece.ints("process")[row],
+        piece.ints("invoked_ns")[row],
+        piece.ints("completed_ns", null=NEVER_NS)[row],
+        ok.astype(np.int64),
+    )
+
+
+def _graph(edges: Piece, told: Piece) -> Graph:
+    order = np.argsort(told.ints("op"))
+    of = Operations(
+        numbers=told.ints("op")[order],
+        process=told.ints("process")[order],
+        invoked_ns=told.ints("invoked_ns")[order],
+        completed_ns=told.ints("completed_ns")[order],
+        ok=told.ints("ok")[order] == 1,
+    )
+    first, second = (np.searchsorted(of.numbers, edges.ints(name)) for name in ("first", "second"))
+    return Graph(of, first, second, edges.ints("kind"))
+
+
+Step = tuple[str, str, str, str]  # kind, key, value, next value
+
+
+def _named(labels: Piece) -> Inquiry[Mapping[tuple[int, int], list[Step]]]:
+    """The records between each two operations, the strongest kind first."""
+    key_of = yield from spelled(labels.ints("key"), column="key")
+    value_of = yield from spelled(labels.ints("value"), labels.ints("next_value"))
+    columns = (
+        labels.ints("first").tolist(),
+        labels.ints("second").tolist(),
+        [KIND_OF[kind] for kind in labels.ints("kind").tolist()],
+        key_of(labels.ints("key")).to_pylist(),
+        value_of(labels.ints("value")).to_pylist(),
+        value_of(labels.ints("next_value")).to_pylist(),
+    )
+    named: dict[tuple[int, int], list[Step]] = {}
+    for first, second, kind, key, value, following in zip(*columns, strict=True):
+        named.setdefault((first, second), []).append((kind, key, value, following or ""))
+    for steps in named.values():
+        steps.sort(key=lambda step: (KINDS.index(step[0]), step[1:]))
+    return named
+
+
+def _row(
+    form: str,
+    cycle: Ints,
+    component: int,
+    of: Operations,
+    named: Mapping[tuple[int, int], list[Step]],
+) -> Cycle:
+    places = cycle.tolist()
+    steps: list[Step] = []
+    for first, second in pairwise([*places, places[0]]):
+        records = named.get((int(of.numbers[first]), int(of.numbers[second])), [])
+        of_form = [step for step in records if step[0] in FORMS[form]]
+        same = of.process[first] == of.process[second] and first < second
+        in_time = "process" if same else "realtime"
+        steps.append(of_form[0] if of_form else (in_time, "", "", ""))
+    kinds, keys, values, following = zip(*steps, strict=True)
+    return Cycle(
+        first_op=int(of.numbers[places[0]]),
+        component=component,
+        ops=tuple(int(of.numbers[place]) for place in places),
+        kinds=kinds,
+        keys=keys,
+        values=values,
+        next_values=following,
+    )
+
+
+# ---------------------------------------------------------------- the inquiry
+
+
+def dependency_cycles(known: Known) -> Inquiry[tuple[Found, ...]]:
+    """The cycles of every form."""
+    strays, ww_deps = known.strays, known.declared.ww_deps
+    senders = Senders.of(strays)
+    others = yield from _others(strays, senders)
+    looked = Looked(senders, others, strays.committed, ww_deps)
+    says = "what came before what"
+    counts, back, *ends = yield (
+        asks(says, COUNT, partial(counted, looked)),
+        asks(says, EDGES, partial(leading_back, looked)),
+        *([asks(says, ENDS, partial(block_ends, looked))] if ww_deps else []),
+    )
+    of_stray, stray_count = of_strays(looked, strays)
+    across = pa.concat_tables([LABELS.empty_table(), *(across_blocks(Piece(it)) for it in ends)])
+    loose = Piece(pa.concat_tables([of_stray, across]))
+    ahead, behind = (others.time(loose.ints(name)) for name in ("first", "second"))
+    loose_back = loose.where(ahead >= behind).table.select(EDGES.names)
+    stretches = Stretches.of(Piece(pa.concat_tables([back, loose_back])), others)
+    rows = dict.fromkeys(FORMS, schema_of(Cycle).empty_table())
+    if len(stretches.begin):
+        run = partial(inside, looked, stretches)
+        near = yield asks("what else came before what then", EDGES, run)
+        here = loose.where(stretches.have(ahead, behind))
+        rows = yield from _searched(looked, near, here)
+    observed = {"ww": int(Piece(counts).ints("ww").sum()) + len(across)}
+    observed["wr"] = int(Piece(counts).ints("wr").sum()) + stray_count
+    return tuple(
+        Found(id=form, rows=rows[form], observations=observed[_base(form)]) for form in FORMS
+    )
+
+
+def _base(form: str) -> str:
+    return "ww" if form.startswith("G0") else "wr"
+
+
+def _searched(looked: Looked, near: pa.Table, loose: Piece) -> Inquiry[dict[str, pa.Table]]:
+    """The cycles among these dependencies, as rows of each form."""
+    together_all = pa.concat_tables([near, loose.table.select(EDGES.names)])
+    edges = Piece(together_all.group_by(EDGES.names).aggregate([]))
+    ops = np.unique(np.r_[edges.ints("first"), edges.ints("second")])
+    graph = _graph(edges, Piece((yield _operations(ops))))
+    found = cycles(graph)
+    pairs = np.unique(np.concatenate([_NO_OPS, *_pairs(graph, found.values())]))
+    labels = LABELS.empty_table()
+    if len(pairs):
+        run = partial(labelled, looked, pairs)
+        labels = yield asks("through which records", LABELS, run)
+    of_pairs = member(together(loose.ints("first"), loose.ints("second")), pairs)
+    named = yield from _named(Piece(pa.concat_tables([labels, loose.where(of_pairs).table])))
+    return {
+        form: _rows([_row(form, cycle, size, graph.of, named) for cycle, size in of_form])
+        for form, of_form in found.items()
+    }
+
+
+def _pairs(graph: Graph, found: Iterable[list[tuple[Ints, int]]]) -> Iterable[Ints]:
+    """Each two operations that follow each other in a cycle, as one number."""
+    for of_form in found:
+        for cycle, _ in of_form:
+            ops = graph.of.numbers[cycle]
+            yield together(ops, np.roll(ops, -1))
+
+
+def _rows(rows: list[Cycle]) -> pa.Table:
+    schema = schema_of(Cycle)
+    columns = {name: [getattr(row, name) for row in rows] for name in schema.names}
+    return pa.table({**columns}, schema=schema)
+
+
+FAMILIES: Final = (Family(ids=tuple(FORMS), inquiry=dependency_cycles),)

@@ -1,0 +1,330 @@
+"""Kernels of the dependencies through records: who sent what somebody polled, or sent next.
+
+A block of offsets has every send and every poll of its records, so it knows the dependencies of
+confirmed values, and the neighbours in the log but for those across its ends. Those of strays, and
+across the ends, are put together where everything that is left comes to one place.
+
+An operation that ended ok has its number as its time. Of the others only those count that sent
+something which was polled (`Others`); their time is when they were invoked. Then time itself only
+ever leads forward, and a cycle needs a dependency through a record that leads back.
+
+Source: `properties.anomalies.cycles.dependencies`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+
+from checkers.histories.fingerprints import Ints
+from checkers.histories.inquiry import PLACES, Ask
+from checkers.histories.order import begins, lengths, member
+from checkers.histories.piece import UNKNOWN, Mask, Piece
+from checkers.histories.pieces import Kernel
+from checkers.histories.places import (
+    FAILED,
+    NAMES,
+    READ,
+    UNCOMMITTED,
+    Strays,
+    any_of,
+    block,
+    effect,
+    runs,
+    shows,
+    together,
+)
+from checkers.histories.reach_survey import columns_of, ints
+
+NOBODY: Final = -1
+WW, WR = 0, 1
+
+EDGES: Final = ints("first", "second", "kind")
+LABELS: Final = ints("first", "second", "kind", "key", "value", "next_value")
+ENDS: Final = ints("key", "block", "offset", "value", "sender", "last")
+COUNT: Final = ints("ww", "wr")
+
+
+@dataclass(frozen=True, slots=True)
+class Others:
+    """Operations that did not end ok and sent what was polled, and the time of each.
+
+    The time of an operation that ended ok is twice its number; of one of these it is odd: behind
+    the last that had completed when it was invoked.
+    """
+
+    ops: Ints  # ascending
+    times: Ints
+
+    def time(self, ops: Ints) -> Ints:
+        """When each of these operations counts; no other ones are asked."""
+        times = 2 * ops
+        some = np.flatnonzero(member(ops, self.ops))
+        times[some] = self.times[np.searchsorted(self.ops, ops[some])]
+        return times
+
+
+@dataclass(frozen=True, slots=True)
+class Stretches:
+    """Stretches of time, none of which touches another; a cycle lies in one of them."""
+
+    begin: Ints
+    end: Ints
+
+    @classmethod
+    def of(cls, back: Piece, others: Others) -> Stretches:
+        """What dependencies that lead back span, put together."""
+        begin, end = others.time(back.ints("second")), others.time(back.ints("first"))
+        order = np.argsort(begin)
+        begin, end = begin[order], np.maximum.accumulate(end[order])
+        starts = np.ones(len(begin), dtype=np.bool_)
+        starts[1:] = begin[1:] > end[:-1]
+        ends = np.roll(starts, -1)  # the last stretch ends where the first begins again
+        return cls(begin[starts], end[ends])
+
+    def have(self, first: Ints, second: Ints) -> Ints:
+        """Which dependencies between these times lie in one stretch."""
+        at = np.searchsorted(self.begin, first, side="right") - 1
+        within = at >= 0
+        within[within] &= first[within] <= self.end[at[within]]
+        within[within] &= second[within] >= self.begin[at[within]]
+        within[within] &= second[within] <= self.end[at[within]]
+        return np.flatnonzero(within)
+
+
+@dataclass(frozen=True, slots=True)
+class Senders:
+    """Of each stray its sender, and the last offset at which it lies; what failed was in vain."""
+
+    pairs: Ints  # key and value in one number, ascending
+    ops: Ints  # NOBODY: nobody is known to have sent it
+    last: Ints  # UNKNOWN: nowhere
+    failed: Ints  # pairs whose send failed once, ascending
+
+    @classmethod
+    def of(cls, strays: Strays) -> Senders:
+        pairs = np.sort(together(strays.keys, strays.values))
+        ops, last = np.full(len(pairs), NOBODY), np.full(len(pairs), UNKNOWN)
+        sends, places = strays.sends, strays.placings()
+        failed = sends.ints("role") == FAILED
+        sent = together(sends.ints("key"), sends.ints("value"))
+        order = np.lexsort([sends.ints("op"), ~failed])  # one that did not fail comes last
+        ops[np.searchsorted(pairs, sent[order])] = sends.ints("op")[order]
+        lie = together(places.ints("key"), places.ints("value"))
+        np.maximum.at(last, np.searchsorted(pairs, lie), places.ints("offset"))
+        return cls(pairs, ops, last, np.unique(sent[failed]))
+
+
+@dataclass(frozen=True, slots=True)
+class Dependents:
+    """Who comes before whom in a block, through which record."""
+
+    first: Ints
+    second: Ints
+    kind: Ints
+    key: Ints
+    value: Ints
+    next_value: Ints
+    counts: Mask  # the second ended ok, or is one of the others: it may lead somewhere
+
+    def edges(self, some: Mask | Ints) -> pa.Table:
+        """Each pair of operations once."""
+        first, second, kind = self.first[some], self.second[some], self.kind[some]
+        order, starts = runs(together(first, second), kind)
+        once = order[starts]
+        return columns_of(EDGES, first[once], second[once], kind[once])
+
+
+@dataclass(frozen=True, slots=True)
+class _Log:
+    """Where values lie in a block, each place once: keys together, and ascending in a key."""
+
+    key: Ints
+    offset: Ints
+    value: Ints
+    sender: Ints  # NOBODY: it is not known
+    last: Mask  # the value lies nowhere behind
+
+    def groups(self) -> tuple[Ints, Ints]:
+        """Where each offset begins, and how many values it has."""
+        starts = begins(self.key, self.offset)
+        return starts, lengths(starts, len(self.key))
+
+
+@dataclass(frozen=True, slots=True)
+class Looked:
+    """What kernels of dependencies must know of the whole history."""
+
+    senders: Senders
+    others: Others
+    committed: Ints
+    ww_deps: bool
+
+
+def asks(says: str, schema: pa.Schema, run: partial[pa.Table]) -> Ask:
+    """A look at the places of values."""
+    return Ask(PLACES, Kernel(says, NAMES, schema, run))
+
+
+def dependents(looked: Looked, piece: Piece) -> Dependents:
+    """The dependencies of the block; made once for all kernels."""
+    return piece.derived(("dependents",), lambda it: _dependents(looked, it))
+
+
+def _dependents(looked: Looked, piece: Piece) -> Dependents:
+    key, value, op = (piece.ints(name) for name in ("key", "value", "op"))
+    role = piece.ints("role")
+    order, starts, of_place = _sent_at(looked, piece)
+    sender = np.empty(len(op), dtype=np.int64)
+    sender[order] = np.repeat(of_place, lengths(starts, len(order)))
+    stray = member(together(key, value), looked.senders.pairs)
+    polls = np.flatnonzero((role >= READ) & ~stray & (sender != NOBODY) & (sender != op))
+    sound = (role[polls] & ~UNCOMMITTED) == READ
+    if not looked.ww_deps:
+        nothing = np.zeros(len(polls), dtype=np.int64)
+        log = _Log(nothing[:0], nothing[:0], nothing[:0], nothing[:0], sound[:0])
+    else:
+        log = _log(looked, piece)
+    before, after = _neighbours(log)
+    return Dependents(
+        first=np.r_[sender[polls], log.sender[before]],
+        second=np.r_[op[polls], log.sender[after]],
+        kind=np.repeat([WR, WW], [len(polls), len(before)]),
+        key=np.r_[key[polls], log.key[before]],
+        value=np.r_[value[polls], log.value[before]],
+        next_value=np.r_[np.zeros(len(polls), dtype=np.int64), log.value[after]],
+        counts=np.r_[
+            sound | member(op[polls], looked.others.ops), np.ones(len(before), dtype=np.bool_)
+        ],
+    )
+
+
+def _sent_at(looked: Looked, piece: Piece) -> tuple[Ints, Ints, Ints]:
+    """The rows by place and value, where each run of them begins, and who sent that there."""
+    order, starts = runs(*(piece.ints(name) for name in ("key", "offset", "value")))
+    took = np.where(effect(piece, looked.committed), piece.ints("op"), NOBODY)[order]
+    return order, starts, np.maximum.reduceat(took, starts) if len(starts) else took
+
+
+def _log(looked: Looked, piece: Piece) -> _Log:
+    senders = looked.senders
+    order, starts, of_place = _sent_at(looked, piece)
+    key, offset, value = (piece.ints(name) for name in ("key", "offset", "value"))
+    pair = together(key, value)
+    copy = (piece.ints("role") >= UNCOMMITTED) & member(pair, senders.failed)
+    lies = shows(piece, looked.committed) & (offset != UNKNOWN) & ~copy
+    there = np.flatnonzero(any_of(lies, order, starts))
+    row, sender = order[starts[there]], of_place[there]
+    last = np.ones(len(row), dtype=np.bool_)
+    stray = np.flatnonzero(member(pair[row], senders.pairs))
+    at = np.searchsorted(senders.pairs, pair[row[stray]])
+    sender[stray], last[stray] = senders.ops[at], senders.last[at] == offset[row[stray]]
+    return _Log(key[row], offset[row], value[row], sender, last)
+
+
+def _neighbours(log: _Log) -> tuple[Ints, Ints]:
+    """The places of values and of their next values, sent by different known operations."""
+    starts, sizes = log.groups()
+    if not len(starts):
+        return starts, starts
+    first, second = np.arange(len(starts) - 1), np.arange(1, len(starts))
+    of_block = together(log.key[starts], block(log.offset[starts]))
+    side_by_side = of_block[first] == of_block[second]
+    return _linked(log, first[side_by_side], second[side_by_side], starts, sizes)
+
+
+def _linked(log: _Log, first: Ints, second: Ints, starts: Ints, sizes: Ints) -> tuple[Ints, Ints]:
+    """Every value of each first offset with every value of the second that lies nowhere behind."""
+    many = sizes[first] * sizes[second]
+    of_pair = np.repeat(np.arange(len(first)), many)
+    number = np.arange(len(of_pair)) - np.repeat(np.cumsum(many) - many, many)
+    width = sizes[second][of_pair]
+    before = starts[first][of_pair] + number // width
+    after = starts[second][of_pair] + number % width
+    sender, following = log.sender[before], log.sender[after]
+    linked = log.last[after] & (sender != NOBODY) & (following != NOBODY) & (sender != following)
+    return before[linked], after[linked]
+
+
+# ---------------------------------------------------------------- what is asked of blocks
+
+
+def counted(looked: Looked, piece: Piece) -> pa.Table:
+    """How many dependencies there are, of each kind."""
+    kind = dependents(looked, piece).kind
+    columns = ([np.count_nonzero(kind == which)] for which in (WW, WR))
+    return columns_of(COUNT, *(np.array(column, dtype=np.int64) for column in columns))
+
+
+def leading_back(looked: Looked, piece: Piece) -> pa.Table:
+    """The dependencies that lead back in time."""
+    made, others = dependents(looked, piece), looked.others
+    back = made.counts.copy()
+    back[back] = others.time(made.first[back]) >= others.time(made.second[back])
+    return made.edges(back)
+
+
+def inside(looked: Looked, stretches: Stretches, piece: Piece) -> pa.Table:
+    """The dependencies between operations of one stretch of time."""
+    made, others = dependents(looked, piece), looked.others
+    some = np.flatnonzero(made.counts)
+    first, second = (others.time(ops[some]) for ops in (made.first, made.second))
+    return made.edges(some[stretches.have(first, second)])
+
+
+def labelled(looked: Looked, pairs: Ints, piece: Piece) -> pa.Table:
+    """The records of these pairs of operations."""
+    made = dependents(looked, piece)
+    some = member(together(made.first, made.second), pairs)
+    columns = (getattr(made, name)[some] for name in LABELS.names)
+    return columns_of(LABELS, *columns)
+
+
+def block_ends(looked: Looked, piece: Piece) -> pa.Table:
+    """The values at the first and at the last offset of each block."""
+    log = _log(looked, piece)
+    at, sizes = log.groups()
+    of_block = together(log.key[at], block(log.offset[at]))
+    first = begins(of_block)
+    ends = np.unique(np.r_[first, np.r_[first[1:], len(at)][: len(first)] - 1])
+    outer = np.zeros(len(at), dtype=np.bool_)
+    outer[ends] = True
+    row = np.flatnonzero(np.repeat(outer, sizes))
+    columns = (log.key, block(log.offset), log.offset, log.value, log.sender)
+    return columns_of(ENDS, *(column[row] for column in columns), log.last[row].astype(np.int64))
+
+
+def across_blocks(ends: Piece) -> pa.Table:
+    """The ww dependencies from the end of one block to the begin of the next that has a record."""
+    order, _ = runs(ends.ints("key"), ends.ints("offset"), ends.ints("value"))
+    key, offset, value, sender = (
+        ends.ints(name)[order] for name in ("key", "offset", "value", "sender")
+    )
+    log = _Log(key, offset, value, sender, ends.ints("last")[order] == 1)
+    starts, sizes = log.groups()
+    if not len(starts):
+        return LABELS.empty_table()
+    first, second = np.arange(len(starts) - 1), np.arange(1, len(starts))
+    apart = block(offset[starts[first]]) != block(offset[starts[second]])
+    across = apart & (key[starts[first]] == key[starts[second]])
+    before, after = _linked(log, first[across], second[across], starts, sizes)
+    kind = np.full(len(before), WW)
+    columns = (sender[before], sender[after], kind, key[before], value[before], value[after])
+    return columns_of(LABELS, *columns)
+
+
+def of_strays(looked: Looked, strays: Strays) -> tuple[pa.Table, int]:
+    """The wr dependencies of strays that may lead somewhere, and how many there are at all."""
+    senders, polls = looked.senders, strays.places.where(strays.places.ints("role") >= READ)
+    key, value, op = (polls.ints(name) for name in ("key", "value", "op"))
+    sender = senders.ops[np.searchsorted(senders.pairs, together(key, value))]
+    some = (sender != NOBODY) & (sender != op)
+    sound = (polls.ints("role") & ~UNCOMMITTED) == READ
+    row = np.flatnonzero(some & (sound | member(op, looked.others.ops)))
+    nothing, kind = np.zeros(len(row), dtype=np.int64), np.full(len(row), WR)
+    table = columns_of(LABELS, sender[row], op[row], kind, key[row], value[row], nothing)
+    return table, int(np.count_nonzero(some))
