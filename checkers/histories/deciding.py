@@ -116,7 +116,7 @@ def _decide(
         PLACES: lambda: exchanged()[PLACES],
         SENDS: lambda: exchanged()[SENDS],
     }
-    families = [family for family in FAMILIES if not set(wanted).isdisjoint(family.ids)]
+    families = _families(set(wanted))
     assumed = {name for family in families for name in family.assumes}
     columns = {name for family in families for name in family.columns}
     first: dict[str, Inquiry[Any]] = {
@@ -139,6 +139,17 @@ def _decide(
         found = answered({" ".join(it.ids): it.inquiry(known) for it in families}, sources)
     anomalies = {one.id: one for some in found.values() for one in some if one.id in wanted}
     return Decided(totals=survey["totals"], odd=survey["odd"], broken=broken, anomalies=anomalies)
+
+
+def _families(wanted: set[str]) -> list[Family]:
+    """Those that decide what is wanted, as narrow as they can be."""
+    families: list[Family] = []
+    for family in FAMILIES:
+        while family.narrow is not None and wanted.intersection(family.ids) <= {*family.narrow.ids}:
+            family = family.narrow
+        if wanted.intersection(family.ids):
+            families.append(family)
+    return families
 
 
 # ---------------------------------------------------------------- the history itself

@@ -46,3 +46,4 @@ class Family:
     assumes: tuple[str, ...] = tuple(one.id for one in ASSUMPTIONS)
     columns: tuple[str, ...] = tuple(COLUMNS)
     strays: bool = True
+    narrow: Family | None = None  # decides some of them at less cost, if no other is wanted

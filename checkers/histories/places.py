@@ -24,7 +24,7 @@ import numpy as np
 import pyarrow as pa
 
 from checkers.histories.fingerprints import Ints, mixed
-from checkers.histories.inquiry import PLACES, SENDS, Ask, Inquiry
+from checkers.histories.inquiry import OPERATIONS, PLACES, SENDS, Ask, Inquiry
 from checkers.histories.order import begins, grouped, member
 from checkers.histories.piece import UNKNOWN, Mask, Piece
 from checkers.histories.pieces import GROUP, Kernel
@@ -192,6 +192,12 @@ class Strays:
         copies = in_vain & (role >= UNCOMMITTED)
         return self.places.where(shows(self.places, self.committed) & ~copies)
 
+    @property
+    def ops(self) -> Ints:
+        """The operations that show or sent them, some several times."""
+        ops: Ints = np.r_[self.places.ints("op"), self.sends.ints("op")]
+        return ops
+
     def among(self, key: Ints, value: Ints) -> Mask:
         """Where (key, value) is a stray."""
         return pairs_in(key, value, self.keys, self.values)
@@ -216,16 +222,16 @@ def strays() -> Inquiry[Strays]:
     places = yield Ask(PLACES, Kernel("where strays lie", NAMES, ROW, of_strays))
     sends = yield Ask(SENDS, Kernel("who sent the strays", NAMES, ROW, of_strays))
     seen, sent = Piece(places), Piece(sends)
+    return _strays(seen, sent, keys, values)
+
+
+def _strays(seen: Piece, sent: Piece, keys: Ints, values: Ints) -> Strays:
     given = seen.where(seen.ints("role") == READ)
-    doubted = sent.ints("role") == DOUBTED
-    was_read = pairs_in(
-        sent.ints("key"),
-        sent.ints("value"),
-        given.ints("key"),
-        given.ints("value"),
+    doubted = sent.where(sent.ints("role") == DOUBTED)
+    were_read = pairs_in(
+        doubted.ints("key"), doubted.ints("value"), given.ints("key"), given.ints("value")
     )
-    committed = np.unique(sent.ints("op")[doubted & was_read])
-    return Strays(seen, sent, committed, keys, values)
+    return Strays(seen, sent, np.unique(doubted.ints("op")[were_read]), keys, values)
 
 
 def _stray(piece: Piece) -> pa.Table:
@@ -240,3 +246,34 @@ def _stray(piece: Piece) -> pa.Table:
 def _of_pairs(piece: Piece, keys: Ints, values: Ints) -> pa.Table:
     wanted = pairs_in(piece.ints("key"), piece.ints("value"), keys, values)
     return piece.where(wanted).table
+
+
+# ---------------------------------------------------------------- strays, with nothing exchanged
+
+
+def untold_sends(isolation: Isolation) -> Ask:
+    """Sends that ended info, or ok without an offset: few, and strays if they were polled."""
+    run = partial(_untold, isolation)
+    return Ask(OPERATIONS, Kernel("sends without an offset", _READS, ROW, run))
+
+
+def untold(isolation: Isolation, sends: Piece) -> Inquiry[Strays]:
+    """Of the strays those that these sends sent."""
+    if not len(sends):
+        return NO_STRAYS
+    keys, values = sends.ints("key"), sends.ints("value")
+    run = partial(_polls_of, isolation, keys, values)
+    polls = yield Ask(OPERATIONS, Kernel("where they were polled", _READS, ROW, run))
+    return _strays(Piece(polls), sends, keys, values)
+
+
+def _untold(isolation: Isolation, piece: Piece) -> pa.Table:
+    doubted, ok = piece.is_("outcome", "info"), piece.is_("outcome", "ok")
+    few = piece.where(piece.is_("kind", "send") & (doubted | (ok & ~piece.known("offset"))))
+    return _rows(few, np.ones(len(few), np.bool_), _by_value, isolation).select(NAMES)
+
+
+def _polls_of(isolation: Isolation, keys: Ints, values: Ints, piece: Piece) -> pa.Table:
+    polls = piece.where(piece.is_("kind", "poll"))
+    wanted = pairs_in(polls.fingerprints("key"), polls.fingerprints("value"), keys, values)
+    return _rows(polls, wanted, _by_value, isolation).select(NAMES)

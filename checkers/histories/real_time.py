@@ -17,6 +17,7 @@ Source: the prefix maximum over time chunks; Herlihy and Wing for what is decide
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Final
@@ -31,6 +32,7 @@ from checkers.histories.found import Family, Found, Known
 from checkers.histories.future_reads import (
     FUTURE_READ,
     NO_POLLS,
+    TIMES,
     future_reads,
     looked_up,
     polls_at,
@@ -40,7 +42,16 @@ from checkers.histories.inquiry import OPERATIONS, Ask, Inquiry, spelled
 from checkers.histories.order import begins, member
 from checkers.histories.piece import NEVER_NS, UNKNOWN, Mask, Piece
 from checkers.histories.pieces import Kernel
-from checkers.histories.places import DOUBTED, SENT, Strays, pairs_in, read, together
+from checkers.histories.places import (
+    DOUBTED,
+    SENT,
+    Strays,
+    pairs_in,
+    read,
+    together,
+    untold,
+    untold_sends,
+)
 from checkers.histories.reach_survey import QUESTIONS, ask, asked_rows, columns_of, first_look, ints
 from checkers.histories.rows import schema_of
 from checkers.histories.staircase import NOWHERE, Staircase, staircase
@@ -240,49 +251,68 @@ def _texts(sends: Piece, asked: Piece) -> pa.Array:
 
 def linearizable_offsets(known: Known) -> Inquiry[tuple[Found, ...]]:
     """Order inversions, stale ends and future reads."""
-    isolation, strays = known.declared.isolation, known.strays
-    spans, steps, limits, early, suspects, transactional, when = yield (
-        *first_look(isolation),
-        times(np.r_[strays.places.ints("op"), strays.sends.ints("op")]),
-    )
-    of_pieces, stray_times = Piece(spans), Piece(when)
+    strays = known.strays
+    *first, when = yield (*first_look(known.declared.isolation), times(strays.ops))
+    broken = yield from _questioned(known.declared.isolation, first, strays, Piece(when))
+    future = yield from future_reads(strays, Piece(when), broken.polls)
+    polls = int(Piece(first[0]).ints("polls").sum())
+    return *broken.found, Found(id=FUTURE_READ, rows=future, observations=polls)
+
+
+def offsets_alone(known: Known) -> Inquiry[tuple[Found, ...]]:
+    """Order inversions and stale ends, with nothing exchanged: what was sent is read again instead.
+
+    Of all strays only those are asked for that somebody sent and was told no offset of.
+    """
+    isolation = known.declared.isolation
+    *first, sends = yield (*first_look(isolation), untold_sends(isolation))
+    strays = yield from untold(isolation, Piece(sends))
+    when = (yield times(strays.ops)) if len(strays.ops) else TIMES.empty_table()
+    broken = yield from _questioned(isolation, first, strays, Piece(when))
+    return broken.found
+
+
+def _questioned(
+    isolation: Isolation, first: Sequence[pa.Table], strays: Strays, stray_times: Piece
+) -> Inquiry[_Broken]:
+    """What facts break, from the first look at the history."""
+    spans, steps, limits, early, suspects, transactional = first
+    of_pieces = Piece(spans)
     reached = _reached(of_pieces, Piece(steps), np.unique(Piece(transactional).ints("key")))
-    untold = _stray_questions(strays, stray_times)
-    open_still = Piece(pa.concat_tables([early, untold]))
+    of_strays = _stray_questions(strays, stray_times)
+    open_still = Piece(pa.concat_tables([early, of_strays]))
     asked = [suspects, open_still.where(reached.maybe_broken(open_still)).table]
     carries = reached.carries(Piece(limits))
     if carries.num_rows:
         run = partial(_below, isolation, carries)
         asked.append((yield ask("offsets below what was known", QUESTIONS, run)))
     questioned = Piece(pa.concat_tables(asked).group_by(QUESTIONS.names).aggregate([]))
-    broken = yield from _broken(questioned.where(reached.counts(questioned)), isolation)
-    future = yield from future_reads(strays, stray_times, broken.polls)
-    return (
-        Found(
-            id=INVERSION,
-            rows=broken.inversions,
-            observations=int(of_pieces.ints("sends").sum()) + len(untold),
-        ),
-        Found(id=STALE, rows=broken.stale, observations=int(of_pieces.ints("ends").sum())),
-        Found(id=FUTURE_READ, rows=future, observations=int(of_pieces.ints("polls").sum())),
+    inversions, stale, polls = yield from _broken(
+        questioned.where(reached.counts(questioned)), isolation
     )
+    sends = int(of_pieces.ints("sends").sum()) + len(of_strays)
+    ends = int(of_pieces.ints("ends").sum())
+    found = (
+        Found(id=INVERSION, rows=inversions, observations=sends),
+        Found(id=STALE, rows=stale, observations=ends),
+    )
+    return _Broken(found, polls)
 
 
 @dataclass(frozen=True, slots=True)
 class _Broken:
     """What facts break, and who polled what the sends among it sent, where they sent it."""
 
-    inversions: pa.Table
-    stale: pa.Table
+    found: tuple[Found, ...]
     polls: Piece
 
 
-def _broken(asked: Piece, isolation: Isolation) -> Inquiry[_Broken]:
+def _broken(asked: Piece, isolation: Isolation) -> Inquiry[tuple[pa.Table, pa.Table, Piece]]:
     """Of the questions those that a fact breaks, with the furthest."""
     inversion = schema_of(offset_order_inversion.OffsetOrderInversion)
     end = schema_of(stale_end_offset.StaleEndOffset)
     if not len(asked):
-        return _Broken(inversion.empty_table(), end.empty_table(), NO_POLLS)
+        return inversion.empty_table(), end.empty_table(), NO_POLLS
     sends = asked.where(asked.ints("asks") == SEND)
     shown, told_sends, polls = yield (
         ask("what was known before them", _WITNESSES, partial(_witnesses, isolation, asked)),
@@ -312,7 +342,7 @@ def _broken(asked: Piece, isolation: Isolation) -> Inquiry[_Broken]:
     theirs = Piece(told_sends)
     read_at = Piece(polls)
     of_theirs = pairs_in(*(one.ints(n) for one in (read_at, theirs) for n in ("key", "value")))
-    return _Broken(inversions.cast(inversion), stale.cast(end), read_at.where(of_theirs))
+    return inversions.cast(inversion), stale.cast(end), read_at.where(of_theirs)
 
 
 def _sending(ops: Ints) -> Kernel:
@@ -320,7 +350,28 @@ def _sending(ops: Ints) -> Kernel:
     return Kernel("what they sent", columns, _SENDS, partial(_sends_of, np.unique(ops)))
 
 
+_COLUMNS_ALONE: Final = (
+    "op",
+    "outcome",
+    "invoked_ns",
+    "completed_ns",
+    "position",
+    "kind",
+    "key",
+    "offset",
+    "isolation",
+)
 FAMILIES: Final = (
-    Family(ids=(INVERSION, STALE, FUTURE_READ), inquiry=linearizable_offsets),
+    Family(
+        ids=(INVERSION, STALE, FUTURE_READ),
+        inquiry=linearizable_offsets,
+        narrow=Family(
+            ids=(INVERSION, STALE),
+            inquiry=offsets_alone,
+            assumes=("time-goes-forward",),
+            columns=_COLUMNS_ALONE,
+            strays=False,
+        ),
+    ),
     *group_registers.FAMILIES,
 )

@@ -24,7 +24,7 @@ from model.histories import EndOffset, History, MicroOperation, Operation, Outco
 from model.history_notation import history
 from properties.anomalies.anomaly import worst_first
 from properties.anomalies.assumptions import ASSUMPTIONS
-from properties.anomalies.catalogue import CATALOGUE
+from properties.anomalies.catalogue import CATALOGUE, named
 
 SAMPLES = Path(__file__).parents[2] / "data" / "jepsen"
 VERDICTS: dict[str, Any] = json.loads((SAMPLES / "verdicts.json").read_text())
@@ -134,6 +134,19 @@ def test_kernels_agree_with_the_literal_definitions(
     cut_up = cut(as_table(h), random.Random(seed), pieces, mixed=mixed)
     analysis = analysis_of(cut_up, CATALOGUE, name="generated", groups=1 + seed % 3)
     assert_agrees(analysis, h)
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(h=histories(sound=True), seed=st.integers(0, 999), pieces=st.integers(1, 4))
+def test_what_is_asked_alone_at_less_cost_is_the_same(h: History, seed: int, pieces: int) -> None:
+    cut_up = cut(as_table(h), random.Random(seed), pieces, mixed=False)
+    alone = ("offset-order-inversion", "stale-end-offset")
+    narrow = analysis_of(cut_up, named(alone), name="generated")
+    wide = analysis_of(cut_up, named((*alone, "future-read")), name="generated")
+    if any(d.observations for d in narrow.decisions):
+        assert narrow.decisions == wide.decisions[:2]
+        for ours, theirs in zip(narrow.decisions, wide.decisions, strict=False):
+            assert ours.rows.equals(theirs.rows)
 
 
 @settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
