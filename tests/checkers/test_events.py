@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from checkers.events import (
@@ -78,6 +78,7 @@ EVENTS: st.SearchStrategy[Event] = st.one_of(
 )
 
 
+@settings(deadline=None)
 @given(EVENTS)
 def test_what_is_written_is_read_as_it_was(event: Event) -> None:
     line = event.as_json()

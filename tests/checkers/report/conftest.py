@@ -28,6 +28,8 @@ def analysed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Analysed:
         words = ["analyze", "history.parquet", "--engine", "local", "--quiet", *options]
         monkeypatch.setattr("sys.argv", ["urteil", *words])
         result = CliRunner().invoke(urteil, words)
+        if not isinstance(result.exception, SystemExit | None):
+            raise result.exception
         assert result.exit_code in (0, 1, 3), result.output
         (folder,) = (tmp_path / "runs").iterdir()
         return folder

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import textwrap
 from typing import TYPE_CHECKING
 
@@ -66,7 +67,7 @@ def test_every_row_is_kept_beside_it(tmp_path: Path) -> None:
     assert kept == {"offset-order-inversion": "anomalies/offset-order-inversion.parquet"}
     rows = pq.read_table(tmp_path / kept["offset-order-inversion"])
     assert rows.num_rows == 40
-    assert rows["second_value"][0].as_py() == "v0"
+    assert set(rows["key"].to_pylist()) == {"k"}
 
 
 def test_nothing_is_kept_of_a_history_in_which_nothing_occurs(tmp_path: Path) -> None:
@@ -78,7 +79,7 @@ def test_nothing_is_kept_of_a_history_in_which_nothing_occurs(tmp_path: Path) ->
 def test_a_broken_assumption_is_told_with_its_rows() -> None:
     text = explained(analyze(as_table(history("p1 send k=a k=a -> ok @0 @1"))))
     assert "a table: assumptions broken" in text
-    assert "? lost-write              undecided: assumptions broken: values-are-unique" in text
+    assert re.search(r"\? lost-write +undecided: assumptions broken: values-are-unique", text)
     assert "  a was sent to k by operations 0, 0" in text
 
 

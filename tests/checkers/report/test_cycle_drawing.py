@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from xml.etree import ElementTree
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from checkers.events import EdgeShown
@@ -65,6 +65,7 @@ def test_a_long_cycle_keeps_its_beginning_and_says_what_is_left_out() -> None:
     assert "28 more operations between T12 and T1" in svg
 
 
+@settings(deadline=None)
 @given(
     st.lists(st.integers(0, 100), min_size=2, max_size=15, unique=True),
     st.text(max_size=60),

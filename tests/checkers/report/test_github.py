@@ -6,7 +6,7 @@ import io
 from pathlib import Path
 from typing import Any
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from checkers.events import AnomalyDecided, Event, RowShown, RunFinished, RunStarted
@@ -50,6 +50,7 @@ def test_github_keeps_ten_of_a_level_and_the_tenth_says_how_many_more() -> None:
     assert lines[-1] == "::error title=urteil::21 more violated"
 
 
+@settings(deadline=None)
 @given(st.text(), st.text())
 def test_no_text_makes_a_command_of_its_own(name: str, text: str) -> None:
     lines = commands(account([row(name, text), decided(name, statement=text, reason=text)]))
@@ -80,6 +81,7 @@ def test_the_summary_has_what_needs_a_look_first_and_the_first_violation_folded(
     assert "The report is <code>runs/x/report.html</code>." in lines
 
 
+@settings(deadline=None)
 @given(st.text(max_size=200))
 def test_no_value_breaks_the_table_or_its_fence(text: str) -> None:
     events: list[Event] = [row("a", text), decided("a", reason=text, history=text)]

@@ -5,12 +5,13 @@ from __future__ import annotations
 from xml.etree import ElementTree
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from checkers.report.markup import cut, element, readable, words
 
 
+@settings(deadline=None)
 @given(st.text(), st.text())
 def test_any_text_stands_in_an_element_and_in_an_attribute(inside: str, attribute: str) -> None:
     made = element("text", words(inside), class_="a", data_value=attribute)
@@ -41,6 +42,7 @@ def test_elements() -> None:
     assert element("g", element("title", words("<&>"))) == "<g><title>&lt;&amp;&gt;</title></g>"
 
 
+@settings(deadline=None)
 @given(st.text(), st.integers(1, 20))
 def test_what_is_cut_is_the_beginning_and_says_so(text: str, longest: int) -> None:
     made = cut(text, longest)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 from xml.etree import ElementTree
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from checkers.events import FaultShown, OperationShown
@@ -154,6 +154,7 @@ SHOWN = st.builds(
 )
 
 
+@settings(deadline=None)
 @given(
     st.lists(SHOWN, max_size=20, unique_by=lambda one: one.op),
     st.lists(
