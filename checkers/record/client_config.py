@@ -49,13 +49,11 @@ CONSUMER: Final[Mapping[str, Any]] = {
     "group.id": "urteil-assign-only",  # librdkafka wants one; nobody joins and nobody commits
     "enable.auto.commit": False,
     "auto.offset.reset": "error",  # a position that is gone is a fact, not to be jumped over
-    "enable.partition.eof": True,  # tells where a reader stands that has read everything
     "fetch.wait.max.ms": 100,
     "fetch.error.backoff.ms": 20,
 }
 MEMBER: Final[Mapping[str, Any]] = {
     **CONSUMER,
-    "enable.partition.eof": False,
     "auto.offset.reset": "earliest",  # of a group that has committed nothing yet
     "isolation.level": "read_committed",
     "session.timeout.ms": 6_000,  # the least that a broker grants: a dead member is missed soon

@@ -93,7 +93,11 @@ class Clients:
 
     def reader(self, isolation: Isolation, group: str | None = None) -> Reader:
         """A consumer that is assigned what it reads; it may ask for the offsets of a group."""
-        settings = {**self._settings(CONSUMER), "isolation.level": isolation}
+        settings = {
+            **self._settings(CONSUMER),
+            "isolation.level": isolation,
+            "enable.partition.eof": True,  # tells where it stands when it has read everything
+        }
         if group is not None:
             settings["group.id"] = group
         return Reader(Consumer(settings, logger=_SILENT), isolation)

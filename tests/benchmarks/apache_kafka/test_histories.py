@@ -17,7 +17,7 @@ from benchmarks.apache_kafka.campaigns import TOLD, judged
 from checkers.histories.analysis import Analysis
 from checkers.histories.faults import faults
 from checkers.histories.recorded import metadata, operations
-from model.histories import Assigned, History, Operation, Poll, Send
+from model.histories import Assigned, History, Operation, Poll, Rebalanced, Send
 
 DATA = Path(__file__).parents[2] / "data" / "apache_kafka"
 README = (Path(__file__).parents[3] / "README.md").read_text()
@@ -141,12 +141,28 @@ def test_transactions_keep_every_promise_and_a_rebalance_explains_every_skip() -
     assert analysis("transactions").verdict == "holds"
     permitted = {d.anomaly.id for d in analysis("transactions").decisions if d.permitted}
     assert permitted <= {"poll-skip", "nonmonotonic-poll"}
+    for anomaly in permitted:
+        for row in rows("transactions", anomaly):
+            assert the_group_was_shared_out_anew(row)
+
+
+def the_group_was_shared_out_anew(row: dict[str, Any]) -> bool:
+    """Between the two operations the process lost or got the key, or joined its group again."""
+    between = history("transactions")[row["first_op"] : row["second_op"] + 1]
+    mine = [op for op in between if op.process == between[0].process]
+    return any(
+        op.f == "subscribe"
+        or any(isinstance(m, Rebalanced) and m.key == row["key"] for m in op.did)
+        for op in mine
+    )
 
 
 def test_transactions_were_aborted_and_fenced_and_rebalances_happened() -> None:
     failed = [op.error or "" for op in of("transactions", "txn") if op.outcome == "fail"]
     for what in ("the application aborted it", "_FENCED", "a rebalance, nothing was sent"):
         assert any(what in error for error in failed), what
+    assert len(of("transactions", "init_producer")) > 3
+    assert len(of("transactions", "subscribe")) > 3
 
 
 def test_every_input_is_in_the_output_once() -> None:
