@@ -99,7 +99,13 @@ UNANSWERED: Final = 20  # sends that the clients must be left in doubt about
 RUNS: Final = 60  # of each search of the suite
 
 DEMO: Final = Path(demo.__file__).with_name("three-anomalies.edn")
-DEMO_SHOWS: Final = ("inconsistent-offsets", "duplicate", "lost-write")
+DEMO_SHOWS: Final = (
+    "inconsistent-offsets",
+    "duplicate",
+    "lost-write",
+    "int-poll-skip",  # of the lost write
+    "int-nonmonotonic-poll",  # of the duplicate
+)
 
 
 def model(run: Run) -> None:

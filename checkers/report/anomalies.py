@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 import pyarrow.parquet as pq
 
 from checkers.report.rows_shown import since_start
+from checkers.report.terminal import unobserved
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -46,17 +47,19 @@ def _summary(analysis: Analysis) -> Iterator[str]:
         f"{_many(analysis.operations, 'operation')}, "
         f"{_many(analysis.micro_operations, 'micro-operation')}"
     )
-    width = max((len(decision.anomaly.id) for decision in analysis.decisions), default=0)
-    for decision in analysis.decisions:
+    silent = [d for d in analysis.decisions if d.verdict == "holds" and not d.observations]
+    told = [decision for decision in analysis.decisions if decision not in silent]
+    width = max((len(decision.anomaly.id) for decision in told), default=0)
+    for decision in told:
         yield f"  {_SIGNS[decision.verdict]} {decision.anomaly.id:<{width}}  {_said(decision)}"
+    if silent:
+        yield from unobserved([decision.anomaly.id for decision in silent])
 
 
 def _said(decision: Decision) -> str:
     if decision.verdict == "undecided":
         return f"undecided: {decision.reason}"
     rests_on = f"{decision.observations:,} {decision.anomaly.observes}"
-    if not decision.observations:
-        return f"does not occur, but there were no {decision.anomaly.observes}"
     if decision.verdict == "holds":
         return f"does not occur in {rests_on}"
     times = "once" if decision.count == 1 else f"{decision.count:,} times"

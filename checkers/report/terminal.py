@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
-from textwrap import shorten
+from textwrap import shorten, wrap
 from typing import TYPE_CHECKING
 
 from checkers.events import (
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from typing import TextIO
 
 LONGEST_GROUNDS = 90
+WIDTH = 100
 
 
 @dataclass(slots=True)
@@ -79,15 +80,38 @@ class Terminal:
             self._say(f"{kept}; exit code {event.exit_code}: {meaning}")
 
 
+def vacuous(decision: Decision) -> bool:
+    """It holds because nothing was observed that could have shown it."""
+    return (
+        isinstance(decision, AnomalyDecided)
+        and decision.verdict == "holds"
+        and not decision.observations
+    )
+
+
+def unobserved(names: Sequence[str]) -> list[str]:
+    """The anomalies that nothing could have shown, in as many lines as they need."""
+    told = f"  · nothing was observed that could show {', '.join(names)}"
+    return wrap(told, WIDTH, subsequent_indent="    ", break_on_hyphens=False)
+
+
 def table(decisions: Sequence[Decision]) -> str:
-    """Under a heading for what was judged together, a line for each claim: verdict and grounds."""
-    widest = max(len(claim(decision)) for decision in decisions)
-    wide = max(24, *(len(verdict(decision)) for decision in decisions))
+    """Under a heading for what was judged together, a line for each claim: verdict and grounds.
+
+    Anomalies that nothing could have shown share the last line.
+    """
+    told = [decision for decision in decisions if not vacuous(decision)] or [*decisions]
+    widest = max(len(claim(decision)) for decision in told)
+    wide = max(24, *(len(verdict(decision)) for decision in told))
     lines: list[str] = []
     for title, group in groupby(decisions, key=heading):
         lines.append(title)
-        for one in group:
+        judged = [*group]
+        silent = [claim(one) for one in judged if vacuous(one)]
+        for one in (one for one in judged if not vacuous(one)):
             why = shorten(grounds(one), LONGEST_GROUNDS, placeholder=" …")
             line = f"  {MARKS[one.verdict]} {claim(one):<{widest}}  {verdict(one):<{wide}}  {why}"
             lines.append(line.rstrip())
+        if silent:
+            lines += unobserved(silent)
     return "\n".join(lines)
