@@ -111,6 +111,29 @@ def _several(asked: Asked) -> tuple[Ask, ...]:
     return asked if isinstance(asked, tuple) else (asked,)
 
 
+def beside(*inquiries: Inquiry[Any]) -> Inquiry[tuple[Any, ...]]:
+    """What they all return: an inquiry that asks what they ask together."""
+    results: dict[int, Any] = {}
+    asked: dict[int, Asked] = {}
+
+    def advance(number: int, answer: Any) -> None:
+        try:
+            asked[number] = inquiries[number].send(answer)
+        except StopIteration as stop:
+            results[number] = stop.value
+
+    for number in range(len(inquiries)):
+        advance(number, None)
+    while asked:
+        now = dict(asked)
+        asked.clear()
+        told = iter((yield tuple(ask for of_one in now.values() for ask in _several(of_one))))
+        for number, of_one in now.items():
+            answers = tuple(next(told) for _ in _several(of_one))
+            advance(number, answers if isinstance(of_one, tuple) else answers[0])
+    return tuple(results[number] for number in range(len(inquiries)))
+
+
 # ---------------------------------------------------------------- texts behind fingerprints
 
 TEXTS: Final = pa.schema([("fingerprint", pa.int64()), ("text", pa.string())])

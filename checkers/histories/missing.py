@@ -19,7 +19,7 @@ import pyarrow as pa
 
 from checkers.histories.fingerprints import Ints
 from checkers.histories.found import Known
-from checkers.histories.inquiry import OPERATIONS, SENDS, Ask, Inquiry
+from checkers.histories.inquiry import OPERATIONS, SENDS, Ask, Inquiry, spelled
 from checkers.histories.order import begins
 from checkers.histories.piece import Piece
 from checkers.histories.pieces import Kernel
@@ -133,6 +133,23 @@ def missing(
             )
         )
     return gone
+
+
+def gone_columns(gone: list[Gone]) -> Inquiry[dict[str, pa.Array]]:
+    """The columns that rows of missing records begin with."""
+    keys, values = (
+        np.array([getattr(it, name) for it in gone], dtype=np.int64) for name in ("key", "value")
+    )
+    key_of = yield from spelled(keys, column="key")
+    value_of = yield from spelled(values)
+    told = {
+        name: pa.array([getattr(it, name) for it in gone], pa.int64())
+        for name in ("op", "offset", "known_op", "read_offset", "reader_op")
+    }
+    lies = pa.array([it.lies for it in gone], pa.string())
+    order = ("key", "value", "op", "lies", "offset", "known_op", "read_offset", "reader_op")
+    columns = {"key": key_of(keys), "value": value_of(values), "lies": lies, **told}
+    return {name: columns[name] for name in order}
 
 
 def _failed(keys: Ints, values: Ints, piece: Piece) -> pa.Table:

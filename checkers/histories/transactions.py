@@ -5,27 +5,30 @@ Source: `properties.anomalies.transactions`.
 
 from __future__ import annotations
 
-from collections import defaultdict
-from functools import partial
 from typing import Final
 
 import numpy as np
 import pyarrow as pa
 
 from checkers.histories import zombies
-from checkers.histories.fingerprints import Ints
+from checkers.histories.atomic_offsets import (
+    OFFSET_ALONE,
+    OUTPUT_ALONE,
+    offsets_without_output,
+    outputs_without_offset,
+)
+from checkers.histories.first_shown import first_shown
 from checkers.histories.found import Family, Found, Known
-from checkers.histories.inquiry import OPERATIONS, PLACES, Ask, Inquiry, spelled
-from checkers.histories.missing import Candidate, Gone, candidates, missing
-from checkers.histories.order import begins, member
+from checkers.histories.group_offsets import ABORTED, BACKWARDS, MOVED, answers
+from checkers.histories.inquiry import OPERATIONS, Ask, Inquiry, beside, spelled
+from checkers.histories.missing import Candidate, candidates, gone_columns, missing
+from checkers.histories.order import begins
 from checkers.histories.piece import Piece
 from checkers.histories.pieces import Kernel
-from checkers.histories.places import NAMES, READ, pairs_in
 from checkers.histories.rows import schema_of
 from checkers.histories.unread import (
     FAIL,
     OK,
-    Record,
     Unread,
     described,
     ints,
@@ -43,17 +46,20 @@ from properties.anomalies.transactions.fenced_transaction_read import FENCED
 TORN: Final = torn_transaction.ANOMALY.id
 OPEN: Final = open_transaction_read.ANOMALY.id
 FENCED_READ: Final = fenced_transaction_read.ANOMALY.id
+_TOGETHER: Final = (TORN, OPEN, OUTPUT_ALONE, OFFSET_ALONE, BACKWARDS, MOVED, ABORTED)
 _OPS: Final = ints("op")
-_SENT: Final = ints("op", "key", "value")
-_READERS: Final = ints("key", "value", "op")
 
 
 def transactions(known: Known) -> Inquiry[tuple[Found, ...]]:
-    """What was not read of them with the rest, and what was read too early."""
-    of = yield from unread(known)
-    torn = yield from _torn(of, known)
-    opened = yield from _opened(of)
-    return torn, opened
+    """What shows of them too early or in part, and what groups were told of their offsets."""
+    of, (told, found) = yield from beside(unread(known), answers(known))
+    more: tuple[Found, ...] = yield from beside(
+        _torn(of, known),
+        _opened(of),
+        outputs_without_offset(told),
+        offsets_without_output(of, told, known),
+    )
+    return (*more, *found)
 
 
 # ---------------------------------------------------------------- torn
@@ -87,7 +93,7 @@ def _torn_rows(of: Unread, known: Known, some: list[Candidate]) -> Inquiry[pa.Ta
     if not some:
         return schema.empty_table()
     ops = np.unique([it.op for it in some])
-    first = yield from _first_shown(of, ops)
+    first = yield from first_shown(ops)
     readers = np.array([reader for reader, _ in first.values()], dtype=np.int64)
     when = _by_op((yield described(np.r_[ops, readers])))
 
@@ -99,93 +105,23 @@ def _torn_rows(of: Unread, known: Known, some: list[Candidate]) -> Inquiry[pa.Ta
         for op, (reader, _) in first.items()
     }
     gone = yield from missing(of, some, in_log_ns, known)
+    columns = yield from gone_columns(gone)
     parts = [first[it.op][1] for it in gone]
-    shown_by = [first[it.op][0] for it in gone]
-    key_of = yield from spelled(
-        *(np.array([one[0] for one in some], dtype=np.int64) for some in (_records(gone), parts)),
-        column="key",
-    )
-    value_of = yield from spelled(
-        *(np.array([one[1] for one in some], dtype=np.int64) for some in (_records(gone), parts))
-    )
+    keys, values = (np.array([it[n] for it in parts], dtype=np.int64) for n in (0, 1))
+    key_of = yield from spelled(keys, column="key")
+    value_of = yield from spelled(values)
     return pa.table(
         {
-            **gone_columns(gone, key_of, value_of),
-            "shown_key": key_of(np.array([key for key, _ in parts], dtype=np.int64)),
-            "shown_value": value_of(np.array([value for _, value in parts], dtype=np.int64)),
-            "shown_op": pa.array(shown_by, pa.int64()),
+            **columns,
+            "shown_key": key_of(keys),
+            "shown_value": value_of(values),
+            "shown_op": pa.array([first[it.op][0] for it in gone], pa.int64()),
         }
     ).cast(schema)
 
 
-def _records(gone: list[Gone]) -> list[Record]:
-    return [(it.key, it.value) for it in gone]
-
-
-def gone_columns(gone: list[Gone], key_of: object, value_of: object) -> dict[str, pa.Array]:
-    """The columns that rows of missing records begin with."""
-    keys, values = (np.array([it[n] for it in _records(gone)], dtype=np.int64) for n in (0, 1))
-    return {
-        "key": key_of(keys),  # type: ignore[operator]
-        "value": value_of(values),  # type: ignore[operator]
-        "op": pa.array([it.op for it in gone], pa.int64()),
-        "lies": pa.array([it.lies for it in gone], pa.string()),
-        "offset": pa.array([it.offset for it in gone], pa.int64()),
-        "known_op": pa.array([it.known_op for it in gone], pa.int64()),
-        "read_offset": pa.array([it.read_offset for it in gone], pa.int64()),
-        "reader_op": pa.array([it.reader_op for it in gone], pa.int64()),
-    }
-
-
 def _by_op(operations: pa.Table) -> dict[int, dict[str, int]]:
     return {row["op"]: row for row in operations.to_pylist()}
-
-
-def _first_shown(of: Unread, ops: Ints) -> Inquiry[dict[int, tuple[int, Record]]]:
-    """For each of the transactions the first reader of a part, and the part."""
-    columns = ("op", "kind", "key", "value")
-    run = partial(_sent, ops)
-    sent = Piece((yield Ask(OPERATIONS, Kernel("what they sent", columns, _SENT, run))))
-    keys, values = sent.ints("key"), sent.ints("value")
-    readers = partial(_readers, keys, values)
-    read = yield Ask(PLACES, Kernel("who read of them", NAMES, _READERS, readers))
-    first: dict[Record, int] = {}
-    for row in read.to_pylist():
-        record = row["key"], row["value"]
-        first[record] = min(row["op"], first.get(record, row["op"]))
-    parts: defaultdict[int, list[tuple[int, Record]]] = defaultdict(list)
-    for op, key, value in zip(*(sent.ints(name).tolist() for name in _SENT.names), strict=True):
-        if (key, value) in first:
-            parts[op].append((first[key, value], (key, value)))
-    earliest = {op: [it for it in some if it[0] == min(some)[0]] for op, some in parts.items()}
-    tied = np.array([part for some in earliest.values() for _, part in some], dtype=np.int64)
-    tied = tied.reshape(-1, 2)
-    key_of = yield from spelled(tied[:, 0], column="key")
-    value_of = yield from spelled(tied[:, 1])
-    texts = zip(key_of(tied[:, 0]).to_pylist(), value_of(tied[:, 1]).to_pylist(), strict=True)
-    text_of = dict(zip(map(tuple, tied.tolist()), texts, strict=True))
-    return {op: min(some, key=lambda it: text_of[it[1]]) for op, some in earliest.items()}
-
-
-def _sent(ops: Ints, piece: Piece) -> pa.Table:
-    rows = np.flatnonzero(piece.is_("kind", "send") & member(piece.ints("op"), ops))
-    return table(
-        _SENT,
-        piece.ints("op")[rows],
-        piece.fingerprints("key")[rows],
-        piece.fingerprints("value")[rows],
-    )
-
-
-def _readers(keys: Ints, values: Ints, piece: Piece) -> pa.Table:
-    """Of each of these records the first reader in the block."""
-    rows = np.flatnonzero(piece.ints("role") == READ)
-    key, value, op = (piece.ints(name)[rows] for name in ("key", "value", "op"))
-    some = pairs_in(key, value, keys, values)
-    key, value, op = key[some], value[some], op[some]
-    order = np.lexsort([op, value, key])
-    first = order[begins(key[order], value[order])]
-    return table(_READERS, key[first], value[first], op[first])
 
 
 # ---------------------------------------------------------------- open
@@ -260,7 +196,7 @@ def _refused(piece: Piece) -> pa.Table:
 
 
 FAMILIES: Final = (
-    Family(ids=(TORN, OPEN), inquiry=transactions),
+    Family(ids=_TOGETHER, inquiry=transactions),
     Family(ids=(FENCED_READ,), inquiry=fenced),
     *zombies.FAMILIES,
 )

@@ -71,6 +71,29 @@ ZOMBIE = """
 """
 
 
+BACKWARDS = """
+    c1  commit_offset{group=g} +k@5                          -> ok
+    c1  commit_offset{group=g} +k@3                          -> ok
+    c1  commit_offset{group=g} +k@4                          -> ok
+    c1  commit_offset{group=g} +k@7                          -> ok
+    c2  fetch_offset{group=g} k                              -> ok @3
+    c2  fetch_offset{group=g,isolation=read_uncommitted} k   -> ok @none
+    c1  commit_offset{group=g} +k@6                          -> %s
+    c2  fetch_offset{group=g} k                              -> ok @6
+"""
+HALF = """
+    c1  fetch_offset{group=g} i j             -> ok @none @none
+    t1  txn{id=x,group=g} o=a q=b +i@1 +j@1   -> info i=m@0
+    c2  poll                                  -> ok q=b@0
+    c1  fetch_offset{group=g} i j             -> ok @1 @none
+    p1  send o=z                              -> ok @3
+    c2  poll                                  -> ok o=z@3
+    t2  txn{id=x,group=g} o=d +i@9            -> fail i=m@8
+    c1  fetch_offset{group=g} i               -> ok @9
+    c1  fetch_offset{group=g} i               -> ok @8
+"""
+
+
 @pytest.mark.parametrize(
     ("text", "found"),
     [
@@ -80,6 +103,22 @@ ZOMBIE = """
         (TORN % "fail", {}),
         (EARLY, {"open-transaction-read": 1}),
         (ZOMBIE, {"zombie-write": 2}),
+        (BACKWARDS % "ok", {"group-offset-went-backwards": 2}),
+        (
+            BACKWARDS % "fail",
+            {"group-offset-went-backwards": 3, "group-offset-moved-without-commit": 1},
+        ),
+        (
+            HALF,
+            {
+                "torn-transaction": 1,
+                "output-without-offset": 1,
+                "offset-without-output": 1,
+                "aborted-offset-read": 1,
+                "group-offset-moved-without-commit": 1,
+                "group-offset-went-backwards": 1,
+            },
+        ),
     ],
 )
 @pytest.mark.parametrize("seed", range(4))
