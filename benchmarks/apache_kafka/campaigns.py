@@ -19,6 +19,7 @@ from benchmarks.apache_kafka import jars
 from benchmarks.apache_kafka.cluster import running
 from benchmarks.apache_kafka.faults import inflict
 from benchmarks.apache_kafka.settings import EVERY_NODE, SAFE, UNSAFE, Settings
+from checkers.cli.declaring import declared_of
 from checkers.histories.analysis import Analysis, analyze
 from checkers.histories.faults import Step, keep, paired
 from checkers.histories.recorded import metadata
@@ -26,7 +27,6 @@ from checkers.record.client_config import Acks
 from checkers.record.options import RecordOptions, Workload
 from checkers.record.recording import record
 from checkers.spark.java import choose
-from properties.anomalies.declared import Declared
 
 TOLD: Final = "campaign.json"
 
@@ -89,9 +89,7 @@ def conduct(campaign: Campaign, folder: Path) -> None:
 def judged(history: Path) -> tuple[Analysis, dict[str, Any]]:
     """The verdict on what a campaign left, and what a result file says of it."""
     recorded, told = metadata(history), json.loads((history / TOLD).read_text())
-    members = recorded["workload"] == "transactions"
-    declared = Declared(sub_via=frozenset({"assign", "subscribe"} if members else {"assign"}))
-    analysis = analyze(history, declared=declared)
+    analysis = analyze(history, declared=declared_of(history))
     return analysis, {
         "clients": recorded["clients"],
         "workload": recorded["workload"],

@@ -1,7 +1,7 @@
 """What is declared of a history: by the options of `analyze`, and by the recording itself.
 
-A recorded folder says at which isolation level its readers read, and whether it was finished: an
-interrupted one was not read to the end. Options win.
+A recorded folder says at which isolation level its readers read, how its consumers got their
+partitions, and whether it was finished: an interrupted one was not read to the end. Options win.
 """
 
 from __future__ import annotations
@@ -62,9 +62,11 @@ def declared_of(
 ) -> Declared:
     """What the options declare of the history, and what it says of itself; UnreadableHistory."""
     said = _said(history)
-    level = isolation or said.get("settings", {}).get("isolation")
+    settings = said.get("settings", {})
+    level = isolation or settings.get("isolation")
+    via = frozenset(sub_via or settings.get("sub_via", ())) or NOTHING.sub_via
     return Declared(
-        sub_via=cast("frozenset[SubVia]", frozenset(sub_via)) or NOTHING.sub_via,
+        sub_via=cast("frozenset[SubVia]", via),
         ww_deps=ww_deps,
         rw_deps=rw_deps,
         isolation="read_uncommitted" if level == "read_uncommitted" else "read_committed",

@@ -30,6 +30,10 @@ SUFFIXES: Final[Mapping[Workload, tuple[str, ...]]] = {  # of its topics, behind
     "append-and-read": ("",),
     "transactions": ("-in", "-out"),
 }
+SUB_VIA: Final[Mapping[Workload, tuple[str, ...]]] = {  # how its consumers get their partitions
+    "append-and-read": ("assign",),
+    "transactions": ("assign", "subscribe"),
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,6 +93,11 @@ def _described(options: RecordOptions, topic: str) -> Described:
     return Described(
         workload=options.workload,
         clients=LIBRARIES,
-        settings={**kept, "topic": topic, "client_config_keys": sorted(properties)},
+        settings={
+            **kept,
+            "topic": topic,
+            "sub_via": SUB_VIA[options.workload],
+            "client_config_keys": sorted(properties),
+        },
         seed=options.seed,
     )

@@ -51,6 +51,12 @@ def test_a_recording_says_its_isolation_and_whether_it_was_finished(tmp_path: Pa
     assert declared_of(folder, isolation="read_committed").isolation == "read_committed"
 
 
+def test_a_recording_says_how_its_consumers_got_their_partitions(tmp_path: Path) -> None:
+    folder = recording(tmp_path, settings={"sub_via": ["assign", "subscribe"]})
+    assert declared_of(folder) == Declared(sub_via=frozenset({"assign", "subscribe"}))
+    assert declared_of(folder, sub_via=["assign"]) == NOTHING
+
+
 @pytest.mark.parametrize(
     ("options", "code"), [([], 3), (["--jepsen"], 1), (["--jepsen", "--anomaly", "duplicate"], 3)]
 )
