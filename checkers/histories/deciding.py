@@ -16,6 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 from checkers.histories import (
+    cycles,
     emptiness,
     log,
     places,
@@ -49,6 +50,7 @@ FAMILIES: Final[tuple[Family, ...]] = (
     *log.FAMILIES,
     *process_order.FAMILIES,
     *transactions.FAMILIES,
+    *cycles.FAMILIES,
 )
 DECIDED: Final = frozenset(name for family in FAMILIES for name in family.ids)
 _ASSUMPTIONS: Final[dict[str, Callable[[], Inquiry[Found]]]] = {

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import random
+from unittest.mock import patch
 
+import networkx as nx
+import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from checkers.histories import cycles
+from checkers.histories import cycle_search, cycles
 from checkers.histories.chunks import Rows, chunks_of
+from checkers.histories.cycle_search import KIND_OF, Graph, Operations
 from checkers.histories.found import Known
 from checkers.histories.inquiry import OPERATIONS, PLACES, SENDS, answered
 from checkers.histories.pieces import LocalPieces
@@ -16,6 +20,8 @@ from checkers.histories.places import exchanged, strays
 from checkers.histories.recorded import as_table
 from checkers.histories.rows import as_rows
 from model.histories import History, Isolation, MicroOperation, Operation, Outcome, Poll, Send
+from properties.anomalies.cycles import components
+from properties.anomalies.cycles.components import SEARCHED
 from properties.anomalies.cycles.cycle import FORMS, Cycle
 from properties.anomalies.cycles.forms import anomalies
 from properties.anomalies.declared import Declared
@@ -29,13 +35,13 @@ def histories(draw: st.DrawFn) -> History:
     rng = random.Random(draw(st.integers(0, 1 << 40)))
     spread, wide = rng.choice(SPREAD), rng.choice([2, 6, 12])
     odd = rng.choice([0.0, 0.1, 0.3])
-    unsent = [(key, place) for key in "kj" for place in range(rng.randrange(6))]
+    unsent = [(key, place) for key in "kj" for place in range(rng.randrange(9))]
     records = list(unsent)
     resent: list[tuple[str, int]] = []
     made: list[Operation] = []
     free: dict[int, int] = {}
-    for number in range(draw(st.integers(0, 9))):
-        process = rng.randrange(4)
+    for number in range(rng.randrange(draw(st.sampled_from([2, 6, 14])))):
+        process = rng.randrange(rng.choice([2, 6]))
         at = max(free.get(process, 0), 3 * number + rng.randrange(-wide, wide) + 20)
         ended = at + rng.randrange(wide)
         outcome: Outcome = rng.choice(["ok", "ok", "ok", "ok", "info", "fail"])
@@ -90,22 +96,91 @@ def kernel_rows(h: History, declared: Declared, rows: int, groups: int) -> dict[
     return {one.id: (as_rows(one.rows.sort_by(by), Cycle), one.observations) for one in found}
 
 
-@settings(max_examples=250, deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(
     h=histories(),
     ww_deps=st.booleans(),
     isolation=st.sampled_from(["read_committed", "read_uncommitted"]),
     rows=st.sampled_from([1, 3, 100]),
     groups=st.integers(1, 3),
+    searched=st.sampled_from([2, SEARCHED]),
 )
 def test_kernels_agree_with_the_literal_definitions(
-    h: History, ww_deps: bool, isolation: Isolation, rows: int, groups: int
+    h: History, ww_deps: bool, isolation: Isolation, rows: int, groups: int, searched: int
 ) -> None:
     declared = Declared(ww_deps=ww_deps, isolation=isolation)
     applied = declared.applied(h)
-    literal = {
-        one.id: (one.find(applied), one.observed(applied))
-        for one in anomalies(declared)
-        if one.id in FORMS
-    }
-    assert kernel_rows(h, declared, rows, groups) == literal
+    with patch.object(components, "SEARCHED", searched):
+        literal = {
+            one.id: (one.find(applied), one.observed(applied))
+            for one in anomalies(declared)
+            if one.id in FORMS
+        }
+    with patch.object(cycle_search, "SEARCHED", searched):
+        assert kernel_rows(h, declared, rows, groups) == literal
+
+
+def sequential(rng: random.Random, count: int) -> Operations:
+    """Operations in the order of their completions; those of a process one after the other."""
+    ended = sorted(rng.randrange(30) for _ in range(count))
+    began = [max(0, end - rng.randrange(9)) for end in ended]
+    free = dict.fromkeys(range(4), 0)
+    process: list[int] = []
+    for number in range(count):
+        idle = [one for one, since in free.items() if since <= began[number]]
+        process.append(rng.choice(idle) if idle else 4 + number)
+        free[process[-1]] = ended[number]
+    return Operations(
+        numbers=np.arange(count),
+        process=np.array(process),
+        invoked_ns=np.array(began),
+        completed_ns=np.array(ended),
+        ok=np.array([rng.random() < 0.8 for _ in range(count)]),
+    )
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    count=st.integers(2, 12),
+    edges=st.lists(st.tuples(st.integers(0, 11), st.integers(0, 11), st.integers(0, 1))),
+    seed=st.integers(0, 1 << 30),
+    form=st.sampled_from(sorted(FORMS)),
+    searched=st.sampled_from([2, SEARCHED]),
+)
+def test_components_and_cycles_of_random_graphs_are_those_of_networkx(
+    count: int, edges: list[tuple[int, int, int]], seed: int, form: str, searched: int
+) -> None:
+    of = sequential(random.Random(seed), count)
+    made = np.array([e for e in edges if e[0] != e[1] and max(e) < count], dtype=np.int64)
+    first, second, kind = made.reshape(-1, 3).T
+    graph = Graph(of, first, second, kind)
+
+    theirs = nx.DiGraph()
+    theirs.add_nodes_from(range(count))
+    kinds = [number for number, name in KIND_OF.items() if name in FORMS[form]]
+    records = [(int(a), int(b)) for a, b, k in made.reshape(-1, 3) if k in kinds]
+    theirs.add_edges_from(records)
+    for a in np.flatnonzero(of.ok).tolist():
+        for b in range(count):
+            in_process = "process" in FORMS[form] and of.process[a] == of.process[b] and a < b
+            in_time = "realtime" in FORMS[form] and of.completed_ns[a] < of.invoked_ns[b]
+            if in_process or in_time:
+                theirs.add_edge(a, b)
+    expected = []
+    for part in nx.strongly_connected_components(theirs):
+        inside = [edge for edge in records if set(edge) <= part]
+        if inside:
+            expected.append(tuple(sorted({op for edge in inside for op in edge})))
+    found = graph.components(form)
+    assert [tuple(one.members.tolist()) for one in found] == sorted(expected)
+    with patch.object(cycle_search, "SEARCHED", searched):
+        for one in found:
+            cycle = graph.cycle(form, one).tolist()
+            assert nx.is_path(theirs, [*cycle, cycle[0]])
+            lengths = [
+                1 + nx.shortest_path_length(theirs.subgraph(one.members.tolist()), after, start)
+                for start in one.members.tolist()[: 1 if len(one.members) > searched else None]
+                for after in theirs.successors(start)
+                if after in one.members
+            ]
+            assert len(cycle) == min(lengths)
