@@ -2,7 +2,8 @@
 
     python -m benchmarks.apache_kafka --out DIR            every campaign, then the verdicts
     python -m benchmarks.apache_kafka unsafe --out DIR     one; its history and its brokers stay
-    python -m benchmarks.apache_kafka judge --out DIR      the verdicts again, on what is there
+    python -m benchmarks.apache_kafka judge --out DIR      the verdicts again, on what is there:
+                                                           tests/data/apache_kafka, for one
     python -m benchmarks.apache_kafka log-dirs --out DIR   the log directories of the tests
 
 It needs Maven once, four processes of a quarter of a gigabyte, and some ten minutes.
@@ -36,8 +37,8 @@ def main(words: list[str]) -> None:
             sys.stdout.write(f"{name}: recording\n")
             conduct(CAMPAIGNS[name], out / name)
     told: dict[str, Any] = {}
-    for name in [name for name in CAMPAIGNS if (out / name / "history").exists()]:
-        analysis, told[name] = judged(out / name / "history")
+    for name in [name for name in CAMPAIGNS if (out / name).exists()]:
+        analysis, told[name] = judged(out / name)
         sys.stdout.write(f"{name}: {analysis.verdict}\n")
         for decision in analysis.decisions:
             if decision.count:

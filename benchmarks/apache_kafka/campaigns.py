@@ -51,17 +51,18 @@ CAMPAIGNS: Final[Mapping[str, Campaign]] = {
 
 
 def conduct(campaign: Campaign, folder: Path) -> None:
-    """Runs it: the history comes into `folder/history`, the cluster's files beside it."""
+    """Runs it: the history comes into the folder, the cluster's files beside it."""
     done: list[Step] = []
-    (folder / "cluster").mkdir(parents=True)
-    with running(folder / "cluster", campaign.settings) as cluster:
+    beside = folder.with_name(f"{folder.name}-cluster")
+    beside.mkdir(parents=True)
+    with running(beside, campaign.settings) as cluster:
 
         def faults(sent: threading.Event) -> None:
             done.extend(inflict(cluster, campaign.seed, sent))
 
         recorded = record(
             RecordOptions(
-                folder=folder / "history",
+                folder=folder,
                 bootstrap_servers=cluster.bootstrap_servers,
                 workload=campaign.workload,
                 replication_factor=3,
@@ -72,7 +73,7 @@ def conduct(campaign: Campaign, folder: Path) -> None:
                 beside=faults,
             )
         )
-    keep(folder / "history", done)
+    keep(folder, done)
     told = {
         "apache_kafka": jars.version(),
         "java": choose().version,
@@ -83,7 +84,7 @@ def conduct(campaign: Campaign, folder: Path) -> None:
         "outcomes": {" ".join(name): count for name, count in recorded.outcomes.items()},
         "faults": dict(Counter(fault.do for fault in paired(done))),
     }
-    (folder / "history" / TOLD).write_text(json.dumps(told, indent=1) + "\n")
+    (folder / TOLD).write_text(json.dumps(told, indent=1) + "\n")
 
 
 def judged(history: Path) -> tuple[Analysis, dict[str, Any]]:
