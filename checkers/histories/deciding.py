@@ -19,6 +19,7 @@ from checkers.histories import (
     cycles,
     emptiness,
     log,
+    own_reads,
     places,
     process_order,
     reading,
@@ -26,6 +27,7 @@ from checkers.histories import (
     retention,
     soundness,
     transactions,
+    values,
 )
 from checkers.histories.fingerprints import Ints
 from checkers.histories.found import Family, Found, Known
@@ -48,6 +50,8 @@ FAMILIES: Final[tuple[Family, ...]] = (
     *emptiness.FAMILIES,
     *real_time.FAMILIES,
     *log.FAMILIES,
+    *values.FAMILIES,
+    *own_reads.FAMILIES,
     *process_order.FAMILIES,
     *transactions.FAMILIES,
     *cycles.FAMILIES,

@@ -26,7 +26,7 @@ def empty(known: Known) -> Inquiry[tuple[Found, ...]]:
 
 
 def _first(piece: Piece) -> pa.Table:
-    return piece.table.slice(0, 1).cast(_PIECES)
+    return piece.table.select(["op"]).slice(0, 1).cast(_PIECES)
 
 
 FAMILIES: Final = (

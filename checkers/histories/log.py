@@ -20,7 +20,8 @@ from checkers.histories.inquiry import PLACES, Ask, Inquiry, spelled
 from checkers.histories.order import lengths
 from checkers.histories.piece import UNKNOWN, Mask, Piece
 from checkers.histories.pieces import Kernel
-from checkers.histories.places import NAMES, Strays, any_of, effect, pairs_in, read, runs
+from checkers.histories.places import NAMES, Strays, any_of, effect, pairs_in, read, runs, shows
+from checkers.histories.retention import Kept
 from checkers.histories.rows import schema_of
 from properties.anomalies.log import duplicate, inconsistent_offsets, lost_write
 
@@ -30,8 +31,7 @@ _PLACE: Final = pa.schema([(name, pa.int64()) for name in ("key", "offset", "val
 
 def _placed(piece: Piece, committed: Ints) -> Piece:
     """Each place of a value once, with the first operation that showed it there."""
-    shows = (piece.ints("role") >= READ_OR_SEEN) | effect(piece, committed)
-    rows = np.flatnonzero(shows & (piece.ints("offset") != UNKNOWN))
+    rows = np.flatnonzero(shows(piece, committed) & (piece.ints("offset") != UNKNOWN))
     columns = [piece.ints(name)[rows] for name in ("key", "offset", "value")]
     ops = piece.ints("op")[rows]
     order, begins = runs(*columns)
@@ -41,9 +41,6 @@ def _placed(piece: Piece, committed: Ints) -> Piece:
         for name, column in zip(("key", "offset", "value"), columns, strict=True)
     }
     return Piece(pa.table({**table, "op": first}, schema=_PLACE), piece.number)
-
-
-READ_OR_SEEN: Final = 3
 
 
 # ---------------------------------------------------------------- one value an offset
@@ -96,7 +93,7 @@ def duplicates(known: Known) -> Inquiry[tuple[Found, ...]]:
     strays = known.strays
     count = partial(_confirmed, strays)
     seen = yield Ask(PLACES, Kernel("values with a place", NAMES, _COUNT, count))
-    places = _placed(strays.places, strays.committed)
+    places = _placed(strays.placings(), strays.committed)
     order, begins = runs(places.ints("key"), places.ints("value"))
     counts = lengths(begins, len(order))
     several = places.where(order[np.repeat(counts > 1, counts)])
@@ -137,7 +134,7 @@ def lost(known: Known) -> Inquiry[tuple[Found, ...]]:
     )
     candidates = Piece(pa.concat_tables([some, _stray_reads(strays)]))
     tied = yield from spelled(candidates.where(_tied(candidates)).ints("value"))
-    bounds = _bounds(candidates, tied)
+    bounds = _bounds(candidates, tied, known.kept)
     owed, missing = yield (
         Ask(PLACES, Kernel("values owed", NAMES, _COUNT, partial(_owed_count, strays, bounds))),
         Ask(
@@ -178,7 +175,7 @@ def _furthest(strays: Strays, piece: Piece) -> pa.Table:
 
 def _stray_reads(strays: Strays) -> pa.Table:
     """Of each stray that was read its first place and its first reader."""
-    places = _placed(strays.places, strays.committed)
+    places = _placed(strays.placings(), strays.committed)
     order, begins = runs(places.ints("key"), places.ints("value"))
     first = order[begins]  # places are ordered by offset
     reads = strays.places.where(read(strays.places))
@@ -200,8 +197,11 @@ def _tied(candidates: Piece) -> Mask:
     return tied
 
 
-def _bounds(candidates: Piece, text_of: Any) -> Piece:
-    """Of each key the highest; of equals the first reader's, then by the value's text if tied."""
+def _bounds(candidates: Piece, text_of: Any, kept: Kept) -> Piece:
+    """Of each key the highest, and from where on the log is kept.
+
+    Of equals the first reader's, then by the value's text if tied.
+    """
     texts = text_of(candidates.ints("value")).fill_null("")
     _, rank = np.unique(np.array(texts.to_pylist(), dtype=object), return_inverse=True)
     order = np.lexsort(
@@ -209,7 +209,8 @@ def _bounds(candidates: Piece, text_of: Any) -> Piece:
     )
     keys = candidates.ints("key")[order]
     first = np.flatnonzero(np.r_[True, keys[1:] != keys[:-1]]) if len(keys) else order
-    return candidates.where(order[first])  # in the order of keys
+    bounds = candidates.where(order[first]).table  # in the order of keys
+    return Piece(bounds.append_column("kept", pa.array(kept.of(keys[first]))))
 
 
 def _bound_of(bounds: Piece, key: Ints) -> Ints:
@@ -224,7 +225,8 @@ def _bound_of(bounds: Piece, key: Ints) -> Ints:
 def _due(bounds: Piece, key: Ints, offset: Ints) -> Mask:
     at = _bound_of(bounds, key)
     reach = np.r_[bounds.ints("offset"), UNKNOWN][at]
-    due: Mask = (at >= 0) & (offset <= reach)
+    start = np.r_[bounds.ints("kept"), UNKNOWN][at]
+    due: Mask = (at >= 0) & (start <= offset) & (offset <= reach)
     return due
 
 
@@ -257,7 +259,7 @@ def _missing(strays: Strays, bounds: Piece, piece: Piece) -> pa.Table:
 
 def _stray_debts(strays: Strays, bounds: Piece) -> tuple[int, pa.Table]:
     """How many strays are owed to readers, and those that nobody read."""
-    places = _placed(strays.places, strays.committed)
+    places = _placed(strays.placings(), strays.committed)
     order, begins = runs(places.ints("key"), places.ints("value"))
     ends = np.r_[begins[1:], len(order)] - 1 if len(begins) else begins
     last = places.where(order[ends])

@@ -2,120 +2,89 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
-
+import numpy as np
+import pytest
 from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
-from checkers.histories.analysis import KEPT, Analysis, analysis_of
-from checkers.histories.chunks import Rows, chunks_of
-from checkers.histories.pieces import LocalPieces
+from checkers.histories.piece import Piece
 from checkers.histories.process_order import ANOMALIES
 from checkers.histories.recorded import as_table
-from model.histories import (
-    Assigned,
-    History,
-    Isolation,
-    MicroOperation,
-    Operation,
-    Outcome,
-    Poll,
-    Rebalanced,
-    Send,
-    StartOffset,
-)
-from properties.anomalies.anomaly import worst_first
-from properties.anomalies.catalogue import named
-from properties.anomalies.declared import NOTHING, Declared
-
-KEYS = ["t-0", "t-1", "u-0"]
-FAR = 1 << 40
-
-
-@st.composite
-def operations(draw: st.DrawFn, at: int, sent: set[tuple[str, str]]) -> Operation:
-    """Something that a client may have been told; values are sent once to a key."""
-    f = draw(st.sampled_from(["poll", "poll", "poll", "send", "txn", "assign", "start_offset"]))
-    outcome: Outcome = draw(st.sampled_from(["ok", "ok", "ok", "ok", "info", "fail"]))
-    keys, values = st.sampled_from(KEYS), st.sampled_from("abcdefgh")
-    offsets = st.none() | st.sampled_from([0, 1, 2, 3, 4, 63, 64, 65, 200, FAR, FAR + 1])
-    did: list[MicroOperation] = []
-    if f == "assign":
-        did += map(Assigned, draw(st.lists(keys, max_size=2)))
-    elif f == "start_offset":
-        did.append(StartOffset(draw(keys), draw(st.sampled_from([0, 1, 3, 65]))))
-    for _ in range(draw(st.integers(0, 3)) if f in {"send", "txn"} else 0):
-        key, value = draw(keys), draw(values)
-        if (key, value) not in sent:
-            did.append(Send(key, value, draw(offsets)))
-            if outcome != "fail":
-                sent.add((key, value))
-    for _ in range(draw(st.integers(0, 4)) if f in {"poll", "txn"} else 0):
-        did.append(Poll(draw(keys), draw(offsets), draw(values)))
-    if f == "poll" and draw(st.integers(0, 4)) == 0:
-        did.append(Rebalanced(draw(keys)))
-    levels: list[Isolation | None] = [None, None, "read_committed", "read_uncommitted"]
-    return Operation(
-        process=draw(st.integers(0, 2)),
-        f=f,
-        outcome=outcome,
-        invoked_ns=at,
-        completed_ns=at + 1,
-        did=tuple(did),
-        isolation=draw(st.sampled_from(levels)),
-    )
-
-
-@st.composite
-def histories(draw: st.DrawFn) -> History:
-    """Operations of three processes, one after the other."""
-    sent: set[tuple[str, str]] = set()
-    return tuple(draw(operations(2 * at, sent)) for at in range(draw(st.integers(0, 14))))
-
-
-DECLARED = st.sampled_from(
-    [
-        NOTHING,
-        Declared(isolation="read_uncommitted"),
-        Declared(compacted=frozenset({"t"})),
-        Declared(isolation="read_uncommitted", compacted=frozenset({"u"})),
-    ]
+from checkers.histories.steps import assignments, left_out
+from model.histories import History
+from model.history_notation import history
+from properties.anomalies.declared import NOTHING, SUBSCRIBE, Declared
+from tests.checkers.histories.anything_told import (
+    CUTS,
+    DECLARED,
+    analysed,
+    assert_agrees,
+    histories,
 )
 
-
-def analysed(h: History, declared: Declared, rows_per_chunk: int, groups: int) -> Analysis:
-    """The history in chunks of about so many rows."""
-    chunks = chunks_of([Rows(as_table(h))], rows_per_chunk)
-    chosen = named(tuple(ANOMALIES), declared)
-    pieces = LocalPieces(chunks)
-    return analysis_of(pieces, chosen, name="generated", declared=declared, groups=groups)
-
-
-def cut(h: History, declared: Declared, at: list[int]) -> Analysis:
-    """The history with a chunk for each stretch between the cuts."""
-    table = as_table(h)
-    ops = table["op"].to_pylist()
-    bounds = [0, *sorted(ops.index(op) for op in at if op in ops), table.num_rows]
-    stretches = [Rows(table.slice(a, b - a)) for a, b in pairwise(bounds) if b > a]
-    chosen = named(tuple(ANOMALIES), declared)
-    pieces = LocalPieces(chunks_of(stretches, 1))
-    return analysis_of(pieces, chosen, name="generated", declared=declared, groups=1 + len(at) % 3)
+SKIPS_AND_REPEATS = history("""
+    p1  send k=a k=b k=c  -> ok @0 @1 @2
+    c1  poll              -> ok k=a@0
+    c1  poll              -> ok k=c@2
+    c1  poll              -> ok k=a@0
+""")
 
 
-@settings(max_examples=120, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-@given(h=histories(), declared=DECLARED, cuts=st.lists(st.integers(0, 14), max_size=6))
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(h=histories(), declared=DECLARED, at=CUTS)
 def test_kernels_agree_with_the_literal_definitions(
-    h: History, declared: Declared, cuts: list[int]
+    h: History, declared: Declared, at: list[int]
 ) -> None:
-    analysis = cut(h, declared, cuts)
-    assert not analysis.broken
-    told = declared.applied(h)
-    observed = {d.anomaly.id: d.anomaly.observed(told) for d in analysis.decisions}
-    for decision in analysis.decisions:
-        if not any(observed.values()):
-            assert decision.verdict == "undecided"
-            continue
-        rows = decision.anomaly.find(told)
-        assert decision.worst == worst_first(rows)[:KEPT]
-        assert decision.count == len(rows)
-        assert decision.observations == observed[decision.anomaly.id]
+    assert_agrees(h, ANOMALIES, declared, at)
+
+
+@pytest.mark.parametrize("at", [[], [1], [2], [3], [1, 2, 3]])
+def test_steps_go_across_chunks(at: list[int]) -> None:
+    assert_agrees(SKIPS_AND_REPEATS, ANOMALIES, NOTHING, at)
+    analysis = analysed(SKIPS_AND_REPEATS, ANOMALIES, NOTHING, at)
+    found = {d.anomaly.id: d.count for d in analysis.decisions}
+    assert (found["poll-skip"], found["nonmonotonic-poll"]) == (1, 1)
+
+
+@pytest.mark.parametrize("at", [[], [2], [3], [2, 3]])
+@pytest.mark.parametrize(("left", "skips"), [("k j", 1), ("j", 0), ("-", 0)])
+def test_an_assignment_in_another_chunk_parts_what_it_leaves_out(
+    at: list[int], left: str, skips: int
+) -> None:
+    h = history(f"""
+        p1  send k=a k=b k=c  -> ok @0 @1 @2
+        c1  poll              -> ok k=a@0
+        c1  assign {left}     -> ok
+        c1  poll              -> ok k=c@2
+    """)
+    assert_agrees(h, ANOMALIES, NOTHING, at)
+    assert analysed(h, ("poll-skip",), NOTHING, at).decisions[0].count == skips
+
+
+def test_what_a_rebalance_explains_is_permitted_to_subscribers() -> None:
+    subscribed = Declared(sub_via=frozenset({"subscribe"}))
+    for declared, code in ((NOTHING, 1), (subscribed, 0)):
+        analysis = analysed(SKIPS_AND_REPEATS, ("poll-skip", "nonmonotonic-poll"), declared, [])
+        assert analysis.exit_code == code
+        assert all(d.verdict == "violated" for d in analysis.decisions)
+        assert [d.permitted for d in analysis.decisions] == [code == 0] * 2
+        permits = [d.anomaly.permits[SUBSCRIBE] for d in analysis.decisions]
+        assert [d.reason for d in analysis.decisions] == (permits if code == 0 else [None, None])
+
+
+def test_assignments_that_leave_a_key_out_are_counted() -> None:
+    piece = Piece(
+        as_table(
+            history("""
+                c1  assign k j  -> ok
+                c1  assign j    -> info
+                c1  assign -    -> fail
+                c2  assign -    -> ok
+                c1  assign -    -> ok
+            """)
+        )
+    )
+    told = Piece(assignments(piece))
+    key = piece.fingerprints("key")[:2]  # of k, of j
+    for op, expected in ((0, [0, 0]), (1, [0, 0]), (2, [1, 0]), (4, [1, 0]), (5, [2, 1])):
+        process, at = np.zeros(2, dtype=np.int64), np.full(2, op)
+        assert left_out(told, process, key, at).tolist() == expected

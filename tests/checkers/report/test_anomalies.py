@@ -71,7 +71,7 @@ def test_every_row_is_kept_beside_it(tmp_path: Path) -> None:
 
 
 def test_nothing_is_kept_of_a_history_in_which_nothing_occurs(tmp_path: Path) -> None:
-    analysis = analyze(as_table(history("p1 send k=a -> ok @0")))
+    analysis = analyze(as_table(history("p1 send k=a -> ok @0\nc1 poll -> ok k=a@0")))
     assert keep_rows(analysis, tmp_path, "anomalies") == {}
     assert not (tmp_path / "anomalies").exists()
 

@@ -1,0 +1,256 @@
+"""Inquiry into what became of each value: acknowledged and unseen, aborted and read, or made up.
+
+A confirmed value is decided in its block. An acknowledged send whose offset nobody knows is in no
+block unless it was polled: such are found among the sends. All others are strays, and of them
+everything is at hand.
+
+Source: `properties.anomalies.log`: unseen, aborted_read, value_nobody_sent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Final, Self
+
+import numpy as np
+import pyarrow as pa
+
+from checkers.histories.across_keys import across_keys
+from checkers.histories.fingerprints import Ints
+from checkers.histories.found import Family, Found, Known
+from checkers.histories.inquiry import OPERATIONS, PLACES, SENDS, Ask, Inquiry, spelled
+from checkers.histories.order import Mask
+from checkers.histories.piece import UNKNOWN, Piece
+from checkers.histories.pieces import Kernel
+from checkers.histories.places import (
+    FAILED,
+    NAMES,
+    READ,
+    SENT,
+    Strays,
+    any_of,
+    read,
+    runs,
+    together,
+)
+from checkers.histories.retention import Kept
+from checkers.histories.rows import schema_of
+from properties.anomalies.log import (
+    aborted_read,
+    duplicate_across_keys,
+    unseen,
+    value_nobody_sent,
+)
+from properties.anomalies.log.unseen import SOMEWHERE
+
+NOBODY: Final = 2**63 - 1  # above every operation
+_COUNTS: Final = pa.schema([(name, pa.int64()) for name in ("polled", "read", "owed")])
+_WRITE: Final = pa.schema([(name, pa.int64()) for name in ("key", "value", "op")])
+_LAST: Final = pa.schema([("op", pa.int64())])
+
+
+def fates(known: Known) -> Inquiry[tuple[Found, ...]]:
+    """What became of all values."""
+    strays, kept = known.strays, known.kept
+    counts, hidden, placeless, last = yield (
+        Ask(PLACES, Kernel("values seen", NAMES, _COUNTS, partial(_counts, strays, kept))),
+        Ask(PLACES, Kernel("values unseen", NAMES, _WRITE, partial(_hidden, strays, kept))),
+        Ask(SENDS, Kernel("values of no place", NAMES, _WRITE, partial(_placeless, strays, kept))),
+        Ask(OPERATIONS, Kernel("the last operation", ("op",), _LAST, _last)),
+    )
+    of_strays = _Fates.of(strays, kept)
+    writes = Piece(pa.concat_tables([hidden, placeless, of_strays.hidden()]))
+    aborted, made_up = of_strays.aborted(), of_strays.made_up()
+    copies = yield from across_keys(strays, made_up)
+    tables = (writes, aborted, made_up)
+    key_of = yield from spelled(*(it.ints("key") for it in tables), column="key")
+    value_of = yield from spelled(*(it.ints("value") for it in tables))
+
+    def told(of: Piece, row: Hashable, **columns: Any) -> pa.Table:
+        texts = {"key": key_of(of.ints("key")), "value": value_of(of.ints("value"))}
+        made = {**{name: of.table[name] for name in of.table.schema.names}, **texts, **columns}
+        schema: pa.Schema = schema_of(row)
+        return pa.table({name: made[name] for name in schema.names}).cast(schema)
+
+    ops = writes.ints("op")
+    later = max(last["op"].to_pylist(), default=0) - ops
+    polled, read_clean, owed = (sum(counts[name].to_pylist()) for name in _COUNTS.names)
+    polled += int(np.count_nonzero(of_strays.polled))
+    owed += placeless.num_rows + int(np.count_nonzero(of_strays.owed))
+    return (
+        Found(
+            id=unseen.ANOMALY.id,
+            rows=told(writes, unseen.Unseen, writer_op=ops, later=later),
+            observations=owed,
+        ),
+        Found(
+            id=aborted_read.ANOMALY.id,
+            rows=told(aborted, aborted_read.AbortedRead),
+            observations=read_clean + int(np.count_nonzero(of_strays.readers)),
+        ),
+        Found(
+            id=value_nobody_sent.ANOMALY.id,
+            rows=told(made_up, value_nobody_sent.ValueNobodySent),
+            observations=polled,
+        ),
+        Found(id=duplicate_across_keys.ANOMALY.id, rows=copies, observations=polled),
+    )
+
+
+def _last(piece: Piece) -> pa.Table:
+    return piece.table.select(["op"]).slice(max(0, len(piece) - 1)).cast(_LAST)
+
+
+# ---------------------------------------------------------------- confirmed values
+
+
+@dataclass(frozen=True, slots=True)
+class _Confirmed:
+    """The places of confirmed values in a piece, and what happened there."""
+
+    first: Ints  # a row of each place
+    polled: Mask
+    read: Mask  # by a poll ended ok
+    read_clean: Mask  # at read_committed
+    owed: Mask  # acknowledged, and must be there
+    writer: Ints
+
+    @classmethod
+    def of(cls, strays: Strays, kept: Kept, piece: Piece) -> Self:
+        """From the rows of PLACES."""
+        names = ("key", "offset", "value", "op", "role")
+        key, offset, value, op, role = (piece.ints(name) for name in names)
+        rows = np.flatnonzero(~strays.among(key, value))
+        order, starts = runs(key[rows], offset[rows], value[rows])
+        first = rows[order[starts]]
+        sent = role[rows] == SENT
+        writers = np.where(sent, op[rows], NOBODY)[order]
+        return cls(
+            first=first,
+            polled=any_of(role[rows] >= READ, order, starts),
+            read=any_of(read(piece)[rows], order, starts),
+            read_clean=any_of(role[rows] == READ, order, starts),
+            owed=any_of(sent, order, starts) & (offset[first] >= kept.of(key[first])),
+            writer=np.minimum.reduceat(writers, starts) if len(starts) else writers,
+        )
+
+
+def _counts(strays: Strays, kept: Kept, piece: Piece) -> pa.Table:
+    """How many confirmed values were polled, were read at read_committed, and must be there."""
+    seen = _Confirmed.of(strays, kept, piece)
+    counts = [int(np.count_nonzero(it)) for it in (seen.polled, seen.read_clean, seen.owed)]
+    return pa.table({name: [count] for name, count in zip(_COUNTS.names, counts, strict=True)})
+
+
+def _hidden(strays: Strays, kept: Kept, piece: Piece) -> pa.Table:
+    """The confirmed values that must be there and that no poll ended ok was given."""
+    seen = _Confirmed.of(strays, kept, piece)
+    unread = seen.owed & ~seen.read
+    rows = seen.first[unread]
+    columns = [piece.ints("key")[rows], piece.ints("value")[rows], seen.writer[unread]]
+    return pa.table(dict(zip(_WRITE.names, columns, strict=True)), schema=_WRITE)
+
+
+def _placeless(strays: Strays, kept: Kept, piece: Piece) -> pa.Table:
+    """What was acknowledged without an offset and never polled; it may lie anywhere."""
+    key, value = piece.ints("key"), piece.ints("value")
+    wanted = (piece.ints("role") == SENT) & (piece.ints("offset") == UNKNOWN)
+    wanted &= ~strays.among(key, value) & (kept.of(key) <= SOMEWHERE)
+    return piece.where(wanted).table.select(_WRITE.names)
+
+
+# ---------------------------------------------------------------- strays
+
+
+@dataclass(frozen=True, slots=True)
+class _Fates:
+    """What became of each stray: an entry for each in every column."""
+
+    keys: Ints
+    values: Ints
+    polled: Ints  # how many times
+    poller: Ints  # the first operation that polled it
+    readers: Ints  # how many operations ended ok read it at read_committed
+    reader: Ints  # the first of these
+    read: Mask  # at either level
+    sent: Ints  # how many times
+    failed: Ints  # how many times in vain
+    sender: Ints  # the first operation that sent it
+    owed: Mask  # acknowledged, and must be there
+    writer: Ints  # the first operation that was acknowledged
+
+    @classmethod
+    def of(cls, strays: Strays, kept: Kept) -> Self:
+        """From all that is known of them."""
+        pairs = together(strays.keys, strays.values)
+        order = np.argsort(pairs)
+        pairs, keys, values = pairs[order], strays.keys[order], strays.values[order]
+
+        def entry(piece: Piece) -> Ints:
+            return np.searchsorted(pairs, together(piece.ints("key"), piece.ints("value")))
+
+        def count(at: Ints) -> Ints:
+            return np.bincount(at, minlength=len(pairs))
+
+        def first(at: Ints, ops: Ints) -> Ints:
+            made = np.full(len(pairs), NOBODY)
+            np.minimum.at(made, at, ops)
+            return made
+
+        places, sends, placed = strays.places, strays.sends, strays.placings()
+        role, op, at = places.ints("role"), places.ints("op"), entry(places)
+        polls, clean = role >= READ, role == READ
+        once, starts = runs(at[clean], op[clean])
+        lies = np.full(len(pairs), UNKNOWN)
+        np.maximum.at(lies, entry(placed), placed.ints("offset"))
+        lies[lies == UNKNOWN] = SOMEWHERE
+        by, told = entry(sends), sends.ints("role")
+        sent = told == SENT
+        return cls(
+            keys=keys,
+            values=values,
+            polled=count(at[polls]),
+            poller=first(at[polls], op[polls]),
+            readers=count(at[clean][once[starts]]),
+            reader=first(at[clean], op[clean]),
+            read=count(at[read(places)]) > 0,
+            sent=count(by),
+            failed=count(by[told == FAILED]),
+            sender=first(by, sends.ints("op")),
+            owed=(count(by[sent]) > 0) & (lies >= kept.of(keys)),
+            writer=first(by[sent], sends.ints("op")[sent]),
+        )
+
+    def hidden(self) -> pa.Table:
+        """What must be there and no poll ended ok was given."""
+        return self._rows(self.owed & ~self.read, op=self.writer).table.cast(_WRITE)
+
+    def aborted(self) -> Piece:
+        """What was read though every operation that sent it failed."""
+        only_failed = (self.readers > 0) & (self.sent > 0) & (self.failed == self.sent)
+        return self._rows(
+            only_failed, writer_op=self.sender, reader_op=self.reader, readers=self.readers
+        )
+
+    def made_up(self) -> Piece:
+        """What was polled though nobody tried to send it."""
+        return self._rows((self.polled > 0) & (self.sent == 0), op=self.poller, times=self.polled)
+
+    def _rows(self, those: Mask, **columns: Ints) -> Piece:
+        every = {"key": self.keys, "value": self.values, **columns}
+        return Piece(pa.table({name: column[those] for name, column in every.items()}))
+
+
+FAMILIES: Final = (
+    Family(
+        ids=(
+            unseen.ANOMALY.id,
+            aborted_read.ANOMALY.id,
+            value_nobody_sent.ANOMALY.id,
+            duplicate_across_keys.ANOMALY.id,
+        ),
+        inquiry=fates,
+    ),
+)

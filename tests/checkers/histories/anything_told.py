@@ -1,0 +1,118 @@
+"""Histories of a few processes that are told anything at all, cut anywhere."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from itertools import pairwise
+
+from hypothesis import strategies as st
+
+from checkers.histories.analysis import KEPT, Analysis, analysis_of
+from checkers.histories.chunks import Rows, chunks_of
+from checkers.histories.pieces import LocalPieces
+from checkers.histories.recorded import as_table
+from model.histories import (
+    Assigned,
+    History,
+    Isolation,
+    MicroOperation,
+    Operation,
+    Outcome,
+    Poll,
+    Rebalanced,
+    Send,
+    StartOffset,
+)
+from properties.anomalies.anomaly import worst_first
+from properties.anomalies.catalogue import named
+from properties.anomalies.declared import NOTHING, Declared
+
+KEYS = ["t-0", "t-1", "u-0"]
+FAR = 1 << 40
+
+
+@st.composite
+def operations(draw: st.DrawFn, at: int, sent: set[tuple[str, str]]) -> Operation:
+    """Something that a client may have been told; values are sent once to a key."""
+    f = draw(st.sampled_from(["poll", "poll", "poll", "send", "txn", "assign", "start_offset"]))
+    outcome: Outcome = draw(st.sampled_from(["ok", "ok", "ok", "ok", "info", "fail"]))
+    keys, values = st.sampled_from(KEYS), st.sampled_from("abcdefgh")
+    offsets = st.none() | st.sampled_from([0, 1, 2, 3, 4, 63, 64, 65, 200, FAR, FAR + 1])
+    did: list[MicroOperation] = []
+    if f == "assign":
+        did += map(Assigned, draw(st.lists(keys, max_size=2)))
+    elif f == "start_offset":
+        did.append(StartOffset(draw(keys), draw(st.sampled_from([0, 1, 3, 65]))))
+    for _ in range(draw(st.integers(0, 3)) if f in {"send", "txn"} else 0):
+        key, value = draw(keys), draw(values)
+        if (key, value) not in sent:
+            did.append(Send(key, value, draw(offsets)))
+            if outcome != "fail":
+                sent.add((key, value))
+    for _ in range(draw(st.integers(0, 4)) if f in {"poll", "txn"} else 0):
+        did.append(Poll(draw(keys), draw(offsets), draw(values)))
+    if f == "poll" and draw(st.integers(0, 4)) == 0:
+        did.append(Rebalanced(draw(keys)))
+    levels: list[Isolation | None] = [None, None, "read_committed", "read_uncommitted"]
+    return Operation(
+        process=draw(st.integers(0, 2)),
+        f=f,
+        outcome=outcome,
+        invoked_ns=at,
+        completed_ns=at + 1,
+        did=tuple(did),
+        isolation=draw(st.sampled_from(levels)),
+    )
+
+
+@st.composite
+def histories(draw: st.DrawFn) -> History:
+    """Operations of three processes, one after the other."""
+    sent: set[tuple[str, str]] = set()
+    return tuple(draw(operations(2 * at, sent)) for at in range(draw(st.integers(0, 14))))
+
+
+DECLARED = st.sampled_from(
+    [
+        NOTHING,
+        Declared(isolation="read_uncommitted"),
+        Declared(compacted=frozenset({"t"})),
+        Declared(isolation="read_uncommitted", compacted=frozenset({"u"})),
+    ]
+)
+
+
+CUTS = st.lists(st.integers(0, 14), max_size=6)  # operations before which a chunk begins
+
+
+def analysed(h: History, anomalies: Collection[str], declared: Declared, at: list[int]) -> Analysis:
+    """What is decided of the history in chunks."""
+    table = as_table(h)
+    ops = table["op"].to_pylist()
+    bounds = [0, *sorted(ops.index(op) for op in at if op in ops), table.num_rows]
+    stretches = [Rows(table.slice(a, b - a)) for a, b in pairwise(bounds) if b > a]
+    return analysis_of(
+        LocalPieces(chunks_of(stretches, 1)),
+        named(tuple(anomalies), declared),
+        name="generated",
+        declared=declared,
+        groups=1 + len(at) % 3,
+    )
+
+
+def assert_agrees(
+    h: History, anomalies: Collection[str], declared: Declared, at: list[int]
+) -> None:
+    """The kernels say what the literal definitions say, and rest on as much."""
+    analysis = analysed(h, anomalies, declared, at)
+    assert not analysis.broken
+    told = declared.applied(h)
+    observed = {d.anomaly.id: d.anomaly.observed(told) for d in analysis.decisions}
+    for decision in analysis.decisions:
+        if not any(observed.values()):
+            assert decision.verdict == "undecided"
+            continue
+        rows = decision.anomaly.find(told)
+        assert decision.worst == worst_first(rows)[:KEPT]
+        assert decision.count == len(rows)
+        assert (decision.anomaly.id, decision.observations) in observed.items()

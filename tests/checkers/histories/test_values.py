@@ -1,0 +1,65 @@
+"""What became of values: the kernels say what the literal definitions say."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+
+from model.histories import History
+from model.history_notation import history
+from properties.anomalies.declared import NOTHING, UNFINISHED, Declared
+from tests.checkers.histories.anything_told import (
+    CUTS,
+    DECLARED,
+    analysed,
+    assert_agrees,
+    histories,
+)
+
+ANOMALIES = (
+    "inconsistent-offsets",
+    "duplicate",
+    "duplicate-across-keys",
+    "value-nobody-sent",
+    "lost-write",
+    "unseen",
+    "G1a",
+    "precommitted-read",
+)
+EVERYTHING = history("""
+    p1  send t-0=a                           -> ok @4
+    p1  send t-0=b                           -> ok
+    p1  send t-0=c                           -> ok @6
+    p2  txn t-1=d t-1=f                      -> fail
+    c1  poll                                 -> ok t-0=a@4 t-1=a@9 t-1=d@7 t-1=f@8
+    t1  txn t-0=e                            -> ok @8 t-0=e@8
+    c2  poll{isolation=read_uncommitted}     -> ok t-1=d@3 t-1=a@8
+    p2  txn t-1=d                            -> info @20
+    c2  start_offset t-0                     -> ok @5
+    c3  poll                                 -> info t-1=a@10
+""")
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(h=histories(), declared=DECLARED, at=CUTS)
+def test_kernels_agree_with_the_literal_definitions(
+    h: History, declared: Declared, at: list[int]
+) -> None:
+    assert_agrees(h, ANOMALIES, declared, at)
+
+
+@pytest.mark.parametrize("at", [[], [1, 3], [2, 5], [1, 2, 3, 4, 5, 6, 7, 8, 9]])
+def test_values_that_fare_badly_are_found_in_any_chunks(at: list[int]) -> None:
+    assert_agrees(EVERYTHING, ANOMALIES, NOTHING, at)
+    decisions = analysed(EVERYTHING, ANOMALIES, NOTHING, at).decisions
+    assert {d.anomaly.id for d in decisions if d.count} == {*ANOMALIES}
+
+
+def test_what_was_not_read_to_the_end_may_be_unseen() -> None:
+    h = history("p1 send k=a -> ok @0")
+    for declared, code in ((NOTHING, 1), (Declared(finished=False), 0)):
+        analysis = analysed(h, ("unseen",), declared, [])
+        (decision,) = analysis.decisions
+        assert (analysis.exit_code, decision.permitted) == (code, code == 0)
+        reason = decision.anomaly.permits[UNFINISHED] if code == 0 else None
+        assert decision.reason == reason
