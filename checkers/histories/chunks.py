@@ -25,7 +25,16 @@ from model.histories import NEW_IN_2
 
 ROWS_PER_CHUNK: Final = 1_000_000
 MOST_READ: Final = 3  # times its own rows that a chunk may read, before sorting is cheaper
-FEW_TEXTS: Final = ("f", "outcome", "kind", "key", "transactional_id", "group", "isolation")
+FEW_TEXTS: Final = (
+    "f",
+    "outcome",
+    "kind",
+    "key",
+    "error",
+    "transactional_id",
+    "group",
+    "isolation",
+)
 _ORDER: Final = ("op", "position")
 
 
