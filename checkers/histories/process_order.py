@@ -15,6 +15,7 @@ from checkers.histories import occupied
 from checkers.histories.fingerprints import Ints
 from checkers.histories.found import Family, Found, Known
 from checkers.histories.inquiry import OPERATIONS, PLACES, Ask, Inquiry, spelled
+from checkers.histories.intermediate_reads import intermediate_reads
 from checkers.histories.occupied import Log
 from checkers.histories.piece import Piece
 from checkers.histories.pieces import Kernel
@@ -24,6 +25,7 @@ from checkers.histories.steps import (
     ASSIGNED,
     BETWEEN,
     COUNTED,
+    HEAD,
     POLLS,
     READS,
     SENDS,
@@ -34,6 +36,7 @@ from checkers.histories.steps import (
     assignments,
     steps,
 )
+from properties.anomalies.cycles.intermediate_read import ID as G1B
 from properties.anomalies.order.skip import Skip
 from properties.anomalies.order.steps import Step
 
@@ -86,7 +89,11 @@ def in_order(known: Known) -> Inquiry[tuple[Found, ...]]:
                 observations=int(every.ints("times")[counts].sum()),
             )
         )
-    return tuple(made)
+    polled = wrong.where((wrong.ints("walk") == POLLS) & (wrong.ints("times") > 0))
+    told_of = every.ints("what")
+    counted = (every.ints("walk") == POLLS) & (told_of >= COUNTED) & (told_of < HEAD)
+    halves = intermediate_reads(known, polled, int(every.ints("times")[counted].sum()))
+    return (*made, (yield from halves))
 
 
 def _missed(ground: Ground, wrong: Piece) -> Inquiry[Piece]:
@@ -142,4 +149,4 @@ def _first_at(ranked: Piece, key: Ints, offset: Ints) -> Ints:
     return np.searchsorted(places, together(key, offset))
 
 
-FAMILIES: Final = (Family(ids=tuple(ANOMALIES), inquiry=in_order),)
+FAMILIES: Final = (Family(ids=(*ANOMALIES, G1B), inquiry=in_order),)

@@ -3,11 +3,10 @@
 In Adya's words a reader saw a version that was not the last of its transaction. A poll of a log
 returns a stretch, which may end inside a transaction: the next poll goes on there, and nothing is
 wrong. Nor is it if the reader stops there for good, or loses the key to another. It is an
-intermediate read once the reader takes its next step and that goes over the rest: a step (see
-`order.steps`) from a value of a transaction to a place behind the transaction's last value of that
-key, which the process never polled at all.
-
-Every such step is also a skip; this says that it left half of a transaction behind.
+intermediate read once the reader takes its next step and that goes over the rest: a skip (see
+`order.skip`) from a value of a transaction to a place behind the transaction's last value of that
+key, which the process never polled at all. Of a skip this says that it left half of a transaction
+behind.
 
 Source: Adya's G1b; jepsen.tests.kafka wonders what it means for a log, and does not decide it.
 Simplified: only the last value counts; which others were missed is for the skips.
@@ -15,7 +14,7 @@ Simplified: only the last value counts; which others were missed is for the skip
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain
@@ -25,7 +24,8 @@ from model.histories import History, Operation, Poll, Send
 from properties.anomalies.anomaly import Anomaly
 from properties.anomalies.cycles.dependencies import sender_of
 from properties.anomalies.declared import NOTHING, SUBSCRIBE, Declared
-from properties.anomalies.order.steps import Step, polls_between, polls_within
+from properties.anomalies.order.skip import skips
+from properties.anomalies.order.steps import polls_between, polls_within
 from properties.anomalies.retention import kept_from
 from properties.anomalies.sightings import places
 from properties.anomalies.telling import told
@@ -58,8 +58,7 @@ class IntermediateRead:
         return tuple(dict.fromkeys((self.writer_op, self.reader_op, self.next_op)))
 
 
-def _steps(history: History) -> Iterator[Step]:
-    return chain(polls_within(history), polls_between(history))
+_STEPS: Final = (polls_within, polls_between)
 
 
 def intermediate_reads(
@@ -67,8 +66,9 @@ def intermediate_reads(
 ) -> tuple[IntermediateRead, ...]:
     """One row per step that left a transaction before its end."""
     kept, lies, sender = kept_from(history, declared), places(history), sender_of(history)
+    steps = chain.from_iterable(skips(history, found, declared) for found in _STEPS)
     rows: list[IntermediateRead] = []
-    for step in _steps(history):
+    for step in steps:
         writer = sender.get((step.key, step.first_value))
         if writer is None or history[writer].f != "txn" or history[writer].outcome == "fail":
             continue
@@ -107,10 +107,8 @@ def _polled_by(history: History, process: int) -> set[tuple[str, str]]:
 
 
 def observed(history: History) -> int:
-    """How many steps began at a value of a transaction."""
-    sender = sender_of(history)
-    writers = (sender.get((step.key, step.first_value)) for step in _steps(history))
-    return sum(writer is not None and history[writer].f == "txn" for writer in writers)
+    """How many steps readers took."""
+    return sum(1 for found in _STEPS for _ in found(history))
 
 
 def explain(row: IntermediateRead, operations: Mapping[int, Operation]) -> str:
@@ -143,7 +141,7 @@ def anomaly(declared: Declared) -> Anomaly:
         ),
         permits={SUBSCRIBE: "a rebalance between two polls may give the key away and back"},
         source="Adya, Weak Consistency, G1b",
-        observes="steps of a reader from a value of a transaction",
+        observes="steps of readers from one record to the next",
         row=IntermediateRead,
         find=partial(intermediate_reads, declared=declared),
         observed=observed,
