@@ -43,6 +43,7 @@ _WITH_KERNELS: Final = frozenset(
         "G1c-process",
         "G0-realtime",
         "G1c-realtime",
+        "G1b",
         "torn-transaction",
         "open-transaction-read",
         "fenced-transaction-read",
