@@ -20,6 +20,7 @@ from checkers.histories import (
     emptiness,
     log,
     own_reads,
+    pipelines,
     places,
     process_order,
     reading,
@@ -54,6 +55,7 @@ FAMILIES: Final[tuple[Family, ...]] = (
     *own_reads.FAMILIES,
     *process_order.FAMILIES,
     *transactions.FAMILIES,
+    *pipelines.FAMILIES,
     *cycles.FAMILIES,
 )
 DECIDED: Final = frozenset(name for family in FAMILIES for name in family.ids)

@@ -48,6 +48,13 @@ _WITH_KERNELS: Final = frozenset(
         "open-transaction-read",
         "fenced-transaction-read",
         "zombie-write",
+        "group-offset-went-backwards",
+        "group-offset-moved-without-commit",
+        "aborted-offset-read",
+        "output-without-offset",
+        "offset-without-output",
+        "input-processed-twice",
+        "input-skipped",
     }
 )
 

@@ -1,4 +1,4 @@
-"""What is found of transactions is what the literal definitions find, wherever the cuts are."""
+"""What is found of transactions and groups is what the definitions find, wherever the cuts are."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from checkers.histories import transactions
+from checkers.histories import pipelines, transactions
 from checkers.histories.deciding import decide
 from checkers.histories.rows import as_rows
 from model.histories import History
@@ -18,7 +18,8 @@ from properties.anomalies.catalogue import definitions
 from properties.anomalies.declared import NOTHING, Declared
 from tests.checkers.histories.mutated_clusters import cut, mutated
 
-IDS = tuple(name for family in transactions.FAMILIES for name in family.ids)
+FAMILIES = (*transactions.FAMILIES, *pipelines.FAMILIES)
+IDS = tuple(name for family in FAMILIES for name in family.ids)
 
 
 def assert_agrees(h: History, declared: Declared, rng: random.Random) -> Counter[str]:
@@ -93,6 +94,17 @@ HALF = """
     c1  fetch_offset{group=g} i               -> ok @8
 """
 
+PIPELINE = """
+    p1  send i=m i=n i=l i=k             -> ok @0 @1 @2 @3
+    t1  txn{id=x,group=g} o=a +i@1       -> fail i=m@0
+    t1  txn{id=x,group=g} o=b +i@2       -> ok i=n@1
+    t2  txn{id=x,group=g} o=c +i@3       -> ok i=n@1 i=l@2
+    c1  commit_offset{group=g} +i@%d     -> ok
+    t2  txn{id=x,group=g} o=d +i@3       -> ok i=n@1 i=l@2
+    t3  txn{id=x,group=g}                -> never
+    t2  txn{id=x,group=g} o=e +i@5       -> ok
+"""
+
 
 @pytest.mark.parametrize(
     ("text", "found"),
@@ -103,6 +115,8 @@ HALF = """
         (TORN % "fail", {}),
         (EARLY, {"open-transaction-read": 1}),
         (ZOMBIE, {"zombie-write": 2}),
+        (PIPELINE % 0, {"input-processed-twice": 1, "input-skipped": 1}),
+        (PIPELINE % 2, {"input-processed-twice": 2}),
         (BACKWARDS % "ok", {"group-offset-went-backwards": 2}),
         (
             BACKWARDS % "fail",

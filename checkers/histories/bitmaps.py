@@ -1,0 +1,180 @@
+"""Which offsets of a key an owner has, in a bit each, and which it has several times.
+
+An owner is a number: a consumer, a group. A word is 64 offsets of a key; pieces of the history tell
+the words that they show, and `Bitmaps` joins them. A bit that a piece shows twice, or that two
+pieces show, is `again`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from checkers.histories.fingerprints import Ints
+from checkers.histories.order import Mask, begins, grouped, lengths
+from checkers.histories.piece import Piece
+from checkers.histories.places import together
+
+Bits = npt.NDArray[np.uint64]
+_WORD_BITS: Final = 6
+_LAST: Final = 63
+_ONE: Final = np.uint64(1)
+_ALL: Final = np.uint64(2**64 - 1)
+WORDS: Final = pa.schema(
+    [(name, pa.int64()) for name in ("owner", "key", "word", "bits", "again", "piece")]
+)
+
+
+def words(owner: Ints, key: Ints, offset: Ints, piece: int) -> pa.Table:
+    """The words of these offsets, one of which may be named several times."""
+    order = grouped(together(owner, key), offset)
+    owner, key, offset = owner[order], key[order], offset[order]
+    repeats = np.zeros(len(offset), dtype=np.bool_)
+    repeats[1:] = (offset[1:] == offset[:-1]) & (owner[1:] == owner[:-1]) & (key[1:] == key[:-1])
+    word, bit = offset >> _WORD_BITS, _ONE << (offset & _LAST).astype(np.uint64)
+    starts = begins(owner, key, word)
+    again = np.where(repeats, bit, np.uint64(0))
+    if len(starts):
+        bit, again = (np.bitwise_or.reduceat(column, starts) for column in (bit, again))
+    columns = (owner[starts], key[starts], word[starts], bit.view(np.int64), again.view(np.int64))
+    named = dict(zip(WORDS.names, (*columns, np.full(len(starts), piece)), strict=True))
+    return pa.table(named, schema=WORDS)
+
+
+@dataclass(frozen=True, slots=True)
+class Bitmaps:
+    """Words by owner and key, and ascending in each."""
+
+    owner: Ints
+    key: Ints
+    word: Ints
+    bits: Bits
+    again: Bits
+    repeated_in: Ints  # the first piece that shows a bit again; -1: none does
+
+    @classmethod
+    def of(cls, told: pa.Table) -> Bitmaps:
+        """What pieces told, in the order of the pieces."""
+        piece = Piece(told)
+        owner, key, word = (piece.ints(name) for name in ("owner", "key", "word"))
+        order = np.lexsort([piece.ints("piece"), word, key, owner])
+        starts = begins(owner[order], key[order], word[order])
+        counts = lengths(starts, len(order))
+        bits, again = (np.zeros(len(starts), dtype=np.uint64) for _ in range(2))
+        first = np.full(len(starts), -1, dtype=np.int64)
+        for nth in range(int(counts.max(initial=0))):
+            at = np.flatnonzero(counts > nth)
+            row = order[starts[at] + nth]
+            own = piece.ints("bits")[row].view(np.uint64)
+            twice = piece.ints("again")[row].view(np.uint64) | (bits[at] & own)
+            fresh = (first[at] < 0) & (twice != 0)
+            first[at[fresh]] = piece.ints("piece")[row[fresh]]
+            again[at] |= twice
+            bits[at] |= own
+        row = order[starts]
+        return cls(owner[row], key[row], word[row], bits, again, first)
+
+    def __len__(self) -> int:
+        return len(self.word)
+
+    def where(self, rows: Mask | Ints) -> Bitmaps:
+        """These words alone."""
+        return Bitmaps(
+            self.owner[rows],
+            self.key[rows],
+            self.word[rows],
+            self.bits[rows],
+            self.again[rows],
+            self.repeated_in[rows],
+        )
+
+    def at(self, owner: Ints, key: Ints, word: Ints) -> Ints:
+        """The row of each word; -1 if there is none."""
+        return _found((self.owner, self.key, self.word), (owner, key, word))
+
+    def has(self, owner: Ints, key: Ints, offset: Ints) -> Mask:
+        """Which of these offsets each owner has."""
+        row = self.at(owner, key, offset >> _WORD_BITS)
+        bit = _ONE << (offset & _LAST).astype(np.uint64)
+        held: Mask = (np.r_[self.bits, np.uint64(0)][row] & bit) != 0
+        return held
+
+    def without(self, key: Ints, offset: Ints) -> Bitmaps:
+        """The same without these places, of any owner."""
+        gone = Bitmaps.of(words(np.zeros(len(key), dtype=np.int64), key, offset, 0))
+        row = gone.at(np.zeros(len(self), dtype=np.int64), self.key, self.word)
+        left = ~np.r_[gone.bits, np.uint64(0)][row]
+        bits, again = self.bits & left, self.again & left
+        made = Bitmaps(self.owner, self.key, self.word, bits, again, self.repeated_in)
+        return made.where(bits != 0)
+
+    def spread(self, first: Ints, last: Ints) -> tuple[Ints, Ints]:
+        """For stretches of rows: which stretch each row is of, and the row."""
+        counts = np.maximum(last - first, 0)
+        stretch = np.repeat(np.arange(len(first)), counts)
+        return stretch, np.arange(int(counts.sum())) - np.repeat(
+            np.cumsum(counts) - counts - first, counts
+        )
+
+    def within(self, owner: Ints, key: Ints, low: Ints, high: Ints) -> tuple[Ints, Ints, Bits]:
+        """What owners have in keys from an offset up to but without another.
+
+        For each word that is part of a stretch: the stretch, the row, its bits in the stretch.
+        """
+        first = _place((self.owner, self.key, self.word), (owner, key, low >> _WORD_BITS))
+        last = _place((self.owner, self.key, self.word), (owner, key, (high + _LAST) >> _WORD_BITS))
+        stretch, row = self.spread(first, last)
+        word = self.word[row]
+        return stretch, row, self.bits[row] & _mask(word, low[stretch], high[stretch])
+
+
+def _mask(word: Ints, low: Ints, high: Ints) -> Bits:
+    """The bits of each word from an offset up to but without another."""
+    begin = word << _WORD_BITS
+    from_low = _ALL << np.clip(low - begin, 0, _LAST).astype(np.uint64)
+    left = np.clip(begin + 64 - high, 0, 64)
+    to_high = np.where(left == 64, np.uint64(0), _ALL >> np.minimum(left, _LAST).astype(np.uint64))
+    return np.where(low - begin > _LAST, np.uint64(0), from_low & to_high)
+
+
+def _place(columns: tuple[Ints, ...], wanted: tuple[Ints, ...]) -> Ints:
+    """Where each would be put in front among rows that ascend by the columns."""
+    count = len(wanted[0])
+    order = np.lexsort(
+        [
+            np.r_[np.ones(len(columns[0]), np.int8), np.zeros(count, np.int8)],
+            *(
+                np.r_[ours, theirs]
+                for ours, theirs in zip(columns[::-1], wanted[::-1], strict=True)
+            ),
+        ]
+    )
+    rank = np.empty(len(order), dtype=np.int64)
+    ours = order < len(columns[0])
+    rank[order] = np.cumsum(ours) - ours
+    return rank[len(columns[0]) :]
+
+
+def _found(columns: tuple[Ints, ...], wanted: tuple[Ints, ...]) -> Ints:
+    """The row that is the same; -1 if none is."""
+    at = _place(columns, wanted)
+    inside = at < len(columns[0])
+    for ours, theirs in zip(columns, wanted, strict=True):
+        inside[inside] &= ours[at[inside]] == theirs[inside]
+    return np.where(inside, at, -1)
+
+
+def count(bits: Bits) -> int:
+    """How many bits are set."""
+    return int(np.bitwise_count(bits).sum())
+
+
+def offsets(word: Ints, bits: Bits) -> tuple[Ints, Ints]:
+    """Every offset that is set: the row that it is of, and the offset."""
+    flags = np.unpackbits(bits.view(np.uint8).reshape(-1, 8), axis=1, bitorder="little")
+    row, bit = np.nonzero(flags)
+    return row, (word[row] << _WORD_BITS) + bit
