@@ -159,25 +159,39 @@ def _component_of(graph: Graph) -> dict[int, int]:
 
 
 def _with_anti_dependencies(form: str, found: tuple[Dependency, ...]) -> Iterator[Cycle]:
-    flow = graph_of(found, FORMS["G1c"])
+    flow, missed = graph_of(found, FORMS["G1c"]), between(found, ("rw",))
     graph = graph_of(found, (*FORMS["G1c"], "rw"))
-    pairs, missed = between(found, FORMS["G1c"]), between(found, ("rw",))
+    pairs = between(found, (*FORMS["G1c"], "rw"))
     for component in components(graph):
-        members = set(component)
-        small = len(component) <= SEARCHED
-        single = [
-            (reader, *path[:-1])
-            for reader, sender in missed
-            if reader in members and sender in members
-            if (path := shortest_path(flow, sender, reader, members if small else ()))
-        ]
-        if form == G_SINGLE and single:
-            cycle = min(single, key=lambda ops: (len(ops), ops))
-            first = cycle[0], cycle[1]
-            yield cycle_row(cycle, len(component), {**pairs, first: missed[first]})
-        if form == G2 and small and not single and not components(_among(flow, members)):
-            cycle = shortest_cycle(graph, component)
-            yield cycle_row(cycle, len(component), between(found, (*FORMS["G1c"], "rw")))
+        told = of_anti_dependencies(component, _among(flow, set(component)), missed)
+        if told and told[0] == form:
+            first = told[1][0], told[1][1]
+            single = {first: missed[first]} if form == G_SINGLE else {}
+            yield cycle_row(told[1], len(component), {**pairs, **single})
+
+
+def of_anti_dependencies(
+    component: tuple[int, ...], flow: Graph, missed: Iterable[tuple[int, int]]
+) -> tuple[str, tuple[int, ...]] | None:
+    """What a component shows by who missed what whom sent: a form, and a cycle of it.
+
+    `flow` are its other dependencies. A G-single begins with the one that missed something.
+    """
+    members, small = set(component), len(component) <= SEARCHED
+    inside = [(reader, sender) for reader, sender in missed if {reader, sender} <= members]
+    single = [
+        (reader, *path[:-1])
+        for reader, sender in inside
+        if (path := shortest_path(flow, sender, reader, members if small else ()))
+    ]
+    if single:
+        return G_SINGLE, min(single, key=lambda ops: (len(ops), ops))
+    if not small or components(flow):
+        return None
+    graph = {op: set(flow.get(op, ())) for op in component}
+    for reader, sender in inside:
+        graph[reader].add(sender)
+    return G2, shortest_cycle(graph, component)
 
 
 def _among(graph: Graph, members: set[int]) -> Graph:

@@ -109,13 +109,14 @@ def anti_dependencies(history: History) -> Iterator[Dependency]:
     for key, offset, value, after in next_values(history):
         following[key, offset, value].append(after)
     for number, operation in enumerate(history):
-        last: dict[str, tuple[int, str]] = {}
-        for micro in operation.did:
-            if isinstance(micro, Poll) and (micro.key, micro.value) in lies:
-                polled = lies[micro.key, micro.value][-1], micro.value
-                last[micro.key] = max(polled, last.get(micro.key, polled))
-        for key, (offset, value) in last.items():
-            for after in following[key, offset, value]:
+        polled = {
+            (micro.key, lies[micro.key, micro.value][-1], micro.value)
+            for micro in operation.did
+            if isinstance(micro, Poll) and (micro.key, micro.value) in lies
+        }
+        furthest = {key: max(at for of, at, _ in polled if of == key) for key, _, _ in polled}
+        for key, offset, value in polled:
+            for after in following[key, offset, value] if offset == furthest[key] else ():
                 second = sender.get((key, after))
                 if second is not None and second != number:
                     yield Dependency(
