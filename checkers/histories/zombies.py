@@ -1,15 +1,14 @@
 """Inquiry into the writes of producers that had been replaced.
 
-Every piece tells of the producers that were made in it; all of these are known to each piece when
-it looks for operations of a producer that was older than another. There are few: what such an
-operation sent and was read is a stray, unless the operation ended ok.
+Every piece tells of the producers that were made in it, and how long each worked. Where one still
+did when another had been made under its id, a second look finds what it wrote then. What it sent
+and was read is a stray, unless the operation ended ok.
 
 Source: `properties.anomalies.transactions.zombie_write`.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
@@ -19,7 +18,7 @@ import pyarrow as pa
 from checkers.histories.fingerprints import Ints
 from checkers.histories.found import Family, Found, Known
 from checkers.histories.inquiry import OPERATIONS, Ask, Inquiry, spelled
-from checkers.histories.order import Mask, begins, grouped, lengths
+from checkers.histories.order import Mask, begins, grouped, lengths, member
 from checkers.histories.piece import NEVER_NS, Piece
 from checkers.histories.pieces import Kernel
 from checkers.histories.rows import schema_of
@@ -39,7 +38,7 @@ from properties.anomalies.transactions import zombie_write
 ZOMBIE: Final = zombie_write.ANOMALY.id
 _MADE: Final = ints("id", "process", "op", "outcome", "invoked_ns", "completed_ns")
 _LATE: Final = ints("id", "op", "older_op", "newer_op", "late_ns", "outcome")
-_COUNT: Final = ints("count")
+_STINTS: Final = ints("id", "process", "operations", "invoked_ns", "asked_ns")
 _OF_OPERATION: Final = ("op", "process", "f", "outcome", "invoked_ns", "completed_ns")
 _OF_PRODUCER: Final = ("end_asked_ns", "kind")
 _MAKING: Final = (*_OF_OPERATION, "transactional_id")
@@ -48,14 +47,21 @@ _MAKING: Final = (*_OF_OPERATION, "transactional_id")
 def zombies(history: Known) -> Inquiry[tuple[Found, ...]]:
     """What operations of replaced producers wrote that took effect."""
     columns = (*_MAKING, *_OF_PRODUCER)
-    made = yield Ask(OPERATIONS, Kernel("producers that were made", _MAKING, _MADE, _made))
-    run, count = partial(_late, Piece(made)), partial(_known, Piece(made))
-    told, known = yield (
-        Ask(OPERATIONS, Kernel("producers that were replaced", columns, _LATE, run)),
-        Ask(OPERATIONS, Kernel("producers that were replaced", columns, _COUNT, count)),
+    told, worked = yield (
+        Ask(OPERATIONS, Kernel("producers that were made", _MAKING, _MADE, _made)),
+        Ask(OPERATIONS, Kernel("when producers worked", columns, _STINTS, _stints)),
     )
+    made, stints = Piece(told), Piece(worked)
+    own = _instances(made, *(stints.ints(name) for name in ("id", "process", "invoked_ns")))
+    known = stints.where(own >= 0)
+    newer = _replaced(made, known.ints("id"), own[own >= 0], known.ints("asked_ns"))
+    suspects = np.unique(known.ints("id")[newer >= 0])
+    late = Piece(_LATE.empty_table())
+    if len(suspects):
+        run = partial(_late, made, suspects)
+        says = "what replaced producers wrote"
+        late = Piece((yield Ask(OPERATIONS, Kernel(says, columns, _LATE, run))))
     shown = _shown(stray_records(history.strays))
-    late = Piece(told)
     ok = late.ints("outcome") == OK
     readers = [shown.get(op) for op in late.ints("op").tolist()]
     took_effect = late.where(ok | np.array([it is not None for it in readers], dtype=np.bool_))
@@ -76,7 +82,7 @@ def zombies(history: Known) -> Inquiry[tuple[Found, ...]]:
             ),
         }
     ).cast(schema_of(zombie_write.ZombieWrite))
-    return (Found(id=ZOMBIE, rows=rows, observations=sum(known["count"].to_pylist())),)
+    return (Found(id=ZOMBIE, rows=rows, observations=int(known.ints("operations").sum())),)
 
 
 def _shown(records: dict[Record, Stray]) -> dict[int, int]:
@@ -118,39 +124,55 @@ def _made(piece: Piece) -> pa.Table:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _Replaced:
-    """Operations of known instances: what made the instance, and what replaced it first."""
-
-    row: Ints
-    made: Ints  # among those that were made
-    newer: Ints  # -1: nobody was made that is younger
-    asked_ns: Ints
-
-
-def _replaced(made: Piece, piece: Piece) -> _Replaced:
-    return piece.derived(("replaced",), partial(_instances, made))
-
-
-def _instances(made: Piece, piece: Piece) -> _Replaced:
-    rows = _firsts(piece)
-    rows = rows[~piece.is_("f", zombie_write.INIT)[rows]]
+def _stints(piece: Piece) -> pa.Table:
+    """Of each process with an id, from one `init_producer` to the next, how it worked."""
+    made, rows = Piece(_made(piece)), _working(piece)
     ids, process = piece.fingerprints("transactional_id")[rows], piece.ints("process")[rows]
-    invoked = piece.ints("invoked_ns")[rows]
-    of_id, asked_id = _codes([made.ints("id")], [ids])
-    of_process, asked_process = _codes([made.ints("id"), made.ints("process")], [ids, process])
+    invoked, asked = piece.ints("invoked_ns")[rows], asked_ns(piece)[rows]
+    own = _last_made(made, ids, process, invoked)
+    order = np.lexsort([own, process, ids])
+    starts = begins(ids[order], process[order], own[order])
+    if not len(starts):
+        return _STINTS.empty_table()
+    first = order[starts]
+    return table(
+        _STINTS,
+        ids[first],
+        process[first],
+        lengths(starts, len(order)),
+        np.minimum.reduceat(invoked[order], starts),
+        np.maximum.reduceat(asked[order], starts),
+    )
+
+
+def _working(piece: Piece) -> Ints:
+    rows = _firsts(piece)
+    return rows[~piece.is_("f", zombie_write.INIT)[rows]]
+
+
+def _last_made(made: Piece, ids: Ints, process: Ints, invoked: Ints) -> Ints:
+    """The last `init_producer` of the process for the id before that time; -1: none."""
+    group, asked = _codes([made.ints("id"), made.ints("process")], [ids, process])
     by_time = np.lexsort([made.ints("op"), made.ints("invoked_ns")])
-    own = _last_before(of_process, made.ints("invoked_ns"), by_time, asked_process, invoked)
+    return _last_before(group, made.ints("invoked_ns"), by_time, asked, invoked)
+
+
+def _instances(made: Piece, ids: Ints, process: Ints, invoked: Ints) -> Ints:
+    """What made the process the instance that it was at that time; -1: nobody knows."""
+    own = _last_made(made, ids, process, invoked)
     known = own >= 0
     known[known] = made.ints("outcome")[own[known]] == OK
-    rows, own, asked_id = rows[known], own[known], asked_id[known]
+    return np.where(known, own, -1)
+
+
+def _replaced(made: Piece, ids: Ints, own: Ints, asked: Ints) -> Ints:
+    """The first that was made after the instance, if that was before the time; else -1."""
+    group, of_id = _codes([made.ints("id")], [ids])
     usable = np.flatnonzero((made.ints("outcome") == OK) & (made.ints("completed_ns") != NEVER_NS))
-    made_ns = made.ints("completed_ns")[own]
-    newer = _first_done_of_later(made, of_id, usable, asked_id, made_ns)
-    asked = asked_ns(piece)[rows]
+    newer = _first_done_of_later(made, group, usable, of_id, made.ints("completed_ns")[own])
     late = newer >= 0
     late[late] = made.ints("completed_ns")[newer[late]] < asked[late]
-    return _Replaced(rows, own, np.where(late, newer, -1), asked)
+    return np.where(late, newer, -1)
 
 
 def _codes(made: list[Ints], asked: list[Ints]) -> tuple[Ints, Ints]:
@@ -199,29 +221,26 @@ def _first_done_of_later(made: Piece, of_id: Ints, usable: Ints, ids: Ints, afte
     return np.where(none, -1, usable[done[best[at]]])
 
 
-def _known(made: Piece, piece: Piece) -> pa.Table:
-    return table(_COUNT, np.array([len(_replaced(made, piece).row)]))
-
-
-def _writing(piece: Piece) -> Ints:
-    """The operations that send or commit."""
+def _late(made: Piece, suspects: Ints, piece: Piece) -> pa.Table:
+    """Operations under these ids that wrote after their producer had been replaced."""
     writes: Mask = piece.is_("kind", "send", "commit_offset")
-    return np.unique(piece.ints("op")[writes])
-
-
-def _late(made: Piece, piece: Piece) -> pa.Table:
-    """Operations that wrote after their producer had been replaced."""
-    of = _replaced(made, piece)
-    some = (of.newer >= 0) & np.isin(piece.ints("op")[of.row], _writing(piece))
-    row, newer = of.row[some], of.newer[some]
+    rows = _working(piece)
+    rows = rows[member(piece.fingerprints("transactional_id")[rows], suspects)]
+    rows = rows[np.isin(piece.ints("op")[rows], piece.ints("op")[writes])]
+    ids = piece.fingerprints("transactional_id")[rows]
+    own = _instances(made, ids, piece.ints("process")[rows], piece.ints("invoked_ns")[rows])
+    rows, ids, own = rows[own >= 0], ids[own >= 0], own[own >= 0]
+    newer = _replaced(made, ids, own, asked_ns(piece)[rows])
+    some = newer >= 0
+    rows, own, newer = rows[some], own[some], newer[some]
     return table(
         _LATE,
-        piece.fingerprints("transactional_id")[row],
-        piece.ints("op")[row],
-        made.ints("op")[of.made[some]],
+        ids[some],
+        piece.ints("op")[rows],
+        made.ints("op")[own],
         made.ints("op")[newer],
-        of.asked_ns[some] - made.ints("completed_ns")[newer],
-        _outcomes(piece)[row],
+        asked_ns(piece)[rows] - made.ints("completed_ns")[newer],
+        _outcomes(piece)[rows],
     )
 
 
