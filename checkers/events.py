@@ -92,6 +92,7 @@ class AnomalyDecided(Event):
     permitted: bool
     observations: int | None = None
     history: str | None = None
+    over: str = "history"  # what kind of thing that is
     reason: str | None = None
     file: str | None = None
     replay: str | None = None

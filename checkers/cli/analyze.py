@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from checkers.cli.declaring import declared_of, declaring
+from checkers.cli.log_dirs import auditing
 from checkers.cli.run import Run, command, replay
 from checkers.events import AnomalyDecided, Measured
 from checkers.verdicts import Verdict
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
 
 
 @click.command("analyze")
-@click.argument("history", type=click.Path(path_type=Path))
 @click.option(
     "--anomaly",
     "anomalies",
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 @click.option("--master", help="Of a Spark cluster. Default: this machine, all cores.")
 @declaring
 @command()
+@auditing
 def analyze_command(
     run: Run,
     history: Path,
@@ -47,9 +48,12 @@ def analyze_command(
 ) -> None:
     """Decide the anomalies of HISTORY: a recorded folder, Parquet, NDJSON or Jepsen's EDN.
 
+    With --log-dirs audit the folders in which brokers keep their logs.
+
     \b
     urteil analyze runs/2026-11-21T0142-c3f1/history
     urteil analyze history.edn --anomaly lost-write --engine local
+    urteil analyze --log-dirs broker-1 broker-2 broker-3
     """
     decide(
         run,

@@ -7,10 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from checkers.events import Listed
 from model.faults import UnknownName
+
+if TYPE_CHECKING:  # a list of one kind must not wait for the others
+    from properties.anomalies.anomaly import Anomaly
+    from properties.log_audit.check import Check
 
 
 def specs() -> Iterator[Listed]:
@@ -76,19 +80,25 @@ def _property(name: str, says: str, spec: str, role: str) -> Listed:
 
 
 def anomalies() -> Iterator[Listed]:
+    """Those of histories, then those of log directories."""
     from properties.anomalies.catalogue import catalogue
     from properties.anomalies.declared import EVERYTHING
+    from properties.log_audit.catalogue import CHECKS
 
-    for row in catalogue(EVERYTHING):
-        facts = {
-            "of": "history",
-            "rule": row.rule,
-            "explanation": row.explanation,
-            "permitted": [f"{when}: {why}" for when, why in row.permits.items()],
-            "rests_on": row.observes,
-            "source": row.source,
-        }
-        yield Listed(kind="anomaly", item=row.id, says=row.statement, facts=facts)
+    yield from (_anomaly("history", row) for row in catalogue(EVERYTHING))
+    yield from (_anomaly("log directories", row) for row in CHECKS)
+
+
+def _anomaly(of: str, row: Anomaly | Check) -> Listed:
+    facts = {
+        "of": of,
+        "rule": row.rule,
+        "explanation": row.explanation,
+        "permitted": [f"{when}: {why}" for when, why in row.permits.items()],
+        "rests_on": row.observes,
+        "source": row.source,
+    }
+    return Listed(kind="anomaly", item=row.id, says=row.statement, facts=facts)
 
 
 def claims() -> Iterator[Listed]:

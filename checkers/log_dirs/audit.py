@@ -18,9 +18,10 @@ from checkers.log_dirs import across
 from checkers.log_dirs.columns import row_schema
 from checkers.log_dirs.coordinator import coordinated
 from checkers.log_dirs.folders import LogDirs, log_dirs
-from checkers.log_dirs.in_process import InProcess, Told
+from checkers.log_dirs.in_process import InProcess
 from checkers.log_dirs.judging import FOUND, unpacked
 from checkers.log_dirs.one_log import Found
+from checkers.progress import Watcher, unwatched
 from checkers.verdicts import HOLDS, UNDECIDED, VIOLATION, Verdict
 from properties.log_audit.catalogue import CHECKS, named
 from properties.log_audit.check import Check, many
@@ -85,7 +86,7 @@ class Engine(Protocol):
 
 
 def audit(
-    folders: Sequence[Path], *, checks: tuple[str, ...] = (), told: Told | None = None
+    folders: Sequence[Path], *, checks: tuple[str, ...] = (), watch: Watcher = unwatched
 ) -> Audit:
     """The verdict on the folders, by these checks or by all, in this process.
 
@@ -93,11 +94,7 @@ def audit(
     """
     chosen = named(checks)
     dirs = log_dirs(folders)
-    return audit_of(dirs, InProcess(dirs, told or _silent), chosen)
-
-
-def _silent(stage: str) -> None:
-    del stage
+    return audit_of(dirs, InProcess(dirs, watch), chosen)
 
 
 def audit_of(dirs: LogDirs, engine: Engine, chosen: Sequence[Check]) -> Audit:

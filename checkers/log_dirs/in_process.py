@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -10,48 +10,54 @@ import pyarrow as pa
 from checkers.log_dirs import judging, segments
 from checkers.log_dirs.folders import LogDirs
 from checkers.log_dirs.judging import FOUND
-
-Told = Callable[[str], None]
+from checkers.progress import Progress, Watcher
 
 
 @dataclass(frozen=True, slots=True)
 class InProcess:
-    """Reads and judges; `told` hears which file is read."""
+    """Reads and judges; whoever watches hears of every segment."""
 
     dirs: LogDirs
-    told: Told
+    watch: Watcher
 
     def judged(self) -> pa.Table:
         """`judging.judged` of every topic partition."""
-        return _together(
-            judging.judged(number, self._batches(number), self.dirs)
-            for number in range(len(self.dirs.partitions))
-        )
+        tables = self._tables("reading segments", range(len(self.dirs.partitions)), None)
+        return _together(judging.judged(number, rows, self.dirs) for number, rows in tables)
 
     def compared(self, suspects: pa.Table) -> pa.Table:
         """`judging.compared` of every topic partition that has suspects."""
-        positions = positions_of(suspects)
+        partitions = sorted(set(suspects["partition"].to_pylist()))
+        tables = self._tables("comparing records", partitions, positions_of(suspects))
         return _together(
-            judging.compared(number, self._records(number, positions), suspects, self.dirs)
-            for number in sorted(set(suspects["partition"].to_pylist()))
+            judging.compared(number, rows, suspects, self.dirs) for number, rows in tables
         )
 
-    def _batches(self, partition: int) -> pa.Table:
-        rows: list[pa.RecordBatch] = []
-        for number in self.dirs.partitions[partition].segments:
-            segment = self.dirs.segments[number]
-            self.told(f"reading {segment.path}")
-            rows += segments.batches(segment)
-        return pa.Table.from_batches(rows, segments.BATCHES)
-
-    def _records(self, partition: int, positions: Mapping[int, set[int]]) -> pa.Table:
-        rows: list[pa.RecordBatch] = []
-        for number in self.dirs.partitions[partition].segments:
-            if number in positions:
+    def _tables(
+        self, stage: str, partitions: Iterable[int], positions: Mapping[int, set[int]] | None
+    ) -> Iterator[tuple[int, pa.Table]]:
+        """Rows of BATCHES of each topic partition; with positions those of RECORDS there."""
+        chosen = {number: self._chosen(number, positions) for number in partitions}
+        total = sum(map(len, chosen.values()))
+        done = rows = 0
+        for partition, numbers in chosen.items():
+            read: list[pa.RecordBatch] = []
+            for number in numbers:
+                self.watch(Progress(stage=stage, done=done, total=total, rows=rows))
                 segment = self.dirs.segments[number]
-                self.told(f"comparing {segment.path}")
-                rows += segments.records(segment, positions[number])
-        return pa.Table.from_batches(rows, segments.RECORDS)
+                if positions is None:
+                    read += segments.batches(segment)
+                else:
+                    read += segments.records(segment, positions[number])
+                done += 1
+            schema = segments.BATCHES if positions is None else segments.RECORDS
+            table = pa.Table.from_batches(read, schema)
+            rows += table.num_rows
+            yield partition, table
+
+    def _chosen(self, partition: int, positions: Collection[int] | None) -> list[int]:
+        of_partition = self.dirs.partitions[partition].segments
+        return [number for number in of_partition if positions is None or number in positions]
 
 
 def _together(tables: Iterable[pa.Table]) -> pa.Table:

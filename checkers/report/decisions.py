@@ -28,7 +28,7 @@ def claim(decision: Decision) -> str:
 def heading(decision: Decision) -> str:
     """What was judged, by which engine, on how much, in how long, at which constants."""
     if isinstance(decision, AnomalyDecided):
-        return f"{decision.history} · history"
+        return f"{decision.history} · {decision.over}"
     states, seconds = decision.distinct_states, decision.seconds
     spec, engine, constants = _subject(decision)
     measured = (
@@ -41,7 +41,7 @@ def heading(decision: Decision) -> str:
 def subject(decision: Decision) -> str:
     """The same without what differs from run to run."""
     if isinstance(decision, AnomalyDecided):
-        return f"{decision.history} · history"
+        return f"{decision.history} · {decision.over}"
     return " · ".join(filter(None, _subject(decision)))
 
 

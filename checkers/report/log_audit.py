@@ -1,0 +1,114 @@
+"""An audit of log directories as text for a terminal, as events, and its rows as Parquet.
+
+One line a check, then for each that found something its rule and its first rows in words, each with
+its place: replica, topic partition, segment, byte. What is left out is said.
+"""
+
+from __future__ import annotations
+
+import textwrap
+from typing import TYPE_CHECKING, Final
+
+import pyarrow.parquet as pq
+
+from checkers.events import AnomalyDecided, RowShown
+from checkers.report.decisions import MARKS, many
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from pathlib import Path
+
+    from checkers.log_dirs.audit import Audit, Decision
+
+WIDTH: Final = 100
+SHOWN: Final = 8
+SHOWN_VERBOSE: Final = 32  # as many as an audit keeps
+
+
+def explained(audit: Audit, name: str, *, verbose: bool = False) -> str:
+    """The audit in words: at most 8 rows a check, 32 if verbose, the first by their places."""
+    limit = SHOWN_VERBOSE if verbose else SHOWN
+    paragraphs = [
+        "\n".join(_summary(audit, name)),
+        *("\n".join(_found(one, limit)) for one in audit.decisions if one.count),
+    ]
+    return "\n\n".join(paragraphs)
+
+
+def _summary(audit: Audit, name: str) -> Iterator[str]:
+    held = (
+        many(audit.partitions, "topic partition"),
+        many(audit.logs, "log"),
+        many(audit.segments, "segment"),
+        f"{audit.batches:,} batch{'' if audit.batches == 1 else 'es'}",
+    )
+    yield f"{name}: {audit.verdict}   {', '.join(held)}"
+    width = max((len(decision.check.id) for decision in audit.decisions), default=0)
+    for decision in audit.decisions:
+        yield f"  {MARKS[decision.verdict]} {decision.check.id:<{width}}  {_said(decision)}"
+
+
+def _said(decision: Decision) -> str:
+    if decision.verdict == "undecided":
+        return f"undecided: {decision.reason}"
+    rests_on = f"{decision.observations:,} {decision.check.observes}"
+    if not decision.count:
+        if not decision.observations:
+            return f"nothing found, but there were no {decision.check.observes}"
+        return f"nothing found in {rests_on}"
+    permitted = f"; permitted: {decision.reason}" if decision.permitted else ""
+    return f"{decision.count:,} found in {rests_on}{permitted}"
+
+
+def _found(decision: Decision, limit: int) -> Iterator[str]:
+    check = decision.check
+    yield f"{MARKS[decision.verdict]} {check.id}   {check.statement}"
+    for prose in (f"rule: {check.rule}", check.explanation):
+        yield textwrap.fill(prose, WIDTH, initial_indent="  ", subsequent_indent="  ")
+    shown = decision.first[:limit]
+    yield from (f"  {number:>2}. {check.explain(row)}" for number, row in enumerate(shown, 1))
+    if decision.count > len(shown):
+        more = decision.count - len(shown)
+        yield f"  … {more:,} more; these are the first {len(shown)} of {decision.count:,}"
+
+
+def rows_shown(decision: Decision, name: str) -> Iterator[RowShown]:
+    """An event for each row that was kept."""
+    for number, row in enumerate(decision.first, 1):
+        text = decision.check.explain(row)
+        yield RowShown(anomaly=decision.check.id, history=name, number=number, text=text)
+
+
+def decided(decision: Decision, name: str, kept: Mapping[str, str], replay: str) -> AnomalyDecided:
+    """The verdict on one check as an event."""
+    check = decision.check
+    return AnomalyDecided(
+        anomaly=check.id,
+        statement=check.statement,
+        rule=check.rule,
+        explanation=check.explanation,
+        source=check.source,
+        verdict=decision.verdict,
+        count=decision.count,
+        permitted=decision.permitted,
+        observations=decision.observations,
+        history=name,
+        over="log directories",
+        reason=decision.reason,
+        file=kept.get(check.id),
+        replay=replay,
+    )
+
+
+def keep_rows(audit: Audit, folder: Path, name: str) -> dict[str, str]:
+    """Writes all rows of each check that found any to a Parquet file, in a folder of this name.
+
+    Of each the file, as a path from the folder that holds that one.
+    """
+    kept: dict[str, str] = {}
+    for decision in audit.decisions:
+        if decision.count:
+            (folder / name).mkdir(parents=True, exist_ok=True)
+            kept[decision.check.id] = f"{name}/{decision.check.id}.parquet"
+            pq.write_table(decision.rows, folder / kept[decision.check.id])
+    return kept

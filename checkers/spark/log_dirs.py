@@ -1,0 +1,115 @@
+"""`audit_on_spark`: the same audit as in one process, segments read and judged by Spark.
+
+Segments are rows of batches by the Python Data Source; one shuffle brings those of a topic
+partition together, about 100 bytes a batch. Records are read where they lie and are never shuffled,
+but for those of batches that replicas do not have alike. What comes to the driver are the rows that
+checks found, and what `across` needs.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+from pyspark.sql.pandas.types import from_arrow_schema
+
+from checkers.log_dirs import judging
+from checkers.log_dirs.audit import Audit, audit_of
+from checkers.log_dirs.folders import LogDirs, Segment, log_dirs
+from checkers.log_dirs.in_process import positions_of
+from checkers.log_dirs.judging import FOUND
+from checkers.log_dirs.segments import BATCHES, RECORDS
+from checkers.progress import Progress, Watcher, unwatched
+from checkers.spark.log_segments import FORMAT, LogSegments, listed, shares
+from checkers.spark.session import session
+from checkers.spark.watching import watched
+from properties.log_audit.catalogue import named
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+def audit_on_spark(
+    folders: Sequence[Path],
+    *,
+    master: str | None = None,
+    checks: tuple[str, ...] = (),
+    watch: Watcher = unwatched,
+) -> Audit:
+    """The verdict on the folders, on Spark; all cores of this machine without a master.
+
+    UnreadableLogDir, UnknownName, or InputFault when there is no Java.
+    """
+    chosen = named(checks)
+    dirs = log_dirs(folders)
+    watch(Progress(stage="starting Spark"))
+    with session(master) as spark:
+        spark.dataSource.register(LogSegments)
+        return audit_of(dirs, OnSpark(spark, dirs, watch), chosen)
+
+
+@dataclass(frozen=True, slots=True)
+class OnSpark:
+    """The work on every topic partition, as tasks of Spark."""
+
+    spark: SparkSession
+    dirs: LogDirs
+    watch: Watcher
+
+    def judged(self) -> pa.Table:
+        """`judging.judged` of every topic partition, those without a batch too."""
+        work = partial(_judged, self.dirs)
+        found = self._each("spark: reading segments", self.dirs.segments, work)
+        seen = set(found["partition"].to_pylist())
+        empty = [number for number in range(len(self.dirs.partitions)) if number not in seen]
+        rest = [judging.judged(number, BATCHES.empty_table(), self.dirs) for number in empty]
+        return pa.concat_tables([found.drop_columns(["partition"]), *rest])
+
+    def compared(self, suspects: pa.Table) -> pa.Table:
+        """`judging.compared` of every topic partition that has suspects."""
+        positions = positions_of(suspects)
+        chosen = [self.dirs.segments[number] for number in sorted(positions)]
+        if not chosen:
+            return FOUND.empty_table()
+        found = self._each(
+            "spark: comparing records",
+            chosen,
+            partial(_compared, self.dirs, suspects),
+            rows="records",
+            positions=json.dumps({number: sorted(at) for number, at in positions.items()}),
+        )
+        return found.drop_columns(["partition"])
+
+    def _each(
+        self,
+        stage: str,
+        of: Sequence[Segment],
+        work: Callable[[int, pa.Table], pa.Table],
+        **options: str,
+    ) -> pa.Table:
+        """What the work makes of the rows of each topic partition of these segments."""
+        schema = pa.schema([("partition", pa.int32()), *FOUND])
+
+        def run(key: tuple[pa.Scalar, ...], rows: pa.Table) -> pa.Table:
+            number = key[0].as_py()
+            found = work(number, rows)
+            numbers = pa.array([number] * found.num_rows, pa.int32())
+            return found.add_column(0, "partition", numbers)
+
+        frame = self.spark.read.format(FORMAT).options(segments=listed(of), **options).load()
+        made = frame.groupBy("partition").applyInArrow(run, from_arrow_schema(schema))
+        with watched(self.spark, stage, [0] * len(shares(of)), self.watch):
+            return made.toArrow().cast(schema)
+
+
+def _judged(dirs: LogDirs, partition: int, rows: pa.Table) -> pa.Table:
+    return judging.judged(partition, rows.cast(BATCHES), dirs)
+
+
+def _compared(dirs: LogDirs, suspects: pa.Table, partition: int, rows: pa.Table) -> pa.Table:
+    return judging.compared(partition, rows.cast(RECORDS), suspects, dirs)

@@ -1,0 +1,90 @@
+"""`urteil analyze --log-dirs`: what a reader sees, what a program is told, what is refused."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+
+KAFKA = Path(__file__).parents[2] / "data" / "apache_kafka" / "log_dirs_stopped"
+BROKERS = [str(KAFKA / f"broker-{number}") for number in (1, 2, 3)]
+Call = Callable[..., Any]  # the fixture of the folder
+LOCAL = ("--engine", "local")
+
+
+def test_what_apache_kafka_left_is_acquitted(call: Call) -> None:
+    said = call("analyze", "--log-dirs", *BROKERS, *LOCAL)
+    assert said.exit_code == 0
+    verdicts = said.verdicts()
+    assert verdicts["checksum"] == verdicts["replica-divergence"] == "holds"
+    permitted = [e["anomaly"] for e in said.those("anomaly_decided") if e["permitted"]]
+    assert permitted == ["repeated-marker", "open-transaction"]
+    (row,) = (e for e in said.those("row_shown") if e["anomaly"] == "open-transaction")
+    assert "transactional id open, producer 2004, epoch 0: open since offset 40" in row["text"]
+    assert said.those("measured")[0]["value"] == 321
+
+
+def test_damage_is_told_at_its_place_and_kept(call: Call, tmp_path: Path) -> None:
+    folders = [Path(shutil.copytree(one, tmp_path / Path(one).name)) for one in BROKERS]
+    file = folders[1] / "orders-0" / "00000000000000000000.log"
+    data = bytearray(file.read_bytes())
+    data[100] ^= 1
+    file.write_bytes(data)
+    said = call("analyze", "--log-dirs", *map(str, folders), *LOCAL, json_events=False)
+    assert said.exit_code == 1
+    assert "✗ checksum   The checksum of a batch is that of its bytes." in said.stdout
+    assert f"1. {file} byte 0: the batch at offset 0, " in said.stdout
+    assert "exit code 1: a violation" in said.stdout
+    (kept,) = (tmp_path / "runs").glob("*/log_dirs/checksum.parquet")
+    assert pq.read_table(kept).to_pylist() == [
+        {
+            "partition": "orders-0",
+            "offset": 0,
+            "replica": str(folders[1]),
+            "segment": file.name,
+            "position": 0,
+            "size": pq.read_table(kept)["size"][0].as_py(),
+        }
+    ]
+
+
+def test_one_check_can_be_asked_for(call: Call) -> None:
+    said = call("analyze", "--log-dirs", BROKERS[0], *LOCAL, "--anomaly", "offset-gap")
+    assert said.verdicts() == {"offset-gap": "holds"}
+
+
+def test_the_checks_are_listed_and_explained(call: Call) -> None:
+    said = call("list", "anomalies", json_events=False)
+    assert "hanging-transaction" in said.stdout
+    said = call("explain", "torn-tail", json_events=False)
+    assert "not shut down in order" in said.stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "complaint"),
+    [
+        (["--log-dirs", "nowhere"], "nowhere: is not there; name the log.dirs folder of a broker"),
+        (["--log-dirs", str(KAFKA)], "no topic partition with a *.log file is in it; name"),
+        (["--log-dirs", BROKERS[0], "--jepsen"], "--jepsen is about histories; leave it out"),
+        (["--log-dirs", BROKERS[0], "--anomaly", "cheksum"], "'cheksum'; the nearest: checksum"),
+        (BROKERS, "more than one HISTORY; log.dirs folders are read by --log-dirs"),
+    ],
+)
+def test_what_is_refused_is_one_line_and_exit_2(
+    call: Call, words: list[str], complaint: str
+) -> None:
+    said = call("analyze", *words, *LOCAL)
+    assert said.exit_code == 2
+    assert complaint in said.stderr
+    assert len(said.stderr.splitlines()) == 1
+
+
+def test_folders_without_a_batch_decide_nothing(call: Call, tmp_path: Path) -> None:
+    (tmp_path / "meta.properties").write_text("version=1")
+    said = call("analyze", "--log-dirs", str(tmp_path), *LOCAL)
+    assert said.exit_code == 3
+    assert set(said.verdicts().values()) == {"undecided"}

@@ -1,0 +1,136 @@
+"""Spark says of log directories what one process says; segments are a data source of their own.
+
+One session serves the file: starting one takes longer than all that is asked of it.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pytest
+
+from checkers.log_dirs import segments, writing
+from checkers.log_dirs.audit import Audit, audit
+from checkers.log_dirs.folders import log_dirs
+from checkers.progress import Progress
+from checkers.spark import log_segments
+from checkers.spark.log_dirs import audit_on_spark
+from checkers.spark.log_segments import FORMAT, LogSegments, listed, shares
+from checkers.spark.session import session
+from properties.log_audit.notation import logs
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pyspark.sql import SparkSession
+
+KAFKA = Path(__file__).parents[2] / "data" / "apache_kafka"
+
+EVERYTHING_WRONG = """
+    A t-0 hw=9 cleaned=1 epochs=0@0,7@4 aborted=7:0-3,9:1-1 stopped
+    0    e0 p7/1 s0 txn t1
+    1-2  e0 p7/1 s4
+    3    e0 p7/1 abort c2
+    4    e3 p7/0 commit c1
+    5    e0 p7/0 s0 txn
+    6-7  e2 p7/0 s0 txn =y
+    8    bad checksum
+    ---
+    9    e2 bad records
+    12   e2
+    11   e2 t900002
+    junk 90
+    ---
+    13   bad old
+    torn 20
+    B t-0 hw=8
+    0    e0 p7/1 s0 txn t1
+    1-2  e0 p7/1 s4 has 2
+    3    e0 p7/1 abort c2
+    4    e3 p7/0 commit c1
+    6-7  e2 p7/0 s0 txn
+    A t-1 hw=4
+    0    e0 p5/0 s0 txn
+    1    e0 p5/1 commit
+    --- 2
+    B t-1 hw=4
+    0    e0 p5/0 s0 txn
+    1    e0 p5/1 abort
+    B u-0
+    --- 7
+"""
+
+
+@pytest.fixture(scope="module")
+def spark() -> Iterator[SparkSession]:
+    with session(environment={}) as running:
+        yield running
+
+
+def assert_same(on_spark: Audit, in_process: Audit) -> None:
+    assert on_spark == in_process
+    for theirs, ours in zip(on_spark.decisions, in_process.decisions, strict=True):
+        assert theirs.rows.equals(ours.rows)
+
+
+@pytest.mark.parametrize("story", ["log_dirs_killed", "log_dirs_stopped"])
+def test_apache_kafka_has_the_same_verdict(spark: SparkSession, story: str) -> None:
+    del spark
+    folders = [KAFKA / story / f"broker-{number}" for number in (1, 2, 3)]
+    assert_same(audit_on_spark(folders), audit(folders))
+
+
+@pytest.mark.parametrize("task_bytes", [1, 1 << 20])
+def test_everything_at_once(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, task_bytes: int
+) -> None:
+    """A row of nearly every check, one segment a task or all of them in one."""
+    del spark
+    monkeypatch.setattr(log_segments, "TASK_BYTES", task_bytes)
+    folders = writing.write(logs(EVERYTHING_WRONG), tmp_path, writing.COMPRESSIONS)
+    told: list[Progress] = []
+    found = audit_on_spark(folders, watch=told.append)
+    assert_same(found, audit(folders))
+    silent = [decision.check.id for decision in found.decisions if not decision.count]
+    assert silent == ["open-transaction"]
+    assert [one.stage for one in told if not one.done] == [
+        "starting Spark",
+        "spark: reading segments",
+        "spark: comparing records",
+    ]
+    assert (told[1].total or 0) == (6 if task_bytes == 1 else 1)
+
+
+def test_segments_are_a_data_source(spark: SparkSession) -> None:
+    dirs = log_dirs([KAFKA / "log_dirs_stopped" / "broker-1"])
+    spark.dataSource.register(LogSegments)
+    source = spark.read.format(FORMAT).option("segments", listed(dirs.segments))
+    rows = source.load().orderBy("segment", "position").toArrow().cast(segments.BATCHES)
+    read = [batch for segment in dirs.segments for batch in segments.batches(segment)]
+    assert rows.equals(pa.Table.from_batches(read).combine_chunks())
+    chosen = {segment.number: [0] for segment in dirs.segments[:3]}
+    asked = source.option("rows", "records").option("positions", json.dumps(chosen))
+    found = asked.load().orderBy("segment", "offset").toArrow().cast(segments.RECORDS)
+    first = [batch for segment in dirs.segments[:3] for batch in segments.records(segment, [0])]
+    assert found.equals(pa.Table.from_batches(first).combine_chunks())
+
+
+def test_a_task_reads_one_large_segment_or_several_small_ones(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (folder,) = writing.write(logs("A t-0\n0\n---\n1\n---\n2"), tmp_path)
+    of = log_dirs([folder]).segments
+    size = of[0].path.stat().st_size
+    for task_bytes, expected in ((1, [1, 1, 1]), (2 * size, [2, 1]), (9 * size, [3])):
+        monkeypatch.setattr(log_segments, "TASK_BYTES", task_bytes)
+        assert [len(share.segments) for share in shares(of)] == expected
+    assert shares([]) == []
+
+
+def test_folders_without_logs_need_no_task(spark: SparkSession, tmp_path: Path) -> None:
+    del spark
+    (tmp_path / "meta.properties").write_text("version=1")
+    assert_same(audit_on_spark([tmp_path]), audit([tmp_path]))
