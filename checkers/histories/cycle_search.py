@@ -27,11 +27,11 @@ from scipy.sparse.csgraph import connected_components
 from checkers.histories.fingerprints import Ints
 from checkers.histories.order import begins, lengths, member
 from checkers.histories.piece import Mask
-from checkers.histories.record_dependencies import WR, WW
+from checkers.histories.record_dependencies import RW, WR, WW
 from properties.anomalies.cycles.components import SEARCHED, shortest_cycle
 from properties.anomalies.cycles.cycle import FORMS, IMPLIES
 
-KIND_OF: Final = {WW: "ww", WR: "wr"}
+KIND_OF: Final = {WW: "ww", WR: "wr", RW: "rw"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +73,7 @@ class Graph:
         edges = [(self.first[records], self.second[records])]
         edges += _in_processes(self.of) if "process" in kinds else ()
         edges += _in_time(self.of) if "realtime" in kinds else ()
-        label = _strong(edges, 2 * len(self.of))  # the node of a completion lies behind all
+        label = strong(edges, 2 * len(self.of))  # the node of a completion lies behind all
         first = label[self.first[records]]
         inside = records[first == label[self.second[records]]]
         ends = np.unique(np.r_[self.first[inside], self.second[inside]])
@@ -102,7 +102,7 @@ class Graph:
         return np.array(shortest_cycle(graph, tuple(members.tolist())), dtype=np.int64)
 
 
-def _strong(edges: Sequence[tuple[Ints, Ints]], count: int) -> Ints:
+def strong(edges: Sequence[tuple[Ints, Ints]], count: int) -> Ints:
     """For each node the number of its component."""
     first, second = (np.concatenate(ends) for ends in zip(*edges, strict=True))
     adjacency = coo_array((np.ones(len(first), np.bool_), (first, second)), shape=(count, count))

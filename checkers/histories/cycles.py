@@ -59,7 +59,7 @@ _NO_OPS: Final = np.zeros(0, dtype=np.int64)
 # ---------------------------------------------------------------- when operations count
 
 
-def _others(strays: Strays, senders: Senders) -> Inquiry[Others]:
+def others_of(strays: Strays, senders: Senders) -> Inquiry[Others]:
     """The operations that did not end ok and sent a stray, and when each counts."""
     sends = strays.sends
     ops = np.unique(sends.ints("op")[sends.ints("role") != SENT])
@@ -137,7 +137,7 @@ def _graph(edges: Piece, told: Piece) -> Graph:
 Step = tuple[str, str, str, str]  # kind, key, value, next value
 
 
-def _named(labels: Piece) -> Inquiry[Mapping[tuple[int, int], list[Step]]]:
+def named_steps(labels: Piece) -> Inquiry[Mapping[tuple[int, int], list[Step]]]:
     """The records between each two operations, the strongest kind first."""
     key_of = yield from spelled(labels.ints("key"), column="key")
     value_of = yield from spelled(labels.ints("value"), labels.ints("next_value"))
@@ -191,17 +191,17 @@ def dependency_cycles(known: Known) -> Inquiry[tuple[Found, ...]]:
     """The cycles of every form."""
     strays, ww_deps = known.strays, known.declared.ww_deps
     senders = Senders.of(strays)
-    others = yield from _others(strays, senders)
-    looked = Looked(senders, others, strays.committed, ww_deps)
+    others = yield from others_of(strays, senders)
+    looked = Looked("cycles", senders, others, strays.committed, ww_deps)
     says = "what came before what"
     counts, back, *ends = yield (
         asks(says, COUNT, partial(counted, looked)),
         asks(says, EDGES, partial(leading_back, looked)),
         *([asks(says, ENDS, partial(block_ends, looked))] if ww_deps else []),
     )
-    of_stray, stray_count = of_strays(looked, strays)
+    of_stray, leads = of_strays(looked, strays)
     across = pa.concat_tables([LABELS.empty_table(), *(across_blocks(Piece(it)) for it in ends)])
-    loose = Piece(pa.concat_tables([of_stray, across]))
+    loose = Piece(pa.concat_tables([of_stray.filter(pa.array(leads)), across]))
     ahead, behind = (others.time(loose.ints(name)) for name in ("first", "second"))
     loose_back = loose.where(ahead >= behind).table.select(EDGES.names)
     stretches = Stretches.of(Piece(pa.concat_tables([back, loose_back])), others)
@@ -212,7 +212,7 @@ def dependency_cycles(known: Known) -> Inquiry[tuple[Found, ...]]:
         here = loose.where(stretches.have(ahead, behind))
         rows = yield from _searched(looked, near, here)
     observed = {"ww": int(Piece(counts).ints("ww").sum()) + len(across)}
-    observed["wr"] = int(Piece(counts).ints("wr").sum()) + stray_count
+    observed["wr"] = int(Piece(counts).ints("wr").sum()) + len(of_stray)
     return tuple(
         Found(id=form, rows=rows[form], observations=observed[_base(form)]) for form in FORMS
     )
@@ -235,9 +235,9 @@ def _searched(looked: Looked, near: pa.Table, loose: Piece) -> Inquiry[dict[str,
         run = partial(labelled, looked, pairs)
         labels = yield asks("through which records", LABELS, run)
     of_pairs = member(together(loose.ints("first"), loose.ints("second")), pairs)
-    named = yield from _named(Piece(pa.concat_tables([labels, loose.where(of_pairs).table])))
+    named = yield from named_steps(Piece(pa.concat_tables([labels, loose.where(of_pairs).table])))
     return {
-        form: _rows([_row(form, cycle, size, graph.of, named) for cycle, size in of_form])
+        form: rows_of([_row(form, cycle, size, graph.of, named) for cycle, size in of_form])
         for form, of_form in found.items()
     }
 
@@ -250,7 +250,8 @@ def _pairs(graph: Graph, found: Iterable[list[tuple[Ints, int]]]) -> Iterable[In
             yield together(ops, np.roll(ops, -1))
 
 
-def _rows(rows: list[Cycle]) -> pa.Table:
+def rows_of(rows: list[Cycle]) -> pa.Table:
+    """Cycles as a table."""
     schema = schema_of(Cycle)
     columns = {name: [getattr(row, name) for row in rows] for name in schema.names}
     return pa.table({**columns}, schema=schema)

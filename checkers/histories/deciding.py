@@ -16,6 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 from checkers.histories import (
+    anti_dependencies,
     cycles,
     emptiness,
     log,
@@ -57,6 +58,7 @@ FAMILIES: Final[tuple[Family, ...]] = (
     *transactions.FAMILIES,
     *pipelines.FAMILIES,
     *cycles.FAMILIES,
+    *anti_dependencies.FAMILIES,
 )
 DECIDED: Final = frozenset(name for family in FAMILIES for name in family.ids)
 _ASSUMPTIONS: Final[dict[str, Callable[[], Inquiry[Found]]]] = {

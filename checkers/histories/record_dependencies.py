@@ -41,7 +41,7 @@ from checkers.histories.places import (
 from checkers.histories.reach_survey import columns_of, ints
 
 NOBODY: Final = -1
-WW, WR = 0, 1
+WW, WR, RW = 0, 1, 2
 
 EDGES: Final = ints("first", "second", "kind")
 LABELS: Final = ints("first", "second", "kind", "key", "value", "next_value")
@@ -140,8 +140,8 @@ class Dependents:
 
 
 @dataclass(frozen=True, slots=True)
-class _Log:
-    """Where values lie in a block, each place once: keys together, and ascending in a key."""
+class Log:
+    """Where values lie, each place once: keys together, and ascending in a key."""
 
     key: Ints
     offset: Ints
@@ -157,8 +157,9 @@ class _Log:
 
 @dataclass(frozen=True, slots=True)
 class Looked:
-    """What kernels of dependencies must know of the whole history."""
+    """What kernels of dependencies must know of the whole history; `of`: who asks."""
 
+    of: str
     senders: Senders
     others: Others
     committed: Ints
@@ -172,7 +173,7 @@ def asks(says: str, schema: pa.Schema, run: partial[pa.Table]) -> Ask:
 
 def dependents(looked: Looked, piece: Piece) -> Dependents:
     """The dependencies of the block; made once for all kernels."""
-    return piece.derived(("dependents",), lambda it: _dependents(looked, it))
+    return piece.derived(("dependents", looked.of), lambda it: _dependents(looked, it))
 
 
 def _dependents(looked: Looked, piece: Piece) -> Dependents:
@@ -186,9 +187,9 @@ def _dependents(looked: Looked, piece: Piece) -> Dependents:
     sound = (role[polls] & ~UNCOMMITTED) == READ
     if not looked.ww_deps:
         nothing = np.zeros(len(polls), dtype=np.int64)
-        log = _Log(nothing[:0], nothing[:0], nothing[:0], nothing[:0], sound[:0])
+        log = Log(nothing[:0], nothing[:0], nothing[:0], nothing[:0], sound[:0])
     else:
-        log = _log(looked, piece)
+        log = log_of(looked, piece)
     before, after = _neighbours(log)
     return Dependents(
         first=np.r_[sender[polls], log.sender[before]],
@@ -210,7 +211,8 @@ def _sent_at(looked: Looked, piece: Piece) -> tuple[Ints, Ints, Ints]:
     return order, starts, np.maximum.reduceat(took, starts) if len(starts) else took
 
 
-def _log(looked: Looked, piece: Piece) -> _Log:
+def log_of(looked: Looked, piece: Piece) -> Log:
+    """Where values lie in the blocks of a piece."""
     senders = looked.senders
     order, starts, of_place = _sent_at(looked, piece)
     key, offset, value = (piece.ints(name) for name in ("key", "offset", "value"))
@@ -223,10 +225,10 @@ def _log(looked: Looked, piece: Piece) -> _Log:
     stray = np.flatnonzero(member(pair[row], senders.pairs))
     at = np.searchsorted(senders.pairs, pair[row[stray]])
     sender[stray], last[stray] = senders.ops[at], senders.last[at] == offset[row[stray]]
-    return _Log(key[row], offset[row], value[row], sender, last)
+    return Log(key[row], offset[row], value[row], sender, last)
 
 
-def _neighbours(log: _Log) -> tuple[Ints, Ints]:
+def _neighbours(log: Log) -> tuple[Ints, Ints]:
     """The places of values and of their next values, sent by different known operations."""
     starts, sizes = log.groups()
     if not len(starts):
@@ -237,7 +239,7 @@ def _neighbours(log: _Log) -> tuple[Ints, Ints]:
     return _linked(log, first[side_by_side], second[side_by_side], starts, sizes)
 
 
-def _linked(log: _Log, first: Ints, second: Ints, starts: Ints, sizes: Ints) -> tuple[Ints, Ints]:
+def _linked(log: Log, first: Ints, second: Ints, starts: Ints, sizes: Ints) -> tuple[Ints, Ints]:
     """Every value of each first offset with every value of the second that lies nowhere behind."""
     many = sizes[first] * sizes[second]
     of_pair = np.repeat(np.arange(len(first)), many)
@@ -286,7 +288,7 @@ def labelled(looked: Looked, pairs: Ints, piece: Piece) -> pa.Table:
 
 def block_ends(looked: Looked, piece: Piece) -> pa.Table:
     """The values at the first and at the last offset of each block."""
-    log = _log(looked, piece)
+    log = log_of(looked, piece)
     at, sizes = log.groups()
     of_block = together(log.key[at], block(log.offset[at]))
     first = begins(of_block)
@@ -300,31 +302,41 @@ def block_ends(looked: Looked, piece: Piece) -> pa.Table:
 
 def across_blocks(ends: Piece) -> pa.Table:
     """The ww dependencies from the end of one block to the begin of the next that has a record."""
-    order, _ = runs(ends.ints("key"), ends.ints("offset"), ends.ints("value"))
-    key, offset, value, sender = (
-        ends.ints(name)[order] for name in ("key", "offset", "value", "sender")
-    )
-    log = _Log(key, offset, value, sender, ends.ints("last")[order] == 1)
+    log = log_of_ends(ends)
     starts, sizes = log.groups()
     if not len(starts):
         return LABELS.empty_table()
     first, second = np.arange(len(starts) - 1), np.arange(1, len(starts))
-    apart = block(offset[starts[first]]) != block(offset[starts[second]])
-    across = apart & (key[starts[first]] == key[starts[second]])
+    key, offset = log.key[starts], log.offset[starts]
+    across = (block(offset[first]) != block(offset[second])) & (key[first] == key[second])
     before, after = _linked(log, first[across], second[across], starts, sizes)
     kind = np.full(len(before), WW)
-    columns = (sender[before], sender[after], kind, key[before], value[before], value[after])
-    return columns_of(LABELS, *columns)
+    columns = (log.sender[before], log.sender[after], kind, log.key[before])
+    return columns_of(LABELS, *columns, log.value[before], log.value[after])
 
 
-def of_strays(looked: Looked, strays: Strays) -> tuple[pa.Table, int]:
-    """The wr dependencies of strays that may lead somewhere, and how many there are at all."""
+def log_of_ends(ends: Piece) -> Log:
+    """Where values lie at the ends of blocks."""
+    order, _ = runs(ends.ints("key"), ends.ints("offset"), ends.ints("value"))
+    key, offset, value, sender, last = (
+        ends.ints(name)[order] for name in ("key", "offset", "value", "sender", "last")
+    )
+    return Log(key, offset, value, sender, last == 1)
+
+
+def of_strays(looked: Looked, strays: Strays) -> tuple[pa.Table, Mask]:
+    """The wr dependencies of strays, and which of them may lead somewhere."""
     senders, polls = looked.senders, strays.places.where(strays.places.ints("role") >= READ)
     key, value, op = (polls.ints(name) for name in ("key", "value", "op"))
     sender = senders.ops[np.searchsorted(senders.pairs, together(key, value))]
-    some = (sender != NOBODY) & (sender != op)
-    sound = (polls.ints("role") & ~UNCOMMITTED) == READ
-    row = np.flatnonzero(some & (sound | member(op, looked.others.ops)))
+    row = np.flatnonzero((sender != NOBODY) & (sender != op))
+    sound = (polls.ints("role")[row] & ~UNCOMMITTED) == READ
     nothing, kind = np.zeros(len(row), dtype=np.int64), np.full(len(row), WR)
     table = columns_of(LABELS, sender[row], op[row], kind, key[row], value[row], nothing)
-    return table, int(np.count_nonzero(some))
+    return table, sound | member(op[row], looked.others.ops)
+
+
+def every(looked: Looked, piece: Piece) -> pa.Table:
+    """All dependencies, wherever they lead."""
+    made = dependents(looked, piece)
+    return made.edges(np.ones(len(made.kind), dtype=np.bool_))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from contextlib import ExitStack
 from unittest.mock import patch
 
 import networkx as nx
@@ -10,7 +11,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from checkers.histories import cycle_search, cycles
+from checkers.histories import anti_dependencies, cycle_search, cycles
 from checkers.histories.chunks import Rows, chunks_of
 from checkers.histories.cycle_search import KIND_OF, Graph, Operations
 from checkers.histories.found import Known
@@ -20,7 +21,7 @@ from checkers.histories.places import exchanged, strays
 from checkers.histories.recorded import as_table
 from checkers.histories.rows import as_rows
 from model.histories import History, Isolation, MicroOperation, Operation, Outcome, Poll, Send
-from properties.anomalies.cycles import components
+from properties.anomalies.cycles import components, cycle
 from properties.anomalies.cycles.components import SEARCHED
 from properties.anomalies.cycles.cycle import FORMS, Cycle
 from properties.anomalies.cycles.forms import anomalies
@@ -91,7 +92,11 @@ def kernel_rows(h: History, declared: Declared, rows: int, groups: int) -> dict[
             SENDS: lambda: dealt[SENDS],
         }
         known = Known(declared=declared, strays=answered({"it": strays()}, sources)["it"])
-        found = answered({"it": cycles.dependency_cycles(known)}, sources)["it"]
+        asked = {
+            "cycles": cycles.dependency_cycles(known),
+            "anti": anti_dependencies.anti_dependency_cycles(known),
+        }
+        found = [one for some in answered(asked, sources).values() for one in some]
     by = [(name, "ascending") for name in ("first_op", "component")]
     return {one.id: (as_rows(one.rows.sort_by(by), Cycle), one.observations) for one in found}
 
@@ -99,24 +104,23 @@ def kernel_rows(h: History, declared: Declared, rows: int, groups: int) -> dict[
 @settings(max_examples=200, deadline=None)
 @given(
     h=histories(),
-    ww_deps=st.booleans(),
+    deps=st.sets(st.sampled_from(["ww", "rw"])),
     isolation=st.sampled_from(["read_committed", "read_uncommitted"]),
     rows=st.sampled_from([1, 3, 100]),
     groups=st.integers(1, 3),
     searched=st.sampled_from([2, SEARCHED]),
 )
 def test_kernels_agree_with_the_literal_definitions(
-    h: History, ww_deps: bool, isolation: Isolation, rows: int, groups: int, searched: int
+    h: History, deps: set[str], isolation: Isolation, rows: int, groups: int, searched: int
 ) -> None:
-    declared = Declared(ww_deps=ww_deps, isolation=isolation)
+    declared = Declared(ww_deps="ww" in deps, rw_deps="rw" in deps, isolation=isolation)
     applied = declared.applied(h)
-    with patch.object(components, "SEARCHED", searched):
+    with ExitStack() as stack:
+        for module in (components, cycle, cycle_search, anti_dependencies):
+            stack.enter_context(patch.object(module, "SEARCHED", searched))
         literal = {
-            one.id: (one.find(applied), one.observed(applied))
-            for one in anomalies(declared)
-            if one.id in FORMS
+            one.id: (one.find(applied), one.observed(applied)) for one in anomalies(declared)
         }
-    with patch.object(cycle_search, "SEARCHED", searched):
         assert kernel_rows(h, declared, rows, groups) == literal
 
 
@@ -175,12 +179,12 @@ def test_components_and_cycles_of_random_graphs_are_those_of_networkx(
     assert [tuple(one.members.tolist()) for one in found] == sorted(expected)
     with patch.object(cycle_search, "SEARCHED", searched):
         for one in found:
-            cycle = graph.cycle(form, one).tolist()
-            assert nx.is_path(theirs, [*cycle, cycle[0]])
+            ring = graph.cycle(form, one).tolist()
+            assert nx.is_path(theirs, [*ring, ring[0]])
             lengths = [
                 1 + nx.shortest_path_length(theirs.subgraph(one.members.tolist()), after, start)
                 for start in one.members.tolist()[: 1 if len(one.members) > searched else None]
                 for after in theirs.successors(start)
                 if after in one.members
             ]
-            assert len(cycle) == min(lengths)
+            assert len(ring) == min(lengths)
