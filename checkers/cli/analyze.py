@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from checkers.cli.declaring import declared_of, declaring
+from checkers.cli.following import followed
 from checkers.cli.log_dirs import auditing
 from checkers.cli.run import Run, command, replay
 from checkers.events import AnomalyDecided, Measured
@@ -35,6 +37,7 @@ if TYPE_CHECKING:
     help="local: in this process; the same verdicts.",
 )
 @click.option("--master", help="Of a Spark cluster. Default: this machine, all cores.")
+@click.option("--follow", is_flag=True, help="While it is recorded: each verdict that is new.")
 @declaring
 @command()
 @auditing
@@ -44,6 +47,7 @@ def analyze_command(
     anomalies: Sequence[str],
     engine: str,
     master: str | None,
+    follow: bool,
     **said: Any,
 ) -> None:
     """Decide the anomalies of HISTORY: a recorded folder, Parquet, NDJSON or Jepsen's EDN.
@@ -54,15 +58,22 @@ def analyze_command(
     urteil analyze runs/2026-11-21T0142-c3f1/history
     urteil analyze history.edn --anomaly lost-write --engine local
     urteil analyze --log-dirs broker-1 broker-2 broker-3
+    urteil analyze runs/2026-11-21T0142-c3f1/history --follow
     """
-    decide(
-        run,
-        history,
-        anomalies=tuple(anomalies),
-        declared=declared_of(history, **said),
-        engine=engine,
-        master=master,
-    )
+    chosen = tuple(anomalies)
+
+    def now() -> Analysis:
+        return analysis(run, history, chosen, declared_of(history, **said), engine, master)
+
+    with followed(run, history, engine, master, now) if follow else nullcontext():
+        decide(
+            run,
+            history,
+            anomalies=chosen,
+            declared=declared_of(history, **said),
+            engine=engine,
+            master=master,
+        )
 
 
 def decide(

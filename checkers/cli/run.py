@@ -267,13 +267,13 @@ def _guarded(
         click.echo(f"urteil {run.command}: {in_one_line(fault)}", err=True)
         return verdicts.UNUSABLE_INPUT
     except (Interrupted, KeyboardInterrupt):
-        where = f"; what there is, is kept in {run.folder.path}" if run.folder is not None else ""
-        run.note(f"interrupted{where}")
-        return verdicts.INTERRUPTED
+        return _interrupted(run)
     except BrokenPipeError:  # whoever read our results has gone: there is nobody to tell
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return verdicts.INTERRUPTED
     except Exception:  # the boundary: a bug of ours is reported as one, with all that mends it
+        if run.interrupted:  # a library that was interrupted fails in its own way
+            return _interrupted(run)
         trace = traceback.format_exc()
         if run.folder is not None:
             run.folder.keep("bug.txt", trace)
@@ -281,3 +281,9 @@ def _guarded(
         click.echo(f"{trace}urteil {run.command}: {A_BUG}", err=True)
         return verdicts.OUR_OWN_BUG
     return verdicts.HOLDS
+
+
+def _interrupted(run: Run) -> int:
+    where = f"; what there is, is kept in {run.folder.path}" if run.folder is not None else ""
+    run.note(f"interrupted{where}")
+    return verdicts.INTERRUPTED
