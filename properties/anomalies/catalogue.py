@@ -15,58 +15,11 @@ from properties.anomalies.anomaly import Anomaly
 from properties.anomalies.declared import NOTHING, Declared
 
 _FAMILIES: Final = (real_time, log, order, cycles, transactions, groups, empty_history)
-_WITH_KERNELS: Final = frozenset(
-    {
-        "offset-order-inversion",
-        "stale-end-offset",
-        "future-read",
-        "stale-group-offset",
-        "inconsistent-offsets",
-        "duplicate",
-        "duplicate-across-keys",
-        "value-nobody-sent",
-        "unseen",
-        "G1a",
-        "precommitted-read",
-        "empty-transaction-graph",
-        "int-poll-skip",
-        "int-send-skip",
-        "poll-skip",
-        "int-nonmonotonic-poll",
-        "int-nonmonotonic-send",
-        "nonmonotonic-poll",
-        "nonmonotonic-send",
-        "lost-write",
-        "G0",
-        "G1c",
-        "G0-process",
-        "G1c-process",
-        "G0-realtime",
-        "G1c-realtime",
-        "G1b",
-        "torn-transaction",
-        "open-transaction-read",
-        "fenced-transaction-read",
-        "zombie-write",
-        "group-offset-went-backwards",
-        "group-offset-moved-without-commit",
-        "aborted-offset-read",
-        "output-without-offset",
-        "offset-without-output",
-        "input-processed-twice",
-        "input-skipped",
-    }
-)
 
 
 @cache
 def catalogue(declared: Declared) -> tuple[Anomaly, ...]:
     """Every anomaly that is looked for in a history of which this is declared."""
-    return tuple(one for one in definitions(declared) if one.id in _WITH_KERNELS)
-
-
-def definitions(declared: Declared) -> tuple[Anomaly, ...]:
-    """All of them, those included that no kernel decides yet."""
     return tuple(one for family in _FAMILIES for one in family.anomalies(declared))
 
 

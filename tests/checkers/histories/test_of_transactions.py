@@ -14,7 +14,7 @@ from checkers.histories.deciding import decide
 from checkers.histories.rows import as_rows
 from model.histories import History
 from model.history_notation import history
-from properties.anomalies.catalogue import definitions
+from properties.anomalies.catalogue import catalogue
 from properties.anomalies.declared import NOTHING, Declared
 from tests.checkers.histories.mutated_clusters import cut, mutated
 
@@ -27,7 +27,7 @@ def assert_agrees(h: History, declared: Declared, rng: random.Random) -> Counter
     told = decide(cut(h, rng), IDS, declared, rng.randrange(1, 4))
     complete, found = declared.applied(h), Counter[str]()
     assert not told.broken
-    for anomaly in definitions(declared):
+    for anomaly in catalogue(declared):
         if anomaly.id in IDS:
             by_kernel = told.anomalies[anomaly.id]
             rows = anomaly.find(complete)

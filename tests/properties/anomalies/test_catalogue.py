@@ -9,7 +9,7 @@ import pytest
 from model.faults import UnknownName
 from model.history_notation import history
 from properties.anomalies.anomaly import Anomaly, worst_first
-from properties.anomalies.catalogue import definitions, named
+from properties.anomalies.catalogue import catalogue, named
 from properties.anomalies.declared import NOTHING, Declared
 
 EVERYTHING_WRONG = history("""
@@ -92,7 +92,7 @@ EVERYTHING_WRONG = tuple(
 EVERYTHING = Declared(ww_deps=True, rw_deps=True)
 
 
-@pytest.mark.parametrize("anomaly", definitions(EVERYTHING), ids=lambda anomaly: anomaly.id)
+@pytest.mark.parametrize("anomaly", catalogue(EVERYTHING), ids=lambda anomaly: anomaly.id)
 def test_each_anomaly_is_found_counted_and_explained(anomaly: Anomaly) -> None:
     rows = anomaly.find(EVERYTHING_WRONG)
     assert rows
@@ -106,11 +106,11 @@ def test_each_anomaly_is_found_counted_and_explained(anomaly: Anomaly) -> None:
 
 def test_nothing_is_found_where_nothing_is_wrong() -> None:
     h = history("p1 send k=a -> ok @0\nc1 poll -> ok k=a@0")
-    assert {a.id: a.find(h) for a in definitions(NOTHING) if a.find(h)} == {}
+    assert {a.id: a.find(h) for a in catalogue(NOTHING) if a.find(h)} == {}
 
 
 def test_nothing_is_observed_in_an_empty_history() -> None:
-    assert {anomaly.observed(()) for anomaly in definitions(NOTHING)} == {0}
+    assert {anomaly.observed(()) for anomaly in catalogue(NOTHING)} == {0}
 
 
 def test_a_name_that_nothing_has_lists_the_nearest() -> None:
