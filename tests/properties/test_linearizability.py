@@ -68,7 +68,7 @@ def register_calls(draw: st.DrawFn) -> list[Call[RegisterAction]]:
     return calls
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(register_calls())
 def test_a_register_is_linearizable_if_some_order_is(calls: list[Call[RegisterAction]]) -> None:
     assert (not list(stuck(calls, UNTOLD, register))) == by_trying(calls)
@@ -190,7 +190,7 @@ def histories(draw: st.DrawFn) -> History:
     return tuple(sorted(made, key=lambda o: never if o.completed_ns is None else o.completed_ns))
 
 
-@settings(max_examples=1500, deadline=None)
+@settings(max_examples=600, deadline=None)
 @given(histories())
 def test_a_log_is_linearizable_if_and_only_if_no_rule_is_broken(h: History) -> None:
     assert linearizable(h) == (not breaks_a_rule(h))

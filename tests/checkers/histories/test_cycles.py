@@ -101,7 +101,7 @@ def kernel_rows(h: History, declared: Declared, rows: int, groups: int) -> dict[
     return {one.id: (as_rows(one.rows.sort_by(by), Cycle), one.observations) for one in found}
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(
     h=histories(),
     deps=st.sets(st.sampled_from(["ww", "rw"])),
@@ -143,7 +143,7 @@ def sequential(rng: random.Random, count: int) -> Operations:
     )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(
     count=st.integers(2, 12),
     edges=st.lists(st.tuples(st.integers(0, 11), st.integers(0, 11), st.integers(0, 1))),

@@ -71,7 +71,7 @@ def histories(draw: st.DrawFn) -> History:
     return tuple(sorted(made, key=lambda o: last if o.completed_ns is None else o.completed_ns))
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(
     h=histories(),
     declared=st.sampled_from([Declared(), Declared(isolation="read_uncommitted")]),

@@ -115,7 +115,7 @@ def _by(anomaly: Anomaly) -> list[tuple[str, str]]:
     return [(name, "ascending") for name in anomaly.row.__dataclass_fields__]
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(
     h=histories(),
     isolation=st.sampled_from(sorted(DECLARED)),

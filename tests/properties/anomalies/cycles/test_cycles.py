@@ -292,14 +292,14 @@ def sequential(h: History) -> bool:
     )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(h=histories().filter(sequential), ww_deps=st.booleans())
 def test_generated_histories_have_the_forms_of_elle(h: History, ww_deps: bool) -> None:
     declared = Declared(ww_deps=ww_deps)
     assert in_jepsen(h, declared) == set(elle(h, declared))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(histories())
 def test_every_row_is_a_cycle_of_its_form(h: History) -> None:
     pairs = {(d.first, d.second, d.kind, d.key, d.value) for d in dependencies(h, ALL)}
