@@ -15,9 +15,8 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from checkers.histories.fingerprints import Ints
-from checkers.histories.order import Mask, begins, grouped, lengths
+from checkers.histories.order import Mask, begins, lengths
 from checkers.histories.piece import Piece
-from checkers.histories.places import together
 
 Bits = npt.NDArray[np.uint64]
 _WORD_BITS: Final = 6
@@ -31,18 +30,28 @@ WORDS: Final = pa.schema(
 
 def words(owner: Ints, key: Ints, offset: Ints, piece: int) -> pa.Table:
     """The words of these offsets, one of which may be named several times."""
-    order = grouped(together(owner, key), offset)
-    owner, key, offset = owner[order], key[order], offset[order]
-    repeats = np.zeros(len(offset), dtype=np.bool_)
-    repeats[1:] = (offset[1:] == offset[:-1]) & (owner[1:] == owner[:-1]) & (key[1:] == key[:-1])
     word, bit = offset >> _WORD_BITS, _ONE << (offset & _LAST).astype(np.uint64)
-    starts = begins(owner, key, word)
-    again = np.where(repeats, bit, np.uint64(0))
-    if len(starts):
-        bit, again = (np.bitwise_or.reduceat(column, starts) for column in (bit, again))
-    columns = (owner[starts], key[starts], word[starts], bit.view(np.int64), again.view(np.int64))
-    named = dict(zip(WORDS.names, (*columns, np.full(len(starts), piece)), strict=True))
-    return pa.table(named, schema=WORDS)
+    starts = begins(owner, key, word)  # offsets mostly follow each other
+    if not len(starts):
+        return WORDS.empty_table()
+    bits, again = np.bitwise_or.reduceat(bit, starts), np.zeros(len(starts), dtype=np.uint64)
+    ends = np.r_[starts[1:], len(word)]
+    for run in np.flatnonzero(np.bitwise_count(bits) != ends - starts).tolist():
+        again[run] = _several(bit[starts[run] : ends[run]])
+    numbers = np.full(len(starts), piece)
+    joined = _joined(owner[starts], key[starts], word[starts], bits, again, numbers)
+    columns = (joined.owner, joined.key, joined.word, joined.bits.view(np.int64))
+    named = (*columns, joined.again.view(np.int64), np.full(len(joined), piece))
+    return pa.table(dict(zip(WORDS.names, named, strict=True)), schema=WORDS)
+
+
+def _several(bits: Bits) -> np.uint64:
+    """The bits that are there more than once."""
+    once = again = np.uint64(0)
+    for bit in bits:
+        again |= once & bit
+        once |= bit
+    return again
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,23 +69,9 @@ class Bitmaps:
     def of(cls, told: pa.Table) -> Bitmaps:
         """What pieces told, in the order of the pieces."""
         piece = Piece(told)
+        bits, again = (piece.ints(name).view(np.uint64) for name in ("bits", "again"))
         owner, key, word = (piece.ints(name) for name in ("owner", "key", "word"))
-        order = np.lexsort([piece.ints("piece"), word, key, owner])
-        starts = begins(owner[order], key[order], word[order])
-        counts = lengths(starts, len(order))
-        bits, again = (np.zeros(len(starts), dtype=np.uint64) for _ in range(2))
-        first = np.full(len(starts), -1, dtype=np.int64)
-        for nth in range(int(counts.max(initial=0))):
-            at = np.flatnonzero(counts > nth)
-            row = order[starts[at] + nth]
-            own = piece.ints("bits")[row].view(np.uint64)
-            twice = piece.ints("again")[row].view(np.uint64) | (bits[at] & own)
-            fresh = (first[at] < 0) & (twice != 0)
-            first[at[fresh]] = piece.ints("piece")[row[fresh]]
-            again[at] |= twice
-            bits[at] |= own
-        row = order[starts]
-        return cls(owner[row], key[row], word[row], bits, again, first)
+        return _joined(owner, key, word, bits, again, piece.ints("piece"))
 
     def __len__(self) -> int:
         return len(self.word)
@@ -103,15 +98,6 @@ class Bitmaps:
         held: Mask = (np.r_[self.bits, np.uint64(0)][row] & bit) != 0
         return held
 
-    def without(self, key: Ints, offset: Ints) -> Bitmaps:
-        """The same without these places, of any owner."""
-        gone = Bitmaps.of(words(np.zeros(len(key), dtype=np.int64), key, offset, 0))
-        row = gone.at(np.zeros(len(self), dtype=np.int64), self.key, self.word)
-        left = ~np.r_[gone.bits, np.uint64(0)][row]
-        bits, again = self.bits & left, self.again & left
-        made = Bitmaps(self.owner, self.key, self.word, bits, again, self.repeated_in)
-        return made.where(bits != 0)
-
     def spread(self, first: Ints, last: Ints) -> tuple[Ints, Ints]:
         """For stretches of rows: which stretch each row is of, and the row."""
         counts = np.maximum(last - first, 0)
@@ -130,6 +116,40 @@ class Bitmaps:
         stretch, row = self.spread(first, last)
         word = self.word[row]
         return stretch, row, self.bits[row] & _mask(word, low[stretch], high[stretch])
+
+
+def _joined(owner: Ints, key: Ints, word: Ints, bits: Bits, again: Bits, piece: Ints) -> Bitmaps:
+    """Rows of one word as one."""
+    order = np.lexsort([piece, word, key, owner])
+    starts = begins(owner[order], key[order], word[order])
+    counts = lengths(starts, len(order))
+    once, more = (np.zeros(len(starts), dtype=np.uint64) for _ in range(2))
+    first = np.full(len(starts), -1, dtype=np.int64)
+    for nth in range(int(counts.max(initial=0))):
+        at = np.flatnonzero(counts > nth)
+        row = order[starts[at] + nth]
+        twice = again[row] | (once[at] & bits[row])
+        fresh = (first[at] < 0) & (twice != 0)
+        first[at[fresh]] = piece[row[fresh]]
+        more[at] |= twice
+        once[at] |= bits[row]
+    row = order[starts]
+    return Bitmaps(owner[row], key[row], word[row], once, more, first)
+
+
+def without(told: pa.Table, key: Ints, offset: Ints) -> pa.Table:
+    """The words that pieces told, without these places."""
+    gone = Bitmaps.of(words(np.zeros(len(key), dtype=np.int64), key, offset, 0))
+    if not len(gone) or not told.num_rows:
+        return told
+    piece = Piece(told)
+    nobody = np.zeros(len(piece), dtype=np.int64)
+    row = gone.at(nobody, piece.ints("key"), piece.ints("word"))
+    left = ~np.r_[gone.bits, np.uint64(0)][row].view(np.int64)
+    bits, again = piece.ints("bits") & left, piece.ints("again") & left
+    for name, column in (("bits", bits), ("again", again)):
+        told = told.set_column(told.column_names.index(name), name, pa.array(column))
+    return told.filter(pa.array(bits != 0))
 
 
 def _mask(word: Ints, low: Ints, high: Ints) -> Bits:

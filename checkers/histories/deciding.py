@@ -18,6 +18,7 @@ import pyarrow as pa
 from checkers.histories import (
     anti_dependencies,
     cycles,
+    deliveries,
     emptiness,
     log,
     own_reads,
@@ -47,6 +48,7 @@ from checkers.histories.piece import Piece
 from checkers.histories.pieces import Chunks, Kernel, Pieces
 from checkers.histories.recorded import SCHEMA
 from properties.anomalies.declared import Declared
+from properties.delivery import Delivery
 
 FAMILIES: Final[tuple[Family, ...]] = (
     *emptiness.FAMILIES,
@@ -67,6 +69,7 @@ _ASSUMPTIONS: Final[dict[str, Callable[[], Inquiry[Found]]]] = {
     "one-open-operation": soundness.one_at_a_time,
     "values-are-unique": soundness.unique_values,
 }
+_DELIVERY: Final = "delivery semantics"
 ROWS_PER_GROUP: Final = 250_000
 _TOTALS: Final = pa.schema(
     [("operations", pa.int64()), ("micro_operations", pa.int64()), ("started_ns", pa.int64())]
@@ -90,19 +93,27 @@ class Decided:
     odd: pa.Table  # rows that say what none may, as `reading.ODD`
     broken: tuple[Found, ...]
     anomalies: dict[str, Found]
+    delivered: tuple[Delivery, ...] = ()  # what each application was, if that was wanted
 
 
 def decide(
-    history: Chunks, wanted: Collection[str], declared: Declared, groups: int | None = None
+    history: Chunks,
+    wanted: Collection[str],
+    declared: Declared,
+    groups: int | None = None,
+    *,
+    delivery: bool = False,
 ) -> Decided:
-    """What is found of these anomalies; what is dealt out anew comes into so many groups.
+    """What is found of these anomalies, and of delivery semantics if they are wanted.
 
-    If two texts that matter share a fingerprint, it is asked again with others.
+    What is dealt out anew comes into so many groups. If two texts that matter share a fingerprint,
+    it is asked again with others.
     """
     for salt in count():
         try:
             with ExitStack() as kept:
-                return _decide(history.salted(salt), wanted, declared, groups, kept)
+                salted = history.salted(salt)
+                return _decide(salted, wanted, declared, groups, kept, delivery=delivery)
         except Collision:
             continue
     raise AssertionError
@@ -114,6 +125,8 @@ def _decide(
     declared: Declared,
     groups: int | None,
     kept: ExitStack,
+    *,
+    delivery: bool,
 ) -> Decided:
     of_size = groups or 1 + history.rows // ROWS_PER_GROUP
 
@@ -134,7 +147,7 @@ def _decide(
         "odd": odd_rows(tuple(name for name in SCHEMA.names if name in columns)),
         "totals": totals(),
     }
-    if any(family.strays for family in families):
+    if delivery or any(family.strays for family in families):
         first["strays"], first["kept"] = places.strays(), retention.kept(declared)
     survey = answered(first, sources)
     sought = (survey[name] for name in _ASSUMPTIONS if name in assumed)
@@ -146,9 +159,18 @@ def _decide(
             strays=survey.get("strays", places.NO_STRAYS),
             kept=survey.get("kept", retention.ALL_KEPT),
         )
-        found = answered({" ".join(it.ids): it.inquiry(known) for it in families}, sources)
+        asked = {" ".join(it.ids): it.inquiry(known) for it in families}
+        more = {_DELIVERY: deliveries.deliveries(known)} if delivery else {}
+        found = answered({**asked, **more}, sources)
+    delivered = found.pop(_DELIVERY, ())
     anomalies = {one.id: one for some in found.values() for one in some if one.id in wanted}
-    return Decided(totals=survey["totals"], odd=survey["odd"], broken=broken, anomalies=anomalies)
+    return Decided(
+        totals=survey["totals"],
+        odd=survey["odd"],
+        broken=broken,
+        anomalies=anomalies,
+        delivered=delivered,
+    )
 
 
 def _families(wanted: set[str]) -> list[Family]:

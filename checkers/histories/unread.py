@@ -19,7 +19,7 @@ from typing import Final
 import numpy as np
 import pyarrow as pa
 
-from checkers.histories.fingerprints import Ints
+from checkers.histories.fingerprints import Ints, fingerprints
 from checkers.histories.found import Known
 from checkers.histories.inquiry import OPERATIONS, PLACES, Ask, Inquiry
 from checkers.histories.op_sets import WORDS, OpSet, words
@@ -116,7 +116,8 @@ def _untold(strays: Strays, piece: Piece) -> pa.Table:
     """What transactions that did not fail sent to nobody knows which offset; not what was seen."""
     sends = piece.is_("f", "txn") & piece.is_("kind", "send") & ~piece.known("offset")
     rows = np.flatnonzero(sends & ~piece.is_("outcome", "fail"))
-    key, value = piece.fingerprints("key")[rows], piece.fingerprints("value")[rows]
+    texts = piece.table["value"].take(pa.array(rows)).combine_chunks()
+    key, value = piece.fingerprints("key")[rows], fingerprints(texts, piece.salt)
     unseen = ~strays.among(key, value)
     return table(_SENDS, key[unseen], value[unseen], piece.ints("op")[rows[unseen]])
 
@@ -128,22 +129,21 @@ def described(ops: Ints) -> Ask:
 
 
 def _described(ops: Ints, piece: Piece) -> pa.Table:
-    some = np.flatnonzero(member(piece.ints("op"), ops))
-    of = piece.ints("op")[some]
-    starts = begins(of)
-    rows = some[starts]
-    sends = piece.is_("kind", "send")[some].astype(np.int64)
+    starts = begins(piece.ints("op"))
+    some = member(piece.ints("op")[starts], ops)
+    rows = starts[some]
+    sends = piece.is_("kind", "send").astype(np.int64)
     outcome = np.where(piece.is_("outcome", "ok"), OK, INFO)
     outcome[piece.is_("outcome", "fail")] = FAIL
     return table(
         _OPERATIONS,
-        of[starts],
+        piece.ints("op")[rows],
         piece.is_("f", "txn")[rows].astype(np.int64),
         outcome[rows],
         piece.ints("invoked_ns")[rows],
         piece.ints("completed_ns", null=NEVER_NS)[rows],
         asked_ns(piece)[rows],
-        np.add.reduceat(sends, starts) if len(starts) else sends,
+        np.add.reduceat(sends, starts)[some] if len(starts) else sends,
     )
 
 

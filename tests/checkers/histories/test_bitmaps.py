@@ -9,7 +9,7 @@ import pyarrow as pa
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from checkers.histories.bitmaps import WORDS, Bitmaps, count, offsets, words
+from checkers.histories.bitmaps import WORDS, Bitmaps, count, offsets, without, words
 
 OFFSET = st.integers(0, 200) | st.integers(2**40, 2**40 + 3)
 ROW = st.tuples(st.integers(-1, 1), st.integers(-1, 1), OFFSET)
@@ -65,7 +65,8 @@ def test_without_places(
 ) -> None:
     _, key, offset = columns(places)
     gone = {place[1:] for place in places}
-    left = of_pieces([rows]).without(key, offset)
+    owners, keys, all_offsets = columns(rows)
+    left = Bitmaps.of(without(words(owners, keys, all_offsets, 0), key, offset))
     assert rows_of(left) == {row for row in rows if row[1:] not in gone}
 
 
