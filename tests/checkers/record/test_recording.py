@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from checkers.histories.recorded import metadata, operations
+from checkers.histories.recorded import METADATA, metadata, operations
 from checkers.record import reading
 from checkers.record.client_config import ClientConfig
 from checkers.record.clients import UnreachableCluster
@@ -170,7 +170,7 @@ def test_an_interrupted_recording_keeps_what_it_has(tmp_path: Path) -> None:
     with serving(ServeOptions()) as cluster:
         arguments = [sys.executable, "-c", program, str(folder), cluster.bootstrap_servers]
         with subprocess.Popen(arguments, stdout=subprocess.PIPE, text=True) as recorder:
-            while not folder.exists() or len(operations(folder)) < 100:
+            while not (folder / METADATA).exists() or len(operations(folder)) < 100:
                 assert recorder.poll() is None
                 time.sleep(0.05)
             recorder.send_signal(signal.SIGINT)
