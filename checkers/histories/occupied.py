@@ -1,6 +1,6 @@
 """Which offsets of which keys hold a record, a bit each: small enough to be known everywhere.
 
-A word is 64 offsets of a key. Each piece of the history tells the words that it shows; joined, they
+A word is 64 offsets of a key. Each block of places tells the words that it shows; joined, they
 say how many records lie between any two offsets of a log, however far apart these are. A dense log
 costs 24 bytes for 64 offsets, a sparse one at most 24 bytes for each.
 
@@ -20,55 +20,42 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from checkers.histories.fingerprints import Ints
-from checkers.histories.inquiry import OPERATIONS, Ask
-from checkers.histories.order import member
-from checkers.histories.piece import Mask, Piece
+from checkers.histories.inquiry import PLACES, Ask
+from checkers.histories.order import begins, member
+from checkers.histories.piece import UNKNOWN, Piece
 from checkers.histories.pieces import Kernel
-from checkers.histories.places import DOUBTED, SENT, UNCOMMITTED, roles, runs
-from model.histories import Isolation
+from checkers.histories.places import NAMES, UNCOMMITTED, shows
 
 _WORD_BITS: Final = 6
 _LAST_BIT: Final = 63
 _ONE: Final = np.uint64(1)
-_READS: Final = ("op", "outcome", "kind", "key", "offset", "isolation")
 WORDS: Final = pa.schema(
     [("key", pa.int64()), ("word", pa.int64()), ("bits", pa.int64()), ("clean", pa.bool_())]
 )
 
 
-def asked(isolation: Isolation, committed: Ints) -> Ask:
+def asked(committed: Ints) -> Ask:
     """What each piece shows; `committed` are the operations ended info that took effect."""
-    run = partial(_words, isolation, committed)
-    return Ask(OPERATIONS, Kernel("where records lie", _READS, WORDS, run))
+    return Ask(PLACES, Kernel("where records lie", NAMES, WORDS, partial(_words, committed)))
 
 
-def took_effect(piece: Piece, isolation: Isolation, committed: Ints) -> Mask:
-    """Which rows of a history are sends that must have taken effect."""
-    role, sends = roles(piece, isolation), piece.is_("kind", "send")
-    took: Mask = sends & (role == SENT)
-    doubted = np.flatnonzero(sends & (role == DOUBTED))
-    took[doubted] = member(piece.ints("op")[doubted], committed)
-    return took
-
-
-def _words(isolation: Isolation, committed: Ints, piece: Piece) -> pa.Table:
-    polls = piece.is_("kind", "poll")
-    dirty = polls & (roles(piece, isolation) >= UNCOMMITTED)
-    shows = (polls | took_effect(piece, isolation, committed)) & piece.known("offset")
-    clean = _packed(piece, np.flatnonzero(shows & ~dirty), clean=True)
-    return pa.concat_tables([clean, _packed(piece, np.flatnonzero(shows & dirty), clean=False)])
+def _words(committed: Ints, piece: Piece) -> pa.Table:
+    told = shows(piece, committed) & (piece.ints("offset") != UNKNOWN)
+    dirty = piece.ints("role") >= UNCOMMITTED
+    clean = _packed(piece, np.flatnonzero(told & ~dirty), clean=True)
+    return pa.concat_tables([clean, _packed(piece, np.flatnonzero(told & dirty), clean=False)])
 
 
 def _packed(piece: Piece, rows: Ints, *, clean: bool) -> pa.Table:
-    offset = piece.ints("offset")[rows]
-    order, starts = runs(piece.codes("key")[0][rows], offset >> _WORD_BITS)
-    bits = _bit(offset)[order]
-    first = order[starts]
+    """The words of these rows; where rows of a word do not follow each other it comes in parts."""
+    key, offset = piece.ints("key")[rows], piece.ints("offset")[rows]
+    starts = begins(key, offset >> _WORD_BITS)
+    bits = _bit(offset)
     columns = {
-        "key": piece.fingerprints("key")[rows[first]],
-        "word": offset[first] >> _WORD_BITS,
+        "key": key[starts],
+        "word": offset[starts] >> _WORD_BITS,
         "bits": (np.bitwise_or.reduceat(bits, starts) if len(starts) else bits).view(np.int64),
-        "clean": np.full(len(first), clean),
+        "clean": np.full(len(starts), clean),
     }
     return pa.table(columns, schema=WORDS)
 

@@ -59,7 +59,7 @@ def in_order(known: Known) -> Inquiry[tuple[Found, ...]]:
     """All that steps show."""
     isolation = known.declared.isolation
     words, assigned = yield (
-        occupied.asked(isolation, known.strays.committed),
+        occupied.asked(known.strays.committed),
         Ask(OPERATIONS, Kernel("who reads what", _ASSIGNED_READS, ASSIGNED, assignments)),
     )
     ground = Ground.of(isolation, known.strays, Log.of(words), known.kept)
@@ -99,7 +99,7 @@ def in_order(known: Known) -> Inquiry[tuple[Found, ...]]:
 def _missed(ground: Ground, wrong: Piece) -> Inquiry[Piece]:
     """The steps, and of each that skips the first record that it went over and who showed it."""
     key, walk = wrong.ints("key"), wrong.ints("walk")
-    everything = (walk == SENDS) | (wrong.ints("dirty") == 1)
+    everything = (walk == SENDS) | (wrong.ints("role") >= UNCOMMITTED)
     skips = wrong.ints("times") > 0
     columns = {name: np.zeros(len(wrong), dtype=np.int64) for name in _MISSED}
     if skips.any():

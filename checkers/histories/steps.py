@@ -21,10 +21,20 @@ import numpy as np
 import pyarrow as pa
 
 from checkers.histories.fingerprints import NULL, Ints
-from checkers.histories.occupied import Log, took_effect
+from checkers.histories.occupied import Log
 from checkers.histories.order import begins, codes, member, stable
 from checkers.histories.piece import UNKNOWN, Mask, Piece
-from checkers.histories.places import FAILED, UNCOMMITTED, Strays, roles, runs, together
+from checkers.histories.places import (
+    DOUBTED,
+    FAILED,
+    READ,
+    SENT,
+    UNCOMMITTED,
+    Strays,
+    roles,
+    runs,
+    together,
+)
 from checkers.histories.retention import Kept
 from model.histories import Isolation
 from properties.anomalies.order.steps import ASSIGNING
@@ -57,7 +67,7 @@ STEPS: Final = pa.schema(
     + [
         (name, pa.int64())
         for name in (
-            *("process", "key", "dirty", "times"),  # times: how many records it goes over
+            *("process", "key", "role", "times"),  # times: how many records it goes over
             *("second_op", "second_position", "second_value", "second_offset"),
             *("first_op", "first_position", "first_value", "first_offset"),
         )
@@ -88,16 +98,17 @@ class Ground:
         np.maximum.at(lie, at, offset)
         return cls(isolation, strays.committed, pairs, lie, log, kept)
 
-    def places(self, piece: Piece, rows: Ints, key: Ints, value: Ints) -> Ints:
-        """Where the values of rows of a history lie; UNKNOWN if nobody knows."""
-        offset = piece.ints("offset", null=UNKNOWN)[rows]
-        told = piece.is_("kind", "poll") | took_effect(piece, self.isolation, self.committed)
-        offset = np.where(told[rows], offset, UNKNOWN)
+    def places(self, op: Ints, role: Ints, offset: Ints, key: Ints, value: Ints) -> Ints:
+        """Where records lie, from what was told of them; UNKNOWN if nobody knows."""
+        took = np.flatnonzero(role == DOUBTED)
+        took = took[member(op[took], self.committed)]
+        place = np.where((role == SENT) | (role >= READ), offset, UNKNOWN)
+        place[took] = offset[took]
         if len(self.strays):
             pairs = together(key, value)
             stray = np.flatnonzero(member(pairs, self.strays))
-            offset[stray] = self.lie[np.searchsorted(self.strays, pairs[stray])]
-        return offset
+            place[stray] = self.lie[np.searchsorted(self.strays, pairs[stray])]
+        return place
 
     def lowest(self, walk: int, key: Ints, first: Ints) -> Ints:
         """The first offset behind a step's beginning at which a record is missed."""
@@ -161,19 +172,7 @@ class Seen:
     position: Ints
     value: Ints
     place: Ints
-    dirty: Mask
-
-    def at(self, rows: Ints | Mask) -> Seen:
-        """These records alone."""
-        return Seen(
-            self.process[rows],
-            self.key[rows],
-            self.op[rows],
-            self.position[rows],
-            self.value[rows],
-            self.place[rows],
-            self.dirty[rows],
-        )
+    role: Ints
 
 
 def steps(ground: Ground, piece: Piece) -> pa.Table:
@@ -201,39 +200,42 @@ def _walk(walk: int, ground: Ground, assigned: Piece, piece: Piece) -> list[pa.T
     if walk == POLLS:
         follows &= ~_rebalanced(piece, seen)
     second = np.flatnonzero(follows)
-    made = judged(walk, WITHIN, ground, seen.at(second - 1), seen.at(second))
+    made = judged(walk, WITHIN, ground, seen, second - 1, second)
 
-    role = roles(piece, ground.isolation)[rows[starts]]
-    happened = piece.is_("outcome", "ok")[rows[starts]] if walk == POLLS else role != FAILED
+    role = seen.role[starts]
+    happened = (role & ~UNCOMMITTED) == READ if walk == POLLS else role != FAILED
     asked = np.ones(len(starts), dtype=np.bool_) if walk == POLLS else happened
     moved = np.maximum.accumulate(np.where(happened, np.arange(len(starts)), -1))
     before = np.r_[-1, moved[:-1]]
     known = (before >= 0) & (group[starts[before]] == group[starts])
-    run = seen.at(starts)
-    out = left_out(assigned, run.process, run.key, run.op)
-    linked = np.flatnonzero(asked & known & (out[before] == out))
-    made += judged(walk, BETWEEN, ground, seen.at(ends[before[linked]]), run.at(linked))
+    linked = asked & known
+    if len(assigned):
+        out = left_out(assigned, seen.process[starts], seen.key[starts], seen.op[starts])
+        linked &= out[before] == out
+    made += judged(walk, BETWEEN, ground, seen, ends[before[linked]], starts[linked])
 
     last = np.flatnonzero(np.diff(group[starts], append=-1))
     some = moved[last] >= 0
     some[some] = group[starts[moved[last[some]]]] == group[starts[last[some]]]
     made += [
-        _told(walk, HEAD, None, seen.at(starts[asked & ~known]), None),
-        _told(walk, TAIL, None, seen.at(ends[moved[last[some]]]), None),
+        _told(walk, HEAD, seen, None, starts[asked & ~known], None),
+        _told(walk, TAIL, seen, None, ends[moved[last[some]]], None),
     ]
     return made
 
 
 def _seen(ground: Ground, piece: Piece, rows: Ints) -> Seen:
+    op, role = piece.ints("op")[rows], roles(piece, ground.isolation)[rows]
     key, value = piece.fingerprints("key")[rows], piece.fingerprints("value")[rows]
+    offset = piece.ints("offset", null=UNKNOWN)[rows]
     return Seen(
         process=piece.ints("process")[rows],
         key=key,
-        op=piece.ints("op")[rows],
+        op=op,
         position=piece.ints("position")[rows],
         value=value,
-        place=ground.places(piece, rows, key, value),
-        dirty=roles(piece, ground.isolation)[rows] >= UNCOMMITTED,
+        place=ground.places(op, role, offset, key, value),
+        role=role,
     )
 
 
@@ -266,7 +268,7 @@ def across(ground: Ground, assigned: pa.Table, told: pa.Table) -> pa.Table:
             ends.ints("second_position"),
             ends.ints("second_value"),
             ends.ints("second_offset"),
-            ends.ints("dirty") == 1,
+            ends.ints("role"),
         )
         made += _joined(walk, ground, Piece(assigned), seen, ends.ints("what"))
     return pa.concat_tables(made)
@@ -282,44 +284,51 @@ def _joined(walk: int, ground: Ground, assigned: Piece, seen: Seen, what: Ints) 
     out = left_out(assigned, seen.process, seen.key, seen.op)
     linked = (what == HEAD) & (before >= 0) & (group[before] == group) & (out[before] == out)
     second = np.flatnonzero(linked)
-    return judged(walk, BETWEEN, ground, seen.at(before[second]), seen.at(second))
+    return judged(walk, BETWEEN, ground, seen, before[second], second)
 
 
 # ---------------------------------------------------------------- judging
 
 
-def judged(walk: int, what: int, ground: Ground, first: Seen, second: Seen) -> list[pa.Table]:
+def judged(
+    walk: int, what: int, ground: Ground, seen: Seen, first: Ints, second: Ints
+) -> list[pa.Table]:
     """The steps of which something is wrong, and how many have known places."""
-    known = (first.place != UNKNOWN) & (second.place != UNKNOWN)
-    back = known & (second.place <= first.place)
-    times = np.zeros(len(known), dtype=np.int64)
+    begin, end = seen.place[first], seen.place[second]
+    known = (begin != UNKNOWN) & (end != UNKNOWN)
+    wrong = [np.flatnonzero(known & (end <= begin))]
+    times = [np.zeros(len(wrong[0]), dtype=np.int64)]
     if walk == POLLS or what == WITHIN:
-        far = np.flatnonzero(known & (second.place > first.place + 1))
-        begin, end = first.place[far], second.place[far]
-        times[far] = ground.skipped(walk, second.key[far], begin, end, second.dirty[far])
-    wrong = np.flatnonzero(back | (times > 0))
+        far = np.flatnonzero(known & (end > begin + 1))
+        rows = second[far]
+        dirty = seen.role[rows] >= UNCOMMITTED
+        over = ground.skipped(walk, seen.key[rows], begin[far], end[far], dirty)
+        wrong.append(far[over > 0])
+        times.append(over[over > 0])
+    some = np.concatenate(wrong)
     return [
-        _told(walk, what, first.at(wrong), second.at(wrong), times[wrong]),
+        _told(walk, what, seen, first[some], second[some], np.concatenate(times)),
         _counted(walk, what, int(np.count_nonzero(known))),
     ]
 
 
-def _told(walk: int, what: int, first: Seen | None, second: Seen, times: Ints | None) -> pa.Table:
-    count = len(second.op)
-    none = np.zeros(count, dtype=np.int64)
+def _told(
+    walk: int, what: int, seen: Seen, first: Ints | None, second: Ints, times: Ints | None
+) -> pa.Table:
+    none = np.zeros(len(second), dtype=np.int64)
     columns = {
-        "walk": np.full(count, walk),
-        "what": np.full(count, what),
-        "process": second.process,
-        "key": second.key,
-        "dirty": second.dirty.astype(np.int64),
+        "walk": np.full(len(second), walk),
+        "what": np.full(len(second), what),
+        "process": seen.process[second],
+        "key": seen.key[second],
+        "role": seen.role[second],
         "times": none if times is None else times,
     }
-    for name, seen in (("second", second), ("first", first)):
-        columns[f"{name}_op"] = none if seen is None else seen.op
-        columns[f"{name}_position"] = none if seen is None else seen.position
-        columns[f"{name}_value"] = none if seen is None else seen.value
-        columns[f"{name}_offset"] = none if seen is None else seen.place
+    for name, rows in (("second", second), ("first", first)):
+        columns[f"{name}_op"] = none if rows is None else seen.op[rows]
+        columns[f"{name}_position"] = none if rows is None else seen.position[rows]
+        columns[f"{name}_value"] = none if rows is None else seen.value[rows]
+        columns[f"{name}_offset"] = none if rows is None else seen.place[rows]
     return pa.table(columns).cast(STEPS)
 
 

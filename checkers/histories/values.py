@@ -28,9 +28,10 @@ from checkers.histories.places import (
     FAILED,
     NAMES,
     READ,
+    SEEN,
     SENT,
+    UNCOMMITTED,
     Strays,
-    any_of,
     read,
     runs,
     together,
@@ -46,21 +47,31 @@ from properties.anomalies.log import (
 from properties.anomalies.log.unseen import SOMEWHERE
 
 NOBODY: Final = 2**63 - 1  # above every operation
-_COUNTS: Final = pa.schema([(name, pa.int64()) for name in ("polled", "read", "owed")])
 _WRITE: Final = pa.schema([(name, pa.int64()) for name in ("key", "value", "op")])
+_SEEN: Final = pa.schema(
+    [*_WRITE, *((name, pa.int64()) for name in ("polled", "read_clean", "owed"))]
+)
+
+# what a row of PLACES tells of its value, by role
+_SENT, _POLLED, _READ, _READ_CLEAN = 1, 2, 4, 8
+_TELLS: Final = np.zeros(16, dtype=np.uint8)
+_TELLS[SENT] = _SENT
+_TELLS[[SEEN, SEEN + UNCOMMITTED]] = _POLLED
+_TELLS[READ + UNCOMMITTED] = _POLLED | _READ
+_TELLS[READ] = _POLLED | _READ | _READ_CLEAN
 _LAST: Final = pa.schema([("op", pa.int64())])
 
 
 def fates(known: Known) -> Inquiry[tuple[Found, ...]]:
     """What became of all values."""
     strays, kept = known.strays, known.kept
-    counts, hidden, placeless, last = yield (
-        Ask(PLACES, Kernel("values seen", NAMES, _COUNTS, partial(_counts, strays, kept))),
-        Ask(PLACES, Kernel("values unseen", NAMES, _WRITE, partial(_hidden, strays, kept))),
+    seen, placeless, last = yield (
+        Ask(PLACES, Kernel("values seen", NAMES, _SEEN, partial(_seen, strays, kept))),
         Ask(SENDS, Kernel("values of no place", NAMES, _WRITE, partial(_placeless, strays, kept))),
         Ask(OPERATIONS, Kernel("the last operation", ("op",), _LAST, _last)),
     )
     of_strays = _Fates.of(strays, kept)
+    hidden = seen.filter(pa.array(Piece(seen).ints("op") != NOBODY)).select(_WRITE.names)
     writes = Piece(pa.concat_tables([hidden, placeless, of_strays.hidden()]))
     aborted, made_up = of_strays.aborted(), of_strays.made_up()
     copies = yield from across_keys(strays, made_up)
@@ -76,7 +87,8 @@ def fates(known: Known) -> Inquiry[tuple[Found, ...]]:
 
     ops = writes.ints("op")
     later = max(last["op"].to_pylist(), default=0) - ops
-    polled, read_clean, owed = (sum(counts[name].to_pylist()) for name in _COUNTS.names)
+    counts = (Piece(seen).ints(name) for name in ("polled", "read_clean", "owed"))
+    polled, read_clean, owed = (int(count.sum()) for count in counts)
     polled += int(np.count_nonzero(of_strays.polled))
     owed += placeless.num_rows + int(np.count_nonzero(of_strays.owed))
     return (
@@ -106,51 +118,32 @@ def _last(piece: Piece) -> pa.Table:
 # ---------------------------------------------------------------- confirmed values
 
 
-@dataclass(frozen=True, slots=True)
-class _Confirmed:
-    """The places of confirmed values in a piece, and what happened there."""
-
-    first: Ints  # a row of each place
-    polled: Mask
-    read: Mask  # by a poll ended ok
-    read_clean: Mask  # at read_committed
-    owed: Mask  # acknowledged, and must be there
-    writer: Ints
-
-    @classmethod
-    def of(cls, strays: Strays, kept: Kept, piece: Piece) -> Self:
-        """From the rows of PLACES."""
-        names = ("key", "offset", "value", "op", "role")
-        key, offset, value, op, role = (piece.ints(name) for name in names)
-        rows = np.flatnonzero(~strays.among(key, value))
-        order, starts = runs(key[rows], offset[rows], value[rows])
-        first = rows[order[starts]]
-        sent = role[rows] == SENT
-        writers = np.where(sent, op[rows], NOBODY)[order]
-        return cls(
-            first=first,
-            polled=any_of(role[rows] >= READ, order, starts),
-            read=any_of(read(piece)[rows], order, starts),
-            read_clean=any_of(role[rows] == READ, order, starts),
-            owed=any_of(sent, order, starts) & (offset[first] >= kept.of(key[first])),
-            writer=np.minimum.reduceat(writers, starts) if len(starts) else writers,
-        )
-
-
-def _counts(strays: Strays, kept: Kept, piece: Piece) -> pa.Table:
-    """How many confirmed values were polled, were read at read_committed, and must be there."""
-    seen = _Confirmed.of(strays, kept, piece)
-    counts = [int(np.count_nonzero(it)) for it in (seen.polled, seen.read_clean, seen.owed)]
-    return pa.table({name: [count] for name, count in zip(_COUNTS.names, counts, strict=True)})
-
-
-def _hidden(strays: Strays, kept: Kept, piece: Piece) -> pa.Table:
-    """The confirmed values that must be there and that no poll ended ok was given."""
-    seen = _Confirmed.of(strays, kept, piece)
-    unread = seen.owed & ~seen.read
-    rows = seen.first[unread]
-    columns = [piece.ints("key")[rows], piece.ints("value")[rows], seen.writer[unread]]
-    return pa.table(dict(zip(_WRITE.names, columns, strict=True)), schema=_WRITE)
+def _seen(strays: Strays, kept: Kept, piece: Piece) -> pa.Table:
+    """Those that must be there and that no poll ended ok was given; counts of all in a last row."""
+    names = ("key", "offset", "value", "op", "role")
+    key, offset, value, op, role = (piece.ints(name) for name in names)
+    rows = np.flatnonzero(~strays.among(key, value))
+    order, starts = runs(key[rows], offset[rows], value[rows])
+    if not len(starts):
+        return _SEEN.empty_table()
+    rows = rows[order]
+    told = np.bitwise_or.reduceat(_TELLS[role[rows]], starts)
+    first = rows[starts]
+    owed = ((told & _SENT) > 0) & (offset[first] >= kept.of(key[first]))
+    hidden = np.flatnonzero(owed & ((told & _READ) == 0))
+    writers = np.where(role[rows] == SENT, op[rows], NOBODY)
+    writer = np.minimum.reduceat(writers, starts)[hidden] if len(hidden) else hidden
+    none = np.zeros(len(hidden), dtype=np.int64)
+    counts = [np.count_nonzero(it) for it in (told & _POLLED, told & _READ_CLEAN, owed)]
+    columns = [key[first[hidden]], value[first[hidden]], writer, none, none, none]
+    ends = [0, 0, NOBODY, *counts]
+    return pa.table(
+        {
+            name: np.r_[column, end]
+            for name, column, end in zip(_SEEN.names, columns, ends, strict=True)
+        },
+        schema=_SEEN,
+    )
 
 
 def _placeless(strays: Strays, kept: Kept, piece: Piece) -> pa.Table:

@@ -9,18 +9,23 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
+from checkers.histories.inquiry import PLACES
 from checkers.histories.occupied import WORDS, Log, Occupied, asked
 from checkers.histories.piece import Piece
+from checkers.histories.places import exchanged
 from checkers.histories.recorded import as_table
 from model.history_notation import history
+from properties.anomalies.declared import NOTHING
 
 OFFSETS = st.integers(-200, 200) | st.integers(-(2**60), 2**60)
 NOBODY = np.zeros(0, dtype=np.int64)
+ORDER = ("key", "offset", "value")
 
 
 def words(text: str) -> pa.Table:
-    """The words of a history that is one piece."""
-    return asked("read_committed", NOBODY).kernel(Piece(as_table(history(text))))
+    """The words of a history whose logs are one block."""
+    places = exchanged(NOTHING)[PLACES].run(Piece(as_table(history(text))))
+    return asked(NOBODY).kernel(Piece(places.sort_by([(name, "ascending") for name in ORDER])))
 
 
 def occupied(of_keys: dict[int, set[int]]) -> Occupied:
