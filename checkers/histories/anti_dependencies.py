@@ -21,7 +21,7 @@ import numpy as np
 import pyarrow as pa
 
 from checkers.histories.cycle_search import strong
-from checkers.histories.cycles import Step, named_steps, rows_of
+from checkers.histories.cycles import Step, cycle_of, named_steps, neighbours, rows_of
 from checkers.histories.fingerprints import Ints
 from checkers.histories.found import Family, Found, Known
 from checkers.histories.inquiry import Inquiry
@@ -208,21 +208,13 @@ def _by_label(label: Ints, ops: Ints, of: Ints) -> dict[int, list[int]]:
 def _row(
     form: str, ops: tuple[int, ...], size: int, named: Mapping[tuple[int, int], list[Step]]
 ) -> Cycle:
-    steps: list[Step] = []
+    told: list[Step] = []
     for pair in pairwise([*ops, ops[0]]):
-        first = form == G_SINGLE and not steps
-        kinds = {"rw"} if first else {"ww", "wr"} if form == G_SINGLE else {"ww", "wr", "rw"}
-        steps.append(next(step for step in named[pair] if step[0] in kinds))
-    kinds_of, keys, values, following = zip(*steps, strict=True)
-    return Cycle(
-        first_op=ops[0],
-        component=size,
-        ops=ops,
-        kinds=kinds_of,
-        keys=keys,
-        values=values,
-        next_values=following,
-    )
+        kinds = {"ww", "wr", "rw"}
+        if form == G_SINGLE:
+            kinds = {"ww", "wr"} if told else {"rw"}
+        told.append(next(step for step in named[pair] if step[0] in kinds))
+    return cycle_of(ops, size, told)
 
 
 # ---------------------------------------------------------------- the inquiry
@@ -247,7 +239,9 @@ def anti_dependency_cycles(known: Known) -> Inquiry[tuple[Found, ...]]:
     missed = Piece((yield from _missed(looked, strays, told, Piece(ends))))
     flow = Piece(pa.concat_tables([edges, loose.select(EDGES.names)]))
     found = list(_searched(flow, missed))
-    pairs = np.unique(np.concatenate([_NO_OPS, *(_pairs(ops) for _, ops, _ in found)]))
+    pairs = np.unique(
+        np.concatenate([_NO_OPS, *(neighbours(np.array(ops)) for _, ops, _ in found)])
+    )
     labels = LABELS.empty_table()
     if len(pairs):
         labels = yield asks("through which records", LABELS, partial(labelled, looked, pairs))
@@ -263,12 +257,6 @@ def anti_dependency_cycles(known: Known) -> Inquiry[tuple[Found, ...]]:
         )
         for form in (G_SINGLE, G2)
     )
-
-
-def _pairs(ops: tuple[int, ...]) -> Ints:
-    """Each two operations that follow each other in a cycle, as one number."""
-    numbers = np.array(ops, dtype=np.int64)
-    return together(numbers, np.roll(numbers, -1))
 
 
 FAMILIES: Final = (Family(ids=(G_SINGLE, G2), inquiry=anti_dependency_cycles),)

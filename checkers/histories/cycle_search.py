@@ -31,6 +31,7 @@ from checkers.histories.record_dependencies import RW, WR, WW
 from properties.anomalies.cycles.components import SEARCHED, shortest_cycle
 from properties.anomalies.cycles.cycle import FORMS, IMPLIES
 
+EVERYTHING: Final = "G1c-realtime"  # the form that allows all dependencies
 KIND_OF: Final = {WW: "ww", WR: "wr", RW: "rw"}
 
 
@@ -224,19 +225,50 @@ def _parents(
 # ---------------------------------------------------------------- every form
 
 
-def cycles(graph: Graph) -> dict[str, list[tuple[Ints, int]]]:
-    """For each form its cycles, and how many operations the component of each has."""
-    parts = {form: graph.components(form) for form in FORMS}
-    whole = np.full(len(graph.of), -1)
-    for number, component in enumerate(parts["G1c-realtime"]):
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """A cycle, by the numbers of its operations in turn, and how large its component is."""
+
+    cycle: Ints
+    component: int
+
+
+def cycles(graph: Graph) -> dict[str, list[Shown]]:
+    """The cycles of each form; every form is looked for in the components of all dependencies."""
+    everything = graph.components(EVERYTHING)
+    if not everything:
+        return {form: [] for form in FORMS}
+    inside = _inside(graph, everything)
+    parts = {form: inside.components(form) for form in FORMS}
+    whole = np.full(len(inside.of), -1)
+    for number, component in enumerate(parts[EVERYTHING]):
         whole[component.members] = number
     of_form = {form: [int(whole[one.members[0]]) for one in parts[form]] for form in FORMS}
-    found: dict[str, list[tuple[Ints, int]]] = {}
+    found: dict[str, list[Shown]] = {}
     for form in FORMS:
         hidden = {place for stronger in IMPLIES[form] for place in of_form[stronger]}
         found[form] = [
-            (graph.cycle(form, one), len(one.members))
+            Shown(inside.of.numbers[inside.cycle(form, one)], len(one.members))
             for one, place in zip(parts[form], of_form[form], strict=True)
             if place not in hidden
         ]
     return found
+
+
+def _inside(graph: Graph, everything: list[Component]) -> Graph:
+    """The graph of the components alone."""
+    of = graph.of
+    kept = np.sort(np.concatenate([one.members for one in everything]))
+    records = np.concatenate([one.records for one in everything])
+    return Graph(
+        Operations(
+            numbers=of.numbers[kept],
+            process=of.process[kept],
+            invoked_ns=of.invoked_ns[kept],
+            completed_ns=of.completed_ns[kept],
+            ok=of.ok[kept],
+        ),
+        np.searchsorted(kept, graph.first[records]),
+        np.searchsorted(kept, graph.second[records]),
+        graph.kind[records],
+    )

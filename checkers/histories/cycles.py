@@ -10,7 +10,7 @@ Source: `properties.anomalies.cycles`; the union of back-edge intervals.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from functools import partial
 from itertools import pairwise
 from typing import Final
@@ -18,7 +18,7 @@ from typing import Final
 import numpy as np
 import pyarrow as pa
 
-from checkers.histories.cycle_search import KIND_OF, Graph, Operations, cycles
+from checkers.histories.cycle_search import KIND_OF, Graph, Operations, Shown, cycles
 from checkers.histories.fingerprints import Ints
 from checkers.histories.found import Family, Found, Known
 from checkers.histories.future_reads import looked_up, times
@@ -158,25 +158,26 @@ def named_steps(labels: Piece) -> Inquiry[Mapping[tuple[int, int], list[Step]]]:
 
 
 def _row(
-    form: str,
-    cycle: Ints,
-    component: int,
-    of: Operations,
-    named: Mapping[tuple[int, int], list[Step]],
+    form: str, shown: Shown, of: Operations, named: Mapping[tuple[int, int], list[Step]]
 ) -> Cycle:
-    places = cycle.tolist()
-    steps: list[Step] = []
-    for first, second in pairwise([*places, places[0]]):
-        records = named.get((int(of.numbers[first]), int(of.numbers[second])), [])
-        of_form = [step for step in records if step[0] in FORMS[form]]
-        same = of.process[first] == of.process[second] and first < second
-        in_time = "process" if same else "realtime"
-        steps.append(of_form[0] if of_form else (in_time, "", "", ""))
-    kinds, keys, values, following = zip(*steps, strict=True)
+    ops = shown.cycle.tolist()
+    process = dict(zip(ops, of.process[np.searchsorted(of.numbers, shown.cycle)], strict=True))
+    told: list[Step] = []
+    for first, second in pairwise([*ops, ops[0]]):
+        records = [one for one in named.get((first, second), []) if one[0] in FORMS[form]]
+        in_process = process[first] == process[second] and first < second
+        time = "process" if in_process else "realtime"
+        told.append(records[0] if records else (time, "", "", ""))
+    return cycle_of(tuple(ops), shown.component, told)
+
+
+def cycle_of(ops: tuple[int, ...], component: int, told: list[Step]) -> Cycle:
+    """The row of these operations, with why each comes before the next."""
+    kinds, keys, values, following = zip(*told, strict=True)
     return Cycle(
-        first_op=int(of.numbers[places[0]]),
+        first_op=ops[0],
         component=component,
-        ops=tuple(int(of.numbers[place]) for place in places),
+        ops=ops,
         kinds=kinds,
         keys=keys,
         values=values,
@@ -229,7 +230,8 @@ def _searched(looked: Looked, near: pa.Table, loose: Piece) -> Inquiry[dict[str,
     ops = np.unique(np.r_[edges.ints("first"), edges.ints("second")])
     graph = _graph(edges, Piece((yield _operations(ops))))
     found = cycles(graph)
-    pairs = np.unique(np.concatenate([_NO_OPS, *_pairs(graph, found.values())]))
+    every = [shown for of_form in found.values() for shown in of_form]
+    pairs = np.unique(np.concatenate([_NO_OPS, *(neighbours(one.cycle) for one in every)]))
     labels = LABELS.empty_table()
     if len(pairs):
         run = partial(labelled, looked, pairs)
@@ -237,17 +239,14 @@ def _searched(looked: Looked, near: pa.Table, loose: Piece) -> Inquiry[dict[str,
     of_pairs = member(together(loose.ints("first"), loose.ints("second")), pairs)
     named = yield from named_steps(Piece(pa.concat_tables([labels, loose.where(of_pairs).table])))
     return {
-        form: rows_of([_row(form, cycle, size, graph.of, named) for cycle, size in of_form])
+        form: rows_of([_row(form, shown, graph.of, named) for shown in of_form])
         for form, of_form in found.items()
     }
 
 
-def _pairs(graph: Graph, found: Iterable[list[tuple[Ints, int]]]) -> Iterable[Ints]:
+def neighbours(cycle: Ints) -> Ints:
     """Each two operations that follow each other in a cycle, as one number."""
-    for of_form in found:
-        for cycle, _ in of_form:
-            ops = graph.of.numbers[cycle]
-            yield together(ops, np.roll(ops, -1))
+    return together(cycle, np.roll(cycle, -1))
 
 
 def rows_of(rows: list[Cycle]) -> pa.Table:
