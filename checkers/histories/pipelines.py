@@ -311,7 +311,7 @@ def _skipped(known: Known, registers: Piece, untold: Piece) -> Inquiry[Found]:
     rises, given, log = yield (
         Ask(OPERATIONS, Kernel(says, _COLUMNS, _FAR, far)),
         Ask(OPERATIONS, Kernel(says, _COLUMNS, WORDS, _given)),
-        occupied.asked(known.declared.isolation, known.strays.committed),
+        occupied.asked(known.strays.committed),
     )
     stretches = _stretches(Piece(rises), registers, known)
     group, key, low, high = (stretches[:, n] for n in range(4))
