@@ -25,6 +25,7 @@ from model.history_notation import history
 from properties.anomalies.anomaly import worst_first
 from properties.anomalies.assumptions import ASSUMPTIONS
 from properties.anomalies.catalogue import CATALOGUE, named
+from properties.anomalies.declared import Declared
 
 SAMPLES = Path(__file__).parents[2] / "data" / "jepsen"
 VERDICTS: dict[str, Any] = json.loads((SAMPLES / "verdicts.json").read_text())
@@ -169,7 +170,8 @@ def test_the_samples_have_the_verdicts_of_jepsen(name: str) -> None:
     path = SAMPLES / f"{name}.edn"
     analysis = analyze(path)
     decided = {d.anomaly.id for d in analysis.decisions if d.verdict == "violated"}
-    decided -= {"torn-transaction"}  # Jepsen does not look for it: it sees what is missing as lost
+    # Jepsen does not look for these: it sees what is missing as lost
+    decided -= {"torn-transaction", "G1b"}
     expected = set(VERDICTS[name]["anomalies"])
     if "inconsistent-offsets" in expected:  # Jepsen ranks one value of an offset, by its hash
         decided, expected = decided - set(ANOMALIES), expected - set(ANOMALIES)
@@ -235,7 +237,8 @@ def test_a_history_with_nothing_to_observe_is_not_checked() -> None:
 
 
 def test_of_a_history_without_reads_of_the_end_only_that_anomaly_has_no_observations() -> None:
-    analysis = analyze(as_table(history("p1 send k=a -> ok @0")))
+    unread = Declared(finished=False)
+    analysis = analyze(as_table(history("p1 send k=a -> ok @0")), declared=unread)
     assert analysis.exit_code == 0
     observations = {d.anomaly.id: d.observations for d in analysis.decisions}
     assert observations["stale-end-offset"] == 0
