@@ -21,7 +21,7 @@ import pyarrow as pa
 
 from checkers.histories.fingerprints import Ints
 from checkers.histories.inquiry import PLACES, Ask
-from checkers.histories.order import begins, member
+from checkers.histories.order import Mask, begins
 from checkers.histories.piece import UNKNOWN, Piece
 from checkers.histories.pieces import Kernel
 from checkers.histories.places import NAMES, UNCOMMITTED, shows
@@ -90,8 +90,16 @@ class Occupied:
 
     def between(self, key: Ints, first: Ints, end: Ints) -> Ints:
         """How many records lie from the first offset on and below the end."""
-        held: Ints = np.maximum(self._rank(key, end) - self._rank(key, first), 0)
-        return held
+        counts = np.zeros(len(key), dtype=np.int64)
+        near = (first >> _WORD_BITS) == (end >> _WORD_BITS)
+        some = np.flatnonzero(near & (first < end))
+        at, known = self._place(key[some], first[some] >> _WORD_BITS)
+        some, at = some[known], at[known]
+        inside = (_bit(end[some]) - _ONE) & ~(_bit(first[some]) - _ONE)
+        counts[some] = np.bitwise_count(self.bits[at] & inside)
+        far = np.flatnonzero(~near & (first < end))
+        counts[far] = self._rank(key[far], end[far]) - self._rank(key[far], first[far])
+        return counts
 
     def next_from(self, key: Ints, first: Ints) -> Ints:
         """The lowest offset from the first on that holds a record; the key has to have one."""
@@ -106,16 +114,27 @@ class Occupied:
 
     def _rank(self, key: Ints, offset: Ints) -> Ints:
         """How many records lie in keys before the key, and in the key below the offset."""
-        word = offset >> _WORD_BITS
-        known = member(key, self.keys)
-        number = np.where(known, np.searchsorted(self.words, word), 0)
-        place = np.searchsorted(self.keys, key) * (len(self.words) + 1) + number
-        at = np.searchsorted(self.places, place)
+        at, known = self._place(key, offset >> _WORD_BITS)
         rank: Ints = self.before[at]
-        inside = known & member(place, self.places) & member(word, self.words)
-        below = self.bits[at[inside]] & (_bit(offset[inside]) - _ONE)
-        rank[inside] += np.bitwise_count(below).astype(np.int64)
+        below = self.bits[at[known]] & (_bit(offset[known]) - _ONE)
+        rank[known] += np.bitwise_count(below).astype(np.int64)
         return rank
+
+    def _place(self, key: Ints, word: Ints) -> tuple[Ints, Mask]:
+        """Where the bits of each word are, or would be; and whether there are any."""
+        of_key, known = _found(self.keys, key)
+        of_word, occurs = _found(self.words, word)
+        place = of_key * (len(self.words) + 1) + np.where(known, of_word, 0)
+        at, there = _found(self.places, place)
+        return at, there & known & occurs
+
+
+def _found(ascending: Ints, numbers: Ints) -> tuple[Ints, Mask]:
+    """Where each number is among the ascending ones, or would be; and whether it is there."""
+    at = np.searchsorted(ascending, numbers)
+    inside = at < len(ascending)
+    inside[inside] = ascending[at[inside]] == numbers[inside]
+    return at, inside
 
 
 @dataclass(frozen=True, slots=True)
