@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from checkers.log_dirs.records import Ints
 
-BLOCK_BYTES: Final = 32 << 20
+BLOCK_BYTES: Final = 8 << 20
 PREFIX_BYTES: Final = 12  # the base offset, and how many bytes follow
 MAGIC_AT: Final = 16
 MAGIC: Final = 2

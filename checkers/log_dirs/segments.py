@@ -12,6 +12,7 @@ have the same length and CRC-32C.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any, Final
 
 import google_crc32c
@@ -22,7 +23,7 @@ import pyarrow as pa
 from checkers.log_dirs.compression import KIND, NotPacked, unpacked
 from checkers.log_dirs.folders import Segment, UnreadableLogDir
 from checkers.log_dirs.headers import HEADER, MAGIC, Block, Rest, blocks
-from checkers.log_dirs.records import Bytes, Ints, Records, parsed
+from checkers.log_dirs.records import Bytes, Flags, Ints, Records, parsed
 from properties.log_audit.log import base_offset
 
 NO_FAULT: Final = 0
@@ -37,6 +38,7 @@ COMMIT: Final = 1
 TRANSACTIONAL: Final = 0x10
 CONTROL: Final = 0x20
 LAST_OFFSET: Final = 2**63 - 2
+UNPACKED_BYTES: Final = 64 << 20  # of compressed batches at once
 
 _SIGNED_FROM: Final = 21
 _LOG_APPEND_TIME: Final = 0x08
@@ -100,8 +102,8 @@ def records(segment: Segment, positions: Collection[int]) -> Iterator[pa.RecordB
     for block in _read(segment):
         if isinstance(block, Block):
             chosen = np.isin(block.begins + block.at, wanted)
-            if chosen.any():
-                yield _rows(segment, RECORDS, _record_columns(block, chosen))
+            for columns in _record_columns(block, chosen) if chosen.any() else ():
+                yield _rows(segment, RECORDS, columns)
 
 
 def _read(segment: Segment) -> Iterator[Block | Rest]:
@@ -150,9 +152,11 @@ def _fragment(rest: Rest, next_offset: int) -> Mapping[str, npt.NDArray[Any]]:
 def _columns(block: Block) -> Mapping[str, npt.NDArray[Any]]:
     columns = {name: block.headers[name].astype(np.int64) for name in HEADER.names or ()}
     fault = _faults(block)
-    data, found = _records_of(block, fault == NO_FAULT)
-    fault[found.malformed] = MALFORMED
-    marker, coordinator_epoch = _markers(columns["attributes"], data, found)
+    marker, coordinator_epoch = np.full((2, len(fault)), -1)
+    for part in _parts(block, fault == NO_FAULT):
+        fault[part.batches][part.records.malformed] = MALFORMED
+        control = columns["attributes"][part.batches] & CONTROL != 0
+        marker[part.batches], coordinator_epoch[part.batches] = _markers(control, part)
     last_deltas = np.maximum(columns["last_offset_delta"], 0)
     bound = LAST_OFFSET - last_deltas
     return columns | {
@@ -179,43 +183,54 @@ def _faults(block: Block) -> Ints:
     return faults
 
 
-def _records_of(block: Block, wanted: npt.NDArray[np.bool_]) -> tuple[bytes, Records]:
-    """The records of the wanted batches, and the bytes in which they lie, unpacked."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Part:
+    """Batches of a block with their records, and the bytes in which these lie, unpacked."""
+
+    batches: slice
+    data: bytes
+    records: Records
+
+
+def _parts(block: Block, wanted: Flags) -> Iterator[_Part]:
+    """The wanted batches and their records; so many at once that unpacked they fit into memory."""
     attributes = block.headers["attributes"]
     starts, ends = block.begins + HEADER.itemsize, block.ends.copy()
-    counts = np.where(wanted, block.headers["record_count"], 0).astype(np.int64)
     ends[~wanted] = starts[~wanted]
-    bodies, behind = [block.data], len(block.data)
+    counts = np.where(wanted, block.headers["record_count"], 0).astype(np.int64)
+    last_deltas = np.where(wanted, block.headers["last_offset_delta"], 0).astype(np.int64)
+
+    def part(first: int, last: int) -> _Part:
+        of, data = slice(first, last), b"".join(bodies) if bodies[1:] else block.data
+        found = parsed(data, starts[of], ends[of], counts[of], last_deltas[of])
+        return _Part(batches=of, data=data, records=found)
+
+    bodies, behind, first = [block.data], len(block.data), 0
     for one in np.flatnonzero(wanted & (attributes & KIND != 0)).tolist():
         try:
             body = unpacked(int(attributes[one]), block.data[starts[one] : ends[one]])
         except NotPacked:
             counts[one] = -1
-        else:
-            bodies.append(body)
-            starts[one], ends[one], behind = behind, behind + len(body), behind + len(body)
-    data = b"".join(bodies) if len(bodies) > 1 else block.data
-    last_deltas = block.headers["last_offset_delta"].astype(np.int64)
-    last_deltas[~wanted] = 0
-    return data, parsed(data, starts, ends, counts, last_deltas)
+            continue
+        if bodies[1:] and behind + len(body) > UNPACKED_BYTES:
+            yield part(first, one)
+            bodies, behind, first = [block.data], len(block.data), one
+        bodies.append(body)
+        starts[one], ends[one], behind = behind, behind + len(body), behind + len(body)
+    yield part(first, len(counts))
 
 
-def _markers(attributes: Ints, data: bytes, found: Records) -> tuple[Ints, Ints]:
+def _markers(control: Flags, part: _Part) -> tuple[Ints, Ints]:
     """What each batch says of a transaction, and the epoch of the coordinator that said it."""
-    marker = np.full(len(attributes), NO_MARKER)
-    coordinator_epoch = np.full(len(attributes), -1)
-    view = np.frombuffer(data, np.uint8)
+    marker, coordinator_epoch = np.full((2, len(control)), -1)
+    view, found = np.frombuffer(part.data, np.uint8), part.records
     batch, first = np.unique(found.batch, return_index=True)
-    first = first[attributes[batch] & CONTROL != 0]
-    long_enough = (found.key_length[first] >= _MARKER_KEY_BYTES) & (
-        found.value_length[first] >= _MARKER_VALUE_BYTES
-    )
-    first = first[long_enough]
+    first = first[control[batch]]
+    key_is_long = found.key_length[first] >= _MARKER_KEY_BYTES
+    first = first[key_is_long & (found.value_length[first] >= _MARKER_VALUE_BYTES)]
     kind = _big_endian(view, found.key[first] + 2, ">i2")
-    first, kind = (
-        first[(kind == ABORT) | (kind == COMMIT)],
-        kind[(kind == ABORT) | (kind == COMMIT)],
-    )
+    known = (kind == ABORT) | (kind == COMMIT)
+    first, kind = first[known], kind[known]
     marker[found.batch[first]] = kind
     coordinator_epoch[found.batch[first]] = _big_endian(view, found.value[first] + 2, ">i4")
     return marker, coordinator_epoch
@@ -230,28 +245,25 @@ def _big_endian(view: Bytes, at: Ints, kind: str) -> Ints:
 # ---------------------------------------------------------------- records
 
 
-def _record_columns(block: Block, chosen: npt.NDArray[np.bool_]) -> Mapping[str, npt.NDArray[Any]]:
-    headers = block.headers
-    data, found = _records_of(block, chosen & (_faults(block) == NO_FAULT))
-    of, batch = {n: headers[n].astype(np.int64) for n in HEADER.names or ()}, found.batch
-    stamped = of["attributes"][batch] & _LOG_APPEND_TIME != 0
-    return {
-        "position": (block.begins + block.at)[batch],
-        "offset": of["base_offset"][batch] + found.offset_delta,
-        "leader_epoch": of["leader_epoch"][batch],
-        "attributes": of["attributes"][batch] & (TRANSACTIONAL | CONTROL),
-        "producer_id": of["producer_id"][batch],
-        "producer_epoch": of["producer_epoch"][batch],
-        "timestamp_ms": np.where(
-            stamped,
-            of["max_timestamp_ms"][batch],
-            of["base_timestamp_ms"][batch] + found.timestamp_delta_ms,
-        ),
-        "digest": np.array(
-            [
-                (end - begin) << 32 | google_crc32c.value(data[begin:end])
-                for begin, end in zip(found.payload.tolist(), found.end.tolist(), strict=True)
-            ],
-            np.int64,
-        ),
-    }
+def _record_columns(block: Block, chosen: Flags) -> Iterator[Mapping[str, npt.NDArray[Any]]]:
+    of = {name: block.headers[name].astype(np.int64) for name in HEADER.names or ()}
+    for part in _parts(block, chosen & (_faults(block) == NO_FAULT)):
+        found, batch = part.records, part.records.batch + part.batches.start
+        stamped = of["attributes"][batch] & _LOG_APPEND_TIME != 0
+        own_ms = of["base_timestamp_ms"][batch] + found.timestamp_delta_ms
+        yield {
+            "position": (block.begins + block.at)[batch],
+            "offset": of["base_offset"][batch] + found.offset_delta,
+            "leader_epoch": of["leader_epoch"][batch],
+            "attributes": of["attributes"][batch] & (TRANSACTIONAL | CONTROL),
+            "producer_id": of["producer_id"][batch],
+            "producer_epoch": of["producer_epoch"][batch],
+            "timestamp_ms": np.where(stamped, of["max_timestamp_ms"][batch], own_ms),
+            "digest": np.array(
+                [
+                    (end - begin) << 32 | google_crc32c.value(part.data[begin:end])
+                    for begin, end in zip(found.payload.tolist(), found.end.tolist(), strict=True)
+                ],
+                np.int64,
+            ),
+        }

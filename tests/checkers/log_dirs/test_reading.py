@@ -158,12 +158,16 @@ def test_the_readers_agree_on_any_bytes(tmp_path: Path, data: bytes) -> None:
     agree(path)
 
 
-@pytest.mark.parametrize("block_bytes", [1, 200, 1_000])
-def test_it_does_not_matter_how_a_file_is_cut_into_blocks(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, block_bytes: int
+@pytest.mark.parametrize(("block_bytes", "unpacked_bytes"), [(1, 1), (200, 1), (1_000, 999)])
+def test_it_does_not_matter_how_much_is_read_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, block_bytes: int, unpacked_bytes: int
 ) -> None:
     monkeypatch.setattr(headers, "BLOCK_BYTES", block_bytes)
-    told = logs("A t-0\n0-9 e0\n10 e0 bad checksum\n11-99 e1\n100 bad old\n101 e1\njunk 300")
+    monkeypatch.setattr(segments, "UNPACKED_BYTES", unpacked_bytes)
+    told = logs(
+        "A t-0\n0-9 e0\n10 e0 bad checksum\n11-99 e1\n100 bad old\n101 e1\n102-200 e1 txn p7/0 s0\n"
+        "201-300 e1\n301-400 e2\n401 p7/0 commit c3\njunk 300"
+    )
     (folder,) = writing.write(told, tmp_path, [0, 4])
     agree(folder / "t-0" / segment_name(0))
 
