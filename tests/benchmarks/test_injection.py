@@ -14,10 +14,9 @@ from checkers.histories import recorded
 from checkers.histories.analysis import analyze
 from model.history_notation import history
 from properties.anomalies.assumptions import ASSUMPTIONS
-from properties.anomalies.catalogue import CATALOGUE, definitions
-from properties.anomalies.declared import NOTHING
+from properties.anomalies.catalogue import CATALOGUE
 
-DEFINED = {anomaly.id: anomaly for anomaly in definitions(NOTHING)}
+DEFINED = {anomaly.id: anomaly for anomaly in CATALOGUE}
 
 
 def all_told(found: Shown) -> dict[str, set[tuple[Any, ...]]]:

@@ -15,8 +15,7 @@ from benchmarks.analyze.peers import ALL, LINEARIZABLE, Places, place_of
 from benchmarks.analyze.scenes import SCENES
 from benchmarks.analyze.synthesis import Synthesis, synthesize
 from checkers.histories import recorded
-from properties.anomalies.catalogue import definitions
-from properties.anomalies.declared import NOTHING
+from properties.anomalies.catalogue import CATALOGUE
 
 PEERS = [in_duckdb, in_polars]
 
@@ -25,7 +24,7 @@ def literal(folder: Path) -> Places:
     operations = recorded.operations(folder)
     return {
         one.id: frozenset(place_of(row, ALL[one.id]) for row in one.find(operations))
-        for one in definitions(NOTHING)
+        for one in CATALOGUE
         if one.id in ALL
     }
 
