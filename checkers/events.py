@@ -7,7 +7,7 @@ Fields may be added; none is renamed or removed within a version.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, is_dataclass
 from typing import Any, ClassVar, Final
 
@@ -152,6 +152,25 @@ class RowShown(Event):
     operations: tuple[OperationShown, ...] = ()
     faults: tuple[FaultShown, ...] = ()
     edges: tuple[EdgeShown, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeliveryDecided(Event):
+    """The strongest delivery semantics that all applications of a history were given.
+
+    `neither`: something was skipped and something came again. `applications` counts them by what
+    each was given; `records`, `repeated` and `skipped` count theirs together. `breaks` says which
+    record breaks what is stronger.
+    """
+
+    name: ClassVar[str] = "delivery_decided"
+    history: str
+    semantics: str
+    applications: Mapping[str, int]
+    records: int
+    repeated: int
+    skipped: int
+    breaks: Sequence[str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -45,18 +45,23 @@ _SEMANTICS: Final[Mapping[tuple[bool, bool], Semantics]] = {  # repeated, skippe
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Repetition:
-    """A record that was delivered twice, and the two operations."""
+    """A record that an application was delivered twice, and the two operations."""
 
+    application: str  # `group orders` or `process 7`
     key: str
     value: str
     first_op: int
     second_op: int
 
-    def in_words(self, name: str) -> str:
+    @property
+    def ops(self) -> tuple[int, ...]:
+        return self.first_op, self.second_op
+
+    def in_words(self) -> str:
         """What it breaks."""
         return (
-            f"at-most-once is broken: {name} was given {self.value} of {self.key} by operation "
-            f"{self.first_op} and again by operation {self.second_op}"
+            f"at-most-once is broken: {self.application} was given {self.value} of {self.key} by "
+            f"operation {self.first_op} and again by operation {self.second_op}"
         )
 
     def shown(self, operations: Mapping[int, Operation]) -> tuple[str, ...]:
@@ -69,8 +74,9 @@ class Repetition:
 
 @dataclass(frozen=True, slots=True, order=True, kw_only=True)
 class Skip:
-    """A record that was skipped, who sent it, and who was delivered a later one."""
+    """A record that an application skipped, who sent it, and who was delivered a later one."""
 
+    application: str
     key: str
     offset: int
     value: str
@@ -78,12 +84,16 @@ class Skip:
     beyond_offset: int
     beyond_op: int
 
-    def in_words(self, name: str) -> str:
+    @property
+    def ops(self) -> tuple[int, ...]:
+        return self.writer_op, self.beyond_op
+
+    def in_words(self) -> str:
         """What it breaks."""
         return (
-            f"at-least-once is broken: {name} was never given {self.value}, which operation "
-            f"{self.writer_op} sent to {self.key} at offset {self.offset}, though operation "
-            f"{self.beyond_op} was given offset {self.beyond_offset}"
+            f"at-least-once is broken: {self.application} was never given {self.value}, which "
+            f"operation {self.writer_op} sent to {self.key} at offset {self.offset}, though "
+            f"operation {self.beyond_op} was given offset {self.beyond_offset}"
         )
 
     def shown(self, operations: Mapping[int, Operation]) -> tuple[str, ...]:
@@ -102,7 +112,7 @@ class Delivery:
     there at the lowest offset.
     """
 
-    application: str  # `group orders` or `process 7`
+    application: str
     records: int  # different ones that it was delivered
     repeated: int  # of these more than once
     skipped: int
@@ -114,15 +124,6 @@ class Delivery:
         """The strongest that holds; `neither` if it both repeats and skips."""
         return _SEMANTICS[self.repeated > 0, self.skipped > 0]
 
-    @property
-    def ops(self) -> tuple[int, ...]:
-        """The operations that the words name."""
-        again, gone = self.repetition, self.skip
-        return (
-            *((gone.writer_op, gone.beyond_op) if gone else ()),
-            *((again.first_op, again.second_op) if again else ()),
-        )
-
 
 def strongest(deliveries: Iterable[Delivery]) -> Semantics | None:
     """The strongest that all of them satisfy; None if nobody was delivered anything."""
@@ -130,6 +131,17 @@ def strongest(deliveries: Iterable[Delivery]) -> Semantics | None:
     if not some:
         return None
     return _SEMANTICS[any(it.repeated for it in some), any(it.skipped for it in some)]
+
+
+def breaking(deliveries: Iterable[Delivery]) -> tuple[Skip | Repetition, ...]:
+    """What breaks at-least-once, and at-most-once: of whom it happened to most often."""
+    some = sorted(deliveries, key=lambda it: it.application)
+    skips = max(some, key=lambda it: it.skipped, default=None)
+    repeats = max(some, key=lambda it: it.repeated, default=None)
+    return (
+        *((skips.skip,) if skips and skips.skip else ()),
+        *((repeats.repetition,) if repeats and repeats.repetition else ()),
+    )
 
 
 def application(operation: Operation) -> str:
@@ -166,9 +178,15 @@ def _delivered(history: History, name: str) -> dict[KeyValue, list[_Given]]:
     return dict(delivered)
 
 
-def _repetition(given: list[_Given]) -> Repetition:
+def _repetition(name: str, given: list[_Given]) -> Repetition:
     first, second, *_ = given
-    return Repetition(key=first.key, value=first.value, first_op=first.op, second_op=second.op)
+    return Repetition(
+        application=name,
+        key=first.key,
+        value=first.value,
+        first_op=first.op,
+        second_op=second.op,
+    )
 
 
 def _skips(history: History, name: str, declared: Declared) -> Iterator[Skip]:
@@ -187,6 +205,7 @@ def _skips(history: History, name: str, declared: Declared) -> Iterator[Skip]:
         lowest = max(min(it.offset or 0 for it in of_key), kept(key))
         if lowest <= offsets[-1] < -last[0]:
             yield Skip(
+                application=name,
                 key=key,
                 value=value,
                 offset=offsets[-1],
@@ -212,22 +231,13 @@ def deliveries(history: History, declared: Declared = NOTHING) -> tuple[Delivery
                 records=len(delivered),
                 repeated=len(again),
                 skipped=len(skips),
-                repetition=_repetition(twice) if twice else None,
+                repetition=_repetition(name, twice) if twice else None,
                 skip=min(skips, default=None),
             )
         )
     return tuple(made)
 
 
-def in_words(delivery: Delivery) -> tuple[str, ...]:
-    """A sentence for each semantics that is broken: the record that breaks it."""
-    broken = (it for it in (delivery.skip, delivery.repetition) if it is not None)
-    return tuple(it.in_words(delivery.application) for it in broken)
-
-
-def explain(delivery: Delivery, operations: Mapping[int, Operation]) -> str:
-    """The sentences, each with its operations."""
-    broken = (it for it in (delivery.skip, delivery.repetition) if it is not None)
-    return "\n".join(
-        line for it in broken for line in (it.in_words(delivery.application), *it.shown(operations))
-    )
+def explain(broken: Iterable[Skip | Repetition], operations: Mapping[int, Operation]) -> str:
+    """What breaks what, each with its operations."""
+    return "\n".join(line for it in broken for line in (it.in_words(), *it.shown(operations)))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from pathlib import Path
@@ -14,7 +15,7 @@ from checkers.cli.declaring import declared_of, declaring
 from checkers.cli.following import followed
 from checkers.cli.log_dirs import auditing
 from checkers.cli.run import Run, command, replay
-from checkers.events import AnomalyDecided, Measured
+from checkers.events import AnomalyDecided, DeliveryDecided, Measured
 from checkers.verdicts import Verdict
 from properties.anomalies.declared import NOTHING, Declared
 
@@ -132,8 +133,29 @@ def decide(
                 replay=_replay(history, anomaly.id, alone=title is None, chosen=anomalies),
             )
         )
+    _emit_delivery(run, told, found)
     run.emit(Measured(what=f"{told}: operations", value=found.operations))
     return found
+
+
+def _emit_delivery(run: Run, history: str, found: Analysis) -> None:
+    """Which delivery semantics the history satisfies, if anybody was delivered anything."""
+    from properties.delivery import breaking, strongest
+
+    semantics, delivered = strongest(found.delivered), found.delivered
+    if semantics is None:
+        return
+    run.emit(
+        DeliveryDecided(
+            history=history,
+            semantics=semantics,
+            applications=dict(sorted(Counter(it.semantics for it in delivered).items())),
+            records=sum(it.records for it in delivered),
+            repeated=sum(it.repeated for it in delivered),
+            skipped=sum(it.skipped for it in delivered),
+            breaks=[it.in_words() for it in breaking(delivered)],
+        )
+    )
 
 
 def _replay(history: Path, anomaly: str, *, alone: bool, chosen: Sequence[str]) -> str:

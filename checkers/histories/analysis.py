@@ -47,6 +47,7 @@ from properties.anomalies.assumptions import (
 )
 from properties.anomalies.catalogue import named
 from properties.anomalies.declared import NOTHING, Declared
+from properties.delivery import Delivery, breaking
 
 KEPT: Final = 32  # rows of an anomaly that are kept with their operations, the worst first
 PICTURED: Final = 8  # of these are drawn in time, and so kept with the operations around theirs
@@ -99,6 +100,7 @@ class Analysis:
     decisions: tuple[Decision, ...]
     broken: tuple[BrokenAssumption, ...]
     shown: Mapping[int, Operation] = field(repr=False)  # those that worst rows name, and nearby
+    delivered: tuple[Delivery, ...] = ()  # what each application was; not of chosen anomalies alone
 
     @property
     def verdict(self) -> Outcome:
@@ -163,7 +165,10 @@ def analysis_of(
 ) -> Analysis:
     """The same of a history in pieces, whoever holds them; `decided` hears of each decision."""
     chosen = tuple(chosen)
-    told = deciding.decide(pieces, {one.id for one in chosen}, declared, groups)
+    everything = {one.id for one in chosen} >= {one.id for one in named((), declared)}
+    told = deciding.decide(
+        pieces, {one.id for one in chosen}, declared, groups, delivery=everything
+    )
     refuse(told.odd, name)
     broken = tuple(_broken(found) for found in told.broken)
     decisions: list[Decision] = []
@@ -183,6 +188,7 @@ def analysis_of(
         if decided:
             decided(decision)
     ops = _to_show(decision.worst for decision in decisions)
+    ops.update(op for it in breaking(told.delivered) for op in it.ops)
     shown = dict(_operations(deciding.rows_of(pieces, ops))) if ops else {}
     return Analysis(
         history=name,
@@ -192,6 +198,7 @@ def analysis_of(
         decisions=tuple(decisions),
         broken=broken,
         shown=shown,
+        delivered=told.delivered,
     )
 
 

@@ -13,187 +13,32 @@ from __future__ import annotations
 from collections import defaultdict
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Final
 
 import numpy as np
 import pyarrow as pa
 
-from checkers.histories.bitmaps import WORDS, Bitmaps, count, offsets, without, words
-from checkers.histories.fingerprints import NULL, Ints, fingerprints
+from checkers.histories import consumption
+from checkers.histories.bitmaps import WORDS, Bitmaps, count, offsets, without
+from checkers.histories.consumption import (
+    COLUMNS,
+    FAIL,
+    FIRST,
+    LOW,
+    OK,
+    PLACED,
+    POLLED,
+    REACH,
+    ROWS,
+)
+from checkers.histories.fingerprints import NULL, Ints
 from checkers.histories.found import Known
 from checkers.histories.inquiry import OPERATIONS, PLACES, Ask, Inquiry, beside, spelled
-from checkers.histories.order import Mask, begins, lengths, member
+from checkers.histories.order import begins, lengths, member
 from checkers.histories.piece import UNKNOWN, Piece
 from checkers.histories.pieces import Kernel
-from checkers.histories.places import DOUBTED, NAMES, SENT, pairs_in, runs, together
-from checkers.histories.reach_survey import columns_of, ints
+from checkers.histories.places import DOUBTED, NAMES, READ, SENT
 from checkers.histories.unread import Record, Stray, stray_records
 from properties.delivery import Delivery, Repetition, Skip
-
-OK, INFO, FAIL = range(3)
-NO_GROUP: Final = np.int64(-1)
-_COLUMNS: Final = ("op", "outcome", "process", "kind", "key", "offset", "group")
-_REACH: Final = ints("owner", "group", "process", "key", "low", "high", "high_op")
-_POLLED: Final = ints(
-    "owner", "group", "process", "key", "value", "offset", "op", "position", "outcome"
-)
-_PLACED: Final = ints("key", "offset", "value", "op")
-_FIRST: Final = ints("asked", "op", "position")
-LOW: Final = -(2**63)  # of what was delivered: nothing was
-
-
-# ---------------------------------------------------------------- in a piece
-
-
-def _owners(piece: Piece) -> Ints:
-    """The application of each row: a number for its group, or for its process."""
-    return piece.derived(("owners",), _made_owners)
-
-
-def _made_owners(piece: Piece) -> Ints:
-    process = piece.ints("process")
-    alone = together(process, np.full(len(process), NO_GROUP))
-    return np.where(piece.known("group"), piece.fingerprints("group"), alone)
-
-
-def _given(outcome: str, piece: Piece) -> pa.Table:
-    """What applications were given by operations that ended so."""
-    polled = piece.is_("kind", "poll") & piece.known("offset") & piece.is_("outcome", outcome)
-    rows = np.flatnonzero(polled)
-    owner, key = _owners(piece)[rows], piece.fingerprints("key")[rows]
-    return words(owner, key, piece.ints("offset")[rows], piece.number)
-
-
-def _acknowledged(piece: Piece) -> pa.Table:
-    sends = piece.is_("kind", "send") & piece.known("offset") & piece.is_("outcome", "ok")
-    rows = np.flatnonzero(sends)
-    offset = piece.ints("offset")[rows]
-    order = np.lexsort([offset, piece.codes("key")[0][rows]])
-    key = piece.fingerprints("key")[rows]
-    return words(np.zeros(len(rows), dtype=np.int64), key[order], offset[order], piece.number)
-
-
-def _reach(piece: Piece) -> pa.Table:
-    """From where up to where applications were given records: by any, and by those ended ok."""
-    rows = np.flatnonzero(piece.is_("kind", "poll") & piece.known("offset"))
-    owner, key = _owners(piece)[rows], piece.codes("key")[0][rows]
-    offset = piece.ints("offset")[rows]
-    # of neighbours of one application and key the lowest and the highest
-    starts = begins(owner, key, piece.ints("op")[rows])
-    if not len(starts):
-        return _REACH.empty_table()
-    first = rows[starts]
-    ok = piece.is_("outcome", "ok")[first]
-    return _furthest(
-        columns_of(
-            _REACH,
-            _owners(piece)[first],
-            piece.fingerprints("group")[first],
-            piece.ints("process")[first],
-            piece.fingerprints("key")[first],
-            np.minimum.reduceat(offset, starts),
-            np.where(ok, np.maximum.reduceat(offset, starts), LOW),
-            piece.ints("op")[first],
-        )
-    )
-
-
-def _furthest(told: pa.Table) -> pa.Table:
-    """Of each application and key the lowest, and the highest with its first operation."""
-    of = Piece(told)
-    columns = [of.ints(name) for name in ("high_op", "high", "key", "owner")]
-    columns[1] = np.invert(columns[1])  # descending, without overflow
-    rows = of.where(np.lexsort(columns))
-    starts = begins(rows.ints("owner"), rows.ints("key"))
-    if not len(starts):
-        return told
-    low = np.minimum.reduceat(rows.ints("low"), starts)
-    made = rows.where(starts).table
-    return made.set_column(made.column_names.index("low"), "low", pa.array(low))
-
-
-def _shared(piece: Piece) -> pa.Table:
-    """The records acknowledged at places that show several values."""
-    key, offset, value = (piece.ints(name) for name in ("key", "offset", "value"))
-    order, starts = runs(key, offset)
-    if not len(starts):
-        return _PLACED.empty_table()
-    ordered = value[order]
-    low, high = (best.reduceat(ordered, starts) for best in (np.minimum, np.maximum))
-    several = np.repeat(low != high, lengths(starts, len(order)))
-    rows = order[several & (offset[order] != UNKNOWN)]
-    rows = rows[piece.ints("role")[rows] == SENT]
-    return columns_of(_PLACED, *(piece.ints(name)[rows] for name in _PLACED.names))
-
-
-def _polls_of(keys: Ints, values: Ints, piece: Piece) -> pa.Table:
-    """Who polled these records."""
-    if not len(keys):
-        return _POLLED.empty_table()
-    polls = np.flatnonzero(piece.is_("kind", "poll"))
-    key, value = piece.fingerprints("key")[polls], piece.fingerprints("value")[polls]
-    return _polled(piece, polls[pairs_in(key, value, keys, values)])
-
-
-def _polled(piece: Piece, rows: Ints) -> pa.Table:
-    outcome = np.where(piece.is_("outcome", "ok"), OK, INFO)
-    outcome[piece.is_("outcome", "fail")] = FAIL
-    texts = piece.table["value"].take(pa.array(rows)).combine_chunks()
-    return columns_of(
-        _POLLED,
-        _owners(piece)[rows],
-        piece.fingerprints("group")[rows],
-        piece.ints("process")[rows],
-        piece.fingerprints("key")[rows],
-        fingerprints(texts, piece.salt),
-        piece.ints("offset", null=UNKNOWN)[rows],
-        piece.ints("op")[rows],
-        piece.ints("position")[rows],
-        outcome[rows],
-    )
-
-
-def _delivered(piece: Piece, of: Mask | Ints) -> Ints:
-    polled = piece.is_("kind", "poll") & piece.known("offset") & piece.is_("outcome", "ok")
-    return np.flatnonzero(polled & of)
-
-
-def _repeating(again: Bitmaps, piece: Piece) -> pa.Table:
-    """Deliveries of what is delivered again, of applications to which that first happens here."""
-    here = again.where(again.repeated_in == piece.number)
-    if not len(here):
-        return _POLLED.empty_table()
-    rows = _delivered(piece, member(_owners(piece), np.unique(here.owner)))
-    owner, key = _owners(piece)[rows], piece.fingerprints("key")[rows]
-    several = Bitmaps(
-        again.owner, again.key, again.word, again.again, again.again, again.repeated_in
-    )
-    return _polled(piece, rows[several.has(owner, key, piece.ints("offset")[rows])])
-
-
-def _first_of(owner: Ints, key: Ints, offset: Ints, piece: Piece) -> pa.Table:
-    """The first delivery in the piece of each of these."""
-    rows = _delivered(piece, member(_owners(piece), np.unique(owner)))
-    polled = together(
-        together(_owners(piece)[rows], piece.fingerprints("key")[rows]), piece.ints("offset")[rows]
-    )
-    asked = together(together(owner, key), offset)
-    order = np.argsort(asked)
-    some = member(polled, asked[order])
-    at = order[np.searchsorted(asked[order], polled[some])]
-    rows = rows[some]
-    return columns_of(_FIRST, at, piece.ints("op")[rows], piece.ints("position")[rows])
-
-
-def _at(key: Ints, offset: Ints, piece: Piece) -> pa.Table:
-    """What was acknowledged at these places."""
-    rows = np.flatnonzero(piece.ints("role") == SENT)
-    rows = rows[pairs_in(piece.ints("key")[rows], piece.ints("offset")[rows], key, offset)]
-    return columns_of(_PLACED, *(piece.ints(name)[rows] for name in _PLACED.names))
-
-
-# ---------------------------------------------------------------- the inquiry
-
 
 Delivered = tuple[int, int]  # operation, position
 
@@ -249,19 +94,24 @@ def deliveries(known: Known) -> Inquiry[tuple[Delivery, ...]]:
     """What each application was delivered that was delivered something, by name."""
     says = "what applications were given"
     ok, info, sent, reached, shared = yield (
-        Ask(OPERATIONS, Kernel(says, _COLUMNS, WORDS, partial(_given, "ok"))),
-        Ask(OPERATIONS, Kernel(says, _COLUMNS, WORDS, partial(_given, "info"))),
-        Ask(OPERATIONS, Kernel(says, _COLUMNS, WORDS, _acknowledged)),
-        Ask(OPERATIONS, Kernel(says, _COLUMNS, _REACH, _reach)),
-        Ask(PLACES, Kernel("places of several values", NAMES, _PLACED, _shared)),
+        Ask(OPERATIONS, Kernel(says, COLUMNS, WORDS, partial(consumption.given, "ok"))),
+        Ask(OPERATIONS, Kernel(says, COLUMNS, WORDS, partial(consumption.given, "info"))),
+        Ask(PLACES, Kernel("what was acknowledged", NAMES, WORDS, consumption.acknowledged)),
+        Ask(OPERATIONS, Kernel(says, COLUMNS, REACH, consumption.reach)),
+        Ask(PLACES, Kernel("places of several values", NAMES, ROWS, consumption.shared)),
     )
-    reach, several = Piece(_furthest(reached)), Piece(shared)
-    strays = known.strays
+    reach, at_shared, strays = Piece(consumption.furthest(reached)), Piece(shared), known.strays
+    several = at_shared.where(at_shared.ints("role") == SENT)
     keys = np.r_[strays.keys, several.ints("key")]
     values = np.r_[strays.values, several.ints("value")]
-    columns = (*_COLUMNS, "value", "position")
-    run = partial(_polls_of, keys, values)
-    polls = Piece((yield Ask(OPERATIONS, Kernel("who was given strays", columns, _POLLED, run))))
+    ops = np.unique(
+        np.concatenate(
+            [of.ints("op")[of.ints("role") >= READ] for of in (strays.places, at_shared)]
+        )
+    )
+    columns = (*COLUMNS, "value", "position")
+    run = partial(consumption.polls_of, ops, keys, values)
+    polls = Piece((yield Ask(OPERATIONS, Kernel("who was given strays", columns, POLLED, run))))
     places = strays.places.where(strays.places.ints("offset") != UNKNOWN)
     odd_keys = np.r_[places.ints("key"), several.ints("key")]
     odd_offsets = np.r_[places.ints("offset"), several.ints("offset")]
@@ -412,9 +262,9 @@ def _repetitions(
     owners = np.array(sorted(where), dtype=np.int64)
     pieces = np.array([where[owner] for owner in owners.tolist()], dtype=np.int64)
     at = replace(again, repeated_in=pieces[np.searchsorted(owners, again.owner)])
-    columns = (*_COLUMNS, "value", "position")
-    run = partial(_repeating, at)
-    rows = Piece((yield Ask(OPERATIONS, Kernel("what came again", columns, _POLLED, run))))
+    columns = (*COLUMNS, "value", "position")
+    run = partial(consumption.repeating, at)
+    rows = Piece((yield Ask(OPERATIONS, Kernel("what came again", columns, POLLED, run))))
     shown = Piece(told)
     shown = shown.where(member(shown.ints("owner"), owners))
     earlier = shown.ints("piece") < pieces[np.searchsorted(owners, shown.ints("owner"))]
@@ -429,8 +279,10 @@ def _repetitions(
         np.array([getattr(it, name) for _, it in open_still], dtype=np.int64)
         for name in ("key", "offset")
     )
-    first = partial(_first_of, np.array([it[0] for it in open_still], np.int64), key, offset)
-    found = yield Ask(OPERATIONS, Kernel("when it first came", columns, _FIRST, first))
+    first = partial(
+        consumption.first_of, np.array([it[0] for it in open_still], np.int64), key, offset
+    )
+    found = yield Ask(OPERATIONS, Kernel("when it first came", columns, FIRST, first))
     earliest: dict[int, Delivered] = {}
     for row in found.to_pylist():
         delivery = row["op"], row["position"]
@@ -471,8 +323,11 @@ def _told(accounts: dict[int, _Account], reach: Piece) -> Inquiry[tuple[Delivery
         high[owner, key] = offset, op
     made: list[Delivery] = []
     for owner, account in accounts.items():
+        alone = account.group == NULL
+        name = f"process {account.process}" if alone else f"group {group_of[account.group]}"
         skips = (
             Skip(
+                application=name,
                 key=key_of[it.key],
                 offset=it.offset,
                 value=value_of[it.value],
@@ -485,17 +340,15 @@ def _told(accounts: dict[int, _Account], reach: Piece) -> Inquiry[tuple[Delivery
         repetition = None
         if (twice := account.again) and twice.first:
             repetition = Repetition(
+                application=name,
                 key=key_of[twice.key],
                 value=value_of[twice.value],
                 first_op=twice.first[0],
                 second_op=twice.second[0],
             )
-        alone = account.group == NULL
         made.append(
             Delivery(
-                application=f"process {account.process}"
-                if alone
-                else f"group {group_of[account.group]}",
+                application=name,
                 records=account.records,
                 repeated=account.repeated,
                 skipped=account.skipped,
@@ -512,8 +365,10 @@ def _values(accounts: dict[int, _Account]) -> Inquiry[None]:
     if not plain:
         return
     keys = np.array([it.key for it in plain], dtype=np.int64)
-    run = partial(_at, keys, np.array([it.offset for it in plain], dtype=np.int64))
-    sent = yield Ask(PLACES, Kernel("what was skipped", NAMES, _PLACED, run))
+    run = partial(
+        consumption.placed_at, keys, np.array([it.offset for it in plain], dtype=np.int64)
+    )
+    sent = yield Ask(PLACES, Kernel("what was skipped", NAMES, PLACED, run))
     at: dict[Record, _Gone] = {}
     for row in sent.to_pylist():
         place = row["key"], row["offset"]

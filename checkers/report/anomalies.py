@@ -7,12 +7,14 @@ left out is said. Times count from the first invocation of the history.
 from __future__ import annotations
 
 import textwrap
+from collections import Counter
 from typing import TYPE_CHECKING, Final
 
 import pyarrow.parquet as pq
 
 from checkers.report.rows_shown import since_start
 from checkers.report.terminal import unobserved
+from properties.delivery import breaking, explain, strongest
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -32,6 +34,7 @@ def explained(analysis: Analysis, *, verbose: bool = False) -> str:
     paragraphs = [
         "\n".join(_summary(analysis)),
         *("\n".join(_broken(broken, limit)) for broken in analysis.broken),
+        *_delivery(analysis),
         *(
             "\n".join(_violated(decision, analysis, limit))
             for decision in analysis.decisions
@@ -54,6 +57,16 @@ def _summary(analysis: Analysis) -> Iterator[str]:
         yield f"  {_SIGNS[decision.verdict]} {decision.anomaly.id:<{width}}  {_said(decision)}"
     if silent:
         yield from unobserved([decision.anomaly.id for decision in silent])
+    if semantics := strongest(analysis.delivered):
+        given = Counter(it.semantics for it in analysis.delivered)
+        each = ", ".join(f"{count:,} {name}" for name, count in sorted(given.items()))
+        yield f"  delivery semantics: {semantics} (applications: {each})"
+
+
+def _delivery(analysis: Analysis) -> Iterator[str]:
+    """What breaks the stronger semantics, with its operations."""
+    if broken := breaking(analysis.delivered):
+        yield explain(broken, since_start(analysis))
 
 
 def _said(decision: Decision) -> str:

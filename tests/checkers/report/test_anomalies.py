@@ -87,3 +87,29 @@ def test_nothing_checked_is_no_success() -> None:
     text = explained(analyze(as_table(())))
     assert text.startswith("a table: nothing checked   0 operations, 0 micro-operations")
     assert "✓" not in text
+
+
+def test_delivery_semantics_are_a_line_and_what_breaks_them_a_paragraph() -> None:
+    text = explained(
+        analyze(
+            as_table(
+                history("""
+                    p1  send k=a k=b k=c  -> ok @0 @1 @2
+                    c1  poll{group=g}     -> ok k=a@0
+                    c2  poll{group=g}     -> ok k=a@0 k=c@2
+                    c3  poll              -> ok k=a@0 k=b@1 k=c@2
+                """)
+            )
+        )
+    )
+    assert "  delivery semantics: neither (applications: 1 exactly-once, 1 neither)\n" in text
+    assert (
+        "at-least-once is broken: group g was never given b, which operation 0 sent to k at offset "
+        "1, though operation 2 was given offset 2\n"
+        "  sent    operation 0, process 0: send k=b -> ok @1  [0.000000 ms .. 0.000005 ms]\n"
+    ) in text
+    assert "at-most-once is broken: group g was given a of k by operation 1 and again by" in text
+
+
+def test_of_a_history_in_which_nothing_was_delivered_nothing_is_said_of_deliveries() -> None:
+    assert "delivery" not in explained(analyze(as_table(history("p1 send k=a -> ok @0"))))

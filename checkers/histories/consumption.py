@@ -1,0 +1,170 @@
+"""What a piece of a history tells of what applications were given: kernels of `deliveries`."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+
+from checkers.histories.bitmaps import Bitmaps, words
+from checkers.histories.fingerprints import Ints, fingerprints
+from checkers.histories.order import Mask, begins, lengths, member
+from checkers.histories.piece import UNKNOWN, Piece
+from checkers.histories.places import READ, SENT, pairs_in, runs, together
+from checkers.histories.reach_survey import columns_of, ints
+
+OK, INFO, FAIL = range(3)
+NO_GROUP: Final = np.int64(-1)
+COLUMNS: Final = ("op", "outcome", "process", "kind", "key", "offset", "group")
+REACH: Final = ints("owner", "group", "process", "key", "low", "high", "high_op")
+POLLED: Final = ints(
+    "owner", "group", "process", "key", "value", "offset", "op", "position", "outcome"
+)
+PLACED: Final = ints("key", "offset", "value", "op")
+ROWS: Final = ints("key", "offset", "value", "op", "role")
+FIRST: Final = ints("asked", "op", "position")
+LOW: Final = -(2**63)  # of what was delivered: nothing was
+
+
+def owners(piece: Piece) -> Ints:
+    """The application of each row: a number for its group, or for its process."""
+    return piece.derived(("owners",), _made_owners)
+
+
+def _made_owners(piece: Piece) -> Ints:
+    process = piece.ints("process")
+    alone = together(process, np.full(len(process), NO_GROUP))
+    return np.where(piece.known("group"), piece.fingerprints("group"), alone)
+
+
+def given(outcome: str, piece: Piece) -> pa.Table:
+    """What applications were given by operations that ended so."""
+    polled = piece.is_("kind", "poll") & piece.known("offset") & piece.is_("outcome", outcome)
+    rows = np.flatnonzero(polled)
+    owner, key = owners(piece)[rows], piece.fingerprints("key")[rows]
+    return words(owner, key, piece.ints("offset")[rows], piece.number)
+
+
+def acknowledged(piece: Piece) -> pa.Table:
+    rows = np.flatnonzero((piece.ints("role") == SENT) & (piece.ints("offset") != UNKNOWN))
+    nobody = np.zeros(len(rows), dtype=np.int64)
+    return words(nobody, piece.ints("key")[rows], piece.ints("offset")[rows], piece.number)
+
+
+def reach(piece: Piece) -> pa.Table:
+    """From where up to where applications were given records: by any, and by those ended ok."""
+    rows = np.flatnonzero(piece.is_("kind", "poll") & piece.known("offset"))
+    owner, key = owners(piece)[rows], piece.codes("key")[0][rows]
+    offset = piece.ints("offset")[rows]
+    # of neighbours of one application and key the lowest and the highest
+    starts = begins(owner, key, piece.ints("op")[rows])
+    if not len(starts):
+        return REACH.empty_table()
+    first = rows[starts]
+    ok = piece.is_("outcome", "ok")[first]
+    return furthest(
+        columns_of(
+            REACH,
+            owners(piece)[first],
+            piece.fingerprints("group")[first],
+            piece.ints("process")[first],
+            piece.fingerprints("key")[first],
+            np.minimum.reduceat(offset, starts),
+            np.where(ok, np.maximum.reduceat(offset, starts), LOW),
+            piece.ints("op")[first],
+        )
+    )
+
+
+def furthest(told: pa.Table) -> pa.Table:
+    """Of each application and key the lowest, and the highest with its first operation."""
+    of = Piece(told)
+    columns = [of.ints(name) for name in ("high_op", "high", "key", "owner")]
+    columns[1] = np.invert(columns[1])  # descending, without overflow
+    rows = of.where(np.lexsort(columns))
+    starts = begins(rows.ints("owner"), rows.ints("key"))
+    if not len(starts):
+        return told
+    low = np.minimum.reduceat(rows.ints("low"), starts)
+    made = rows.where(starts).table
+    return made.set_column(made.column_names.index("low"), "low", pa.array(low))
+
+
+def shared(piece: Piece) -> pa.Table:
+    """All that was acknowledged or polled at places that show several values."""
+    key, offset, value = (piece.ints(name) for name in ("key", "offset", "value"))
+    order, starts = runs(key, offset)
+    if not len(starts):
+        return ROWS.empty_table()
+    ordered = value[order]
+    low, high = (best.reduceat(ordered, starts) for best in (np.minimum, np.maximum))
+    several = np.repeat(low != high, lengths(starts, len(order)))
+    rows = order[several & (offset[order] != UNKNOWN)]
+    role = piece.ints("role")[rows]
+    rows = rows[(role == SENT) | (role >= READ)]
+    return columns_of(ROWS, *(piece.ints(name)[rows] for name in ROWS.names))
+
+
+def polls_of(ops: Ints, keys: Ints, values: Ints, piece: Piece) -> pa.Table:
+    """What these operations polled of these records."""
+    made = _polled(piece, np.flatnonzero(piece.is_("kind", "poll") & member(piece.ints("op"), ops)))
+    of = Piece(made)
+    return of.where(pairs_in(of.ints("key"), of.ints("value"), keys, values)).table
+
+
+def _polled(piece: Piece, rows: Ints) -> pa.Table:
+    outcome = np.where(piece.is_("outcome", "ok"), OK, INFO)
+    outcome[piece.is_("outcome", "fail")] = FAIL
+    texts = piece.table["value"].take(pa.array(rows)).combine_chunks()
+    return columns_of(
+        POLLED,
+        owners(piece)[rows],
+        piece.fingerprints("group")[rows],
+        piece.ints("process")[rows],
+        piece.fingerprints("key")[rows],
+        fingerprints(texts, piece.salt),
+        piece.ints("offset", null=UNKNOWN)[rows],
+        piece.ints("op")[rows],
+        piece.ints("position")[rows],
+        outcome[rows],
+    )
+
+
+def _delivered(piece: Piece, of: Mask | Ints) -> Ints:
+    polled = piece.is_("kind", "poll") & piece.known("offset") & piece.is_("outcome", "ok")
+    return np.flatnonzero(polled & of)
+
+
+def repeating(again: Bitmaps, piece: Piece) -> pa.Table:
+    """Deliveries of what is delivered again, of applications to which that first happens here."""
+    here = again.where(again.repeated_in == piece.number)
+    if not len(here):
+        return POLLED.empty_table()
+    rows = _delivered(piece, member(owners(piece), np.unique(here.owner)))
+    owner, key = owners(piece)[rows], piece.fingerprints("key")[rows]
+    several = Bitmaps(
+        again.owner, again.key, again.word, again.again, again.again, again.repeated_in
+    )
+    return _polled(piece, rows[several.has(owner, key, piece.ints("offset")[rows])])
+
+
+def first_of(owner: Ints, key: Ints, offset: Ints, piece: Piece) -> pa.Table:
+    """The first delivery in the piece of each of these."""
+    rows = _delivered(piece, member(owners(piece), np.unique(owner)))
+    polled = together(
+        together(owners(piece)[rows], piece.fingerprints("key")[rows]), piece.ints("offset")[rows]
+    )
+    asked = together(together(owner, key), offset)
+    order = np.argsort(asked)
+    some = member(polled, asked[order])
+    at = order[np.searchsorted(asked[order], polled[some])]
+    rows = rows[some]
+    return columns_of(FIRST, at, piece.ints("op")[rows], piece.ints("position")[rows])
+
+
+def placed_at(key: Ints, offset: Ints, piece: Piece) -> pa.Table:
+    """What was acknowledged at these places."""
+    rows = np.flatnonzero(piece.ints("role") == SENT)
+    rows = rows[pairs_in(piece.ints("key")[rows], piece.ints("offset")[rows], key, offset)]
+    return columns_of(PLACED, *(piece.ints(name)[rows] for name in PLACED.names))
