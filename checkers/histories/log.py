@@ -14,6 +14,7 @@ from typing import Any, Final
 import numpy as np
 import pyarrow as pa
 
+from checkers.histories.arrow import compute
 from checkers.histories.fingerprints import Ints
 from checkers.histories.found import Family, Found, Known
 from checkers.histories.inquiry import PLACES, Ask, Inquiry, spelled
@@ -27,6 +28,7 @@ from properties.anomalies.log import duplicate, inconsistent_offsets, lost_write
 
 _COUNT: Final = pa.schema([("count", pa.int64())])
 _PLACE: Final = pa.schema([(name, pa.int64()) for name in ("key", "offset", "value", "op")])
+_DEBT: Final = pa.schema([*_PLACE, ("owed", pa.int64())])  # a last row has the count in it
 
 
 def _placed(piece: Piece, committed: Ints) -> Piece:
@@ -135,13 +137,11 @@ def lost(known: Known) -> Inquiry[tuple[Found, ...]]:
     candidates = Piece(pa.concat_tables([some, _stray_reads(strays)]))
     tied = yield from spelled(candidates.where(_tied(candidates)).ints("value"))
     bounds = _bounds(candidates, tied, known.kept)
-    owed, missing = yield (
-        Ask(PLACES, Kernel("values owed", NAMES, _COUNT, partial(_owed_count, strays, bounds))),
-        Ask(
-            PLACES,
-            Kernel("values that nobody read", NAMES, _PLACE, partial(_missing, strays, bounds)),
-        ),
-    )
+    run = partial(_debts, strays, bounds)
+    debts = yield Ask(PLACES, Kernel("values that nobody read", NAMES, _DEBT, run))
+    counted = pa.array(Piece(debts).ints("owed") > 0)
+    missing = debts.filter(compute.invert(counted)).select(_PLACE.names)
+    owed = sum(debts["owed"].to_pylist())
     owed_strays, lost_strays = _stray_debts(strays, bounds)
     gone = Piece(pa.concat_tables([missing, lost_strays]))
     key_of = yield from spelled(gone.ints("key"), column="key")
@@ -159,7 +159,7 @@ def lost(known: Known) -> Inquiry[tuple[Found, ...]]:
             "reader_op": bound.table["reader_op"],
         }
     ).cast(schema_of(lost_write.LostWrite))
-    return (Found(id=lost_write.ANOMALY.id, rows=rows, observations=_sum(owed) + owed_strays),)
+    return (Found(id=lost_write.ANOMALY.id, rows=rows, observations=owed + owed_strays),)
 
 
 def _furthest(strays: Strays, piece: Piece) -> pa.Table:
@@ -230,31 +230,33 @@ def _due(bounds: Piece, key: Ints, offset: Ints) -> Mask:
     return due
 
 
-def _debts(strays: Strays, bounds: Piece, piece: Piece) -> tuple[Piece, Mask]:
-    """The confirmed values below their bound, each once with its first writer; which were read."""
+def _debts(strays: Strays, bounds: Piece, piece: Piece) -> pa.Table:
+    """The confirmed values owed that nobody read, with their first writer; how many are owed."""
     key, offset, value = piece.ints("key"), piece.ints("offset"), piece.ints("value")
-    confirmed = ~strays.among(key, value)
-    writes = effect(piece, strays.committed)
-    held = np.flatnonzero(confirmed & _due(bounds, key, offset) & (offset != UNKNOWN))
+    held = np.flatnonzero((offset != UNKNOWN) & _due(bounds, key, offset))
+    held = held[~strays.among(key[held], value[held])]
     order, begins = runs(key[held], offset[held], value[held])
-    sent = any_of(writes[held], order, begins)
-    was_read = any_of(read(piece)[held], order, begins)
-    never = np.iinfo(np.int64).max
-    ops = np.where(writes[held], piece.ints("op")[held], never)[order]
-    writer = np.minimum.reduceat(ops, begins) if len(begins) else ops
-    first = held[order[begins[sent]]]
-    columns = [key[first], offset[first], value[first], writer[sent]]
-    table = pa.table(dict(zip(_PLACE.names, columns, strict=True)), schema=_PLACE)
-    return Piece(table), was_read[sent]
-
-
-def _owed_count(strays: Strays, bounds: Piece, piece: Piece) -> pa.Table:
-    return _count(len(_debts(strays, bounds, piece)[0]))
-
-
-def _missing(strays: Strays, bounds: Piece, piece: Piece) -> pa.Table:
-    owed, was_read = _debts(strays, bounds, piece)
-    return owed.where(~was_read).table
+    writes = effect(piece, strays.committed)
+    owed = any_of(writes[held], order, begins)
+    count = int(np.count_nonzero(owed))
+    if not count:
+        return _DEBT.empty_table()
+    lost = np.flatnonzero(owed & ~any_of(read(piece)[held], order, begins))
+    first = held[order[begins[lost]]]
+    writer = first
+    if len(lost):
+        never = np.iinfo(np.int64).max
+        ops = np.where(writes[held], piece.ints("op")[held], never)[order]
+        writer = np.minimum.reduceat(ops, begins)[lost]
+    columns = [key[first], offset[first], value[first], writer, np.zeros_like(first)]
+    ends = [0, 0, 0, 0, count]
+    return pa.table(
+        {
+            name: np.r_[column, end]
+            for name, column, end in zip(_DEBT.names, columns, ends, strict=True)
+        },
+        schema=_DEBT,
+    )
 
 
 def _stray_debts(strays: Strays, bounds: Piece) -> tuple[int, pa.Table]:
