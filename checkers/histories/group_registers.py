@@ -20,6 +20,7 @@ from typing import Any, Final
 import numpy as np
 import pyarrow as pa
 
+from checkers.histories.fingerprints import Ints, fingerprints
 from checkers.histories.found import Family, Found, Known
 from checkers.histories.inquiry import OPERATIONS, Ask, Inquiry, spelled
 from checkers.histories.order import begins, member
@@ -57,17 +58,23 @@ _CALLS: Final = ints(
 _STAGED: Final = ints("register")
 
 
-def _register(piece: Piece) -> Any:
-    return together(piece.fingerprints("group"), piece.fingerprints("key"))
+def _texts(piece: Piece, name: str, rows: Ints) -> Ints:
+    """The fingerprints of few rows, whose texts are fewer."""
+    numbers, texts = piece.codes(name)
+    return fingerprints(texts, piece.salt)[numbers[rows]]
 
 
-def _calls(piece: Piece, rows: Any, *, fetch: int) -> pa.Table:
+def _registers(piece: Piece, rows: Ints) -> Ints:
+    return together(_texts(piece, "group", rows), _texts(piece, "key", rows))
+
+
+def _calls(piece: Piece, rows: Ints, *, fetch: int) -> pa.Table:
     ended = piece.ints("completed_ns", null=NEVER_NS)[rows]
     return columns_of(
         _CALLS,
-        _register(piece)[rows],
-        piece.fingerprints("group")[rows],
-        piece.fingerprints("key")[rows],
+        _registers(piece, rows),
+        _texts(piece, "group", rows),
+        _texts(piece, "key", rows),
         piece.ints("offset", null=NONE)[rows],
         piece.ints("op")[rows],
         piece.ints("position")[rows],
@@ -89,7 +96,7 @@ def _fetches(isolation: Isolation, piece: Piece) -> pa.Table:
 def _staged(piece: Piece) -> pa.Table:
     """The registers that transactions commit to, however they end."""
     rows = piece.is_("kind", "commit_offset") & piece.is_("f", "txn") & piece.known("group")
-    return columns_of(_STAGED, np.unique(_register(piece)[np.flatnonzero(rows)]))
+    return columns_of(_STAGED, np.unique(_registers(piece, np.flatnonzero(rows))))
 
 
 def _commits(fetches: Piece, piece: Piece) -> pa.Table:
@@ -97,7 +104,7 @@ def _commits(fetches: Piece, piece: Piece) -> pa.Table:
     registers = np.unique(fetches.ints("register"))
     some = piece.is_("kind", "commit_offset") & piece.known("group") & ~piece.is_("outcome", "fail")
     rows = np.flatnonzero(some)
-    rows = rows[member(_register(piece)[rows], registers)]
+    rows = rows[member(_registers(piece, rows), registers)]
     made = Piece(_calls(piece, rows, fetch=0))
     return made.where(_matters(made, fetches)).table
 
