@@ -7,7 +7,7 @@ import sys
 
 from benchmarks.pairs import Pairing, keep
 
-BENCHMARKS = ("help", "explore", "simulate", "analyze")
+BENCHMARKS = ("help", "explore", "simulate", "analyze", "log_dirs")
 
 
 def main(names: list[str]) -> None:

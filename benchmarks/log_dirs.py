@@ -1,0 +1,90 @@
+"""The audit of log directories: read with NumPy against plain Python, and in-process against Spark.
+
+Three replicas of eight topic partitions, idempotent producers, half of the batches compressed with
+zstd. The plain reader is the oracle of the fast one, and reads one segment of them.
+"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from pathlib import Path
+
+from benchmarks.pairs import Pairing, paired
+from checkers.log_dirs import plain, segments, writing
+from checkers.log_dirs.audit import audit
+from checkers.log_dirs.folders import log_dirs
+from checkers.spark.log_dirs import audit_on_spark
+from checkers.spark.session import session
+from properties.log_audit.log import Batch, Beside, Logs, Record, ReplicaLog
+from properties.log_audit.notation import segment
+
+BATCHES = 3_000
+RECORDS = 100  # of a batch
+BYTES = 100  # of a record's value
+PARTITIONS = 8
+REPLICAS = ("A", "B", "C")
+ZSTD = 4
+
+
+def run() -> list[Pairing]:
+    with tempfile.TemporaryDirectory() as base:
+        folders = made(Path(base))
+        dirs = log_dirs(folders)
+        file, total = dirs.segments[0], len(dirs.logs) * BATCHES * RECORDS
+        read = sum(rows.num_rows for rows in segments.batches(file))
+        assert read == len(list(plain.read(file.path.name, file.path.read_bytes()))) == BATCHES
+        one = BATCHES * RECORDS
+        by_reader = paired(
+            (f"one segment, {one:,} records, NumPy", lambda: list(segments.batches(file))),
+            (
+                "the same in plain Python",
+                lambda: list(plain.read(file.path.name, file.path.read_bytes())),
+            ),
+            runs=3,
+        )
+        with session():
+            assert audit(folders) == audit_on_spark(folders)
+            by_engine = paired(
+                (f"audit of {total:,} records, in-process", lambda: audit(folders)),
+                ("on Spark, a session that runs", lambda: audit_on_spark(folders)),
+                runs=3,
+            )
+        return [by_reader, by_engine]
+
+
+def made(base: Path) -> list[Path]:
+    """The log directories of three brokers."""
+    batches = tuple(_batch(number) for number in range(BATCHES))
+    beside = Beside(
+        replica="A",
+        partition="t-0",
+        segments=(segment(0),),
+        high_watermark=BATCHES * RECORDS,
+        leader_epochs=((0, 0),),
+    )
+    log = ReplicaLog(beside=beside, batches=batches)
+    (first,) = writing.write(Logs(replicas=(log,)), base, [0, ZSTD])
+    for number in range(1, PARTITIONS):
+        shutil.copytree(first / "t-0", first / f"t-{number}")
+    marks = [f"t {number} {BATCHES * RECORDS}" for number in range(PARTITIONS)]
+    checkpoint = "\n".join(["0", str(PARTITIONS), *marks]) + "\n"
+    (first / "replication-offset-checkpoint").write_text(checkpoint)
+    return [first, *(Path(shutil.copytree(first, base / name)) for name in REPLICAS[1:])]
+
+
+def _batch(number: int) -> Batch:
+    begins = number * RECORDS
+    offsets = range(begins, begins + RECORDS)
+    return Batch(
+        segment=segment(0),
+        position=0,
+        size=0,
+        base_offset=begins,
+        last_offset=offsets[-1],
+        leader_epoch=0,
+        producer_id=number % 4,
+        producer_epoch=0,
+        base_sequence=number // 4 * RECORDS,
+        records=tuple(Record(offset=o, content=f"{o:0{BYTES}}") for o in offsets),
+    )
