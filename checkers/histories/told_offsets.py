@@ -55,7 +55,8 @@ class Told:
     @property
     def end(self) -> Ints:
         """How far each shows that the log reached."""
-        return self.offset + (self.kind != AN_END)
+        ends: Ints = self.offset + (self.kind != AN_END)
+        return ends
 
 
 @dataclass(frozen=True, slots=True)
