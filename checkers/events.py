@@ -7,7 +7,7 @@ Fields may be added; none is renamed or removed within a version.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields, is_dataclass
 from typing import Any, ClassVar, Final
 
@@ -170,7 +170,7 @@ class DeliveryDecided(Event):
     records: int
     repeated: int
     skipped: int
-    breaks: Sequence[str]
+    breaks: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -234,6 +234,7 @@ _EVENTS: Final[Mapping[str, type[Event]]] = {
         RunStarted,
         PropertyDecided,
         AnomalyDecided,
+        DeliveryDecided,
         RowShown,
         Evidence,
         Measured,

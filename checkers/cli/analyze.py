@@ -153,7 +153,7 @@ def _emit_delivery(run: Run, history: str, found: Analysis) -> None:
             records=sum(it.records for it in delivered),
             repeated=sum(it.repeated for it in delivered),
             skipped=sum(it.skipped for it in delivered),
-            breaks=[it.in_words() for it in breaking(delivered)],
+            breaks=tuple(it.in_words() for it in breaking(delivered)),
         )
     )
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from checkers.events import (
     AnomalyDecided,
+    DeliveryDecided,
     Event,
     Evidence,
     Measured,
@@ -105,9 +106,17 @@ def account(events: Iterable[Event]) -> Account:
         started=started,
         findings=findings,
         evidence=tuple(one for group in open_evidence.values() for one in group),
-        figures=tuple(one for one in told if isinstance(one, Measured)),
+        figures=tuple(_figure(one) for one in told if isinstance(one, Measured | DeliveryDecided)),
         exit_code=next((one.exit_code for one in told if isinstance(one, RunFinished)), None),
     )
+
+
+def _figure(event: Measured | DeliveryDecided) -> Measured:
+    """A figure; of delivery semantics the strongest, and what breaks those that are stronger."""
+    if isinstance(event, Measured):
+        return event
+    said = "; ".join((event.semantics, *event.breaks))
+    return Measured(what=f"{event.history}: delivery semantics", value=said)
 
 
 def _of(

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from checkers.events import (
     AnomalyDecided,
+    DeliveryDecided,
     Event,
     Evidence,
     Listed,
@@ -46,7 +47,7 @@ class Terminal:
                 self.folder = event.folder
             case PropertyDecided() | AnomalyDecided():
                 self.decisions.append(event)
-            case RowShown():
+            case RowShown() | DeliveryDecided():
                 pass  # the evidence says the same in text
             case Evidence(expected=True):
                 headline = " ".join(event.text.splitlines()[0].split())

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from checkers.events import (
     AnomalyDecided,
+    DeliveryDecided,
     EdgeShown,
     Event,
     Evidence,
@@ -55,6 +56,16 @@ ROWS = st.builds(
 )
 EVENTS: st.SearchStrategy[Event] = st.one_of(
     ROWS,
+    st.builds(
+        DeliveryDecided,
+        history=TEXT,
+        semantics=TEXT,
+        applications=st.dictionaries(TEXT, st.integers(0), max_size=3),
+        records=st.integers(0),
+        repeated=st.integers(0),
+        skipped=st.integers(0),
+        breaks=st.lists(TEXT, max_size=2).map(tuple),
+    ),
     st.builds(RunStarted, command=TEXT, folder=TEXT, seed=st.integers(0)),
     st.builds(
         PropertyDecided,

@@ -1,0 +1,43 @@
+"""`urteil analyze --json` tells which delivery semantics a history satisfies."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow.parquet as pq
+
+from checkers.histories.recorded import as_table
+from model.history_notation import history
+from tests.checkers.cli.conftest import Call
+
+
+def test_one_event_tells_the_semantics_and_what_breaks_the_stronger_ones(
+    call: Call, tmp_path: Path
+) -> None:
+    file = tmp_path / "history.parquet"
+    text = """
+        p1  send k=a k=b     -> ok @0 @1
+        c1  poll{group=g}    -> ok k=a@0 k=b@1
+        c2  poll{group=g}    -> ok k=b@1
+        c3  poll             -> ok k=a@0 k=b@1
+    """
+    pq.write_table(as_table(history(text)), file)
+    said = call("analyze", str(file), "--engine", "local")
+    (delivery,) = said.those("delivery_decided")
+    assert delivery == {
+        "v": 1,
+        "event": "delivery_decided",
+        "history": str(file),
+        "semantics": "at-least-once",
+        "applications": {"at-least-once": 1, "exactly-once": 1},
+        "records": 4,
+        "repeated": 1,
+        "skipped": 0,
+        "breaks": [
+            "at-most-once is broken: group g was given b of k by operation 1 and again by "
+            "operation 2"
+        ],
+    }
+    assert said.exit_code == 0  # what semantics there are is told, not judged
+    chosen = call("analyze", str(file), "--engine", "local", "--anomaly", "duplicate")
+    assert chosen.those("delivery_decided") == []
