@@ -33,6 +33,10 @@ _DEBT: Final = pa.schema([*_PLACE, ("owed", pa.int64())])  # a last row has the 
 
 def _placed(piece: Piece, committed: Ints) -> Piece:
     """Each place of a value once, with the first operation that showed it there."""
+    return piece.derived(("placed",), partial(_places, committed))
+
+
+def _places(committed: Ints, piece: Piece) -> Piece:
     rows = np.flatnonzero(shows(piece, committed) & (piece.ints("offset") != UNKNOWN))
     columns = [piece.ints(name)[rows] for name in ("key", "offset", "value")]
     ops = piece.ints("op")[rows]

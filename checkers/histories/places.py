@@ -111,6 +111,10 @@ def _rows(piece: Piece, wanted: Mask, group: Any, isolation: Isolation) -> pa.Ta
 
 def roles(piece: Piece, isolation: Isolation) -> Any:
     """What each send and poll is; at this level are polls that do not say their own."""
+    return piece.derived(("roles", isolation), partial(_roles, isolation))
+
+
+def _roles(isolation: Isolation, piece: Piece) -> Any:
     ok, info = piece.is_("outcome", "ok"), piece.is_("outcome", "info")
     sent = np.where(ok, SENT, np.where(info, DOUBTED, FAILED))
     uncommitted = piece.is_("isolation", "read_uncommitted")
