@@ -35,6 +35,9 @@ class Piece:
     def __len__(self) -> int:
         return int(self.table.num_rows)
 
+    def __reduce__(self) -> tuple[type[Piece], tuple[pa.Table, int, int]]:
+        return Piece, (self.table, self.number, self.salt)  # views are made anew
+
     def ints(self, name: str, *, null: int = 0) -> Ints:
         """The column as int64, with `null` for what is null."""
         return self._once(("ints", name, null), lambda: as_ints(self.table[name], null))
