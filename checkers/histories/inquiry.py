@@ -9,10 +9,12 @@ kernel gathered from all pieces, asks again as often as it must, and returns wha
         ...
         return Found(...)
 
-An inquiry may ask several at once: it yields a tuple of them, and is sent a tuple of answers.
+An inquiry may ask several at once: it yields a tuple of them, and is sent a tuple of answers. What
+it asks may be another inquiry (`beside`), which then goes its own way.
 
 `answered` runs any number of inquiries together. In each round all that is asked of one source is
 one pass over it, so the history is read as often as the longest inquiry asks, not once for each.
+Texts (`Spell`) are asked for when nothing else can be: mostly once, by all who show anything.
 
 Sources:
 
@@ -27,15 +29,15 @@ another salt.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Generator, Iterator, Mapping
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Final, TypeVar
 
 import numpy as np
 import pyarrow as pa
 
-from checkers.histories.fingerprints import NULL, Ints
+from checkers.histories.fingerprints import NULL, Ints, fingerprints
 from checkers.histories.order import member
 from checkers.histories.piece import Piece, as_ints
 from checkers.histories.pieces import Kernel, Pieces
@@ -55,8 +57,17 @@ class Ask:
     kernel: Kernel
 
 
-Asked = Ask | tuple[Ask, ...]
-Inquiry = Generator[Asked, Any, ResultT]  # it is sent a table, or a tuple of them
+@dataclass(frozen=True, slots=True)
+class Spell:
+    """The texts of a column of the history that have these fingerprints; more may be told."""
+
+    column: str
+    sought: Ints
+
+
+ALL_AT_ONCE: Final = ("key", "group", "transactional_id")  # columns of few texts: all are told
+
+Inquiry = Generator[Any, Any, ResultT]  # asks `Ask`, `Spell`, inquiries; or a tuple of these
 
 
 class Collision(Exception):
@@ -71,67 +82,102 @@ def answered(
     Sources are asked in their order: what can still be asked of the first is asked before the next.
     """
     results: dict[str, Any] = {}
-    asked: dict[str, tuple[Inquiry[Any], Asked]] = {}
-    answers: dict[str, dict[int, pa.Table]] = {}
+    asks = _Asks()
     made: dict[str, Pieces] = {}
-
-    def advance(name: str, inquiry: Inquiry[Any], answer: Any) -> None:
-        try:
-            asked[name] = inquiry, inquiry.send(answer)
-            answers[name] = {}
-        except StopIteration as stop:
-            results[name] = stop.value
-
     for name, inquiry in inquiries.items():
-        advance(name, inquiry, None)
-    while asked:
-        open_asks = [
-            (name, number, ask)
-            for name, (_, of_name) in asked.items()
-            for number, ask in enumerate(_several(of_name))
-            if number not in answers[name]
-        ]
-        source = next(s for s in sources if any(ask.of == s for _, _, ask in open_asks))
-        now = [one for one in open_asks if one[2].of == source]
-        if source not in made:
-            made[source] = sources[source]()
-        tables = made[source].gather([ask.kernel for _, _, ask in now])
-        for (name, number, _), table in zip(now, tables, strict=True):
-            answers[name][number] = table
-        for name in dict.fromkeys(name for name, _, _ in now):
-            inquiry, of_name = asked[name]
-            if len(answers[name]) == len(_several(of_name)):
-                told = tuple(answers[name][number] for number in sorted(answers[name]))
-                del asked[name]
-                advance(name, inquiry, told if isinstance(of_name, tuple) else told[0])
+        _Asker(inquiry, partial(results.__setitem__, name), asks).go_on(None)
+    while asks.open:
+        source = next((s for s in sources if any(one.of == s for one in asks.open)), None)
+        now = asks.taken(source)
+        askers: dict[Kernel, list[_Open]] = {}
+        for one, kernel in _spelling(now) if source is None else _kernels(now):
+            askers.setdefault(kernel, []).append(one)
+        looked_at = source or OPERATIONS
+        if looked_at not in made:
+            made[looked_at] = sources[looked_at]()
+        tables = made[looked_at].gather(list(askers))
+        if source is None:
+            asks.keep(
+                {kernel.columns[0]: told for kernel, told in zip(askers, tables, strict=True)}
+            )
+        for some, table in zip(askers.values(), tables, strict=True):
+            for one in some:
+                one.tell(table)
     return results
 
 
-def _several(asked: Asked) -> tuple[Ask, ...]:
-    return asked if isinstance(asked, tuple) else (asked,)
+@dataclass(frozen=True, slots=True, eq=False)
+class _Open:
+    """What is asked, and who wants to know."""
+
+    ask: Ask | Spell
+    tell: Callable[[Any], None]
+
+    @property
+    def of(self) -> str | None:
+        """The source; None: texts."""
+        return self.ask.of if isinstance(self.ask, Ask) else None
+
+
+@dataclass(slots=True, eq=False)
+class _Asks:
+    """What is asked and not yet answered; and the texts of columns that have few, once told."""
+
+    open: list[_Open] = field(default_factory=list)
+    texts: dict[str, pa.Table] = field(default_factory=dict)
+
+    def add(self, ask: Ask | Spell, tell: Callable[[Any], None]) -> None:
+        if isinstance(ask, Spell) and ask.column in self.texts:
+            tell(self.texts[ask.column])
+        else:
+            self.open.append(_Open(ask, tell))
+
+    def taken(self, source: str | None) -> list[_Open]:
+        """All that is asked of the source; from now on it counts as answered."""
+        now = [one for one in self.open if one.of == source]
+        self.open = [one for one in self.open if one.of != source]
+        return now
+
+    def keep(self, told: Mapping[str, pa.Table]) -> None:
+        self.texts.update((column, told[column]) for column in ALL_AT_ONCE if column in told)
+
+
+@dataclass(slots=True, eq=False)
+class _Asker:
+    """An inquiry on its way: it goes on when all that it asked at once is answered."""
+
+    inquiry: Inquiry[Any]
+    end: Callable[[Any], None]
+    asks: _Asks
+
+    def go_on(self, answer: Any) -> None:
+        try:
+            asked = self.inquiry.send(answer)
+        except StopIteration as stop:
+            self.end(stop.value)
+            return
+        several = asked if isinstance(asked, tuple) else (asked,)
+        answers: dict[int, Any] = {}
+
+        def tell(number: int, told: Any) -> None:
+            answers[number] = told
+            if len(answers) == len(several):
+                all_told = tuple(answers[n] for n in range(len(several)))
+                self.go_on(all_told if isinstance(asked, tuple) else told)
+
+        if not several:
+            self.go_on(())
+        for number, one in enumerate(several):
+            if isinstance(one, Ask | Spell):
+                self.asks.add(one, partial(tell, number))
+            else:
+                _Asker(one, partial(tell, number), self.asks).go_on(None)
 
 
 def beside(*inquiries: Inquiry[Any]) -> Inquiry[tuple[Any, ...]]:
-    """What they all return: an inquiry that asks what they ask together."""
-    results: dict[int, Any] = {}
-    asked: dict[int, Asked] = {}
-
-    def advance(number: int, answer: Any) -> None:
-        try:
-            asked[number] = inquiries[number].send(answer)
-        except StopIteration as stop:
-            results[number] = stop.value
-
-    for number in range(len(inquiries)):
-        advance(number, None)
-    while asked:
-        now = dict(asked)
-        asked.clear()
-        told = iter((yield tuple(ask for of_one in now.values() for ask in _several(of_one))))
-        for number, of_one in now.items():
-            answers = tuple(next(told) for _ in _several(of_one))
-            advance(number, answers if isinstance(of_one, tuple) else answers[0])
-    return tuple(results[number] for number in range(len(inquiries)))
+    """What they all return: an inquiry that asks what they ask, each in its own time."""
+    told: tuple[Any, ...] = yield inquiries
+    return told
 
 
 # ---------------------------------------------------------------- texts behind fingerprints
@@ -144,8 +190,7 @@ def spelled(*wanted: Ints, column: str = "value") -> Inquiry[Callable[[Ints], pa
     sought = np.unique(np.concatenate(wanted)) if wanted else np.zeros(0, dtype=np.int64)
     sought = sought[sought != NULL]
     if len(sought):
-        run = partial(_texts, sought=sought, column=column)
-        found = yield Ask(OPERATIONS, Kernel(f"{column}s in full", (column,), TEXTS, run))
+        found = yield Spell(column, sought)
         found = found.group_by(["fingerprint", "text"]).aggregate([]).sort_by("fingerprint")
     else:
         found = TEXTS.empty_table()
@@ -156,6 +201,25 @@ def spelled(*wanted: Ints, column: str = "value") -> Inquiry[Callable[[Ints], pa
     return partial(_text_of, known, texts)
 
 
+def _kernels(now: list[_Open]) -> Iterator[tuple[_Open, Kernel]]:
+    return ((one, one.ask.kernel) for one in now if isinstance(one.ask, Ask))
+
+
+def _spelling(now: list[_Open]) -> Iterator[tuple[_Open, Kernel]]:
+    """For each `Spell` the kernel that answers it, which is one for all of a column."""
+    columns: dict[str, list[_Open]] = {}
+    sought: dict[str, list[Ints]] = {}
+    for one in now:
+        if isinstance(one.ask, Spell):
+            columns.setdefault(one.ask.column, []).append(one)
+            sought.setdefault(one.ask.column, []).append(one.ask.sought)
+    for column, askers in columns.items():
+        some = None if column in ALL_AT_ONCE else np.unique(np.concatenate(sought[column]))
+        run = partial(_texts, sought=some, column=column)
+        kernel = Kernel(f"{column}s in full", (column,), TEXTS, run)
+        yield from ((one, kernel) for one in askers)
+
+
 def _text_of(known: Ints, texts: pa.Array, fingerprints: Ints) -> pa.Array:
     at = np.searchsorted(known, fingerprints)
     inside = at < len(known)
@@ -163,9 +227,14 @@ def _text_of(known: Ints, texts: pa.Array, fingerprints: Ints) -> pa.Array:
     return texts.take(pa.array(np.where(inside, at, len(known))))
 
 
-def _texts(piece: Piece, sought: Ints, column: str) -> pa.Table:
-    numbers = piece.fingerprints(column)
-    rows = np.flatnonzero(member(numbers, sought))
-    texts = piece.table[column].take(pa.array(rows)).cast(pa.string())
-    made = pa.table({"fingerprint": numbers[rows], "text": texts}, schema=TEXTS)
+def _texts(piece: Piece, sought: Ints | None, column: str) -> pa.Table:
+    """The texts of these fingerprints; without any, all."""
+    if sought is None:
+        _, texts = piece.codes(column)
+        numbers = fingerprints(texts, piece.salt)
+    else:
+        of_row = piece.fingerprints(column)
+        rows = np.flatnonzero(member(of_row, sought))
+        numbers, texts = of_row[rows], piece.table[column].take(pa.array(rows)).cast(pa.string())
+    made = pa.table({"fingerprint": numbers, "text": texts}, schema=TEXTS)
     return made.group_by(["fingerprint", "text"]).aggregate([])

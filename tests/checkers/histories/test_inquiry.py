@@ -18,6 +18,7 @@ from checkers.histories.inquiry import (
     Collision,
     Inquiry,
     answered,
+    beside,
     spelled,
 )
 from checkers.histories.piece import Piece
@@ -71,6 +72,60 @@ def test_what_is_asked_of_one_source_is_one_pass() -> None:
     assert told == {"short": [2, 3, 4], "long": [12, 13, 14, 12]}
     assert history.passes == [["plus 1", "plus 10"], ["plus 11"]]
     assert places.passes == [["plus 7"]]
+
+
+def test_inquiries_beside_each_other_do_not_wait_for_each_other() -> None:
+    def steps(*asks: Ask) -> Inquiry[list[int]]:
+        told: list[int] = []
+        for ask in asks:
+            told += listed((yield ask))
+        return told
+
+    def both() -> Inquiry[list[int]]:
+        one, other, none = yield from beside(
+            steps(adding(1), adding(2), adding(3)), steps(adding(7, PLACES), adding(9)), beside()
+        )
+        assert none == ()
+        return [*one, *other]
+
+    history, places = Watched(numbers([10])), Watched(numbers([20]))
+    sources: dict[str, Callable[[], Pieces]] = {OPERATIONS: lambda: history, PLACES: lambda: places}
+    assert answered({"both": both()}, sources) == {"both": [11, 12, 13, 27, 19]}
+    assert history.passes == [["plus 1"], ["plus 2"], ["plus 3"], ["plus 9"]]
+    assert places.passes == [["plus 7"]]
+
+
+def test_texts_are_asked_for_when_nothing_else_can_be_and_by_all_at_once() -> None:
+    def shown(wanted: Ints, *before: Ask) -> Inquiry[list[str]]:
+        for ask in before:
+            _ = yield ask
+        text_of = yield from spelled(wanted)
+        texts: list[str] = text_of(wanted).to_pylist()
+        return texts
+
+    words = pa.table({"n": pa.array([1, 2]), "value": ["a", "b"]})
+    history = Watched(LocalPieces((Held(words),)))
+    a, b = fingerprints(pa.array(["a", "b"]))[:, None]
+    told = answered(
+        {"soon": shown(a), "late": shown(b, adding(1), adding(2))}, {OPERATIONS: lambda: history}
+    )
+    assert told == {"soon": ["a"], "late": ["b"]}
+    assert history.passes == [["plus 1"], ["plus 2"], ["values in full"]]
+
+
+def test_of_few_texts_all_are_told_once() -> None:
+    def shown(*wanted: str) -> Inquiry[list[str]]:
+        texts: list[str] = []
+        for word in wanted:
+            number = fingerprints(pa.array([word]))
+            text_of = yield from spelled(number, column="key")
+            texts += text_of(number).to_pylist()
+        return texts
+
+    history = Watched(LocalPieces((Held(pa.table({"key": ["k", "j", "k"]})),)))
+    told = answered({"it": shown("k", "j", "k")}, {OPERATIONS: lambda: history})
+    assert told == {"it": ["k", "j", "k"]}
+    assert history.passes == [["keys in full"]]
 
 
 def test_a_source_that_nobody_asks_is_never_made() -> None:
