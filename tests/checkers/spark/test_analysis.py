@@ -20,6 +20,7 @@ from checkers.progress import Progress
 from checkers.spark.run import analyze_on_spark
 from checkers.spark.session import archive, session
 from model.history_notation import history
+from tests.properties.anomalies.small_cluster import cluster_history
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -125,6 +126,25 @@ def test_everything_at_once(spark: SparkSession, tmp_path: Path) -> None:
     assert [one.stage for one in told[:2]] == ["reading", "starting Spark"]
     passes = [one for one in told if one.stage.startswith("spark: ") and one.done == one.total]
     assert passes[0].rows == table.num_rows
+
+
+@pytest.mark.parametrize(
+    ("seed", "bug", "shown"),
+    [
+        (5, "open transactions show", {"torn-transaction", "open-transaction-read"}),
+        (4, "staged offsets vanish", {"group-offset-went-backwards", "input-processed-twice"}),
+    ],
+)
+def test_transactions_groups_and_deliveries_have_the_same_verdict(
+    spark: SparkSession, tmp_path: Path, seed: int, bug: str, shown: set[str]
+) -> None:
+    del spark
+    h = cluster_history(seed, steps=700, bug=bug)
+    pq.write_table(as_table(h), tmp_path / "h.parquet", row_group_size=50)
+    found = analyze_on_spark(tmp_path / "h.parquet", rows_per_chunk=60, groups=3)
+    assert_same(found, analyze(tmp_path / "h.parquet"))
+    assert {decision.anomaly.id for decision in found.decisions if decision.count} >= shown
+    assert len(found.delivered) >= 5
 
 
 def test_broken_assumptions_are_the_same(spark: SparkSession, tmp_path: Path) -> None:
