@@ -56,7 +56,7 @@ def inconsistent(known: Known) -> Inquiry[tuple[Found, ...]]:
     """Offsets at which two values were seen."""
     committed = known.strays.committed
     shared, seen = yield (
-        Ask(PLACES, Kernel("offsets with two values", NAMES, _PLACE, partial(_shared, committed))),
+        contested(committed),
         Ask(PLACES, Kernel("offsets seen", NAMES, _COUNT, partial(_offsets, committed))),
     )
     places = Piece(shared)
@@ -77,7 +77,14 @@ def inconsistent(known: Known) -> Inquiry[tuple[Found, ...]]:
     )
 
 
-def _shared(committed: Ints, piece: Piece) -> pa.Table:
+def contested(committed: Ints) -> Ask:
+    """The places whose offset has several values."""
+    return Ask(
+        PLACES, Kernel("offsets with two values", NAMES, _PLACE, partial(_contested, committed))
+    )
+
+
+def _contested(committed: Ints, piece: Piece) -> pa.Table:
     places = _placed(piece, committed)
     order, begins = runs(places.ints("key"), places.ints("offset"))
     counts = lengths(begins, len(order))

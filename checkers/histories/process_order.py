@@ -5,6 +5,7 @@ Source: `properties.anomalies.order`.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from functools import partial
 from typing import Final
 
@@ -16,6 +17,7 @@ from checkers.histories.fingerprints import Ints
 from checkers.histories.found import Family, Found, Known
 from checkers.histories.inquiry import OPERATIONS, PLACES, Ask, Inquiry, spelled
 from checkers.histories.intermediate_reads import intermediate_reads
+from checkers.histories.log import contested
 from checkers.histories.occupied import Log
 from checkers.histories.piece import Piece
 from checkers.histories.pieces import Kernel
@@ -37,6 +39,7 @@ from checkers.histories.steps import (
     steps,
 )
 from properties.anomalies.cycles.intermediate_read import ID as G1B
+from properties.anomalies.order.ranking import ranked
 from properties.anomalies.order.skip import Skip
 from properties.anomalies.order.steps import Step
 
@@ -58,11 +61,13 @@ _ASSIGNED_READS: Final = ("op", "process", "f", "outcome", "kind", "key")
 def in_order(known: Known) -> Inquiry[tuple[Found, ...]]:
     """All that steps show."""
     isolation = known.declared.isolation
-    words, assigned = yield (
+    words, several, assigned = yield (
         occupied.asked(known.strays.committed),
+        contested(known.strays.committed),
         Ask(OPERATIONS, Kernel("who reads what", _ASSIGNED_READS, ASSIGNED, assignments)),
     )
-    ground = Ground.of(isolation, known.strays, Log.of(words), known.kept)
+    outranked = yield from _outranked(Piece(several))
+    ground = Ground.of(isolation, known.strays, outranked, Log.of(words), known.kept)
     run = partial(steps, ground)
     told = yield Ask(OPERATIONS, Kernel("steps of processes", READS, STEPS, run))
     every = Piece(pa.concat_tables([told, across(ground, assigned, told)]))
@@ -94,6 +99,21 @@ def in_order(known: Known) -> Inquiry[tuple[Found, ...]]:
     counted = (every.ints("walk") == POLLS) & (told_of >= COUNTED) & (told_of < HEAD)
     halves = intermediate_reads(known, polled, int(every.ints("times")[counted].sum()))
     return (*made, (yield from halves))
+
+
+def _outranked(contested: Piece) -> Inquiry[Piece]:
+    """The places at which a value does not rank, because another does."""
+    value_of = yield from spelled(contested.ints("value"))
+    texts = value_of(contested.ints("value")).to_pylist()
+    places = list(
+        zip(contested.ints("key").tolist(), contested.ints("offset").tolist(), strict=True)
+    )
+    values: defaultdict[tuple[int, int], list[str]] = defaultdict(list)
+    for place, text in zip(places, texts, strict=True):
+        values[place].append(text)
+    first = {place: ranked(some) for place, some in values.items()}
+    lower = [first[place] != text for place, text in zip(places, texts, strict=True)]
+    return contested.where(np.array(lower, dtype=np.bool_))
 
 
 def _missed(ground: Ground, wrong: Piece) -> Inquiry[Piece]:

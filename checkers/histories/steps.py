@@ -83,19 +83,25 @@ class Ground:
     isolation: Isolation
     committed: Ints  # operations ended info that took effect
     strays: Ints  # key and value in one number, ascending
-    lie: Ints  # the last place of each; UNKNOWN if nobody knows it
+    lie: Ints  # the last place at which each ranks; UNKNOWN if nobody knows it
     log: Log
     kept: Kept
 
     @classmethod
-    def of(cls, isolation: Isolation, strays: Strays, log: Log, kept: Kept) -> Self:
-        """From what is known of the history."""
-        pairs = np.unique(together(strays.keys, strays.values))
+    def of(
+        cls, isolation: Isolation, strays: Strays, outranked: Piece, log: Log, kept: Kept
+    ) -> Self:
+        """From what is known of the history; `outranked` are places at which a value has no rank.
+
+        A value that has such a place counts as a stray.
+        """
+        lower = _placed(outranked)
+        known = np.concatenate([together(strays.keys, strays.values), lower[0]])
+        pairs = np.unique(known)
         lie = np.full(len(pairs), UNKNOWN)
-        placed = strays.placings()
-        offset = placed.ints("offset")
-        at = np.searchsorted(pairs, together(placed.ints("key"), placed.ints("value")))
-        np.maximum.at(lie, at, offset)
+        pair, offset = _placed(strays.placings())
+        ranks = ~member(together(pair, offset), np.sort(together(*lower)))
+        np.maximum.at(lie, np.searchsorted(pairs, pair[ranks]), offset[ranks])
         return cls(isolation, strays.committed, pairs, lie, log, kept)
 
     def places(self, op: Ints, role: Ints, offset: Ints, key: Ints, value: Ints) -> Ints:
@@ -121,6 +127,11 @@ class Ground:
         if walk == SENDS or self.log.clean is everything:
             return all_of_them
         return np.where(dirty, all_of_them, self.log.clean.between(key, low, second))
+
+
+def _placed(places: Piece) -> tuple[Ints, Ints]:
+    """Key and value of each place in one number, and its offset."""
+    return together(places.ints("key"), places.ints("value")), places.ints("offset")
 
 
 # ---------------------------------------------------------------- assignments

@@ -12,8 +12,7 @@ again, the copy of the aborted transaction is in the log beside it.
 Source: jepsen.tests.kafka version-orders and must-have-committed?.
 Simplified: Jepsen ranks the offsets that occur and compares ranks; the order is the same, so here
 offsets are compared, however sparse they are. Gaps (markers of transactions, compaction) are no
-anomaly either way. Of an offset with several values Jepsen ranks one of them; here each has a
-place. Jepsen knows no isolation levels.
+anomaly either way. Jepsen knows no isolation levels.
 """
 
 from __future__ import annotations

@@ -11,8 +11,8 @@ from the last of an operation that did not fail to the first of the next that di
 or `subscribe` that did not fail forgets the keys that it leaves out: of these the next operation is
 the first.
 
-How far a step went is told by the places of its two values; of a value at several offsets the last
-counts. A step of which a place is not known proves nothing.
+How far a step went is told by the places at which its two values rank (`ranking`); of a value at
+several offsets the last counts. A step of which a place is not known proves nothing.
 
 Source: jepsen.tests.kafka, the six passes that look for skips and nonmonotonic cases.
 Simplified: in Jepsen a poll that ended `ok` and says of a key that nothing came makes the consumer
@@ -27,7 +27,7 @@ from itertools import pairwise
 from typing import Final
 
 from model.histories import History, Operation, Poll, Rebalanced, Send
-from properties.anomalies.sightings import places
+from properties.anomalies.order.ranking import ranks
 
 ASSIGNING: Final = frozenset({"assign", "subscribe"})
 Kind = type[Poll] | type[Send]
@@ -78,18 +78,18 @@ def _runs(number: int, operation: Operation, kind: Kind) -> dict[str, list[_Seen
 
 
 def _placed(history: History, pairs: Iterator[tuple[str, _Seen, _Seen]]) -> Iterator[Step]:
-    lies = places(history)
+    place = ranks(history)
     for key, first, second in pairs:
-        if (key, first.value) in lies and (key, second.value) in lies:
+        if (key, first.value) in place and (key, second.value) in place:
             yield Step(
                 key=key,
                 second_op=second.op,
                 second_position=second.position,
                 second_value=second.value,
-                second_offset=lies[key, second.value][-1],
+                second_offset=place[key, second.value],
                 first_op=first.op,
                 first_value=first.value,
-                first_offset=lies[key, first.value][-1],
+                first_offset=place[key, first.value],
             )
 
 
