@@ -7,14 +7,16 @@
       orders-0/                       a topic partition
         00000000000000000042.log        a segment, named after its first offset
         00000000000000000042.txnindex   transactions aborted in it, if any
+        00000000000000000042.snapshot   what was known of producers below that offset
         leader-epoch-checkpoint         leader epochs and the offsets where they start
 
 A partition's own folder may be named too; what lies beside it is looked for as above. Folders that
 a broker is about to delete or has not finished (`…-delete`, `…-future`, `…-stray`) are none.
 
-Source: LogManager, OffsetCheckpointFile, LeaderEpochCheckpointFile, TransactionIndex of Kafka.
+Source: LogManager, OffsetCheckpointFile, LeaderEpochCheckpointFile, TransactionIndex and
+ProducerStateManager of Kafka.
 Simplified: an entry at the end of a transaction index that is cut is left out; its marker will
-miss it.
+miss it. A snapshot whose checksum is wrong is none, as for a broker.
 """
 
 from __future__ import annotations
@@ -27,8 +29,10 @@ from itertools import groupby
 from pathlib import Path
 from typing import Final
 
+import google_crc32c
+
 from model.faults import InputFault
-from properties.log_audit.log import Aborted, Beside
+from properties.log_audit.log import Aborted, Beside, ProducerState, Snapshot
 
 HIGH_WATERMARKS: Final = "replication-offset-checkpoint"
 CLEANED: Final = "cleaner-offset-checkpoint"
@@ -36,6 +40,10 @@ STOPPED: Final = ".kafka_cleanshutdown"
 LEADER_EPOCHS: Final = "leader-epoch-checkpoint"
 _PARTITION: Final = re.compile(r"[a-zA-Z0-9._-]+-\d+")
 _SEGMENT: Final = re.compile(r"\d{20}\.log")
+_SNAPSHOT: Final = re.compile(r"\d{20}\.snapshot")
+SNAPSHOT: Final = struct.Struct(">hIi")  # version, checksum of what follows, number of producers
+PRODUCER: Final = struct.Struct(">qhiqiqiq")
+_SIGNED_FROM: Final = 6
 ABORTED: Final = struct.Struct(">hqqqq")  # version, producer id, first, last, last stable offset
 
 
@@ -160,6 +168,7 @@ def _beside(replica: Path, folder: Path) -> Beside:
         cleaned_to=_offsets(replica / CLEANED).get(partition, 0),
         leader_epochs=_leader_epochs(folder / LEADER_EPOCHS),
         aborted=_aborted(folder),
+        snapshot=_snapshot(folder),
         stopped=(replica / STOPPED).exists(),
     )
 
@@ -238,3 +247,32 @@ def _aborted(folder: Path) -> tuple[Aborted, ...] | None:
 def _entries(data: bytes) -> Iterator[tuple[int, int, int, int, int]]:
     whole = len(data) - len(data) % ABORTED.size
     yield from ABORTED.iter_unpack(data[:whole])
+
+
+def _snapshot(folder: Path) -> Snapshot | None:
+    """The newest snapshot that a broker would read."""
+    files = (one for one in folder.glob("*.snapshot") if _SNAPSHOT.fullmatch(one.name))
+    for file in sorted(files, reverse=True):
+        data = file.read_bytes()
+        if len(data) >= SNAPSHOT.size:
+            version, crc, count = SNAPSHOT.unpack_from(data)
+            whole = len(data) == SNAPSHOT.size + count * PRODUCER.size
+            if version == 1 and whole and google_crc32c.value(data[_SIGNED_FROM:]) == crc:
+                return Snapshot(
+                    offset=int(file.stem),
+                    producers=tuple(map(_producer, PRODUCER.iter_unpack(data[SNAPSHOT.size :]))),
+                )
+    return None
+
+
+def _producer(of: tuple[int, ...]) -> ProducerState:
+    """An entry without what nobody asks for: the last batch's length and its time."""
+    producer_id, producer_epoch, last_sequence, last_offset, _, _, coordinator_epoch, first = of
+    return ProducerState(
+        producer_id=producer_id,
+        producer_epoch=producer_epoch,
+        last_sequence=last_sequence,
+        last_offset=last_offset,
+        coordinator_epoch=coordinator_epoch,
+        first_offset=first,
+    )

@@ -15,7 +15,7 @@ from typing import Final
 
 import pyarrow as pa
 
-from checkers.log_dirs import one_log, producers, replicas
+from checkers.log_dirs import one_log, producers, replicas, snapshots
 from checkers.log_dirs.columns import Log
 from checkers.log_dirs.folders import LogDirs
 from checkers.log_dirs.one_log import Found
@@ -77,6 +77,7 @@ def _of_one_log(log: Log, cleaned_to: int) -> Iterator[Found]:
     yield from producers.epochs(log)
     yield from producers.transactions(log)
     yield producers.aborted_index(log)
+    yield snapshots.producer_snapshot(log)
 
 
 def compared(partition: int, rows: pa.Table, suspects: pa.Table, dirs: LogDirs) -> pa.Table:

@@ -18,7 +18,7 @@ import cramjam
 import google_crc32c
 
 from checkers.log_dirs import folders, plain
-from properties.log_audit.log import Batch, Logs, Record, ReplicaLog
+from properties.log_audit.log import Batch, Logs, Record, ReplicaLog, Snapshot
 
 _PACK: Final[tuple[Callable[[bytes], Any], ...]] = (  # by the number of the compression
     lambda data: data,
@@ -75,6 +75,8 @@ def _write_log(log: ReplicaLog, folder: Path, compressions: Sequence[int]) -> No
     if log.beside.leader_epochs is not None:
         lines = [f"{epoch} {start}" for epoch, start in log.beside.leader_epochs]
         _checkpoint(folder / folders.LEADER_EPOCHS, lines)
+    if log.beside.snapshot is not None:
+        _write_snapshot(log.beside.snapshot, folder)
     if log.beside.aborted is not None:
         (folder / log.beside.segments[-1]).with_suffix(".index").write_bytes(b"")
         for segment in log.beside.segments:
@@ -85,6 +87,26 @@ def _write_log(log: ReplicaLog, folder: Path, compressions: Sequence[int]) -> No
             ]
             if entries:
                 (folder / segment).with_suffix(".txnindex").write_bytes(b"".join(entries))
+
+
+def _write_snapshot(snapshot: Snapshot, folder: Path) -> None:
+    entries = [
+        folders.PRODUCER.pack(
+            one.producer_id,
+            one.producer_epoch,
+            one.last_sequence,
+            one.last_offset,
+            0,
+            0,
+            one.coordinator_epoch,
+            one.first_offset,
+        )
+        for one in snapshot.producers
+    ]
+    signed_bytes = struct.pack(">i", len(entries)) + b"".join(entries)
+    crc = google_crc32c.value(signed_bytes)
+    file = folder / f"{snapshot.offset:020}.snapshot"
+    file.write_bytes(struct.pack(">hI", 1, crc) + signed_bytes)
 
 
 # ---------------------------------------------------------------- batches

@@ -11,6 +11,7 @@ from properties.log_audit import (
     leader_epochs,
     offsets,
     open_transactions,
+    producer_snapshots,
     producers,
     replicas,
     transactions,
@@ -26,6 +27,7 @@ CHECKS: Final[tuple[Check, ...]] = (
     *transactions.CHECKS,
     *open_transactions.CHECKS,
     *aborted_index.CHECKS,
+    *producer_snapshots.CHECKS,
 )
 BY_ID: Final = {check.id: check for check in CHECKS}
 

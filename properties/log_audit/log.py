@@ -102,11 +102,32 @@ class Aborted:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ProducerState:
+    """What a broker remembers of a producer id; -1 for what it does not know."""
+
+    producer_id: int
+    producer_epoch: int
+    last_sequence: int
+    last_offset: int
+    coordinator_epoch: int
+    first_offset: int  # of its open transaction
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Snapshot:
+    """What a broker remembered of the producers of all that lies below an offset."""
+
+    offset: int
+    producers: tuple[ProducerState, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Beside:
     """What lies beside the batches of a replica's log; None where the file is not there.
 
     `leader_epochs` are pairs of an epoch and the offset at which it starts. Below `cleaned_to` the
-    replica was compacted. `stopped` says that the broker was shut down in order.
+    replica was compacted. `stopped` says that the broker was shut down in order. Of the snapshots
+    of its producers the newest is kept: a broker that starts reads no other.
     """
 
     replica: str
@@ -116,6 +137,7 @@ class Beside:
     cleaned_to: int = 0
     leader_epochs: tuple[tuple[int, int], ...] | None = None
     aborted: tuple[Aborted, ...] | None = None
+    snapshot: Snapshot | None = None
     stopped: bool = False
 
 

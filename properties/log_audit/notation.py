@@ -15,7 +15,10 @@
 
 Beside a replica stand `hw=5` its high watermark, `cleaned=3` how far its cleaner came,
 `epochs=0@0,1@3` leader epochs and where they start, `aborted=7:3-4` aborted transactions by
-producer, first and last offset, and `stopped`. A batch has 100 bytes; `#` begins a comment.
+producer, first and last offset, and `stopped`. `snapshot=5:7/0/1/4/2/-1` is the newest snapshot,
+below offset 5: producer 7, its epoch, last sequence, last offset, coordinator epoch, and the first
+offset of its open transaction; more producers behind commas. A batch has 100 bytes; `#` begins a
+comment.
 """
 
 from __future__ import annotations
@@ -33,8 +36,10 @@ from properties.log_audit.log import (
     Fault,
     Fragment,
     Logs,
+    ProducerState,
     Record,
     ReplicaLog,
+    Snapshot,
     base_offset,
 )
 
@@ -129,6 +134,8 @@ def _beside(words: list[str]) -> Beside:
                 told["leader_epochs"] = tuple(_pair(e, "@") for e in value.split(",") if e)
             case "aborted":
                 told["aborted"] = tuple(_aborted(entry) for entry in value.split(",") if entry)
+            case "snapshot":
+                told["snapshot"] = _snapshot(value)
             case "stopped":
                 told["stopped"] = True
             case _:
@@ -140,6 +147,26 @@ def _aborted(word: str) -> Aborted:
     producer_id, _, offsets = word.partition(":")
     first, last = _pair(offsets, "-")
     return Aborted(segment="", producer_id=int(producer_id), first_offset=first, last_offset=last)
+
+
+def _snapshot(word: str) -> Snapshot:
+    offset, _, producers = word.partition(":")
+    return Snapshot(
+        offset=int(offset),
+        producers=tuple(
+            ProducerState(
+                producer_id=told[0],
+                producer_epoch=told[1],
+                last_sequence=told[2],
+                last_offset=told[3],
+                coordinator_epoch=told[4],
+                first_offset=told[5],
+            )
+            for entry in producers.split(",")
+            if entry
+            for told in [[int(number) for number in entry.split("/")]]
+        ),
+    )
 
 
 def _coordinated(words: list[str]) -> Coordinated:

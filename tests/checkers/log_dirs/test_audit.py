@@ -27,8 +27,10 @@ from properties.log_audit.log import (
     Beside,
     Fragment,
     Logs,
+    ProducerState,
     Record,
     ReplicaLog,
+    Snapshot,
 )
 from properties.log_audit.notation import logs, segment
 
@@ -75,6 +77,7 @@ def batches(draw: st.DrawFn) -> tuple[tuple[Batch, bool], ...]:
         expected = sequences.get(producer, 0)
         sequence = expected + draw(st.sampled_from([0] * 8 + [1, -1, -2, 3]))
         sequences[producer] = expected + length * (kind == "data")
+        bumped = kind == "marker" and draw(st.booleans())
         offsets = range(at, at + length)
         kept = [o for o in offsets if not draw(st.sampled_from(often))] if length > 1 else offsets
         fault = draw(st.sampled_from(["", *[""] * 14, "checksum", "records", "old"]))
@@ -90,7 +93,7 @@ def batches(draw: st.DrawFn) -> tuple[tuple[Batch, bool], ...]:
                     fault=fault,  # type: ignore[arg-type]
                     max_timestamp_ms=draw(st.sampled_from([0, 0, 0, 16 * 60_000])),
                     producer_id=-1 if kind == "plain" else producer[0],
-                    producer_epoch=-1 if kind == "plain" else producer[1],
+                    producer_epoch=-1 if kind == "plain" else producer[1] + bumped,
                     base_sequence=max(0, sequence) if kind == "data" else -1,
                     transactional=kind == "marker" or draw(st.booleans()),
                     control=kind == "marker",
@@ -127,14 +130,29 @@ def replica_logs(
     ends = draw(st.sampled_from([None, None, None, "torn", "junk"]))
     at = draw(st.sampled_from(segments))
     fragment = Fragment(segment=at, position=0, size=40, offset=9, torn=ends == "torn")
+    aborts = [(b.producer_id, b.base_offset) for b in placed if b.marker == "abort"]
     entry = st.builds(
-        Aborted,
-        segment=st.sampled_from(segments),
-        producer_id=st.integers(7, 8),
-        first_offset=st.integers(0, 9),
-        last_offset=st.integers(0, 14),
+        lambda at, marker, first: Aborted(
+            segment=at, producer_id=marker[0], first_offset=first, last_offset=marker[1]
+        ),
+        st.sampled_from(segments),
+        st.sampled_from([*aborts, *aborts, (7, 3), (8, 4)]),
+        st.integers(0, 5),
     )
     epoch = st.tuples(st.integers(0, 3), st.integers(0, 9))
+    producer = st.builds(
+        ProducerState,
+        producer_id=st.integers(7, 9),
+        producer_epoch=st.sampled_from([0, 0, 1]),
+        last_sequence=st.integers(-1, 3),
+        last_offset=st.integers(-1, 9),
+        coordinator_epoch=st.sampled_from([-1, 1]),
+        first_offset=st.integers(-1, 9),
+    )
+    offset = placed[draw(st.integers(0, len(placed) - 1))].last_offset + 1 if placed else 3
+    snapshot = st.builds(
+        Snapshot, offset=st.just(offset), producers=st.lists(producer, max_size=3).map(tuple)
+    )
     return ReplicaLog(
         beside=Beside(
             replica=name,
@@ -144,6 +162,7 @@ def replica_logs(
             cleaned_to=draw(st.sampled_from([0, 0, 4])),
             leader_epochs=draw(st.none() | st.lists(epoch, max_size=3).map(tuple)),
             aborted=draw(st.none() | st.lists(entry, max_size=3).map(tuple)),
+            snapshot=draw(st.none() | snapshot),
         ),
         batches=tuple(placed),
         fragments=(fragment,) if ends else (),
@@ -395,3 +414,34 @@ def test_replicas_that_compaction_made_different_are_the_same(tmp_path: Path) ->
     other = audit(writing.write(logs(told.format(of_a="=y")), tmp_path / "other", [4, 1]))
     (row,) = other.decisions[9].first
     assert (row.offset, row.offsets) == (7, 1)
+
+
+def test_transactions_across_topic_partitions_are_split_or_not(tmp_path: Path) -> None:
+    told = """
+        A t-0
+        0 p7/0 s0 txn
+        1 p7/1 {zero}
+        2 p7/1 s0 txn
+        3 p7/2 commit
+        B t-0
+        0 p7/0 s0 txn
+        1 p7/1 {zero}
+        A t-1
+        0 p7/0 s0 txn
+        1 p7/1 {one}
+        A t-2
+        0 p8/0 s0 txn
+        1 p8/0 abort
+        2 p8/0 s1 txn
+        3 p8/0 commit
+    """
+    for zero, one, found in (
+        ("commit", "commit", 0),
+        ("abort", "commit", 1),
+        ("commit", "abort", 1),
+    ):
+        folders = writing.write(logs(told.format(zero=zero, one=one)), tmp_path / zero / one)
+        said = audit(folders)
+        assert_literal(said, folders)
+        decision = next(d for d in said.decisions if d.check.id == "split-transaction")
+        assert (decision.count, decision.observations) == (found, 4)

@@ -16,7 +16,7 @@ KAFKA = Path(__file__).parents[2] / "data" / "apache_kafka"
 KILLED = [KAFKA / "log_dirs_killed" / f"broker-{number}" for number in (1, 2, 3)]
 
 TOLD = """
-    A t-0 hw=5 cleaned=2 epochs=0@0,1@3 aborted=7:3-4 stopped
+    A t-0 hw=5 cleaned=2 epochs=0@0,1@3 aborted=7:3-4 snapshot=4:7/0/0/3/-1/3 stopped
     0-2  e0 t60000
     ---
     3    e1 p7/0 s0 txn
@@ -45,6 +45,7 @@ def test_what_was_written_is_read_again(tmp_path: Path) -> None:
         assert log.beside.cleaned_to == said.beside.cleaned_to
         assert log.beside.leader_epochs == said.beside.leader_epochs
         assert log.beside.aborted == said.beside.aborted
+        assert log.beside.snapshot == said.beside.snapshot
         assert log.beside.stopped == said.beside.stopped
         assert [(f.offset, f.size, f.torn) for f in log.fragments] == [
             (f.offset, f.size, f.torn) for f in said.fragments
@@ -105,6 +106,16 @@ def test_what_the_coordinators_of_apache_kafka_knew_when_they_died() -> None:
             partitions=("payments-0",),
         ),
     )
+
+
+def test_the_newest_snapshot_is_read_that_a_broker_would_read(tmp_path: Path) -> None:
+    (a,) = writing.write(logs("A t-0 snapshot=4:7/0/0/3/-1/3\n0-9 e0"), tmp_path)
+    newest = a / "t-0" / f"{9:020}.snapshot"
+    for broken in (b"", bytes(10), (a / "t-0" / f"{4:020}.snapshot").read_bytes()[:-1]):
+        newest.write_bytes(broken)
+        (log,) = log_dirs([a]).logs
+        assert log.snapshot is not None
+        assert log.snapshot.offset == 4
 
 
 # ---------------------------------------------------------------- what is refused

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 KAFKA = Path(__file__).parents[2] / "data" / "apache_kafka"
 
 EVERYTHING_WRONG = """
-    A t-0 hw=9 cleaned=1 epochs=0@0,7@4 aborted=7:0-3,9:1-1 stopped
+    A t-0 hw=9 cleaned=1 epochs=0@0,7@4 aborted=7:0-3,9:1-1 snapshot=4:7/0/9/9/9/9 stopped
     0    e0 p7/1 s0 txn t1
     1-2  e0 p7/1 s4
     3    e0 p7/1 abort c2

@@ -23,7 +23,7 @@ def found(text: str) -> list[str]:
 
 
 HEALTHY = """
-    A t-0 hw=9 epochs=0@0,2@4 aborted=7:2-3 stopped
+    A t-0 hw=9 epochs=0@0,2@4 aborted=7:2-3 snapshot=8:7/0/3/6/1/-1,9/0/0/0/0/-1 stopped
     0-1  e0
     2    e0 p7/0 s0 txn
     3    e0 p7/0 abort c1
@@ -65,6 +65,7 @@ def test_nothing_is_found_where_nothing_is_wrong() -> None:
         "open-transaction": 1,
         "hanging-transaction": 1,
         "aborted-index": 2,
+        "producer-snapshot": 1,
     }
 
 
@@ -329,3 +330,59 @@ def test_of_a_transaction_that_began_before_the_log_only_the_end_is_known() -> N
     assert found(began_earlier.format(index="7:2-6,9:0-3")) == []
     assert found(began_earlier.format(index="9:0-3")) == ["aborted-index"]
     assert found("A t-0\n0 p7/0 s0 txn\n1 p7/0 abort") == []  # the index is not there
+
+
+# ---------------------------------------------------------------- snapshots of producers
+
+REMEMBERED = """
+    A t-0 snapshot={snapshot}
+    0-1 p7/0 s0 txn
+    2   p7/0 commit c3
+    3   p7/0 s2 txn
+    4   p8/5 s9
+    5   p9/0 s0 txn
+    6   p9/1 abort c4
+    7   e0
+"""
+
+
+@pytest.mark.parametrize(
+    "snapshot",
+    [
+        "7:7/0/2/3/3/3,8/5/9/4/-1/-1,9/1/-1/-1/4/-1",  # below offset 7
+        "3:7/0/1/1/3/-1",  # below offset 3
+        "6:9/0/0/5/-1/5",
+        "7:6/0/0/0/0/0",  # of a producer that the log does not have
+        "9:7/9/9/9/9/9",  # not between two batches
+        "1:7/9/9/9/9/9",
+    ],
+)
+def test_a_snapshot_that_agrees_with_the_log(snapshot: str) -> None:
+    assert told("producer-snapshot", REMEMBERED.format(snapshot=snapshot)) == []
+
+
+@pytest.mark.parametrize(
+    ("snapshot", "fault"),
+    [
+        ("7/1/2/3/3/3", "producer epoch 0, the snapshot at offset 7 has 1"),
+        ("7/0/1/3/3/3", "last sequence 2, the snapshot at offset 7 has 1"),
+        ("7/0/2/1/3/3", "last offset 3, the snapshot at offset 7 has 1"),
+        ("7/0/2/3/2/3", "coordinator epoch 3, the snapshot at offset 7 has 2"),
+        ("7/0/2/3/3/-1", "first offset 3, the snapshot at offset 7 has -1"),
+        ("8/5/9/4/-1/4", "first offset -1, the snapshot at offset 7 has 4"),
+        ("9/1/0/-1/4/-1", "last sequence -1, the snapshot at offset 7 has 0"),
+    ],
+)
+def test_a_snapshot_that_does_not(snapshot: str, fault: str) -> None:
+    (said,) = told("producer-snapshot", REMEMBERED.format(snapshot=f"7:{snapshot}"))
+    assert said.endswith(f"the log tells {fault}.")
+
+
+def test_what_lies_before_a_log_may_be_what_a_snapshot_knows() -> None:
+    began_earlier = "A t-0 snapshot=6:7/0/-5/-5/9/2\n--- 5\n5 p7/0 {of}"
+    assert told("producer-snapshot", began_earlier.format(of="abort c9")) == [
+        "A/t-0/5.log byte 0: producer 7: the log tells first offset -1, the snapshot at offset 6 "
+        "has 2."
+    ]
+    text = began_earlier.format(of="s4 txn").replace("-5/-5", "4/5")
+    assert told("producer-snapshot", text) == []

@@ -1,0 +1,85 @@
+"""Whether the newest snapshot of a log's producers agrees with the log.
+
+Source and rules: `properties.log_audit.producer_snapshots`; this kernel says the same.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+
+from checkers.log_dirs.columns import Log, as_table
+from checkers.log_dirs.one_log import Found
+from checkers.log_dirs.records import Ints
+from properties.log_audit.check import Place
+from properties.log_audit.log import SEQUENCE_NUMBERS, ProducerState
+from properties.log_audit.producer_snapshots import UNKNOWN, SnapshotFault, facts
+
+CHECK: Final = "producer-snapshot"
+
+
+def producer_snapshot(log: Log) -> Found:
+    """Facts of producers that the newest snapshot has otherwise than the log below it."""
+    faults: list[SnapshotFault] = []
+    snapshot, rows = log.beside.snapshot, _below(log)
+    rows = log.by_producer(rows)
+    ids = log.of["producer_id"][rows]
+    observed = 0
+    for kept in snapshot.producers if snapshot and len(rows) else ():
+        first, last = np.searchsorted(ids, [kept.producer_id, kept.producer_id + 1])
+        if first == last:
+            continue
+        observed += 1
+        told = _told(log, rows[first:last])
+        for of, in_log, in_snapshot in facts(told, kept):
+            if in_log not in (UNKNOWN, in_snapshot):
+                (place,) = log.rows(Place, rows[last - 1 : last]).to_pylist()
+                faults.append(
+                    SnapshotFault(
+                        **place,
+                        snapshot_offset=snapshot.offset if snapshot else -1,
+                        producer_id=kept.producer_id,
+                        of=of,
+                        in_log=in_log,
+                        in_snapshot=in_snapshot,
+                    )
+                )
+    return Found(check=CHECK, observations=observed, rows=as_table(faults, SnapshotFault))
+
+
+def _below(log: Log) -> Ints:
+    """The rows of the stretch that ends at the snapshot's offset."""
+    offset = -1 if log.beside.snapshot is None else log.beside.snapshot.offset
+    rows: Ints = log.sound
+    ends = rows[log.last[rows] + 1 == offset]
+    rows = rows[rows <= ends[0]] if len(ends) else rows[:0]
+    below: Ints = rows[log.stretch[rows] == log.stretch[rows[-1:]]]
+    return below
+
+
+def _told(log: Log, rows: Ints) -> ProducerState:
+    """What the batches of a producer tell of it."""
+    of, last = log.of, rows[-1]
+    data, markers = rows[~log.is_control[rows]], rows[log.is_marker[rows]]
+    behind = rows[rows > markers[-1]] if len(markers) else rows
+    open_data = behind[log.is_data[behind]]
+    sequence, offset = -1, -1
+    if len(data) and of["producer_epoch"][data[-1]] == of["producer_epoch"][last]:
+        newest = data[-1]
+        base, records = of["base_sequence"][newest], log.last[newest] - log.base[newest]
+        sequence = int((base + records) % SEQUENCE_NUMBERS) if base >= 0 else -1
+        offset = int(log.last[newest])
+    elif not len(data):
+        sequence = offset = UNKNOWN
+    first = int(log.base[open_data[0]]) if len(open_data) else -1
+    known = len(markers) or log.stretch_base[last] == 0
+    coordinator_epoch = of["coordinator_epoch"][markers[-1]] if len(markers) else UNKNOWN
+    return ProducerState(
+        producer_id=int(of["producer_id"][last]),
+        producer_epoch=int(of["producer_epoch"][last]),
+        last_sequence=sequence,
+        last_offset=offset,
+        coordinator_epoch=int(coordinator_epoch),
+        first_offset=first if known else UNKNOWN,
+    )
