@@ -13,15 +13,8 @@ import pyarrow as pa
 
 from checkers.histories.first_shown import first_shown
 from checkers.histories.found import Found, Known
-from checkers.histories.group_offsets import (
-    FAIL,
-    LONG_AGO,
-    Answers,
-    Facts,
-    best_of,
-    distinct,
-    named,
-)
+from checkers.histories.group_commits import FAIL, LONG_AGO, Facts
+from checkers.histories.group_offsets import Answers, best_of, distinct, named
 from checkers.histories.inquiry import Inquiry, spelled
 from checkers.histories.missing import Gone, candidates, gone_columns, missing
 from checkers.histories.piece import Piece

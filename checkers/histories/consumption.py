@@ -11,7 +11,7 @@ from checkers.histories.bitmaps import Bitmaps, words
 from checkers.histories.fingerprints import Ints, fingerprints
 from checkers.histories.order import Mask, begins, lengths, member
 from checkers.histories.piece import UNKNOWN, Piece
-from checkers.histories.places import READ, SENT, pairs_in, runs, together
+from checkers.histories.places import READ, SENT, pairs_in, together
 from checkers.histories.reach_survey import columns_of, ints
 
 OK, INFO, FAIL = range(3)
@@ -94,13 +94,10 @@ def furthest(told: pa.Table) -> pa.Table:
 def shared(piece: Piece) -> pa.Table:
     """All that was acknowledged or polled at places that show several values."""
     key, offset, value = (piece.ints(name) for name in ("key", "offset", "value"))
-    order, starts = runs(key, offset)
-    if not len(starts):
-        return ROWS.empty_table()
-    ordered = value[order]
-    low, high = (best.reduceat(ordered, starts) for best in (np.minimum, np.maximum))
-    several = np.repeat(low != high, lengths(starts, len(order)))
-    rows = order[several & (offset[order] != UNKNOWN)]
+    starts = begins(key, offset)  # a block is in the order of these columns, and then of values
+    ends = starts + lengths(starts, len(key)) - 1
+    several = np.repeat(value[starts] != value[ends], ends - starts + 1)
+    rows = np.flatnonzero(several & (offset != UNKNOWN))
     role = piece.ints("role")[rows]
     rows = rows[(role == SENT) | (role >= READ)]
     return columns_of(ROWS, *(piece.ints(name)[rows] for name in ROWS.names))

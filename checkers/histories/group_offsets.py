@@ -22,16 +22,34 @@ import pyarrow as pa
 
 from checkers.histories.fingerprints import Ints
 from checkers.histories.found import Found, Known
+from checkers.histories.group_commits import (
+    COLUMNS,
+    COMMITS,
+    COUNT,
+    FAIL,
+    FETCHES,
+    FIRST,
+    HIGHER,
+    LONG_AGO,
+    PRODUCED,
+    Facts,
+    count_aborted,
+    fetched,
+    first_commits,
+    first_producing,
+    first_two,
+    higher_commits,
+    producing_ahead,
+    tried_offsets,
+)
 from checkers.histories.inquiry import OPERATIONS, Ask, Inquiry, spelled
-from checkers.histories.order import Mask, begins, lengths, member
+from checkers.histories.order import Mask, begins, member
 from checkers.histories.piece import NEVER_NS, Piece
 from checkers.histories.pieces import Kernel
 from checkers.histories.places import together
-from checkers.histories.reach_survey import columns_of, ints
+from checkers.histories.reach_survey import columns_of
 from checkers.histories.rows import schema_of
 from checkers.histories.staircase import staircase
-from checkers.histories.told_offsets import dirty
-from model.histories import Isolation
 from properties.anomalies.groups import (
     aborted_offset_read,
     group_offset_moved_without_commit,
@@ -42,223 +60,9 @@ from properties.anomalies.groups.offsets import NONE
 BACKWARDS: Final = group_offset_went_backwards.ANOMALY.id
 MOVED: Final = group_offset_moved_without_commit.ANOMALY.id
 ABORTED: Final = aborted_offset_read.ANOMALY.id
-LONG_AGO: Final = -(2**63)
-OK, INFO, FAIL = range(3)
-_COLUMNS: Final = (
-    "op",
-    "f",
-    "outcome",
-    "invoked_ns",
-    "completed_ns",
-    "kind",
-    "key",
-    "offset",
-    "group",
-    "isolation",
-)
-FETCHES: Final = ints(
-    "register", "group", "key", "offset", "op", "stable", "invoked_ns", "completed_ns"
-)
-COMMITS: Final = ints(
-    "register", "offset", "op", "outcome", "staged", "sends", "invoked_ns", "ended_ns"
-)
-_FIRST: Final = ints("register", "offset", "op", "staged", "ended_ns")
-_HIGHER: Final = ints("fetch", "offset", "op", "invoked_ns")
-_PRODUCED: Final = ints("register", "invoked_ns")
-_COUNT: Final = ints("count")
 
 
 # ---------------------------------------------------------------- in a piece
-
-
-def _fetches(isolation: Isolation, piece: Piece) -> pa.Table:
-    told = piece.is_("kind", "fetch_offset") & piece.is_("outcome", "ok")
-    rows = np.flatnonzero(told & piece.known("group") & piece.known("completed_ns"))
-    group, key = piece.fingerprints("group")[rows], piece.fingerprints("key")[rows]
-    return columns_of(
-        FETCHES,
-        together(group, key),
-        group,
-        key,
-        piece.ints("offset", null=NONE)[rows],
-        piece.ints("op")[rows],
-        (~dirty(piece, isolation)[rows]).astype(np.int64),
-        piece.ints("invoked_ns")[rows],
-        piece.ints("completed_ns")[rows],
-    )
-
-
-def _aborted(piece: Piece) -> pa.Table:
-    """How many offsets transactions committed that failed."""
-    some = piece.is_("kind", "commit_offset") & piece.is_("f", "txn") & piece.is_("outcome", "fail")
-    count = np.count_nonzero(some & piece.known("group"))
-    return columns_of(_COUNT, np.array([count]))
-
-
-def commits(piece: Piece) -> Piece:
-    """Every commit of a group's offset; made once for all kernels."""
-    return piece.derived(("commits",), _commits)
-
-
-def _commits(piece: Piece) -> Piece:
-    rows = np.flatnonzero(piece.is_("kind", "commit_offset") & piece.known("group"))
-    outcome = np.where(piece.is_("outcome", "ok"), OK, INFO)
-    outcome[piece.is_("outcome", "fail")] = FAIL
-    outcome = outcome[rows]
-    ended = piece.ints("completed_ns", null=NEVER_NS)[rows]
-    op = piece.ints("op")
-    starts = begins(op)
-    sends = np.add.reduceat(piece.is_("kind", "send").astype(np.int64), starts) if len(op) else op
-    of_op = np.searchsorted(op[starts], op[rows])
-    return Piece(
-        columns_of(
-            COMMITS,
-            together(piece.fingerprints("group")[rows], piece.fingerprints("key")[rows]),
-            piece.ints("offset")[rows],
-            op[rows],
-            outcome,
-            piece.is_("f", "txn")[rows].astype(np.int64),
-            sends[of_op] if len(rows) else rows,
-            piece.ints("invoked_ns")[rows],
-            np.where(outcome == INFO, NEVER_NS, ended),
-        )
-    )
-
-
-def _tried(fetches: Piece, piece: Piece) -> pa.Table:
-    """The commits of the very offset that a fetch was told."""
-    of = commits(piece)
-    told = np.unique(together(fetches.ints("register"), fetches.ints("offset")))
-    return of.where(member(together(of.ints("register"), of.ints("offset")), told)).table
-
-
-def _firsts(fetches: Piece, piece: Piece) -> pa.Table:
-    """Of each register that is told of the first commit, and the first of another offset."""
-    of = commits(piece)
-    some = (of.ints("outcome") == OK) & member(
-        of.ints("register"), np.unique(fetches.ints("register"))
-    )
-    made = []
-    for staged in (0, 1):
-        rows = of.where(some & (of.ints("staged") == staged))
-        made.append(first_two(Piece(rows.table.select(_FIRST.names))).table)
-    return pa.concat_tables(made)
-
-
-def first_two(of: Piece) -> Piece:
-    """Of each register the first to end, and the first of those with another offset."""
-    columns = [of.ints(name) for name in ("offset", "op", "ended_ns", "register")]
-    ordered = of.where(np.lexsort(columns))
-    register, offset = ordered.ints("register"), ordered.ints("offset")
-    starts = begins(register)
-    of_first = np.repeat(offset[starts], lengths(starts, len(register)))
-    others = np.flatnonzero(offset != of_first)
-    seconds = others[begins(register[others])]
-    return ordered.where(np.sort(np.r_[starts, seconds]))
-
-
-@dataclass(frozen=True, slots=True)
-class Facts:
-    """What registers are known to have held: since when, and of an operation that began when."""
-
-    register: Ints
-    offset: Ints
-    op: Ints
-    invoked_ns: Ints
-    known_ns: Ints
-
-    @classmethod
-    def of(cls, piece: Piece, known: str) -> Facts:
-        names = ("register", "offset", "op", "invoked_ns", known)
-        return cls(*(piece.ints(name) for name in names))
-
-    def highest(self, asked: Piece, since_ns: Ints | None = None) -> Ints:
-        """For each that asks the fact of the highest offset above its own; -1 if there is none.
-
-        Known before it began, and of an operation that began after `since_ns`; of equals the first.
-        """
-        found = np.full(len(asked), -1, dtype=np.int64)
-        registers = np.unique(self.register)
-        some = np.flatnonzero(member(asked.ints("register"), registers))
-        if not len(some):
-            return found
-        rank = np.empty(len(self.op), dtype=np.int64)
-        by_rank = np.lexsort([-self.op, self.offset])
-        rank[by_rank] = np.arange(len(by_rank))
-        got = staircase(np.searchsorted(registers, self.register), rank, self.known_ns)
-        of_asked = np.searchsorted(registers, asked.ints("register")[some])
-        at = got.before(of_asked, asked.ints("invoked_ns")[some])
-        some, at = some[at >= 0], at[at >= 0]
-        fact = by_rank[got.reaches[at]]
-        higher = self.offset[fact] > asked.ints("offset")[some]
-        some, fact = some[higher], fact[higher]
-        found[some] = fact
-        if since_ns is not None:
-            for number in some[self.invoked_ns[fact] <= since_ns[some]].tolist():
-                found[number] = self._since(asked, number, int(since_ns[number]))
-        return found
-
-    def _since(self, asked: Piece, number: int, since_ns: int) -> int:
-        """The same of one, looking at every fact."""
-        rows = np.flatnonzero(
-            (self.register == asked.ints("register")[number])
-            & (self.known_ns < asked.ints("invoked_ns")[number])
-            & (self.offset > asked.ints("offset")[number])
-            & (self.invoked_ns > since_ns)
-        )
-        if not len(rows):
-            return -1
-        return int(rows[np.lexsort([self.op[rows], -self.offset[rows]])[0]])
-
-
-def _higher(fetches: Piece, since_ns: Ints | None, piece: Piece) -> pa.Table:
-    """For each fetch the highest offset that had been committed before, if it is higher."""
-    of = commits(piece).where(commits(piece).ints("outcome") == OK)
-    made: list[pa.Table] = []
-    for stable in (0, 1):
-        facts = Facts.of(of if stable else of.where(of.ints("staged") == 0), "ended_ns")
-        rows = np.flatnonzero(fetches.ints("stable") == stable)
-        since = None if since_ns is None else since_ns[rows]
-        fact = facts.highest(fetches.where(rows), since)
-        found = np.flatnonzero(fact >= 0)
-        fact = fact[found]
-        columns = (facts.offset[fact], facts.op[fact], facts.invoked_ns[fact])
-        made.append(columns_of(_HIGHER, rows[found], *columns))
-    return pa.concat_tables(made)
-
-
-def _producing(piece: Piece) -> Piece:
-    """Commits of transactions that did not fail and have output."""
-    of = commits(piece)
-    produces = (of.ints("staged") == 1) & (of.ints("sends") > 0) & (of.ints("outcome") != FAIL)
-    return of.where(produces)
-
-
-def _began(piece: Piece) -> pa.Table:
-    """Of each register when the first transaction with output that commits it began."""
-    of = _producing(piece)
-    order = np.lexsort([of.ints("invoked_ns"), of.ints("register")])
-    first = order[begins(of.ints("register")[order])]
-    return of.where(first).table.select(_PRODUCED.names)
-
-
-def _ahead(fetches: Piece, piece: Piece) -> pa.Table:
-    """Transactions with output that a fetch begun later was told less than."""
-    of, stable = _producing(piece), fetches.where(fetches.ints("stable") == 1)
-    if not len(of) or not len(stable):
-        return COMMITS.empty_table()
-    # the least that was told from each time on, seen from behind
-    registers = np.unique(stable.ints("register"))
-    told = staircase(
-        np.searchsorted(registers, stable.ints("register")),
-        -stable.ints("offset"),
-        -stable.ints("invoked_ns"),
-    )
-    some = np.flatnonzero(member(of.ints("register"), registers))
-    group = np.searchsorted(registers, of.ints("register")[some])
-    at = told.before(group, -of.ints("invoked_ns")[some])
-    some, at = some[at >= 0], at[at >= 0]
-    return of.where(some[-told.reaches[at] < of.ints("offset")[some]]).table
 
 
 # ---------------------------------------------------------------- answers
@@ -282,17 +86,17 @@ def answers(known: Known) -> Inquiry[tuple[Answers, tuple[Found, ...]]]:
     """Looks at the history, and decides what commits and fetches alone decide."""
     isolation = known.declared.isolation
     told, aborted = yield (
-        _ask("what groups were told", FETCHES, partial(_fetches, isolation)),
-        _ask("offsets of transactions that failed", _COUNT, _aborted),
+        _ask("what groups were told", FETCHES, partial(fetched, isolation)),
+        _ask("offsets of transactions that failed", COUNT, count_aborted),
     )
     fetches = Piece(told)
     says = "what they may have been told"
     tried, firsts, higher, began, ahead = yield (
-        _ask(says, COMMITS, partial(_tried, fetches)),
-        _ask(says, _FIRST, partial(_firsts, fetches)),
-        _ask(says, _HIGHER, partial(_higher, fetches, None)),
-        _ask(says, _PRODUCED, _began),
-        _ask(says, COMMITS, partial(_ahead, fetches)),
+        _ask(says, COMMITS, partial(tried_offsets, fetches)),
+        _ask(says, FIRST, partial(first_commits, fetches)),
+        _ask(says, HIGHER, partial(higher_commits, fetches, None)),
+        _ask(says, PRODUCED, first_producing),
+        _ask(says, COMMITS, partial(producing_ahead, fetches)),
     )
     of = _answers(fetches, Piece(tried), Piece(firsts), Piece(ahead), Piece(began))
     backwards = yield from _backwards(of, Piece(higher))
@@ -302,7 +106,7 @@ def answers(known: Known) -> Inquiry[tuple[Answers, tuple[Found, ...]]]:
 
 
 def _ask(says: str, schema: pa.Schema, run: object) -> Ask:
-    return Ask(OPERATIONS, Kernel(says, _COLUMNS, schema, run))  # type: ignore[arg-type]
+    return Ask(OPERATIONS, Kernel(says, COLUMNS, schema, run))  # type: ignore[arg-type]
 
 
 def _answers(fetches: Piece, tried: Piece, firsts: Piece, ahead: Piece, began: Piece) -> Answers:
@@ -338,7 +142,7 @@ def best_of(fetches: Piece, of: Piece, numbers: Ints, otherwise: int) -> Ints:
 def _others(fetches: Piece, firsts: Piece) -> tuple[Ints, Piece]:
     """For each fetch the first fact of another offset, if it was known before; and the facts."""
     own = columns_of(
-        _FIRST,
+        FIRST,
         *(fetches.ints(name) for name in ("register", "offset", "op")),
         np.zeros(len(fetches), dtype=np.int64),
         fetches.ints("completed_ns"),
@@ -393,8 +197,8 @@ def _backwards(of: Answers, higher: Piece) -> Inquiry[Found]:
     if redo.any():
         again = np.flatnonzero(redo)
         asked, since = fetches.where(again), of.explained_ns[again]
-        run = partial(_higher, asked, since)
-        told = Piece((yield _ask("what no commit explains", _HIGHER, run)))
+        run = partial(higher_commits, asked, since)
+        told = Piece((yield _ask("what no commit explains", HIGHER, run)))
         best[again] = LONG_AGO
         at = again[told.ints("fetch")]
         _keep_best(best, at, told.ints("offset"), told.ints("op"))

@@ -11,173 +11,50 @@ from __future__ import annotations
 
 from collections import defaultdict
 from functools import partial
-from itertools import pairwise
 from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
 
 from checkers.histories import occupied
-from checkers.histories.bitmaps import WORDS, Bitmaps, count, offsets, words
+from checkers.histories.bitmaps import WORDS, Bitmaps, count, offsets
 from checkers.histories.fingerprints import Ints
 from checkers.histories.found import Family, Found, Known
-from checkers.histories.group_offsets import FAIL, LONG_AGO, commits
+from checkers.histories.group_commits import FAIL, LONG_AGO, commits
 from checkers.histories.inquiry import OPERATIONS, PLACES, Ask, Inquiry, beside, spelled
-from checkers.histories.order import begins, member
-from checkers.histories.piece import NEVER_NS, Mask, Piece
+from checkers.histories.order import member
+from checkers.histories.piece import NEVER_NS, Piece
 from checkers.histories.pieces import Kernel
+from checkers.histories.pipeline_steps import (
+    AT,
+    COLUMNS,
+    FAR,
+    UNTOLD,
+    consumed_words,
+    given_words,
+    how_far,
+    input_rows,
+    of_registers,
+    polled_rows,
+    steps_of,
+    untold_steps,
+    where_groups_were,
+)
 from checkers.histories.places import NAMES, pairs_in, shows, together
 from checkers.histories.reach_survey import columns_of, ints
 from checkers.histories.rows import schema_of
 from properties.anomalies.groups import input_processed_twice, input_skipped
-from properties.anomalies.groups.offsets import NONE
 
 TWICE: Final = input_processed_twice.ANOMALY.id
 SKIPPED: Final = input_skipped.ANOMALY.id
-_COLUMNS: Final = (
-    "op",
-    "f",
-    "outcome",
-    "invoked_ns",
-    "completed_ns",
-    "kind",
-    "key",
-    "offset",
-    "group",
-)
-_AT: Final = ints("group", "key", "low", "jumped", "steps")
-_UNTOLD: Final = ints("group", "invoked_ns")
 _CONSUMED: Final = ints("group", "key", "offset", "op", "invoked_ns", "completed_ns")
 _COMBINED: Final = ints("pair", "offset")
-_FAR: Final = ints("group", "key", "committed", "good")
 _PASSED: Final = ints("asked", "op", "committed")
 _TRIED: Final = ints("asked", "op", "failed")
 _SHOWN: Final = ints("key", "offset", "value", "op")
 
 
 # ---------------------------------------------------------------- in a piece
-
-
-def _polls(piece: Piece, rows: Mask) -> Ints:
-    """The rows that members of a group polled at a known offset."""
-    polled = piece.is_("kind", "poll") & piece.known("offset") & piece.known("group")
-    return np.flatnonzero(polled & rows)
-
-
-def _given(piece: Piece) -> pa.Table:
-    """What groups were given by operations that did not fail."""
-    rows = _polls(piece, ~piece.is_("outcome", "fail"))
-    group, key = piece.fingerprints("group")[rows], piece.fingerprints("key")[rows]
-    return words(group, key, piece.ints("offset")[rows], piece.number)
-
-
-def _steps(piece: Piece) -> Piece:
-    """The highest offset that each committed step committed of each key."""
-    return piece.derived(("steps",), _made_steps)
-
-
-def _made_steps(piece: Piece) -> Piece:
-    rows = np.flatnonzero(
-        piece.is_("kind", "commit_offset")
-        & piece.known("group")
-        & piece.is_("f", "txn")
-        & piece.is_("outcome", "ok")
-    )
-    op, offset = piece.ints("op")[rows], piece.ints("offset")[rows]
-    key = piece.fingerprints("key")[rows]
-    order = np.lexsort([-offset, key, op])
-    first = order[begins(op[order], key[order])]
-    columns = {
-        "op": op[first],
-        "key": key[first],
-        "committed": offset[first],
-        "group": piece.fingerprints("group")[rows[first]],
-        "completed_ns": piece.ints("completed_ns", null=NEVER_NS)[rows[first]],
-    }
-    return Piece(pa.table(columns))
-
-
-def _inputs(piece: Piece) -> Ints:
-    """The rows that are input of a committed step: polled, and below what it committed."""
-    return piece.derived(("inputs",), _made_inputs)
-
-
-def _made_inputs(piece: Piece) -> Ints:
-    rows, steps = _polls(piece, piece.is_("f", "txn") & piece.is_("outcome", "ok")), _steps(piece)
-    of_step = together(steps.ints("op"), steps.ints("key"))
-    asked = together(piece.ints("op")[rows], piece.fingerprints("key")[rows])
-    some = member(asked, np.sort(of_step))
-    rows, asked = rows[some], asked[some]
-    by_step = np.argsort(of_step)
-    at = by_step[np.searchsorted(of_step, asked, sorter=by_step)]
-    return rows[piece.ints("offset")[rows] < steps.ints("committed")[at]]
-
-
-def _consumed_words(piece: Piece) -> pa.Table:
-    rows = _inputs(piece)
-    group, key = piece.fingerprints("group")[rows], piece.fingerprints("key")[rows]
-    return words(group, key, piece.ints("offset")[rows], piece.number)
-
-
-def _at(piece: Piece) -> pa.Table:
-    """Of each register the lowest offset that a group was at, and how far it jumped."""
-    group, key = piece.fingerprints("group"), piece.fingerprints("key")
-    offset = piece.ints("offset", null=NONE)
-    commit = piece.is_("kind", "commit_offset") & piece.known("group")
-    fetch = piece.is_("kind", "fetch_offset") & piece.known("group") & piece.is_("outcome", "ok")
-    fetch &= piece.known("completed_ns") & (offset != NONE)
-    jump = commit & ~piece.is_("f", "txn") & ~piece.is_("outcome", "fail")
-    step = commit & piece.is_("f", "txn") & piece.is_("outcome", "ok")
-    rows = np.r_[_polls(piece, np.ones(len(piece), dtype=np.bool_)), np.flatnonzero(commit | fetch)]
-    jumps = np.where(jump[rows], offset[rows], LONG_AGO)
-    low = np.where(offset[rows] != NONE, offset[rows], NEVER_NS)
-    told = columns_of(_AT, group[rows], key[rows], low, jumps, step[rows].astype(np.int64))
-    return _joined(told)
-
-
-def _joined(told: pa.Table) -> pa.Table:
-    made = told.group_by(["group", "key"]).aggregate(
-        [("low", "min"), ("jumped", "max"), ("steps", "sum")]
-    )
-    return made.rename_columns(_AT.names)
-
-
-def _untold(piece: Piece) -> pa.Table:
-    """Of each group when the first step began that ended nobody knows how, and tells no poll."""
-    op = piece.ints("op")
-    starts = begins(op)
-    if not len(starts):
-        return _UNTOLD.empty_table()
-    polls = np.add.reduceat(piece.is_("kind", "poll").astype(np.int64), starts)
-    some = piece.is_("f", "txn") & piece.is_("outcome", "info") & piece.known("group")
-    rows = starts[some[starts] & (polls == 0)]
-    made = columns_of(_UNTOLD, piece.fingerprints("group")[rows], piece.ints("invoked_ns")[rows])
-    return made.group_by("group").aggregate([("invoked_ns", "min")]).rename_columns(_UNTOLD.names)
-
-
-def _far(groups: Ints, untold_ns: Ints, piece: Piece) -> pa.Table:
-    """How far each register was committed: whenever that rose, and whether the step is good.
-
-    A step is good if it had ended before anybody began one that tells nothing. Neighbours that
-    are alike are one.
-    """
-    steps = _steps(piece)
-    group, key, committed = (steps.ints(name) for name in ("group", "key", "committed"))
-    order = np.lexsort([steps.ints("op"), key, group])
-    group, key, committed = group[order], key[order], committed[order]
-    limit = np.full(len(order), NEVER_NS)
-    known = member(group, groups)
-    limit[known] = untold_ns[np.searchsorted(groups, group[known])]
-    good = steps.ints("completed_ns")[order] < limit
-    rises: list[int] = []
-    starts = begins(group, key).tolist()
-    for start, end in pairwise([*starts, len(order)]):
-        reached = np.maximum.accumulate(committed[start:end])
-        up = start + np.flatnonzero(np.diff(reached, prepend=reached[0] - 1) > 0)
-        last = np.flatnonzero(np.diff(good[up].astype(np.int8), append=2) != 0)
-        rises.extend(up[last].tolist())
-    at = np.array(rises, dtype=np.int64)
-    return columns_of(_FAR, group[at], key[at], committed[at], good[at].astype(np.int64))
 
 
 # ---------------------------------------------------------------- the inquiry
@@ -187,11 +64,11 @@ def pipelines(known: Known) -> Inquiry[tuple[Found, ...]]:
     """What pipelines consumed twice, and what they skipped."""
     says = "what groups consumed"
     at, consumed, untold = yield (
-        Ask(OPERATIONS, Kernel(says, _COLUMNS, _AT, _at)),
-        Ask(OPERATIONS, Kernel(says, _COLUMNS, WORDS, _consumed_words)),
-        Ask(OPERATIONS, Kernel(says, _COLUMNS, _UNTOLD, _untold)),
+        Ask(OPERATIONS, Kernel(says, COLUMNS, AT, where_groups_were)),
+        Ask(OPERATIONS, Kernel(says, COLUMNS, WORDS, consumed_words)),
+        Ask(OPERATIONS, Kernel(says, COLUMNS, UNTOLD, untold_steps)),
     )
-    registers = Piece(_joined(at))
+    registers = Piece(of_registers(at))
     registers = registers.where(registers.ints("steps") > 0)
     inputs = Bitmaps.of(consumed)
     found: tuple[Found, ...] = yield from beside(
@@ -202,7 +79,7 @@ def pipelines(known: Known) -> Inquiry[tuple[Found, ...]]:
 
 def _earliest(untold: pa.Table) -> Piece:
     made = untold.group_by("group").aggregate([("invoked_ns", "min")]).sort_by("group")
-    return Piece(made.rename_columns(_UNTOLD.names))
+    return Piece(made.rename_columns(UNTOLD.names))
 
 
 # ---------------------------------------------------------------- twice
@@ -215,7 +92,7 @@ def _twice(inputs: Bitmaps) -> Inquiry[Found]:
     if not len(several):
         return Found(id=TWICE, rows=schema.empty_table(), observations=count(inputs.bits))
     run = partial(_consumers, Bitmaps(*_fields(several)))
-    told = yield Ask(OPERATIONS, Kernel("who consumed it", _COLUMNS, _CONSUMED, run))
+    told = yield Ask(OPERATIONS, Kernel("who consumed it", COLUMNS, _CONSUMED, run))
     rows = Piece(told.group_by(_CONSUMED.names).aggregate([]))
     group, key, offset, op = (rows.ints(name) for name in ("group", "key", "offset", "op"))
     order = np.lexsort([op, offset, key, group])
@@ -229,7 +106,7 @@ def _twice(inputs: Bitmaps) -> Inquiry[Found]:
     began[of_pair.ravel()] = rows.ints("invoked_ns")[first]
     ended[of_pair.ravel()] = rows.ints("completed_ns")[second]
     rewind = partial(_rewinds, pairs, began, ended)
-    back = yield Ask(OPERATIONS, Kernel("who moved it back", _COLUMNS, _COMBINED, rewind))
+    back = yield Ask(OPERATIONS, Kernel("who moved it back", COLUMNS, _COMBINED, rewind))
     lowest = np.full(len(pairs), NEVER_NS)
     np.minimum.at(lowest, Piece(back).ints("pair"), Piece(back).ints("offset"))
     wrong = lowest[of_pair.ravel()] > offset[first]
@@ -261,7 +138,7 @@ def _fields(several: Bitmaps) -> tuple[Any, ...]:
 
 
 def _consumers(several: Bitmaps, piece: Piece) -> pa.Table:
-    rows = _inputs(piece)
+    rows = input_rows(piece)
     group, key = piece.fingerprints("group")[rows], piece.fingerprints("key")[rows]
     offset = piece.ints("offset")[rows]
     some = several.has(group, key, offset)
@@ -306,11 +183,11 @@ def _skipped(known: Known, registers: Piece, untold: Piece) -> Inquiry[Found]:
     if not len(registers):
         none = schema_of(input_skipped.InputSkipped).empty_table()
         return Found(id=SKIPPED, rows=none, observations=0)
-    far = partial(_far, untold.ints("group"), untold.ints("invoked_ns"))
+    far = partial(how_far, untold.ints("group"), untold.ints("invoked_ns"))
     says = "how far groups committed"
     rises, given, log = yield (
-        Ask(OPERATIONS, Kernel(says, _COLUMNS, _FAR, far)),
-        Ask(OPERATIONS, Kernel(says, _COLUMNS, WORDS, _given)),
+        Ask(OPERATIONS, Kernel(says, COLUMNS, FAR, far)),
+        Ask(OPERATIONS, Kernel(says, COLUMNS, WORDS, given_words)),
         occupied.asked(known.strays.committed),
     )
     stretches = _stretches(Piece(rises), registers, known)
@@ -345,7 +222,7 @@ def _stretches(rises: Piece, registers: Piece, known: Known) -> Ints:
     reached: dict[tuple[int, int], int] = {}
     made: list[tuple[int, int, int, int]] = []
     for group, key, committed, good in zip(
-        *(rises.ints(name).tolist() for name in _FAR.names), strict=True
+        *(rises.ints(name).tolist() for name in FAR.names), strict=True
     ):
         low = max(reached.get((group, key), LONG_AGO), begin[group, key])
         if good and low < committed:
@@ -363,11 +240,11 @@ def _skips(known: Known, group: Ints, key: Ints, offset: Ints) -> Inquiry[pa.Tab
     passed, tried, seen = yield (
         Ask(
             OPERATIONS,
-            Kernel("who passed it", _COLUMNS, _PASSED, partial(_passing, group, key, offset)),
+            Kernel("who passed it", COLUMNS, _PASSED, partial(_passing, group, key, offset)),
         ),
         Ask(
             OPERATIONS,
-            Kernel("who tried", _COLUMNS, _TRIED, partial(_trying, group, key, offset)),
+            Kernel("who tried", COLUMNS, _TRIED, partial(_trying, group, key, offset)),
         ),
         Ask(PLACES, Kernel("what was skipped", NAMES, _SHOWN, shown)),
     )
@@ -399,7 +276,7 @@ def _skips(known: Known, group: Ints, key: Ints, offset: Ints) -> Inquiry[pa.Tab
 
 def _passing(group: Ints, key: Ints, offset: Ints, piece: Piece) -> pa.Table:
     """For each skipped record the first step of the piece that committed a higher offset."""
-    steps = _steps(piece)
+    steps = steps_of(piece)
     register = together(steps.ints("group"), steps.ints("key"))
     asked = together(group, key)
     found: list[tuple[int, int, int]] = []
@@ -418,7 +295,7 @@ def _passing(group: Ints, key: Ints, offset: Ints, piece: Piece) -> pa.Table:
 
 def _trying(group: Ints, key: Ints, offset: Ints, piece: Piece) -> pa.Table:
     """Who of the group was given a record that it skipped: only operations that failed."""
-    rows = _polls(piece, piece.is_("outcome", "fail"))
+    rows = polled_rows(piece, piece.is_("outcome", "fail"))
     polled = together(
         together(piece.fingerprints("group")[rows], piece.fingerprints("key")[rows]),
         piece.ints("offset")[rows],

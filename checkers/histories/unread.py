@@ -23,10 +23,10 @@ from checkers.histories.fingerprints import Ints, fingerprints
 from checkers.histories.found import Known
 from checkers.histories.inquiry import OPERATIONS, PLACES, Ask, Inquiry
 from checkers.histories.op_sets import WORDS, OpSet, words
-from checkers.histories.order import Mask, begins, grouped, lengths, member
+from checkers.histories.order import Mask, begins, lengths, member
 from checkers.histories.piece import NEVER_NS, UNKNOWN, Piece
 from checkers.histories.pieces import Kernel
-from checkers.histories.places import DOUBTED, FAILED, NAMES, READ, SEEN, SENT, UNCOMMITTED, Strays
+from checkers.histories.places import DOUBTED, FAILED, NAMES, READ, SENT, UNCOMMITTED, Strays
 from model.histories import Isolation
 
 OK, INFO, FAIL = range(3)
@@ -100,9 +100,14 @@ def _furthest(isolation: Isolation, piece: Piece) -> pa.Table:
     """Of each key the highest offset that a reader was given, and the first that was."""
     polls = piece.is_("outcome", "ok") & piece.is_("kind", "poll") & piece.known("offset")
     rows = np.flatnonzero(polls & clean(piece, isolation))
-    return furthest(
-        piece.fingerprints("key")[rows], piece.ints("offset")[rows], piece.ints("op")[rows]
-    )
+    numbers, texts = piece.codes("key")
+    key, offset, op = numbers[rows], piece.ints("offset")[rows], piece.ints("op")[rows]
+    highest, first = np.full(len(texts), UNKNOWN), np.full(len(texts), LAST)
+    np.maximum.at(highest, key, offset)
+    there = offset == highest[key]
+    np.minimum.at(first, key[there], op[there])
+    some = first != LAST
+    return table(_FURTHEST, fingerprints(texts, piece.salt)[some], highest[some], first[some])
 
 
 def furthest(key: Ints, offset: Ints, op: Ints) -> pa.Table:
@@ -211,25 +216,23 @@ def _block(wanted: Wanted, piece: Piece) -> _Block:
     sent = np.flatnonzero(role == SENT)
     sent = sent[wanted.sending.has(op[sent])]
     sent = sent[~wanted.strays.among(key[sent], value[sent])]
-    # everything that was shown where one of them lies
-    order = grouped(key, offset, value)
-    starts = begins(key[order], offset[order], value[order])
-    run = np.zeros(len(order), dtype=np.int64)
-    run[order] = np.repeat(np.arange(len(starts)), lengths(starts, len(order)))
-    runs = run[sent]
+    # everything that was shown where one of them lies; a block is in the order of these columns
+    starts = begins(key, offset, value)
+    runs = np.searchsorted(starts, sent, side="right") - 1
 
     def first(rows: Mask) -> Ints:
         """For each of the sends the first operation of these rows of its place; LAST if none."""
-        ops = np.where(rows, op, LAST)[order]
+        ops = np.where(rows, op, LAST)
         return (np.minimum.reduceat(ops, starts) if len(starts) else ops)[runs]
 
     reader = first(role == READ)
     read = reader != LAST
     due = offset[sent] <= reach(wanted.furthest, key[sent])
-    writes = role == SENT
-    known = first(writes | ((role & ~UNCOMMITTED) == READ) | ((role & ~UNCOMMITTED) == SEEN))
-    cleanly = first(writes | (role == READ) | (role == SEEN))
-    gone, some = sent[~read & due], ~read & due
+    some = ~read & due
+    gone, known, cleanly = sent[some], reader, reader
+    if len(gone):
+        shows = (role == SENT) | (role >= READ)
+        known, cleanly = first(shows), first(shows & (role < UNCOMMITTED))
     early = read & ((reader < op[sent]) | (not wanted.in_order))
     shown = op[sent[read]]
     return _Block(
