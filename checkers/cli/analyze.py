@@ -89,12 +89,12 @@ def decide(
     title: str | None = None,
 ) -> Analysis:
     """Analyses, shows what was found, keeps every row of it, and returns it."""
-    from checkers.histories.faults import faults
-    from checkers.report.anomalies import explained, keep_rows
-    from checkers.report.rows_shown import faults_shown, rows_shown
-
     told = title or str(history)
     try:
+        from checkers.histories.faults import faults
+        from checkers.report.anomalies import explained, keep_rows
+        from checkers.report.rows_shown import faults_shown, rows_shown
+
         found = analysis(run, history, anomalies, declared, engine, master)
     except KeyboardInterrupt:
         undecided(run, told, anomalies, declared, "interrupted")

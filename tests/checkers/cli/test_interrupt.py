@@ -97,14 +97,14 @@ def test_an_interrupt_ends_a_command_with_its_last_event(
 
 
 def test_an_interrupted_exploration_says_how_far_it_came(tmp_path: Path) -> None:
-    ended = interrupted(tmp_path, "check", "replication", *LARGE, after_s=2.0)
+    ended = interrupted(tmp_path, "check", "replication", *LARGE, after_s=3.5)
     decided = [e for e in ended.events if e["event"] == "property_decided"]
     assert {e["verdict"] for e in decided} == {"undecided"}
     assert all(e["reason"] == "interrupted" and e["distinct_states"] > 0 for e in decided)
 
 
 def test_an_interrupted_analysis_leaves_every_anomaly_undecided(tmp_path: Path) -> None:
-    ended = interrupted(tmp_path, "analyze", HISTORY, "--anomaly", "duplicate", after_s=1.0)
+    ended = interrupted(tmp_path, "analyze", HISTORY, "--anomaly", "duplicate", after_s=2.5)
     (decided,) = [e for e in ended.events if e["event"] == "anomaly_decided"]
     assert (decided["verdict"], decided["reason"]) == ("undecided", "interrupted")
 
