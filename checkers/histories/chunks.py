@@ -110,8 +110,8 @@ class Chunk:
         tables = [self._of(stretch.read(wanted), stretch) for stretch in self.stretches]
         table = pa.concat_tables(tables, promote_options="permissive")
         op, position = as_ints(table["op"]), as_ints(table["position"])
-        rises = np.diff(op)
-        if np.any((rises < 0) | ((rises == 0) & (np.diff(position) < 0))):
+        falls = (op[1:] < op[:-1]) | ((position[1:] < position[:-1]) & (op[1:] == op[:-1]))
+        if np.any(falls):
             table = table.take(pa.array(np.lexsort([position, op])))
         return table.select(list(columns))
 

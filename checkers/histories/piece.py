@@ -73,8 +73,8 @@ class Piece:
 
     def _is(self, name: str, words: tuple[str, ...]) -> Mask:
         numbers, texts = self.codes(name)
-        wanted = np.flatnonzero(_numpy(compute.is_in(texts, value_set=pa.array(words))))
-        found: Mask = numbers == wanted[0] if len(wanted) == 1 else np.isin(numbers, wanted)
+        wanted = _numpy(compute.is_in(texts, value_set=pa.array(words)))
+        found: Mask = np.r_[wanted, False][numbers]  # null is the last
         return found
 
     def _fingerprints(self, name: str) -> Ints:

@@ -5,6 +5,7 @@
     limits    the least that a question asks about, of those that began in it
     early     the questions that were invoked before anything of it completed
     suspects  the questions that its own facts break
+    untold    of each send that was told no offset how far its log was by the facts before it
 
 Source: the prefix maximum over time chunks.
 """
@@ -23,7 +24,7 @@ from checkers.histories.inquiry import OPERATIONS, Ask
 from checkers.histories.order import begins, stable
 from checkers.histories.piece import NEVER_NS, Mask, Piece
 from checkers.histories.pieces import Kernel
-from checkers.histories.staircase import Staircase
+from checkers.histories.staircase import NOWHERE, Staircase
 from checkers.histories.told_offsets import (
     COLUMNS,
     LOG,
@@ -52,6 +53,7 @@ _SPANS: Final = ints("piece", "began_ns", "ended_ns", "sends", "ends", "polls")
 _KEYS: Final = ints("key")
 _STEPS: Final = ints("piece", "key", "log", "reach", "completed_ns")
 _LIMITS: Final = ints("piece", "key", "asks", "offset")
+UNTOLD: Final = ints("piece", "op", "key", "invoked_ns", "reach")
 # of a send that nobody acknowledged the position is unknown, and the value tells which it is
 QUESTIONS: Final = ints("key", "asks", "offset", "invoked_ns", "op", "position", "value")
 
@@ -70,6 +72,7 @@ class _Survey:
     limits: pa.Table
     early: pa.Table
     suspects: pa.Table
+    untold: pa.Table
 
 
 def first_look(isolation: Isolation) -> tuple[Ask, ...]:
@@ -80,6 +83,7 @@ def first_look(isolation: Isolation) -> tuple[Ask, ...]:
         ("limits", _LIMITS),
         ("early", QUESTIONS),
         ("suspects", QUESTIONS),
+        ("untold", UNTOLD),
     )
     says = "how far each log had reached"
     return (
@@ -105,9 +109,12 @@ def _survey(of: Told, piece: Piece) -> _Survey:
     late = of.invoked_ns[asked.told] > began_ns
     broken = np.zeros(len(asked.told), dtype=np.bool_)
     steps: list[pa.Table] = []
+    untold = UNTOLD.empty_table()
     for log in (LOG, STABLE):
         known = facts(of, log)
         got = known.staircase()
+        if log == LOG:
+            untold = _untold(got, piece)
         steps.append(_steps(known, got, log, of.keys, began_ns, piece))
         some = np.flatnonzero((LOG_OF[asked.asks] == log) & late)
         rows = asked.told[some]
@@ -128,6 +135,22 @@ def _survey(of: Told, piece: Piece) -> _Survey:
         limits=_limits(of, asked, late & ~broken, piece),
         early=asked_rows(of, asked, ~late, piece),
         suspects=asked_rows(of, asked, broken, piece),
+        untold=untold,
+    )
+
+
+def _untold(got: Staircase, piece: Piece) -> pa.Table:
+    doubted, ok = piece.is_("outcome", "info"), piece.is_("outcome", "ok")
+    rows = np.flatnonzero(piece.is_("kind", "send") & (doubted | (ok & ~piece.known("offset"))))
+    key, invoked_ns = piece.codes("key")[0][rows], piece.ints("invoked_ns")[rows]
+    at = got.before(key, invoked_ns)
+    return columns_of(
+        UNTOLD,
+        np.full(len(rows), piece.number),
+        piece.ints("op")[rows],
+        piece.fingerprints("key")[rows],
+        invoked_ns,
+        np.where(at < 0, NOWHERE, np.r_[got.reaches, NOWHERE][at]),
     )
 
 

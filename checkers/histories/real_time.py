@@ -8,9 +8,11 @@ where transactions send to the key.
 In one look at the history (`reach_survey`) each piece answers the questions that began in it by its
 own facts. If the pieces follow each other in time, the furthest that those before it reached breaks
 the limit of a piece or none of its questions. Its early ones were open where one piece ends and the
-next begins: there the steps decide. In a sound history nothing is left. Otherwise a second look
-brings the questions below what was reached before their piece, and a third the furthest fact that
-breaks each; only what has one is told.
+next begins: there the steps decide. What a send asks that was told no offset is known only when it
+is known where its value was polled; how far its log was before it, by its own piece, is told in the
+first look too. In a sound history nothing is left. Otherwise a second look brings the questions
+below what was reached before their piece, and a third the furthest fact that breaks each; only what
+has one is told.
 
 Source: the prefix maximum over time chunks; Herlihy and Wing for what is decided.
 """
@@ -32,9 +34,7 @@ from checkers.histories.found import Family, Found, Known
 from checkers.histories.future_reads import (
     FUTURE_READ,
     NO_POLLS,
-    TIMES,
     future_reads,
-    looked_up,
     polls_at,
     times,
 )
@@ -88,6 +88,8 @@ class _Reached:
     in_time: Staircase
     by_piece: Staircase  # in the order of the pieces in time
     place: Ints  # of each piece in that order
+    began_ns: Ints  # of each piece: the first completion of what it was told
+    ended_ns: Ints  # and the last
     in_order: bool  # no piece has anything told before the one in front of it ended
     held_back: Ints  # the keys that transactions send to, ascending
 
@@ -104,6 +106,22 @@ class _Reached:
         broken = np.zeros(len(asked), dtype=np.bool_)
         broken[some] = self.in_time.exceeded(group[some], offset, invoked_ns)
         return broken
+
+    def broken(self, asked: Piece) -> Mask:
+        """Which questions are broken, of which it is known what their piece had reached before."""
+        broken = self.maybe_broken(asked)
+        piece = asked.ints("piece")
+        if not self.in_order or not len(asked):
+            return broken
+        group, some = self._group(asked)
+        known = asked.ints("reach").copy()
+        at = self.by_piece.before(group[some], self.place[piece[some]])
+        some, at = some[at >= 0], at[at >= 0]
+        known[some] = np.maximum(known[some], self.by_piece.reaches[at])
+        invoked_ns = asked.ints("invoked_ns")
+        inside = (self.began_ns[piece] < invoked_ns) & (invoked_ns <= self.ended_ns[piece])
+        decided: Mask = np.where(inside, known > asked.ints("offset"), broken)
+        return decided
 
     def carries(self, limits: Piece) -> pa.Table:
         """The limits that lie below what was reached before their piece, and how far that was."""
@@ -130,6 +148,8 @@ def _reached(spans: Piece, steps: Piece, held_back: Ints) -> _Reached:
     order = np.lexsort([ended_ns, began_ns])
     place = np.empty(int(spans.ints("piece").max(initial=-1)) + 1, dtype=np.int64)
     place[spans.ints("piece")[order]] = np.arange(len(order))
+    began_in, ended_in = np.zeros((2, len(place)), dtype=np.int64)
+    began_in[spans.ints("piece")], ended_in[spans.ints("piece")] = began_ns, ended_ns
     some = order[began_ns[order] != NEVER_NS]
     logs, group = np.unique(together(steps.ints("key"), steps.ints("log")), return_inverse=True)
     reach = steps.ints("reach")
@@ -138,6 +158,8 @@ def _reached(spans: Piece, steps: Piece, held_back: Ints) -> _Reached:
         in_time=staircase(group, reach, steps.ints("completed_ns")),
         by_piece=staircase(group, reach, place[steps.ints("piece")]),
         place=place,
+        began_ns=began_in,
+        ended_ns=ended_in,
         in_order=bool(np.all(ended_ns[some][:-1] <= began_ns[some][1:])),
         held_back=held_back,
     )
@@ -157,25 +179,25 @@ def _below(isolation: Isolation, carries: pa.Table, piece: Piece) -> pa.Table:
     return asked_rows(of, asked, late & below, piece)
 
 
-def _stray_questions(strays: Strays, known: Piece) -> pa.Table:
-    """Of sends that nobody acknowledged with an offset: they got the lowest that was polled."""
+def _stray_questions(strays: Strays, before: Piece) -> Piece:
+    """Of sends that nobody acknowledged with an offset: they got the lowest that was polled.
+
+    With the piece of each, and how far its log was there before it: as UNTOLD tells.
+    """
     sends, places = strays.sends, strays.places
     role = sends.ints("role")
     untold = sends.where((role == DOUBTED) | ((role == SENT) & (sends.ints("offset") == UNKNOWN)))
     polled = places.where(read(places) & (places.ints("offset") != UNKNOWN))
     lowest = polled.table.group_by(["key", "value"]).aggregate([("offset", "min")])
     of_send = untold.table.select(["key", "value", "op"])
-    found = Piece(of_send.join(lowest, ["key", "value"], join_type="inner"))
-    return columns_of(
-        QUESTIONS,
-        found.ints("key"),
-        np.full(len(found), SEND),
-        found.ints("offset_min"),
-        looked_up(known, found.ints("op"), "invoked_ns"),
-        found.ints("op"),
-        np.full(len(found), UNKNOWN),
-        found.ints("value"),
+    known = before.table.group_by(before.table.schema.names).aggregate([])
+    found = of_send.join(lowest, ["key", "value"], join_type="inner")
+    found = found.join(known, ["op", "key"], join_type="inner").rename_columns(
+        {"offset_min": "offset"}
     )
+    for name, what in (("asks", SEND), ("position", UNKNOWN)):
+        found = found.append_column(name, pa.array(np.full(found.num_rows, what)))
+    return Piece(found)
 
 
 # ---------------------------------------------------------------- what breaks a question
@@ -253,7 +275,7 @@ def linearizable_offsets(known: Known) -> Inquiry[tuple[Found, ...]]:
     """Order inversions, stale ends and future reads."""
     strays = known.strays
     *first, when = yield (*first_look(known.declared.isolation), times(strays.ops))
-    broken = yield from _questioned(known.declared.isolation, first, strays, Piece(when))
+    broken = yield from _questioned(known.declared.isolation, first, strays)
     future = yield from future_reads(strays, Piece(when), broken.polls)
     polls = int(Piece(first[0]).ints("polls").sum())
     return *broken.found, Found(id=FUTURE_READ, rows=future, observations=polls)
@@ -267,21 +289,23 @@ def offsets_alone(known: Known) -> Inquiry[tuple[Found, ...]]:
     isolation = known.declared.isolation
     *first, sends = yield (*first_look(isolation), untold_sends(isolation))
     strays = yield from untold(isolation, Piece(sends))
-    when = (yield times(strays.ops)) if len(strays.ops) else TIMES.empty_table()
-    broken = yield from _questioned(isolation, first, strays, Piece(when))
+    broken = yield from _questioned(isolation, first, strays)
     return broken.found
 
 
 def _questioned(
-    isolation: Isolation, first: Sequence[pa.Table], strays: Strays, stray_times: Piece
+    isolation: Isolation, first: Sequence[pa.Table], strays: Strays
 ) -> Inquiry[_Broken]:
     """What facts break, from the first look at the history."""
-    spans, steps, limits, early, suspects, transactional = first
+    spans, steps, limits, early, suspects, before, transactional = first
     of_pieces = Piece(spans)
     reached = _reached(of_pieces, Piece(steps), np.unique(Piece(transactional).ints("key")))
-    of_strays = _stray_questions(strays, stray_times)
-    open_still = Piece(pa.concat_tables([early, of_strays]))
-    asked = [suspects, open_still.where(reached.maybe_broken(open_still)).table]
+    of_strays, of_early = _stray_questions(strays, Piece(before)), Piece(early)
+    asked = [
+        suspects,
+        of_early.where(reached.maybe_broken(of_early)).table,
+        of_strays.where(reached.broken(of_strays)).table.select(QUESTIONS.names),
+    ]
     carries = reached.carries(Piece(limits))
     if carries.num_rows:
         run = partial(_below, isolation, carries)
