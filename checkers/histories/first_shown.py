@@ -15,7 +15,8 @@ from checkers.histories.order import begins, member
 from checkers.histories.piece import Piece
 from checkers.histories.pieces import Kernel
 from checkers.histories.places import NAMES, READ, pairs_in
-from checkers.histories.unread import Record, ints, table
+from checkers.histories.reach_survey import columns_of, ints
+from checkers.histories.unread import Record
 
 _SENT: Final = ints("op", "key", "value")
 _READERS: Final = ints("key", "value", "op")
@@ -49,7 +50,7 @@ def first_shown(ops: Ints) -> Inquiry[dict[int, tuple[int, Record]]]:
 
 def _sent(ops: Ints, piece: Piece) -> pa.Table:
     rows = np.flatnonzero(piece.is_("kind", "send") & member(piece.ints("op"), ops))
-    return table(
+    return columns_of(
         _SENT,
         piece.ints("op")[rows],
         piece.fingerprints("key")[rows],
@@ -65,4 +66,4 @@ def _readers(keys: Ints, values: Ints, piece: Piece) -> pa.Table:
     key, value, op = key[some], value[some], op[some]
     order = np.lexsort([op, value, key])
     first = order[begins(key[order], value[order])]
-    return table(_READERS, key[first], value[first], op[first])
+    return columns_of(_READERS, key[first], value[first], op[first])

@@ -50,6 +50,7 @@ COUNT: Final = ints("count")
 
 
 def fetched(isolation: Isolation, piece: Piece) -> pa.Table:
+    """What groups were told of their offsets."""
     told = piece.is_("kind", "fetch_offset") & piece.is_("outcome", "ok")
     rows = np.flatnonzero(told & piece.known("group") & piece.known("completed_ns"))
     group, key = piece.fingerprints("group")[rows], piece.fingerprints("key")[rows]

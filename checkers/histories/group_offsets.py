@@ -62,12 +62,6 @@ MOVED: Final = group_offset_moved_without_commit.ANOMALY.id
 ABORTED: Final = aborted_offset_read.ANOMALY.id
 
 
-# ---------------------------------------------------------------- in a piece
-
-
-# ---------------------------------------------------------------- answers
-
-
 @dataclass(frozen=True, slots=True)
 class Answers:
     """What fetches were told, and what explains it."""

@@ -24,14 +24,9 @@ from checkers.histories.order import begins
 from checkers.histories.piece import Piece
 from checkers.histories.pieces import Kernel
 from checkers.histories.places import FAILED, NAMES, pairs_in
-from checkers.histories.unread import (
-    FAIL,
-    Record,
-    Unread,
-    clean,
-    ints,
-    table,
-)
+from checkers.histories.reach_survey import columns_of, ints
+from checkers.histories.told_offsets import dirty
+from checkers.histories.unread import FAIL, Record, Unread
 from model.histories import Isolation
 
 _PAIRS: Final = ints("key", "value")
@@ -156,7 +151,7 @@ def _failed(keys: Ints, values: Ints, piece: Piece) -> pa.Table:
     rows = np.flatnonzero(piece.ints("role") == FAILED)
     key, value = piece.ints("key")[rows], piece.ints("value")[rows]
     some = pairs_in(key, value, keys, values)
-    return table(_PAIRS, key[some], value[some])
+    return columns_of(_PAIRS, key[some], value[some])
 
 
 # ---------------------------------------------------------------- below what came later
@@ -174,7 +169,7 @@ def _bounds(vague: list[Candidate], in_log_ns: Mapping[int, int], isolation: Iso
 def _lowest(isolation: Isolation, keys: Ints, since_ns: Ints, piece: Piece) -> pa.Table:
     if not len(keys):
         return _BOUNDS.empty_table()
-    ends = piece.is_("kind", "end_offset") & ~clean(piece, isolation)
+    ends = piece.is_("kind", "end_offset") & dirty(piece, isolation)
     told = piece.is_("outcome", "ok") & piece.known("offset") & (piece.is_("kind", "send") | ends)
     rows = np.flatnonzero(told)
     key = piece.fingerprints("key")[rows]
@@ -204,4 +199,4 @@ def _lowest(isolation: Isolation, keys: Ints, since_ns: Ints, piece: Piece) -> p
         known[number] = at[number] < end
     asked = np.flatnonzero(known)
     fact = row_of[best[at[asked]]]
-    return table(_BOUNDS, asked, offset[fact] - 1, op[fact])
+    return columns_of(_BOUNDS, asked, offset[fact] - 1, op[fact])

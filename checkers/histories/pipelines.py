@@ -54,12 +54,6 @@ _TRIED: Final = ints("asked", "op", "failed")
 _SHOWN: Final = ints("key", "offset", "value", "op")
 
 
-# ---------------------------------------------------------------- in a piece
-
-
-# ---------------------------------------------------------------- the inquiry
-
-
 def pipelines(known: Known) -> Inquiry[tuple[Found, ...]]:
     """What pipelines consumed twice, and what they skipped."""
     says = "what groups consumed"

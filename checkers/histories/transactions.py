@@ -25,17 +25,9 @@ from checkers.histories.missing import Candidate, candidates, gone_columns, miss
 from checkers.histories.order import begins
 from checkers.histories.piece import Piece
 from checkers.histories.pieces import Kernel
+from checkers.histories.reach_survey import columns_of, ints
 from checkers.histories.rows import schema_of
-from checkers.histories.unread import (
-    FAIL,
-    OK,
-    Unread,
-    described,
-    ints,
-    stray_records,
-    table,
-    unread,
-)
+from checkers.histories.unread import FAIL, OK, Unread, described, stray_records, unread
 from properties.anomalies.transactions import (
     fenced_transaction_read,
     open_transaction_read,
@@ -192,7 +184,7 @@ def _refused(piece: Piece) -> pa.Table:
     fences = [number for number, text in enumerate(texts.to_pylist()) if FENCED.search(text)]
     failed = piece.is_("f", "txn") & piece.is_("outcome", "fail")
     ops = piece.ints("op")[failed & np.isin(numbers, fences)]
-    return table(_OPS, ops[begins(ops)])
+    return columns_of(_OPS, ops[begins(ops)])
 
 
 FAMILIES: Final = (

@@ -27,21 +27,13 @@ from checkers.histories.order import Mask, begins, lengths, member
 from checkers.histories.piece import NEVER_NS, UNKNOWN, Piece
 from checkers.histories.pieces import Kernel
 from checkers.histories.places import DOUBTED, FAILED, NAMES, READ, SENT, UNCOMMITTED, Strays
+from checkers.histories.reach_survey import columns_of, ints
+from checkers.histories.told_offsets import dirty
 from model.histories import Isolation
 
 OK, INFO, FAIL = range(3)
 LAST: Final = 2**63 - 1  # above every operation
 Record = tuple[int, int]  # key, value
-
-
-def ints(*names: str) -> pa.Schema:
-    """A schema of integers."""
-    return pa.schema([(name, pa.int64()) for name in names])
-
-
-def table(schema: pa.Schema, *columns: Ints) -> pa.Table:
-    """The columns under the names of the schema."""
-    return pa.table(dict(zip(schema.names, columns, strict=True)), schema=schema)
 
 
 _FURTHEST: Final = ints("key", "offset", "op")
@@ -53,14 +45,6 @@ _SPANS: Final = ints("first_ns", "last_ns", "ascending")
 _UNREAD: Final = ints("key", "offset", "value", "op", "known_op", "clean_op")
 _EARLY: Final = ints("key", "value", "reader_op", "op")
 _COUNT: Final = ints("count")
-
-
-def clean(piece: Piece, isolation: Isolation) -> Mask:
-    """The rows of operations at read_committed, where this level is declared."""
-    dirty = piece.is_("isolation", "read_uncommitted")
-    if isolation == "read_uncommitted":
-        dirty = dirty | ~piece.known("isolation")
-    return ~dirty
 
 
 # ---------------------------------------------------------------- the history
@@ -99,7 +83,7 @@ def _sending(least: int, piece: Piece) -> pa.Table:
 def _furthest(isolation: Isolation, piece: Piece) -> pa.Table:
     """Of each key the highest offset that a reader was given, and the first that was."""
     polls = piece.is_("outcome", "ok") & piece.is_("kind", "poll") & piece.known("offset")
-    rows = np.flatnonzero(polls & clean(piece, isolation))
+    rows = np.flatnonzero(polls & ~dirty(piece, isolation))
     numbers, texts = piece.codes("key")
     key, offset, op = numbers[rows], piece.ints("offset")[rows], piece.ints("op")[rows]
     highest, first = np.full(len(texts), UNKNOWN), np.full(len(texts), LAST)
@@ -107,14 +91,14 @@ def _furthest(isolation: Isolation, piece: Piece) -> pa.Table:
     there = offset == highest[key]
     np.minimum.at(first, key[there], op[there])
     some = first != LAST
-    return table(_FURTHEST, fingerprints(texts, piece.salt)[some], highest[some], first[some])
+    return columns_of(_FURTHEST, fingerprints(texts, piece.salt)[some], highest[some], first[some])
 
 
 def furthest(key: Ints, offset: Ints, op: Ints) -> pa.Table:
     """Of each key the highest offset, and the first operation there; keys ascend."""
     order = np.lexsort([op, -offset, key])
     first = order[begins(key[order])]
-    return table(_FURTHEST, key[first], offset[first], op[first])
+    return columns_of(_FURTHEST, key[first], offset[first], op[first])
 
 
 def _untold(strays: Strays, piece: Piece) -> pa.Table:
@@ -124,7 +108,7 @@ def _untold(strays: Strays, piece: Piece) -> pa.Table:
     texts = piece.table["value"].take(pa.array(rows)).combine_chunks()
     key, value = piece.fingerprints("key")[rows], fingerprints(texts, piece.salt)
     unseen = ~strays.among(key, value)
-    return table(_SENDS, key[unseen], value[unseen], piece.ints("op")[rows[unseen]])
+    return columns_of(_SENDS, key[unseen], value[unseen], piece.ints("op")[rows[unseen]])
 
 
 def described(ops: Ints) -> Ask:
@@ -140,7 +124,7 @@ def _described(ops: Ints, piece: Piece) -> pa.Table:
     sends = piece.is_("kind", "send").astype(np.int64)
     outcome = np.where(piece.is_("outcome", "ok"), OK, INFO)
     outcome[piece.is_("outcome", "fail")] = FAIL
-    return table(
+    return columns_of(
         _OPERATIONS,
         piece.ints("op")[rows],
         piece.is_("f", "txn")[rows].astype(np.int64),
@@ -165,7 +149,7 @@ def _spans(piece: Piece) -> pa.Table:
         return _SPANS.empty_table()
     ascending = int(np.all(completed[1:] >= completed[:-1]))
     bounds = (completed.min(), completed.max(), ascending)
-    return table(_SPANS, *(np.array([bound]) for bound in bounds))
+    return columns_of(_SPANS, *(np.array([bound]) for bound in bounds))
 
 
 def _in_order(spans: Piece) -> bool:
@@ -236,12 +220,14 @@ def _block(wanted: Wanted, piece: Piece) -> _Block:
     early = read & ((reader < op[sent]) | (not wanted.in_order))
     shown = op[sent[read]]
     return _Block(
-        unread=table(
+        unread=columns_of(
             _UNREAD, key[gone], offset[gone], value[gone], op[gone], known[some], cleanly[some]
         ),
-        early=table(_EARLY, key[sent[early]], value[sent[early]], reader[early], op[sent[early]]),
+        early=columns_of(
+            _EARLY, key[sent[early]], value[sent[early]], reader[early], op[sent[early]]
+        ),
         shown=words(shown[wanted.several.has(shown)]),
-        count=table(_COUNT, np.array([np.count_nonzero(read)])),
+        count=columns_of(_COUNT, np.array([np.count_nonzero(read)])),
     )
 
 

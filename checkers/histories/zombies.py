@@ -21,18 +21,9 @@ from checkers.histories.inquiry import OPERATIONS, Ask, Inquiry, spelled
 from checkers.histories.order import Mask, begins, grouped, lengths, member
 from checkers.histories.piece import NEVER_NS, Piece
 from checkers.histories.pieces import Kernel
+from checkers.histories.reach_survey import columns_of, ints
 from checkers.histories.rows import schema_of
-from checkers.histories.unread import (
-    FAIL,
-    INFO,
-    OK,
-    Record,
-    Stray,
-    asked_ns,
-    ints,
-    stray_records,
-    table,
-)
+from checkers.histories.unread import FAIL, INFO, OK, Record, Stray, asked_ns, stray_records
 from properties.anomalies.transactions import zombie_write
 
 ZOMBIE: Final = zombie_write.ANOMALY.id
@@ -113,7 +104,7 @@ def _outcomes(piece: Piece) -> Ints:
 def _made(piece: Piece) -> pa.Table:
     rows = _firsts(piece)
     rows = rows[piece.is_("f", zombie_write.INIT)[rows]]
-    return table(
+    return columns_of(
         _MADE,
         piece.fingerprints("transactional_id")[rows],
         piece.ints("process")[rows],
@@ -135,7 +126,7 @@ def _stints(piece: Piece) -> pa.Table:
     if not len(starts):
         return _STINTS.empty_table()
     first = order[starts]
-    return table(
+    return columns_of(
         _STINTS,
         ids[first],
         process[first],
@@ -233,7 +224,7 @@ def _late(made: Piece, suspects: Ints, piece: Piece) -> pa.Table:
     newer = _replaced(made, ids, own, asked_ns(piece)[rows])
     some = newer >= 0
     rows, own, newer = rows[some], own[some], newer[some]
-    return table(
+    return columns_of(
         _LATE,
         ids[some],
         piece.ints("op")[rows],
