@@ -16,6 +16,7 @@ from model.faults import InputFault
 from model.histories import Outcome
 
 VERSION: Final = 1
+HISTORY: Final = "history"
 Constants = Mapping[str, int | bool]
 
 
@@ -92,10 +93,15 @@ class AnomalyDecided(Event):
     permitted: bool
     observations: int | None = None
     history: str | None = None
-    over: str = "history"  # what kind of thing that is
+    over: str = HISTORY  # what kind of thing that is
     reason: str | None = None
     file: str | None = None
     replay: str | None = None
+
+    @property
+    def is_of_a_file(self) -> bool:
+        """Whether `history` is the path of what was judged, and not of several folders."""
+        return self.over == HISTORY
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -21,6 +21,7 @@ miss it. A snapshot whose checksum is wrong is none, as for a broker.
 
 from __future__ import annotations
 
+import os
 import re
 import struct
 from collections.abc import Iterable, Iterator, Sequence
@@ -160,6 +161,9 @@ def _segments(folder: Path) -> list[str]:
 
 def _beside(replica: Path, folder: Path) -> Beside:
     partition = folder.name
+    for name in _segments(folder):
+        if not os.access(folder / name, os.R_OK):
+            raise UnreadableLogDir(f"{folder / name}: it cannot be read; check who may read it")
     return Beside(
         replica=str(replica),
         partition=partition,

@@ -74,7 +74,7 @@ def _state(finding: Finding) -> str:
 def _annotation(level: str, finding: Finding) -> str:
     decision = finding.decision
     places = {"title": f"{claim(decision)} {verdict(decision)}"}
-    if isinstance(decision, AnomalyDecided) and decision.history:
+    if isinstance(decision, AnomalyDecided) and decision.history and decision.is_of_a_file:
         places = {"file": decision.history, **places}
     said = ", ".join(f"{name}={_escaped(text, ':,')}" for name, text in places.items())
     shown = "\n".join(filter(None, (decision.statement, grounds(decision), _first(finding))))

@@ -102,12 +102,17 @@ def _results(finding: Finding, ids: Sequence[str]) -> Iterator[dict[str, Any]]:
 def _location(decision: Decision) -> dict[str, Any]:
     """The file that was judged; of what is no file its name."""
     if isinstance(decision, AnomalyDecided):
-        return _file(decision.history or "history")
+        if decision.is_of_a_file:
+            return _file(decision.history or "history")
+        return _named(decision.history or decision.over, "resource")
     spec = decision.spec or ""
     if spec.endswith(".py"):
         return _file(spec)
-    name = " ".join(filter(None, (spec, decision.variant)))
-    return {"logicalLocations": [{"fullyQualifiedName": name or "urteil", "kind": "module"}]}
+    return _named(" ".join(filter(None, (spec, decision.variant))) or "urteil", "module")
+
+
+def _named(name: str, kind: str) -> dict[str, Any]:
+    return {"logicalLocations": [{"fullyQualifiedName": name, "kind": kind}]}
 
 
 def _file(name: str) -> dict[str, Any]:

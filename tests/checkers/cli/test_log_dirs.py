@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -88,3 +89,16 @@ def test_folders_without_a_batch_decide_nothing(call: Call, tmp_path: Path) -> N
     said = call("analyze", "--log-dirs", str(tmp_path), *LOCAL)
     assert said.exit_code == 3
     assert set(said.verdicts().values()) == {"undecided"}
+
+
+def test_other_programs_are_told_of_several_folders_as_of_no_file(
+    call: Call, tmp_path: Path
+) -> None:
+    told = tmp_path / "told.sarif"
+    call("analyze", "--log-dirs", *BROKERS, *LOCAL, "--sarif", str(told), "--github")
+    (run,) = json.loads(told.read_text())["runs"]
+    found = {result["ruleId"]: result["locations"] for result in run["results"]}
+    assert found.keys() == {"repeated-marker", "open-transaction"}
+    (where,) = found["open-transaction"]
+    assert where["logicalLocations"][0]["fullyQualifiedName"] == ", ".join(BROKERS)
+    assert "physicalLocation" not in where

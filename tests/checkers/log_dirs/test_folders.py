@@ -139,6 +139,15 @@ def test_a_folder_without_logs_is_refused_and_the_next_move_named(tmp_path: Path
         log_dirs([tmp_path])
 
 
+def test_a_segment_that_cannot_be_read_is_refused_before_anything_is(tmp_path: Path) -> None:
+    (a,) = writing.write(logs("A t-0\n0 e0\n---\n1 e0"), tmp_path)
+    newest = a / "t-0" / f"{1:020}.log"
+    newest.unlink()
+    newest.symlink_to(tmp_path / "a disk that is not there")
+    with pytest.raises(UnreadableLogDir, match=f"{newest}: it cannot be read; check who may"):
+        log_dirs([a])
+
+
 def test_a_broker_without_partitions_has_no_logs(tmp_path: Path) -> None:
     (tmp_path / "meta.properties").write_text("version=1")
     assert log_dirs([tmp_path]).logs == ()
