@@ -71,3 +71,12 @@ def test_an_empty_history_is_not_checked_and_for_jepsen_invalid(
 def test_what_is_only_looked_for_if_asked_is_explained_too(call: Callable[..., Any]) -> None:
     said = call("explain", "empty-transaction-graph", json_events=False)
     assert "The history has no operation." in said.stdout
+
+
+@pytest.mark.parametrize(("options", "code"), [([], 1), (["--sub-via", "subscribe"], 0)])
+def test_subscribers_may_skip(call: Callable[..., Any], options: list[str], code: int) -> None:
+    sample = Path(__file__).parents[2] / "data" / "jepsen" / "006-poll-skip.edn"
+    said = call("analyze", str(sample), "--engine", "local", "--anomaly", "poll-skip", *options)
+    assert said.exit_code == code
+    (decided,) = said.those("anomaly_decided")
+    assert (decided["verdict"], decided["permitted"]) == ("violated", code == 0)
