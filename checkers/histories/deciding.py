@@ -5,7 +5,7 @@ Written once in inquiries, and so the same wherever the pieces are.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import cache, partial
@@ -143,25 +143,24 @@ def _decide(
     assumed = {name for family in families for name in family.assumes}
     columns = {name for family in families for name in family.columns}
     first: dict[str, Inquiry[Any]] = {
-        **{name: make() for name, make in _ASSUMPTIONS.items() if name in assumed},
         "odd": odd_rows(tuple(name for name in SCHEMA.names if name in columns)),
+        **{name: make() for name, make in _ASSUMPTIONS.items() if name in assumed},
         "totals": totals(),
     }
-    if delivery or any(family.strays for family in families):
+    exchanges = delivery or any(family.strays for family in families)
+    then = {} if exchanges else _asked(families, Known(declared=declared, strays=places.NO_STRAYS))
+    if exchanges:
         first["strays"], first["kept"] = places.strays(), retention.kept(declared)
-    survey = answered(first, sources)
+    survey = answered({**first, **then}, sources)
     sought = (survey[name] for name in _ASSUMPTIONS if name in assumed)
     broken = tuple(one for one in sought if one.rows.num_rows)
     found: dict[str, Any] = {}
     if not broken and not survey["odd"].num_rows:
-        known = Known(
-            declared=declared,
-            strays=survey.get("strays", places.NO_STRAYS),
-            kept=survey.get("kept", retention.ALL_KEPT),
-        )
-        asked = {" ".join(it.ids): it.inquiry(known) for it in families}
-        more = {_DELIVERY: deliveries.deliveries(known)} if delivery else {}
-        found = answered({**asked, **more}, sources)
+        found = {name: survey[name] for name in then}
+        if exchanges:
+            known = Known(declared=declared, strays=survey["strays"], kept=survey["kept"])
+            more = {_DELIVERY: deliveries.deliveries(known)} if delivery else {}
+            found = answered({**_asked(families, known), **more}, sources)
     delivered = found.pop(_DELIVERY, ())
     anomalies = {one.id: one for some in found.values() for one in some if one.id in wanted}
     return Decided(
@@ -171,6 +170,10 @@ def _decide(
         anomalies=anomalies,
         delivered=delivered,
     )
+
+
+def _asked(families: Iterable[Family], known: Known) -> dict[str, Inquiry[Any]]:
+    return {" ".join(family.ids): family.inquiry(known) for family in families}
 
 
 def _families(wanted: set[str]) -> list[Family]:
@@ -189,7 +192,7 @@ def _families(wanted: set[str]) -> list[Family]:
 
 def odd_rows(columns: tuple[str, ...]) -> Inquiry[pa.Table]:
     """For each rule of `COLUMNS` that rows break in these: what it is, and in which operation."""
-    kernel = Kernel("rows make sense", columns, reading.ODD, reading.odd_rows)
+    kernel = Kernel("rows make sense", columns, reading.ODD, reading.odd_rows, guards=True)
     found = yield Ask(OPERATIONS, kernel)
     return found
 

@@ -44,11 +44,21 @@ class Kernel:
     run: Callable[[Piece], pa.Table]
     order: tuple[str, ...] = ()  # of what it deals out: in a group rows that agree in the first
     # column lie together, ascending in the others
+    guards: bool = False  # a piece of which it says anything is shown to no kernel behind it
 
     def __call__(self, piece: Piece) -> pa.Table:
         made = self.run(piece)
         assert made.schema.names == self.schema.names, (self.says, made.schema, self.schema)
         return made.cast(self.schema)
+
+
+def said(kernels: Iterable[Kernel], piece: Piece) -> Iterator[pa.Table]:
+    """What each kernel says of the piece; nothing behind a guard that said anything."""
+    refused = False
+    for kernel in kernels:
+        table = kernel.schema.empty_table() if refused else kernel(piece)
+        refused |= kernel.guards and table.num_rows > 0
+        yield table
 
 
 class Readable(Protocol):
@@ -173,8 +183,8 @@ class LocalPieces:
     def gather(self, kernels: Sequence[Kernel]) -> list[pa.Table]:
         made: list[list[pa.Table]] = [[kernel.schema.empty_table()] for kernel in kernels]
         for piece in self._pieces(kernels):
-            for tables, kernel in zip(made, kernels, strict=True):
-                tables.append(kernel(piece))
+            for tables, table in zip(made, said(kernels, piece), strict=True):
+                tables.append(table)
         return [pa.concat_tables(tables) for tables in made]
 
     @contextmanager

@@ -21,7 +21,15 @@ from typing import TYPE_CHECKING, Any, Final
 import pyarrow as pa
 
 from checkers.histories.piece import Piece
-from checkers.histories.pieces import Kernel, Pieces, Readable, columns_of, dealt, put_together
+from checkers.histories.pieces import (
+    Kernel,
+    Pieces,
+    Readable,
+    columns_of,
+    dealt,
+    put_together,
+    said,
+)
 from checkers.progress import Watcher, unwatched
 from checkers.spark.watching import watched
 
@@ -120,8 +128,7 @@ def _of_chunks(
     for batch in batches:
         for number in batch.column(0).to_pylist():
             piece = Piece(chunks[number].read(columns_of(kernels)), number, salt)
-            for which, kernel in enumerate(kernels):
-                made = kernel(piece)
+            for which, made in enumerate(said(kernels, piece)):
                 parts = iter([(0, made)]) if groups is None else dealt(made, groups)
                 for part, table in parts:
                     yield _cell(which, part, number, table)

@@ -139,6 +139,15 @@ def test_a_source_that_nobody_asks_is_never_made() -> None:
     assert answered({"it": nothing()}, {OPERATIONS: never}) == {"it": 7}
 
 
+def test_what_a_guard_says_anything_of_is_shown_to_nobody_behind_it() -> None:
+    def odd(piece: Piece) -> pa.Table:
+        return piece.table.filter(pa.array(piece.ints("n") < 0))
+
+    guard = Kernel("no number is negative", ("n",), NUMBER, odd, guards=True)
+    told = numbers([1, -2], [3]).gather([guard, adding(1).kernel])
+    assert [listed(table) for table in told] == [[-2], [4]]
+
+
 def dealing(piece: Piece) -> pa.Table:
     return pa.table({GROUP: piece.ints("n") % 5, "n": piece.ints("n")}, schema=DEALT)
 
