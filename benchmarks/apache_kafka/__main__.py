@@ -16,7 +16,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from benchmarks.apache_kafka import log_dirs
+from benchmarks.apache_kafka import log_dirs, log_dirs_in_need
 from benchmarks.apache_kafka.campaigns import CAMPAIGNS, conduct, judged
 from benchmarks.pairs import keep
 
@@ -31,6 +31,7 @@ def main(words: list[str]) -> None:
     out: Path = asked.out
     if asked.what == LOG_DIRS:
         log_dirs.make(out)
+        log_dirs_in_need.make(out)
         return
     if asked.what != JUDGE:
         for name in [asked.what] if asked.what else CAMPAIGNS:

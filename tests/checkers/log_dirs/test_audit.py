@@ -35,8 +35,13 @@ from properties.log_audit.log import (
 from properties.log_audit.notation import logs, segment
 
 KAFKA = Path(__file__).parents[2] / "data" / "apache_kafka"
-KILLED = [KAFKA / "log_dirs_killed" / f"broker-{number}" for number in (1, 2, 3)]
-STOPPED = [KAFKA / "log_dirs_stopped" / f"broker-{number}" for number in (1, 2, 3)]
+
+
+def brokers(story: str) -> list[Path]:
+    return [KAFKA / story / f"broker-{number}" for number in (1, 2, 3)]
+
+
+KILLED, STOPPED = brokers("log_dirs_killed"), brokers("log_dirs_stopped")
 
 
 def assert_literal(found: Audit, folders: Sequence[Path]) -> None:
@@ -219,6 +224,34 @@ def test_apache_kafka_is_acquitted(folders: list[Path], found: list[str]) -> Non
     (open_one,) = next(d for d in told.decisions if d.check.id == "open-transaction").first
     assert (open_one.transactional_id, open_one.offset, open_one.last_offset) == ("open", 40, 42)
     assert open_one.why == "the coordinator has Ongoing at producer epoch 0"
+
+
+def test_what_compaction_took_from_apache_kafka_is_not_missed() -> None:
+    folders = brokers("log_dirs_compacted")
+    told = audit(folders)
+    assert_literal(told, folders)
+    assert violated(told) == []
+    read = plain.logs(log_dirs(folders))
+    states = [log for log in read.replicas if log.beside.partition == "states-0"]
+    assert {log.beside.cleaned_to for log in states} == {255}
+    for log in states:
+        assert len(log.stretches()) > 1
+        assert any(batch.thinned for batch in log.batches)
+
+
+def test_an_unclean_election_of_apache_kafka_is_convicted() -> None:
+    folders = brokers("log_dirs_unclean")
+    told = audit(folders)
+    assert_literal(told, folders)
+    assert violated(told) == ["replica-divergence"]
+    assert (told.verdict, told.exit_code) == ("violated", 1)
+    rows = next(d for d in told.decisions if d.count).first
+    assert [
+        (Path(r.replica).name, Path(r.other_replica).name, r.offset, r.offsets) for r in rows
+    ] == [
+        ("broker-1", "broker-2", 10, 10),
+        ("broker-2", "broker-3", 10, 10),
+    ]
 
 
 @pytest.fixture
