@@ -17,6 +17,9 @@ from checkers.histories.fingerprints import Ints
 Mask = npt.NDArray[np.bool_]
 _BITS: Final = 63
 _RADIX: Final = 1 << 16  # NumPy sorts numbers of 16 bits by their digits
+_FEW: Final = 256  # numbers that are searched for faster than a sieve is made
+_SPARSE_BITS: Final = 5  # one place in so many bits' worth of a sieve is taken
+_SIEVE_BITS: Final = 24
 
 
 def bits(count: int) -> int:
@@ -87,9 +90,21 @@ def lengths(starts: Ints, total: int) -> Ints:
 
 
 def member(numbers: Ints, ascending: Ints) -> Mask:
-    """Which numbers are among the ascending ones."""
+    """Which numbers are among the ascending ones: mostly decided by their low bits alone."""
     if not len(ascending):
         return np.zeros(len(numbers), dtype=np.bool_)
+    if len(numbers) <= _FEW:
+        return _found(numbers, ascending)
+    low = (1 << min(_SIEVE_BITS, bits(len(ascending)) + _SPARSE_BITS)) - 1
+    sieve = np.zeros(low + 1, dtype=np.bool_)
+    sieve[ascending & low] = True
+    some = np.flatnonzero(sieve[numbers & low])
+    found = np.zeros(len(numbers), dtype=np.bool_)
+    found[some] = _found(numbers[some], ascending)
+    return found
+
+
+def _found(numbers: Ints, ascending: Ints) -> Mask:
     at = np.searchsorted(ascending, numbers)
     at[at == len(ascending)] = 0
     found: Mask = ascending[at] == numbers

@@ -146,7 +146,10 @@ def pairs_in(key: Ints, value: Ints, keys: Ints, values: Ints) -> Mask:
     """Where (key, value) is one of the pairs."""
     if not len(keys):
         return np.zeros(len(key), dtype=bool)
-    return member(together(key, value), np.sort(together(keys, values)))
+    found = member(value, np.unique(values))
+    some = np.flatnonzero(found)
+    found[some] = member(together(key[some], value[some]), np.sort(together(keys, values)))
+    return found
 
 
 def effect(piece: Piece, committed: Ints) -> Mask:

@@ -49,3 +49,13 @@ def test_membership_is_membership(numbers: list[int], among: set[int]) -> None:
     ascending = np.array(sorted(among), dtype=np.int64)
     found = member(np.array(numbers, dtype=np.int64), ascending)
     assert found.tolist() == [number in among for number in numbers]
+
+
+@given(
+    seed=st.integers(0, 1 << 32), among=st.integers(1, 3_000), span=st.sampled_from([4, 999, 2**62])
+)
+def test_membership_of_many_is_membership(seed: int, among: int, span: int) -> None:
+    rng = np.random.default_rng(seed)
+    ascending = np.unique(rng.integers(-span, span, among))
+    numbers = np.r_[rng.integers(-span, span, 2_000), ascending[:500] + (1 << 40), ascending]
+    assert member(numbers, ascending).tolist() == np.isin(numbers, ascending).tolist()
