@@ -81,6 +81,7 @@ CLAIMS: Final = (
         decided_by=(
             Decider("suite", "replication"),
             Decider("proof", "idempotence.in_order_without_duplicates"),
+            Decider("history", "duplicate"),
         ),
     ),
     Claim(
@@ -96,6 +97,12 @@ CLAIMS: Final = (
             "its own transactional id: without either a zombie repeats."
         ),
         source="D2",
+        decided_by=(
+            Decider("history", "input-processed-twice"),
+            Decider("history", "input-skipped"),
+            Decider("history", "output-without-offset"),
+            Decider("history", "offset-without-output"),
+        ),
     ),
     Claim(
         id="exactly_once_external",
@@ -423,6 +430,9 @@ CLAIMS: Final = (
         decided_by=(
             Decider("proof", "transactions.atomic"),
             Decider("proof", "transactions.faithful"),
+            Decider("history", "torn-transaction"),
+            Decider("history", "output-without-offset"),
+            Decider("history", "offset-without-output"),
         ),
     ),
     Claim(
@@ -440,6 +450,10 @@ CLAIMS: Final = (
             "non-transactional records behind it included."
         ),
         source="D2",
+        decided_by=(
+            Decider("history", "open-transaction-read"),
+            Decider("history", "G1a"),
+        ),
     ),
     Claim(
         id="read_uncommitted_sees_aborted",
@@ -467,6 +481,10 @@ CLAIMS: Final = (
             "transaction ends, then take effect or vanish."
         ),
         source="D2",
+        decided_by=(
+            Decider("history", "aborted-offset-read"),
+            Decider("history", "group-offset-went-backwards"),
+        ),
     ),
     Claim(
         id="retry_resumes",
@@ -476,6 +494,10 @@ CLAIMS: Final = (
             " is completed or aborted once; the old instance is fenced."
         ),
         source="D2",
+        decided_by=(
+            Decider("history", "zombie-write"),
+            Decider("history", "fenced-transaction-read"),
+        ),
     ),
     Claim(
         id="timeout_aborts",
@@ -522,6 +544,10 @@ CLAIMS: Final = (
         group="groups",
         statement="After a failure the new owner resumes at the committed position.",
         source="D0 D3",
+        decided_by=(
+            Decider("history", "group-offset-went-backwards"),
+            Decider("history", "group-offset-moved-without-commit"),
+        ),
     ),
     Claim(
         id="exactly_once_costs",
