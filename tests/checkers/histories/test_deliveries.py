@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import random
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from checkers.histories import pipelines, transactions
 from checkers.histories.analysis import analyze
 from checkers.histories.deciding import decide
 from checkers.histories.recorded import as_table
 from model.histories import History
 from model.history_notation import history
 from properties.anomalies.declared import NOTHING, Declared
-from properties.delivery import Delivery, deliveries
+from properties.delivery import Delivery, deliveries, strongest
 from tests.checkers.histories.mutated_clusters import cut, mutated
+
+FAMILIES = (*transactions.FAMILIES, *pipelines.FAMILIES)
 
 
 def assert_agrees(h: History, declared: Declared, rng: random.Random) -> tuple[Delivery, ...]:
@@ -79,3 +83,16 @@ def test_an_analysis_of_some_anomalies_says_nothing_of_deliveries() -> None:
     assert [it.semantics for it in analyze(table).delivered] == ["neither"]
     assert analyze(table, anomalies=("duplicate",)).delivered == ()
     assert analyze(as_table(history("p1 send k=a -> ok @0"))).delivered == ()
+
+
+@pytest.mark.parametrize(
+    ("recorded", "semantics"),
+    [("safe", "exactly-once"), ("transactions", "exactly-once"), ("unsafe", "at-most-once")],
+)
+def test_what_apache_kafka_delivered(recorded: str, semantics: str) -> None:
+    """Three brokers while others were killed: safely set up, in a pipeline, and with acks=1."""
+    told = analyze(Path(__file__).parents[2] / "data" / "apache_kafka" / recorded)
+    assert strongest(told.delivered) == semantics
+    assert sum(it.records for it in told.delivered) > 1000
+    found = {decision.anomaly.id for decision in told.decisions if decision.count}
+    assert found.isdisjoint(name for family in FAMILIES for name in family.ids)
