@@ -57,7 +57,7 @@ def _circle(ops: Sequence[int]) -> tuple[dict[int, Point], Point]:
     """The centres of the operations' boxes, from the top clockwise, and the size of the picture."""
     many = max(len(ops), 2)
     across = max(190.0, 46.0 * many), 30.0 * many  # px from the centre
-    beside = 0.0 if many == 2 else CHARACTER * LONGEST / 2  # for what stands left and right
+    beside = 0.0 if many == 2 else CHARACTER * LONGEST / 2 + 24.0  # for what stands left and right
     width = 2 * (across[0] + BOX[0] / 2 + MARGIN + beside)
     height = 2 * (across[1] + BOX[1] / 2 + 2 * MARGIN)
     centres: dict[int, Point] = {}
