@@ -67,19 +67,23 @@ def staircase(group: Ints, reach: Ints, time_ns: Ints) -> Staircase:
     facts = len(group)
     if not facts:
         return Staircase(group, group, group, group, group)
-    by_time = np.arange(facts)
-    if np.any(time_ns[1:] < time_ns[:-1]):
-        by_time = np.argsort(time_ns, kind="stable")
+    in_time = not np.any(time_ns[1:] < time_ns[:-1])
+    by_time = None if in_time else np.argsort(time_ns, kind="stable")
+    if by_time is not None:
         group, reach, time_ns = group[by_time], reach[by_time], time_ns[by_time]
     order = stable(group, int(group.max()) + 1)
     groups, reaches = group[order], reach[order]
+    places = groups * facts
+    places += order
     low, high = int(reaches.min()), int(reaches.max())
     if bits(high - low + 1) + bits(int(groups[-1]) + 1) <= _BITS:
-        width, rank = high - low + 1, reaches - low
-        packed = np.maximum.accumulate(groups * width + rank)
-        reaches = packed - groups * width + low
+        groups *= high - low + 1
+        groups -= low
+        reaches += groups
+        packed = np.maximum.accumulate(reaches, out=reaches)
+        reaches = packed - groups
     else:
         levels, rank = np.unique(reaches, return_inverse=True)
         packed = np.maximum.accumulate(groups * len(levels) + rank)
         reaches = levels[packed - groups * len(levels)]
-    return Staircase(time_ns, by_time[order], groups * facts + order, packed, reaches)
+    return Staircase(time_ns, order if by_time is None else by_time[order], places, packed, reaches)
