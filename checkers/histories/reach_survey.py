@@ -21,7 +21,6 @@ import pyarrow as pa
 
 from checkers.histories.fingerprints import Ints, fingerprints
 from checkers.histories.inquiry import OPERATIONS, Ask
-from checkers.histories.order import begins, stable
 from checkers.histories.piece import NEVER_NS, Mask, Piece
 from checkers.histories.pieces import Kernel
 from checkers.histories.staircase import NOWHERE, Staircase
@@ -176,21 +175,14 @@ def _steps(
     )
 
 
-def _best(group: Ints, numbers: Ints, best: np.ufunc) -> tuple[Ints, Ints]:
-    """Each group that there is, and the best of its numbers."""
-    if not len(group):
-        return group, numbers
-    order = stable(group, int(group.max()) + 1)
-    starts = begins(group[order])
-    return group[order[starts]], best.reduceat(numbers[order], starts)
-
-
 def _limits(of: Told, asked: Questions, some: Mask, piece: Piece) -> pa.Table:
     """The least that is asked about of each key, by each kind of question."""
     rows, asks = asked.told[some], asked.asks[some]
-    group, least = _best(of.key[rows] * len(LOG_OF) + asks, of.offset[rows], np.minimum)
+    least = np.full(len(of.keys) * len(LOG_OF), NEVER_NS)
+    np.minimum.at(least, of.key[rows] * len(LOG_OF) + asks, of.offset[rows])
+    group = np.flatnonzero(least != NEVER_NS)
     key, kind = np.divmod(group, len(LOG_OF))
-    return columns_of(_LIMITS, np.full(len(key), piece.number), of.keys[key], kind, least)
+    return columns_of(_LIMITS, np.full(len(key), piece.number), of.keys[key], kind, least[group])
 
 
 def asked_rows(of: Told, asked: Questions, some: Mask, piece: Piece) -> pa.Table:
