@@ -28,6 +28,7 @@ from checkers.histories.chunks import (
     in_order as in_op_order,
 )
 from checkers.histories.found import Found
+from checkers.histories.memory import keep_freed
 from checkers.histories.pieces import Chunks, LocalPieces
 from checkers.histories.reading import parquet_parts, refuse
 from checkers.histories.recorded import as_operations
@@ -130,6 +131,7 @@ def analyze(
     UnreadableHistory, or UnknownName for an anomaly that there is not.
     """
     chosen = named(anomalies, declared)
+    keep_freed()
     with tempfile.TemporaryDirectory(prefix="urteil-history-") as folder:
         if isinstance(history, Path):
             watch(Progress(stage="reading"))

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 
+from checkers.histories.memory import keep_freed
 from checkers.histories.piece import Piece
 from checkers.histories.pieces import (
     Kernel,
@@ -125,6 +126,7 @@ def _of_chunks(
     groups: int | None,  # None: what the kernels say is for the driver
     batches: Iterable[pa.RecordBatch],
 ) -> Iterator[pa.RecordBatch]:
+    keep_freed()
     for batch in batches:
         for number in batch.column(0).to_pylist():
             piece = Piece(chunks[number].read(columns_of(kernels)), number, salt)
@@ -137,6 +139,7 @@ def _of_chunks(
 def _put_together(
     kernels: Sequence[Kernel], batches: Iterable[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
+    keep_freed()
     rows = (row for batch in batches for row in batch.to_pylist())
     for (which, part), cells in groupby(rows, key=itemgetter("kernel", "part")):
         yield _cell(which, part, part, put_together(map(_in_cell, cells), kernels[which]))
@@ -145,6 +148,7 @@ def _put_together(
 def _of_groups(
     kernels: Sequence[Kernel], salt: int, batches: Iterable[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
+    keep_freed()
     for batch in batches:
         for row in batch.to_pylist():
             piece = Piece(_in_cell(row), row["piece"], salt)
