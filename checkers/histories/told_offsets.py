@@ -87,8 +87,9 @@ def told(piece: Piece, isolation: Isolation) -> Told:
 
 def _told(piece: Piece, isolation: Isolation) -> Told:
     numbers, names = piece.codes("kind")
-    places = {name: place for place, name in enumerate(KINDS)}
-    kind = np.array([places.get(name, len(KINDS)) for name in (*names.to_pylist(), None)])[numbers]
+    places: dict[str | None, int] = {name: place for place, name in enumerate(KINDS)}
+    named: list[str | None] = [*names.to_pylist(), None]
+    kind = np.array([places.get(name, len(KINDS)) for name in named])[numbers]
     answered = piece.is_("outcome", "ok") & piece.known("completed_ns") & piece.known("offset")
     row = np.flatnonzero(answered & (kind < len(KINDS)))
     codes, texts = piece.codes("key")
