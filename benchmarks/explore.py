@@ -6,7 +6,7 @@ from benchmarks.pairs import Pairing, paired
 from checkers.explicit.search import explore
 from model.language import Spec
 from model.language.meaning import Meaning
-from model.replication_versions import Kip320
+from model.replication.versions import Kip320
 
 SMALL = {"replicas": 2, "max_leader_epoch": 1}
 

@@ -80,7 +80,7 @@ CLAIMS: Final = (
         source="D0 D1",
         decided_by=(
             Decider("suite", "replication"),
-            Decider("proof", "idempotence.in_order_without_duplicates"),
+            Decider("proof", "idempotence-abstract.in_order_without_duplicates"),
             Decider("history", "duplicate"),
         ),
     ),
@@ -428,8 +428,8 @@ CLAIMS: Final = (
         ),
         source="D2",
         decided_by=(
-            Decider("proof", "transactions.atomic"),
-            Decider("proof", "transactions.faithful"),
+            Decider("proof", "transactions-abstract.atomic"),
+            Decider("proof", "transactions-abstract.faithful"),
             Decider("history", "torn-transaction"),
             Decider("history", "output-without-offset"),
             Decider("history", "offset-without-output"),

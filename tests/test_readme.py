@@ -11,7 +11,8 @@ from click.testing import CliRunner
 from checkers.cli.main import COMMANDS, urteil
 from checkers.report.track_record import table
 from checkers.verdicts import EXIT_CODES
-from model.specs import VARIANTS, Variant
+from model.specs import VARIANTS
+from model.variants import Variant
 from reference_impl.bugs import SEEDED_BUGS, SeededBug
 
 README = (Path(__file__).parent.parent / "README.md").read_text()

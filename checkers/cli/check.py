@@ -16,7 +16,7 @@ from model.faults import InputFault
 if TYPE_CHECKING:
     from checkers.explicit.exploration import Exploration, Progress
     from model.language.spec import Spec
-    from model.specs import Variant
+    from model.variants import Variant
 
 
 @click.command("check")

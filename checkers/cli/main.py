@@ -73,7 +73,7 @@ def urteil() -> None:
     \b
     Three commands to begin with:
       urteil check replication --variant truncate-to-hw    a bug that shipped, in eight steps
-      urteil prove transactions                            KIP-890, for any number of everything
+      urteil prove transactions-abstract                   KIP-890, for any number of everything
       urteil verify                                        all of it, in minutes
     """
 

@@ -23,14 +23,14 @@ if TYPE_CHECKING:
     from checkers.explicit.exploration import Exploration
     from checkers.symbolic import Condition, Proof
     from model.language.spec import Spec
-    from model.specs import Variant
+    from model.variants import Variant
 
 DECLINED = "declined"
 RUN_BUDGET = "300k-states"  # how far a real run of a refuted property is looked for
 
 
 @click.command("prove")
-@selection.spec_options(default="transactions")
+@selection.spec_options(default="transactions-abstract")
 @click.option(
     "--limit-ms", default=20_000, show_default=True, help="What Z3 may spend on one condition."
 )
@@ -46,8 +46,8 @@ def prove_command(
     """Prove SPEC for any number of everything; constants bound only the runs that show failures.
 
     \b
-    urteil prove transactions
-    urteil prove transactions --variant v1
+    urteil prove transactions-abstract
+    urteil prove transactions-abstract --variant v1
     """
     if limit_ms < 1:
         raise InputFault(f"--limit-ms {limit_ms}: at least 1")

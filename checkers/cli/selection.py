@@ -13,7 +13,7 @@ from model.faults import InputFault, UnknownName
 
 if TYPE_CHECKING:  # a command's help must not wait for an engine
     from model.language.spec import Spec
-    from model.specs import Variant
+    from model.variants import Variant
 
 Settings = dict[str, int | bool]
 SCALES = {"": 1, "k": 1_000, "M": 1_000_000}
@@ -59,11 +59,11 @@ def settings(given: Sequence[str]) -> Settings:
 
 def selected(spec: str, variant: str | None, given: Sequence[str]) -> tuple[Variant, Spec]:
     """The variant that was named, and the spec with its constants."""
-    from model import specs
+    from model import specs, user_specs
 
     chosen = specs.find(spec, variant)
     made = chosen.make(settings(given))
-    specs.read_whole(chosen, made)
+    user_specs.read_whole(chosen, made)
     return chosen, made
 
 

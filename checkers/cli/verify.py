@@ -19,7 +19,7 @@ from model.faults import UnknownName
 
 if TYPE_CHECKING:
     from model.language.spec import Spec
-    from model.specs import Variant
+    from model.variants import Variant
 
 HOLDS: Final[Verdict] = "holds"
 VIOLATED: Final[Verdict] = "violated"
@@ -69,17 +69,17 @@ EXPLORED: Final = (
     ),
     Judged(spec="replication", variant="kip-320", constants=THREE_BROKERS),
     Judged(spec="replication", variant="kip-320", constants=TWO_BROKERS),
-    Judged(spec="transactions", variant="v2"),
+    Judged(spec="transactions-abstract", variant="v2"),
 )
 
 PROVED: Final = (
-    Judged(spec="transactions", variant="v2"),
+    Judged(spec="transactions-abstract", variant="v2"),
     Judged(
-        spec="transactions",
+        spec="transactions-abstract",
         variant="v1",
         expected={"no_hanging_transaction": VIOLATED, "faithful": VIOLATED},
     ),
-    Judged(spec="idempotence", variant="kip-360"),
+    Judged(spec="idempotence-abstract", variant="kip-360"),
 )
 
 SUITE: Final = "replication"

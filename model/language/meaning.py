@@ -13,6 +13,9 @@ the answer is known. To reach something undefined is a fault of the spec, named 
 conjunct; it is neither true nor false. A proof engine, which evaluates nothing, takes an undefined
 term for some unknown value: what it proves holds whatever the value, what it refutes is run here.
 
+*Steps* of a claim about steps are those that change the state: `s` is read before them, `after`
+after them. What claims about whole behaviours mean is said in `behaviours.py`.
+
 *Writes* happen together. Keys, conditions and values are read in the state before; of two writes to
 one cell the later in the text stays; a cell that a bounded `for` leaves out keeps what was there,
 be it an earlier write or the state before.
@@ -35,6 +38,11 @@ Value = int | bool | None
 Cell = tuple[str, tuple[int, ...]]  # the name of a variable, and its keys
 State = Mapping[Cell, Value]
 Env = Mapping[int, Value]  # uid of a parameter or bound variable -> its value
+
+
+def joined(before: State, after: State) -> State:
+    """A step as one state, in which claims about steps are read."""
+    return {**before, **{(f"{name}{t.AFTER}", keys): v for (name, keys), v in after.items()}}
 
 
 class Undefined(Exception):

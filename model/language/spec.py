@@ -1,7 +1,8 @@
 """A spec: state variables, constants, an initial condition, actions and what is claimed of them.
 
 It is ordinary Python run once, on symbols; from then on it is data. Engines read `variables`,
-`initial`, `actions`, `claims` and `witnesses`, never the methods. A variant is a subclass that
+`initial`, `actions`, `claims`, `action_properties`, `liveness_properties` and `witnesses`, never
+the methods. A variant is a subclass that
 replaces a method.
 """
 
@@ -11,11 +12,11 @@ import inspect
 import typing
 from collections.abc import Callable, Iterator
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypeVar, get_args, overload
 
 from model.language import precedence
 from model.language import terms as t
-from model.language.actions import Action, Claim, Guard
+from model.language.actions import Action, Claim, Guard, Liveness
 from model.language.constants import Constant, check, declared
 from model.language.places import (
     Arrow,
@@ -28,10 +29,12 @@ from model.language.places import (
     shape_of,
 )
 from model.language.scope import Scope
-from model.language.tracing import Recorder, when
+from model.language.temporal import Fairness, Temporal
+from model.language.tracing import After, Recorder, when
 from model.language.words import Ordered, SpecError, Term, formula, wrap
 
 F = TypeVar("F", bound=Callable[..., Any])
+About = Literal["states", "steps"]
 
 
 def _role(name: str) -> Callable[[F], F]:
@@ -42,9 +45,24 @@ def _role(name: str) -> Callable[[F], F]:
     return mark
 
 
-def action(method: F) -> F:
-    """Marks a method as an action: its parameters range over their sorts."""
-    return _role("action")(method)
+@overload
+def action(method: F) -> F: ...
+@overload
+def action(*, fair: Fairness) -> Callable[[F], F]: ...
+def action(method: F | None = None, *, fair: Fairness | None = None) -> F | Callable[[F], F]:
+    """Marks a method as an action: its parameters range over their sorts.
+
+    A fair one is taken in the end, for each choice of its parameters: a weakly fair one where it
+    stays enabled, a strongly fair one where it is enabled again and again.
+    """
+    if fair is not None and fair not in get_args(Fairness):
+        raise SpecError(f"an action is fair='weak' or fair='strong', not {fair!r}")
+
+    def mark(marked: F) -> F:
+        marked.fair = fair  # type: ignore[attr-defined] # read back by Spec._trace
+        return _role("action")(marked)
+
+    return mark if method is None else mark(method)
 
 
 def invariant(method: F) -> F:
@@ -55,6 +73,20 @@ def invariant(method: F) -> F:
 def lemma(method: F) -> F:
     """Marks an invariant that is there to make the others inductive."""
     return _role("lemma")(method)
+
+
+def action_property(method: F) -> F:
+    """Marks a predicate `(s, after)` that is true of every step, from `s` to another state."""
+    return _role("action property")(method)
+
+
+def liveness(method: F) -> F:
+    """Marks what every fair behaviour does, for each value of the method's parameters.
+
+    It returns `leads_to(...)`, `eventually(...)`, `always_eventually(...)` or
+    `eventually_always(...)`.
+    """
+    return _role("liveness")(method)
 
 
 def witness(method: F) -> F:
@@ -133,10 +165,22 @@ class Spec:
         return tuple(self._claims("witness", lemma=False))
 
     @cached_property
+    def action_properties(self) -> tuple[Claim, ...]:
+        """What is claimed of every step."""
+        return tuple(
+            self._claims("action property", lemma=False, about="steps", of=(self._after(),))
+        )
+
+    @cached_property
+    def liveness_properties(self) -> tuple[Liveness, ...]:
+        """What is claimed of every fair behaviour."""
+        return tuple(map(self._liveness, self._named("liveness")))
+
+    @cached_property
     def sorts(self) -> dict[str, type[Term]]:
         """The sorts that the spec's variables and parameters mention, by name."""
         found = [s for shape in self.shapes.values() for s in _sorts_of(shape)]
-        for name in ("init", *self._named("action")):
+        for name in ("init", *self._named("action"), *self._named("liveness")):
             found += [self._hints(name)[p.name] for p in self._params(name)]
         return {s.__name__: s for s in found}
 
@@ -171,17 +215,36 @@ class Spec:
 
     def _trace(self, name: str) -> Action:
         method, hints, params = self._method(name), self._hints(name), self._params(name)
-        made = Action(name, _says(method), params)
+        made = Action(name, _says(method), params, fair=getattr(method, "fair", None))
         recorder: Recorder = self.__dict__["_recorder"]
         with recorder.recording(made, method.__code__):
             getattr(self, name)(*(wrap(hints[p.name], p) for p in params))
         return made
 
-    def _claims(self, role: str, *, lemma: bool) -> Iterator[Claim]:
+    def _claims(
+        self, role: str, *, lemma: bool, about: About = "states", of: tuple[Self, ...] = ()
+    ) -> Iterator[Claim]:
         for name in self._named(role):
             method = self._method(name)
-            made = formula(getattr(self, name)())
-            yield Claim(name, _says(method), made.node, lemma, method.__code__.co_firstlineno)
+            made = formula(getattr(self, name)(*of)).node
+            yield Claim(name, _says(method), made, lemma, method.__code__.co_firstlineno, about)
+
+    def _liveness(self, name: str) -> Liveness:
+        method, hints, params = self._method(name), self._hints(name), self._params(name)
+        made: object = getattr(self, name)(*(wrap(hints[p.name], p) for p in params))
+        if not isinstance(made, Temporal):
+            raise SpecError(
+                f"{type(self).__name__}.{name} says nothing of behaviours: return leads_to(p, q),"
+                " eventually(q), always_eventually(q) or eventually_always(q)"
+            )
+        line = method.__code__.co_firstlineno
+        return Liveness(name, _says(method), params, made.kind, made.premise, made.goal, line)
+
+    def _after(self) -> Self:
+        """The same spec, read in the state after a step."""
+        made = type(self)(**{name: getattr(self, name) for name in self.constants})
+        made.__dict__["_recorder"] = After()
+        return made
 
 
 def _says(method: Callable[..., Any]) -> str:
@@ -202,6 +265,6 @@ def _sorts_of(shape: Shape) -> Iterator[type[Term]]:
 
 
 __all__ = [
-    "Action", "Claim", "Guard", "Ordered", "Scope", "Spec", "action", "invariant", "lemma", "when",
-    "witness",
+    "Action", "Claim", "Guard", "Liveness", "Ordered", "Scope", "Spec", "action",
+    "action_property", "invariant", "lemma", "liveness", "when", "witness",
 ]  # fmt: skip

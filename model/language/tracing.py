@@ -83,6 +83,16 @@ class Recorder:
             self.action = None
 
 
+class After:
+    """Where the reads of the state after a step go, in a claim about steps."""
+
+    def read(self, variable: t.Variable, keys: tuple[t.Node, ...]) -> t.Node:
+        return t.Get(variable.after, keys)
+
+    def write(self, variable: t.Variable, keys: tuple[t.Node, ...], value: t.Node) -> None:
+        raise SpecError(f"a claim about steps assigns {variable.name}; only actions and init may")
+
+
 _traced: list[Action] = []  # the action being traced
 
 

@@ -9,7 +9,8 @@ import pytest
 from checkers.explicit.search import explore
 from model.faults import InputFault, UnknownName
 from model.language import SpecError
-from model.specs import SPECS, find, load, variants_of
+from model.specs import SPECS, find, variants_of
+from model.user_specs import load
 
 COUNTER = '''
 from __future__ import annotations
@@ -50,7 +51,7 @@ class HastyCounter(Counter):
 def test_the_default_and_a_variant_by_name() -> None:
     assert find("replication").name == "kip-320"
     assert find("replication", "kip-101").breaks == "strong_isr"
-    assert find("transactions", "lax-markers").kind == "bug"
+    assert find("transactions-abstract", "lax-markers").kind == "bug"
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from model.language import Bool, Int, Map, Set, Sort, Spec, action, exists, forall, invariant, when
 from model.language import terms as t
 from model.language.binding import close, substitute
-from model.replication_versions import Kip101
+from model.replication.versions import Kip101
 
 
 class Broker(Sort):

@@ -16,7 +16,12 @@ HAVE: dict[str, set[str]] = {
     "properties": {"weak_isr", "strong_isr", "atomic", "lost-write", "duplicate"},
     "claims": {"append_order", "committed_survives", "exactly_once_publish", "ambiguous_send"},
     "suites": {"replication"},
-    "specs": {"replication", "transactions", "idempotence", "replication-abstract"},
+    "specs": {
+        "replication",
+        "transactions-abstract",
+        "idempotence-abstract",
+        "replication-abstract",
+    },
     "anomalies": {"offset-order-inversion", "stale-end-offset", "inconsistent-offsets"},
 }
 

@@ -7,7 +7,7 @@ from typing import Any
 
 
 def test_version_2_is_proved_for_any_number_of_everything(call: Any) -> None:
-    said = call("prove", "transactions")
+    said = call("prove", "transactions-abstract")
     assert said.exit_code == 0
     assert said.verdicts() == {
         "atomic": "holds",
@@ -17,7 +17,7 @@ def test_version_2_is_proved_for_any_number_of_everything(call: Any) -> None:
 
 
 def test_version_1_fails_at_append_and_at_marker_each_paired_with_a_real_run(call: Any) -> None:
-    said = call("prove", "transactions", "--variant", "v1")
+    said = call("prove", "transactions-abstract", "--variant", "v1")
     assert said.exit_code == 1
     verdicts = said.verdicts()
     assert verdicts["no_hanging_transaction"] == verdicts["faithful"] == "violated"
@@ -86,6 +86,6 @@ def test_what_is_true_and_not_inductive_is_undecided_and_shows_the_state(
 
 
 def test_a_limit_of_nothing_is_refused(call: Any) -> None:
-    said = call("prove", "transactions", "--limit-ms", "0")
+    said = call("prove", "transactions-abstract", "--limit-ms", "0")
     assert said.exit_code == 2
     assert "--limit-ms 0: at least 1" in said.stderr

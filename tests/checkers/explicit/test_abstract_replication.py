@@ -9,8 +9,8 @@ from __future__ import annotations
 import pytest
 
 from checkers.explicit.search import explore
-from model.replication_abstract_bugs import CutsAtHighWatermark, JoinsAtHighWatermark, LosesItsTail
-from model.replication_proof import ReplicationProof
+from model.replication_abstract.bugs import CutsAtHighWatermark, JoinsAtHighWatermark, LosesItsTail
+from model.replication_abstract.proof import ReplicationProof
 
 
 @pytest.mark.parametrize(

@@ -27,9 +27,9 @@ from model.language import (
     witness,
 )
 from model.language.meaning import Meaning
-from model.replication import TruncateToHighWatermark
-from model.replication_versions import Kip101, Kip320
-from model.transactions import Producer, Transactions
+from model.replication.spec import TruncateToHighWatermark
+from model.replication.versions import Kip101, Kip320
+from model.transactions_abstract.spec import Producer, Transactions
 
 
 def test_one_violated_property_does_not_stop_the_others() -> None:

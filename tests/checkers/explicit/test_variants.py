@@ -7,7 +7,8 @@ from itertools import groupby
 import pytest
 
 from checkers.explicit.search import explore
-from model.specs import SPECS, VARIANTS, Variant
+from model.specs import SPECS, VARIANTS
+from model.variants import Variant
 
 HOLDING = [v for v in VARIANTS if v.breaks is None]
 FAILING = [v for v in VARIANTS if v.breaks is not None]

@@ -27,7 +27,8 @@ from model.language import (
     true,
     when,
 )
-from model.specs import VARIANTS, Variant, find
+from model.specs import VARIANTS, find
+from model.variants import Variant
 
 GOLDEN = (Path(__file__).parent / "truncate_to_hw.txt").read_text().rstrip("\n")
 

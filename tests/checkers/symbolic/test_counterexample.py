@@ -15,12 +15,18 @@ from checkers.symbolic import (
     prove,
 )
 from checkers.symbolic.small_scope import SmallScope
-from model.idempotence import IdempotentProducer, Offset, Producer, ProducerEpoch, Sequence
-from model.idempotence_bugs import AnySequence, UncleanElection
+from model.idempotence_abstract.bugs import AnySequence, UncleanElection
+from model.idempotence_abstract.spec import (
+    IdempotentProducer,
+    Offset,
+    Producer,
+    ProducerEpoch,
+    Sequence,
+)
 from model.language import Bool, Scope, Set, Sort, Spec, SpecError, action, forall, invariant, when
 from model.language.meaning import Meaning, State
-from model.transactions import Transactions
-from model.transactions_versions import LaxMarkers, Version1
+from model.transactions_abstract.spec import Transactions
+from model.transactions_abstract.versions import LaxMarkers, Version1
 
 
 def shown(spec: Spec, taken: str, claim: str) -> CounterexampleToInduction:

@@ -6,7 +6,12 @@ Source: KIP-98; KIP-890; KIP-1228.
 from __future__ import annotations
 
 from model.language.words import Bool
-from model.transactions import ProducerEpoch, TopicPartition, Transaction, Transactions
+from model.transactions_abstract.spec import (
+    ProducerEpoch,
+    TopicPartition,
+    Transaction,
+    Transactions,
+)
 
 
 class LaxMarkers(Transactions):

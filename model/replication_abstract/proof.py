@@ -13,9 +13,9 @@ from collections.abc import Mapping
 from typing import ClassVar
 
 from model.language import Bool, all_of, any_of, forall, implies, lemma
-from model.replication_abstract import LeaderEpoch, Offset, Replica
-from model.replication_history import SharedHistory
-from model.replication_slices import SLICES
+from model.replication_abstract.history import SharedHistory
+from model.replication_abstract.slices import SLICES
+from model.replication_abstract.spec import LeaderEpoch, Offset, Replica
 
 
 class ReplicationProof(SharedHistory):

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from checkers.explicit.search import explore
-from model.idempotence import IdempotentProducer
-from model.idempotence_bugs import AnyEpoch, AnySequence, UncleanElection
+from model.idempotence_abstract.bugs import AnyEpoch, AnySequence, UncleanElection
+from model.idempotence_abstract.spec import IdempotentProducer
 from model.language import Spec
 from model.language.actions import Action
 from model.language.meaning import Meaning, State

@@ -20,7 +20,7 @@ from model.language import (
     least_of,
     when,
 )
-from model.replication import LeaderEpoch, Offset, Replica, TruncateToHighWatermark
+from model.replication.spec import LeaderEpoch, Offset, Replica, TruncateToHighWatermark
 
 
 class Kip101(TruncateToHighWatermark):

@@ -5,7 +5,7 @@ what it committed, who fetched up to where. Such a *leadership* only grows, so a
 flight is not a message but a look at it, however late: asynchrony costs no variables. Leaders may
 be stale, the controller may have elected three others since; what they still commit is bounded by
 the member of their ISR that left for a newer epoch having fetched least (`departure`), and that
-bound is the heart of the proof in `replication_proof.py`.
+bound is the heart of the proof in `proof.py`.
 
 Source: KIP-101, KIP-320, KIP-595 (fetch carries the last record's epoch), KIP-497 (AlterPartition).
 Simplified: records are appended and fetched one at a time; elections are clean; min.insync.replicas

@@ -8,8 +8,8 @@ Source: KIP-320; KAFKA-7128; hachikuji/kafka-specification d68782b: the rules ab
 from __future__ import annotations
 
 from model.language import Bool, all_of
-from model.replication import LeaderEpoch, Offset, Replica
-from model.replication_versions import Kip320
+from model.replication.spec import LeaderEpoch, Offset, Replica
+from model.replication.versions import Kip320
 
 
 class CountsOldEpochs(Kip320):

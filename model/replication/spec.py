@@ -1,7 +1,7 @@
 """Replication of one partition: a leader appends, followers copy, a controller moves leadership.
 
 What a follower does with its own records when it meets a new leader has been mended three times:
-this is the protocol before the first, and `replication_versions.py` says what each replaced.
+this is the protocol before the first, and `versions.py` says what each replaced.
 
 Source: hachikuji/kafka-specification d68782b: KafkaReplication, KafkaTruncateToHighWatermark.
 Simplified: a replica fetches and a leader answers in one step; the quorum's state is read and

@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
-from model.idempotence import IdempotentProducer, Offset, Producer, ProducerEpoch, Sequence
+from model.idempotence_abstract.spec import (
+    IdempotentProducer,
+    Offset,
+    Producer,
+    ProducerEpoch,
+    Sequence,
+)
 from model.language.words import Bool, all_of
 
 

@@ -8,8 +8,8 @@ from checkers.explicit.search import explore
 from model.language import Spec
 from model.language.actions import Action
 from model.language.meaning import Meaning, State
-from model.transactions import Transactions
-from model.transactions_versions import LaxMarkers, Version1
+from model.transactions_abstract.spec import Transactions
+from model.transactions_abstract.versions import LaxMarkers, Version1
 
 Call = tuple[str, *tuple[int, ...]]  # an action with its arguments
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from model.language import Bool
-from model.replication_abstract import LeaderEpoch, Offset, Replica
-from model.replication_proof import ReplicationProof
+from model.replication_abstract.proof import ReplicationProof
+from model.replication_abstract.spec import LeaderEpoch, Offset, Replica
 
 
 class CutsAtHighWatermark(ReplicationProof):

@@ -1,0 +1,3 @@
+from model.idempotence_abstract.variants import VARIANTS
+
+__all__ = ["VARIANTS"]

@@ -1,0 +1,3 @@
+from model.replication.variants import VARIANTS
+
+__all__ = ["VARIANTS"]

@@ -1,0 +1,3 @@
+from model.transactions_abstract.variants import VARIANTS
+
+__all__ = ["VARIANTS"]

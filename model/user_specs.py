@@ -1,0 +1,82 @@
+"""Specs in files of users: a path to a .py file stands wherever the name of a spec does."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+import sys
+import traceback
+from pathlib import Path
+from types import ModuleType
+
+from model.language import Spec, SpecError
+from model.variants import Variant
+
+
+def load(path: Path) -> tuple[Variant, ...]:
+    """The specs that a Python file defines, in its order; the last is the default.
+
+    Raises SpecError for a file that is missing, that fails when it is run, or that defines no spec.
+    """
+    module = _run(path)
+    classes = [
+        c
+        for c in vars(module).values()
+        if isinstance(c, type) and issubclass(c, Spec) and c.__module__ == module.__name__
+    ]
+    if not classes:
+        raise SpecError(
+            f"{path} defines no spec\n  a spec is a class that inherits from model.language.Spec"
+        )
+    return tuple(
+        Variant(
+            name=dashed(c.__name__),
+            spec=str(path),
+            kind="version",
+            cls=c,
+            default=c is classes[-1],
+        )
+        for c in classes
+    )
+
+
+def dashed(name: str) -> str:
+    """`TwoPhaseCommit` as it is written on a command line: `two-phase-commit`."""
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "-", name).lower()
+
+
+def _run(path: Path) -> ModuleType:
+    name = f"spec_of_user_{path.stem}"
+    found = importlib.util.spec_from_file_location(name, path)
+    if not path.is_file() or found is None or found.loader is None:
+        raise SpecError(f"no file {path}\n  name a spec of `urteil list`, or a .py file with one")
+    module = importlib.util.module_from_spec(found)
+    sys.modules[name] = module  # annotations are looked up there when the spec is read
+    try:
+        found.loader.exec_module(module)
+    except Exception as error:
+        raise _told(path, error) from error
+    return module
+
+
+def read_whole(variant: Variant, spec: Spec) -> None:
+    """Traces all that a user's spec says; a failure of its Python is a SpecError at its line.
+
+    The specs of the table are ours: what fails in them is our bug.
+    """
+    if not variant.spec.endswith(".py"):
+        return
+    try:
+        _ = spec.scope(), spec.initial, spec.actions, spec.claims, spec.witnesses
+    except Exception as error:
+        raise _told(Path(variant.spec), error) from error
+
+
+def _told(path: Path, error: Exception) -> SpecError:
+    """The error at the last line of the file that it came through."""
+    frames = traceback.extract_tb(error.__traceback__)
+    lines = [f.lineno for f in frames if Path(f.filename).resolve() == path.resolve()]
+    line = lines[-1] if lines else getattr(error, "lineno", None)
+    place = f"{path}:{line}" if line else str(path)
+    kind = "" if isinstance(error, SpecError) else f"{type(error).__name__}: "
+    return SpecError(f"{place}: {kind}{error}")
