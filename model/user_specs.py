@@ -68,6 +68,7 @@ def read_whole(variant: Variant, spec: Spec) -> None:
         return
     try:
         _ = spec.scope(), spec.initial, spec.actions, spec.claims, spec.witnesses
+        _ = spec.action_properties, spec.liveness_properties
     except Exception as error:
         raise _told(Path(variant.spec), error) from error
 

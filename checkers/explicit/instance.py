@@ -63,6 +63,9 @@ class Instance:
             out[variable.name] = Block(start=start, strides=strides)
             start += prod(sizes)
             self.size(variable.value)  # a missing scope is found here, not in the search
+        for v in self.spec.variables:  # a step is the state before, then the state after
+            block = out[v.name]
+            out[v.after.name] = Block(start=start + block.start, strides=block.strides)
         return out
 
     @cached_property

@@ -25,11 +25,13 @@ from checkers.explicit.exploration import (
 )
 from checkers.explicit.instance import Instance, Packed
 from model.faults import UnknownName
-from model.language.meaning import Meaning, Undefined
+from model.language.meaning import Meaning, Undefined, joined
 from model.language.scope import Scope
 from model.language.spec import Claim, Spec
 
 PULSE = 2048  # states between two looks at the clock
+
+Link = tuple[int, Packed] | None  # the transition that led to a state, and where it came from
 
 
 def explore(
@@ -49,8 +51,8 @@ def explore(
 
 
 def chosen(spec: Spec, names: Sequence[str]) -> tuple[Claim, ...]:
-    """The claims of these names; without names every invariant."""
-    known = {claim.name: claim for claim in spec.claims}
+    """The claims of these names; without names every invariant and action property."""
+    known = {claim.name: claim for claim in (*spec.claims, *spec.action_properties)}
     for name in names:
         if name not in known:
             raise UnknownName(f"property of {type(spec).__name__}", name, known)
@@ -76,7 +78,8 @@ class Search:
     generated: int = 0
     depth: int = 0
     open: dict[str, Callable[[Packed], bool]] = field(default_factory=dict)
-    violations: dict[str, Packed] = field(default_factory=dict)
+    open_steps: dict[str, Callable[[Packed], bool]] = field(default_factory=dict)
+    violations: dict[str, tuple[Packed, Link]] = field(default_factory=dict)
     sighted: dict[str, tuple[int, Packed | None]] = field(default_factory=dict)
     ill_defined: IllDefined | None = None
 
@@ -84,11 +87,13 @@ class Search:
         self.started = time.monotonic()
         self.at = Instance.of(self.spec, self.scope)
         self.program = Program(self.at)
-        self.open = {c.name: self.program.predicate(c.formula) for c in self.claims}
+        judges = {c.name: self.program.predicate(c.formula) for c in self.claims}
+        self.open = {c.name: judges[c.name] for c in self.claims if c.about == "states"}
+        self.open_steps = {c.name: judges[c.name] for c in self.claims if c.about == "steps"}
         self.watched = [(w.name, self.program.predicate(w.formula)) for w in self.spec.witnesses]
         self.sighted = {name: (0, None) for name, _ in self.watched}
         self.taken = [0] * len(self.program.labels)
-        self.parents: dict[Packed, tuple[int, Packed] | None] = {}
+        self.parents: dict[Packed, Link] = {}
 
     # ---- the search
 
@@ -136,6 +141,8 @@ class Search:
                 self._blame_action(state)
                 raise
             self.generated += len(out)
+            if self.open_steps:
+                self._judge_steps(state, out)
             for label, after in out:
                 taken[label] += 1
                 if after not in parents:
@@ -156,9 +163,27 @@ class Search:
                 self._blame_claim(state)
                 raise
             for name in broken:
-                self.violations[name] = state
+                self.violations[name] = state, self.parents[state]
                 del self.open[name]
-            if broken and not self.open:
+            if broken and not self.open and not self.open_steps:
+                raise _Stop("all decided")
+
+    def _judge_steps(self, state: Packed, steps: Sequence[tuple[int, Packed]]) -> None:
+        """Every open action property in every step that changes the state."""
+        for label, after in steps:
+            try:
+                broken = [
+                    name
+                    for name, holds in self.open_steps.items()
+                    if after != state and not holds(state + after)
+                ]
+            except Undefined:
+                self._blame_claim(state, after)
+                raise
+            for name in broken:
+                self.violations[name] = after, (label, state)
+                del self.open_steps[name]
+            if broken and not self.open and not self.open_steps:
                 raise _Stop("all decided")
 
     def _pulse(self, queue: int) -> None:
@@ -185,17 +210,23 @@ class Search:
         try:
             list(Meaning(self.at.ranges).steps(self.spec, self.at.unpack(state)))
         except Undefined as fault:
-            trace = self._trace(state)
+            trace = self._trace(state, self.parents[state])
             self.ill_defined = IllDefined(where=fault.where, what=fault.what, trace=trace)
             raise _Stop("ill-defined") from fault
 
-    def _blame_claim(self, state: Packed) -> None:
+    def _blame_claim(self, state: Packed, after: Packed | None = None) -> None:
+        """Ends the search with the claim that is undefined in the state, or in the step from it."""
         meaning = Meaning(self.at.ranges)
+        about = "states" if after is None else "steps"
+        read = self.at.unpack(state)
+        if after is not None:
+            read = joined(read, self.at.unpack(after))
         for claim in (*self.claims, *self.spec.witnesses):
             try:
-                meaning.holds(claim.formula, self.at.unpack(state))
+                if claim.about == about:
+                    meaning.holds(claim.formula, read)
             except Undefined as fault:
-                trace = self._trace(state)
+                trace = self._trace(state, self.parents[state])
                 self.ill_defined = IllDefined(where=claim.name, what=fault.what, trace=trace)
                 raise _Stop("ill-defined") from fault
 
@@ -220,7 +251,7 @@ class Search:
 
     def _discovery(self, claim: Claim, why: WhyStopped) -> Discovery:
         if claim.name in self.violations:
-            trace = self._trace(self.violations[claim.name])
+            trace = self._trace(*self.violations[claim.name])
             return Discovery(claim=claim, verdict="violated", trace=trace)
         if why == "exhausted":
             return Discovery(claim=claim, verdict="holds")
@@ -229,13 +260,14 @@ class Search:
     def _sighting(self, witness: Claim) -> Sighting:
         times, first = self.sighted[witness.name]
         return Sighting(
-            claim=witness, states=times, trace=() if first is None else self._trace(first)
+            claim=witness,
+            states=times,
+            trace=() if first is None else self._trace(first, self.parents[first]),
         )
 
-    def _trace(self, state: Packed) -> Trace:
-        """A shortest way to the state, the initial state first."""
+    def _trace(self, state: Packed, link: Link) -> Trace:
+        """A shortest way to the state by that last transition, the initial state first."""
         steps: list[Step] = []
-        link = self.parents[state]
         while link is not None:
             action, values = self.program.labels[link[0]]
             steps.append(Step(action=action.name, values=values, state=self.at.unpack(state)))

@@ -13,7 +13,7 @@ from itertools import pairwise
 from checkers.explicit.exploration import Discovery, Exploration, Step
 from checkers.report.sentences import Sentences
 from model.language import terms as t
-from model.language.meaning import Meaning
+from model.language.meaning import Meaning, joined
 from model.language.reasons import conjuncts, why_false
 from model.language.spec import Action, Spec
 from model.language.values import Writer
@@ -112,6 +112,8 @@ def _rows(place: str, fields: Sequence[str], places: int, room: int) -> Iterator
 
 def _why_false(writer: Writer, discovery: Discovery) -> list[str]:
     state = discovery.trace[-1].state
+    if discovery.claim.about == "steps":
+        state = joined(discovery.trace[-2].state, state)
     reason = why_false(Meaning(writer.ranges), discovery.claim.formula, state)
     say = Sentences(writer, state, reason.chosen, {}).say
     chosen = ", ".join(f"{b.name} {writer.value(v, b.sort)}" for b, v in reason.chosen.items())

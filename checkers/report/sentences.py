@@ -90,7 +90,9 @@ class Sentences:
     def _member(self, n: t.Get, sign: str) -> str:
         *keys, last = (self._value(k) for k in n.keys) if n.keys else ("",)
         if not n.keys:
-            return f"{n.variable.name} is {'true' if sign == '∈' else 'false'}"
+            return (
+                f"{self.writer.place(n.variable.name, [])} is {'true' if sign == '∈' else 'false'}"
+            )
         whole = self.writer.place(n.variable.name, [*keys, "·"]).removesuffix("[·]")
         if "[·]" in whole:  # a flag of a record, not a set
             place = self.writer.place(n.variable.name, [*keys, last])

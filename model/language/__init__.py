@@ -19,10 +19,17 @@ formulas    == != < <= & | ~            & and | bind tighter than ==: write all_
             count(...), first(Offset, test, default=), last(...)    explored only
 sets        isr - {r}, isr | {r}, isr == {r}, everything(Replica)
 actions     @action, when(a, b, c)      parameters range over their sorts; each conjunct is kept
+            @action(fair="weak")        taken in the end while it stays enabled; "strong": if it is
+                                        enabled again and again; for each choice of parameters
 updates     s.log[r].end_offset = e     records, maps and sets too; all writes happen together
             for y in Transaction: s.pending[y][t] = ...    every cell at once; `for y in s.begun`
 claims      @invariant  @lemma          true in every reachable state; a lemma helps to prove it
             @witness                    true in some reachable state
+            @action_property            def p(s, after: Self): true of every step that changes the
+                                        state: forall(s.epoch[r] <= after.epoch[r] for r in Replica)
+            @liveness                   def p(s, x: Sort): for each x, of every fair behaviour
+              leads_to(p, q)            whenever p, then q in the end; eventually(q) from the start;
+                                        always_eventually(q) again and again; eventually_always(q)
 variants    a subclass that replaces a method
 
 Four rules:
@@ -39,7 +46,22 @@ agree.
 
 from model.language.places import Map, Record, Set, everything
 from model.language.scope import Scope
-from model.language.spec import Spec, action, invariant, lemma, witness
+from model.language.spec import (
+    Spec,
+    action,
+    action_property,
+    invariant,
+    lemma,
+    liveness,
+    witness,
+)
+from model.language.temporal import (
+    Temporal,
+    always_eventually,
+    eventually,
+    eventually_always,
+    leads_to,
+)
 from model.language.tracing import when
 from model.language.words import (
     Bool,
@@ -66,7 +88,8 @@ from model.language.words import (
 
 __all__ = [
     "Bool", "Int", "Map", "Nothing", "Ordered", "Record", "Scope", "Set", "Sort", "Spec",
-    "SpecError", "action", "all_of", "any_of", "count", "everything", "exists", "false", "first",
-    "forall", "iff", "implies", "invariant", "ite", "last", "least_of", "lemma", "nothing", "true",
-    "when", "witness",
+    "SpecError", "Temporal", "action", "action_property", "all_of", "always_eventually", "any_of",
+    "count", "eventually", "eventually_always", "everything", "exists", "false", "first", "forall",
+    "iff", "implies", "invariant", "ite", "last", "leads_to", "least_of", "lemma", "liveness",
+    "nothing", "true", "when", "witness",
 ]  # fmt: skip

@@ -50,7 +50,7 @@ def _true(meaning: Meaning, claim: Liveness, lasso: Lasso, env: Env) -> bool:
             return all(reached[lasso.loop :])
         case "leads to":
             return all(
-                any(reached[min(k, lasso.loop) :] if k >= lasso.loop else reached[k:])
+                any(reached[min(k, lasso.loop) :])
                 for k, state in enumerate(lasso.states)
                 if meaning.holds(claim.premise, state, env)
             )

@@ -66,6 +66,8 @@ class Writer:
 
     def place(self, variable: str, keys: Sequence[str]) -> str:
         """`log.end_offset` at `b1` as the spec writes it: `log[b1].end_offset`."""
+        if variable.endswith(t.AFTER):
+            return f"after.{self.place(variable.removesuffix(t.AFTER), keys)}"
         head, *fields = variable.split(".")
         rest = list(keys)
         text, shape = head, self.spec.shapes[head]
