@@ -81,11 +81,10 @@ def _property(name: str, says: str, spec: str, role: str) -> Listed:
 
 def anomalies() -> Iterator[Listed]:
     """Those of histories, then those of log directories."""
-    from properties.anomalies.catalogue import catalogue
-    from properties.anomalies.declared import EVERYTHING
+    from properties.anomalies.catalogue import EVERY
     from properties.log_audit.catalogue import CHECKS
 
-    yield from (_anomaly("history", row) for row in catalogue(EVERYTHING))
+    yield from (_anomaly("history", row) for row in EVERY)
     yield from (_anomaly("log directories", row) for row in CHECKS)
 
 

@@ -38,7 +38,11 @@ _OPTIONS: Final = (
     click.option(
         "--unfinished", is_flag=True, help="Its readers did not come to the end of every log."
     ),
-    click.option("--jepsen", is_flag=True, help="An empty history is invalid, as there."),
+    click.option(
+        "--jepsen",
+        is_flag=True,
+        help="Judge as jepsen.tests.kafka does, and by its names; what else is found is told.",
+    ),
 )
 
 

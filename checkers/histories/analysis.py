@@ -168,9 +168,8 @@ def analysis_of(
     """The same of a history in pieces, whoever holds them; `decided` hears of each decision."""
     chosen = tuple(chosen)
     everything = {one.id for one in chosen} >= {one.id for one in named((), declared)}
-    told = deciding.decide(
-        pieces, {one.id for one in chosen}, declared, groups, delivery=everything
-    )
+    wanted = {name for one in chosen for name in one.made_of or (one.id,)}
+    told = deciding.decide(pieces, wanted, declared, groups, delivery=everything)
     refuse(told.odd, name)
     broken = tuple(_broken(found) for found in told.broken)
     decisions: list[Decision] = []
@@ -179,10 +178,7 @@ def analysis_of(
         decisions = [_undecided(anomaly, f"assumptions broken: {ids}") for anomaly in chosen]
     elif any(one.observations for one in told.anomalies.values()):
         decisions = [
-            _decision(anomaly, told.anomalies[anomaly.id], declared)
-            if anomaly.id in told.anomalies
-            else _undecided(anomaly, "its kernel is not written yet")
-            for anomaly in chosen
+            _decision(anomaly, _found(anomaly, told.anomalies), declared) for anomaly in chosen
         ]
     else:
         decisions = [_undecided(anomaly, "nothing to observe") for anomaly in chosen]
@@ -213,6 +209,16 @@ def _to_show(worst: Iterable[tuple[Row, ...]]) -> set[int]:
             for op in row.ops[:NAMED]:
                 ops.update(range(max(0, op - AROUND), op + AROUND + 1))
     return ops
+
+
+def _found(anomaly: Anomaly, told: Mapping[str, Found]) -> Found:
+    """What was found of it, or of all that it is made of."""
+    parts = [told[name] for name in anomaly.made_of or (anomaly.id,)]
+    return Found(
+        id=anomaly.id,
+        rows=pa.concat_tables([part.rows for part in parts]),
+        observations=max(part.observations for part in parts),
+    )
 
 
 def _decision(anomaly: Anomaly, found: Found, declared: Declared) -> Decision:

@@ -37,7 +37,9 @@ class Anomaly:
     """One thing that clients must never observe.
 
     `permits` tells under which condition (`Declared.conditions`) it is no fault, and why.
-    `observes` says what `observed` counts: the observations that a verdict rests on.
+    `observes` says what `observed` counts: the observations that a verdict rests on. What has
+    `only_with` nothing can show unless that condition is declared. What is `made_of` others is
+    their rows under one name.
     """
 
     id: str
@@ -52,6 +54,8 @@ class Anomaly:
     find: Callable[[History], tuple[Any, ...]] = field(compare=False)  # rows, in their order
     observed: Callable[[History], int] = field(compare=False)
     explain: Callable[[Any, Mapping[int, Operation]], str] = field(compare=False)  # of a row
+    only_with: str | None = None
+    made_of: tuple[str, ...] = ()
 
 
 def worst_first(rows: Iterable[RowT]) -> tuple[RowT, ...]:

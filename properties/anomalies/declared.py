@@ -18,6 +18,8 @@ SubVia = Literal["assign", "subscribe"]
 ALWAYS: Final = "always"
 SUBSCRIBE: Final = "subscribe"
 WW_DEPS: Final = "ww-deps"
+RW_DEPS: Final = "rw-deps"
+JEPSEN: Final = "jepsen"
 READ_UNCOMMITTED: Final = "read_uncommitted"
 UNFINISHED: Final = "unfinished"
 
@@ -29,7 +31,7 @@ class Declared:
     `ww_deps` has cycles follow write dependencies, `rw_deps` anti-dependencies too. `isolation` is
     the level of polls that do not say their own. Of the topics in `compacted` any record may be
     gone. A history is `finished` if its readers read every log to the end, at last. `jepsen` judges
-    as that checker does: an empty history is invalid.
+    as that checker does: an empty history is invalid, and what it does not look for is permitted.
     """
 
     sub_via: frozenset[SubVia] = frozenset({"assign"})
@@ -41,11 +43,13 @@ class Declared:
     jepsen: bool = False
 
     def conditions(self) -> frozenset[str]:
-        """The words of `permits` that are true here."""
+        """The words of `permits` and `only_with` that are true here."""
         told = {
             ALWAYS: True,
             SUBSCRIBE: "subscribe" in self.sub_via,
             WW_DEPS: self.ww_deps,
+            RW_DEPS: self.rw_deps,
+            JEPSEN: self.jepsen,
             READ_UNCOMMITTED: self.isolation == "read_uncommitted",
             UNFINISHED: not self.finished,
         }
@@ -64,4 +68,3 @@ class Declared:
 
 
 NOTHING: Final = Declared()
-EVERYTHING: Final = Declared(ww_deps=True, rw_deps=True, jepsen=True)  # that may be looked for

@@ -12,7 +12,7 @@ from typing import Final
 
 from model.histories import History, Operation
 from properties.anomalies.anomaly import Anomaly
-from properties.anomalies.declared import Declared
+from properties.anomalies.declared import JEPSEN, Declared
 
 
 @dataclass(frozen=True, slots=True, order=True, kw_only=True)
@@ -59,6 +59,7 @@ ANOMALY: Final = Anomaly(
     find=empty_histories,
     observed=observed,
     explain=explain,
+    only_with=JEPSEN,
 )
 
 

@@ -15,7 +15,14 @@ from properties.anomalies.cycles.dependencies import (
     write_dependencies,
 )
 from properties.anomalies.cycles.explanation import explain
-from properties.anomalies.declared import ALWAYS, NOTHING, READ_UNCOMMITTED, WW_DEPS, Declared
+from properties.anomalies.declared import (
+    ALWAYS,
+    NOTHING,
+    READ_UNCOMMITTED,
+    RW_DEPS,
+    WW_DEPS,
+    Declared,
+)
 
 _STATEMENTS: Final = {
     "G0": "The writes of two operations do not interleave.",
@@ -55,6 +62,7 @@ _PERMITS: Final[Mapping[str, Mapping[str, str]]] = {
     G_SINGLE: {ALWAYS: "Kafka does not promise that partitions are read at one instant"},
     G2: {ALWAYS: "Kafka does not promise that partitions are read at one instant"},
 }
+_ONLY_WITH: Final = {"G0": WW_DEPS, G_SINGLE: RW_DEPS, G2: RW_DEPS}
 _WORDS: Final = {
     "ww": "sent the value before it in the log of a key",
     "wr": "sent what it polled",
@@ -92,6 +100,7 @@ def _anomaly(form: str, declared: Declared) -> Anomaly:
         find=partial(cycles, form=form, declared=declared),
         observed=partial(_observed, base=base, declared=declared),
         explain=explain,
+        only_with=_ONLY_WITH.get(base),
     )
 
 

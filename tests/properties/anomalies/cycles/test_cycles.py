@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,12 +16,12 @@ from hypothesis import strategies as st
 from checkers.histories.jepsen import operations
 from model.histories import History, Operation, Outcome, Poll, Send
 from model.history_notation import history
+from properties.anomalies.catalogue import catalogue
 from properties.anomalies.cycles.cycle import (
     FORMS,
     G2,
     G_SINGLE,
     IMPRECISE,
-    IN_JEPSEN,
     Cycle,
     cycles,
     dependencies,
@@ -214,18 +215,20 @@ def test_each_form_says_what_it_rests_on() -> None:
 # ---------------------------------------------------------------- what Elle would say
 
 
+OF_CYCLES = {*FORMS, *IMPRECISE}
+
+
 def in_jepsen(h: History, declared: Declared) -> set[str]:
     """The names under which jepsen.tests.kafka reports the cycles of the history."""
-    told = {IN_JEPSEN.get(form, form) for form in found(h, declared)}
-    return told | {imprecise for imprecise, form in IMPRECISE.items() if form in told}
+    rows = catalogue(replace(declared, jepsen=True))
+    return {one.id for one in rows if one.id in OF_CYCLES and one.find(h)}
 
 
 @pytest.mark.parametrize("name", sorted(VERDICTS))
 def test_the_samples_have_the_cycles_of_jepsen(name: str) -> None:
     h = tuple(operations(SAMPLES / f"{name}.edn"))
-    of_cycles = {*FORMS, *IMPRECISE}
     for declared, of_jepsen in ((READS, "anomalies"), (WRITES, "anomalies_with_ww_deps")):
-        assert in_jepsen(h, declared) == of_cycles & set(VERDICTS[name][of_jepsen])
+        assert in_jepsen(h, declared) == OF_CYCLES & set(VERDICTS[name][of_jepsen])
 
 
 @st.composite

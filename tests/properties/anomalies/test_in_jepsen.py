@@ -1,0 +1,84 @@
+"""The catalogue under the names of jepsen.tests.kafka, and what can be asked for under which."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from model.faults import UnknownName
+from model.history_notation import history
+from properties.anomalies.catalogue import CATALOGUE, EVERY, NotLookedFor, catalogue, named
+from properties.anomalies.declared import NOTHING, Declared
+from properties.anomalies.in_jepsen import KNOWN, UNKNOWN_THERE
+
+JEPSEN = Declared(jepsen=True, ww_deps=True, rw_deps=True)
+ALWAYS_ALLOWED = {"int-send-skip", "G0", "G0-realtime", "PL-1-cycle-exists"}
+ALLOWED_WITH_WW_DEPS = {"G1c", "G1c-realtime", "PL-2-cycle-exists", "strong-PL-2-cycle-exists"}
+
+
+def permitted(declared: Declared) -> set[str]:
+    conditions = declared.conditions()
+    rows = catalogue(declared)
+    return {row.id for row in rows if conditions.intersection(row.permits)}
+
+
+def test_what_it_does_not_look_for_decides_nothing() -> None:
+    others = {row.id for row in catalogue(JEPSEN) if UNKNOWN_THERE in row.permits.values()}
+    assert others == {row.id for row in CATALOGUE} - KNOWN
+    assert {"torn-transaction", "offset-order-inversion", "G-single"} <= others
+
+
+@pytest.mark.parametrize(
+    ("declared", "allowed"),
+    [
+        (Declared(jepsen=True), set[str]()),
+        (Declared(jepsen=True, ww_deps=True), ALLOWED_WITH_WW_DEPS),
+        (
+            Declared(jepsen=True, sub_via=frozenset({"subscribe"})),
+            {"poll-skip", "nonmonotonic-poll"},
+        ),
+    ],
+)
+def test_its_flags_allow_what_they_allow_there(declared: Declared, allowed: set[str]) -> None:
+    of_its_own = permitted(declared) - ({row.id for row in CATALOGUE} - KNOWN)
+    assert of_its_own == ALWAYS_ALLOWED | {"strong-PL-1-cycle-exists"} | allowed
+
+
+def test_cycles_have_its_names() -> None:
+    there = {row.id for row in catalogue(JEPSEN)}
+    assert not there & {"G0-process", "G1c-process"}
+    assert {"PL-1-cycle-exists", "strong-PL-2-cycle-exists"} <= there
+    assert {row.id for row in EVERY} == there | {row.id for row in CATALOGUE}
+
+
+def test_a_process_that_reads_its_own_past_is_a_cycle_in_real_time_there() -> None:
+    told = history("""
+        c1  poll      -> ok k=a@0
+        c1  send k=a  -> ok @0
+    """)
+    (ours,) = named(("G1c-process",))
+    rows = {name: named((name,), JEPSEN)[0].find(told) for name in ("G1c", "G1c-realtime")}
+    assert rows == {"G1c": (), "G1c-realtime": ours.find(told)}
+    assert ours.find(told)
+
+
+@pytest.mark.parametrize(
+    ("name", "option"),
+    [
+        ("G0", "--ww-deps"),
+        ("G-single", "--rw-deps"),
+        ("PL-2-cycle-exists", "--jepsen"),
+        ("empty-transaction-graph", "--jepsen"),
+    ],
+)
+def test_what_needs_an_option_names_it(name: str, option: str) -> None:
+    says = f"--anomaly {name}: it is looked for with {option}; add that"
+    with pytest.raises(NotLookedFor, match=re.escape(says)):
+        named((name,), NOTHING)
+    assert [row.id for row in named((name,), JEPSEN)] == [name]
+
+
+def test_a_name_of_ours_alone_is_unknown_there() -> None:
+    with pytest.raises(UnknownName, match="no anomaly 'G1c-process'"):
+        named(("G1c-process",), JEPSEN)
