@@ -154,7 +154,7 @@ def test_what_is_true_of_a_lasso(states: list[State], loop: int, true: set[str])
 
 
 FULL = {"opened": (3, 3)}
-DONE, LAST = state(**FULL), state(open_=(0,), **FULL)  # type: ignore[arg-type]
+DONE, LAST = state(**FULL), state(open_=(0,), **FULL)
 ONCE, AGAIN = state(opened=(1, 3)), state(open_=(0,), opened=(2, 3))
 
 
@@ -218,4 +218,4 @@ def test_what_has_no_meaning() -> None:
     assert "a Count is no formula" in refused(NoFormula)
     assert "is no formula" in refused(BehaviourIsNoState)
     with pytest.raises(SpecError, match="fair='weak' or fair='strong', not 'always'"):
-        action(fair="always")  # type: ignore[arg-type] # the mistake
+        action(fair="always")  # type: ignore[call-overload] # the mistake
