@@ -6,14 +6,14 @@ the initial states are level 1, so a counterexample of n steps is found at depth
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 from checkers.verdicts import Verdict
 from model.language.meaning import State
-from model.language.scope import Ranges
-from model.language.spec import Claim
+from model.language.scope import Ranges, Scope
+from model.language.spec import Claim, Spec
 
 WhyStopped = Literal["exhausted", "all decided", "states", "seconds", "interrupted", "ill-defined"]
 
@@ -44,6 +44,19 @@ class Progress:
     depth: int
     queue: int
     seconds: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Task:
+    """What an engine is asked: what to explore, what to decide, what it may spend on it."""
+
+    spec: Spec
+    claims: Sequence[Claim]
+    scope: Scope | None = None  # None: the spec's own
+    budget: Budget = Budget()
+    progress: Callable[[Progress], None] | None = None
+    fingerprints: bool = False  # 64 bits in place of a state, where the engine can
+    memory: int | None = None  # bytes, beyond which states go to disk, where the engine can
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,6 +121,8 @@ class Exploration:
     taken: Mapping[str, int]  # action -> transitions
     ranges: Ranges  # what was explored: the elements of every sort
     ill_defined: IllDefined | None = None
+    engine: str = "python"
+    notes: tuple[str, ...] = ()  # why this engine and no faster one
 
     @property
     def exhausted(self) -> bool:
