@@ -16,9 +16,9 @@ from checkers.histories.memory import keep_freed
 def faults(rounds):
     before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
     for _ in range(rounds):
-        column = np.ones(400_000)
-        pa.array(column).cast(pa.int64())
-        column + column
+        columns = [np.ones(400_000) for _ in range(16)]
+        pa.array(columns[0]).cast(pa.int64())
+        columns.clear()
     return resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before
 
 if {keep}:
