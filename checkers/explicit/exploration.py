@@ -13,7 +13,7 @@ from typing import Literal
 from checkers.verdicts import Verdict
 from model.language.meaning import State
 from model.language.scope import Ranges, Scope
-from model.language.spec import Claim, Spec
+from model.language.spec import Claim, Liveness, Spec
 
 WhyStopped = Literal["exhausted", "all decided", "states", "seconds", "interrupted", "ill-defined"]
 
@@ -73,17 +73,39 @@ Trace = tuple[Step, ...]  # step 0 is the initial state
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Discovery:
-    """The verdict on one property; a violation carries a shortest trace, indecision its reason."""
+    """The verdict on one property; a violation carries a shortest trace, indecision its reason.
 
-    claim: Claim
+    The trace of a violated liveness property goes on for ever: its last state is that of step
+    `loop`, from where it repeats; where `loop` is the last step, nothing happens any more.
+    """
+
+    claim: Claim | Liveness
     verdict: Verdict
     trace: Trace = ()
     reason: str = ""
+    loop: int | None = None
+    values: tuple[int, ...] = ()  # of the parameters of a liveness property
 
     @property
     def steps(self) -> int:
         """How many transitions the trace has."""
         return max(len(self.trace) - 1, 0)
+
+
+def discoveries(
+    claims: Sequence[Claim], why: WhyStopped, traces: Mapping[str, Trace]
+) -> dict[str, Discovery]:
+    """The verdict on each claim, where these have a trace to a violation and that ended it."""
+    found: dict[str, Discovery] = {}
+    for claim in claims:
+        if claim.name in traces:
+            made = Discovery(claim=claim, verdict="violated", trace=traces[claim.name])
+        elif why == "exhausted":
+            made = Discovery(claim=claim, verdict="holds")
+        else:
+            made = Discovery(claim=claim, verdict="undecided", reason=STOPPED[why])
+        found[claim.name] = made
+    return found
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

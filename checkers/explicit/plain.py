@@ -1,7 +1,7 @@
 """Breadth-first search in plain Python: no start-up, and the oracle of faster engines.
 
-What the actions do is one generated function. A term without a value is blamed by the reference
-interpreter, which is slow and knows.
+What the actions do is one generated function. The search stops between levels where every property
+is violated, so that counts do not depend on the order inside a level.
 """
 
 from __future__ import annotations
@@ -11,9 +11,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from checkers.explicit.actions import Program
+from checkers.explicit.blame import blamed_action, blamed_claim, blamed_init
 from checkers.explicit.exploration import (
-    STOPPED,
-    Discovery,
     Exploration,
     IllDefined,
     Progress,
@@ -22,9 +21,10 @@ from checkers.explicit.exploration import (
     Task,
     Trace,
     WhyStopped,
+    discoveries,
 )
 from checkers.explicit.instance import Instance, Packed
-from model.language.meaning import Meaning, Undefined, joined
+from model.language.meaning import Undefined
 from model.language.spec import Claim
 
 PULSE = 2048  # states between two looks at the clock
@@ -90,22 +90,18 @@ class Search:
         while fresh:
             self.depth += 1
             self._judge(fresh)
+            self._stop_if_decided()
             frontier, fresh = fresh, []
             for start in range(0, len(frontier), PULSE):
                 self._pulse(len(frontier) - start + len(fresh))
                 self._expand(frontier[start : start + PULSE], fresh)
+            self._stop_if_decided()
 
     def _initial(self) -> list[Packed]:
         try:
             return self.program.initial()
-        except Undefined:
-            meaning = Meaning(self.at.ranges)
-            try:
-                meaning.initial(self.task.spec)
-            except Undefined as fault:
-                self.ill_defined = IllDefined(where=fault.where, what=fault.what, trace=())
-                raise _Stop("ill-defined") from fault
-            raise
+        except Undefined as fault:
+            raise self._ill_defined(blamed_init(self.at), ()) from fault
 
     def _expand(self, frontier: Sequence[Packed], fresh: list[Packed]) -> None:
         parents, taken, successors = self.parents, self.taken, self.program.successors
@@ -113,9 +109,9 @@ class Search:
             out: list[tuple[int, Packed]] = []
             try:
                 successors(state, out.append)
-            except Undefined:
-                self._blame_action(state)
-                raise
+            except Undefined as fault:
+                trace = self._trace(state, parents[state])
+                raise self._ill_defined(blamed_action(self.at, state), trace) from fault
             self.generated += len(out)
             if self.open_steps:
                 self._judge_steps(state, out)
@@ -127,22 +123,20 @@ class Search:
 
     def _judge(self, states: Sequence[Packed]) -> None:
         """Every open property in every new state; a violated one is open no more."""
-        watched = self.watched
+        claims = (*self.task.claims, *self.task.spec.witnesses)
         for state in states:
             try:
                 broken = [name for name, holds in self.open.items() if not holds(state)]
-                for name, holds in watched:
+                for name, holds in self.watched:
                     if holds(state):
                         times, first = self.sighted[name]
                         self.sighted[name] = (times + 1, first or state)
-            except Undefined:
-                self._blame_claim(state)
-                raise
+            except Undefined as fault:
+                trace = self._trace(state, self.parents[state])
+                raise self._ill_defined(blamed_claim(self.at, claims, state), trace) from fault
             for name in broken:
                 self.violations[name] = state, self.parents[state]
                 del self.open[name]
-            if broken and not self.open and not self.open_steps:
-                raise _Stop("all decided")
 
     def _judge_steps(self, state: Packed, steps: Sequence[tuple[int, Packed]]) -> None:
         """Every open action property in every step that changes the state."""
@@ -153,14 +147,17 @@ class Search:
                     for name, holds in self.open_steps.items()
                     if after != state and not holds(state + after)
                 ]
-            except Undefined:
-                self._blame_claim(state, after)
-                raise
+            except Undefined as fault:
+                trace = self._trace(state, self.parents[state])
+                blamed = blamed_claim(self.at, self.task.claims, state, after)
+                raise self._ill_defined(blamed, trace) from fault
             for name in broken:
                 self.violations[name] = after, (label, state)
                 del self.open_steps[name]
-            if broken and not self.open and not self.open_steps:
-                raise _Stop("all decided")
+
+    def _stop_if_decided(self) -> None:
+        if self.task.claims and not self.open and not self.open_steps:
+            raise _Stop("all decided")
 
     def _pulse(self, queue: int) -> None:
         seconds = time.monotonic() - self.started
@@ -179,32 +176,12 @@ class Search:
         if self.task.budget.seconds is not None and seconds > self.task.budget.seconds:
             raise _Stop("seconds")
 
-    # ---- who is to blame for an undefined term: the interpreter, which is slow, knows
-
-    def _blame_action(self, state: Packed) -> None:
-        """Ends the search with the action, line and conjunct that is undefined in the state."""
-        try:
-            list(Meaning(self.at.ranges).steps(self.task.spec, self.at.unpack(state)))
-        except Undefined as fault:
-            trace = self._trace(state, self.parents[state])
-            self.ill_defined = IllDefined(where=fault.where, what=fault.what, trace=trace)
-            raise _Stop("ill-defined") from fault
-
-    def _blame_claim(self, state: Packed, after: Packed | None = None) -> None:
-        """Ends the search with the claim that is undefined in the state, or in the step from it."""
-        meaning = Meaning(self.at.ranges)
-        about = "states" if after is None else "steps"
-        read = self.at.unpack(state)
-        if after is not None:
-            read = joined(read, self.at.unpack(after))
-        for claim in (*self.task.claims, *self.task.spec.witnesses):
-            try:
-                if claim.about == about:
-                    meaning.holds(claim.formula, read)
-            except Undefined as fault:
-                trace = self._trace(state, self.parents[state])
-                self.ill_defined = IllDefined(where=claim.name, what=fault.what, trace=trace)
-                raise _Stop("ill-defined") from fault
+    def _ill_defined(self, fault: Undefined | None, trace: Trace) -> _Stop:
+        """The end of the search, with the term that the interpreter blames."""
+        if fault is None:
+            raise AssertionError("the interpreter sees no fault where compiled code saw one")
+        self.ill_defined = IllDefined(where=fault.where, what=fault.what, trace=trace)
+        return _Stop("ill-defined")
 
     # ---- what was found
 
@@ -212,26 +189,19 @@ class Search:
         taken = {action.name: 0 for action in self.task.spec.actions}
         for (action, _), times in zip(self.program.labels, self.taken, strict=True):
             taken[action.name] += times
+        traces = {name: self._trace(*found) for name, found in self.violations.items()}
         return Exploration(
             distinct=len(self.parents),
             generated=self.generated,
             depth=self.depth,
             seconds=time.monotonic() - self.started,
             why_stopped=why,
-            discoveries={claim.name: self._discovery(claim, why) for claim in self.task.claims},
+            discoveries=discoveries(self.task.claims, why, traces),
             witnesses={w.name: self._sighting(w) for w in self.task.spec.witnesses},
             taken=taken,
             ranges=self.at.ranges,
             ill_defined=self.ill_defined,
         )
-
-    def _discovery(self, claim: Claim, why: WhyStopped) -> Discovery:
-        if claim.name in self.violations:
-            trace = self._trace(*self.violations[claim.name])
-            return Discovery(claim=claim, verdict="violated", trace=trace)
-        if why == "exhausted":
-            return Discovery(claim=claim, verdict="holds")
-        return Discovery(claim=claim, verdict="undecided", reason=STOPPED[why])
 
     def _sighting(self, witness: Claim) -> Sighting:
         times, first = self.sighted[witness.name]
