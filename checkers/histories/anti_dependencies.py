@@ -227,7 +227,7 @@ def anti_dependency_cycles(known: Known) -> Inquiry[tuple[Found, ...]]:
         return tuple(Found(id=form, rows=none, observations=0) for form in (G_SINGLE, G2))
     strays, ww_deps = known.strays, known.declared.ww_deps
     others = Others(_NO_OPS, _NO_OPS)
-    looked = Looked("anti-dependencies", Senders.of(strays), others, strays.committed, ww_deps)
+    looked = Looked("anti-dependencies", strays, Senders.of(strays), others, ww_deps)
     told, ends, edges = yield (
         asks("how far readers got", _LAST, partial(_last_polled, looked)),
         asks("how far readers got", ENDS, partial(block_ends, looked)),

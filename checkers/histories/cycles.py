@@ -193,7 +193,7 @@ def dependency_cycles(known: Known) -> Inquiry[tuple[Found, ...]]:
     strays, ww_deps = known.strays, known.declared.ww_deps
     senders = Senders.of(strays)
     others = yield from others_of(strays, senders)
-    looked = Looked("cycles", senders, others, strays.committed, ww_deps)
+    looked = Looked("cycles", strays, senders, others, ww_deps)
     says = "what came before what"
     counts, back, *ends = yield (
         asks(says, COUNT, partial(counted, looked)),

@@ -129,6 +129,10 @@ def _decide(
     delivery: bool,
 ) -> Decided:
     of_size = groups or 1 + history.rows // ROWS_PER_GROUP
+    families = _families(set(wanted))
+    exchanges = delivery or any(family.strays for family in families)
+    if exchanges:
+        history = kept.enter_context(history.unpacked())
 
     @cache
     def exchanged() -> Mapping[str, Pieces]:
@@ -139,7 +143,6 @@ def _decide(
         PLACES: lambda: exchanged()[PLACES],
         SENDS: lambda: exchanged()[SENDS],
     }
-    families = _families(set(wanted))
     assumed = {name for family in families for name in family.assumes}
     columns = {name for family in families for name in family.columns}
     first: dict[str, Inquiry[Any]] = {
@@ -147,7 +150,6 @@ def _decide(
         **{name: make() for name, make in _ASSUMPTIONS.items() if name in assumed},
         "totals": totals(),
     }
-    exchanges = delivery or any(family.strays for family in families)
     then = {} if exchanges else _asked(families, Known(declared=declared, strays=places.NO_STRAYS))
     if exchanges:
         first["strays"], first["kept"] = places.strays(), retention.kept(declared)

@@ -18,10 +18,21 @@ from checkers.histories.arrow import compute
 from checkers.histories.fingerprints import Ints
 from checkers.histories.found import Family, Found, Known
 from checkers.histories.inquiry import PLACES, Ask, Inquiry, spelled
-from checkers.histories.order import lengths
+from checkers.histories.order import begins, lengths
 from checkers.histories.piece import UNKNOWN, Mask, Piece
 from checkers.histories.pieces import Kernel
-from checkers.histories.places import NAMES, Strays, any_of, effect, pairs_in, read, runs, shows
+from checkers.histories.places import (
+    NAMES,
+    PLACE,
+    Strays,
+    any_of,
+    effect,
+    pairs_in,
+    read,
+    runs,
+    shows,
+)
+from checkers.histories.reach_survey import columns_of
 from checkers.histories.retention import Kept
 from checkers.histories.rows import schema_of
 from properties.anomalies.log import duplicate, inconsistent_offsets, lost_write
@@ -38,15 +49,12 @@ def _placed(piece: Piece, committed: Ints) -> Piece:
 
 def _places(committed: Ints, piece: Piece) -> Piece:
     rows = np.flatnonzero(shows(piece, committed) & (piece.ints("offset") != UNKNOWN))
-    columns = [piece.ints(name)[rows] for name in ("key", "offset", "value")]
-    ops = piece.ints("op")[rows]
-    order, begins = runs(*columns)
-    first = np.minimum.reduceat(ops[order], begins) if len(begins) else ops
-    table = {
-        name: column[order][begins]
-        for name, column in zip(("key", "offset", "value"), columns, strict=True)
-    }
-    return Piece(pa.table({**table, "op": first}, schema=_PLACE), piece.number)
+    columns = [piece.ints(name)[rows] for name in PLACE]
+    order, starts = runs(*columns)
+    ops = piece.ints("op")[rows][order]
+    first = np.minimum.reduceat(ops, starts) if len(starts) else ops
+    made = (*(column[order[starts]] for column in columns), first)
+    return Piece(columns_of(_PLACE, *made), piece.number)
 
 
 # ---------------------------------------------------------------- one value an offset
@@ -86,16 +94,17 @@ def contested(committed: Ints) -> Ask:
 
 def _contested(committed: Ints, piece: Piece) -> pa.Table:
     places = _placed(piece, committed)
-    order, begins = runs(places.ints("key"), places.ints("offset"))
-    counts = lengths(begins, len(order))
-    several = np.repeat(counts > 1, counts)
-    return places.where(order[several]).table
+    counts = lengths(_offsets_of(places), len(places))
+    return places.where(np.repeat(counts > 1, counts)).table
 
 
 def _offsets(committed: Ints, piece: Piece) -> pa.Table:
-    places = _placed(piece, committed)
-    _, begins = runs(places.ints("key"), places.ints("offset"))
-    return _count(len(begins))
+    return _count(len(_offsets_of(_placed(piece, committed))))
+
+
+def _offsets_of(places: Piece) -> Ints:
+    """Where each offset of a key begins."""
+    return places.derived(("offsets",), lambda it: begins(it.ints("key"), it.ints("offset")))
 
 
 # ---------------------------------------------------------------- one offset a value
@@ -127,8 +136,7 @@ def duplicates(known: Known) -> Inquiry[tuple[Found, ...]]:
 
 
 def _confirmed(strays: Strays, piece: Piece) -> pa.Table:
-    places = _placed(piece, strays.committed)
-    return _count(int(np.count_nonzero(~strays.among(places.ints("key"), places.ints("value")))))
+    return _count(int(np.count_nonzero(~strays.of(_placed(piece, strays.committed)))))
 
 
 # ---------------------------------------------------------------- nothing is lost
@@ -175,13 +183,14 @@ def lost(known: Known) -> Inquiry[tuple[Found, ...]]:
 
 def _furthest(strays: Strays, piece: Piece) -> pa.Table:
     """Of each key the highest place at which a confirmed value was read, and its first reader."""
-    key, offset, value = piece.ints("key"), piece.ints("offset"), piece.ints("value")
-    rows = np.flatnonzero(read(piece) & ~strays.among(key, value))
-    order, _ = runs(key[rows], -offset[rows], piece.ints("op")[rows])
-    firsts = np.flatnonzero(np.r_[True, np.diff(key[rows][order]) != 0]) if len(order) else order
-    first = rows[order[firsts]]
-    columns = [key[first], offset[first], value[first], piece.ints("op")[first]]
-    return pa.table(dict(zip(_READ.names, columns, strict=True)), schema=_READ)
+    rows = np.flatnonzero(read(piece) & ~strays.of(piece))
+    key, offset, op = (piece.ints(name)[rows] for name in ("key", "offset", "op"))
+    starts = begins(key)  # offsets ascend
+    highest = offset[np.r_[starts[1:], len(key)][: len(starts)] - 1]
+    some = np.flatnonzero(offset == np.repeat(highest, lengths(starts, len(key))))
+    order, _ = runs(key[some], op[some])
+    first = some[order[begins(key[some[order]])]]
+    return columns_of(_READ, key[first], offset[first], piece.ints("value")[rows[first]], op[first])
 
 
 def _stray_reads(strays: Strays) -> pa.Table:
@@ -245,20 +254,19 @@ def _debts(strays: Strays, bounds: Piece, piece: Piece) -> pa.Table:
     """The confirmed values owed that nobody read, with their first writer; how many are owed."""
     key, offset, value = piece.ints("key"), piece.ints("offset"), piece.ints("value")
     held = np.flatnonzero((offset != UNKNOWN) & _due(bounds, key, offset))
-    held = held[~strays.among(key[held], value[held])]
-    order, begins = runs(key[held], offset[held], value[held])
-    writes = effect(piece, strays.committed)
-    owed = any_of(writes[held], order, begins)
+    held = held[~strays.of(piece)[held]]
+    starts = begins(key[held], offset[held], value[held])
+    writes = effect(piece, strays.committed)[held]
+    owed = any_of(writes, starts)
     count = int(np.count_nonzero(owed))
     if not count:
         return _DEBT.empty_table()
-    lost = np.flatnonzero(owed & ~any_of(read(piece)[held], order, begins))
-    first = held[order[begins[lost]]]
+    lost = np.flatnonzero(owed & ~any_of(read(piece)[held], starts))
+    first = held[starts[lost]]
     writer = first
     if len(lost):
-        never = np.iinfo(np.int64).max
-        ops = np.where(writes[held], piece.ints("op")[held], never)[order]
-        writer = np.minimum.reduceat(ops, begins)[lost]
+        ops = np.where(writes, piece.ints("op")[held], np.iinfo(np.int64).max)
+        writer = np.minimum.reduceat(ops, starts)[lost]
     columns = [key[first], offset[first], value[first], writer, np.zeros_like(first)]
     ends = [0, 0, 0, 0, count]
     return pa.table(

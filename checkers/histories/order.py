@@ -17,6 +17,7 @@ from checkers.histories.fingerprints import Ints
 Mask = npt.NDArray[np.bool_]
 _BITS: Final = 63
 _RADIX: Final = 1 << 16  # NumPy sorts numbers of 16 bits by their digits
+_ROWS_OF_GROUP: Final = 8  # on average, where it pays to look whether groups lie together
 _FEW: Final = 256  # numbers that are searched for faster than a sieve is made
 _SPARSE_BITS: Final = 5  # one place in so many bits' worth of a sieve is taken
 _SIEVE_BITS: Final = 24
@@ -50,8 +51,8 @@ def grouped(first: Ints, *rest: Ints) -> Ints:
 
     Rows that agree in all columns keep their order.
     """
-    if not len(first):
-        return np.zeros(0, dtype=np.int64)
+    if _in_order(first, *rest):
+        return np.arange(len(first))
     code, count = codes(first)
     if not rest:
         return stable(code, count)  # codes ascend by first appearance
@@ -59,12 +60,23 @@ def grouped(first: Ints, *rest: Ints) -> Ints:
     width = high - low + 1
     if bits(count) + bits(width) + bits(len(first)) > _BITS:
         return np.lexsort([*rest[::-1], code])
-    packed = code * width + (rest[0] - low)
-    ascending = bool(np.all(packed[1:] >= packed[:-1]))
-    order = np.arange(len(packed)) if ascending else stable(packed, count * width)
+    order = stable(code * width + (rest[0] - low), count * width)
     if len(rest) > 1 and _disordered(order, code, *rest):
         return np.lexsort([*rest[::-1], code])
     return order
+
+
+def _in_order(first: Ints, *rest: Ints) -> bool:
+    """Whether the rows already lie so; of many groups this is not asked."""
+    changes = first[1:] != first[:-1]
+    same = ~changes
+    for column in rest:
+        if np.any(same & (column[1:] < column[:-1])):
+            return False
+        same &= column[1:] == column[:-1]
+    heads = np.r_[first[:1], first[1:][changes]]
+    few = len(heads) <= 1 + len(first) // _ROWS_OF_GROUP
+    return few and len(np.unique(heads)) == len(heads)
 
 
 def _disordered(order: Ints, code: Ints, second: Ints, *others: Ints) -> bool:

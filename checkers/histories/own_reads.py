@@ -47,17 +47,16 @@ def _own(isolation: Isolation, piece: Piece) -> pa.Table:
     polls = piece.is_("kind", "poll") & (roles(piece, isolation) < UNCOMMITTED)
     op = piece.ints("op")
     starts = begins(op)
-    whole = np.arange(len(op))
-    both = any_of(sends, whole, starts) & any_of(polls, whole, starts)
+    both = any_of(sends, starts) & any_of(polls, starts)
     count = int(np.count_nonzero(both))
     if not count:
         return _OWN.empty_table()
     inside = np.repeat(both, lengths(starts, len(op)))
     sent, polled = np.flatnonzero(inside & sends), np.flatnonzero(inside & polls)
     key, value = piece.fingerprints("key"), piece.fingerprints("value")
-    record = together(op, together(key, value))
-    own = polled[member(record[polled], np.unique(record[sent]))]
-    own = own[np.unique(record[own], return_index=True)[1]]
+    records = [together(op[it], together(key[it], value[it])) for it in (sent, polled)]
+    some = member(records[1], np.unique(records[0]))
+    own = polled[some][np.unique(records[1][some], return_index=True)[1]]
     columns = {
         "op": np.r_[op[own], 0],
         "key": np.r_[key[own], 0],

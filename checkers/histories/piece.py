@@ -6,9 +6,9 @@ piece, so a view is made once. Columns of few texts (`kind`, `key`, `outcome`) a
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final, TypeVar
+from typing import Any, Final, Protocol, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -23,6 +23,21 @@ NEVER_NS: Final = 2**63 - 1  # when an operation completes that never does
 UNKNOWN: Final = -(2**63)  # an offset that nobody knows
 
 
+class Readable(Protocol):
+    """A piece that is read when it is looked at, and only the columns that are."""
+
+    @property
+    def rows(self) -> int: ...
+
+    def read(self, columns: Sequence[str]) -> pa.Table: ...
+
+
+class Keeper(Protocol):
+    """Who keeps what was made of a piece from one look to the next."""
+
+    def kept(self, what: str, make: Callable[[], Ints]) -> Ints: ...
+
+
 @dataclass(frozen=True, slots=True)
 class Piece:
     """Rows of a history, or rows made of them; `number` is the place among all pieces."""
@@ -30,6 +45,7 @@ class Piece:
     table: pa.Table
     number: int = 0
     salt: int = 0  # of fingerprints
+    keeper: Keeper | None = field(default=None, repr=False, compare=False)
     _seen: dict[Any, Any] = field(default_factory=dict, repr=False, compare=False)
 
     def __len__(self) -> int:
@@ -80,11 +96,15 @@ class Piece:
     def _fingerprints(self, name: str) -> Ints:
         column = self.table[name]
         if not pa.types.is_dictionary(column.type):
-            whole = column.combine_chunks()
-            return fingerprints(whole, self.salt)
+            return self._kept(
+                f"{name} {self.salt}", lambda: fingerprints(column.combine_chunks(), self.salt)
+            )
         numbers, texts = self.codes(name)
         numbered: Ints = np.r_[fingerprints(texts, self.salt), NULL][numbers]
         return numbered
+
+    def _kept(self, what: str, make: Callable[[], Ints]) -> Ints:
+        return self.keeper.kept(what, make) if self.keeper else make()
 
     def _once(self, what: Any, make: Callable[[], ViewT]) -> ViewT:
         if what not in self._seen:

@@ -27,7 +27,8 @@ import numpy as np
 import pyarrow as pa
 
 from checkers.histories.order import grouped, stable
-from checkers.histories.piece import Piece, as_ints
+from checkers.histories.piece import Piece, Readable, as_ints
+from checkers.histories.unpacked import Shelf, Unpacked
 from checkers.progress import Progress, Watcher, unwatched
 
 GROUP: Final = "group"  # int64; any number, so that a hash is one
@@ -61,15 +62,6 @@ def said(kernels: Iterable[Kernel], piece: Piece) -> Iterator[pa.Table]:
         yield table
 
 
-class Readable(Protocol):
-    """A piece that is read when it is looked at, and only the columns that are."""
-
-    @property
-    def rows(self) -> int: ...
-
-    def read(self, columns: Sequence[str]) -> pa.Table: ...
-
-
 class Pieces(Protocol):
     """A history, or what was made of one, in pieces."""
 
@@ -88,6 +80,10 @@ class Chunks(Pieces, Protocol):
 
     def salted(self, salt: int) -> Self:
         """The same pieces, with other fingerprints."""
+        ...
+
+    def unpacked(self) -> AbstractContextManager[Self]:
+        """The same pieces for many looks: what is read once is kept until the block ends."""
         ...
 
     def exchange(
@@ -180,6 +176,13 @@ class LocalPieces:
     def salted(self, salt: int) -> LocalPieces:
         return replace(self, salt=salt)
 
+    @contextmanager
+    def unpacked(self) -> Generator[LocalPieces]:
+        with tempfile.TemporaryDirectory(prefix="urteil-unpacked-") as folder:
+            shelf = Shelf(Path(folder), self.held_bytes)
+            chunks = (Unpacked(chunk, at, shelf) for at, chunk in enumerate(self.chunks))
+            yield replace(self, chunks=tuple(chunks))
+
     def gather(self, kernels: Sequence[Kernel]) -> list[pa.Table]:
         made: list[list[pa.Table]] = [[kernel.schema.empty_table()] for kernel in kernels]
         for piece in self._pieces(kernels):
@@ -226,7 +229,8 @@ class LocalPieces:
         rows, total = 0, len(self.chunks)
         for number, chunk in enumerate(self.chunks):
             self.watch(Progress(stage=says, done=number, total=total, rows=rows))
-            piece = Piece(chunk.read(columns), number, self.salt)
+            keeper = chunk if isinstance(chunk, Unpacked) else None
+            piece = Piece(chunk.read(columns), number, self.salt, keeper)
             rows += len(piece)
             yield piece
         self.watch(Progress(stage=says, done=total, total=total, rows=rows))

@@ -50,6 +50,7 @@ _ROW: Final = [
 ]
 ROW: Final = pa.schema(_ROW)
 NAMES: Final = tuple(ROW.names)
+PLACE: Final = ("key", "offset", "value")
 _DEALT: Final = pa.schema([(GROUP, pa.int64()), *_ROW])
 _READS: Final = ("op", "outcome", "kind", "key", "offset", "value", "isolation")
 
@@ -59,7 +60,7 @@ def exchanged(declared: Declared) -> dict[str, Kernel]:
     places = partial(_places, isolation=declared.isolation)
     sends = partial(_sends, isolation=declared.isolation)
     return {
-        PLACES: Kernel("places of values", _READS, _DEALT, places, ("key", "offset", "value")),
+        PLACES: Kernel("places of values", _READS, _DEALT, places, PLACE),
         SENDS: Kernel("senders of values", _READS, _DEALT, sends, ("value", "key")),
     }
 
@@ -137,9 +138,14 @@ def runs(*columns: Ints) -> tuple[Ints, Ints]:
     return order, begins(*(column[order] for column in columns))
 
 
-def any_of(flags: Mask, order: Ints, starts: Ints) -> Mask:
-    """For each run whether one of its rows is flagged."""
-    return np.logical_or.reduceat(flags[order], starts) if len(starts) else flags[:0]
+def any_of(flags: Mask, starts: Ints) -> Mask:
+    """For each run of rows whether one of them is flagged; the first run begins at the first."""
+    return np.logical_or.reduceat(flags, starts) if len(starts) else flags[:0]
+
+
+def heads(piece: Piece) -> Ints:
+    """The first row of each value at each offset; a piece of PLACES is in that order."""
+    return piece.derived(("heads",), lambda it: begins(*map(it.ints, PLACE)))
 
 
 def pairs_in(key: Ints, value: Ints, keys: Ints, values: Ints) -> Mask:
@@ -209,6 +215,10 @@ class Strays:
         """Where (key, value) is a stray."""
         return pairs_in(key, value, self.keys, self.values)
 
+    def of(self, piece: Piece) -> Mask:
+        """Which rows of PLACES are of strays."""
+        return piece.derived(("strays",), lambda it: self.among(it.ints("key"), it.ints("value")))
+
 
 _NOBODY: Final = np.zeros(0, dtype=np.int64)
 NO_STRAYS: Final = Strays(
@@ -243,10 +253,10 @@ def _strays(seen: Piece, sent: Piece, keys: Ints, values: Ints) -> Strays:
 
 def _stray(piece: Piece) -> pa.Table:
     """Values polled where no operation that ended ok has sent them."""
-    key, offset, value = piece.ints("key"), piece.ints("offset"), piece.ints("value")
-    order, starts = runs(key, offset, value)
-    confirmed = any_of(piece.ints("role") == SENT, order, starts)
-    first = order[starts[~confirmed | (offset[order[starts]] == UNKNOWN)]]
+    key, offset, value = map(piece.ints, PLACE)
+    at = heads(piece)
+    confirmed = any_of(piece.ints("role") == SENT, at)
+    first = at[~confirmed | (offset[at] == UNKNOWN)]
     return pa.table({"key": key[first], "value": value[first]}, schema=_PAIR)
 
 

@@ -28,12 +28,14 @@ from checkers.histories.pieces import Kernel
 from checkers.histories.places import (
     FAILED,
     NAMES,
+    PLACE,
     READ,
     UNCOMMITTED,
     Strays,
     any_of,
     block,
     effect,
+    heads,
     runs,
     shows,
     together,
@@ -160,9 +162,9 @@ class Looked:
     """What kernels of dependencies must know of the whole history; `of`: who asks."""
 
     of: str
+    strays: Strays
     senders: Senders
     others: Others
-    committed: Ints
     ww_deps: bool
 
 
@@ -179,11 +181,10 @@ def dependents(looked: Looked, piece: Piece) -> Dependents:
 def _dependents(looked: Looked, piece: Piece) -> Dependents:
     key, value, op = (piece.ints(name) for name in ("key", "value", "op"))
     role = piece.ints("role")
-    order, starts, of_place = _sent_at(looked, piece)
-    sender = np.empty(len(op), dtype=np.int64)
-    sender[order] = np.repeat(of_place, lengths(starts, len(order)))
-    stray = member(together(key, value), looked.senders.pairs)
-    polls = np.flatnonzero((role >= READ) & ~stray & (sender != NOBODY) & (sender != op))
+    at, of_place = heads(piece), _sent_at(looked, piece)
+    sender = np.repeat(of_place, lengths(at, len(op)))
+    polls = (role >= READ) & (sender != NOBODY) & (sender != op)
+    polls = np.flatnonzero(polls & ~looked.strays.of(piece))
     sound = (role[polls] & ~UNCOMMITTED) == READ
     if not looked.ww_deps:
         nothing = np.zeros(len(polls), dtype=np.int64)
@@ -204,49 +205,50 @@ def _dependents(looked: Looked, piece: Piece) -> Dependents:
     )
 
 
-def _sent_at(looked: Looked, piece: Piece) -> tuple[Ints, Ints, Ints]:
-    """The rows by place and value, where each run of them begins, and who sent that there."""
-    order, starts = runs(*(piece.ints(name) for name in ("key", "offset", "value")))
-    took = np.where(effect(piece, looked.committed), piece.ints("op"), NOBODY)[order]
-    return order, starts, np.maximum.reduceat(took, starts) if len(starts) else took
+def _sent_at(looked: Looked, piece: Piece) -> Ints:
+    """Of each value at each offset who sent it there."""
+    return piece.derived(("sent at",), partial(_senders, looked.strays.committed))
+
+
+def _senders(committed: Ints, piece: Piece) -> Ints:
+    took = np.where(effect(piece, committed), piece.ints("op"), NOBODY)
+    return np.maximum.reduceat(took, heads(piece)) if len(piece) else took
 
 
 def log_of(looked: Looked, piece: Piece) -> Log:
     """Where values lie in the blocks of a piece."""
-    senders = looked.senders
-    order, starts, of_place = _sent_at(looked, piece)
-    key, offset, value = (piece.ints(name) for name in ("key", "offset", "value"))
-    pair = together(key, value)
-    copy = (piece.ints("role") >= UNCOMMITTED) & member(pair, senders.failed)
-    lies = shows(piece, looked.committed) & (offset != UNKNOWN) & ~copy
-    there = np.flatnonzero(any_of(lies, order, starts))
-    row, sender = order[starts[there]], of_place[there]
+    senders, stray = looked.senders, looked.strays.of(piece)
+    at, of_place = heads(piece), _sent_at(looked, piece)
+    key, offset, value = map(piece.ints, PLACE)
+    lies = shows(piece, looked.strays.committed) & (offset != UNKNOWN)
+    copies = np.flatnonzero(lies & stray & (piece.ints("role") >= UNCOMMITTED))
+    lies[copies] = ~member(together(key[copies], value[copies]), senders.failed)
+    there = np.flatnonzero(any_of(lies, at))
+    row, sender = at[there], of_place[there]
     last = np.ones(len(row), dtype=np.bool_)
-    stray = np.flatnonzero(member(pair[row], senders.pairs))
-    at = np.searchsorted(senders.pairs, pair[row[stray]])
-    sender[stray], last[stray] = senders.ops[at], senders.last[at] == offset[row[stray]]
+    some = np.flatnonzero(stray[row])
+    pair = np.searchsorted(senders.pairs, together(key[row[some]], value[row[some]]))
+    sender[some], last[some] = senders.ops[pair], senders.last[pair] == offset[row[some]]
     return Log(key[row], offset[row], value[row], sender, last)
 
 
 def _neighbours(log: Log) -> tuple[Ints, Ints]:
     """The places of values and of their next values, sent by different known operations."""
-    starts, sizes = log.groups()
-    if not len(starts):
-        return starts, starts
-    first, second = np.arange(len(starts) - 1), np.arange(1, len(starts))
-    of_block = together(log.key[starts], block(log.offset[starts]))
-    side_by_side = of_block[first] == of_block[second]
-    return _linked(log, first[side_by_side], second[side_by_side], starts, sizes)
+    at, sizes = log.groups()
+    key, of_block = log.key[at], block(log.offset[at])
+    first = np.flatnonzero((key[:-1] == key[1:]) & (of_block[:-1] == of_block[1:]))
+    return _linked(log, first, first + 1, at, sizes)
 
 
 def _linked(log: Log, first: Ints, second: Ints, starts: Ints, sizes: Ints) -> tuple[Ints, Ints]:
     """Every value of each first offset with every value of the second that lies nowhere behind."""
     many = sizes[first] * sizes[second]
-    of_pair = np.repeat(np.arange(len(first)), many)
-    number = np.arange(len(of_pair)) - np.repeat(np.cumsum(many) - many, many)
-    width = sizes[second][of_pair]
-    before = starts[first][of_pair] + number // width
-    after = starts[second][of_pair] + number % width
+    before, after = starts[first], starts[second]
+    if len(many) and many.max() > 1:
+        of_pair = np.repeat(np.arange(len(first)), many)
+        number = np.arange(len(of_pair)) - np.repeat(np.cumsum(many) - many, many)
+        width = sizes[second][of_pair]
+        before, after = before[of_pair] + number // width, after[of_pair] + number % width
     sender, following = log.sender[before], log.sender[after]
     linked = log.last[after] & (sender != NOBODY) & (following != NOBODY) & (sender != following)
     return before[linked], after[linked]
@@ -290,8 +292,7 @@ def block_ends(looked: Looked, piece: Piece) -> pa.Table:
     """The values at the first and at the last offset of each block."""
     log = log_of(looked, piece)
     at, sizes = log.groups()
-    of_block = together(log.key[at], block(log.offset[at]))
-    first = begins(of_block)
+    first = begins(log.key[at], block(log.offset[at]))
     ends = np.unique(np.r_[first, np.r_[first[1:], len(at)][: len(first)] - 1])
     outer = np.zeros(len(at), dtype=np.bool_)
     outer[ends] = True

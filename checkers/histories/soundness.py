@@ -17,6 +17,7 @@ import pyarrow as pa
 from checkers.histories.fingerprints import Ints
 from checkers.histories.found import Found
 from checkers.histories.inquiry import OPERATIONS, SENDS, Ask, Inquiry, spelled
+from checkers.histories.order import begins, lengths
 from checkers.histories.piece import NEVER_NS, Piece
 from checkers.histories.pieces import Kernel
 from checkers.histories.places import FAILED, NAMES, runs
@@ -114,16 +115,16 @@ def _times(piece: Piece) -> Piece:
 
 def _span(piece: Piece) -> pa.Table:
     times = _times(piece)
-    order, begins = runs(times.ints("process"))
+    order, starts = runs(times.ints("process"))
     if not len(order):
         return _SPANS.empty_table()
     closes = np.maximum(times.ints("invoked_ns"), times.ints("completed_ns"))
     return pa.table(
         {
-            "piece": np.full(len(begins), piece.number),
-            "process": times.ints("process")[order[begins]],
-            "invoked_ns": np.minimum.reduceat(times.ints("invoked_ns")[order], begins),
-            "closes_ns": np.maximum.reduceat(closes[order], begins),
+            "piece": np.full(len(starts), piece.number),
+            "process": times.ints("process")[order[starts]],
+            "invoked_ns": np.minimum.reduceat(times.ints("invoked_ns")[order], starts),
+            "closes_ns": np.maximum.reduceat(closes[order], starts),
         },
         schema=_SPANS,
     )
@@ -195,6 +196,6 @@ def unique_values() -> Inquiry[Found]:
 
 def _repeated(piece: Piece) -> pa.Table:
     rows = np.flatnonzero(piece.ints("role") != FAILED)
-    order, begins = runs(piece.ints("key")[rows], piece.ints("value")[rows])
-    lengths = np.diff(np.r_[begins, len(order)]) if len(begins) else begins
-    return piece.where(rows[order[np.repeat(lengths > 1, lengths)]]).table.select(_SENT.names)
+    starts = begins(piece.ints("value")[rows], piece.ints("key")[rows])  # SENDS are in that order
+    counts = lengths(starts, len(rows))
+    return piece.where(rows[np.repeat(counts > 1, counts)]).table.select(_SENT.names)

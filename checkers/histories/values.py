@@ -21,7 +21,7 @@ from checkers.histories.across_keys import across_keys
 from checkers.histories.fingerprints import Ints
 from checkers.histories.found import Family, Found, Known
 from checkers.histories.inquiry import OPERATIONS, PLACES, SENDS, Ask, Inquiry, spelled
-from checkers.histories.order import Mask
+from checkers.histories.order import Mask, begins
 from checkers.histories.piece import UNKNOWN, Piece
 from checkers.histories.pieces import Kernel
 from checkers.histories.places import (
@@ -122,11 +122,10 @@ def _seen(strays: Strays, kept: Kept, piece: Piece) -> pa.Table:
     """Those that must be there and that no poll ended ok was given; counts of all in a last row."""
     names = ("key", "offset", "value", "op", "role")
     key, offset, value, op, role = (piece.ints(name) for name in names)
-    rows = np.flatnonzero(~strays.among(key, value))
-    order, starts = runs(key[rows], offset[rows], value[rows])
+    rows = np.flatnonzero(~strays.of(piece))
+    starts = begins(key[rows], offset[rows], value[rows])
     if not len(starts):
         return _SEEN.empty_table()
-    rows = rows[order]
     told = np.bitwise_or.reduceat(_TELLS[role[rows]], starts)
     first = rows[starts]
     owed = ((told & _SENT) > 0) & (offset[first] >= kept.of(key[first]))
@@ -148,10 +147,9 @@ def _seen(strays: Strays, kept: Kept, piece: Piece) -> pa.Table:
 
 def _placeless(strays: Strays, kept: Kept, piece: Piece) -> pa.Table:
     """What was acknowledged without an offset and never polled; it may lie anywhere."""
-    key, value = piece.ints("key"), piece.ints("value")
-    wanted = (piece.ints("role") == SENT) & (piece.ints("offset") == UNKNOWN)
-    wanted &= ~strays.among(key, value) & (kept.of(key) <= SOMEWHERE)
-    return piece.where(wanted).table.select(_WRITE.names)
+    few = piece.where((piece.ints("role") == SENT) & (piece.ints("offset") == UNKNOWN))
+    wanted = ~strays.of(few) & (kept.of(few.ints("key")) <= SOMEWHERE)
+    return few.where(wanted).table.select(_WRITE.names)
 
 
 # ---------------------------------------------------------------- strays
