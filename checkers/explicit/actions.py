@@ -38,9 +38,12 @@ class Program:
         exec("\n".join(self.lines), self.names)
         self.successors: Callable[[Packed, Emit], None] = self.names["successors"]
 
-    def predicate(self, formula: t.Node) -> Callable[[Packed], bool]:
-        """The formula as a function of a packed state; the function may raise Undefined."""
-        source = f"lambda s: {self.compiler.code(formula, {})}"
+    def predicate(self, formula: t.Node, given: Env | None = None) -> Callable[[Packed], bool]:
+        """The formula as a function of a packed state; the function may raise Undefined.
+
+        One about steps is a function of the state before joined to the state after.
+        """
+        source = f"lambda s: {self.compiler.code(formula, given or {})}"
         made: Callable[[Packed], bool] = eval(source, self.names)
         return made
 

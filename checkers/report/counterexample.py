@@ -15,7 +15,8 @@ from checkers.report.sentences import Sentences
 from model.language import terms as t
 from model.language.meaning import Meaning, joined
 from model.language.reasons import conjuncts, why_false
-from model.language.spec import Action, Spec
+from model.language.show import show
+from model.language.spec import Action, Claim, Liveness, Spec
 from model.language.values import Writer
 
 WIDTH = 110  # characters
@@ -39,11 +40,9 @@ def counterexample(
     lines = [
         *_headline(discovery, found, title),
         "",
-        *_table(writer, spec, discovery.trace),
+        *_table(writer, spec, discovery),
         "",
-        *_noted("false because", _why_false(writer, discovery)),
-        *_noted("allowed because", _why_allowed(writer, spec, discovery.trace)),
-        *_noted("shortest", ["yes (breadth-first)"]),
+        *_reasons(writer, spec, discovery),
         *_noted("also", _others(found, name)),
         *_noted("scope", [_scope(spec)]),
         *(_noted("replay", [replay]) if replay else []),
@@ -55,7 +54,8 @@ def counterexample(
 
 def _headline(discovery: Discovery, found: Exploration, title: str) -> Iterator[str]:
     steps = f"{discovery.steps} step{'s' if discovery.steps != 1 else ''}"
-    left = f"✗ {discovery.claim.name}  violated after {steps}"
+    when = f"violated after {steps}" if discovery.loop is None else "violated for ever"
+    left = f"✗ {discovery.claim.name}  {when}"
     right = f"{title} · explicit · {found.distinct:,} states, {found.seconds:.2f} s"
     if len(left) + 3 + len(right) <= WIDTH:
         yield left + right.rjust(WIDTH - len(left))
@@ -68,7 +68,8 @@ def _headline(discovery: Discovery, found: Exploration, title: str) -> Iterator[
 # ---- the steps
 
 
-def _table(writer: Writer, spec: Spec, trace: Sequence[Step]) -> Iterator[str]:
+def _table(writer: Writer, spec: Spec, discovery: Discovery) -> Iterator[str]:
+    trace = discovery.trace
     calls = [_call(writer, spec, step) for step in trace]
     wide = min(max(map(len, calls)), LONGEST_CALL)
     changes = [[], *(writer.changes(a.state, b.state) for a, b in pairwise(trace))]
@@ -76,7 +77,7 @@ def _table(writer: Writer, spec: Spec, trace: Sequence[Step]) -> Iterator[str]:
     yield f"  step  {'action'.ljust(wide)}  what changed"
     yield f"  ────  {'─' * wide}  {'─' * (WIDTH - wide - 10)}"
     for k, (call, change) in enumerate(zip(calls, changes, strict=True)):
-        here = "   ← here" if k == len(trace) - 1 else ""
+        here = f"   ← {_end(discovery)}" if k == len(trace) - 1 else ""
         room = WIDTH - wide - 10 - places - 2 - len(here)
         rows = [row for place, fields in change for row in _rows(place, fields, places, room)]
         head = f"  {k:4}  {call.ljust(wide)}"
@@ -85,6 +86,14 @@ def _table(writer: Writer, spec: Spec, trace: Sequence[Step]) -> Iterator[str]:
             head = " " * (8 + wide)
         for j, row in enumerate(rows or [""]):
             yield f"{head if j == 0 else ' ' * (8 + wide)}  {row}{here if j == 0 else ''}"
+
+
+def _end(discovery: Discovery) -> str:
+    """What is to be said of the last step."""
+    if discovery.loop is None:
+        return "here"
+    still = discovery.loop == discovery.steps
+    return "for ever" if still else f"as after step {discovery.loop}, and so on"
 
 
 def _call(writer: Writer, spec: Spec, step: Step) -> str:
@@ -110,11 +119,55 @@ def _rows(place: str, fields: Sequence[str], places: int, room: int) -> Iterator
 # ---- why
 
 
-def _why_false(writer: Writer, discovery: Discovery) -> list[str]:
-    state = discovery.trace[-1].state
-    if discovery.claim.about == "steps":
-        state = joined(discovery.trace[-2].state, state)
-    reason = why_false(Meaning(writer.ranges), discovery.claim.formula, state)
+def _reasons(writer: Writer, spec: Spec, discovery: Discovery) -> Iterator[str]:
+    claim = discovery.claim
+    if isinstance(claim, Liveness):
+        yield from _noted("false because", _never(writer, claim, discovery))
+        yield from _noted("fair because", [_why_fair(spec, discovery)])
+    else:
+        yield from _noted("false because", _why_false(writer, claim, discovery.trace))
+        yield from _noted("allowed because", _why_allowed(writer, spec, discovery.trace))
+        yield from _noted("shortest", ["yes (breadth-first)"])
+
+
+def _never(writer: Writer, claim: Liveness, discovery: Discovery) -> list[str]:
+    """What does not happen, in which values of the parameters, and since when."""
+    assert discovery.loop is not None
+    meaning, given = Meaning(writer.ranges), dict(zip(claim.params, discovery.values, strict=True))
+    env = {p.uid: v for p, v in given.items()}
+    states = [step.state for step in discovery.trace]
+    reached = [meaning.holds(claim.goal, state, env) for state in states]
+    chosen = ", ".join(writer.arguments(claim.params, discovery.values))
+    elements: dict[t.Node, str] = {p: writer.value(v, p.sort) for p, v in given.items()}
+    goal = show(claim.goal, elements)
+    lines = [f"for {chosen}"] if chosen else []
+    if claim.kind == "eventually always":
+        k = next(k for k in range(discovery.loop, len(states)) if not reached[k])
+        return [*lines, f"again and again, as after step {k}, this is false: {goal}"]
+    since = 0
+    if claim.kind == "leads to":
+        missed = (k for k, r in enumerate(reached) if not any(reached[k:]) and not r)
+        since = next(k for k in missed if meaning.holds(claim.premise, states[k], env))
+        say = Sentences(writer, states[since], given, {}).say
+        if not isinstance(claim.premise, t.Const):
+            lines.append(f"after step {since}: {say(claim.premise)}")
+    return [*lines, f"from step {since} on this is never true: {goal}"]
+
+
+def _why_fair(spec: Spec, discovery: Discovery) -> str:
+    assert discovery.loop is not None
+    if not any(action.fair for action in spec.actions):
+        return "no action of the spec is fair: write @action(fair=...) where one must be taken"
+    if discovery.loop == discovery.steps:
+        return "no fair action would change the last state"
+    return "what goes around takes every fair action, or disables it as often"
+
+
+def _why_false(writer: Writer, claim: Claim, trace: Sequence[Step]) -> list[str]:
+    state = trace[-1].state
+    if claim.about == "steps":
+        state = joined(trace[-2].state, state)
+    reason = why_false(Meaning(writer.ranges), claim.formula, state)
     say = Sentences(writer, state, reason.chosen, {}).say
     chosen = ", ".join(f"{b.name} {writer.value(v, b.sort)}" for b, v in reason.chosen.items())
     given = [say(p) for p in reason.premises if not isinstance(p, t.Const)]

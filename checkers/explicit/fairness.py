@@ -1,0 +1,188 @@
+"""Fair cycles: where in a graph a behaviour may go on for ever without a fair action being cheated.
+
+What a behaviour visits for ever is strongly connected. Such a set of nodes is *fair* when a walk
+through all of its nodes and edges is: of each instance of an action, an edge of it stays inside the
+set, or, of a weakly fair one, some node of the set disables it, of a strongly fair one, all do.
+Standing still is stuttering: a node alone is such a set.
+
+A component that fails a weak instance has no fair set inside. One that fails a strong instance may
+have one without the nodes that enable it: they are taken out, and what is left is divided anew.
+
+Source: Emerson and Lei, Modalities for model checking, 1987; Lichtenstein and Pnueli, 1985.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
+
+from checkers.explicit.transitions import Nodes, Transitions
+
+Mask = NDArray[np.bool_]  # of nodes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Instance:
+    """A fair action with its parameters: its edges, and the nodes that enable it."""
+
+    strong: bool
+    edges: Nodes
+    enabled: Nodes
+
+
+@dataclass(frozen=True)
+class Fairness:
+    """A graph, and what is promised of its edges."""
+
+    graph: Transitions
+
+    @cached_property
+    def instances(self) -> Sequence[Instance]:
+        """Every instance of a fair action that is enabled somewhere."""
+        graph = self.graph
+        order = np.argsort(graph.label, kind="stable")
+        labels = graph.program.labels
+        bounds = np.searchsorted(graph.label[order], np.arange(len(labels) + 1))
+        found: list[Instance] = []
+        for k, (action, _) in enumerate(labels):
+            edges = order[bounds[k] : bounds[k + 1]]
+            if action.fair is not None and len(edges):
+                enabled = np.unique(graph.source[edges])
+                found.append(Instance(strong=action.fair == "strong", edges=edges, enabled=enabled))
+        return found
+
+    @cached_property
+    def resting(self) -> Mask:
+        """The nodes where no fair action would change the state: standing still is fair there."""
+        resting = np.ones(len(self.graph.states), dtype=bool)
+        for instance in self.instances:
+            resting[instance.enabled] = False
+        return resting
+
+    def reaching(self, ends: Mask, within: Mask) -> Mask:
+        """The nodes of `within` from which, inside it, a way leads to one of the ends."""
+        source, target = self.graph.source, self.graph.target
+        kept = within[source] & within[target]
+        source, target = source[kept], target[kept]
+        near = ends & within
+        while (new := source[near[target] & ~near[source]]).size:
+            near[new] = True
+        return near
+
+    def sets(self, within: Mask, through: Mask) -> Iterator[Nodes]:
+        """The largest fair sets of these nodes that have a node of `through`.
+
+        Their nodes are ascending; the sets are disjoint.
+        """
+        left = within
+        while left.any():
+            left, found = self._divided(left, through)
+            yield from found
+
+    def _divided(self, within: Mask, through: Mask) -> tuple[Mask, list[Nodes]]:
+        """The fair components, and the nodes in which to look again."""
+        source, target = self.graph.source, self.graph.target
+        kept = within[source] & within[target]
+        size = len(within)
+        matrix = coo_array((kept[kept], (source[kept], target[kept])), shape=(size, size))
+        count, component = connected_components(matrix, connection="strong")
+        sizes = np.bincount(component[within], minlength=count)
+        inside = kept & (component[source] == component[target])
+        failed = np.bincount(component[within & through], minlength=count) == 0
+        again = np.zeros(count, dtype=bool)
+        out = np.zeros(size, dtype=bool)
+        for instance in self.instances:
+            enabled = instance.enabled[within[instance.enabled]]
+            where = np.bincount(component[enabled], minlength=count)
+            edges = instance.edges[inside[instance.edges]]
+            untaken = np.bincount(component[source[edges]], minlength=count) == 0
+            if instance.strong:
+                cheated = untaken & (where > 0)
+                again |= cheated
+                out[enabled[cheated[component[enabled]]]] = True
+            else:
+                failed |= untaken & (where == sizes)
+        left = within & (again & ~failed)[component] & ~out
+        good = within & ~(again | failed)[component]
+        nodes = np.flatnonzero(good)
+        order = nodes[np.argsort(component[nodes], kind="stable")]
+        cuts = np.flatnonzero(np.diff(component[order])) + 1
+        return left, [np.sort(s) for s in np.split(order, cuts)] if len(order) else []
+
+    # ---- one behaviour in a fair set
+
+    def cycle(self, nodes: Nodes, start: int, through: Mask) -> list[int]:
+        """Edges from `start` back to it by a node of `through`: every instance gets its due.
+
+        `nodes` is a fair set with `start` in it.
+        """
+        inside = np.zeros(len(self.graph.states), dtype=bool)
+        inside[nodes] = True
+        wanted = [self._wish(instance, inside) for instance in self.instances]
+        wanted.append((frozenset(np.flatnonzero(through & inside).tolist()), frozenset()))
+        open_ = [w for w in wanted if w is not None and start not in w[0]]
+        walk: list[int] = []
+        at = start
+        while open_:
+            ends = frozenset[int]().union(*(nodes for nodes, _ in open_))
+            last = frozenset[int]().union(*(edges for _, edges in open_))
+            walk += self.way(at, inside, ends.__contains__, last)
+            at = int(self.graph.target[walk[-1]])
+            open_ = [w for w in open_ if at not in w[0] and walk[-1] not in w[1]]
+        return walk + (self.way(at, inside, lambda n: n == start) if at != start else [])
+
+    def _wish(
+        self, instance: Instance, inside: Mask
+    ) -> tuple[frozenset[int], frozenset[int]] | None:
+        """The nodes one of which, or the edges one of which, a fair walk comes by; None: any."""
+        source, target = self.graph.source, self.graph.target
+        edges = instance.edges
+        taken = edges[inside[source[edges]] & inside[target[edges]]]
+        idle = inside.copy()
+        idle[instance.enabled] = False
+        if instance.strong:
+            if not inside[instance.enabled].any():
+                return None
+            idle[:] = False
+        return frozenset(np.flatnonzero(idle).tolist()), frozenset(taken.tolist())
+
+    def way(
+        self,
+        start: int,
+        inside: Mask,
+        end: Callable[[int], bool],
+        last: frozenset[int] = frozenset(),
+    ) -> list[int]:
+        """The edges of a shortest way from the node, at least one: to an end, or by a last edge."""
+        came: dict[int, int] = {}
+        todo = deque([start])
+        while todo:
+            node = todo.popleft()
+            for edge in self._leaving(node):
+                other = int(self.graph.target[edge])
+                if not inside[other]:
+                    continue
+                if edge in last or end(other):
+                    return [*self._back(start, node, came), edge]
+                if other not in came:
+                    came[other] = edge
+                    todo.append(other)
+        raise LookupError(f"no way from node {start}")
+
+    def _leaving(self, node: int) -> range:
+        first, end = np.searchsorted(self.graph.source, [node, node + 1])
+        return range(int(first), int(end))
+
+    def _back(self, start: int, node: int, came: dict[int, int]) -> list[int]:
+        way: list[int] = []
+        while node != start:
+            way.append(came[node])
+            node = int(self.graph.source[came[node]])
+        return way[::-1]

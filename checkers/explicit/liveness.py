@@ -1,0 +1,129 @@
+"""What must happen, decided: a violation is a fair behaviour that never does it, shown as a lasso.
+
+`leads_to(p, q)` breaks where, from a state of p and not q, a fair set is reached without q;
+`eventually(q)` where an initial state is the beginning; `eventually_always(q)` breaks where a fair
+set has a state without q. The whole graph is needed: a budget that does not suffice for it leaves
+the claims undecided. Faults are not fair, but what they may do is bounded by the spec.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from checkers.explicit.actions import Program
+from checkers.explicit.exploration import Budget, Discovery
+from checkers.explicit.fairness import Fairness, Mask
+from checkers.explicit.instance import Instance
+from checkers.explicit.transitions import Nodes, TooLarge, Transitions
+from model.faults import UnknownName
+from model.language import terms as t
+from model.language.actions import Liveness
+from model.language.meaning import Meaning
+from model.language.scope import Scope
+from model.language.spec import Spec
+
+BUDGET = Budget(states=1_000_000)  # about half a gigabyte
+
+
+def decide(
+    spec: Spec,
+    properties: Sequence[str] = (),
+    *,
+    scope: Scope | None = None,
+    budget: Budget = BUDGET,
+) -> Mapping[str, Discovery]:
+    """The verdict on each liveness property, all without names; a violation carries its lasso.
+
+    Raises UnknownName for one that the spec has not, Undefined where a term has no value.
+    """
+    claims = {c.name: c for c in spec.liveness_properties}
+    for name in properties:
+        if name not in claims:
+            raise UnknownName(f"liveness property of {type(spec).__name__}", name, claims)
+    chosen = [c for name, c in claims.items() if not properties or name in properties]
+    if not chosen:
+        return {}
+    try:
+        graph = Transitions.of(Program(Instance.of(spec, scope)), budget)
+    except TooLarge as why:
+        reason = f"liveness needs every state: {why}"
+        return {c.name: Discovery(claim=c, verdict="undecided", reason=reason) for c in chosen}
+    judge = _Judge(graph, Fairness(graph))
+    return {c.name: judge.verdict(c) for c in chosen}
+
+
+@dataclass(frozen=True)
+class _Judge:
+    """Decides claims about the behaviours of one graph."""
+
+    graph: Transitions
+    fairness: Fairness
+
+    def verdict(self, claim: Liveness) -> Discovery:
+        for env in Meaning(self.graph.program.at.ranges).bindings(claim.params, {}):
+            values = tuple(int(env[p.uid] or 0) for p in claim.params)
+            found = self._lasso(claim, values)
+            if found is not None:
+                start, way, loop = found
+                trace = self.graph.trace(start, way)
+                return Discovery(
+                    claim=claim, verdict="violated", trace=trace, loop=loop, values=values
+                )
+        return Discovery(claim=claim, verdict="holds")
+
+    def _lasso(self, claim: Liveness, values: Sequence[int]) -> tuple[int, list[int], int] | None:
+        """Where a behaviour that breaks the claim begins, its edges, and where they loop."""
+        graph = self.graph
+        missed = ~self._where(claim.goal, claim, values)
+        match claim.kind:
+            case "eventually always":
+                return self._found(np.ones_like(missed), None, missed)
+            case "eventually":
+                begun = np.arange(len(missed)) < graph.initial
+            case "leads to":
+                begun = self._where(claim.premise, claim, values)
+        return self._found(missed, begun & missed, missed)
+
+    def _found(
+        self, within: Mask, begun: Mask | None, through: Mask
+    ) -> tuple[int, list[int], int] | None:
+        """A way to a node of `begun`, on within `within` to a fair set that has one of `through`.
+
+        Without `begun` the fair set may begin anywhere. One where nothing fair is left to do is
+        preferred to one that goes around.
+        """
+        sets = list(self.fairness.sets(within, through))
+        anywhere = np.zeros_like(within)
+        for nodes in sets:
+            anywhere[nodes] = True
+        for ends in (self.fairness.resting & within & through, anywhere):
+            near = self.fairness.reaching(ends, within)
+            starts = np.flatnonzero(ends if begun is None else near & begun)
+            if len(starts):
+                return self._lasso_from(int(starts[0]), near, ends, sets, through)
+        return None
+
+    def _lasso_from(
+        self, start: int, near: Mask, ends: Mask, sets: Sequence[Nodes], through: Mask
+    ) -> tuple[int, list[int], int]:
+        prefix = self.graph.way_to(start)
+        first = int(self.graph.source[prefix[0]]) if prefix else start
+        middle = [] if ends[start] else self.fairness.way(start, near, lambda n: bool(ends[n]))
+        at = int(self.graph.target[middle[-1]]) if middle else start
+        cycle: list[int] = []
+        if not (self.fairness.resting[at] and through[at]):
+            home = next(nodes for nodes in sets if at in nodes)
+            cycle = self.fairness.cycle(home, at, through)
+        return first, [*prefix, *middle, *cycle], len(prefix) + len(middle)
+
+    def _where(self, formula: t.Node, claim: Liveness, values: Sequence[int]) -> Mask:
+        """The nodes in which the formula is true, with these values of the claim's parameters."""
+        program = self.graph.program
+        given = {
+            p.uid: program.at.packed(v, p.sort) for p, v in zip(claim.params, values, strict=True)
+        }
+        holds = program.predicate(formula, given)
+        return np.fromiter(map(holds, self.graph.states), dtype=bool, count=len(self.graph.states))

@@ -1,0 +1,97 @@
+"""The reachable states and every transition between them, as arrays: what liveness is decided on.
+
+A node is the number of its state in breadth-first order, the initial states first. A transition
+that leaves the state alone is stuttering, which every state may do; it is left out.
+"""
+
+from __future__ import annotations
+
+import time
+from array import array
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from checkers.explicit.actions import Program
+from checkers.explicit.exploration import STOPPED, Budget, Step, Trace, WhyStopped
+from checkers.explicit.instance import Packed
+
+Nodes = NDArray[np.int64]
+
+
+class TooLarge(Exception):
+    """The budget was spent before every state was seen: nothing is known of behaviours."""
+
+    def __init__(self, why: WhyStopped) -> None:
+        super().__init__(STOPPED[why])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Transitions:
+    """A reachable graph: edge k leads from `source[k]` to `target[k]` by `label[k]`."""
+
+    program: Program
+    states: Sequence[Packed]
+    initial: int  # how many nodes are initial: the first ones
+    source: Nodes  # ascending
+    target: Nodes
+    label: Nodes  # which of `program.labels`
+    came_by: Nodes  # node -> the edge that first led to it; -1 for an initial one
+
+    @classmethod
+    def of(cls, program: Program, budget: Budget) -> Transitions:
+        """Every state and transition; raises TooLarge where the budget does not suffice."""
+        started = time.monotonic()
+        states = program.initial()
+        initial = len(states)
+        number = {state: k for k, state in enumerate(states)}
+        source, target, label, came_by = (array("q") for _ in range(4))
+        came_by.extend([-1] * initial)
+        for node, state in enumerate(states):  # grows while it is read
+            out: list[tuple[int, Packed]] = []
+            program.successors(state, out.append)
+            for how, after in out:
+                if after == state:
+                    continue
+                other = number.setdefault(after, len(states))
+                if other == len(states):
+                    states.append(after)
+                    came_by.append(len(source))
+                source.append(node)
+                target.append(other)
+                label.append(how)
+            if budget.states is not None and len(states) > budget.states:
+                raise TooLarge("states")
+            if budget.seconds is not None and time.monotonic() - started > budget.seconds:
+                raise TooLarge("seconds")
+        arrays = (np.frombuffer(x, dtype=np.int64) for x in (source, target, label, came_by))
+        edges = [a if len(a) else np.zeros(0, dtype=np.int64) for a in arrays]
+        return cls(
+            program=program,
+            states=states,
+            initial=initial,
+            source=edges[0],
+            target=edges[1],
+            label=edges[2],
+            came_by=edges[3],
+        )
+
+    def way_to(self, node: int) -> list[int]:
+        """The edges of a shortest way from an initial node."""
+        way: list[int] = []
+        while (edge := int(self.came_by[node])) >= 0:
+            way.append(edge)
+            node = int(self.source[edge])
+        return way[::-1]
+
+    def trace(self, start: int, edges: Sequence[int]) -> Trace:
+        """The states along the edges, from an initial node."""
+        unpack = self.program.at.unpack
+        steps = [Step(action="init", values=(), state=unpack(self.states[start]))]
+        for edge in edges:
+            action, values = self.program.labels[self.label[edge]]
+            state = unpack(self.states[self.target[edge]])
+            steps.append(Step(action=action.name, values=values, state=state))
+        return tuple(steps)

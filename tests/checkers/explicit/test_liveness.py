@@ -1,0 +1,352 @@
+"""Liveness under fairness: both verdicts on small specs, and on random graphs what an oracle says.
+
+The oracle looks at every set of states of a graph, which only tiny graphs allow. That a lasso is
+fair and breaks its claim is judged by the meaning of the language.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import combinations
+from typing import Any
+
+import networkx as nx
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from checkers.explicit.exploration import Budget, Discovery
+from checkers.explicit.graph import StateGraph, interpreted_graph
+from checkers.explicit.liveness import decide
+from model.faults import UnknownName
+from model.language import (
+    Int,
+    Map,
+    Scope,
+    Set,
+    Sort,
+    Spec,
+    Temporal,
+    action,
+    always_eventually,
+    eventually,
+    eventually_always,
+    exists,
+    forall,
+    leads_to,
+    liveness,
+    when,
+)
+from model.language import terms as t
+from model.language.actions import Action, Guard, Liveness
+from model.language.behaviours import Lasso, is_fair, true_of
+from model.language.meaning import Meaning
+
+
+class Replica(Sort):
+    prefix = "b"
+
+
+class Offset(Int):
+    pass
+
+
+class HighWatermark(Spec):
+    """A leader appends, followers fetch, the high watermark follows; a replica may fail once."""
+
+    end: Map[Replica, Offset]
+    high_watermark: Offset
+    alive: Set[Replica]
+    failures: Offset
+
+    def scope(s) -> Scope:
+        return {Replica: 2, Offset: range(3)}
+
+    def init(s) -> None:
+        for r in Replica:
+            s.alive[r] = True
+
+    @action
+    def append(s, leader: Replica) -> None:
+        when(s.alive[leader], s.end[leader] < 2, forall(s.end[r] <= s.end[leader] for r in Replica))
+        s.end[leader] = s.end[leader] + 1
+
+    @action(fair="weak")
+    def fetch(s, follower: Replica, leader: Replica) -> None:
+        when(s.alive[follower], s.end[follower] < s.end[leader])
+        s.end[follower] = s.end[follower] + 1
+
+    @action(fair="weak")
+    def advance(s) -> None:
+        when(forall(s.high_watermark < s.end[r] for r in Replica))
+        s.high_watermark = s.high_watermark + 1
+
+    @action
+    def fail(s, r: Replica) -> None:
+        when(s.alive[r], s.failures == 0)
+        s.alive[r] = False
+        s.failures = Offset(1)
+
+    @liveness
+    def reaches_the_end(s, r: Replica) -> Temporal:
+        """The high watermark reaches the end of the log."""
+        return eventually_always(s.high_watermark == s.end[r])
+
+    @liveness
+    def every_record_is_committed(s, o: Offset) -> Temporal:
+        return leads_to(exists(s.end[r] == o for r in Replica), o <= s.high_watermark)
+
+
+class Recovers(HighWatermark):
+    @action(fair="weak")
+    def restart(s, r: Replica) -> None:
+        """Faults are bounded, recovery never is."""
+        when(~s.alive[r])
+        s.alive[r] = True
+
+
+def test_a_replica_that_stays_dead_stops_the_high_watermark() -> None:
+    spec = HighWatermark()
+    found = decide(spec)
+    assert {n: d.verdict for n, d in found.items()} == {
+        "reaches_the_end": "violated",
+        "every_record_is_committed": "violated",
+    }
+    lost = found["every_record_is_committed"]
+    assert lost.values == (1,)
+    assert [s.action for s in lost.trace] == ["init", "append", "fail"]
+    assert lost.loop == 2
+    assert_breaks(spec, lost)
+
+
+def test_recovery_mends_it() -> None:
+    assert {n: d.verdict for n, d in decide(Recovers()).items()} == {
+        "reaches_the_end": "holds",
+        "every_record_is_committed": "holds",
+    }
+
+
+def test_without_fairness_nothing_must_happen() -> None:
+    class Lazy(Recovers):
+        @action
+        def advance(s) -> None:
+            HighWatermark.advance(s)
+
+    found = decide(Lazy(), ["every_record_is_committed"])["every_record_is_committed"]
+    assert found.verdict == "violated"
+    assert [s.action for s in found.trace][:2] == ["init", "append"]
+    assert_breaks(Lazy(), found)
+
+
+class Turn(Int):
+    pass
+
+
+class Lamp(Spec):
+    """A switch that is pressed for ever, and a job that can be done only while the light is on."""
+
+    on: Set[Turn]
+    done: Set[Turn]
+
+    def scope(s) -> Scope:
+        return {Turn: 1}
+
+    @action(fair="weak")
+    def press(s, x: Turn) -> None:
+        s.on[x] = ~s.on[x]
+
+    @action(fair="weak")
+    def work(s, x: Turn) -> None:
+        when(s.on[x], ~s.done[x])
+        s.done[x] = True
+
+    @liveness
+    def is_done(s, x: Turn) -> Temporal:
+        return eventually(s.done[x])
+
+    @liveness
+    def light_returns(s, x: Turn) -> Temporal:
+        return always_eventually(s.on[x])
+
+    @liveness
+    def stays_dark(s, x: Turn) -> Temporal:
+        return eventually_always(~s.on[x])
+
+
+class Patient(Lamp):
+    @action(fair="strong")
+    def work(s, x: Turn) -> None:
+        when(s.on[x], ~s.done[x])
+        s.done[x] = True
+
+
+def test_weak_fairness_does_not_suffice_where_an_action_is_disabled_again_and_again() -> None:
+    weak, strong = decide(Lamp()), decide(Patient())
+    assert {n: d.verdict for n, d in weak.items()} == {
+        "is_done": "violated",
+        "light_returns": "holds",
+        "stays_dark": "violated",
+    }
+    assert strong["is_done"].verdict == "holds"
+    lasso = weak["is_done"]
+    assert ([s.action for s in lasso.trace], lasso.loop) == (["init", "press", "press"], 0)
+    assert_breaks(Lamp(), lasso)
+
+
+def test_a_budget_that_does_not_reach_every_state_leaves_it_undecided() -> None:
+    found = decide(Recovers(), budget=Budget(states=3))["reaches_the_end"]
+    assert (found.verdict, found.reason) == (
+        "undecided",
+        "liveness needs every state: the budget of states is spent",
+    )
+
+
+def test_an_unknown_name() -> None:
+    with pytest.raises(UnknownName, match="reaches_the_end"):
+        decide(Recovers(), ["reaches_end"])
+
+
+def assert_breaks(spec: Spec, found: Discovery) -> None:
+    """What was found is a behaviour of the spec, is fair, and breaks the claim."""
+    meaning, lasso = Meaning.of(spec), lasso_of(found)
+    assert lasso.states[0] in meaning.initial(spec)
+    states = [step.state for step in found.trace]
+    actions = {a.name: a for a in spec.actions}
+    for step, before in zip(found.trace[1:], states, strict=False):
+        assert meaning.step(actions[step.action], before, step.values) == step.state
+    assert is_fair(meaning, spec, lasso)
+    assert isinstance(found.claim, Liveness)
+    assert not true_of(meaning, found.claim, lasso)
+
+
+def lasso_of(found: Discovery) -> Lasso:
+    assert found.loop is not None
+    states = [step.state for step in found.trace]
+    if found.loop == len(states) - 1:
+        return Lasso(states, found.loop)
+    assert states[-1] == states[found.loop]
+    return Lasso(states[:-1], found.loop)
+
+
+# ---- random graphs
+
+
+class Place(Int):
+    pass
+
+
+class Graph(Spec):
+    """A token on a graph; its edges are actions."""
+
+    at: Place
+
+    def scope(s) -> Scope:
+        return {Place: range(4)}
+
+
+AT = Graph().variables[0]
+Edge = tuple[int, int]
+Drawn = tuple[Mapping[str, frozenset[Edge]], frozenset[int], frozenset[int]]
+
+
+def place(k: int) -> t.Node:
+    return t.Const(k, Place.info)
+
+
+def among(nodes: frozenset[int]) -> t.Node:
+    return t.Or(tuple(t.Eq(t.Get(AT, ()), place(k)) for k in sorted(nodes)))
+
+
+def spec_of(edges: Mapping[str, frozenset[Edge]], p: frozenset[int], q: frozenset[int]) -> Graph:
+    """An action an edge set: its step out of a node is chosen by its parameter."""
+    spec, made = Graph(), []
+    for name, drawn in edges.items():
+        for k, following in enumerate(_functions(drawn)):
+            act = Action(f"{name}{k}", "", (), fair=FAIR[name])
+            act.guards.append(Guard(among(frozenset(following)), 0))
+            value = place(0)
+            for here, there in following.items():
+                value = t.Ite(t.Eq(t.Get(AT, ()), place(here)), place(there), value)
+            act.writes.append(t.Write(AT, (), (), t.Const(1, t.BOOL), value))
+            made.append(act)
+    goal, premise = among(q), among(p)
+    spec.__dict__["actions"] = tuple(made)
+    spec.__dict__["liveness_properties"] = (
+        Liveness("leads", "", (), "leads to", premise, goal),
+        Liveness("once", "", (), "eventually", premise, goal),
+        Liveness("settles", "", (), "eventually always", premise, goal),
+    )
+    return spec
+
+
+FAIR: Mapping[str, Any] = {"weak": "weak", "strong": "strong", "free": None}
+
+
+def _functions(edges: frozenset[Edge]) -> Iterator[dict[int, int]]:
+    """The edges as partial functions: one is an action without parameters."""
+    left = sorted(edges)
+    while left:
+        made: dict[int, int] = {}
+        for here, there in left:
+            made.setdefault(here, there)
+        yield made
+        left = [e for e in left if made[e[0]] != e[1]]
+
+
+@st.composite
+def graphs(draw: Callable[[st.SearchStrategy[Any]], Any]) -> Drawn:
+    node = st.integers(0, 3)
+    some = st.frozensets(st.tuples(node, node), min_size=1, max_size=4)
+    edges = {name: draw(some) for name in FAIR}
+    return edges, draw(st.frozensets(node)), draw(st.frozensets(node, max_size=2))
+
+
+@settings(max_examples=300, deadline=None)
+@given(drawn=graphs())
+def test_of_a_random_graph(drawn: Drawn) -> None:
+    spec = spec_of(*drawn)
+    graph, found = interpreted_graph(spec), decide(spec)
+    for name, expected in oracle(spec, graph, drawn[1], drawn[2]).items():
+        assert found[name].verdict == ("violated" if expected else "holds"), name
+        if expected:
+            assert_breaks(spec, found[name])
+
+
+def oracle(spec: Spec, graph: StateGraph, p: frozenset[int], q: frozenset[int]) -> dict[str, bool]:
+    """For each claim whether some fair behaviour breaks it: every set of places is looked at."""
+    at = [int(state["at", ()] or 0) for state in graph.states]
+    plain = nx.DiGraph(graph.graph)
+    bad = [n for n in plain if at[n] not in q]
+    begun = [n for n in bad if at[n] in p]
+    missing = plain.subgraph(bad)
+    fair = [nodes for nodes in _sets(plain) if _is_fair(spec, graph, nodes)]
+
+    def reached(starts: Sequence[int]) -> bool:
+        seen = {m for n in starts for m in nx.descendants(missing, n) | {n}}
+        return any(nodes <= seen for nodes in fair)
+
+    return {
+        "leads": reached(begun),
+        "once": reached([n for n in bad if n == 0]),
+        "settles": any(nodes & set(bad) for nodes in fair),
+    }
+
+
+def _sets(graph: Any) -> Iterator[frozenset[int]]:
+    """Every set of nodes that a behaviour may go through for ever."""
+    for size in range(1, len(graph) + 1):
+        for nodes in combinations(graph, size):
+            if size == 1 or nx.is_strongly_connected(graph.subgraph(nodes)):
+                yield frozenset(nodes)
+
+
+def _is_fair(spec: Spec, graph: StateGraph, nodes: frozenset[int]) -> bool:
+    edges = [(a, b, name) for a, b, name in graph.graph.edges(data="action") if a != b]
+    for made in spec.actions:
+        enabled = {a for a, _, name in edges if name == made.name} & nodes
+        taken = any(a in nodes and b in nodes for a, b, name in edges if name == made.name)
+        if made.fair == "weak" and not taken and enabled == nodes:
+            return False
+        if made.fair == "strong" and not taken and enabled:
+            return False
+    return True
