@@ -60,7 +60,7 @@ def _variants(kind: str) -> Iterator[Listed]:
 
 
 def properties() -> Iterator[Listed]:
-    """The invariants, lemmas and witnesses of the specs, then the anomalies of histories."""
+    """What the specs claim, of states, steps and behaviours; then the anomalies of histories."""
     from model.specs import SPECS, find
 
     for spec in SPECS:
@@ -68,6 +68,10 @@ def properties() -> Iterator[Listed]:
         for claim in made.claims:
             kind = "lemma" if claim.lemma else "invariant"
             yield _property(claim.name, claim.says, spec, kind)
+        for step in made.action_properties:
+            yield _property(step.name, step.says, spec, "action property")
+        for lively in made.liveness_properties:
+            yield _property(lively.name, lively.says, spec, "liveness property")
         for witness in made.witnesses:
             yield _property(witness.name, witness.says, spec, "witness")
     yield from (replace(row, kind="property") for row in anomalies())

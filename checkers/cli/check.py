@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import click
@@ -99,16 +100,20 @@ def explored(
 ) -> Exploration:
     """The exploration within the budget, its progress told; all of it where there is none."""
     from checkers.explicit.exploration import Budget
+    from checkers.explicit.liveness import with_liveness
     from checkers.explicit.search import explore
 
     states, seconds = selection.budget(budget)
     limits = Budget(seconds=seconds) if states is None else Budget(states=states)
-    return explore(
+    lively = [c.name for c in spec.liveness_properties if c.name in properties]
+    found = explore(
         spec,
-        properties=properties,
+        properties=[name for name in properties if name not in lively],
         budget=limits,
         progress=lambda at: run.progress(f"{variant.spec} {variant.name}: {told(at)}"),
     )
+    decided = with_liveness(spec, found, lively, None if budget is None else limits)
+    return replace(decided, discoveries={name: decided.discoveries[name] for name in properties})
 
 
 def show(

@@ -53,6 +53,8 @@ def prove_command(
         raise InputFault(f"--limit-ms {limit_ms}: at least 1")
     chosen, made = selection.selected(spec, variant, given)
     names = selection.properties(made, patterns, f"{chosen.spec} {chosen.name}")
+    read = {claim.name for claim in made.claims}
+    names = names if patterns else tuple(name for name in names if name in read)
     prove(run, chosen, made, names, limit_ms=limit_ms)
 
 
@@ -105,6 +107,8 @@ def verdict_on(
     name: str, proof: Proof, runs: Exploration | None
 ) -> tuple[Verdict, str | None, int | None]:
     """The verdict on one property, why, and how long the run is that violates it."""
+    if name not in {claim.name for claim in proof.claims}:
+        return "undecided", "a proof reads claims about states: urteil check decides this one", None
     if proof.holds:
         return "holds", f"{len(proof.conditions)} conditions, for any number of everything", None
     discovery = runs.discoveries.get(name) if runs is not None else None

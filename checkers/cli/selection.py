@@ -68,18 +68,19 @@ def selected(spec: str, variant: str | None, given: Sequence[str]) -> tuple[Vari
 
 
 def properties(spec: Spec, patterns: Sequence[str], name: str = "this spec") -> tuple[str, ...]:
-    """The names of the properties that the patterns select; without patterns every invariant."""
-    known = [claim.name for claim in spec.claims]
+    """The names of the properties that the patterns select; without patterns all but lemmas."""
+    known = [claim.name for claim in spec.properties]
     for pattern in patterns:
         if not any(fnmatchcase(one, pattern) for one in known):
             raise UnknownName(f"property of {name}", pattern, known)
     chosen = tuple(n for n in known if any(fnmatchcase(n, p) for p in patterns))
-    return chosen or tuple(claim.name for claim in spec.claims if not claim.lemma)
+    lemmas = {claim.name for claim in spec.claims if claim.lemma}
+    return chosen or tuple(name for name in known if name not in lemmas)
 
 
 def statement(spec: Spec, name: str) -> str | None:
     """What the spec claims by the property of this name, its first paragraph; None: no words."""
-    says = next((claim.says for claim in spec.claims if claim.name == name), "")
+    says = next((claim.says for claim in spec.properties if claim.name == name), "")
     return " ".join(says.partition("\n\n")[0].split()) or None
 
 

@@ -9,21 +9,22 @@ the claims undecided. Faults are not fair, but what they may do is bounded by th
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from checkers.explicit.actions import Program
-from checkers.explicit.exploration import Budget, Discovery
+from checkers.explicit.exploration import STOPPED, Budget, Discovery, Exploration
 from checkers.explicit.fairness import Fairness, Mask
 from checkers.explicit.instance import Instance
 from checkers.explicit.transitions import Nodes, TooLarge, Transitions
 from model.faults import UnknownName
 from model.language import terms as t
 from model.language.actions import Liveness
-from model.language.meaning import Meaning
+from model.language.meaning import Meaning, Undefined
 from model.language.scope import Scope
 from model.language.spec import Spec
+from model.language.words import SpecError
 
 BUDGET = Budget(states=1_000_000)  # about half a gigabyte
 
@@ -37,7 +38,7 @@ def decide(
 ) -> Mapping[str, Discovery]:
     """The verdict on each liveness property, all without names; a violation carries its lasso.
 
-    Raises UnknownName for one that the spec has not, Undefined where a term has no value.
+    Raises UnknownName for one that the spec has not, SpecError where a term has no value.
     """
     claims = {c.name: c for c in spec.liveness_properties}
     for name in properties:
@@ -53,6 +54,27 @@ def decide(
         return {c.name: Discovery(claim=c, verdict="undecided", reason=reason) for c in chosen}
     judge = _Judge(graph, Fairness(graph))
     return {c.name: judge.verdict(c) for c in chosen}
+
+
+def with_liveness(
+    spec: Spec, found: Exploration, properties: Sequence[str], budget: Budget | None = None
+) -> Exploration:
+    """What was found, with the verdicts on these liveness properties beside it.
+
+    An exploration that was cut short leaves them undecided, for the same reason.
+    """
+    if not properties:
+        return found
+    if found.why_stopped in ("exhausted", "all decided"):
+        decided = decide(spec, properties, scope=found.ranges, budget=budget or BUDGET)
+    else:
+        reason = STOPPED[found.why_stopped]
+        decided = {
+            c.name: Discovery(claim=c, verdict="undecided", reason=reason)
+            for c in spec.liveness_properties
+            if c.name in properties
+        }
+    return replace(found, discoveries={**found.discoveries, **decided})
 
 
 @dataclass(frozen=True)
@@ -125,5 +147,8 @@ class _Judge:
         given = {
             p.uid: program.at.packed(v, p.sort) for p, v in zip(claim.params, values, strict=True)
         }
-        holds = program.predicate(formula, given)
-        return np.fromiter(map(holds, self.graph.states), dtype=bool, count=len(self.graph.states))
+        holds, states = program.predicate(formula, given), self.graph.states
+        try:
+            return np.fromiter(map(holds, states), dtype=bool, count=len(states))
+        except Undefined as fault:
+            raise SpecError(f"{claim.name} is ill-defined: {fault.what}") from fault

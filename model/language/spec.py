@@ -176,6 +176,11 @@ class Spec:
         """What is claimed of every fair behaviour."""
         return tuple(map(self._liveness, self._named("liveness")))
 
+    @property
+    def properties(self) -> tuple[Claim | Liveness, ...]:
+        """Everything that is claimed: of states, of steps, of behaviours."""
+        return (*self.claims, *self.action_properties, *self.liveness_properties)
+
     @cached_property
     def sorts(self) -> dict[str, type[Term]]:
         """The sorts that the spec's variables and parameters mention, by name."""

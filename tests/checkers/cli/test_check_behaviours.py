@@ -1,0 +1,119 @@
+"""`urteil check` of claims about steps and about behaviours."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+LEASE = '''
+from typing import Self
+
+from model.language import *
+
+class Client(Sort):
+    """A client."""
+
+class Term(Int):
+    """How often the lease was given."""
+
+class Lease(Spec):
+    """A lease goes from client to client."""
+
+    holder: Client | Nothing
+    term: Term
+
+    def scope(s) -> Scope:
+        return {Client: 2, Term: range(3)}
+
+    @action
+    def acquire(s, c: Client) -> None:
+        when(s.holder == nothing, s.term < 2)
+        s.holder = c
+        s.term = s.term + 1
+
+    @action(fair="weak")
+    def release(s, c: Client) -> None:
+        when(s.holder == c)
+        s.holder = nothing
+
+    @action_property
+    def terms_grow(s, after: Self) -> Bool:
+        """A term is never given twice."""
+        return implies(s.holder == nothing, s.term < after.term)
+
+    @liveness
+    def is_released(s, c: Client) -> Temporal:
+        """Whoever has the lease gives it back."""
+        return leads_to(s.holder == c, s.holder != c)
+'''
+
+
+@pytest.fixture
+def lease(tmp_path: Path) -> Path:
+    file = tmp_path / "lease.py"
+    file.write_text(LEASE)
+    return file
+
+
+def test_both_hold(call: Any, lease: Path) -> None:
+    said = call("check", str(lease))
+    assert said.verdicts() == {"terms_grow": "holds", "is_released": "holds"}
+    assert said.exit_code == 0
+
+
+def test_a_behaviour_that_never_does_it_is_shown_like_a_counterexample(
+    call: Any, lease: Path
+) -> None:
+    lease.write_text(LEASE.replace('@action(fair="weak")', "@action"))
+    said = call("check", str(lease))
+    assert said.verdicts() == {"terms_grow": "holds", "is_released": "violated"}
+    assert said.exit_code == 1
+    (evidence,) = said.those("evidence")
+    lines = evidence["text"].splitlines()
+    assert lines[0].startswith("✗ is_released  violated for ever")
+    (last,) = (line for line in lines if line.startswith("     1"))
+    assert last == "     1  acquire(c0)  holder  nothing → c0   ← for ever"
+    assert "  false because    for c0; after step 1: holder is c0" in lines
+    assert "from step 1 on this is never true: holder != c0" in evidence["text"]
+    assert "no action of the spec is fair: write @action(fair=...)" in evidence["text"]
+
+
+def test_a_step_that_breaks_an_action_property(call: Any, lease: Path) -> None:
+    lease.write_text(
+        LEASE.replace("s.term = s.term + 1", "s.term = ite(s.term == 1, s.term, s.term + 1)")
+    )
+    said = call("check", str(lease), "--property", "terms_*")
+    assert said.verdicts() == {"terms_grow": "violated"}
+    (evidence,) = said.those("evidence")
+    assert "holder is nothing" in evidence["text"]
+    assert "but  term 1 < after.term 1  is false" in evidence["text"]
+
+
+def test_a_budget_that_is_spent_leaves_them_undecided(call: Any, lease: Path) -> None:
+    said = call("check", str(lease), "--budget", "1k-states")
+    assert said.exit_code == 0
+    larger = LEASE.replace("Client: 2, Term: range(3)", "Client: 200, Term: range(30)")
+    lease.write_text(larger.replace("s.term < 2", "s.term < 29"))
+    said = call("check", str(lease), "--budget", "1k-states")
+    assert said.exit_code == 3
+    assert set(said.verdicts().values()) == {"undecided"}
+
+
+def test_a_proof_does_not_decide_what_it_does_not_read(call: Any, lease: Path) -> None:
+    said = call("prove", str(lease), "--property", "terms_grow")
+    assert said.verdicts() == {"terms_grow": "undecided"}
+    (decided,) = said.those("property_decided")
+    assert "urteil check decides this one" in decided["reason"]
+
+
+def test_an_undefined_term_of_a_claim_is_named(call: Any, lease: Path) -> None:
+    lease.write_text(
+        LEASE.replace("leads_to(s.holder == c,", "leads_to(s.known[s.term + 1],").replace(
+            "    term: Term\n", "    term: Term\n    known: Set[Term]\n"
+        )
+    )
+    said = call("check", str(lease))
+    assert said.exit_code == 2
+    assert "is_released is ill-defined: a value left its sort" in said.stderr
