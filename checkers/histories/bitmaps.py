@@ -7,8 +7,8 @@ pieces show, is `again`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Final
+from dataclasses import dataclass, field
+from typing import Final, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +17,7 @@ import pyarrow as pa
 from checkers.histories.fingerprints import Ints
 from checkers.histories.order import Mask, begins, lengths
 from checkers.histories.piece import Piece
+from checkers.histories.places import together
 
 Bits = npt.NDArray[np.uint64]
 _WORD_BITS: Final = 6
@@ -64,6 +65,7 @@ class Bitmaps:
     bits: Bits
     again: Bits
     repeated_in: Ints  # the first piece that shows a bit again; -1: none does
+    _index: list[_Index] = field(default_factory=list["_Index"], repr=False, compare=False)
 
     @classmethod
     def of(cls, told: pa.Table) -> Bitmaps:
@@ -89,7 +91,11 @@ class Bitmaps:
 
     def at(self, owner: Ints, key: Ints, word: Ints) -> Ints:
         """The row of each word; -1 if there is none."""
-        return _found((self.owner, self.key, self.word), (owner, key, word))
+        at = self._place(owner, key, word)
+        inside = at < len(self)
+        for ours, theirs in ((self.owner, owner), (self.key, key), (self.word, word)):
+            inside[inside] &= ours[at[inside]] == theirs[inside]
+        return np.where(inside, at, -1)
 
     def has(self, owner: Ints, key: Ints, offset: Ints) -> Mask:
         """Which of these offsets each owner has."""
@@ -97,6 +103,11 @@ class Bitmaps:
         bit = _ONE << (offset & _LAST).astype(np.uint64)
         held: Mask = (np.r_[self.bits, np.uint64(0)][row] & bit) != 0
         return held
+
+    def _place(self, owner: Ints, key: Ints, word: Ints) -> Ints:
+        if not self._index:
+            self._index.append(_Index.of(self))
+        return self._index[0].place(owner, key, word)
 
     def spread(self, first: Ints, last: Ints) -> tuple[Ints, Ints]:
         """For stretches of rows: which stretch each row is of, and the row."""
@@ -111,8 +122,8 @@ class Bitmaps:
 
         For each word that is part of a stretch: the stretch, the row, its bits in the stretch.
         """
-        first = _place((self.owner, self.key, self.word), (owner, key, low >> _WORD_BITS))
-        last = _place((self.owner, self.key, self.word), (owner, key, (high + _LAST) >> _WORD_BITS))
+        first = self._place(owner, key, low >> _WORD_BITS)
+        last = self._place(owner, key, (high + _LAST) >> _WORD_BITS)
         stretch, row = self.spread(first, last)
         word = self.word[row]
         return stretch, row, self.bits[row] & _mask(word, low[stretch], high[stretch])
@@ -161,31 +172,33 @@ def _mask(word: Ints, low: Ints, high: Ints) -> Bits:
     return np.where(low - begin > _LAST, np.uint64(0), from_low & to_high)
 
 
-def _place(columns: tuple[Ints, ...], wanted: tuple[Ints, ...]) -> Ints:
-    """Where each would be put in front among rows that ascend by the columns."""
-    count = len(wanted[0])
-    order = np.lexsort(
-        [
-            np.r_[np.ones(len(columns[0]), np.int8), np.zeros(count, np.int8)],
-            *(
-                np.r_[ours, theirs]
-                for ours, theirs in zip(columns[::-1], wanted[::-1], strict=True)
-            ),
-        ]
-    )
-    rank = np.empty(len(order), dtype=np.int64)
-    ours = order < len(columns[0])
-    rank[order] = np.cumsum(ours) - ours
-    return rank[len(columns[0]) :]
+@dataclass(frozen=True, slots=True)
+class _Index:
+    """Where the words of each owner and key are: both in one number, and the word in another."""
 
+    pairs: Ints  # ascending
+    groups: Ints  # of each pair: its place among them in the order of the rows
+    words: Ints  # all that occur, ascending
+    places: Ints  # of each row: its group and the rank of its word, ascending
 
-def _found(columns: tuple[Ints, ...], wanted: tuple[Ints, ...]) -> Ints:
-    """The row that is the same; -1 if none is."""
-    at = _place(columns, wanted)
-    inside = at < len(columns[0])
-    for ours, theirs in zip(columns, wanted, strict=True):
-        inside[inside] &= ours[at[inside]] == theirs[inside]
-    return np.where(inside, at, -1)
+    @classmethod
+    def of(cls, bitmaps: Bitmaps) -> Self:
+        """Of words that ascend by owner, key and word."""
+        starts = begins(bitmaps.owner, bitmaps.key)
+        pairs = together(bitmaps.owner[starts], bitmaps.key[starts])
+        groups = np.argsort(pairs)
+        words, rank = np.unique(bitmaps.word, return_inverse=True)
+        group = np.repeat(np.arange(len(starts)), lengths(starts, len(bitmaps)))
+        return cls(pairs[groups], groups, words, group * (len(words) + 1) + rank)
+
+    def place(self, owner: Ints, key: Ints, word: Ints) -> Ints:
+        """The row of each word, or where it would be; of an unknown pair the number of rows."""
+        pair = together(owner, key)
+        at = np.searchsorted(self.pairs, pair)
+        known = np.r_[self.pairs, 0][at] == pair
+        group = np.r_[self.groups, 0][at] * (len(self.words) + 1)
+        row = np.searchsorted(self.places, group + np.searchsorted(self.words, word))
+        return np.where(known & (at < len(self.pairs)), row, len(self.places))
 
 
 def count(bits: Bits) -> int:

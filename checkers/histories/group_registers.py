@@ -5,7 +5,7 @@ of: none began after the commit and ended before the fetch began. Every other ei
 one that matters began, or began when the fetch had ended, and has its place in any order of the
 rest. So one look brings the fetches, and a second of each piece the commits that matter as far as
 the piece can tell. A register all of whose fetches had one commit to be told of, and were told it,
-has an order; the others are searched.
+or came before all commits, and were told the same, has an order; the others are searched.
 
 Source: `properties.anomalies.real_time.stale_group_offset`.
 """
@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import partial
 from itertools import pairwise
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 import numpy as np
 import pyarrow as pa
@@ -147,36 +147,44 @@ def _matters(commits: Piece, fetches: Piece) -> Mask:
 
 
 def _searched(commits: Piece, fetches: Piece) -> Mask:
-    """Which fetches are of a register that has one with another commit to be told of, or none."""
-    maybe = commits.ints("completed_ns") == NEVER_NS
+    """Which fetches are of a register that needs a search.
+
+    It needs none if each fetch either had one commit to be told of, and was told it, or ended
+    before any commit began, and these agree. Then what may never have been need not have been.
+    """
+    sure = commits.where(commits.ints("completed_ns") != NEVER_NS)
     registers, group = np.unique(
-        np.r_[commits.ints("register"), fetches.ints("register")], return_inverse=True
+        np.r_[sure.ints("register"), fetches.ints("register")], return_inverse=True
     )
-    of_commit, of_fetch = np.split(group, [len(commits)])
-    odd = np.zeros(len(registers), dtype=np.bool_)
-    odd[of_commit[maybe]] = True
-    sure = np.flatnonzero(~maybe)
-    got = staircase(
-        of_commit[sure], commits.ints("invoked_ns")[sure], commits.ints("completed_ns")[sure]
-    )
+    of_commit, of_fetch = np.split(group, [len(sure)])
+    began, ended = sure.ints("invoked_ns"), sure.ints("completed_ns")
+    got = staircase(of_commit, began, ended)
     last = got.before(of_fetch, fetches.ints("invoked_ns"))
-    odd[of_fetch[last < 0]] = True
-    some = np.flatnonzero(last >= 0)
-    hides = got.reaches[last[some]]
-    first = np.searchsorted(
-        got.places, of_fetch[some] * len(sure) + np.searchsorted(got.instants, hides)
-    )
-    longest = (commits.ints("completed_ns") - commits.ints("invoked_ns"))[sure].max(initial=0)
-    end = np.searchsorted(
-        got.places,
-        of_fetch[some] * len(sure)
-        + np.searchsorted(got.instants, fetches.ints("completed_ns")[some] + longest),
-    )
-    only = sure[got.furthest(last[some])]
-    plain = (end - first == 1) & (commits.ints("offset")[only] == fetches.ints("offset")[some])
-    odd[of_fetch[some[~plain]]] = True
+    # what ended before the last to begin of those that ended before the fetch is hidden by it
+    hides = np.where(last >= 0, np.r_[got.reaches, NOWHERE][last], NOWHERE)
+    told_of = _count(of_commit, began, of_fetch, fetches.ints("completed_ns"), "right")
+    told_of -= _count(of_commit, ended, of_fetch, hides, "left")
+    offset = fetches.ints("offset")
+    plain = (last >= 0) & (told_of == 1)
+    plain[plain] = sure.ints("offset")[got.furthest(last[plain])] == offset[plain]
+    at_first = (last < 0) & (told_of == 0)
+    held = np.full(len(registers), NOWHERE)
+    held[of_fetch[at_first]] = offset[at_first]
+    plain |= at_first & (held[of_fetch] == offset)
+    odd = np.zeros(len(registers), dtype=np.bool_)
+    odd[of_fetch[~plain]] = True
     searched: Mask = odd[of_fetch]
     return searched
+
+
+def _count(
+    group: Ints, time_ns: Ints, of: Ints, until_ns: Ints, side: Literal["left", "right"]
+) -> Ints:
+    """How many times of each group lie before these; `right`: or at them."""
+    instants, width = np.sort(time_ns), len(time_ns) + 1
+    places = np.sort(group * width + np.searchsorted(instants, time_ns))
+    ends = np.searchsorted(places, of * width + np.searchsorted(instants, until_ns, side))
+    return ends - np.searchsorted(places, of * width)
 
 
 def _stale(calls: pa.Table) -> Iterator[StaleGroupOffset]:
