@@ -8,13 +8,20 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from model import idempotence_abstract, replication, replication_abstract, transactions_abstract
+from model import (
+    group_offsets,
+    idempotence_abstract,
+    replication,
+    replication_abstract,
+    transactions_abstract,
+)
 from model.faults import UnknownName
 from model.user_specs import load
 from model.variants import Variant
 
 VARIANTS: tuple[Variant, ...] = (
     *replication.VARIANTS,
+    *group_offsets.VARIANTS,
     *replication_abstract.VARIANTS,
     *transactions_abstract.VARIANTS,
     *idempotence_abstract.VARIANTS,

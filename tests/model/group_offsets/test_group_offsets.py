@@ -1,0 +1,138 @@
+"""Committed offsets told as runs: what a zombie, a pending commit and a failover may do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from checkers.explicit.liveness import decide
+from checkers.explicit.search import explore
+from model.group_offsets.bugs import (
+    CountsAborted,
+    DropsDeletedGroups,
+    ExpiresInRebalance,
+    ForgetsGeneration,
+    ForgetsRefused,
+    RanksByMarker,
+    TellsUnstable,
+)
+from model.group_offsets.spec import GroupOffsets
+from model.language import Spec
+from tests.model.conftest import Play
+
+Begin = Callable[[Spec], Play]
+
+TO_0 = ("begin_rebalance", "complete_rebalance 0", "hear_of_generation 0", "fetch_offset 0")
+TO_1 = ("begin_rebalance", "complete_rebalance 1", "hear_of_generation 1", "fetch_offset 1")
+COMMITTED_BY_1 = ("process 1", "commit_in_transaction 1", "end_commit 1")
+
+
+# ---- KIP-447: generations fence zombies
+
+
+def test_a_zombies_commit_is_refused(play: Begin) -> None:
+    """The catalogue's script of T15: m0 is paused while m1 takes the partition over."""
+    zombie = play(GroupOffsets()).do(*TO_0, "process 0", *TO_1, *COMMITTED_BY_1)
+    assert zombie.refused("commit_in_transaction 0") == (
+        "consumer.generation[m] == group.generation"
+    )
+
+
+def test_without_its_generation_it_is_accepted_and_the_input_counts_twice(play: Begin) -> None:
+    zombie = play(ForgetsGeneration()).do(*TO_0, "process 0", *TO_1, *COMMITTED_BY_1)
+    assert zombie.broken_by("commit_in_transaction 0") == {"commits_are_current"}
+    assert zombie.broken() == set()
+    assert zombie.do("end_commit 0").broken() == {"each_input_once"}
+
+
+def test_commits_are_accepted_while_a_rebalance_is_under_way(play: Begin) -> None:
+    play(GroupOffsets()).do(*TO_0, "process 0", "begin_rebalance", "commit_in_transaction 0")
+
+
+# ---- KIP-447: what is pending hides the offset
+
+PENDING_OF_0 = (*TO_0, "process 0", "commit_in_transaction 0")
+GIVEN_TO_1 = TO_1[:-1]
+
+
+def test_a_new_owner_waits_for_the_marker(play: Begin) -> None:
+    group = play(GroupOffsets()).do(*PENDING_OF_0, "end_commit 0", *GIVEN_TO_1)
+    assert "pending" in group.refused("fetch_offset 1")
+    group.do("write_marker 0", "fetch_offset 1")
+    assert group["consumer.position 1"] == 1
+
+
+def test_one_that_does_not_wait_begins_too_early(play: Begin) -> None:
+    group = play(TellsUnstable()).do(*PENDING_OF_0, *GIVEN_TO_1)
+    assert group.broken_by("fetch_offset 1") == {"told_offsets_are_stable"}
+    assert group["consumer.position 1"] == 0
+    assert group.do("end_commit 0", *COMMITTED_BY_1).broken() == {"each_input_once"}
+
+
+def test_a_refused_commit_leaves_nothing_pending(play: Begin) -> None:
+    assert play(GroupOffsets()).do(*TO_0, "commit_too_much 0").broken() == set()
+
+
+def test_a_refused_commit_that_was_noted_is_pending_for_ever(play: Begin) -> None:
+    group = play(ForgetsRefused()).do(*TO_0, "commit_too_much 0")
+    assert group.broken() == {"pending_is_what_markers_will_decide"}
+    assert decide(ForgetsRefused(generations=1))["pending_is_decided"].verdict == "violated"
+    assert decide(GroupOffsets(generations=1))["pending_is_decided"].verdict == "holds"
+
+
+# ---- the log, and who reads it again
+
+OUTRANKED = (
+    *PENDING_OF_0, "begin_rebalance", "lose_all_members", "end_commit 0", "reset_offset 0",
+    "write_marker 0",
+)  # fmt: skip
+
+
+def test_what_ranks_is_the_record_and_not_its_marker(play: Begin) -> None:
+    """The operator's reset stands between the commit and its marker, and counts after it."""
+    assert play(GroupOffsets()).do(*OUTRANKED)["cache.committed.offset"] == 0
+    wrong = play(RanksByMarker()).do(*OUTRANKED)
+    assert wrong["cache.committed.offset"] == 1
+    assert wrong.broken() == {"committed_is_the_last_that_counts"}
+
+
+def test_an_aborted_commit_counts_for_nothing(play: Begin) -> None:
+    aborted = (*PENDING_OF_0, "end_abort 0", "write_marker 0")
+    assert play(GroupOffsets()).do(*aborted)["cache.committed.offset"] is None
+    assert play(CountsAborted()).do(*aborted).broken() == {
+        "committed_is_the_last_that_counts", "no_input_is_skipped",
+    }  # fmt: skip
+
+
+USED_AGAIN = (
+    "begin_rebalance", "lose_all_members", "delete_group", "reset_offset 1", "fail_over", "load",
+)  # fmt: skip
+
+
+def test_a_name_that_is_used_again_keeps_what_it_committed(play: Begin) -> None:
+    group = play(GroupOffsets()).do(*USED_AGAIN)
+    assert "loaded" in group.refused("reset_offset 0")  # it still loads, and answers nobody
+    assert group.do("load")["cache.committed.offset"] == 1
+
+
+def test_a_tombstone_read_anywhere_drops_it(play: Begin) -> None:
+    group = play(DropsDeletedGroups()).do(*USED_AGAIN, "load")
+    assert group["cache.committed.offset"] is None
+    assert group.broken() == {"committed_is_the_last_that_counts"}
+
+
+def test_offsets_expire_of_empty_groups_only(play: Begin) -> None:
+    group = play(GroupOffsets()).do("reset_offset 1", "begin_rebalance")
+    assert "is_rebalancing" in group.refused("expire_offset")
+    wrong = play(ExpiresInRebalance()).do("reset_offset 1", "begin_rebalance")
+    assert wrong.broken_by("expire_offset") == {"committed_offsets_last"}
+
+
+# ---- explored
+
+
+def test_every_state_of_a_small_scope_is_sound() -> None:
+    """A generation less than by default; failovers are as many as there may be."""
+    found = explore(GroupOffsets(generations=1))
+    assert found.exhausted
+    assert not found.violated
+    assert not found.never_taken
