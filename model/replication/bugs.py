@@ -1,15 +1,25 @@
-"""KIP-320 with one of its rules left out: each rule was found by verifying what is lost without it.
+"""Rules left out, each with what is lost without it.
 
-All three lose a committed record with three brokers and leader epochs 0..2.
+Those of KIP-320 were found by verifying it, and lose a committed record with three brokers and
+leader epochs 0..2. Those without a source break what no other variant breaks.
 
-Source: KIP-320; KAFKA-7128; hachikuji/kafka-specification d68782b: the rules above Kip320.
+Source: KIP-101; KIP-320; KAFKA-7128; KAFKA-13141; hachikuji/kafka-specification d68782b.
 """
 
 from __future__ import annotations
 
-from model.language import Bool, all_of
-from model.replication.spec import LeaderEpoch, Offset, Replica
-from model.replication.versions import Kip320
+from model.language import Bool, action, all_of, exists, first, when
+from model.replication.partition import LeaderEpoch, Offset, Replica
+from model.replication.spec import TruncateToHighWatermark
+from model.replication.versions import FetchDivergence, Kip320
+
+
+class CutsOnEitherSide(TruncateToHighWatermark):
+    """Both replicas cut at their own high watermarks, and the shorter one leads.
+
+    It writes at an offset where the other keeps another record, below its mark (KAFKA-1211). Fails
+    log_matching, for good.
+    """
 
 
 class CountsOldEpochs(Kip320):
@@ -41,3 +51,71 @@ class JoinsBeforeEpoch(Kip320):
 
     def has_reached_its_epoch(s, leader: Replica) -> Bool:
         return all_of()
+
+
+class CountsDivergingFetches(FetchDivergence):
+    """A fetch that is answered with a diverging epoch still tells the leader how far it is.
+
+    What the follower has there is another record, which it is about to cut (KAFKA-13141). Fails
+    weak_isr and strong_isr.
+    """
+
+    def acknowledges(s, follower: Replica, leader: Replica, offset: Offset) -> Bool:
+        return all_of(
+            s.presumes_leadership(leader),
+            s.is_following(follower, leader),
+            s.replica[follower].leader_epoch == s.replica[leader].leader_epoch,
+            s.log[follower].has_offset(offset),
+        )
+
+
+class TakesLeadersMark(FetchDivergence):
+    """A follower takes over the leader's high watermark, however little it has fetched.
+
+    Fails high_watermark_in_log.
+    """
+
+    def mark_of_follower(s, leader: Replica, end: Offset) -> Offset:
+        return s.replica[leader].high_watermark
+
+
+class ObeysOldRequests(FetchDivergence):
+    """A replica obeys a request of the controller that comes late, with an older leader epoch.
+
+    Fails leader_epochs_grow.
+    """
+
+    def is_news(s, replica: Replica, leader_epoch: LeaderEpoch) -> Bool:
+        return s.replica[replica].leader_epoch != leader_epoch
+
+
+class RecomputesMark(FetchDivergence):
+    """The high watermark is wherever all of the ISR is, even if that is behind where it was.
+
+    Of a follower that has not fetched in this epoch the leader knows nothing. Fails
+    a_leaders_mark_grows.
+    """
+
+    @action(fair="strong")
+    def leader_inc_high_watermark(s, leader: Replica) -> None:
+        """The high watermark is computed anew."""
+        when(s.presumes_leadership(leader))
+        s.replica[leader].high_watermark = first(
+            Offset,
+            lambda offset: exists(
+                ~s.acknowledges(follower, leader, offset) for follower in s.replica[leader].isr
+            ),
+            default=s.log[leader].end_offset,
+        )
+
+
+class NeverCuts(FetchDivergence):
+    """A follower is told where its log differs, and cuts nothing: it fetches the same for ever.
+
+    Fails everything_is_committed while it is in the ISR.
+    """
+
+    @action(fair="weak")
+    def follower_truncate(s, follower: Replica, leader: Replica) -> None:
+        """The follower asks again."""
+        when(s.is_following(follower, leader), s.diverges(follower, leader))

@@ -1,6 +1,6 @@
 """Replication of one partition: a leader appends, followers copy, a controller moves leadership.
 
-What a follower does with its own records when it meets a new leader has been mended three times:
+What a follower does with its own records when it meets a new leader has been mended four times:
 this is the protocol before the first, and `versions.py` says what each replaced.
 
 Source: hachikuji/kafka-specification d68782b: KafkaReplication, KafkaTruncateToHighWatermark.
@@ -15,134 +15,33 @@ false before the first election (LeaderInIsr), is not claimed here.
 
 from __future__ import annotations
 
-from typing import Annotated
-
 from model.language import (
     Bool,
-    Int,
-    Map,
     Nothing,
-    Record,
-    Scope,
     Set,
-    Sort,
-    Spec,
     action,
-    all_of,
-    everything,
-    exists,
     forall,
-    implies,
-    invariant,
     ite,
     least_of,
     nothing,
     when,
-    witness,
+)
+from model.replication.claims import ReplicationClaims
+from model.replication.partition import (
+    LeaderAndIsr,
+    LeaderEpoch,
+    LogRecord,
+    Offset,
+    Replica,
+    ReplicaState,
 )
 
 
-class Replica(Sort):
-    """A broker that keeps a copy of the partition."""
-
-    prefix = "b"
-
-
-class Offset(Int):
-    """A position in a log, or the end of one."""
-
-
-class LeaderEpoch(Int):
-    """Counts the controller's decisions; -1 before the first."""
-
-
-class RecordId(Int):
-    """Tells every record ever written from every other."""
-
-
-class LogRecord(Record):
-    id: RecordId
-    leader_epoch: LeaderEpoch  # of the leader that appended it
-
-
-class Log(Record):
-    """Records below the end offset, blank above it."""
-
-    end_offset: Offset
-    record: Map[Offset, LogRecord]
-
-    def is_empty(self) -> Bool:
-        return self.end_offset == 0
-
-    def has_offset(self, offset: Offset) -> Bool:
-        return offset < self.end_offset
-
-    def latest(self) -> LogRecord:
-        return self.record[self.end_offset - 1]
-
-    def agrees_with(self, other: Log, offset: Offset) -> Bool:
-        return all_of(
-            self.has_offset(offset),
-            other.has_offset(offset),
-            self.record[offset] == other.record[offset],
-        )
-
-    def append(self, record: LogRecord) -> None:
-        self.record[self.end_offset] = record
-        self.end_offset = self.end_offset + 1
-
-    def truncate_to(self, end: Offset) -> None:
-        for offset in Offset:
-            self.record[offset] = ite(offset < end, self.record[offset], LogRecord.blank())
-        self.end_offset = end
-
-
-class LeaderAndIsr(Record):
-    """A decision about the partition, and the request that tells replicas of it."""
-
-    leader_epoch: LeaderEpoch
-    leader: Replica | Nothing
-    isr: Set[Replica]
-
-
-class ReplicaState(Record):
-    """What a replica believes."""
-
-    high_watermark: Offset
-    leader_epoch: LeaderEpoch
-    leader: Replica | Nothing
-    isr: Set[Replica]
-
-
-class TruncateToHighWatermark(Spec):
+class TruncateToHighWatermark(ReplicationClaims):
     """Before KIP-101: a new follower cuts its log at its own high watermark.
 
     Fails weak_isr: that watermark may be behind the leader's.
     """
-
-    replicas: Annotated[int, range(1, 10)] = 3
-    log_size: Annotated[int, range(1, 20)] = 2
-    max_records: Annotated[int, range(1, 20)] = 2
-    max_leader_epoch: Annotated[int, range(20)] = 1
-    as_published: bool = False
-
-    log: Map[Replica, Log]
-    replica: Map[Replica, ReplicaState]
-    quorum: LeaderAndIsr  # the true state, which only the controller and the true leader write
-    # every request ever sent: they may arrive late, twice or never
-    request: Map[LeaderEpoch, LeaderAndIsr]
-    next_id: RecordId
-
-    def scope(s) -> Scope:
-        return {
-            Replica: s.replicas,
-            Offset: range(s.log_size + 1),
-            LeaderEpoch: range(-1, s.max_leader_epoch + 1),
-            RecordId: range(s.max_records + 1),
-        }
-
-    def init(s) -> None:
-        s.quorum.isr = everything(Replica)
 
     # ---- the controller
 
@@ -175,26 +74,14 @@ class TruncateToHighWatermark(Spec):
 
     # ---- leaders
 
-    def presumes_leadership(s, leader: Replica) -> Bool:
-        return s.replica[leader].leader == leader
-
-    def is_following(s, follower: Replica, leader: Replica) -> Bool:
-        return s.replica[follower].leader == leader
-
-    def is_true_leader(s, leader: Replica) -> Bool:
-        return all_of(
-            s.quorum.leader == leader,
-            s.presumes_leadership(leader),
-            s.replica[leader].leader_epoch == s.quorum.leader_epoch,
-        )
-
-    @action
+    @action(fair="weak")
     def become_leader(s, leader: Replica, leader_epoch: LeaderEpoch) -> None:
         """A replica learns that it leads; its high watermark may be behind its predecessor's."""
-        when(
-            s.request[leader_epoch].leader == leader, s.replica[leader].leader_epoch < leader_epoch
-        )
+        when(s.request[leader_epoch].leader == leader, s.is_news(leader, leader_epoch))
         s.adopt(leader, s.request[leader_epoch], s.replica[leader].high_watermark)
+
+    def is_news(s, replica: Replica, leader_epoch: LeaderEpoch) -> Bool:
+        return s.replica[replica].leader_epoch < leader_epoch
 
     def adopt(s, replica: Replica, request: LeaderAndIsr, high_watermark: Offset) -> None:
         s.replica[replica] = ReplicaState(
@@ -215,7 +102,7 @@ class TruncateToHighWatermark(Spec):
         s.log[leader].append(LogRecord(id=s.next_id, leader_epoch=s.replica[leader].leader_epoch))
         s.next_id = s.next_id + 1
 
-    @action
+    @action(fair="strong")
     def leader_inc_high_watermark(s, leader: Replica) -> None:
         """The high watermark passes an offset that all of the ISR has; no epoch is compared."""
         hw = s.replica[leader].high_watermark
@@ -262,14 +149,14 @@ class TruncateToHighWatermark(Spec):
     def truncation_offset(s, follower: Replica, leader: Replica) -> Offset:
         return s.replica[follower].high_watermark
 
-    @action
+    @action(fair="weak")
     def become_follower(s, follower: Replica, leader: Replica, leader_epoch: LeaderEpoch) -> None:
         """A replica learns of a new leader and cuts its log where the two may differ."""
         end = s.truncation_offset(follower, leader)
         when(
             s.request[leader_epoch].leader == leader,
             follower != leader,
-            s.replica[follower].leader_epoch < leader_epoch,
+            s.is_news(follower, leader_epoch),
             end <= s.log[follower].end_offset,
         )
         s.log[follower].truncate_to(end)
@@ -277,67 +164,26 @@ class TruncateToHighWatermark(Spec):
             follower, s.request[leader_epoch], least_of(end, s.replica[follower].high_watermark)
         )
 
+    def follow(s, follower: Replica, leader: Replica, leader_epoch: LeaderEpoch) -> None:
+        when(
+            s.request[leader_epoch].leader == leader,
+            follower != leader,
+            s.is_news(follower, leader_epoch),
+        )
+        s.adopt(follower, s.request[leader_epoch], s.replica[follower].high_watermark)
+
     def replicate(s, follower: Replica, leader: Replica) -> None:
         end = s.log[follower].end_offset
         when(s.log[leader].has_offset(end))
         s.log[follower].append(s.log[leader].record[end])
-        s.replica[follower].high_watermark = least_of(s.replica[leader].high_watermark, end + 1)
+        s.replica[follower].high_watermark = s.mark_of_follower(leader, end + 1)
 
-    @action
+    def mark_of_follower(s, leader: Replica, end: Offset) -> Offset:
+        """The leader's high watermark, as far as the follower has its records."""
+        return least_of(s.replica[leader].high_watermark, end)
+
+    @action(fair="weak")
     def follower_replicate(s, follower: Replica, leader: Replica) -> None:
         """A follower copies the next record; neither epoch nor what came before it is compared."""
         when(s.presumes_leadership(leader), s.is_following(follower, leader))
         s.replicate(follower, leader)
-
-    # ---- what is claimed
-
-    def has_replicated(s, leader: Replica, member: Replica) -> Bool:
-        return forall(
-            implies(
-                offset < s.replica[leader].high_watermark,
-                s.log[leader].agrees_with(s.log[member], offset),
-            )
-            for offset in Offset
-        )
-
-    @invariant
-    def weak_isr(s) -> Bool:
-        """What is below a presumed leader's high watermark is on all of the ISR it believes in."""
-        return forall(
-            implies(s.presumes_leadership(leader), s.has_replicated(leader, member))
-            for leader in Replica
-            for member in s.replica[leader].isr
-        )
-
-    @invariant
-    def strong_isr(s) -> Bool:
-        """What is below a presumed leader's high watermark is on all of the true ISR."""
-        return forall(
-            implies(s.presumes_leadership(leader), s.has_replicated(leader, member))
-            for leader in Replica
-            for member in s.quorum.isr
-        )
-
-    # ---- what must be possible
-
-    @witness
-    def a_record_is_committed_by_two(s) -> Bool:
-        """A leader's high watermark covers a record, with a follower in its ISR."""
-        return exists(
-            all_of(
-                s.presumes_leadership(leader),
-                s.replica[leader].high_watermark > 0,
-                member != leader,
-            )
-            for leader in Replica
-            for member in s.replica[leader].isr
-        )
-
-    @witness
-    def two_presume_leadership(s) -> Bool:
-        """A deposed leader has not heard of its successor."""
-        return exists(
-            all_of(a != b, s.presumes_leadership(a), s.presumes_leadership(b))
-            for a in Replica
-            for b in Replica
-        )

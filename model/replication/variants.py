@@ -2,9 +2,24 @@
 
 from __future__ import annotations
 
-from model.replication.bugs import CountsOldEpochs, JoinsBeforeEpoch, TruncatesEarly
+from model.replication.bugs import (
+    CountsDivergingFetches,
+    CountsOldEpochs,
+    CutsOnEitherSide,
+    JoinsBeforeEpoch,
+    ObeysOldRequests,
+    RecomputesMark,
+    TakesLeadersMark,
+    TruncatesEarly,
+)
 from model.replication.spec import TruncateToHighWatermark
-from model.replication.versions import Kip101, Kip279, Kip320, Kip320FirstTry
+from model.replication.versions import (
+    FetchDivergence,
+    Kip101,
+    Kip279,
+    Kip320,
+    Kip320FirstTry,
+)
 from model.variants import Variant
 
 VARIANTS: tuple[Variant, ...] = (
@@ -18,6 +33,7 @@ VARIANTS: tuple[Variant, ...] = (
         see={"replicas": 2, "max_leader_epoch": 2},
         id="R1",
         known_as="KAFKA-1211",
+        mended="kip-101",
     ),
     Variant(
         name="kip-101",
@@ -29,6 +45,7 @@ VARIANTS: tuple[Variant, ...] = (
         see={"replicas": 2, "max_leader_epoch": 2},
         id="R3",
         known_as="KAFKA-6361",
+        mended="kip-279",
     ),
     Variant(
         name="kip-279",
@@ -40,6 +57,7 @@ VARIANTS: tuple[Variant, ...] = (
         see={"max_leader_epoch": 2},
         id="R4",
         known_as="KAFKA-6880",
+        mended="kip-320",
     ),
     Variant(
         name="kip-320-first-try",
@@ -51,6 +69,7 @@ VARIANTS: tuple[Variant, ...] = (
         see={"max_leader_epoch": 2},
         id="R5",
         known_as="KIP-320",
+        mended="kip-320",
     ),
     Variant(
         name="counts-old-epochs",
@@ -61,6 +80,7 @@ VARIANTS: tuple[Variant, ...] = (
         steps=12,
         see={"max_leader_epoch": 2},
         known_as="KIP-320",
+        mended="kip-320",
     ),
     Variant(
         name="truncates-early",
@@ -71,6 +91,7 @@ VARIANTS: tuple[Variant, ...] = (
         steps=13,
         see={"max_leader_epoch": 2},
         known_as="KIP-320",
+        mended="kip-320",
     ),
     Variant(
         name="joins-before-epoch",
@@ -82,6 +103,63 @@ VARIANTS: tuple[Variant, ...] = (
         see={"max_leader_epoch": 2},
         id="R6",
         known_as="KAFKA-7128",
+        mended="kip-320",
     ),
-    Variant(name="kip-320", spec="replication", kind="version", cls=Kip320, default=True),
+    Variant(
+        name="cuts-on-either-side",
+        spec="replication",
+        kind="bug",
+        cls=CutsOnEitherSide,
+        breaks="log_matching",
+        steps=14,
+        see={"replicas": 2, "max_leader_epoch": 2},
+        id="R2",
+        known_as="KAFKA-1211",
+        mended="kip-101",
+    ),
+    Variant(
+        name="counts-diverging-fetches",
+        spec="replication",
+        kind="bug",
+        cls=CountsDivergingFetches,
+        breaks="strong_isr",
+        steps=8,
+        see={"replicas": 2, "max_leader_epoch": 1},
+        known_as="KAFKA-13141",
+    ),
+    Variant(
+        name="takes-leaders-mark",
+        spec="replication",
+        kind="bug",
+        cls=TakesLeadersMark,
+        breaks="high_watermark_in_log",
+        steps=9,
+        see={"replicas": 2, "max_leader_epoch": 1},
+    ),
+    Variant(
+        name="obeys-old-requests",
+        spec="replication",
+        kind="bug",
+        cls=ObeysOldRequests,
+        breaks="leader_epochs_grow",
+        steps=4,
+        see={"replicas": 2, "max_leader_epoch": 1},
+    ),
+    Variant(
+        name="recomputes-mark",
+        spec="replication",
+        kind="bug",
+        cls=RecomputesMark,
+        breaks="a_leaders_mark_grows",
+        steps=9,
+        see={"replicas": 2, "max_leader_epoch": 1},
+    ),
+    Variant(name="kip-320", spec="replication", kind="version", cls=Kip320),
+    Variant(
+        name="fetch-divergence",
+        spec="replication",
+        kind="version",
+        cls=FetchDivergence,
+        default=True,
+    ),
 )

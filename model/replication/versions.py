@@ -1,9 +1,10 @@
-"""Replication as it was mended: KIP-101, KIP-279, KIP-320, each a few methods of a predecessor.
+"""Replication as it was mended: KIP-101, KIP-279, KIP-320, KIP-595; each a few methods of another.
 
 The last is today's. What each lets happen is a script of the catalogue of bugs: `kip-101` loses a
 record that two brokers had, `kip-279` one that a stale leader's follower cuts.
 
-Source: hachikuji/kafka-specification d68782b: Kip101, Kip279, Kip320FirstTry, Kip320; the KIPs.
+Source: hachikuji/kafka-specification d68782b: Kip101, Kip279, Kip320FirstTry, Kip320; the KIPs; of
+the last, KIP-595 and Kafka 2.7 and later (a Fetch carries the epoch of the follower's last record).
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from model.language import (
     Bool,
     action,
     all_of,
+    any_of,
     exists,
     first,
     forall,
@@ -20,7 +22,8 @@ from model.language import (
     least_of,
     when,
 )
-from model.replication.spec import LeaderEpoch, Offset, Replica, TruncateToHighWatermark
+from model.replication.partition import LeaderEpoch, Offset, Replica
+from model.replication.spec import TruncateToHighWatermark
 
 
 class Kip101(TruncateToHighWatermark):
@@ -86,7 +89,7 @@ class Kip320FirstTry(Kip279):
         ours, theirs = s.log[follower], s.log[leader]
         return ours.is_empty() | ours.agrees_with(theirs, ours.end_offset - 1)
 
-    @action
+    @action(fair="strong")
     def leader_inc_high_watermark(s, leader: Replica) -> None:
         """The high watermark passes an offset at which all of the ISR agrees with the leader."""
         hw = s.replica[leader].high_watermark
@@ -107,17 +110,12 @@ class Kip320FirstTry(Kip279):
         when(s.has_reached_its_epoch(leader))
         super().leader_expand_isr(leader, follower)
 
-    @action
+    @action(fair="weak")
     def become_follower(s, follower: Replica, leader: Replica, leader_epoch: LeaderEpoch) -> None:
         """A replica learns of a new leader and keeps its log for now."""
-        when(
-            s.request[leader_epoch].leader == leader,
-            follower != leader,
-            s.replica[follower].leader_epoch < leader_epoch,
-        )
-        s.adopt(follower, s.request[leader_epoch], s.replica[follower].high_watermark)
+        s.follow(follower, leader, leader_epoch)
 
-    @action
+    @action(fair="weak")
     def follower_truncate(s, follower: Replica, leader: Replica) -> None:
         """A fetch shows that the last records differ: the follower cuts after what they share."""
         end = s.truncation_offset(follower, leader)
@@ -129,7 +127,7 @@ class Kip320FirstTry(Kip279):
         s.log[follower].truncate_to(end)
         s.replica[follower].high_watermark = least_of(end, s.replica[follower].high_watermark)
 
-    @action
+    @action(fair="weak")
     def follower_replicate(s, follower: Replica, leader: Replica) -> None:
         """A follower copies the next record where the last ones agree."""
         when(
@@ -153,7 +151,7 @@ class Kip320(Kip279):
             s.replica[follower].leader_epoch == s.replica[leader].leader_epoch,
         )
 
-    @action
+    @action(fair="weak")
     def follower_replicate(s, follower: Replica, leader: Replica) -> None:
         """A follower copies the next record from the leader of its own epoch."""
         when(s.is_following_epoch(follower, leader))
@@ -163,7 +161,7 @@ class Kip320(Kip279):
         """The leader knows, of its own epoch, that the follower has the offset."""
         return s.is_following_epoch(follower, leader) & s.log[follower].has_offset(offset)
 
-    @action
+    @action(fair="strong")
     def leader_inc_high_watermark(s, leader: Replica) -> None:
         """The high watermark passes an offset once all of the ISR follows this epoch and has it."""
         hw = s.replica[leader].high_watermark
@@ -197,8 +195,51 @@ class Kip320(Kip279):
         """Only a leader that is already in the epoch says where the logs agree."""
         return s.presumes_leadership(leader) & (s.replica[leader].leader_epoch == leader_epoch)
 
-    @action
+    @action(fair="weak")
     def become_follower(s, follower: Replica, leader: Replica, leader_epoch: LeaderEpoch) -> None:
         """A replica cuts its log after what it shares with a leader already in the same epoch."""
         when(s.answers_truncation(leader, leader_epoch))
         super().become_follower(follower, leader, leader_epoch)
+
+
+class FetchDivergence(Kip320):
+    """Kafka 2.7 and later: the answer to a fetch says where the follower's log differs.
+
+    A follower keeps its log when it meets a new leader, fetches at once, and cuts when told.
+    """
+
+    def diverges(s, follower: Replica, leader: Replica) -> Bool:
+        """The leader's last record of the follower's latest epoch, or an older, ends before it."""
+        ours, theirs = s.log[follower], s.log[leader]
+        leader_epoch = ours.latest().leader_epoch
+        end = theirs.end_offset_for(leader_epoch)
+        return ~ours.is_empty() & any_of(
+            end < ours.end_offset, theirs.record[end - 1].leader_epoch != leader_epoch
+        )
+
+    def truncation_offset(s, follower: Replica, leader: Replica) -> Offset:
+        """Where the follower has no more of the epoch that the leader's answer names, or before."""
+        ours, theirs = s.log[follower], s.log[leader]
+        end = theirs.end_offset_for(ours.latest().leader_epoch)
+        return ite(
+            end == 0,
+            Offset(0),
+            least_of(end, ours.end_offset_for(theirs.record[end - 1].leader_epoch)),
+        )
+
+    def is_following_epoch(s, follower: Replica, leader: Replica) -> Bool:
+        """The follower's fetch is answered with records, and tells the leader how far it is."""
+        return super().is_following_epoch(follower, leader) & ~s.diverges(follower, leader)
+
+    @action(fair="weak")
+    def follower_truncate(s, follower: Replica, leader: Replica) -> None:
+        """A fetch is answered with an epoch and an offset: the follower cuts its log there."""
+        when(super().is_following_epoch(follower, leader), s.diverges(follower, leader))
+        end = s.truncation_offset(follower, leader)
+        s.log[follower].truncate_to(end)
+        s.replica[follower].high_watermark = least_of(end, s.replica[follower].high_watermark)
+
+    @action(fair="weak")
+    def become_follower(s, follower: Replica, leader: Replica, leader_epoch: LeaderEpoch) -> None:
+        """A replica learns of a new leader and keeps its log for now."""
+        s.follow(follower, leader, leader_epoch)

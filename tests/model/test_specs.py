@@ -49,7 +49,7 @@ class HastyCounter(Counter):
 
 
 def test_the_default_and_a_variant_by_name() -> None:
-    assert find("replication").name == "kip-320"
+    assert find("replication").name == "fetch-divergence"
     assert find("replication", "kip-101").breaks == "strong_isr"
     assert find("transactions-abstract", "lax-markers").kind == "bug"
 

@@ -40,7 +40,7 @@ def test_one_violated_property_does_not_stop_the_others() -> None:
 
 
 def test_it_ends_when_every_property_is_violated() -> None:
-    found = explore(TruncateToHighWatermark())
+    found = explore(TruncateToHighWatermark(), properties=["weak_isr", "strong_isr"])
     assert found.why_stopped == "all decided"
     assert found.violated == ("weak_isr", "strong_isr")
 

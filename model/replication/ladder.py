@@ -1,0 +1,76 @@
+"""How far each version of truncation carries: at which scope it loses a committed record.
+
+Every fix needs one more replica or one more leader epoch to be told apart from the next, and below
+that scope it holds. A row is what an exploration finds of strong_isr, on the mended texts with logs
+of two records: the steps of a shortest counterexample, or, where it holds, all distinct states.
+Tests explore every row.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rung:
+    """One version at one scope; exactly one of the two numbers is known."""
+
+    version: str
+    replicas: int
+    leader_epochs: int
+    fails_in: int | None = None  # steps
+    holds_in: int | None = None  # distinct states
+
+    @property
+    def constants(self) -> dict[str, int]:
+        """The scope as the spec takes it: epochs count from 0."""
+        return {"replicas": self.replicas, "max_leader_epoch": self.leader_epochs - 1}
+
+
+def _rungs(replicas: int, leader_epochs: int, found: dict[str, tuple[str, int]]) -> list[Rung]:
+    return [
+        Rung(
+            version=version,
+            replicas=replicas,
+            leader_epochs=leader_epochs,
+            fails_in=number if verdict == "fails in" else None,
+            holds_in=number if verdict == "holds in" else None,
+        )
+        for version, (verdict, number) in found.items()
+    ]
+
+
+LADDER: tuple[Rung, ...] = (
+    *_rungs(2, 2, {
+        "truncate-to-hw": ("fails in", 9),
+        "kip-101": ("holds in", 1_175),
+        "kip-279": ("holds in", 1_175),
+        "kip-320-first-try": ("holds in", 1_163),
+        "kip-320": ("holds in", 955),
+        "fetch-divergence": ("holds in", 1_067),
+    }),
+    *_rungs(2, 3, {
+        "truncate-to-hw": ("fails in", 9),
+        "kip-101": ("fails in", 11),
+        "kip-279": ("holds in", 8_933),
+        "kip-320-first-try": ("holds in", 8_335),
+        "kip-320": ("holds in", 5_881),
+        "fetch-divergence": ("holds in", 6_995),
+    }),
+    *_rungs(3, 2, {
+        "truncate-to-hw": ("fails in", 8),
+        "kip-101": ("fails in", 11),
+        "kip-279": ("fails in", 11),
+        "kip-320-first-try": ("holds in", 59_092),
+        "kip-320": ("holds in", 39_619),
+        "fetch-divergence": ("holds in", 47_203),
+    }),
+    *_rungs(3, 3, {
+        "truncate-to-hw": ("fails in", 8),
+        "kip-101": ("fails in", 10),
+        "kip-279": ("fails in", 10),
+        "kip-320-first-try": ("fails in", 12),
+        "kip-320": ("holds in", 736_906),
+        "fetch-divergence": ("holds in", 973_090),
+    }),
+)  # fmt: skip

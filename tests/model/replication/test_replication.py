@@ -1,0 +1,144 @@
+"""The measured scripts of the catalogue of bugs, step by step, and the rule that stops each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from checkers.explicit.liveness import decide
+from model.language import Spec
+from model.replication.bugs import (
+    CountsDivergingFetches,
+    CutsOnEitherSide,
+    JoinsBeforeEpoch,
+    NeverCuts,
+)
+from model.replication.spec import TruncateToHighWatermark
+from model.replication.versions import FetchDivergence, Kip101, Kip279, Kip320, Kip320FirstTry
+
+if TYPE_CHECKING:
+    from tests.model.conftest import Play  # pytest gives the fixture; its class is named here
+
+    Begin = Callable[[Spec], Play]
+
+TWO = {"replicas": 2, "max_leader_epoch": 2}
+
+# replica, leader, leader epoch: `become_follower 1 0 2` tells b1 that b0 leads in epoch 2
+COMMITTED_BY_TWO = (
+    "controller_elect_leader 0",
+    "controller_shrink_isr 1",
+    "become_leader 0 0",
+    "leader_write 0",
+    "become_follower 1 0 0",
+    "follower_replicate 1 0",
+    "leader_inc_high_watermark 0",
+)
+
+
+def test_a_follower_that_follows_anew_cuts_what_is_committed(play: Begin) -> None:
+    """R1: its high watermark lags behind the leader's by a fetch."""
+    run = play(TruncateToHighWatermark(**TWO)).do(*COMMITTED_BY_TWO)
+    assert run.do("become_follower 1 0 1").broken() == {"weak_isr"}
+
+
+def test_with_epochs_it_keeps_it(play: Begin) -> None:
+    run = play(Kip101(**TWO)).do(*COMMITTED_BY_TWO, "become_follower 1 0 1")
+    assert (run.broken(), run["log.end_offset 1"]) == (set(), 1)
+
+
+def test_of_two_that_cut_one_keeps_another_record(play: Begin) -> None:
+    """R2: both are below their high watermarks, and differ there."""
+    run = play(CutsOnEitherSide(replicas=2, max_leader_epoch=3)).do(
+        *("controller_elect_leader 0", "controller_elect_leader 1"),
+        *("controller_elect_leader 0", "controller_elect_leader 1"),
+        *("become_leader 0 0", "leader_write 0", "become_follower 1 0 0", "follower_replicate 1 0"),
+        *("leader_inc_high_watermark 0", "become_follower 0 1 1", "become_follower 1 0 2"),
+        *("become_leader 1 3", "leader_write 1"),
+    )
+    assert "log_matching" not in run.broken()
+    assert "log_matching" in run.do("leader_inc_high_watermark 1").broken()
+    assert run["log.record.id 0 0"] != run["log.record.id 1 0"]
+
+
+QUICK_ELECTIONS = (
+    *("controller_elect_leader 0", "controller_elect_leader 1", "controller_elect_leader 0"),
+    "become_leader 0 2",
+    "leader_write 0",
+)
+
+
+def test_epochs_that_decrease_in_a_log_lose_a_record(play: Begin) -> None:
+    """R3: the leader is asked for the end of an epoch that it has never had."""
+    script = (
+        *(*QUICK_ELECTIONS, "become_follower 1 0 0", "follower_replicate 1 0"),
+        *("leader_inc_high_watermark 0", "become_leader 1 1", "leader_write 1"),
+    )
+    lost = play(Kip101(**TWO)).do(*script)
+    assert lost.do("become_follower 1 0 2").broken() == {"weak_isr", "strong_isr"}
+    kept = play(Kip279(**TWO)).do(*script, "become_follower 1 0 2")
+    assert (kept.broken(), kept["log.end_offset 1"]) == (set(), 1)
+
+
+ZOMBIE = (*QUICK_ELECTIONS, "leader_shrink_isr 0 1")
+
+
+def test_a_stale_leaders_log_is_no_measure(play: Begin) -> None:
+    """R4: the leader of an epoch in between does not even know that it led."""
+    lost = play(Kip279(max_leader_epoch=2)).do(
+        *(*ZOMBIE, "become_follower 2 0 0", "follower_replicate 2 0", "leader_inc_high_watermark 0")
+    )
+    assert lost.do("become_follower 2 1 1").broken() == {"weak_isr", "strong_isr"}
+    fenced = play(Kip320(max_leader_epoch=2)).do(*ZOMBIE)
+    assert "replica[leader].leader_epoch == leader_epoch" in fenced.refused("become_follower 2 0 0")
+
+
+def test_a_fetch_without_its_epoch_is_taken_for_a_newer_one(play: Begin) -> None:
+    """R5: what commits is the word of a follower that is still in an older epoch."""
+    lost = play(Kip320FirstTry(max_leader_epoch=2)).do(
+        *(*ZOMBIE, "become_leader 1 1", "become_follower 2 0 0", "follower_replicate 2 0"),
+        *("leader_inc_high_watermark 0", "become_follower 2 1 1"),
+    )
+    assert lost.broken() == set()
+    assert "strong_isr" in lost.do("follower_truncate 2 1").broken()
+    fenced = play(FetchDivergence(max_leader_epoch=2)).do(*ZOMBIE, "become_follower 2 0 0")
+    assert "leader_epoch" in fenced.refused("follower_replicate 2 0")
+
+
+def test_a_mark_that_lags_lets_an_empty_follower_in(play: Begin) -> None:
+    """R6: the new leader's high watermark is behind what its predecessor committed."""
+    script = (
+        *("controller_shrink_isr 0", "controller_elect_leader 1", "controller_elect_leader 2"),
+        *("become_leader 1 1", "leader_write 1", "become_follower 2 1 1", "follower_replicate 2 1"),
+        *("leader_inc_high_watermark 1", "become_leader 2 2", "become_follower 0 2 2"),
+    )
+    lost = play(JoinsBeforeEpoch(max_leader_epoch=2)).do(*script)
+    assert lost.do("leader_expand_isr 2 0").broken() == {"strong_isr"}
+    waits = play(FetchDivergence(max_leader_epoch=2)).do(*script)
+    assert "high_watermark" in waits.refused("leader_expand_isr 2 0")
+
+
+DIVERGING = (
+    *("controller_elect_leader 0", "controller_elect_leader 1", "become_leader 0 0"),
+    *("become_leader 1 1", "leader_write 0", "leader_write 1", "become_follower 0 1 1"),
+)
+
+
+def test_a_fetch_that_diverges_says_nothing_of_how_far_its_follower_is(play: Begin) -> None:
+    """KAFKA-13141: b0 is at offset 1 too, with another record."""
+    lost = play(CountsDivergingFetches(replicas=2)).do(*DIVERGING)
+    assert lost.do("leader_inc_high_watermark 1").broken() == {"weak_isr", "strong_isr"}
+    run = play(FetchDivergence(replicas=2)).do(*DIVERGING)
+    assert "end_offset" in run.refused("leader_inc_high_watermark 1")
+    run.do("follower_truncate 0 1", "follower_replicate 0 1", "leader_inc_high_watermark 1")
+    assert run["replica.high_watermark 1"] == 1
+
+
+def test_in_a_stable_cluster_everything_is_committed() -> None:
+    for cls in (Kip320, FetchDivergence):
+        verdicts = decide(cls(**TWO))
+        assert {n: d.verdict for n, d in verdicts.items()} == {"everything_is_committed": "holds"}
+
+
+def test_one_that_never_cuts_holds_the_leader_up_for_ever() -> None:
+    stuck = decide(NeverCuts(replicas=2))["everything_is_committed"]
+    assert (stuck.verdict, stuck.steps) == ("violated", 9)
