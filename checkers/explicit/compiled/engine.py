@@ -1,0 +1,216 @@
+"""The search around generated C: it keeps the levels, the budget and the clock; C does the work.
+
+C is called in slices, so that progress is told, budgets hold and an interruption is heard. What a
+state is to be blamed or praised for is asked of the reference interpreter: it takes the steps of a
+trace anew, and says which term has no value.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from checkers.explicit.blame import blamed_action, blamed_claim, blamed_init
+from checkers.explicit.compiled.library import Library
+from checkers.explicit.exploration import (
+    Exploration,
+    IllDefined,
+    Progress,
+    Sighting,
+    Step,
+    Task,
+    Trace,
+    WhyStopped,
+    discoveries,
+)
+from checkers.explicit.instance import Instance, Packed
+from model.language.meaning import Meaning, State, Undefined
+from model.language.spec import Claim
+
+PULSE = 4096  # states of a shard between two looks at the clock
+NO_PARENT = 0xFFFFFFFF
+
+
+def search(task: Task) -> Exploration:
+    """Explores as the task says; raises Declined where there is no compiler."""
+    return Search(task).run()
+
+
+class _Stop(Exception):
+    """The search ends here."""
+
+    def __init__(self, why: WhyStopped) -> None:
+        self.why: WhyStopped = why
+
+
+@dataclass
+class Search:
+    """One exploration under way."""
+
+    task: Task
+    shards: int = 1
+    depth: int = 0
+    ill_defined: IllDefined | None = None
+    initial: int = 0  # how many initial states
+    _taken: dict[bytes, list[tuple[bytes, Step]]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.at = Instance.of(self.task.spec, self.task.scope)
+        self.meaning = Meaning(self.at.ranges)
+        self.c = Library(self.at, fingerprints=self.task.fingerprints)
+        self.started = time.monotonic()
+
+    def run(self) -> Exploration:
+        why: WhyStopped = "exhausted"
+        with self.c.opened(self.shards, {claim.name for claim in self.task.claims}):
+            try:
+                self._search()
+            except _Stop as stop:
+                why = stop.why
+            except KeyboardInterrupt:
+                why = "interrupted"
+            return self._found(why)
+
+    # ---- the search
+
+    def _search(self) -> None:
+        for state in self._initial():
+            self.c.start(self.at.pack(state))
+            self.initial += 1
+        while self.c.next_level():
+            self.depth += 1
+            for work in (self.c.judge, self.c.expand):
+                self._on_the_level(work)
+                if self.task.claims and len(self._broken()) == len(self.task.claims):
+                    raise _Stop("all decided")
+
+    def _initial(self) -> list[State]:
+        fault = blamed_init(self.at)
+        if fault is not None:
+            self.ill_defined = IllDefined(where=fault.where, what=fault.what, trace=())
+            raise _Stop("ill-defined")
+        return self.meaning.initial(self.task.spec)
+
+    def _on_the_level(self, work: Callable[[int], int]) -> None:
+        left = 1
+        while left:
+            self._pulse()
+            left = work(PULSE)
+            self._blame()
+        self.c.close_broken()
+
+    def _pulse(self) -> None:
+        seconds = time.monotonic() - self.started
+        distinct, budget = self.c.count(), self.task.budget
+        if self.task.progress is not None:
+            self.task.progress(
+                Progress(
+                    distinct=distinct,
+                    generated=self._generated(),
+                    depth=self.depth,
+                    queue=self.c.queue(),
+                    seconds=seconds,
+                )
+            )
+        if budget.states is not None and distinct > budget.states:
+            raise _Stop("states")
+        if budget.seconds is not None and seconds > budget.seconds:
+            raise _Stop("seconds")
+
+    def _blame(self) -> None:
+        """Ends the search where a term had no value, with what the interpreter says of it."""
+        for found in self.c.found:
+            if found.undefined:
+                trace = self._trace(found.undefined - 1)
+                fault = self._fault(self.at.pack(trace[-1].state))
+                self.ill_defined = IllDefined(where=fault.where, what=fault.what, trace=trace)
+                raise _Stop("ill-defined")
+
+    def _fault(self, state: Packed) -> Undefined:
+        claims = (*self.task.claims, *self.task.spec.witnesses)
+        fault = blamed_claim(self.at, claims, state) or blamed_action(self.at, state)
+        for _, step in [] if fault else self._steps(self.at.unpack(state)):
+            fault = fault or blamed_claim(self.at, claims, state, self.at.pack(step.state))
+        if fault is None:
+            raise AssertionError("the interpreter sees no fault where compiled code saw one")
+        return fault
+
+    # ---- what was found
+
+    def _found(self, why: WhyStopped) -> Exploration:
+        spec, found = self.task.spec, self.c.found
+        return Exploration(
+            distinct=self.c.count(),
+            generated=self._generated(),
+            depth=self.depth,
+            seconds=time.monotonic() - self.started,
+            why_stopped=why,
+            discoveries=discoveries(self.task.claims, why, self._violations()),
+            witnesses={w.name: self._sighting(k, w) for k, w in enumerate(spec.witnesses)},
+            taken={a.name: sum(f.taken[k] for f in found) for k, a in enumerate(spec.actions)},
+            ranges=self.at.ranges,
+            ill_defined=self.ill_defined,
+        )
+
+    def _generated(self) -> int:
+        generated: int = sum(found.generated for found in self.c.found)
+        return self.initial + generated
+
+    def _broken(self) -> dict[str, tuple[int, Any]]:
+        """The violated claims: the number of the first state, and for a step the words after it."""
+        out: dict[str, tuple[int, Any]] = {}
+        for k, claim in enumerate(self.c.claims):
+            first = min(
+                ((f.broken[k], n) for n, f in enumerate(self.c.found) if f.broken[k]), default=None
+            )
+            if first is not None:
+                words = self.c.found[first[1]].broken_by[k]
+                out[claim.name] = first[0] - 1, words if claim.about == "steps" else None
+        return out
+
+    def _violations(self) -> dict[str, Trace]:
+        out: dict[str, Trace] = {}
+        for name, (number, words) in self._broken().items():
+            trace = self._trace(number)
+            if words is not None:
+                after = self.c.key_of_stored(bytes(words))
+                trace = (*trace, self._step_to(trace[-1].state, after))
+            out[name] = trace
+        return out
+
+    def _sighting(self, k: int, witness: Claim) -> Sighting:
+        states = sum(found.seen[k] for found in self.c.found)
+        first = min((f.first_seen[k] for f in self.c.found if f.first_seen[k]), default=0)
+        return Sighting(claim=witness, states=states, trace=self._trace(first - 1) if first else ())
+
+    # ---- traces: C knows the way, the interpreter takes it
+
+    def _trace(self, number: int) -> Trace:
+        """The way on which the state was found, the initial state first."""
+        keys: list[bytes] = []
+        while number != NO_PARENT:
+            keys.append(self.c.key(number))
+            number = self.c.parent(number)
+        root = next(s for s in self.meaning.initial(self.task.spec) if self._key(s) == keys[-1])
+        trace = [Step(action="init", values=(), state=root)]
+        for key in reversed(keys[:-1]):
+            trace.append(self._step_to(trace[-1].state, key))
+        return tuple(trace)
+
+    def _step_to(self, state: State, key: bytes) -> Step:
+        """The first step from the state to the one with this key."""
+        return next(step for kept, step in self._steps(state) if kept == key)
+
+    def _steps(self, state: State) -> list[tuple[bytes, Step]]:
+        before = self._key(state)
+        if before not in self._taken:
+            self._taken[before] = [
+                (self._key(after), Step(action=action.name, values=values, state=after))
+                for action, values, after in self.meaning.steps(self.task.spec, state)
+            ]
+        return self._taken[before]
+
+    def _key(self, state: State) -> bytes:
+        return self.c.key_of(self.at.pack(state))

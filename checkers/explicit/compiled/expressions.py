@@ -1,0 +1,203 @@
+"""From terms to C expressions, at a finite scope.
+
+A term becomes an int expression over `s`, the cells of a state, one a byte; quantifiers become
+loops in statement expressions, which every compiler that we use has. What is evaluated, and in
+which order, is what `model.language.meaning` says: `inside` notes that a value left its sort, and
+goes on with one that does no harm, since all that is found after that is thrown away.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import count as counter
+from typing import assert_never
+
+from checkers.explicit.instance import Instance
+from model.language import terms as t
+
+Env = Mapping[int, str]  # uid of a parameter or bound variable -> its C name
+HEAVY = t.Forall | t.Exists | t.Count | t.Extreme | t.Ite  # worth a name of its own
+LOOPS = t.Forall | t.Exists | t.Count
+
+
+@dataclass
+class Expressions:
+    """C source for the terms of one instance; `named` terms were computed before."""
+
+    at: Instance
+    named: dict[int, str] = field(default_factory=dict)  # id of a term -> the C name of its value
+    _fresh: counter[int] = field(default_factory=counter)
+    _may_leave: dict[int, bool] = field(default_factory=dict)
+
+    # ---- places
+
+    def cell(self, variable: t.Variable, keys: Sequence[t.Node], env: Env) -> str:
+        """The index of the cell that the variable has at these keys."""
+        block = self.at.blocks[variable.name]
+        parts = [
+            self.kept(key, env) if stride == 1 else f"{self.kept(key, env)} * {stride}"
+            for key, stride in zip(keys, block.strides, strict=True)
+        ]
+        return " + ".join([*parts, str(block.start)] if block.start or not parts else parts)
+
+    def kept(self, value: t.Node, env: Env) -> str:
+        """The value of a key or of an assignment, tested to be in its sort where it may be not."""
+        code = self.code(value, env)
+        return f"inside(w, {code}, {self.at.size(value.sort)})" if self.may_leave(value) else code
+
+    def may_leave(self, value: t.Node) -> bool:
+        """Whether the value could be outside its sort: somewhere it is shifted, or written down."""
+        if value.sort.flavour != "int":
+            return False
+        if id(value) not in self._may_leave:
+            self._may_leave[id(value)] = any(
+                isinstance(x, t.Plus | t.Const) and x.sort.flavour == "int" for x in t.walk(value)
+            )
+        return self._may_leave[id(value)]
+
+    # ---- terms
+
+    def code(self, n: t.Node, env: Env) -> str:  # noqa: C901 - a case a word
+        """The term's packed value."""
+        if id(n) in self.named:
+            return self.named[id(n)]
+        match n:
+            case t.Const():
+                known = n.sort.flavour == "int" and n.sort.name in self.at.ranges
+                return literal(n.value - self.at.elements(n.sort).start if known else n.value)
+            case t.Least():
+                return "0"
+            case t.Local():
+                return env[n.uid]
+            case t.Get():
+                return f"s[{self.cell(n.variable, n.keys, env)}]"
+            case t.Some():
+                return f"({self.kept(n.of, env)} + 1)"
+            case t.Plus():
+                return f"({self.code(n.of, env)} + {literal(n.delta)})"
+            case t.Ite():
+                parts = (self.code(x, env) for x in (n.test, n.then, n.other))
+                return "({} ? {} : {})".format(*parts)
+            case t.Not():
+                return f"!{self.code(n.of, env)}"
+            case t.And():
+                return f"({' && '.join(self.code(x, env) for x in n.of) or '1'})"
+            case t.Or():
+                return f"({' || '.join(self.code(x, env) for x in n.of) or '0'})"
+            case t.Implies():
+                return f"(!{self.code(n.left, env)} || {self.code(n.right, env)})"
+            case t.Eq():
+                return f"({self.code(n.left, env)} == {self.code(n.right, env)})"
+            case t.Le():
+                return f"({self.code(n.left, env)} <= {self.code(n.right, env)})"
+            case t.Lt():
+                return f"({self.code(n.left, env)} < {self.code(n.right, env)})"
+            case t.Succ():
+                return f"({self.code(n.left, env)} + 1 == {self.code(n.right, env)})"
+            case t.Forall() | t.Exists() | t.Count():
+                return self.loop(n, env)
+            case t.Extreme():
+                return self.extreme(n, env)
+            case _:
+                assert_never(n)
+
+    def loop(self, n: LOOPS, env: Env) -> str:
+        """A quantifier: left as soon as its answer is known; a count is never left."""
+        found = self.fresh("r")
+        inner, heads = dict(env), ""
+        start, update, go_on = {
+            t.Forall: ("1", "{} = {} != 0", "{}"),
+            t.Exists: ("0", "{} = {} != 0", "!{}"),
+            t.Count: ("0", "{} += {} != 0", "1"),
+        }[type(n)]
+        for binder in n.binders:
+            x = inner[binder.uid] = self.fresh("x")
+            size = self.at.size(binder.sort)
+            heads += f"for (int {x} = 0; {x} < {size} && {go_on.format(found)}; {x}++) "
+        body = update.format(found, self.code(n.body, inner))
+        return f"({{ int {found} = {start}; {heads}{body}; {found}; }})"
+
+    def extreme(self, n: t.Extreme, env: Env) -> str:
+        found, x = self.fresh("r"), self.fresh("x")
+        size = self.at.size(n.binder.sort)
+        walk = f"int {x} = 0; {x} < {size}; {x}++"
+        if n.last:
+            walk = f"int {x} = {size - 1}; {x} >= 0; {x}--"
+        body = self.code(n.body, {**env, n.binder.uid: x})
+        search = f"for ({walk}) if ({body}) {{ {found} = {x}; break; }}"
+        default = self.code(n.default, env)
+        return f"({{ int {found} = -1; {search} {found} < 0 ? {default} : {found}; }})"
+
+    def fresh(self, letter: str) -> str:
+        return f"{letter}{next(self._fresh)}"
+
+    # ---- what may be computed once
+
+    def total(self, n: t.Node) -> bool:
+        """Whether the term has a value in every state."""
+        for x in t.walk(n):
+            kept = x.keys if isinstance(x, t.Get) else (x.of,) if isinstance(x, t.Some) else ()
+            if any(map(self.may_leave, kept)):
+                return False
+        return True
+
+    def shareable(self, write: t.Write, bound: frozenset[int]) -> dict[int, t.Node]:
+        """The largest heavy terms of a write that depend on no loop and are evaluated in any case.
+
+        Or that have a value in any case: to compute these early is no fault that was not there.
+        """
+        found: dict[int, t.Node] = {}
+        always = isinstance(write.condition, t.Const)
+        strict = set[int]().union(*map(certain, _roots(write))) if always else set[int]()
+        todo = list(_roots(write))
+        while todo:
+            n = todo.pop()
+            heavy = isinstance(n, HEAVY) and free(n) <= bound
+            if heavy and (id(n) in strict or self.total(n)):
+                found[id(n)] = n
+            else:
+                todo.extend(t.children(n))
+        return found
+
+
+def _roots(write: t.Write) -> tuple[t.Node, ...]:
+    return (*write.keys, write.condition, write.value)
+
+
+def certain(root: t.Node) -> set[int]:
+    """The ids of the terms that are evaluated whenever the root is, itself included."""
+    found: set[int] = set()
+    todo = [root]
+    while todo:
+        n = todo.pop()
+        if id(n) in found:
+            continue
+        found.add(id(n))
+        match n:
+            case t.Ite():
+                todo.append(n.test)
+            case t.And() | t.Or():
+                todo.extend(n.of[:1])
+            case t.Implies():
+                todo.append(n.left)
+            case t.Forall() | t.Exists() | t.Count() | t.Extreme():
+                todo.append(n.body)
+            case _:
+                todo.extend(t.children(n))
+    return found
+
+
+def free(n: t.Node) -> frozenset[int]:
+    """The uids of the parameters and of the bound variables whose binder is outside the term."""
+    bound = frozenset(
+        b.uid
+        for x in t.walk(n)
+        if isinstance(x, t.Forall | t.Exists | t.Count | t.Extreme)
+        for b in ((x.binder,) if isinstance(x, t.Extreme) else x.binders)
+    )
+    return t.locals_of(n) - bound
+
+
+def literal(value: int) -> str:
+    return str(value) if value >= 0 else f"({value})"

@@ -1,0 +1,60 @@
+"""How a state is stored: every cell in as many bits as it needs, in 64-bit words.
+
+No cell straddles two words, so a write is one mask and one shift. The last word is kept only as
+far as it is used.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+from checkers.explicit.instance import Instance, Packed
+
+WORD = 64  # bits
+
+
+@dataclass(frozen=True)
+class Layout:
+    """The place of every cell of an instance: its word, its shift, its width in bits."""
+
+    at: Instance
+
+    @cached_property
+    def places(self) -> list[tuple[int, int, int]]:
+        """Wide cells first, each in the first word that has room for it."""
+        widths = [(self.at.size(sort) - 1).bit_length() for _, sort in self.at.cells]
+        used: list[int] = [0]
+        made = [(0, 0, 0)] * len(widths)
+        for cell in sorted(range(len(widths)), key=lambda c: -widths[c]):
+            width = widths[cell]
+            word = next((k for k, bits in enumerate(used) if bits + width <= WORD), len(used))
+            used += [0] * (word == len(used))
+            made[cell] = (word, used[word], width)
+            used[word] += width
+        return made
+
+    @property
+    def words(self) -> int:
+        return 1 + max((word for word, _, _ in self.places), default=0)
+
+    @property
+    def state_bytes(self) -> int:
+        """How long a stored state is."""
+        bits = [8 * 8 * word + shift + width for word, shift, width in self.places]
+        return max(1, (max(bits, default=0) + 7) // 8)
+
+    def stored(self, state: Packed) -> bytes:
+        """The stored form of a packed state."""
+        number = 0
+        for raw, (word, shift, _) in zip(state, self.places, strict=True):
+            number |= raw << (WORD * word + shift)
+        return number.to_bytes(self.state_bytes, "little")
+
+    def loaded(self, stored: bytes) -> Packed:
+        """The packed state of a stored one."""
+        number = int.from_bytes(stored, "little")
+        return bytes(
+            number >> (WORD * word + shift) & ((1 << width) - 1)
+            for word, shift, width in self.places
+        )

@@ -1,0 +1,168 @@
+"""The functions of `runtime.c` for one instance, called from Python.
+
+A state of C is named by its number and kept by its key: its stored form, or its fingerprint.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Generator, Iterable, Sequence
+from contextlib import contextmanager
+from importlib.resources import files
+from typing import Any
+
+from checkers.explicit import compiled
+from checkers.explicit.compiled.compiler import library
+from checkers.explicit.compiled.source import Source
+from checkers.explicit.instance import Instance, Packed
+from model.language.spec import Claim
+
+RUNTIME = "runtime.c"
+WHOLE = ctypes.c_uint64
+
+SIGNATURES: dict[str, tuple[Any, tuple[Any, ...]]] = {
+    "search_open": (ctypes.c_void_p, (WHOLE,)),
+    "search_close": (None, (ctypes.c_void_p,)),
+    "search_start": (None, (ctypes.c_void_p, ctypes.c_char_p)),
+    "search_next_level": (WHOLE, (ctypes.c_void_p,)),
+    "search_judge": (WHOLE, (ctypes.c_void_p, WHOLE)),
+    "search_expand": (WHOLE, (ctypes.c_void_p, WHOLE)),
+    "search_count": (WHOLE, (ctypes.c_void_p,)),
+    "search_queue": (WHOLE, (ctypes.c_void_p,)),
+    "search_found": (ctypes.c_void_p, (ctypes.c_void_p, WHOLE)),
+    "search_parent": (WHOLE, (ctypes.c_void_p, WHOLE)),
+    "search_key": (ctypes.c_void_p, (ctypes.c_void_p, WHOLE)),
+    "search_fingerprint": (WHOLE, (ctypes.c_char_p,)),
+}
+
+
+class Library:
+    """The compiled search of an instance; `opened` is a search under way."""
+
+    def __init__(self, at: Instance, *, fingerprints: bool) -> None:
+        spec = at.spec
+        self.claims: Sequence[Claim] = (*spec.claims, *spec.action_properties)
+        self.source = Source(at, self.claims, spec.witnesses)
+        texts = {
+            RUNTIME: files(compiled).joinpath(RUNTIME).read_text(),
+            "sizes.h": self.source.sizes,
+            "spec.h": self.source.spec,
+        }
+        self.fingerprints = fingerprints
+        self.c = library(texts, RUNTIME, ["-DFINGERPRINTS"] if fingerprints else [])
+        for name, (returns, takes) in SIGNATURES.items():
+            function = getattr(self.c, name)
+            function.restype, function.argtypes = returns, takes
+        self.found_type = _found_type(self.source)
+
+    @contextmanager
+    def opened(self, shards: int, asked: Iterable[str]) -> Generator[None]:
+        """A search that decides the claims of these names; its memory is given back at the end."""
+        self.search = self.c.search_open(shards)
+        if not self.search:
+            raise MemoryError
+        addresses = [self.c.search_found(self.search, k) for k in range(shards)]
+        self.found = [self.found_type.from_address(address) for address in addresses]
+        names = set(asked)
+        for found in self.found:
+            for number, claim in enumerate(self.claims):
+                found.open[number] = claim.name in names
+        try:
+            yield
+        finally:
+            self.c.search_close(self.search)
+            self.found = []
+
+    # ---- the search
+
+    def start(self, state: Packed) -> None:
+        self.c.search_start(self.search, self.stored(state))
+
+    def next_level(self) -> int:
+        """How many states the next level has; it is the current one from now on."""
+        states: int = self.c.search_next_level(self.search)
+        return states
+
+    def judge(self, quota: int) -> int:
+        """Judges so many states of each shard, and says how many are left."""
+        left: int = self.c.search_judge(self.search, quota)
+        return self._checked(left)
+
+    def expand(self, quota: int) -> int:
+        """Expands so many states of each shard, and says how many are left."""
+        left: int = self.c.search_expand(self.search, quota)
+        return self._checked(left)
+
+    def _checked(self, left: int) -> int:
+        if any(found.failed for found in self.found):
+            raise MemoryError("the search needs more memory than there is")
+        return left
+
+    def close_broken(self) -> None:
+        """A claim that is false somewhere is asked no more."""
+        for number in range(len(self.claims)):
+            if any(found.broken[number] for found in self.found):
+                for found in self.found:
+                    found.open[number] = 0
+
+    # ---- states
+
+    def count(self) -> int:
+        states: int = self.c.search_count(self.search)
+        return states
+
+    def queue(self) -> int:
+        """How many states are found and not yet left."""
+        states: int = self.c.search_queue(self.search)
+        return states
+
+    def stored(self, state: Packed) -> bytes:
+        return self.source.layout.stored(state)
+
+    def key_of(self, state: Packed) -> bytes:
+        """What is kept of a state."""
+        return self.key_of_stored(self.stored(state))
+
+    def key_of_stored(self, stored: bytes) -> bytes:
+        """What is kept of a state in its stored form, or in all its words."""
+        if not self.fingerprints:
+            return stored[: self.source.layout.state_bytes]
+        fingerprint: int = self.c.search_fingerprint(stored)
+        return fingerprint.to_bytes(8, "little")
+
+    def key(self, number: int) -> bytes:
+        """What is kept of the state of this number."""
+        size = 8 if self.fingerprints else self.source.layout.state_bytes
+        return ctypes.string_at(self.c.search_key(self.search, number), size)
+
+    def parent(self, number: int) -> int:
+        parent: int = self.c.search_parent(self.search, number)
+        return parent
+
+
+def _found_type(source: Source) -> Any:
+    """`Found` of `runtime.c`; each array is one longer than needed."""
+    actions, conjuncts = len(source.actions) + 1, source.conjuncts + 1
+    claims, witnesses = len(source.claims) + 1, len(source.witnesses) + 1
+
+    class Found(ctypes.Structure):
+        _fields_ = (
+            ("generated", WHOLE),
+            ("stuck", WHOLE),
+            ("first_stuck", WHOLE),
+            ("undefined", WHOLE),
+            ("undefined_step", WHOLE),
+            ("failed", WHOLE),
+            ("taken", WHOLE * actions),
+            ("missed", WHOLE * conjuncts),
+            ("open", WHOLE * claims),
+            ("broken", WHOLE * claims),
+            ("broken_by", WHOLE * source.layout.words * claims),
+            ("seen", WHOLE * witnesses),
+            ("first_seen", WHOLE * witnesses),
+        )
+
+    return Found
+
+
+__all__ = ["Library"]

@@ -1,0 +1,435 @@
+/* Breadth-first search over the states of one spec, a level at a time.
+
+   States live in shards; the hash of a state says in which. A shard keeps its states in the order
+   in which they were found, so that a level is a range of them and needs no queue: `keys` (the
+   stored state, or its fingerprint), `parents`, and a hash set of one byte of tag and four of index
+   a place. Each round the shards, a thread each, expand some of their level into letters for all
+   shards, wait for each other, and take in the letters for them, those of shard 0 first: what is
+   found, and in which order, depends on the number of shards and on nothing else.
+
+   A state's number is its index in its shard times the number of shards, plus its shard. The caller
+   judges a level, expands it, goes on to the next, all in slices, and reads `Found` between them.
+
+   -DFINGERPRINTS keeps 64 bits of hash in place of a state; -DCOVERAGE counts false conjuncts. */
+
+#include <pthread.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sizes.h"
+
+#ifdef FINGERPRINTS
+#define KEY_BYTES 8
+#else
+#define KEY_BYTES STATE_BYTES
+#endif
+
+enum { SHARDS = 16, ROUND = 512, AHEAD = 12, BLOCK = 64 };  /* states a round, letters looked ahead */
+
+typedef struct { uint64_t word[WORDS]; } Packed;
+typedef struct { Packed state; uint64_t hash; uint64_t parent; } Letter;
+typedef struct { Letter *letters; uint64_t count, room; } Outbox;
+
+/* Numbers of states are kept plus one: 0 is none. One array may be empty, hence the `+ 1`. */
+typedef struct {
+  uint64_t generated, stuck, first_stuck, undefined, undefined_step, failed;
+  uint64_t taken[ACTIONS + 1], missed[CONJUNCTS + 1];
+  uint64_t open[CLAIMS + 1], broken[CLAIMS + 1], broken_by[CLAIMS + 1][WORDS];
+  uint64_t seen[WITNESSES + 1], first_seen[WITNESSES + 1];
+} Found;
+
+typedef struct Search Search;
+typedef struct {
+  Search *search;
+  uint64_t number;
+  uint8_t *keys;
+  uint32_t *parents;
+  uint64_t count, room;
+  uint8_t *tags;
+  uint32_t *places;
+  uint64_t size;                              /* of the hash set */
+  uint64_t level, end, judged, expanded;      /* the level is [level, end) */
+  uint8_t *now, *next;                        /* its states, where keys are fingerprints */
+  uint64_t now_room, next_room;
+  int undefined;
+  uint64_t current;                           /* the state that is read, for `emit` */
+  Outbox out[SHARDS];
+  Found found;
+} Shard;
+
+struct Search {
+  uint64_t shards, waiting, turn, quota;
+  pthread_mutex_t mutex;
+  pthread_cond_t turned;
+  int last_round;
+  Shard shard[];
+};
+
+typedef int (*Predicate)(Shard *, const uint8_t *);
+
+/* ---- stored states */
+
+static inline Packed load(const uint8_t *stored) {
+  Packed p = {{0}};
+  memcpy(&p, stored, STATE_BYTES);
+  return p;
+}
+
+static inline void unpack(const Packed *p, uint8_t *s) {
+  for (int c = 0; c < CELLS; c++) s[c] = p->word[WORD[c]] >> SHIFT[c] & ((1u << WIDTH[c]) - 1);
+}
+
+static inline void put(Packed *p, int cell, int value) {
+  uint64_t mask = (uint64_t)((1u << WIDTH[cell]) - 1) << SHIFT[cell];
+  p->word[WORD[cell]] = (p->word[WORD[cell]] & ~mask) | (uint64_t)value << SHIFT[cell];
+}
+
+/* Murmur3's finalizer, a word after the other: a bijection of each word. */
+static inline uint64_t hash(const Packed *p) {
+  uint64_t h = 0x9e3779b97f4a7c15u;
+  for (int k = 0; k < WORDS; k++) {
+    h = (h ^ p->word[k]) + 0x9e3779b97f4a7c15u * k;
+    h = (h ^ h >> 33) * 0xff51afd7ed558ccdu;
+    h = (h ^ h >> 33) * 0xc4ceb9fe1a85ec53u;
+    h ^= h >> 33;
+  }
+  return h;
+}
+
+static inline uint64_t number_of(const Shard *w, uint64_t index) {
+  return index * w->search->shards + w->number;
+}
+
+/* ---- memory */
+
+static void *grown(Shard *w, void *old, uint64_t bytes) {
+  void *made = realloc(old, bytes);
+  if (!made) w->found.failed = 1;
+  return made ? made : old;
+}
+
+static int has_room(Shard *w, uint64_t more) {
+  if (w->count + more <= w->room) return 1;
+  uint64_t room = (w->count + more) * 5 / 4 + 4096;
+  w->keys = grown(w, w->keys, room * KEY_BYTES);
+  w->parents = grown(w, w->parents, room * sizeof *w->parents);
+  if (w->found.failed) return 0;
+  w->room = room;
+  return 1;
+}
+
+/* ---- the hash set */
+
+static inline uint64_t place_of(const Shard *w, uint64_t h) {
+  return (unsigned __int128)h * w->size >> 64;
+}
+
+static inline uint8_t tag_of(uint64_t h) { return (uint8_t)h ? (uint8_t)h : 1; }
+
+static inline uint64_t hash_of_key(const Shard *w, uint64_t index) {
+#ifdef FINGERPRINTS
+  uint64_t h;
+  return memcpy(&h, w->keys + index * 8, 8), h;
+#else
+  Packed p = load(w->keys + index * STATE_BYTES);
+  return hash(&p);
+#endif
+}
+
+static inline void look_ahead(const Shard *w, uint64_t h) {
+  uint64_t place = place_of(w, h);
+  __builtin_prefetch(w->tags + place, 1);
+  __builtin_prefetch(w->places + place, 1);
+}
+
+/* A larger set, filled from the keys: the old one is given back before. */
+static int rebuilt(Shard *w, uint64_t size) {
+  free(w->tags);
+  free(w->places);
+  w->size = size;
+  w->tags = calloc(size, 1);
+  w->places = malloc(size * sizeof *w->places);
+  if (!w->tags || !w->places) return w->found.failed = 1, 0;
+  for (uint64_t start = 0; start < w->count; start += BLOCK) {
+    uint64_t h[BLOCK], n = w->count - start < BLOCK ? w->count - start : BLOCK;
+    for (uint64_t k = 0; k < n; k++) look_ahead(w, h[k] = hash_of_key(w, start + k));
+    for (uint64_t k = 0; k < n; k++) {
+      uint64_t place = place_of(w, h[k]);
+      while (w->tags[place]) place = place + 1 < size ? place + 1 : 0;
+      w->tags[place] = tag_of(h[k]);
+      w->places[place] = start + k;
+    }
+  }
+  return 1;
+}
+
+static void insert(Shard *w, const Letter *letter) {
+  uint8_t tag = tag_of(letter->hash), key[KEY_BYTES];
+#ifdef FINGERPRINTS
+  memcpy(key, &letter->hash, 8);
+#else
+  memcpy(key, &letter->state, STATE_BYTES);
+#endif
+  uint64_t place = place_of(w, letter->hash);
+  for (; w->tags[place]; place = place + 1 < w->size ? place + 1 : 0)
+    if (w->tags[place] == tag &&
+        !memcmp(w->keys + (uint64_t)w->places[place] * KEY_BYTES, key, KEY_BYTES))
+      return;
+  w->tags[place] = tag;
+  w->places[place] = w->count;
+  memcpy(w->keys + w->count * KEY_BYTES, key, KEY_BYTES);
+  w->parents[w->count] = letter->parent;
+#ifdef FINGERPRINTS
+  uint64_t after = w->count - w->end;
+  if ((after + 1) * STATE_BYTES > w->next_room) {
+    w->next_room = (after + 1024) * STATE_BYTES * 5 / 4;
+    w->next = grown(w, w->next, w->next_room);
+  }
+  memcpy(w->next + after * STATE_BYTES, &letter->state, STATE_BYTES);
+#endif
+  w->count++;
+}
+
+static void take_in(Shard *w, Outbox *box) {
+  const Letter *l = box->letters;
+  uint64_t n = box->count;
+  if (!n || !has_room(w, n)) return;
+  if ((w->count + n) * 5 > w->size * 4 && !rebuilt(w, (w->count + n) * 15 / 8 + 8192)) return;
+  for (uint64_t k = 0; k < n && k < AHEAD; k++) look_ahead(w, l[k].hash);
+  for (uint64_t k = 0; k < n && !w->found.failed; k++) {
+    if (k + AHEAD < n) look_ahead(w, l[k + AHEAD].hash);
+    if (k + AHEAD / 2 < n) {  /* the first place that may hold it is here by now: fetch its key */
+      uint64_t place = place_of(w, l[k + AHEAD / 2].hash);
+      if (w->tags[place])
+        __builtin_prefetch(w->keys + (uint64_t)w->places[place] * KEY_BYTES);
+    }
+    insert(w, l + k);
+  }
+  box->count = 0;
+}
+
+static void post(Shard *w, const Packed *state, uint64_t parent) {
+  uint64_t h = hash(state), shards = w->search->shards;
+  Outbox *box = w->out + (shards == 1 ? 0 : ((h >> 8 & 0xffff) * shards >> 16));
+  if (box->count == box->room) {
+    box->letters = grown(w, box->letters, (box->room + 4096) * 2 * sizeof *box->letters);
+    if (w->found.failed) return;
+    box->room = (box->room + 4096) * 2;
+  }
+  box->letters[box->count++] = (Letter){*state, h, parent};
+}
+
+/* ---- what the spec says */
+
+static inline int inside(Shard *w, int value, int size) {
+  if ((unsigned)value < (unsigned)size) return value;
+  w->undefined = 1;
+  return 0;
+}
+
+static void judge_step(Shard *w, const uint8_t *s, const Packed *to);
+
+static inline void emit(Shard *w, const Packed *from, const uint8_t *s, const Packed *to, int action) {
+  w->found.generated++;
+  w->found.taken[action]++;
+  if (JUDGES_STEPS && memcmp(from, to, sizeof *to)) judge_step(w, s, to);
+  post(w, to, w->current);
+}
+
+#ifdef COVERAGE
+#define MISSED(conjunct, instances) w->found.missed[conjunct] += instances
+#else
+#define MISSED(conjunct, instances) (void)0
+#endif
+
+#include "spec.h"
+
+static void judge_step(Shard *w, const uint8_t *s, const Packed *to) {
+  uint8_t both[2 * CELLS + 1];
+  memcpy(both, s, CELLS);
+  unpack(to, both + CELLS);
+  int before = w->undefined;
+  for (int c = 0; c < CLAIMS; c++)
+    if (about_steps[c] && w->found.open[c] && !claim_is_true[c](w, both) && !w->undefined) {
+      w->found.open[c] = 0;
+      w->found.broken[c] = w->current + 1;
+      memcpy(w->found.broken_by[c], to, sizeof *to);
+    }
+  if (w->undefined && !before) w->found.undefined_step = 1;
+}
+
+static const uint8_t *states_of_level(const Shard *w) {
+#ifdef FINGERPRINTS
+  return w->now;
+#else
+  return w->keys + w->level * STATE_BYTES;
+#endif
+}
+
+static uint64_t judge_some(Shard *w, uint64_t quota) {
+  const uint8_t *states = states_of_level(w);
+  uint8_t s[CELLS + 1];
+  uint64_t n = 0;
+  for (; n < quota && w->judged < w->end && !w->undefined; n++, w->judged++) {
+    Packed p = load(states + (w->judged - w->level) * STATE_BYTES);
+    uint64_t name = number_of(w, w->judged) + 1;
+    unpack(&p, s);
+    for (int c = 0; c < CLAIMS; c++)
+      if (!about_steps[c] && w->found.open[c] && !claim_is_true[c](w, s)) {
+        w->found.open[c] = 0;
+        w->found.broken[c] = name;
+      }
+    for (int c = 0; c < WITNESSES; c++)
+      if (witness_is_true[c](w, s) && !w->found.seen[c]++) w->found.first_seen[c] = name;
+    if (w->undefined) w->found.undefined = name;
+  }
+  return n;
+}
+
+static uint64_t expand_some(Shard *w, uint64_t quota) {
+  const uint8_t *states = states_of_level(w);
+  uint8_t s[CELLS + 1];
+  uint64_t n = 0;
+  for (; n < quota && w->expanded < w->end && !w->undefined; n++, w->expanded++) {
+    Packed p = load(states + (w->expanded - w->level) * STATE_BYTES);
+    uint64_t before = w->found.generated;
+    unpack(&p, s);
+    w->current = number_of(w, w->expanded);
+    successors(w, &p, s);
+    if (w->undefined) w->found.undefined = w->current + 1;
+    else if (w->found.generated == before && !w->found.stuck++) w->found.first_stuck = w->current + 1;
+  }
+  return n;
+}
+
+/* ---- threads: shard 0 is the caller's */
+
+static void meet(Search *all) {
+  if (all->shards == 1) return;
+  pthread_mutex_lock(&all->mutex);
+  uint64_t turn = all->turn;
+  if (++all->waiting == all->shards) {
+    all->waiting = 0;
+    all->turn++;
+    pthread_cond_broadcast(&all->turned);
+  }
+  while (turn == all->turn) pthread_cond_wait(&all->turned, &all->mutex);
+  pthread_mutex_unlock(&all->mutex);
+}
+
+static void *judge_shard(void *arg) {
+  Shard *w = arg;
+  judge_some(w, w->search->quota);
+  return NULL;
+}
+
+static void *expand_shard(void *arg) {
+  Shard *w = arg;
+  Search *all = w->search;
+  for (uint64_t done = 0; done < all->quota; done += ROUND) {
+    expand_some(w, ROUND);
+    meet(all);
+    for (uint64_t k = 0; k < all->shards; k++) take_in(w, all->shard[k].out + w->number);
+    meet(all);
+  }
+  return NULL;
+}
+
+static void on_all(Search *all, void *(*work)(void *), uint64_t quota) {
+  pthread_t threads[SHARDS];
+  all->quota = quota;
+  for (uint64_t k = 1; k < all->shards; k++)
+    if (pthread_create(threads + k, NULL, work, all->shard + k)) abort();
+  work(all->shard);
+  for (uint64_t k = 1; k < all->shards; k++) pthread_join(threads[k], NULL);
+}
+
+/* ---- what is called from outside */
+
+Search *search_open(uint64_t shards) {
+  Search *all = calloc(1, sizeof *all + shards * sizeof(Shard));
+  if (!all || shards > SHARDS) return NULL;
+  all->shards = shards;
+  pthread_mutex_init(&all->mutex, NULL);
+  pthread_cond_init(&all->turned, NULL);
+  for (uint64_t k = 0; k < shards; k++) {
+    all->shard[k].search = all;
+    all->shard[k].number = k;
+  }
+  return all;
+}
+
+void search_close(Search *all) {
+  for (uint64_t k = 0; k < all->shards; k++) {
+    Shard *w = all->shard + k;
+    free(w->keys), free(w->parents), free(w->tags), free(w->places), free(w->now), free(w->next);
+    for (uint64_t to = 0; to < all->shards; to++) free(w->out[to].letters);
+  }
+  pthread_mutex_destroy(&all->mutex);
+  pthread_cond_destroy(&all->turned);
+  free(all);
+}
+
+/* An initial state; its parent is all ones. */
+void search_start(Search *all, const uint8_t *stored) {
+  Packed p = load(stored);
+  post(all->shard, &p, UINT32_MAX);
+  for (uint64_t k = 0; k < all->shards; k++) take_in(all->shard + k, all->shard->out + k);
+}
+
+/* The states found since the last call are the level from now on: how many they are. */
+uint64_t search_next_level(Search *all) {
+  uint64_t states = 0;
+  for (uint64_t k = 0; k < all->shards; k++) {
+    Shard *w = all->shard + k;
+    uint8_t *now = w->now;
+    uint64_t room = w->now_room;
+    w->now = w->next, w->now_room = w->next_room, w->next = now, w->next_room = room;
+    w->level = w->judged = w->expanded = w->end;
+    w->end = w->count;
+    states += w->end - w->level;
+  }
+  return states;
+}
+
+uint64_t search_judge(Search *all, uint64_t quota) {
+  on_all(all, judge_shard, quota);
+  uint64_t left = 0;
+  for (uint64_t k = 0; k < all->shards; k++) left += all->shard[k].end - all->shard[k].judged;
+  return left;
+}
+
+uint64_t search_expand(Search *all, uint64_t quota) {
+  on_all(all, expand_shard, quota);
+  uint64_t left = 0;
+  for (uint64_t k = 0; k < all->shards; k++) left += all->shard[k].end - all->shard[k].expanded;
+  return left;
+}
+
+uint64_t search_count(const Search *all) {
+  uint64_t count = 0;
+  for (uint64_t k = 0; k < all->shards; k++) count += all->shard[k].count;
+  return count;
+}
+
+uint64_t search_queue(const Search *all) {
+  uint64_t queue = 0;
+  for (uint64_t k = 0; k < all->shards; k++) queue += all->shard[k].count - all->shard[k].expanded;
+  return queue;
+}
+
+Found *search_found(Search *all, uint64_t shard) { return &all->shard[shard].found; }
+
+uint64_t search_parent(const Search *all, uint64_t number) {
+  return all->shard[number % all->shards].parents[number / all->shards];
+}
+
+const uint8_t *search_key(const Search *all, uint64_t number) {
+  return all->shard[number % all->shards].keys + number / all->shards * KEY_BYTES;
+}
+
+uint64_t search_fingerprint(const uint8_t *stored) {
+  Packed p = load(stored);
+  return hash(&p);
+}
