@@ -18,18 +18,18 @@ from typing import TYPE_CHECKING, Any, Final
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-_DELIMITER = r'\s,\[\](){}";'
+DELIMITER: Final = r'\s,\[\](){}";'
 _TOKEN: Final = re.compile(
     rf"""
       (?P<blank>[\s,]+|;.*)
-    | (?P<integer>[+-]?\d+(?=[{_DELIMITER}]|$))
-    | (?P<open>[\[({{]|\#{{|\#:[^{_DELIMITER}]+[\s,]*{{)
+    | (?P<integer>[+-]?\d+(?=[{DELIMITER}]|$))
+    | (?P<open>[\[({{]|\#{{|\#:[^{DELIMITER}]+[\s,]*{{)
     | (?P<close>[\])}}])
     | (?P<discard>\#_)
     | (?P<text>"(?:[^"\\]|\\.)*")
     | (?P<char>\\(?:[A-Za-z][A-Za-z0-9]*|.))
-    | (?P<tag>\#[A-Za-z][^{_DELIMITER}]*)
-    | (?P<atom>(?:\#\#)?[^{_DELIMITER}\#\\][^{_DELIMITER}\\]*)
+    | (?P<tag>\#[A-Za-z][^{DELIMITER}]*)
+    | (?P<atom>(?:\#\#)?[^{DELIMITER}\#\\][^{DELIMITER}\\]*)
     | (?P<bad>.)
     """,
     re.VERBOSE | re.DOTALL,
@@ -92,57 +92,83 @@ def entries(lines: Iterable[str]) -> Iterator[tuple[int, Form]]:
     >>> [form for _, form in entries(['[{:a 1}', '"x"]'])]
     [{':a': 1}, '"x"']
     """
-    stack: list[_Open] = []
-    for line, column, kind, token in _tokens(lines):
-        if kind in {"open", "discard", "tag"}:
-            if len(stack) == DEEPEST:
-                raise NotEdn(line, column, f"forms lie in each other more than {DEEPEST} deep")
-            stack.append(_Open(token, line, column))
-            continue
-        form = _closed(stack, token, line, column) if kind == "close" else _SCALARS[kind](token)
-        while stack and stack[-1].waits_for_one:
-            opened = stack.pop()
-            form = _NOTHING if opened.kind == "#_" else Tagged(opened.kind[1:], form)
-            if form is _NOTHING:
-                break
-        if form is _NOTHING:
-            continue
-        if not stack or (len(stack) == 1 and stack[0].kind in "[("):
-            yield line, form
-        else:
-            stack[-1].forms.append(form)
-    if stack:
-        opened = stack[-1]
-        raise NotEdn(
-            opened.line, opened.column, f"{opened.kind!r} begins, nothing ends it: the text is torn"
-        )
-
-
-def _tokens(lines: Iterable[str]) -> Iterator[tuple[int, int, str, str]]:
-    """Line, column, kind and text of each token; a string may go on over several lines."""
-    pending: list[str] = []  # of a string that no line has closed yet
-    begun = (0, 0)
+    reader = Reader()
     for number, line in enumerate(lines, 1):
-        goes_on = 0
-        if pending:
-            goes_on = next(_REST_OF_STRING.finditer(line)).end() + 1
-            pending.append(line[:goes_on])
-            if line[goes_on - 1 : goes_on] != '"':
+        for form in reader.read(number, line):
+            yield number, form
+    reader.end()
+
+
+@dataclass(slots=True)
+class Reader:
+    """Reads line by line; a form, and a string too, may go on over several of them."""
+
+    _stack: list[_Open] = field(default_factory=list[_Open])
+    _string: list[str] = field(default_factory=list[str])  # that no line has closed yet
+    _begun: tuple[int, int] = (0, 0)  # the line and the column of that string
+
+    @property
+    def is_between_forms(self) -> bool:
+        """Nothing is open, but a vector around all forms."""
+        return not self._string and (not self._stack or _is_around(self._stack))
+
+    def read(self, number: int, line: str) -> Iterator[Form]:
+        """The forms that end on the line; NotEdn."""
+        stack = self._stack
+        for column, kind, token in self._tokens(number, line):
+            if kind in {"open", "discard", "tag"}:
+                if len(stack) == DEEPEST:
+                    raise NotEdn(
+                        number, column, f"forms lie in each other more than {DEEPEST} deep"
+                    )
+                stack.append(_Open(token, number, column))
                 continue
-            yield begun[0], begun[1], "text", "".join(pending)
-            pending = []
+            form = (
+                _closed(stack, token, number, column) if kind == "close" else SCALARS[kind](token)
+            )
+            while stack and stack[-1].waits_for_one and form is not _NOTHING:
+                opened = stack.pop()
+                form = _NOTHING if opened.kind == "#_" else Tagged(opened.kind[1:], form)
+            if form is _NOTHING:
+                continue
+            if not stack or _is_around(stack):
+                yield form
+            else:
+                stack[-1].forms.append(form)
+
+    def end(self) -> None:
+        """NotEdn if something is open that no line has closed."""
+        if self._string:
+            raise NotEdn(*self._begun, "a string begins that nothing closes: the text is torn")
+        if self._stack:
+            opened = self._stack[-1]
+            says = f"{opened.kind!r} begins, nothing ends it: the text is torn"
+            raise NotEdn(opened.line, opened.column, says)
+
+    def _tokens(self, number: int, line: str) -> Iterator[tuple[int, str, str]]:
+        """Column, kind and text of each token that ends on the line."""
+        goes_on = 0
+        if self._string:
+            goes_on = next(_REST_OF_STRING.finditer(line)).end() + 1
+            self._string.append(line[:goes_on])
+            if line[goes_on - 1 : goes_on] != '"':
+                return
+            yield self._begun[1], "text", "".join(self._string)
+            self._string = []
         for match in _TOKEN.finditer(line, goes_on):
-            kind, place = match.lastgroup or "bad", (number, match.start() + 1)
+            kind, column = match.lastgroup or "bad", match.start() + 1
             if kind == "blank":
                 continue
             if kind == "bad" and match[0] != '"':
-                raise NotEdn(*place, f"{match[0]!r} begins no form")
+                raise NotEdn(number, column, f"{match[0]!r} begins no form")
             if kind == "bad":
-                begun, pending = place, [line[match.start() :]]
-                break
-            yield *place, kind, match[0]
-    if pending:
-        raise NotEdn(*begun, "a string begins that nothing closes: the text is torn")
+                self._begun, self._string = (number, column), [line[match.start() :]]
+                return
+            yield column, kind, match[0]
+
+
+def _is_around(stack: list[_Open]) -> bool:
+    return len(stack) == 1 and stack[0].kind in "[("
 
 
 _NOTHING: Final = Elements([])  # what was discarded, or the vector around all: given one by one
@@ -207,13 +233,21 @@ def _unescaped(match: re.Match[str]) -> str:
     return chr(int(name[1:], 16)) if len(name) == 5 else _ESCAPES.get(name, name)
 
 
+def _number(token: str) -> int | str:
+    """The integer; one with more digits than Python converts stays text."""
+    try:
+        return int(token)
+    except ValueError:
+        return ("-" if token[0] == "-" else "") + (token.lstrip("+-").lstrip("0") or "0")
+
+
 def _atom(token: str) -> Form:
     if token == "nil":
         return None
     if not token[0].isdigit() and not (token[0] in "+-" and token[1:2].isdigit()):
         return token
     if token[-1] == "N" and token[:-1].lstrip("+-").isdigit():
-        return int(token[:-1])
+        return _number(token[:-1])
     try:
         if "/" in token:
             ratio = Fraction(token)
@@ -223,8 +257,8 @@ def _atom(token: str) -> Form:
         return token
 
 
-_SCALARS: Final[dict[str, Callable[[str], Form]]] = {
-    "integer": int,
+SCALARS: Final[dict[str, Callable[[str], Form]]] = {
+    "integer": _number,
     "text": _string,
     "char": _char,
     "atom": _atom,
@@ -237,6 +271,8 @@ def text(form: Form) -> str:
     >>> text({":b": [1, None], ":a": '"x"'})
     '{:a "x", :b [1 nil]}'
     """
+    if type(form) is int or type(form) is str:  # nearly all of them
+        return str(form)
     match form:
         case None:
             return "nil"

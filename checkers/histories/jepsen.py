@@ -2,7 +2,8 @@
 
 A file holds one event map per line, or one vector of them all. An operation is an `:invoke` and
 the next `:ok`, `:fail` or `:info` of its process; a completion without a `:value` has that of the
-invocation. Events of processes with a name (`:nemesis`) are no operations of clients. `:index` may
+invocation. A send that is told as it was invoked says no offset, so a value may be a vector. Events
+of processes with a name (`:nemesis`) are no operations of clients. `:index` may
 have gaps and is not read. Without any `:time` the place in the file is the time.
 
 The keys of an `:assign` or `:subscribe` are what it left its consumer with; those of a
@@ -15,10 +16,12 @@ Source: jepsen.history; jepsen.tests.kafka, "micro-ops".
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+from itertools import zip_longest
 from typing import TYPE_CHECKING, Any, Final
 
-from checkers.histories.edn import NotEdn, Tagged, entries, text
+from checkers.histories.edn import Elements, NotEdn, Tagged, text
+from checkers.histories.edn_lines import entries
 from checkers.histories.recorded import UnreadableHistory
 from model.histories import (
     Assigned,
@@ -37,8 +40,8 @@ if TYPE_CHECKING:
     from checkers.histories.edn import Form
 
 _OUTCOMES: Final[dict[str, Outcome]] = {":ok": "ok", ":fail": "fail", ":info": "info"}
-_TRANSACTIONAL: Final = frozenset({"send", "poll", "txn"})
 _ASSIGNING: Final = frozenset({"assign", "subscribe"})
+_DOING: Final = _ASSIGNING | {"send", "poll", "txn"}
 LARGEST: Final = 2**63 - 2  # the next is when what never completes does, or the end of a full log
 NEXT: Final = "mend that line, or leave it out"
 
@@ -47,11 +50,41 @@ class _Odd(ValueError):
     """An event that is none; the message says why."""
 
 
+@dataclass(frozen=True, slots=True)
+class _Invoked:
+    """An operation that is open."""
+
+    process: int
+    event: dict[Any, Form]
+    at_ns: int
+    did: tuple[MicroOperation, ...]
+
+    def ended(self, event: dict[Any, Form], outcome: Outcome, at_ns: int | None) -> Operation:
+        """The operation that ends with this event: what it leaves unsaid the invocation says."""
+        value, error = event.get(":value"), event.get(":error")
+        asked, f = self.event.get(":value"), _name(event)
+        return Operation(
+            process=self.process,
+            f=f,
+            outcome=outcome,
+            invoked_ns=self.at_ns,
+            completed_ns=at_ns,
+            did=(
+                *(self.did if value is None else _did(f, value, asked)),
+                *_rebalanced(event.get(":rebalance-log")),
+            ),
+            error=None if error is None else text(error),
+        )
+
+    def never_ended(self) -> Operation:
+        return self.ended(self.event, "info", None)
+
+
 @dataclass(slots=True)
 class _Pairing:
     """The operations that are open, by process, and those that never completed."""
 
-    opened: dict[int, Operation] = field(default_factory=dict)
+    opened: dict[int, _Invoked] = field(default_factory=dict)
     never: list[Operation] = field(default_factory=list)
     timed: bool | None = None  # whether events have a `:time`; the first one tells
     place: int = 0
@@ -75,14 +108,14 @@ class _Pairing:
         at_ns = self._time(event)
         if kind == ":invoke":
             if process in self.opened:
-                self.never.append(self.opened[process])
-            self.opened[process] = _operation(process, event, "info", at_ns, None)
+                self.never.append(self.opened[process].never_ended())
+            asked = event.get(":value")
+            did = () if asked is None else _did(_name(event), asked, asked)
+            self.opened[process] = _Invoked(process, event, at_ns, did)
             return None
         if process not in self.opened:
             raise _Odd(f"process {process} completes what it never invoked")
-        invoked = self.opened.pop(process)
-        completed = _operation(process, event, _OUTCOMES[kind], invoked.invoked_ns, at_ns)
-        return completed if event.get(":value") is not None else replace(completed, did=invoked.did)
+        return self.opened.pop(process).ended(event, _OUTCOMES[kind], at_ns)
 
     def _time(self, event: dict[Any, Form]) -> int:
         time = event.get(":time")
@@ -116,7 +149,8 @@ def operations(path: Path) -> Iterator[Operation]:
     except ValueError as fault:
         raise UnreadableHistory(f"{path}, line {line}: {fault}; {NEXT}") from fault
     yield from pairing.never
-    yield from pairing.opened.values()
+    for invoked in pairing.opened.values():
+        yield invoked.never_ended()
 
 
 def _first_without_text(path: Path) -> int:
@@ -139,66 +173,70 @@ def _events(lines: Iterable[str]) -> Iterator[tuple[int, Form]]:
             yield line, plain
 
 
-def _operation(
-    process: int,
-    event: dict[Any, Form],
-    outcome: Outcome,
-    invoked_ns: int,
-    completed_ns: int | None,
-) -> Operation:
-    f = text(event.get(":f")).removeprefix(":")
-    error = event.get(":error")
-    return Operation(
-        process=process,
-        f=f,
-        outcome=outcome,
-        invoked_ns=invoked_ns,
-        completed_ns=completed_ns,
-        did=(*_did(f, event.get(":value")), *_rebalanced(event.get(":rebalance-log"))),
-        error=None if error is None else text(error),
-    )
+def _name(event: dict[Any, Form]) -> str:
+    return text(event[":f"]).removeprefix(":")
 
 
-def _did(f: str, value: Form) -> Iterator[MicroOperation]:
-    if value is None or f not in _TRANSACTIONAL | _ASSIGNING:
-        return
+def _did(f: str, value: Form, asked: Form) -> tuple[MicroOperation, ...]:
+    """What the value shows; a micro-operation that is told as it was invoked shows no more."""
+    if f not in _DOING:
+        return ()
     if not isinstance(value, list):
         raise _Odd(f":value {_shown(value)} of {f} is no vector")
-    for form in value:
-        if f in _ASSIGNING:
-            yield Assigned(text(form))
-        else:
-            yield from _micro(form)
+    if f in _ASSIGNING:
+        return tuple(Assigned(text(key)) for key in value)
+    did: list[MicroOperation] = []
+    invocations = asked[: len(value)] if isinstance(asked, list) else ()
+    for form, invoked in zip_longest(value, invocations):
+        did += _invoked(form) if form == invoked else _told(form)
+    return tuple(did)
 
 
 def _rebalanced(log: Form) -> Iterator[Rebalanced]:
     """The keys of all rebalances, each once."""
-    rebalances = log if isinstance(log, list) else []
-    keys = [key for one in rebalances if isinstance(one, dict) for key in one.get(":keys") or ()]
-    yield from map(Rebalanced, dict.fromkeys(map(text, keys)))
+    keys: dict[str, None] = {}
+    for rebalance in log if isinstance(log, list) else ():
+        match rebalance:
+            case {":keys": list(some) | Elements(some)}:
+                keys.update(dict.fromkeys(map(text, some)))
+            case {":keys": told} if told is not None:
+                raise _Odd(f":keys {_shown(told)} of a rebalance is no vector")
+            case _:
+                pass
+    yield from map(Rebalanced, keys)
 
 
-def _micro(micro: Form) -> Iterator[MicroOperation]:
+def _invoked(micro: Form) -> Iterable[MicroOperation]:
+    """What a `[:send key value]` or `[:poll]` is about to do; the value may be a vector."""
+    match micro:
+        case [":send", key, value]:
+            return (Send(text(key), text(value)),)
+        case _:
+            return _told(micro)
+
+
+def _told(micro: Form) -> Iterable[MicroOperation]:
     """What one `[:send ..]` or `[:poll ..]` shows."""
     match micro:
-        case [":send", key, [offset, value]]:
-            yield Send(text(key), text(value), _offset(offset))
-        case [":send", key, value] if not isinstance(value, list):
-            yield Send(text(key), text(value))
-        case [":poll"] | [":poll", None]:
-            return
         case [":poll", dict(keys)]:
-            for key, records in keys.items():
-                if not isinstance(records, list | None):
-                    raise _Odd(f"{_shown(records)} is no vector of [offset value]")
-                for record in records or ():
-                    match record:
-                        case [offset, value]:
-                            yield Poll(text(key), _offset(offset), text(value))
-                        case _:
-                            raise _Odd(f"{_shown(record)} is no [offset value]")
+            return (poll for key, records in keys.items() for poll in _polled(text(key), records))
+        case [":poll"] | [":poll", None]:
+            return ()
+        case [":send", key, [offset, value]]:
+            return (Send(text(key), text(value), _offset(offset)),)
+        case [":send", key, value] if not isinstance(value, list):
+            return (Send(text(key), text(value)),)
         case _:
             raise _Odd(f"{_shown(micro)} is neither [:send key ..] nor [:poll {{key ..}}]")
+
+
+def _polled(key: str, records: Form) -> Iterator[Poll]:
+    if records is not None and not isinstance(records, list):
+        raise _Odd(f"{_shown(records)} is no vector of [offset value]")
+    for record in records or ():
+        if not isinstance(record, list) or len(record) != 2:
+            raise _Odd(f"{_shown(record)} is no [offset value]")
+        yield Poll(key, _offset(record[0]), text(record[1]))
 
 
 def _offset(form: Form) -> int | None:

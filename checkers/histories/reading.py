@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 ROWS_AT_ONCE: Final = 200_000
-OPERATIONS_AT_ONCE: Final = 20_000
+OPERATIONS_AT_ONCE: Final = 5_000  # more would be old for the collector before they are a table
 JSON_BLOCK_BYTES: Final = 16 << 20
 NEEDED: Final = {
     "send": ("key", "value"),

@@ -70,6 +70,8 @@ KINDS: Final[dict[str, type[MicroOperation]]] = {
     "fetch_offset": FetchOffset,
 }
 KIND_OF: Final = {micro: kind for kind, micro in KINDS.items()}
+_OF_SOME: Final = ("key", "offset", "value")  # micro-operations; null of the others
+_OF_OPERATION: Final = tuple(name for name in COLUMNS if name in Operation.__dataclass_fields__)
 
 
 class UnreadableHistory(InputFault):
@@ -143,20 +145,21 @@ def operations(folder: Path) -> History:
 
 def as_table(history: Iterable[Operation], *, first_op: int = 0) -> pa.Table:
     """One row per micro-operation, one of kind `none` for an operation that shows none."""
-    columns: dict[str, list[Any]] = {name: [] for name in COLUMNS}
-    of_operation = [name for name in COLUMNS if name in Operation.__dataclass_fields__]
-    for number, operation in enumerate(history, first_op):
-        for position, micro in enumerate(operation.did or (None,)):
-            kind, key, offset, value = _plain(micro) if micro else ("none", None, None, None)
-            columns["op"].append(number)
-            columns["position"].append(position)
-            columns["kind"].append(kind)
-            columns["key"].append(key)
-            columns["offset"].append(offset)
-            columns["value"].append(value)
-            for name in of_operation:
-                columns[name].append(getattr(operation, name))
-    return pa.table(columns, schema=SCHEMA)
+    operations = list(history)
+    did = [operation.did or (None,) for operation in operations]
+    micros = [micro for some in did for micro in some]
+    places = [place for place, some in enumerate(did) for _ in some]
+    columns: dict[str, Any] = {
+        "op": [first_op + place for place in places],
+        "position": [position for some in did for position in range(len(some))],
+        "kind": ["none" if micro is None else KIND_OF[type(micro)] for micro in micros],
+        **{name: [getattr(micro, name, None) for micro in micros] for name in _OF_SOME},
+    }
+    of_row = pa.array(places, pa.int64())
+    for name in _OF_OPERATION:
+        each = pa.array([getattr(one, name) for one in operations], SCHEMA.field(name).type)
+        columns[name] = each.take(of_row)
+    return pa.table({name: columns[name] for name in COLUMNS}, schema=SCHEMA)
 
 
 def as_operations(table: pa.Table) -> Iterator[Operation]:

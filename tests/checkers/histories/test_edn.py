@@ -62,7 +62,7 @@ def test_a_string_goes_on_until_a_line_closes_it() -> None:
         ":d",
         '"e"',
     ]
-    assert [line for line, _ in entries(["[\n", '"x\n', 'y" :z]'])] == [2, 3]
+    assert [line for line, _ in entries(["[\n", '"x\n', 'y" :z]'])] == [3, 3]
 
 
 def test_collections_tags_and_namespaced_maps() -> None:

@@ -268,6 +268,36 @@ def test_a_completion_without_a_value_did_what_was_invoked(tmp_path: Path) -> No
     assert (send.outcome, send.did, send.error) == ("info", (Send("1", "2"),), ":timeout")
 
 
+def test_a_completion_without_a_value_keeps_its_rebalances(tmp_path: Path) -> None:
+    (txn,) = jepsen(
+        tmp_path,
+        "{:type :invoke :process 0 :f :txn :value [[:send 1 2] [:poll]]}"
+        "{:type :info :process 0 :f :txn :rebalance-log [{:keys [1 7]} {:keys [7]}]}",
+    )
+    assert txn.did == (Send("1", "2"), Rebalanced("1"), Rebalanced("7"))
+
+
+@pytest.mark.parametrize(
+    ("told", "offset"), [("[1 2]", None), ("[5 [1 2]]", 5), ("[nil [1 2]]", None)]
+)
+def test_a_sent_value_may_be_a_vector(told: str, offset: int | None, tmp_path: Path) -> None:
+    """What the invocation says is sent is the value, and no offset with one."""
+    (send,) = jepsen(
+        tmp_path,
+        "{:type :invoke :process 0 :f :send :value [[:send 1 [1 2]]]}"
+        f"{{:type :info :process 0 :f :send :value [[:send 1 {told}]]}}",
+    )
+    assert send.did == (Send("1", "[1 2]", offset),)
+
+
+def test_a_sent_value_may_have_any_number_of_digits(tmp_path: Path) -> None:
+    digits = "7" * 5000
+    (send,) = jepsen(
+        tmp_path, f"{{:type :invoke :process 0 :f :send :value [[:send {digits} {digits}]]}}"
+    )
+    assert send.did == (Send(digits, digits),)
+
+
 def test_characters_beyond_16_bits_survive_the_table(tmp_path: Path) -> None:
     path = tmp_path / "h.edn"
     escaped = r'[[:send "\ud83d\ude00" "\ud83d"]]'
@@ -304,6 +334,30 @@ def test_a_sample_survives_the_table() -> None:
         (
             "{:type :invoke :process 0 :f :poll :time 99999999999999999999}",
             "not an integer of 64 bits",
+        ),
+        (
+            f"\n{{:time 1 :type :invoke :process {'7' * 5000} :f :poll}}",
+            "line 2: :process is 7{60}, not an integer of 64 bits; mend that line",
+        ),
+        (
+            "{:type :invoke :process 0 :f :send :value [[:send 1 2]]}\n"
+            "{:type :ok :process 0 :f :send :value [[:send 1 [:a 2]]]}",
+            "line 2: an offset is :a, not an integer",
+        ),
+        (
+            "{:type :invoke :process 0 :f :send :value [[:send 1 2]]}\n"
+            "{:type :ok :process 0 :f :send :value [[:send 1 [3 4 5]]]}",
+            r"line 2: \[:send 1 \[3 4 5\]\] is neither",
+        ),
+        (
+            "{:type :invoke :process 0 :f :poll :value {:a 1}}\n"
+            "{:type :ok :process 0 :f :poll :value [[:poll]] :rebalance-log [{:keys 7}]}",
+            "line 1: :value {:a 1} of poll is no vector",
+        ),
+        (
+            "{:type :invoke :process 0 :f :debug :value {:a 1}}\n"
+            "{:type :ok :process 0 :f :poll :value [[:poll]] :rebalance-log [{:keys 7}]}",
+            "line 2: :keys 7 of a rebalance is no vector",
         ),
         (":a", "line 1: :a is no map"),
         ("{:time 1 :type :invoke :process 0 :f :txn :value 7}", ":value 7 of txn is no vector"),
