@@ -169,35 +169,37 @@ def analysis_of(
     chosen = tuple(chosen)
     everything = {one.id for one in chosen} >= {one.id for one in named((), declared)}
     wanted = {name for one in chosen for name in one.made_of or (one.id,)}
-    told = deciding.decide(pieces, wanted, declared, groups, delivery=everything)
-    refuse(told.odd, name)
-    broken = tuple(_broken(found) for found in told.broken)
-    decisions: list[Decision] = []
-    if broken:
-        ids = ", ".join(b.assumption.id for b in broken)
-        decisions = [_undecided(anomaly, f"assumptions broken: {ids}") for anomaly in chosen]
-    elif any(one.observations for one in told.anomalies.values()):
-        decisions = [
-            _decision(anomaly, _found(anomaly, told.anomalies), declared) for anomaly in chosen
-        ]
-    else:
-        decisions = [_undecided(anomaly, "nothing to observe") for anomaly in chosen]
-    for decision in decisions:
-        if decided:
-            decided(decision)
-    ops = _to_show(decision.worst for decision in decisions)
-    ops.update(op for it in breaking(told.delivered) for op in it.ops)
-    shown = dict(_operations(deciding.rows_of(pieces, ops))) if ops else {}
+    with deciding.at_hand(pieces, wanted, delivery=everything) as history:
+        told = deciding.decide(history, wanted, declared, groups, delivery=everything)
+        refuse(told.odd, name)
+        decisions = _decisions(told, chosen, declared)
+        for decision in decisions:
+            if decided:
+                decided(decision)
+        ops = _to_show(decision.worst for decision in decisions)
+        ops.update(op for it in breaking(told.delivered) for op in it.ops)
+        shown = dict(_operations(deciding.rows_of(history, ops))) if ops else {}
     return Analysis(
         history=name,
         operations=told.totals.operations,
         micro_operations=told.totals.micro_operations,
         started_ns=told.totals.started_ns,
         decisions=tuple(decisions),
-        broken=broken,
+        broken=tuple(_broken(found) for found in told.broken),
         shown=shown,
         delivered=told.delivered,
     )
+
+
+def _decisions(
+    told: deciding.Decided, chosen: Iterable[Anomaly], declared: Declared
+) -> list[Decision]:
+    if told.broken:
+        ids = ", ".join(found.id for found in told.broken)
+        return [_undecided(anomaly, f"assumptions broken: {ids}") for anomaly in chosen]
+    if any(one.observations for one in told.anomalies.values()):
+        return [_decision(anomaly, _found(anomaly, told.anomalies), declared) for anomaly in chosen]
+    return [_undecided(anomaly, "nothing to observe") for anomaly in chosen]
 
 
 def _to_show(worst: Iterable[tuple[Row, ...]]) -> set[int]:

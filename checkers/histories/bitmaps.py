@@ -15,7 +15,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from checkers.histories.fingerprints import Ints
-from checkers.histories.order import Mask, begins, lengths
+from checkers.histories.order import PACKED_BITS, Mask, begins, bits, codes, lengths, stable
 from checkers.histories.piece import Piece
 from checkers.histories.places import together
 
@@ -130,8 +130,8 @@ class Bitmaps:
 
 
 def _joined(owner: Ints, key: Ints, word: Ints, bits: Bits, again: Bits, piece: Ints) -> Bitmaps:
-    """Rows of one word as one."""
-    order = np.lexsort([piece, word, key, owner])
+    """Rows of one word as one; those of an earlier piece come first."""
+    order = _order(owner, key, word)
     starts = begins(owner[order], key[order], word[order])
     counts = lengths(starts, len(order))
     once, more = (np.zeros(len(starts), dtype=np.uint64) for _ in range(2))
@@ -146,6 +146,20 @@ def _joined(owner: Ints, key: Ints, word: Ints, bits: Bits, again: Bits, piece: 
         once[at] |= bits[row]
     row = order[starts]
     return Bitmaps(owner[row], key[row], word[row], once, more, first)
+
+
+def _order(owner: Ints, key: Ints, word: Ints) -> Ints:
+    """By owner, key and word; rows of one word keep their order."""
+    if not len(word):
+        return np.zeros(0, dtype=np.int64)
+    pair, count = codes(together(owner, key))
+    heads = np.flatnonzero(np.diff(np.maximum.accumulate(pair), prepend=-1))
+    rank = np.empty(count, dtype=np.int64)
+    rank[np.lexsort([key[heads], owner[heads]])] = np.arange(count)
+    low, width = int(word.min()), int(word.max()) - int(word.min()) + 1
+    if bits(count) + bits(width) > PACKED_BITS:
+        return np.lexsort([word, rank[pair]])
+    return stable(rank[pair] * width + (word - low), count * width)
 
 
 def without(told: pa.Table, key: Ints, offset: Ints) -> pa.Table:

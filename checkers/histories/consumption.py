@@ -8,8 +8,8 @@ import numpy as np
 import pyarrow as pa
 
 from checkers.histories.bitmaps import Bitmaps, words
-from checkers.histories.fingerprints import Ints, fingerprints
-from checkers.histories.order import Mask, begins, lengths, member
+from checkers.histories.fingerprints import Ints
+from checkers.histories.order import Mask, begins, codes, lengths, member
 from checkers.histories.piece import UNKNOWN, Piece
 from checkers.histories.places import READ, SENT, pairs_in, together
 from checkers.histories.reach_survey import columns_of, ints
@@ -25,6 +25,7 @@ PLACED: Final = ints("key", "offset", "value", "op")
 ROWS: Final = ints("key", "offset", "value", "op", "role")
 FIRST: Final = ints("asked", "op", "position")
 LOW: Final = -(2**63)  # of what was delivered: nothing was
+LAST: Final = 2**63 - 1
 
 
 def owners(piece: Piece) -> Ints:
@@ -80,15 +81,16 @@ def reach(piece: Piece) -> pa.Table:
 def furthest(told: pa.Table) -> pa.Table:
     """Of each application and key the lowest, and the highest with its first operation."""
     of = Piece(told)
-    columns = [of.ints(name) for name in ("high_op", "high", "key", "owner")]
-    columns[1] = np.invert(columns[1])  # descending, without overflow
-    rows = of.where(np.lexsort(columns))
-    starts = begins(rows.ints("owner"), rows.ints("key"))
-    if not len(starts):
-        return told
-    low = np.minimum.reduceat(rows.ints("low"), starts)
-    made = rows.where(starts).table
-    return made.set_column(made.column_names.index("low"), "low", pa.array(low))
+    pair, count = codes(together(of.ints("owner"), of.ints("key")))
+    low, high, first = np.full(count, LAST), np.full(count, LOW), np.full(count, LAST)
+    np.minimum.at(low, pair, of.ints("low"))
+    np.maximum.at(high, pair, of.ints("high"))
+    there = np.flatnonzero(of.ints("high") == high[pair])
+    np.minimum.at(first, pair[there], of.ints("high_op")[there])
+    heads = np.flatnonzero(np.diff(np.maximum.accumulate(pair), prepend=-1))
+    order = np.lexsort([of.ints("key")[heads], of.ints("owner")[heads]])
+    named = (of.ints(name)[heads[order]] for name in ("owner", "group", "process", "key"))
+    return columns_of(REACH, *named, low[order], high[order], first[order])
 
 
 def shared(piece: Piece) -> pa.Table:
@@ -111,20 +113,19 @@ def polls_of(ops: Ints, keys: Ints, values: Ints, piece: Piece) -> pa.Table:
 
 
 def _polled(piece: Piece, rows: Ints) -> pa.Table:
-    outcome = np.where(piece.is_("outcome", "ok"), OK, INFO)
-    outcome[piece.is_("outcome", "fail")] = FAIL
-    texts = piece.table["value"].take(pa.array(rows)).combine_chunks()
+    outcome = np.where(piece.is_("outcome", "ok")[rows], OK, INFO)
+    outcome[piece.is_("outcome", "fail")[rows]] = FAIL
     return columns_of(
         POLLED,
         owners(piece)[rows],
         piece.fingerprints("group")[rows],
         piece.ints("process")[rows],
         piece.fingerprints("key")[rows],
-        fingerprints(texts, piece.salt),
+        piece.fingerprints("value")[rows],
         piece.ints("offset", null=UNKNOWN)[rows],
         piece.ints("op")[rows],
         piece.ints("position")[rows],
-        outcome[rows],
+        outcome,
     )
 
 

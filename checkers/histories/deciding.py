@@ -6,7 +6,7 @@ Written once in inquiries, and so the same wherever the pieces are.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import dataclass
 from functools import cache, partial
 from itertools import count
@@ -96,6 +96,14 @@ class Decided:
     delivered: tuple[Delivery, ...] = ()  # what each application was, if that was wanted
 
 
+def at_hand(
+    history: Chunks, wanted: Collection[str], *, delivery: bool = False
+) -> AbstractContextManager[Chunks]:
+    """The history as it is to be looked at, to decide these; unpacked if that is often."""
+    often = _exchanges(_families(set(wanted)), delivery=delivery)
+    return history.unpacked() if often else nullcontext(history)
+
+
 def decide(
     history: Chunks,
     wanted: Collection[str],
@@ -130,9 +138,7 @@ def _decide(
 ) -> Decided:
     of_size = groups or 1 + history.rows // ROWS_PER_GROUP
     families = _families(set(wanted))
-    exchanges = delivery or any(family.strays for family in families)
-    if exchanges:
-        history = kept.enter_context(history.unpacked())
+    exchanges = _exchanges(families, delivery=delivery)
 
     @cache
     def exchanged() -> Mapping[str, Pieces]:
@@ -172,6 +178,10 @@ def _decide(
         anomalies=anomalies,
         delivered=delivered,
     )
+
+
+def _exchanges(families: Iterable[Family], *, delivery: bool) -> bool:
+    return delivery or any(family.strays for family in families)
 
 
 def _asked(families: Iterable[Family], known: Known) -> dict[str, Inquiry[Any]]:

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from checkers.histories.fingerprints import Ints
-from checkers.histories.order import Mask
+from checkers.histories.order import Mask, begins
 from checkers.histories.piece import Piece
 
 _BITS: Final = 6
@@ -22,10 +22,11 @@ WORDS: Final = pa.schema([("word", pa.int64()), ("bits", pa.int64())])
 
 def words(ops: Ints) -> pa.Table:
     """The words of these operations; one may be named several times."""
-    numbers, of_op = np.unique(ops >> _BITS, return_inverse=True)
-    bits = np.zeros(len(numbers), dtype=np.uint64)
-    np.bitwise_or.at(bits, of_op, _ONE << (ops & 63).astype(np.uint64))
-    return pa.table({"word": numbers, "bits": bits.view(np.int64)}, schema=WORDS)
+    ops = np.sort(ops)
+    starts = begins(ops >> _BITS)
+    bits = _ONE << (ops & 63).astype(np.uint64)
+    bits = np.bitwise_or.reduceat(bits, starts) if len(starts) else bits
+    return pa.table({"word": ops[starts] >> _BITS, "bits": bits.view(np.int64)}, schema=WORDS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +52,10 @@ class OpSet:
         """Which of these operations are in it."""
         if not len(self.words):
             return np.zeros(len(ops), dtype=np.bool_)
-        at = np.searchsorted(self.words, ops >> _BITS).clip(max=len(self.words) - 1)
-        inside = self.words[at] == ops >> _BITS
+        word = ops >> _BITS
+        at = (word - self.words[0]).clip(0, len(self.words) - 1)  # if no word is missing
+        other = np.flatnonzero(self.words[at] != word)
+        at[other] = np.searchsorted(self.words, word[other]).clip(max=len(self.words) - 1)
+        inside = self.words[at] == word
         found: Mask = inside & ((self.bits[at] >> (ops & 63).astype(np.uint64)) & _ONE).astype(bool)
         return found

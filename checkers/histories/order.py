@@ -15,7 +15,7 @@ import pyarrow as pa
 from checkers.histories.fingerprints import Ints
 
 Mask = npt.NDArray[np.bool_]
-_BITS: Final = 63
+PACKED_BITS: Final = 63
 _RADIX: Final = 1 << 16  # NumPy sorts numbers of 16 bits by their digits
 _ROWS_OF_GROUP: Final = 8  # on average, where it pays to look whether groups lie together
 _FEW: Final = 256  # numbers that are searched for faster than a sieve is made
@@ -33,7 +33,7 @@ def stable(numbers: Ints, below: int) -> Ints:
     if below <= _RADIX:
         return np.argsort(numbers.astype(np.uint16), kind="stable")
     own = bits(len(numbers))
-    if bits(below) + own > _BITS:
+    if bits(below) + own > PACKED_BITS:
         return np.argsort(numbers, kind="stable")
     packed: Ints = (numbers << own) | np.arange(len(numbers), dtype=np.int64)
     packed.sort()
@@ -58,12 +58,9 @@ def grouped(first: Ints, *rest: Ints) -> Ints:
         return stable(code, count)  # codes ascend by first appearance
     low, high = int(rest[0].min()), int(rest[0].max())
     width = high - low + 1
-    if bits(count) + bits(width) + bits(len(first)) > _BITS:
-        return np.lexsort([*rest[::-1], code])
-    order = stable(code * width + (rest[0] - low), count * width)
-    if len(rest) > 1 and _disordered(order, code, *rest):
-        return np.lexsort([*rest[::-1], code])
-    return order
+    if bits(count) + bits(width) + bits(len(first)) <= PACKED_BITS:
+        return _settled(stable(code * width + (rest[0] - low), count * width), 2, code, *rest)
+    return _settled(stable(code, count), 1, code, *rest)
 
 
 def _in_order(first: Ints, *rest: Ints) -> bool:
@@ -79,10 +76,25 @@ def _in_order(first: Ints, *rest: Ints) -> bool:
     return few and len(np.unique(heads)) == len(heads)
 
 
-def _disordered(order: Ints, code: Ints, second: Ints, *others: Ints) -> bool:
-    """Whether rows that agree in the first two columns are not ascending in the others."""
-    ties = (np.diff(code[order]) == 0) & (np.diff(second[order]) == 0)
-    return any(bool(np.any(ties & (np.diff(column[order]) != 0))) for column in others)
+def _settled(order: Ints, done: int, *columns: Ints) -> Ints:
+    """The order by all columns, from one by the first few: where these agree the others decide."""
+    same = np.ones(max(0, len(order) - 1), dtype=np.bool_)
+    for column in columns[:done]:
+        same &= column[order[1:]] == column[order[:-1]]
+    wrong, tied = np.zeros_like(same), same.copy()
+    for column in columns[done:] if same.any() else ():
+        ordered = column[order]
+        wrong |= tied & (ordered[1:] < ordered[:-1])
+        tied &= ordered[1:] == ordered[:-1]
+    if not wrong.any():
+        return order
+    run = np.cumsum(np.r_[0, ~same])
+    odd = np.zeros(run[-1] + 1, dtype=np.bool_)
+    odd[run[1:][wrong]] = True
+    at = np.flatnonzero(odd[run])
+    rows = order[at]
+    order[at] = rows[np.lexsort([*(column[rows] for column in columns[:0:-1]), run[at]])]
+    return order
 
 
 def begins(*columns: Ints) -> Ints:

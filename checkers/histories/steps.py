@@ -22,7 +22,7 @@ import pyarrow as pa
 
 from checkers.histories.fingerprints import NULL, Ints
 from checkers.histories.occupied import Log
-from checkers.histories.order import begins, codes, member, stable
+from checkers.histories.order import begins, codes, lengths, member, stable
 from checkers.histories.piece import UNKNOWN, Mask, Piece
 from checkers.histories.places import (
     DOUBTED,
@@ -83,6 +83,7 @@ class Ground:
     isolation: Isolation
     committed: Ints  # operations ended info that took effect
     strays: Ints  # key and value in one number, ascending
+    values: Ints  # of strays, ascending
     lie: Ints  # the last place at which each ranks; UNKNOWN if nobody knows it
     log: Log
     kept: Kept
@@ -102,18 +103,24 @@ class Ground:
         pair, offset = _placed(strays.placings())
         ranks = ~member(together(pair, offset), np.sort(together(*lower)))
         np.maximum.at(lie, np.searchsorted(pairs, pair[ranks]), offset[ranks])
-        return cls(isolation, strays.committed, pairs, lie, log, kept)
+        values = np.unique(np.r_[strays.values, outranked.ints("value")])
+        return cls(isolation, strays.committed, pairs, values, lie, log, kept)
 
-    def places(self, op: Ints, role: Ints, offset: Ints, key: Ints, value: Ints) -> Ints:
-        """Where records lie, from what was told of them; UNKNOWN if nobody knows."""
+    def places(
+        self, op: Ints, role: Ints, offset: Ints, key: Ints, value: Ints, rows: Ints
+    ) -> Ints:
+        """Where records lie, from what was told of them; UNKNOWN if nobody knows.
+
+        Role and offset are of the records, the other columns of a piece whose rows they are.
+        """
         took = np.flatnonzero(role == DOUBTED)
-        took = took[member(op[took], self.committed)]
+        took = took[member(op[rows[took]], self.committed)]
         place = np.where((role == SENT) | (role >= READ), offset, UNKNOWN)
         place[took] = offset[took]
-        if len(self.strays):
-            pairs = together(key, value)
-            stray = np.flatnonzero(member(pairs, self.strays))
-            place[stray] = self.lie[np.searchsorted(self.strays, pairs[stray])]
+        maybe = np.flatnonzero(member(value[rows], self.values))
+        pairs = together(key[rows[maybe]], value[rows[maybe]])
+        stray = member(pairs, self.strays)
+        place[maybe[stray]] = self.lie[np.searchsorted(self.strays, pairs[stray])]
         return place
 
     def lowest(self, walk: int, key: Ints, first: Ints) -> Ints:
@@ -175,8 +182,9 @@ def _before(group: Ints, at: Ints, of_group: Ints, of_at: Ints) -> Ints:
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """Records that processes polled, or sent."""
+    """Records that processes polled, or sent: rows of columns, and of each its place and role."""
 
+    row: Ints
     process: Ints
     key: Ints
     op: Ints
@@ -184,6 +192,11 @@ class Seen:
     value: Ints
     place: Ints
     role: Ints
+
+    def where(self, records: Ints) -> dict[str, Ints]:
+        """What STEPS tell of these records."""
+        row, names = self.row[records], ("op", "position", "value")
+        return {name: getattr(self, name)[row] for name in names} | {"offset": self.place[records]}
 
 
 def steps(ground: Ground, piece: Piece) -> pa.Table:
@@ -197,14 +210,11 @@ def _walk(walk: int, ground: Ground, assigned: Piece, piece: Piece) -> list[pa.T
     rows = np.flatnonzero(piece.is_("kind", _KINDS[walk]))
     if not len(rows):
         return []
-    process, processes = codes(piece.ints("process")[rows])
-    key, texts = piece.codes("key")
-    group = process * len(texts) + key[rows]
-    order = stable(group, processes * len(texts))
-    rows, group = rows[order], group[order]
+    rows, group = _by_process_and_key(piece, rows)
     seen = _seen(ground, piece, rows)
-    starts = begins(group, seen.op)
+    starts = begins(group, seen.op[rows])
     ends = np.r_[starts[1:], len(rows)] - 1
+    first_row = rows[starts]
 
     follows = np.ones(len(rows), dtype=np.bool_)
     follows[starts] = False
@@ -221,7 +231,8 @@ def _walk(walk: int, ground: Ground, assigned: Piece, piece: Piece) -> list[pa.T
     known = (before >= 0) & (group[starts[before]] == group[starts])
     linked = asked & known
     if len(assigned):
-        out = left_out(assigned, seen.process[starts], seen.key[starts], seen.op[starts])
+        columns = (seen.process, seen.key, seen.op)
+        out = left_out(assigned, *(column[first_row] for column in columns))
         linked &= out[before] == out
     made += judged(walk, BETWEEN, ground, seen, ends[before[linked]], starts[linked])
 
@@ -235,17 +246,33 @@ def _walk(walk: int, ground: Ground, assigned: Piece, piece: Piece) -> list[pa.T
     return made
 
 
+def _by_process_and_key(piece: Piece, rows: Ints) -> tuple[Ints, Ints]:
+    """The rows of each process and key in order, and a number for the two of each row.
+
+    Rows of one operation and key that follow each other, of which polls have many, go together.
+    """
+    process, (key, texts) = piece.ints("process")[rows], piece.codes("key")
+    firsts = begins(process, key[rows], piece.ints("op")[rows])
+    code, processes = codes(process[firsts])
+    group = code * len(texts) + key[rows[firsts]]
+    order, counts = stable(group, processes * len(texts)), lengths(firsts, len(rows))
+    counts = counts[order]
+    within = np.arange(len(rows)) - np.repeat(np.cumsum(counts) - counts, counts)
+    return rows[np.repeat(firsts[order], counts) + within], np.repeat(group[order], counts)
+
+
 def _seen(ground: Ground, piece: Piece, rows: Ints) -> Seen:
-    op, role = piece.ints("op")[rows], roles(piece, ground.isolation)[rows]
-    key, value = piece.fingerprints("key")[rows], piece.fingerprints("value")[rows]
+    op, key, value = piece.ints("op"), piece.fingerprints("key"), piece.fingerprints("value")
+    role = roles(piece, ground.isolation)[rows]
     offset = piece.ints("offset", null=UNKNOWN)[rows]
     return Seen(
-        process=piece.ints("process")[rows],
+        row=rows,
+        process=piece.ints("process"),
         key=key,
         op=op,
-        position=piece.ints("position")[rows],
+        position=piece.ints("position"),
         value=value,
-        place=ground.places(op, role, offset, key, value),
+        place=ground.places(op, role, offset, key, value, rows),
         role=role,
     )
 
@@ -254,9 +281,11 @@ def _rebalanced(piece: Piece, seen: Seen) -> Mask:
     """Which polls are of a key that a rebalance touched during their operation."""
     rows = np.flatnonzero(piece.is_("kind", "rebalanced"))
     touched = together(piece.ints("op")[rows], piece.fingerprints("key")[rows])
-    if not len(touched):
-        return np.zeros(len(seen.op), dtype=np.bool_)
-    return member(together(seen.op, seen.key), np.sort(touched))
+    made = np.zeros(len(seen.row), dtype=np.bool_)
+    some = np.flatnonzero(member(seen.op[seen.row], np.unique(piece.ints("op")[rows])))
+    row = seen.row[some]
+    made[some] = member(together(seen.op[row], seen.key[row]), np.sort(touched))
+    return made
 
 
 # ---------------------------------------------------------------- across pieces
@@ -273,6 +302,7 @@ def across(ground: Ground, assigned: pa.Table, told: pa.Table) -> pa.Table:
         order, _ = runs(together(ends.ints("process"), ends.ints("key")), ends.ints("second_op"))
         ends = ends.where(order)
         seen = Seen(
+            np.arange(len(ends)),
             ends.ints("process"),
             ends.ints("key"),
             ends.ints("second_op"),
@@ -313,7 +343,7 @@ def judged(
         far = np.flatnonzero(known & (end > begin + 1))
         rows = second[far]
         dirty = seen.role[rows] >= UNCOMMITTED
-        over = ground.skipped(walk, seen.key[rows], begin[far], end[far], dirty)
+        over = ground.skipped(walk, seen.key[seen.row[rows]], begin[far], end[far], dirty)
         wrong.append(far[over > 0])
         times.append(over[over > 0])
     some = np.concatenate(wrong)
@@ -326,20 +356,20 @@ def judged(
 def _told(
     walk: int, what: int, seen: Seen, first: Ints | None, second: Ints, times: Ints | None
 ) -> pa.Table:
-    none = np.zeros(len(second), dtype=np.int64)
+    none, row = np.zeros(len(second), dtype=np.int64), seen.row[second]
     columns = {
         "walk": np.full(len(second), walk),
         "what": np.full(len(second), what),
-        "process": seen.process[second],
-        "key": seen.key[second],
+        "process": seen.process[row],
+        "key": seen.key[row],
         "role": seen.role[second],
         "times": none if times is None else times,
     }
-    for name, rows in (("second", second), ("first", first)):
-        columns[f"{name}_op"] = none if rows is None else seen.op[rows]
-        columns[f"{name}_position"] = none if rows is None else seen.position[rows]
-        columns[f"{name}_value"] = none if rows is None else seen.value[rows]
-        columns[f"{name}_offset"] = none if rows is None else seen.place[rows]
+    for end, records in (("second", second), ("first", first)):
+        for name in ("op", "position", "value", "offset"):
+            columns[f"{end}_{name}"] = none
+        if records is not None:
+            columns |= {f"{end}_{name}": told for name, told in seen.where(records).items()}
     return pa.table(columns).cast(STEPS)
 
 

@@ -26,7 +26,16 @@ from checkers.histories.op_sets import WORDS, OpSet, words
 from checkers.histories.order import Mask, begins, lengths, member
 from checkers.histories.piece import NEVER_NS, UNKNOWN, Piece
 from checkers.histories.pieces import Kernel
-from checkers.histories.places import DOUBTED, FAILED, NAMES, READ, SENT, UNCOMMITTED, Strays
+from checkers.histories.places import (
+    DOUBTED,
+    FAILED,
+    NAMES,
+    READ,
+    SENT,
+    UNCOMMITTED,
+    Strays,
+    heads,
+)
 from checkers.histories.reach_survey import columns_of, ints
 from checkers.histories.told_offsets import dirty
 from model.histories import Isolation
@@ -105,8 +114,7 @@ def _untold(strays: Strays, piece: Piece) -> pa.Table:
     """What transactions that did not fail sent to nobody knows which offset; not what was seen."""
     sends = piece.is_("f", "txn") & piece.is_("kind", "send") & ~piece.known("offset")
     rows = np.flatnonzero(sends & ~piece.is_("outcome", "fail"))
-    texts = piece.table["value"].take(pa.array(rows)).combine_chunks()
-    key, value = piece.fingerprints("key")[rows], fingerprints(texts, piece.salt)
+    key, value = piece.fingerprints("key")[rows], piece.fingerprints("value")[rows]
     unseen = ~strays.among(key, value)
     return columns_of(_SENDS, key[unseen], value[unseen], piece.ints("op")[rows[unseen]])
 
@@ -121,26 +129,27 @@ def _described(ops: Ints, piece: Piece) -> pa.Table:
     starts = begins(piece.ints("op"))
     some = member(piece.ints("op")[starts], ops)
     rows = starts[some]
-    sends = piece.is_("kind", "send").astype(np.int64)
-    outcome = np.where(piece.is_("outcome", "ok"), OK, INFO)
-    outcome[piece.is_("outcome", "fail")] = FAIL
+    counts = np.r_[0, np.cumsum(piece.is_("kind", "send"))]
+    ends = rows + lengths(starts, len(piece))[some]
+    outcome = np.where(piece.is_("outcome", "ok")[rows], OK, INFO)
+    outcome[piece.is_("outcome", "fail")[rows]] = FAIL
     return columns_of(
         _OPERATIONS,
         piece.ints("op")[rows],
         piece.is_("f", "txn")[rows].astype(np.int64),
-        outcome[rows],
+        outcome,
         piece.ints("invoked_ns")[rows],
         piece.ints("completed_ns", null=NEVER_NS)[rows],
-        asked_ns(piece)[rows],
-        np.add.reduceat(sends, starts)[some] if len(starts) else sends,
+        asked_ns(piece, rows),
+        counts[ends] - counts[rows],
     )
 
 
-def asked_ns(piece: Piece) -> Ints:
-    """The earliest that the end of each row's operation can have been asked for."""
-    completed = piece.ints("completed_ns", null=NEVER_NS)
-    asked = np.minimum(piece.ints("end_asked_ns", null=NEVER_NS), completed)
-    return np.where(piece.known("end_asked_ns"), asked, piece.ints("invoked_ns"))
+def asked_ns(piece: Piece, rows: Ints) -> Ints:
+    """The earliest that the end of the operation of each of these rows can have been asked for."""
+    completed = piece.ints("completed_ns", null=NEVER_NS)[rows]
+    asked = np.minimum(piece.ints("end_asked_ns", null=NEVER_NS)[rows], completed)
+    return np.where(piece.known("end_asked_ns")[rows], asked, piece.ints("invoked_ns")[rows])
 
 
 def _spans(piece: Piece) -> pa.Table:
@@ -199,10 +208,10 @@ def _block(wanted: Wanted, piece: Piece) -> _Block:
     op, role = piece.ints("op"), piece.ints("role")
     sent = np.flatnonzero(role == SENT)
     sent = sent[wanted.sending.has(op[sent])]
-    sent = sent[~wanted.strays.among(key[sent], value[sent])]
-    # everything that was shown where one of them lies; a block is in the order of these columns
-    starts = begins(key, offset, value)
-    runs = np.searchsorted(starts, sent, side="right") - 1
+    sent = sent[~wanted.strays.of(piece)[sent]]
+    # everything that was shown where one of them lies
+    starts = heads(piece)
+    runs = np.repeat(np.arange(len(starts)), lengths(starts, len(key)))[sent]
 
     def first(rows: Mask) -> Ints:
         """For each of the sends the first operation of these rows of its place; LAST if none."""

@@ -119,7 +119,7 @@ def _stints(piece: Piece) -> pa.Table:
     """Of each process with an id, from one `init_producer` to the next, how it worked."""
     made, rows = Piece(_made(piece)), _working(piece)
     ids, process = piece.fingerprints("transactional_id")[rows], piece.ints("process")[rows]
-    invoked, asked = piece.ints("invoked_ns")[rows], asked_ns(piece)[rows]
+    invoked, asked = piece.ints("invoked_ns")[rows], asked_ns(piece, rows)
     own = _last_made(made, ids, process, invoked)
     order = np.lexsort([own, process, ids])
     starts = begins(ids[order], process[order], own[order])
@@ -221,7 +221,7 @@ def _late(made: Piece, suspects: Ints, piece: Piece) -> pa.Table:
     ids = piece.fingerprints("transactional_id")[rows]
     own = _instances(made, ids, piece.ints("process")[rows], piece.ints("invoked_ns")[rows])
     rows, ids, own = rows[own >= 0], ids[own >= 0], own[own >= 0]
-    newer = _replaced(made, ids, own, asked_ns(piece)[rows])
+    newer = _replaced(made, ids, own, asked_ns(piece, rows))
     some = newer >= 0
     rows, own, newer = rows[some], own[some], newer[some]
     return columns_of(
@@ -230,7 +230,7 @@ def _late(made: Piece, suspects: Ints, piece: Piece) -> pa.Table:
         piece.ints("op")[rows],
         made.ints("op")[own],
         made.ints("op")[newer],
-        asked_ns(piece)[rows] - made.ints("completed_ns")[newer],
+        asked_ns(piece, rows) - made.ints("completed_ns")[newer],
         _outcomes(piece)[rows],
     )
 
