@@ -9,6 +9,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from model import (
+    group_generations,
     group_offsets,
     idempotence_abstract,
     replication,
@@ -22,6 +23,7 @@ from model.variants import Variant
 VARIANTS: tuple[Variant, ...] = (
     *replication.VARIANTS,
     *group_offsets.VARIANTS,
+    *group_generations.VARIANTS,
     *replication_abstract.VARIANTS,
     *transactions_abstract.VARIANTS,
     *idempotence_abstract.VARIANTS,

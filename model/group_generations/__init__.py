@@ -1,0 +1,3 @@
+from model.group_generations.variants import VARIANTS
+
+__all__ = ["VARIANTS"]
