@@ -25,7 +25,13 @@
 #define KEY_BYTES STATE_BYTES
 #endif
 
-enum { SHARDS = 16, ROUND = 512, AHEAD = 12, BLOCK = 64 };  /* states a round, letters looked ahead */
+enum {
+  SHARDS = 16,      /* at most */
+  ROUND = 512,      /* states expanded between two meetings */
+  AHEAD = 12,       /* letters that are looked up before their turn */
+  BLOCK = 64,       /* states that are taken into a larger hash set at a time */
+  SMALL = 1000000,  /* states: while there are fewer, a full hash set grows at once by much */
+};
 
 typedef struct { uint64_t word[WORDS]; } Packed;
 typedef struct { Packed state; uint64_t hash; uint64_t parent; } Letter;
@@ -77,7 +83,9 @@ static inline Packed load(const uint8_t *stored) {
 }
 
 static inline void unpack(const Packed *p, uint8_t *s) {
-  for (int c = 0; c < CELLS; c++) s[c] = p->word[WORD[c]] >> SHIFT[c] & ((1u << WIDTH[c]) - 1);
+#define CELL(cell, at, by, wide) s[cell] = p->word[at] >> by & ((1u << wide) - 1);
+  FOR_EVERY_CELL(CELL)
+#undef CELL
 }
 
 static inline void put(Packed *p, int cell, int value) {
@@ -195,7 +203,8 @@ static void take_in(Shard *w, Outbox *box) {
   const Letter *l = box->letters;
   uint64_t n = box->count;
   if (!n || !has_room(w, n)) return;
-  if ((w->count + n) * 5 > w->size * 4 && !rebuilt(w, (w->count + n) * 15 / 8 + 8192)) return;
+  uint64_t states = w->count + n;
+  if (states * 5 > w->size * 4 && !rebuilt(w, states * (states < SMALL ? 5 : 15 / 8.0) + 8192)) return;
   for (uint64_t k = 0; k < n && k < AHEAD; k++) look_ahead(w, l[k].hash);
   for (uint64_t k = 0; k < n && !w->found.failed; k++) {
     if (k + AHEAD < n) look_ahead(w, l[k + AHEAD].hash);
@@ -247,15 +256,16 @@ static inline void emit(Shard *w, const Packed *from, const uint8_t *s, const Pa
 
 static void judge_step(Shard *w, const uint8_t *s, const Packed *to) {
   uint8_t both[2 * CELLS + 1];
-  memcpy(both, s, CELLS);
-  unpack(to, both + CELLS);
-  int before = w->undefined;
-  for (int c = 0; c < CLAIMS; c++)
-    if (about_steps[c] && w->found.open[c] && !claim_is_true[c](w, both) && !w->undefined) {
+  int before = w->undefined, read = 0;
+  for (int c = 0; c < CLAIMS; c++) {
+    if (!about_steps[c] || !w->found.open[c]) continue;
+    if (!read++) memcpy(both, s, CELLS), unpack(to, both + CELLS);
+    if (!claim_is_true[c](w, both) && !w->undefined) {
       w->found.open[c] = 0;
       w->found.broken[c] = w->current + 1;
       memcpy(w->found.broken_by[c], to, sizeof *to);
     }
+  }
   if (w->undefined && !before) w->found.undefined_step = 1;
 }
 

@@ -54,8 +54,12 @@ class Source:
             "WITNESSES": len(self.witnesses),
             "JUDGES_STEPS": int(any(c.about == "steps" for c in self.claims)),
         }
+        cells = " ".join(
+            f"X({c}, {', '.join(map(str, p))})" for c, p in enumerate(self.layout.places)
+        )
         return "".join(
             [
+                f"#define FOR_EVERY_CELL(X) {cells}\n",
                 *(f"#define {name} {number}\n" for name, number in numbers.items()),
                 *(
                     f"static const uint8_t {name}[] = {{{', '.join(map(str, column))}}};\n"
