@@ -17,6 +17,7 @@ from model.faults import UnknownName
 
 ENGINES: Mapping[str, str] = {  # name -> the module with its `search(task)`
     "compiled": "checkers.explicit.compiled.engine",
+    "numpy": "checkers.explicit.frontiers",
     "python": "checkers.explicit.plain",
 }
 

@@ -145,6 +145,7 @@ class Exploration:
     ill_defined: IllDefined | None = None
     engine: str = "python"
     notes: tuple[str, ...] = ()  # why this engine and no faster one
+    collision: float = 0.0  # a bound on the chance that two states were taken for one
 
     @property
     def exhausted(self) -> bool:

@@ -1,0 +1,366 @@
+"""From terms to NumPy: one array operation says what a term is in every state of a frontier.
+
+A frontier is a table: a row a state, a column a cell. Parameters and bound variables are constants,
+quantifiers are unrolled, and a term becomes an `Op` on columns. Equal operations are one object, so
+what several actions ask is computed once for all of them.
+
+An array has a value in every row, also where the term has none: beside each value stands `bad`,
+which says in which rows evaluating it, in the order of `model.language.meaning`, would reach
+something undefined. Where nothing can leave its sort, `bad` is the constant 0 and costs nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, assert_never
+
+import numpy as np
+
+from checkers.explicit.instance import Instance
+from model.language import terms as t
+
+Array = np.ndarray[Any, Any]
+Env = Mapping[int, int]  # uid of a parameter or bound variable -> its packed value
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Op:
+    """An operation on columns; one without arguments is the column of its cell."""
+
+    number: int
+    compute: Callable[..., Array] | None
+    arguments: tuple[Any, ...] = ()  # operations, and constants as NumPy's
+    cell: int = -1
+    truth: bool = False
+
+
+Code = int | Op
+Value = tuple[Code, Code]  # the value, and in which rows it is undefined
+After = Mapping[int, Code]  # cell -> what an action makes of it
+
+
+def literal(value: Code) -> Any:
+    """A constant as an array operation wants it: of a width that its values have."""
+    if isinstance(value, Op):
+        return value
+    return np.uint8(value) if 0 <= value < 256 else np.int16(value)
+
+
+# ---- operations by name: the name and the arguments decide which operations are one
+
+
+def _plus(x: Array, delta: Any) -> Array:
+    return np.add(x, delta, dtype=np.int16)  # type: ignore[no-any-return]
+
+
+def _counted(*truths: Array) -> Array:
+    total = truths[0].astype(np.int16)
+    for each in truths[1:]:
+        total += each
+    return total
+
+
+def _outside(x: Array, size: Any) -> Array:
+    return (x < 0) | (x >= size)  # type: ignore[no-any-return]
+
+
+def _clipped(x: Array, size: Any) -> Array:
+    return np.clip(x, 0, size - 1).astype(np.uint8)
+
+
+def _chosen(key: Array, *columns: Any) -> Array:
+    """Of the columns the one that the key names, row by row."""
+    made = columns[0]
+    for k, column in enumerate(columns[1:], start=1):
+        made = np.where(key == k, column, made)
+    return made  # type: ignore[no-any-return] # an array: the key is one
+
+
+OPERATIONS: Mapping[str, Callable[..., Array]] = {
+    "and": np.bitwise_and,
+    "or": np.bitwise_or,
+    "not": np.logical_not,
+    "==": np.equal,
+    "<=": np.less_equal,
+    "<": np.less,
+    "if": np.where,
+    "+": _plus,
+    "count": _counted,
+    "outside": _outside,
+    "clipped": _clipped,
+    "chosen": _chosen,
+}
+TRUTHS = ("and", "or", "not", "==", "<=", "<", "outside")
+
+
+@dataclass
+class Columns:
+    """The operations of one instance."""
+
+    at: Instance
+    ops: list[Op] = field(default_factory=list)
+    _known: dict[tuple[Any, ...], Op] = field(default_factory=dict)
+    _done: dict[tuple[Any, ...], Value] = field(default_factory=dict)
+    _locals: dict[t.Node, frozenset[int]] = field(default_factory=dict)
+
+    # ---- operations
+
+    def column(self, cell: int) -> Op:
+        """The values of a cell."""
+        if ("cell", cell) not in self._known:
+            truth = self.at.cells[cell][1].flavour == "bool"
+            op = Op(number=len(self.ops), compute=None, cell=cell, truth=truth)
+            self.ops.append(op)
+            self._known["cell", cell] = op
+        return self._known["cell", cell]
+
+    def op(self, name: str, *arguments: Code) -> Op:
+        """The operation, the one that there is already if it is equal."""
+        key = (name, *((a.number, Op) if isinstance(a, Op) else a for a in arguments))
+        if key not in self._known:
+            truth = name in TRUTHS or (
+                name in ("if", "chosen")
+                and all(isinstance(a, Op) and a.truth for a in arguments[1:])
+            )
+            op = Op(
+                number=len(self.ops),
+                compute=OPERATIONS[name],
+                arguments=tuple(map(literal, arguments)),
+                truth=truth,
+            )
+            self.ops.append(op)
+            self._known[key] = op
+        return self._known[key]
+
+    # ---- formulas of values that may be known
+
+    def negated(self, a: Code) -> Code:
+        return 1 - a if isinstance(a, int) else self.op("not", a)
+
+    def both(self, a: Code, b: Code) -> Code:
+        if isinstance(a, int):
+            return b if a else 0
+        if isinstance(b, int):
+            return a if b else 0
+        return a if a is b else self.op("and", a, b)
+
+    def either(self, a: Code, b: Code) -> Code:
+        if isinstance(a, int):
+            return 1 if a else b
+        if isinstance(b, int):
+            return 1 if b else a
+        return a if a is b else self.op("or", a, b)
+
+    def choice(self, test: Code, a: Code, b: Code) -> Code:
+        if isinstance(test, int):
+            return a if test else b
+        if a == 1 and b == 0:
+            return test
+        if a == 0 and b == 1:
+            return self.negated(test)
+        return a if a is b or a == b else self.op("if", test, a, b)
+
+    def conjunction(self, values: Iterable[Value]) -> Value:
+        """All of them, asked from left to right until one is false."""
+        value: Code = 1
+        bad: Code = 0
+        for v, b in values:
+            bad = self.either(bad, self.both(value, b))
+            value = self.both(value, v)
+            if value == 0:
+                break
+        return value, bad
+
+    def disjunction(self, values: Iterable[Value]) -> Value:
+        """Any of them, asked from left to right until one is true."""
+        value: Code = 0
+        bad: Code = 0
+        for v, b in values:
+            bad = self.either(bad, self.both(self.negated(value), b))
+            value = self.either(value, v)
+            if value == 1:
+                break
+        return value, bad
+
+    def conditional(self, test: Value, a: Value, b: Value) -> Value:
+        bad = self.either(test[1], self.choice(test[0], a[1], b[1]))
+        return self.choice(test[0], a[0], b[0]), bad
+
+    # ---- terms
+
+    def value(self, n: t.Node, env: Env, after: After | None = None) -> Value:
+        """The term in the state before; `after` says what variables are in the state after."""
+        if n not in self._locals:
+            self._locals[n] = t.locals_of(n)
+        local = self._locals[n]
+        key = (n, id(after), *((u, v) for u, v in env.items() if u in local))
+        if key not in self._done:
+            self._done[key] = self._value(n, env, after)
+        return self._done[key]
+
+    def _value(self, n: t.Node, env: Env, after: After | None) -> Value:  # noqa: C901 - a case a word
+        def v(x: t.Node) -> Value:
+            return self.value(x, env, after)
+
+        match n:
+            case t.Const():
+                known = n.sort.flavour == "int" and n.sort.name in self.at.ranges
+                return (n.value - self.at.elements(n.sort).start if known else n.value), 0
+            case t.Least():
+                return 0, 0
+            case t.Local():
+                return env[n.uid], 0
+            case t.Get():
+                return self._get(n, env, after)
+            case t.Some():
+                value, bad = self.kept(n.of, env, after)
+                return self._shifted(value, 1), bad
+            case t.Plus():
+                value, bad = v(n.of)
+                return self._shifted(value, n.delta), bad
+            case t.Ite():
+                return self.conditional(v(n.test), v(n.then), v(n.other))
+            case t.Not():
+                value, bad = v(n.of)
+                return self.negated(value), bad
+            case t.And():
+                return self.conjunction(map(v, n.of))
+            case t.Or():
+                return self.disjunction(map(v, n.of))
+            case t.Implies():
+                return self.disjunction(map(v, (t.Not(n.left), n.right)))
+            case t.Eq():
+                return self._compared("==", v(n.left), v(n.right))
+            case t.Le():
+                return self._compared("<=", v(n.left), v(n.right))
+            case t.Lt():
+                return self._compared("<", v(n.left), v(n.right))
+            case t.Succ():
+                left, bad = v(n.left)
+                return self._compared("==", (self._shifted(left, 1), bad), v(n.right))
+            case t.Forall():
+                return self.conjunction(self._each(n, env, after))
+            case t.Exists():
+                return self.disjunction(self._each(n, env, after))
+            case t.Count():
+                return self._count(list(self._each(n, env, after)))
+            case t.Extreme():
+                found = v(n.default)
+                elements = list(self.bindings((n.binder,), env))
+                for e in elements if n.last else reversed(elements):  # the last one is asked first
+                    found = self.conditional(
+                        self.value(n.body, e, after), (e[n.binder.uid], 0), found
+                    )
+                return found
+            case _:
+                assert_never(n)
+
+    def _each(
+        self, n: t.Forall | t.Exists | t.Count, env: Env, after: After | None
+    ) -> Iterable[Value]:
+        return (self.value(n.body, e, after) for e in self.bindings(n.binders, env))
+
+    def bindings(self, binders: tuple[t.Local, ...], env: Env) -> list[dict[int, int]]:
+        """The environment, once for each value of the binders, the last of them fastest."""
+        out = [dict(env)]
+        for b in binders:
+            out = [{**e, b.uid: v} for e in out for v in range(self.at.size(b.sort))]
+        return out
+
+    def _shifted(self, value: Code, delta: int) -> Code:
+        if isinstance(value, int) or delta == 0:
+            return value + delta if isinstance(value, int) else value
+        return self.op("+", value, delta)
+
+    def _compared(self, operator: str, left: Value, right: Value) -> Value:
+        (a, bad_a), (b, bad_b) = left, right
+        bad = self.either(bad_a, bad_b)
+        if isinstance(a, int) and isinstance(b, int):
+            return int({"==": a == b, "<=": a <= b, "<": a < b}[operator]), bad
+        if a is b:
+            return int(operator != "<"), bad
+        if operator == "==" and isinstance(a, int):
+            a, b = b, a
+        if operator == "==" and isinstance(a, Op) and a.truth and isinstance(b, int):
+            return (a if b else self.negated(a)), bad
+        return self.op(operator, a, b), bad
+
+    def _count(self, each: list[Value]) -> Value:
+        bad: Code = 0
+        for _, b in each:
+            bad = self.either(bad, b)
+        known = sum(v for v, _ in each if isinstance(v, int))
+        truths = [v for v, _ in each if isinstance(v, Op)]
+        return (self._shifted(self.op("count", *truths), known) if truths else known), bad
+
+    # ---- places
+
+    def kept(self, n: t.Node, env: Env, after: After | None = None) -> Value:
+        """The value of a key or of an assignment: undefined where it is outside its sort."""
+        value, bad = self.value(n, env, after)
+        size = self.at.size(n.sort)
+        if isinstance(value, int):
+            return (value, bad) if 0 <= value < size else (0, 1)
+        if not _may_leave(n):
+            return value, bad
+        return self.op("clipped", value, size), self.either(bad, self.op("outside", value, size))
+
+    def places(
+        self, variable: t.Variable, keys: tuple[t.Node, ...], env: Env, after: After | None = None
+    ) -> tuple[list[tuple[Code, int]], Code]:
+        """Every cell that the variable may have at these keys, with the condition that it is it.
+
+        The second is where a key is undefined.
+        """
+        block = self.at.blocks[variable.name]
+        found: list[tuple[Code, int]] = [(1, block.start)]
+        bad: Code = 0
+        for key, sort, stride in zip(keys, variable.keys, block.strides, strict=True):
+            value, undefined = self.kept(key, env, after)
+            bad = self.either(bad, undefined)
+            if isinstance(value, int):
+                found = [(test, cell + value * stride) for test, cell in found]
+                continue
+            found = [
+                (self.both(test, self.op("==", value, k)), cell + k * stride)
+                for test, cell in found
+                for k in range(self.at.size(sort))
+            ]
+        return found, bad
+
+    def _get(self, n: t.Get, env: Env, after: After | None) -> Value:
+        block = self.at.blocks[n.variable.name]
+        bad: Code = 0
+        values: list[Value] = []
+        for key in n.keys:
+            values.append(self.kept(key, env, after))
+            bad = self.either(bad, values[-1][1])
+
+        def at(k: int, cell: int) -> Code:
+            if k == len(values):
+                return self._cell(cell, after)
+            key, stride = values[k][0], block.strides[k]
+            if isinstance(key, int):
+                return at(k + 1, cell + key * stride)
+            size = self.at.size(n.keys[k].sort)
+            below = [at(k + 1, cell + j * stride) for j in range(size)]
+            return below[0] if len(set(map(_same, below))) == 1 else self.op("chosen", key, *below)
+
+        return at(0, block.start), bad
+
+    def _cell(self, cell: int, after: After | None) -> Code:
+        width = len(self.at.cells)
+        if cell < width:
+            return self.column(cell)
+        return (after or {}).get(cell - width, self.column(cell - width))
+
+
+def _same(code: Code) -> tuple[str, int]:
+    return ("op", code.number) if isinstance(code, Op) else ("known", code)
+
+
+def _may_leave(n: t.Node) -> bool:
+    return n.sort.flavour == "int" and any(
+        isinstance(x, t.Plus | t.Const) and x.sort.flavour == "int" for x in t.walk(n)
+    )

@@ -1,0 +1,315 @@
+"""Breadth-first search in NumPy: whole frontiers at once, and no compiler.
+
+Each action instance is asked of a few ten thousand states by one operation on columns a word; the
+key of a successor is that of the state, changed by what the action writes, so only states that are
+new are ever built.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from itertools import product
+from typing import Any
+
+import numpy as np
+
+from checkers.explicit.ancestry import Ancestry
+from checkers.explicit.blame import blamed_action, blamed_claim, blamed_init
+from checkers.explicit.columns import Array, Code, Columns, Value
+from checkers.explicit.engines import Declined
+from checkers.explicit.exploration import (
+    Exploration,
+    IllDefined,
+    Progress,
+    Sighting,
+    Step,
+    Task,
+    Trace,
+    WhyStopped,
+    discoveries,
+)
+from checkers.explicit.instance import Instance
+from checkers.explicit.keys import Numbering
+from checkers.explicit.seen import Keys, Seen
+from checkers.explicit.tables import Part, Rows, Table, Transition
+from model.language.meaning import Meaning, State, Undefined
+from model.language.spec import Claim
+
+CHUNK = 1 << 15  # states at a time: their columns stay in the cache
+
+
+def search(task: Task) -> Exploration:
+    """Explores as the task says; declines to spill."""
+    if task.memory is not None:
+        raise Declined("keeps what it sees in memory")
+    return Search(task).run()
+
+
+class _Stop(Exception):
+    """The search ends here."""
+
+    def __init__(self, why: WhyStopped) -> None:
+        self.why: WhyStopped = why
+
+
+@dataclass
+class Found:
+    """A transition out of a chunk: the rows that take it, what it writes, where it leads."""
+
+    label: int
+    rows: Rows
+    written: dict[int, Any]
+    keys: Keys
+
+
+@dataclass
+class Search:
+    """One exploration under way."""
+
+    task: Task
+    generated: int = 0
+    depth: int = 0
+    open: dict[str, Value] = field(default_factory=dict)  # where it is violated, or undefined
+    open_steps: dict[str, list[Value]] = field(default_factory=dict)
+    violations: dict[str, tuple[int, int | None]] = field(default_factory=dict)  # node, transition
+    ill_defined: IllDefined | None = None
+
+    def __post_init__(self) -> None:
+        self.started = time.monotonic()
+        self.at = Instance.of(self.task.spec, self.task.scope)
+        self.columns = Columns(self.at)
+        self.transitions = list(self._transitions())
+        for claim in self.task.claims:
+            if claim.about == "states":
+                value, bad = self.columns.value(claim.formula, {})
+                self.open[claim.name] = self.columns.negated(value), bad
+            else:
+                self.open_steps[claim.name] = [
+                    self.columns.value(claim.formula, {}, x.after) for x in self.transitions
+                ]
+        self.watched = {w.name: self.columns.value(w.formula, {}) for w in self.task.spec.witnesses}
+        self.sighted: dict[str, tuple[int, int]] = {}  # how many states, and the first
+        self.taken = [0] * len(self.transitions)
+        self.seen = Seen()
+        self.numbering, self.ancestry = Numbering(self.at), Ancestry()
+        self.starts: list[State] = []
+
+    def _transitions(self) -> Iterator[Transition]:
+        for action in self.task.spec.actions:
+            for raw in product(*(range(self.at.size(p.sort)) for p in action.params)):
+                made = Transition.of(self.columns, action, raw)
+                if made is not None:
+                    yield made
+
+    # ---- the search
+
+    def run(self) -> Exploration:
+        why: WhyStopped = "exhausted"
+        try:
+            self._search()
+        except _Stop as stop:
+            why = stop.why
+        except KeyboardInterrupt:
+            why = "interrupted"
+        return self._found(why)
+
+    def _search(self) -> None:
+        rows, keys = self._initial()
+        first = 0  # the number of the frontier's first state
+        while len(rows):
+            self.depth += 1
+            self._judge(rows, first)
+            self._stop_if_decided()
+            found = []
+            for start in range(0, len(rows), CHUNK):
+                self._pulse(len(rows) - start)
+                end = start + CHUNK
+                found.append(self._expand(rows[start:end], keys[start:end], first + start))
+            self._stop_if_decided()
+            first += len(rows)
+            rows = np.concatenate([rows for rows, _ in found])
+            keys = np.concatenate([keys for _, keys in found])
+
+    def _initial(self) -> tuple[Array, Keys]:
+        try:
+            self.starts = Meaning(self.at.ranges).initial(self.task.spec)
+        except Undefined as fault:
+            raise self._ill_defined(blamed_init(self.at), ()) from fault
+        rows = np.array([list(self.at.pack(s)) for s in self.starts], dtype=np.uint8)
+        rows = rows.reshape(len(self.starts), len(self.at.cells))
+        keys = self.numbering.keys(rows)
+        self.seen.add(keys)
+        self.generated = len(rows)
+        self.ancestry.begin(len(rows))
+        return rows, keys
+
+    def _judge(self, rows: Array, first: int) -> None:
+        """Every open property in every state of the frontier; a violated one is open no more."""
+        for start in range(0, len(rows), CHUNK):
+            table = Table(rows[start : start + CHUNK], self.columns.ops)
+            for name, (value, bad) in [*self.open.items(), *self.watched.items()]:
+                if table.some(bad):
+                    row = start + int(table.where(bad)[0])
+                    claims = (*self.task.claims, *self.task.spec.witnesses)
+                    blamed = blamed_claim(self.at, claims, rows[row].tobytes())
+                    raise self._ill_defined(blamed, self._trace(first + row))
+                if name in self.watched:
+                    seen = table.where(value)
+                    if len(seen):
+                        times, state = self.sighted.get(name, (0, first + start + int(seen[0])))
+                        self.sighted[name] = times + len(seen), state
+                elif table.some(value):
+                    row = int(table.where(value)[0])
+                    self.violations[name] = first + start + row, None
+                    del self.open[name]
+
+    def _expand(self, rows: Array, keys: Keys, first: int) -> tuple[Array, Keys]:
+        """The new states that the chunk leads to, and their keys."""
+        table = Table(rows, self.columns.ops)
+        found = [
+            x
+            for k in range(len(self.transitions))
+            if (x := self._taken(k, table, rows, keys, first))
+        ]
+        if not found:
+            return rows[:0], keys[:0]
+        ends = np.cumsum([len(x.rows) for x in found])
+        reached = np.concatenate([x.keys for x in found])
+        self.generated += len(reached)
+        new = self.seen.add(reached)
+        parents = np.concatenate([x.rows for x in found])[new]
+        made = rows.take(parents, axis=0)
+        cuts = np.searchsorted(new, ends)
+        labels = np.empty(len(new), dtype=np.int32)
+        begin = start = 0
+        for x, cut, end in zip(found, cuts, ends, strict=True):
+            labels[start:cut] = x.label
+            those = new[start:cut] - begin
+            for cell, value in x.written.items():
+                made[start:cut, cell] = value.take(those) if value.ndim else value
+            begin, start = end, cut
+        self.ancestry.add((parents + first).astype(np.int32), labels)
+        return made, reached[new]
+
+    def _taken(self, label: int, table: Table, rows: Array, keys: Keys, first: int) -> Found | None:
+        """The transition out of the states that enable it; None where none does."""
+        transition = self.transitions[label]
+        enabled: Code = 1
+        for enabled, bad in transition.guard:
+            if table.some(bad):
+                raise self._blame_action(rows, int(table.where(bad)[0]), first)
+            if not table.some(enabled):
+                return None
+        part = Part(table, table.where(enabled))
+        if part.some(transition.undefined):
+            wrong = np.broadcast_to(part.of(transition.undefined), part.rows.shape)
+            raise self._blame_action(rows, int(part.rows[np.flatnonzero(wrong)[0]]), first)
+        self.taken[label] += len(part.rows)
+        written = {cell: part.of(code) for cell, code in transition.after.items()}
+        reached = keys.take(part.rows)
+        for cell, value in written.items():
+            old = part.value(self.columns.column(cell))
+            reached += self.numbering.change(cell, old, value)
+        if self.open_steps:
+            self._judge_steps(label, part, reached != keys.take(part.rows), first, rows, written)
+        return Found(label, part.rows, written, reached)
+
+    def _judge_steps(
+        self,
+        label: int,
+        part: Part,
+        changed: Array,
+        first: int,
+        rows: Array,
+        written: dict[int, Any],
+    ) -> None:
+        """Every open action property in every step that changes the state."""
+        for name, values in list(self.open_steps.items()):
+            value, bad = values[label]
+            wrong = np.flatnonzero(changed & np.asarray(part.of(bad), dtype=np.bool_))
+            if len(wrong):
+                after = rows[part.rows[wrong[0]]].copy()
+                for cell, new in written.items():
+                    after[cell] = new[wrong[0]] if new.ndim else new
+                before = rows[part.rows[wrong[0]]].tobytes()
+                blamed = blamed_claim(self.at, self.task.claims, before, after.tobytes())
+                raise self._ill_defined(blamed, self._trace(first + int(part.rows[wrong[0]])))
+            broken = np.flatnonzero(changed & ~np.asarray(part.of(value), dtype=np.bool_))
+            if len(broken):
+                self.violations[name] = first + int(part.rows[broken[0]]), label
+                del self.open_steps[name]
+
+    def _stop_if_decided(self) -> None:
+        if self.task.claims and not self.open and not self.open_steps:
+            raise _Stop("all decided")
+
+    def _pulse(self, queue: int) -> None:
+        seconds = time.monotonic() - self.started
+        if self.task.progress is not None:
+            self.task.progress(
+                Progress(
+                    distinct=self.seen.count,
+                    generated=self.generated,
+                    depth=self.depth,
+                    queue=queue,
+                    seconds=seconds,
+                )
+            )
+        if self.task.budget.states is not None and self.seen.count > self.task.budget.states:
+            raise _Stop("states")
+        if self.task.budget.seconds is not None and seconds > self.task.budget.seconds:
+            raise _Stop("seconds")
+
+    # ---- who is to blame for an undefined term
+
+    def _blame_action(self, rows: Array, row: int, first: int) -> _Stop:
+        blamed = blamed_action(self.at, rows[row].tobytes())
+        return self._ill_defined(blamed, self._trace(first + row))
+
+    def _ill_defined(self, fault: Undefined | None, trace: Trace) -> _Stop:
+        if fault is None:
+            raise AssertionError("the interpreter sees no fault where columns saw one")
+        self.ill_defined = IllDefined(where=fault.where, what=fault.what, trace=trace)
+        return _Stop("ill-defined")
+
+    # ---- what was found
+
+    def _found(self, why: WhyStopped) -> Exploration:
+        taken = {action.name: 0 for action in self.task.spec.actions}
+        for x, times in zip(self.transitions, self.taken, strict=True):
+            taken[x.action.name] += times
+        traces = {name: self._trace(*found) for name, found in self.violations.items()}
+        return Exploration(
+            distinct=self.seen.count,
+            generated=self.generated,
+            depth=self.depth,
+            seconds=time.monotonic() - self.started,
+            why_stopped=why,
+            discoveries=discoveries(self.task.claims, why, traces),
+            witnesses={w.name: self._sighting(w) for w in self.task.spec.witnesses},
+            taken=taken,
+            ranges=self.at.ranges,
+            ill_defined=self.ill_defined,
+            collision=self.numbering.collision(self.seen.count),
+        )
+
+    def _sighting(self, witness: Claim) -> Sighting:
+        times, first = self.sighted.get(witness.name, (0, None))
+        return Sighting(
+            claim=witness, states=times, trace=() if first is None else self._trace(first)
+        )
+
+    def _trace(self, node: int, label: int | None = None) -> Trace:
+        """A shortest way to the node, and by the transition; the interpreter takes the steps."""
+        start, labels = self.ancestry.way_to(node)
+        meaning, state = Meaning(self.at.ranges), self.starts[start]
+        steps = [Step(action="init", values=(), state=state)]
+        for taken in [*labels, *([] if label is None else [label])]:
+            x = self.transitions[taken]
+            after = meaning.step(x.action, state, x.values)
+            assert after is not None
+            state = after
+            steps.append(Step(action=x.action.name, values=x.values, state=state))
+        return tuple(steps)

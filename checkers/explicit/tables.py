@@ -1,0 +1,132 @@
+"""A chunk of a frontier, and what an action does to it.
+
+A `Table` is asked about all of its states, and remembers every answer; a `Part` about those that an
+action leads on from. A `Transition` is an action with its parameters, as operations on columns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from checkers.explicit.columns import Array, Code, Columns, Op, literal
+from model.language.spec import Action
+
+Rows = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Transition:
+    """An action with its parameters, as operations."""
+
+    action: Action
+    values: tuple[int, ...]
+    guard: Sequence[tuple[Code, Code]]  # enabled as far as this, and undefined here
+    undefined: Code  # by what it writes
+    after: dict[int, Code]  # cell -> its value afterwards
+
+    @classmethod
+    def of(cls, columns: Columns, action: Action, raw: tuple[int, ...]) -> Transition | None:
+        """The transition; None where its guard is never true."""
+        env = {p.uid: v for p, v in zip(action.params, raw, strict=True)}
+        enabled: Code = 1
+        guard: list[tuple[Code, Code]] = []
+        for conjunct in action.guards:
+            value, bad = columns.value(conjunct.formula, env)
+            bad = columns.both(enabled, bad)
+            enabled = columns.both(enabled, value)
+            guard.append((enabled, bad))
+            if enabled == 0:
+                break
+        if enabled == 0 and all(bad == 0 for _, bad in guard):
+            return None
+        undefined: Code = 0
+        after: dict[int, Code] = {}
+        for write in action.writes:
+            for e in columns.bindings(write.binders, env):
+                test, bad_test = columns.value(write.condition, e)
+                places, bad_key = columns.places(write.variable, write.keys, e)
+                value, bad_value = columns.kept(write.value, e)
+                bad = columns.both(test, columns.either(bad_key, bad_value))
+                undefined = columns.either(undefined, columns.either(bad_test, bad))
+                for here, cell in places:
+                    old = after.get(cell, columns.column(cell))
+                    after[cell] = columns.choice(columns.both(test, here), value, old)
+        changed = {cell: code for cell, code in after.items() if code is not columns.column(cell)}
+        values = tuple(
+            columns.at.elements(p.sort)[v] for p, v in zip(action.params, raw, strict=True)
+        )
+        return cls(action=action, values=values, guard=guard, undefined=undefined, after=changed)
+
+
+class Table:
+    """Some states as columns, and what is known of them already."""
+
+    def __init__(self, rows: Array, ops: Sequence[Op]) -> None:
+        self.size = len(rows)
+        self.columns = np.ascontiguousarray(rows.T)
+        self._known: list[Array | None] = [None] * len(ops)
+        self._some: dict[int, bool] = {}
+
+    def value(self, op: Op) -> Array:
+        known = self._known[op.number]
+        if known is None:
+            if op.compute is None:
+                column = self.columns[op.cell]
+                known = column.view(np.bool_) if op.truth else column
+            else:
+                known = op.compute(
+                    *(self.value(a) if isinstance(a, Op) else a for a in op.arguments)
+                )
+            self._known[op.number] = known
+        return known
+
+    def known(self, op: Op) -> Array | None:
+        """The value, where it was asked for before, or costs nothing."""
+        return self.value(op) if op.compute is None else self._known[op.number]
+
+    def where(self, code: Code) -> Rows:
+        """The rows in which the formula is true."""
+        if isinstance(code, int):
+            return np.arange(self.size if code else 0)
+        return np.flatnonzero(self.value(code))
+
+    def some(self, code: Code) -> bool:
+        """Whether the formula is true in some row."""
+        if isinstance(code, int):
+            return bool(code)
+        if code.number not in self._some:
+            self._some[code.number] = bool(self.value(code).any())
+        return self._some[code.number]
+
+
+class Part:
+    """Some rows of a table: what is known of all is picked, the rest is computed for these."""
+
+    def __init__(self, table: Table, rows: Rows) -> None:
+        self.table, self.rows = table, rows
+        self._known: dict[int, Array] = {}
+
+    def value(self, op: Op) -> Array:
+        known = self._known.get(op.number)
+        if known is None:
+            whole = self.table.known(op)
+            if whole is not None:
+                known = whole.take(self.rows)
+            else:
+                assert op.compute is not None
+                known = op.compute(
+                    *(self.value(a) if isinstance(a, Op) else a for a in op.arguments)
+                )
+            self._known[op.number] = known
+        return known
+
+    def of(self, code: Code) -> Any:
+        return self.value(code) if isinstance(code, Op) else literal(code)
+
+    def some(self, code: Code) -> bool:
+        return bool(self.value(code).any()) if isinstance(code, Op) else bool(code)

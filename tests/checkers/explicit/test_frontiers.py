@@ -1,0 +1,195 @@
+"""NumPy over whole frontiers says what the interpreter and plain Python say."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from checkers.explicit import frontiers
+from checkers.explicit.columns import Columns, Value
+from checkers.explicit.exploration import Budget, Exploration, Task
+from checkers.explicit.instance import Instance
+from checkers.explicit.keys import Numbering
+from checkers.explicit.search import explore
+from checkers.explicit.seen import Seen
+from checkers.explicit.tables import Part, Table
+from model.language import terms as t
+from model.language.actions import Action, Claim
+from model.language.meaning import Meaning, State, joined
+from model.replication.versions import Kip320
+from model.specs import VARIANTS
+from model.variants import Variant
+from tests.checkers.explicit.random_programs import (
+    SMALL,
+    Found,
+    about_steps,
+    actions,
+    interpreted,
+    spec_of,
+    states,
+    steps,
+    terms,
+)
+from tests.checkers.explicit.test_action_properties import Epochs, Forgets
+
+AT = Instance.of(SMALL)
+SOME = st.lists(states(), min_size=1, max_size=6)
+
+
+def rows_of(some: Sequence[State]) -> np.ndarray[tuple[int, int], np.dtype[np.uint8]]:
+    return np.array([list(AT.pack(s)) for s in some], dtype=np.uint8)
+
+
+def asked(columns: Columns, value: Value, some: Sequence[State]) -> list[bool | str]:
+    """What columns say of the formula in each of the states."""
+    table = Table(rows_of(some), columns.ops)
+    part = Part(table, np.arange(len(some)))
+    truth, bad = (np.broadcast_to(part.of(code), len(some)) for code in value)
+    return ["undefined" if b else bool(v) for v, b in zip(truth, bad, strict=True)]
+
+
+@settings(max_examples=300, deadline=None)
+@given(formula=terms(t.BOOL, depth=4), some=SOME)
+def test_of_a_random_formula(formula: t.Node, some: Sequence[State]) -> None:
+    columns = Columns(AT)
+    value = columns.value(formula, {})
+    assert asked(columns, value, some) == [interpreted(formula, state) for state in some]
+
+
+def successors(search: frontiers.Search, some: Sequence[State]) -> list[Found]:
+    """What the transitions make of each state, in the order of the spec."""
+    table = Table(rows_of(some), search.columns.ops)
+    out: list[Found] = [[] for _ in some]
+    for transition in search.transitions:
+        last: object = 1
+        for enabled, bad in transition.guard:
+            for row in table.where(bad):
+                out[row] = "undefined"
+            last = enabled
+        part = Part(table, table.where(last))  # type: ignore[arg-type]
+        bad_writes = np.broadcast_to(part.of(transition.undefined), part.rows.shape)
+        for k, row in enumerate(part.rows):
+            found = out[row]
+            after = bytearray(AT.pack(some[row]))
+            for cell, code in transition.after.items():
+                after[cell] = int(np.broadcast_to(part.of(code), part.rows.shape)[k])
+            if bad_writes[k] or found == "undefined":
+                out[row] = "undefined"
+            else:
+                assert isinstance(found, list)
+                found.append((transition.values, AT.unpack(bytes(after))))
+    return out
+
+
+@settings(max_examples=200, deadline=None)
+@given(first=actions(), second=actions(), some=SOME)
+def test_of_random_actions(first: Action, second: Action, some: Sequence[State]) -> None:
+    spec = spec_of(first, second)
+    search = frontiers.Search(Task(spec=spec, claims=()))
+    assert successors(search, some) == [steps(spec, state) for state in some]
+
+
+@settings(max_examples=200, deadline=None)
+@given(action=actions(), formula=about_steps(), state=states())
+def test_of_a_random_formula_about_steps(action: Action, formula: t.Node, state: State) -> None:
+    spec = spec_of(action)
+    search = frontiers.Search(Task(spec=spec, claims=()))
+    values = {x.values: search.columns.value(formula, {}, x.after) for x in search.transitions}
+    found = steps(spec, state)
+    if not isinstance(found, str):
+        for arguments, after in found:
+            (said,) = asked(search.columns, values[arguments], [state])
+            assert said == interpreted(formula, joined(state, after))
+
+
+# ---- whole explorations
+
+
+def told(found: Exploration) -> dict[str, object]:
+    """All that an exploration says that does not depend on the order inside a level."""
+    return {
+        "counts": (found.distinct, found.generated, found.depth, found.why_stopped),
+        "taken": found.taken,
+        "verdicts": {n: (d.verdict, d.steps, d.reason) for n, d in found.discoveries.items()},
+        "witnesses": {n: (w.states, len(w.trace)) for n, w in found.witnesses.items()},
+    }
+
+
+@pytest.mark.parametrize("variant", VARIANTS, ids=lambda v: f"{v.spec}-{v.name}")
+def test_on_every_variant(variant: Variant) -> None:
+    spec = variant.make(variant.see)
+    plain = explore(spec, engine="python", budget=Budget(states=10_000))
+    if plain.why_stopped == "states":
+        pytest.skip("more states than this test may spend")
+    found = explore(spec, engine="numpy")
+    assert found.engine == "numpy"
+    assert told(found) == told(plain)
+    for discovery in found.discoveries.values():
+        if discovery.verdict == "violated":
+            assert isinstance(discovery.claim, Claim)
+            before, after = discovery.trace[-2].state, discovery.trace[-1].state
+            read = after if discovery.claim.about == "states" else joined(before, after)
+            assert not Meaning.of(spec).holds(discovery.claim.formula, read)
+
+
+@pytest.mark.parametrize("cls", [Epochs, Forgets])
+def test_on_action_properties(cls: type[Epochs]) -> None:
+    plain, found = explore(cls(), engine="python"), explore(cls(), engine="numpy")
+    assert told(found) == told(plain)
+    assert found.discoveries.keys() == plain.discoveries.keys()
+
+
+def test_a_frontier_of_many_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(frontiers, "CHUNK", 7)
+    spec = Kip320(replicas=2, max_leader_epoch=1)
+    assert told(explore(spec, engine="numpy")) == told(explore(spec, engine="python"))
+
+
+def test_a_budget_ends_the_search() -> None:
+    found = explore(Kip320(replicas=3), engine="numpy", budget=Budget(states=10))
+    assert found.why_stopped == "states"
+    assert {d.verdict for d in found.discoveries.values()} == {"undecided"}
+
+
+# ---- keys
+
+
+def test_keys_are_exact_where_they_fit_and_bounded_where_they_do_not() -> None:
+    small, large = Numbering(AT), Numbering(Instance.of(Kip320(replicas=5)))
+    assert (small.exact, small.collision(10**9)) == (True, 0.0)
+    assert not large.exact
+    assert 1e-9 < large.collision(10**6) < 1e-6
+    assert len({int(w) for w in large.weights}) == len(large.at.cells)
+
+
+@given(some=st.lists(states(), min_size=2, max_size=20))
+def test_a_number_below_2_64_says_which_state_it_is(some: Sequence[State]) -> None:
+    keys = Numbering(AT).keys(rows_of(some))
+    assert len(set(keys.tolist())) == len({AT.pack(s) for s in some})
+
+
+@given(
+    blocks=st.lists(
+        st.lists(st.integers(1, 40) | st.integers(1, 2**64 - 1), max_size=60), max_size=6
+    )
+)
+def test_a_set_of_keys_is_a_set(blocks: list[list[int]]) -> None:
+    seen, expected = Seen(), set[int]()
+    for block in blocks:
+        new = seen.add(np.array(block, dtype=np.uint64))
+        assert {block[k] for k in new} == set(block) - expected
+        assert len(new) == len(set(block) - expected)
+        expected |= set(block)
+        assert seen.count == len(expected)
+
+
+def test_a_set_grows_and_keeps_what_it_has() -> None:
+    seen = Seen()
+    many = np.arange(1, 300_001, dtype=np.uint64)
+    assert len(seen.add(many)) == 300_000
+    assert len(seen.add(many[::-1].copy())) == 0
+    assert seen.add(np.array([300_001, 5, 300_001], dtype=np.uint64)).size == 1
