@@ -99,6 +99,7 @@ class Broker:
     config: BrokerConfig
     incarnation: int  # tells this life from every other one
     correlation: int  # grows with every step, over all lives
+    previous_broker_epoch: BrokerEpoch = UNKNOWN_BROKER_EPOCH  # -1: no clean shutdown before this
     broker_epoch: BrokerEpoch = UNKNOWN_BROKER_EPOCH  # -1 until registered
     image: MetadataImage = NO_METADATA
     brokers: Mapping[BrokerId, BrokerState] = field(default_factory=dict[BrokerId, BrokerState])
@@ -117,15 +118,18 @@ class Broker:
         config: BrokerConfig,
         incarnation: int,
         disk: Disk | None = None,
+        previous_broker_epoch: BrokerEpoch = UNKNOWN_BROKER_EPOCH,
     ) -> tuple[Broker, Effects]:
         """A broker that has just started on what its disk holds, and its first effects.
 
-        The incarnation is another, larger number at every start.
+        The incarnation is another, larger number at every start. The previous broker epoch is in
+        the file that a clean shutdown leaves, and only that.
         """
         broker = cls(
             config=config,
             incarnation=incarnation,
             correlation=incarnation << 32,
+            previous_broker_epoch=previous_broker_epoch,
             unassigned=dict(disk or {}),
         )
         checkpoint = SetTimer(Timer(TimerKind.CHECKPOINT), now_ms + config.patience.checkpoint_ms)
@@ -294,7 +298,11 @@ class Broker:
         again = SetTimer(Timer(TimerKind.HEARTBEAT), now_ms + self.config.patience.heartbeat_ms)
         if self.broker_epoch != UNKNOWN_BROKER_EPOCH:
             return (self._heartbeat(), again)
-        register = RegisterBroker(broker_id=self.config.broker_id, incarnation=self.incarnation)
+        register = RegisterBroker(
+            broker_id=self.config.broker_id,
+            incarnation=self.incarnation,
+            previous_broker_epoch=self.previous_broker_epoch,
+        )
         return (Send(CONTROLLER, self.correlation, register), again)
 
     def _heartbeat(self) -> Send:

@@ -7,13 +7,12 @@ it with its next heartbeat. The broker epoch of a registration is the version th
 grows with every life of every broker.
 
 A broker is fenced until it has applied the image of its own registration. Fencing takes it out of
-every ISR, unless it is the last member: then nobody leads until it is back (wait for the last
-leader).
+every ISR; `elections` says who leads then. A broker that registers without having shut down cleanly
+in its last life may have lost the end of its logs, so it is no eligible leader any more.
 
-Source: KIP-497, KIP-500, KIP-631, KIP-903; protocol rules B1 to B4.
-Simplified: one controller that neither crashes nor forgets; no unclean election, no eligible leader
-replicas (KIP-966, as before Kafka 4.0), no reassignment, no controlled shutdown, no return to the
-preferred leader.
+Source: KIP-497, KIP-500, KIP-631, KIP-903, KIP-966; protocol rules B1 to B6.
+Simplified: one controller that neither crashes nor forgets; no reassignment, no controlled
+shutdown, no return to the preferred leader.
 """
 
 from __future__ import annotations
@@ -24,6 +23,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from model.vocabulary import BrokerEpoch, BrokerId, LeaderEpoch, PartitionEpoch, TopicPartition
+from reference_impl import elections
 from reference_impl.config import KAFKAS_PATIENCE, Patience
 from reference_impl.messages import (
     NO_BROKER,
@@ -75,6 +75,7 @@ class Controller:
     """The cluster as the controller decides it."""
 
     patience: Patience = KAFKAS_PATIENCE
+    elr: bool = True  # eligible.leader.replicas.version >= 1, as in every new cluster since 4.1
     version: int = 0
     brokers: Mapping[BrokerId, BrokerState] = field(default_factory=dict[BrokerId, BrokerState])
     sessions: Mapping[BrokerId, Session] = field(default_factory=dict[BrokerId, Session])
@@ -84,9 +85,11 @@ class Controller:
     image: MetadataImage = NO_METADATA
 
     @classmethod
-    def start(cls, now_ms: int, *, patience: Patience) -> tuple[Controller, Effects]:
+    def start(
+        cls, now_ms: int, *, patience: Patience, elr: bool = True
+    ) -> tuple[Controller, Effects]:
         """A controller of an empty cluster, and its first effects."""
-        controller = cls(patience=patience)
+        controller = cls(patience=patience, elr=elr)
         return controller, (controller._session_timer(now_ms),)
 
     def step(self, now_ms: int, told: Input) -> tuple[Controller, Effects]:
@@ -122,11 +125,12 @@ class Controller:
         session = self.sessions.get(broker_id)
         if session is not None and session.incarnation == request.incarnation:
             # Its registration was heard and the answer lost.
-            known = self.brokers[broker_id]
-            return self, RegisteredBroker(broker_epoch=known.broker_epoch)
+            return self, RegisteredBroker(broker_epoch=self.brokers[broker_id].broker_epoch)
         if session is not None and now_ms - session.heard_ms < self.patience.session_timeout_ms:
             return self, RegisteredBroker(error=ErrorCode.DUPLICATE_BROKER_REGISTRATION)
-        fenced = self._fenced(broker_id)
+        known = self.brokers.get(broker_id)
+        is_clean = known is None or known.broker_epoch == request.previous_broker_epoch
+        fenced = self._fenced(broker_id, unclean_shutdown=not is_clean)
         broker_epoch = BrokerEpoch(fenced.version + 1)
         state = BrokerState(broker_id=broker_id, broker_epoch=broker_epoch, fenced=True)
         after = replace(
@@ -154,33 +158,32 @@ class Controller:
         return after, BrokerHeartbeated(fenced=after.brokers[broker_id].fenced)
 
     def _unfenced(self, broker_id: BrokerId) -> Controller:
-        state = replace(self.brokers[broker_id], fenced=False)
-        after = replace(self, version=self.version + 1, brokers={**self.brokers, broker_id: state})
+        broker = replace(self.brokers[broker_id], fenced=False)
+        after = replace(self, version=self.version + 1, brokers={**self.brokers, broker_id: broker})
         led = {
-            topic_partition: after._decided(partition_state, partition_state.isr)
-            for topic_partition, partition_state in self.topic_partitions.items()
-            if partition_state.leader == NO_BROKER and broker_id in partition_state.isr
+            topic_partition: decided
+            for topic_partition, state in self.topic_partitions.items()
+            if state.leader == NO_BROKER and broker_id in state.replicas
+            for decided in (after._decided(state, state.isr),)
+            if decided.leader != NO_BROKER
         }
         return replace(after, topic_partitions={**self.topic_partitions, **led})
 
-    def _fenced(self, broker_id: BrokerId) -> Controller:
-        state = self.brokers.get(broker_id)
-        if state is None or state.fenced:
+    def _fenced(self, broker_id: BrokerId, *, unclean_shutdown: bool = False) -> Controller:
+        broker = self.brokers.get(broker_id)
+        if broker is None or (broker.fenced and not unclean_shutdown):
             return self
         after = replace(
             self,
             version=self.version + 1,
-            brokers={**self.brokers, broker_id: replace(state, fenced=True)},
+            brokers={**self.brokers, broker_id: replace(broker, fenced=True)},
         )
         changed = {
-            # The last member stays in the set, so that nobody leads who has less than it.
-            topic_partition: after._decided(
-                partition_state,
-                tuple(member for member in partition_state.isr if member != broker_id)
-                or partition_state.isr,
+            topic_partition: elections.without(
+                state, broker_id, after._may_lead, elr=self.elr, unclean_shutdown=unclean_shutdown
             )
-            for topic_partition, partition_state in self.topic_partitions.items()
-            if broker_id in partition_state.isr
+            for topic_partition, state in self.topic_partitions.items()
+            if broker_id in (*state.isr, *(state.elr if unclean_shutdown else ()))
         }
         return replace(after, topic_partitions={**self.topic_partitions, **changed})
 
@@ -197,18 +200,7 @@ class Controller:
         return state is not None and not state.fenced
 
     def _decided(self, state: PartitionState, isr: tuple[BrokerId, ...]) -> PartitionState:
-        """The state with this ISR; a clean election if the leader may lead no more.
-
-        The first in-sync replica that is alive is elected, or nobody.
-        """
-        partition_epoch = PartitionEpoch(state.partition_epoch + 1)
-        changed = replace(state, isr=isr, partition_epoch=partition_epoch)
-        if self._may_lead(state.leader):
-            return changed
-        leader = next(filter(self._may_lead, isr), NO_BROKER)
-        if leader == state.leader:
-            return changed
-        return replace(changed, leader=leader, leader_epoch=LeaderEpoch(state.leader_epoch + 1))
+        return elections.changed(state, isr, self._may_lead, elr=self.elr)
 
     # ------------------------------------------------------------ topic partitions
 
@@ -220,9 +212,9 @@ class Controller:
             return self, AlteredPartition(topic_partition=topic_partition, error=error)
         members = {broker for broker, _ in request.isr}
         isr = tuple(broker for broker in state.replicas if broker in members)
-        if isr == state.isr:
+        if isr == state.isr and request.recovering == state.recovering:
             return self, AlteredPartition(topic_partition=topic_partition, state=state)
-        altered = replace(state, isr=isr, partition_epoch=PartitionEpoch(state.partition_epoch + 1))
+        altered = replace(self._decided(state, isr), recovering=request.recovering)
         after = replace(
             self,
             version=self.version + 1,
@@ -247,6 +239,8 @@ class Controller:
             (not set(members) <= set(state.replicas), ErrorCode.INVALID_REQUEST),
             (len(set(members)) < len(members), ErrorCode.INVALID_REQUEST),
             (request.broker_id not in members, ErrorCode.INVALID_REQUEST),
+            (request.recovering and len(members) > 1, ErrorCode.INVALID_REQUEST),
+            (request.recovering and not state.recovering, ErrorCode.INVALID_REQUEST),
             (not all(map(self._is_eligible, request.isr)), ErrorCode.INELIGIBLE_REPLICA),
         )
         return next((error for applies, error in reasons if applies), ErrorCode.NONE)
@@ -344,4 +338,5 @@ def _new_state(request: CreateTopic, alive: list[BrokerId], index: int) -> Parti
         leader_epoch=LeaderEpoch(0),
         partition_epoch=PartitionEpoch(0),
         min_insync_replicas=request.min_insync_replicas,
+        unclean_leader_election=request.unclean_leader_election,
     )

@@ -232,6 +232,10 @@ class PartitionState:
     leader_epoch: LeaderEpoch
     partition_epoch: PartitionEpoch
     min_insync_replicas: int = 1  # as configured: may be above the number of replicas
+    elr: tuple[BrokerId, ...] = ()  # eligible to lead when the ISR is empty, KIP-966
+    last_known_leader: BrokerId = NO_BROKER  # told only while nobody leads
+    recovering: bool = False  # an unclean election made the leader, and it has not answered for it
+    unclean_leader_election: bool = False  # as configured
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -275,6 +279,7 @@ class CreateTopic:
     topic_partitions: int = 1
     replication_factor: int = 3
     min_insync_replicas: int = 1
+    unclean_leader_election: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -287,10 +292,14 @@ class CreatedTopic:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RegisterBroker:
-    """A broker has started; the incarnation tells this start from every other one."""
+    """A broker has started; the incarnation tells this start from every other one.
+
+    `previous_broker_epoch` is what the last life left when it shut down cleanly.
+    """
 
     broker_id: BrokerId
     incarnation: int
+    previous_broker_epoch: BrokerEpoch = UNKNOWN_BROKER_EPOCH
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -337,6 +346,7 @@ class AlterPartition:
     leader_epoch: LeaderEpoch
     partition_epoch: PartitionEpoch
     isr: tuple[tuple[BrokerId, BrokerEpoch], ...]
+    recovering: bool = False  # the leader has not yet recovered from an unclean election
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -148,12 +148,50 @@ def test_the_last_in_sync_replica_is_waited_for(talk: Talk) -> None:
     talk.silence(1)
     talk.silence(1, 2)
     talk.silence(1, 2, 3)
-    assert where(talk.state) == (NO_BROKER, (3,), 3, 3)
+    assert where(talk.state) == (NO_BROKER, (), 3, 3)
+    assert talk.state.elr == (3,)
     talk.beat(1)
     talk.beat(2)
     assert talk.state.leader == NO_BROKER  # they are back, and have less
     talk.beat(3)
     assert where(talk.state) == (3, (3,), 4, 4)
+
+
+def test_after_an_unclean_shutdown_a_broker_is_no_more_eligible_but_led_last(talk: Talk) -> None:
+    for silent in ((1,), (1, 2), (1, 2, 3)):
+        talk.silence(*silent)
+    assert talk.state.elr == (3,)
+    talk.register(3, incarnation=2)  # and tells no broker epoch of a clean shutdown
+    assert talk.state.elr == ()
+    assert talk.state.last_known_leader == 3
+    talk.beat(1)
+    assert talk.state.leader == NO_BROKER
+    talk.beat(3)
+    assert (talk.state.leader, talk.state.isr, talk.state.recovering) == (3, (3,), True)
+    assert propose(talk, (3,), broker=3).state == talk.state
+    assert not talk.state.recovering
+
+
+def test_after_a_clean_shutdown_a_broker_stays_eligible(talk: Talk) -> None:
+    for silent in ((1,), (1, 2), (1, 2, 3)):
+        talk.silence(*silent)
+    last_life = talk.controller.brokers[BrokerId(3)].broker_epoch
+    talk.ask(
+        RegisterBroker(broker_id=BrokerId(3), incarnation=2, previous_broker_epoch=last_life), 3
+    )
+    assert talk.state.elr == (3,)
+    talk.beat(3)
+    assert (talk.state.leader, talk.state.recovering) == (3, False)
+
+
+def test_where_unclean_election_is_allowed_any_living_replica_leads(talk: Talk) -> None:
+    talk.ask(CreateTopic(topic="lossy", unclean_leader_election=True))
+    for silent in ((1,), (1, 2), (1, 2, 3)):
+        talk.silence(*silent)
+    talk.beat(1)
+    lossy = talk.controller.topic_partitions[TopicPartition("lossy", 0)]
+    assert (lossy.leader, lossy.isr, lossy.elr, lossy.recovering) == (1, (1,), (), True)
+    assert talk.state.leader == NO_BROKER
 
 
 def test_a_broker_that_missed_an_image_gets_it_with_its_next_heartbeat(talk: Talk) -> None:
