@@ -11,6 +11,7 @@ from pathlib import Path
 from model import (
     group_generations,
     group_offsets,
+    group_ownership,
     idempotence_abstract,
     replication,
     replication_abstract,
@@ -24,6 +25,7 @@ VARIANTS: tuple[Variant, ...] = (
     *replication.VARIANTS,
     *group_offsets.VARIANTS,
     *group_generations.VARIANTS,
+    *group_ownership.VARIANTS,
     *replication_abstract.VARIANTS,
     *transactions_abstract.VARIANTS,
     *idempotence_abstract.VARIANTS,

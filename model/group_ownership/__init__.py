@@ -1,0 +1,3 @@
+from model.group_ownership.variants import VARIANTS
+
+__all__ = ["VARIANTS"]
