@@ -15,6 +15,7 @@ from model import (
     idempotence_abstract,
     replication,
     replication_abstract,
+    transactions,
     transactions_abstract,
 )
 from model.faults import UnknownName
@@ -26,6 +27,7 @@ VARIANTS: tuple[Variant, ...] = (
     *group_offsets.VARIANTS,
     *group_generations.VARIANTS,
     *group_ownership.VARIANTS,
+    *transactions.VARIANTS,
     *replication_abstract.VARIANTS,
     *transactions_abstract.VARIANTS,
     *idempotence_abstract.VARIANTS,

@@ -47,12 +47,13 @@ class Writer:
         return own or "".join(re.findall("[A-Z]", sort)).lower()
 
     def value(self, value: Value, sort: t.SortInfo) -> str:
-        """A value, as `b0`, `-1`, `true` or `nothing`."""
+        """A value, as `b0`, `-1`, `true`, `nothing`, or the label that its sort gives it."""
         if value is None:
             return "nothing"
         if sort.flavour == "bool":
             return "true" if value else "false"
-        return f"{self.prefix(sort.name)}{value}"
+        labels: tuple[str, ...] = getattr(self.spec.sorts.get(sort.name), "labels", ())
+        return labels[value] if labels else f"{self.prefix(sort.name)}{value}"
 
     def call(self, action: Action, values: Sequence[int]) -> str:
         """An action with its arguments; a bare number says which parameter it is."""

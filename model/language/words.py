@@ -166,6 +166,7 @@ class Int(_Compared):
     """Integers of a range that the scope names; `+` and `-` take literals."""
 
     flavour = "int"
+    labels: ClassVar[tuple[str, ...]] = ()  # with which 0, 1, ... are printed
 
     def __new__(cls, value: int) -> Self:
         return wrap(cls, t.Const(value, cls.info))

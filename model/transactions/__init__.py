@@ -1,0 +1,3 @@
+from model.transactions.variants import VARIANTS
+
+__all__ = ["VARIANTS"]

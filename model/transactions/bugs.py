@@ -1,0 +1,232 @@
+"""What went wrong with transactions: each replaces one rule of a version, and says what catches it.
+
+Source: the issues of Apache Kafka and librdkafka that each one names.
+"""
+
+from __future__ import annotations
+
+from model.language import (
+    Bool,
+    Map,
+    Set,
+    action,
+    false,
+    first,
+    ite,
+    nothing,
+    true,
+    when,
+)
+from model.transactions.spec import Transactions
+from model.transactions.state import (
+    ABORT,
+    COMPLETE,
+    DEAD,
+    EMPTY,
+    FENCED,
+    INVALID_TXN_STATE,
+    Error,
+    Instance,
+    Offset,
+    ProducerEpoch,
+    ProducerId,
+    TopicPartition,
+    Transaction,
+)
+from model.transactions.versions import LaxMarkers, Verification, Version1
+
+# ---- partitions
+
+
+class KeepsGuard(Verification):
+    """What was verified before a marker is appended after it.
+
+    The answer to a verification is handled when the transaction has been aborted meanwhile: the
+    record opens one that nobody ends (KAFKA-14884). Fails no_hanging_transaction.
+    """
+
+    def keeps_guard(s, k: Transaction, producer_id: ProducerId) -> Bool:
+        return true
+
+
+class OngoingById(LaxMarkers):
+    """A leader takes any open transaction of the producer id for the one that a record is of.
+
+    While the marker of one transaction is on its way, a record of the next is appended into it
+    (KAFKA-18575, KAFKA-18654). Fails markers_close_their_own.
+    """
+
+    def is_ongoing(s, p: TopicPartition, k: Transaction) -> Bool:
+        return s.has_open(p, s.stamp[k].producer_id)
+
+
+class RefusesRepeatedMarkers(Transactions):
+    """A partition refuses a marker that it has, and the coordinator gives up.
+
+    A coordinator that takes over sends every marker again, and is told INVALID_PRODUCER_EPOCH,
+    which is not retried: the transaction is never complete (KAFKA-19999). Fails
+    markers_are_accepted.
+    """
+
+    def accepts_marker(s, p: TopicPartition, i: ProducerId, producer_epoch: ProducerEpoch) -> Bool:
+        return ~s.fences(p, i, producer_epoch) & ~s.has_seen(p, i, producer_epoch)
+
+
+class GuardBeforeEpoch(Transactions):
+    """A leader looks for the guard before it looks at the epoch.
+
+    A producer that was fenced while it was slow is told INVALID_TXN_STATE, which is fatal, and not
+    that it was fenced (KAFKA-19690). Fails the_fenced_are_told_so.
+    """
+
+    def refusal(s, p: TopicPartition, k: Transaction) -> Error:
+        return ite(s.may_append(p, k), FENCED, INVALID_TXN_STATE)
+
+
+class UncleanElection(Transactions):
+    """A replica leads that lacks what is committed.
+
+    What it lacks is a marker: the coordinator is done with the transaction, which is open again
+    (KAFKA-20716). Fails no_hanging_transaction.
+    """
+
+    def may_lead_with(s, p: TopicPartition, end: Offset) -> Bool:
+        return true
+
+
+class StableAtFirstOpen(Transactions):
+    """The last stable offset passes a transaction whose marker is not committed.
+
+    A new leader may lack the marker: the offset goes back (KAFKA-5121). Fails
+    stable_offsets_do_not_go_back.
+    """
+
+    def last_stable_offset(s, p: TopicPartition) -> Offset:
+        end = s.log[p].high_watermark
+        return first(Offset, lambda o: (o < end) & s.is_open(p, o), default=end)
+
+
+class ReadsMarkTwice(Transactions):
+    """A fetch compares the first open offset with a high watermark, and returns a later one.
+
+    Between the two looks the mark passes the record of an open transaction (KAFKA-9807). Fails
+    no_aborted_read.
+    """
+
+    compared: Set[TopicPartition]  # nothing was open below the mark when the fetch looked first
+    returned: Map[TopicPartition, Offset]
+
+    @action
+    def compare(s, p: TopicPartition) -> None:
+        """The fetch looks: nothing is open below the high watermark."""
+        when(s.last_stable_offset(p) == s.log[p].high_watermark)
+        s.compared[p] = True
+
+    @action
+    def look_again(s, p: TopicPartition) -> None:
+        """The fetch returns what is below the high watermark."""
+        when(s.compared[p])
+        s.compared[p] = False
+        s.returned[p] = s.log[p].high_watermark
+
+    def read_committed_end(s, p: TopicPartition) -> Offset:
+        stable = s.last_stable_offset(p)
+        return ite(stable < s.returned[p], s.returned[p], stable)
+
+
+# ---- the coordinator
+
+
+class EpochBeforePending(Transactions):
+    """The coordinator tests the epoch of a call before it says that it is busy.
+
+    The epoch of a decision is the client's before it is complete: a client that goes on at once
+    fences itself (KAFKA-18464, KAFKA-18660). Fails none_fences_itself.
+    """
+
+    def is_turned_away(s) -> Bool:
+        return false
+
+
+class FencesTwice(Transactions):
+    """A fence takes an epoch, and the decision to abort another.
+
+    Where one is left, that is one too many: it overflows (KAFKA-19367). Fails
+    epochs_stay_in_range.
+    """
+
+    @action(fair="weak")
+    def fence(s) -> None:
+        """An ongoing transaction is aborted: it took too long, or a new instance has come."""
+        when(s.may_fence())
+        s.prepare(s.memory.transaction, ABORT, s.epoch_of_decision() + 1, s.ends_epochs())
+
+
+class FenceKeepsId(Transactions):
+    """A fence that uses up the epochs of a producer id keeps the id.
+
+    The client that was fenced aborts, which counts as a call that comes again: it is handed the
+    largest epoch, and its next transaction can never end (KAFKA-20090). Fails
+    epochs_stay_in_range.
+    """
+
+    @action(fair="weak")
+    def fence(s) -> None:
+        """An ongoing transaction is aborted: it took too long, or a new instance has come."""
+        when(s.may_fence())
+        s.prepare(s.memory.transaction, ABORT, s.epoch_of_decision(), false)
+
+
+class ForgetsFailedFence(Version1):
+    """A fence takes another epoch each time that its append fails.
+
+    Memory runs ahead of the log, until the epochs run out (KAFKA-9666). Fails memory_is_the_log.
+    """
+
+    def epoch_of_fence(s) -> ProducerEpoch:
+        return s.memory.producer_epoch + 1
+
+
+# ---- clients
+
+
+class ReturnsAfterExpiry(Transactions):
+    """An instance whose transactional id was forgotten asks for a producer id again.
+
+    It was fenced by another before that, and does not know: INVALID_PRODUCER_ID_MAPPING is no
+    reason to close (KAFKA-18019). Fails zombies_write_nothing.
+    """
+
+    @action
+    def init_again(s, i: Instance) -> None:
+        """A client is told that its producer id is not known, and takes a new one."""
+        unused = s.take_producer_id(true)
+        when(
+            s.memory.state == DEAD,
+            ~s.is_busy(),
+            s.producer[i].producer_id != nothing,
+            s.producer[i].error == nothing,
+        )
+        s.write(s.idle(EMPTY, unused, ProducerEpoch(0)), answering=i)
+
+
+class BumpsInMidTransaction(Version1):
+    """A client whose record was refused takes a new epoch, and goes on with its transaction.
+
+    The broker has aborted what came before: the client commits the rest (librdkafka 3575). Fails
+    a_commit_is_whole.
+    """
+
+    @action
+    def bump(s, k: Transaction, i: Instance) -> None:
+        """InitProducerId, with the epoch that was fenced, is answered with the one after."""
+        m = s.memory
+        when(
+            s.owner[k] == i,
+            s.is_waiting(k),
+            m.state == COMPLETE,
+            m.transaction == k,
+            ~s.is_current(k),
+        )
+        s.stamp[k].producer_epoch = m.producer_epoch
+        s.producer[i].producer_epoch = m.producer_epoch

@@ -1,0 +1,171 @@
+"""Transactions as they were: before KIP-890, with its first part, and with its second as shipped.
+
+Source: KIP-98; KIP-890; KAFKA-9666; Apache Kafka 3.5, 3.6 and 4.0.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from model.language import (
+    Bool,
+    Int,
+    Scope,
+    action,
+    all_of,
+    exists,
+    false,
+    invariant,
+    ite,
+    nothing,
+    true,
+    when,
+)
+from model.transactions.spec import Transactions
+from model.transactions.state import (
+    ABORT,
+    ONGOING,
+    PREPARE,
+    CoordinatorEpoch,
+    Instance,
+    Outcome,
+    ProducerEpoch,
+    ProducerId,
+    TopicPartition,
+    Transaction,
+)
+
+
+class Failure(Int):
+    """Counts appends to the coordinator's log that failed."""
+
+
+class Version1(Transactions):
+    """Before KIP-890: all transactions of an instance have one epoch, and leaders ask nobody.
+
+    A record that comes after its marker opens a transaction that nobody ends: it hangs
+    (KAFKA-14402). Fails no_hanging_transaction.
+    """
+
+    append_failures: Annotated[int, range(5)] = 0  # of the coordinator's log, too few in sync
+
+    failures: Failure
+    fence_failed: Bool  # the epoch in memory is one that no log has
+
+    def scope(s) -> Scope:
+        return {**super().scope(), Failure: s.append_failures + 1}
+
+    # ---- partitions
+
+    def may_append(s, p: TopicPartition, k: Transaction) -> Bool:
+        return true
+
+    def accepts_marker(s, p: TopicPartition, i: ProducerId, producer_epoch: ProducerEpoch) -> Bool:
+        return ~s.fences(p, i, producer_epoch)
+
+    # ---- the coordinator
+
+    def asks_to_add(s, k: Transaction, p: TopicPartition) -> Bool:
+        """A client adds a partition, and sends its record when it hears that it is added."""
+        return s.is_waiting(k) & ~s.sent[k][p]
+
+    def ends_epochs(s) -> Bool:
+        return false
+
+    def epoch_of_decision(s) -> ProducerEpoch:
+        return s.memory.producer_epoch
+
+    def epoch_of_fence(s) -> ProducerEpoch:
+        """The next one; the same again where the append of the last fence failed (KAFKA-9666)."""
+        producer_epoch = s.memory.producer_epoch
+        return ite(s.fence_failed, producer_epoch, producer_epoch + 1)
+
+    @action(fair="weak")
+    def fence(s) -> None:
+        """An ongoing transaction is aborted under the next epoch, which memory has at once."""
+        producer_epoch = s.epoch_of_fence()
+        when(s.may_fence())
+        s.prepare(s.memory.transaction, ABORT, producer_epoch, s.ends_epochs())
+        s.memory.producer_epoch = producer_epoch
+
+    def appends_wait(s) -> bool:
+        return s.coordinator_failures + s.append_failures > 0
+
+    @action
+    def fail_append(s) -> None:
+        """An append to the coordinator's log fails: too few replicas are in sync."""
+        appended, committed = s.state_log.appended, s.state_log.committed
+        fenced = (appended.state == PREPARE) & (committed.producer_epoch < appended.producer_epoch)
+        when(s.is_appending(), s.failures < s.append_failures)
+        s.failures = s.failures + 1
+        s.fence_failed = s.fence_failed | fenced
+        s.answering = nothing
+        s.state_log.appended = committed
+
+    @action(fair="weak")
+    def commit_append(s) -> None:
+        """What the coordinator appended is committed."""
+        super().commit_append()
+        s.fence_failed = false
+
+    @action
+    def fail_over(s, epoch: CoordinatorEpoch) -> None:
+        """Another coordinator reads the log; what was not committed is lost, and all memory."""
+        super().fail_over(epoch)
+        s.fence_failed = false
+
+    # ---- clients
+
+    def may_send(s, p: TopicPartition, k: Transaction) -> Bool:
+        return s.has_added(k, p)
+
+    def may_ask_for_nothing(s, k: Transaction, outcome: Outcome) -> Bool:
+        return exists(s.sent[k][p] | s.has_added(k, p) for p in TopicPartition)
+
+    def may_end(s, k: Transaction, outcome: Outcome) -> Bool:
+        """The stamp is the latest, and something is open: the call does not say which."""
+        return s.is_current(k) & (s.memory.state == ONGOING)
+
+    def is_decided_under(s, k: Transaction) -> Bool:
+        return s.is_current(k)
+
+    # ---- what is claimed of it
+
+    def may_be_fenced(s, i: Instance) -> Bool:
+        return super().may_be_fenced(i) | s.fence_failed
+
+    @invariant
+    def memory_is_the_log(s) -> Bool:
+        """Memory is the last committed record, but for the epoch of one fence."""
+        m, committed = s.memory, s.state_log.committed
+        return all_of(
+            m.state == committed.state,
+            m.partitions == committed.partitions,
+            m.producer_id == committed.producer_id,
+            m.producer_epoch <= committed.producer_epoch + 1,
+        )
+
+
+class Verification(Version1):
+    """The first part of KIP-890: where nothing is open, the leader asks before it appends.
+
+    A request to end a transaction still does not say which: a late copy ends the next one
+    (KAFKA-17754). Fails the_client_decides.
+    """
+
+    def is_ongoing(s, p: TopicPartition, k: Transaction) -> Bool:
+        return s.has_open(p, s.stamp[k].producer_id)
+
+    def may_append(s, p: TopicPartition, k: Transaction) -> Bool:
+        return s.is_ongoing(p, k) | s.verified[k][p]
+
+
+class LaxMarkers(Transactions):
+    """Version 2 as in 4.0: a marker is accepted under an epoch that the partition has seen.
+
+    The marker of one transaction carries the epoch of the next, and closes it when it comes again
+    (KAFKA-19446). Fails markers_close_their_own.
+    """
+
+    def accepts_marker(s, p: TopicPartition, i: ProducerId, producer_epoch: ProducerEpoch) -> Bool:
+        return ~s.fences(p, i, producer_epoch)
