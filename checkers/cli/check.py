@@ -41,14 +41,15 @@ def check_command(
     urteil check replication --property 'strong_*' --budget 60s
     urteil check my_protocol.py
     """
+    from checkers.explicit.vacuity import vacuous
+
     chosen, made = selection.selected(spec, variant, given)
     names = selection.properties(made, patterns, f"{chosen.spec} {chosen.name}")
     found = check(run, chosen, made, names, budget=budget)
     for name, sighting in found.witnesses.items():
         run.emit(Measured(what=f"witness {name}", value=sighting.states, unit="states"))
-    if found.never_taken and found.exhausted:
-        actions = ", ".join(found.never_taken)
-        run.note(f"never taken: {actions}; a guard may be too strong, or the scope too small")
+    for empty in vacuous(made, found):
+        run.note(f"{empty}; a guard may be too strong, or the scope too small")
 
 
 def check(

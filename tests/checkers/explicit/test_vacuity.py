@@ -1,0 +1,98 @@
+"""What no reachable state exercises is named: actions, premises, empty sets, witnesses."""
+
+from __future__ import annotations
+
+import pytest
+
+from checkers.explicit.exploration import Budget
+from checkers.explicit.search import explore
+from checkers.explicit.vacuity import vacuous
+from model.language import (
+    Bool,
+    Int,
+    Map,
+    Scope,
+    Set,
+    Sort,
+    Spec,
+    action,
+    forall,
+    implies,
+    invariant,
+    when,
+    witness,
+)
+
+
+class Replica(Sort):
+    pass
+
+
+class Offset(Int):
+    pass
+
+
+class Log(Spec):
+    end: Map[Replica, Offset]
+    isr: Set[Replica]
+
+    def scope(s) -> Scope:
+        return {Replica: 2, Offset: range(3)}
+
+    @action
+    def append(s, r: Replica) -> None:
+        when(s.end[r] < 2)
+        s.end[r] = s.end[r] + 1
+
+    @invariant
+    def ends_are_small(s) -> Bool:
+        return forall(implies(s.end[r] == 2, Offset(1) <= s.end[r]) for r in Replica)
+
+    @witness
+    def full(s) -> Bool:
+        return forall(s.end[r] == 2 for r in Replica)
+
+
+class Empty(Log):
+    @action
+    def truncate(s, r: Replica) -> None:
+        when(s.end[r] == 2, ~s.isr[r], s.isr[r])
+        s.end[r] = Offset(0)
+
+    @invariant
+    def members_are_full(s) -> Bool:
+        return forall(s.end[r] == 2 for r in s.isr)
+
+    @invariant
+    def beyond(s) -> Bool:
+        return forall(
+            implies(s.end[r] == 2, implies(s.end[x] > 2, s.isr[r]))
+            for r in Replica
+            for x in Replica
+        )
+
+    @witness
+    def someone_joins(s) -> Bool:
+        return ~forall(~s.isr[r] for r in Replica)
+
+
+@pytest.mark.parametrize("engine", ["numpy", "python"])
+def test_each_is_named_once_with_what_is_never_true(engine: str) -> None:
+    spec = Empty()
+    found = explore(spec)
+    line = spec.actions[1].guards[2].line
+    assert list(map(str, vacuous(spec, found, engine))) == [
+        f"truncate: never taken: line {line} is never true where those before it are: isr[r]",
+        "members_are_full: vacuous: this is never true: isr[r]",
+        "beyond: vacuous: this is never true: 2 < end[x]",
+        "someone_joins: a witness that no reachable state shows",
+    ]
+
+
+def test_what_is_exercised_is_not_named() -> None:
+    assert vacuous(Log(), explore(Log())) == []
+
+
+def test_nothing_is_said_before_every_state_was_seen() -> None:
+    spec = Empty()
+    assert vacuous(spec, explore(spec, engine="python", budget=Budget(states=1))) == []
