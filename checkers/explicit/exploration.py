@@ -7,7 +7,7 @@ the initial states are level 1, so a counterexample of n steps is found at depth
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 from checkers.verdicts import Verdict
@@ -57,6 +57,7 @@ class Task:
     progress: Callable[[Progress], None] | None = None
     fingerprints: bool = False  # 64 bits in place of a state, where the engine can
     memory: int | None = None  # bytes, beyond which states go to disk, where the engine can
+    coverage: bool = False  # count what disables actions, where the engine can
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -131,7 +132,11 @@ class IllDefined:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Exploration:
-    """Everything that one exploration found."""
+    """Everything that one exploration found.
+
+    `disabled`, where coverage was asked for, says of each action how often each conjunct of its
+    guard was the first that is false, over all states and parameters.
+    """
 
     distinct: int
     generated: int
@@ -144,6 +149,9 @@ class Exploration:
     ranges: Ranges  # what was explored: the elements of every sort
     ill_defined: IllDefined | None = None
     engine: str = "python"
+    deadlocks: int = 0  # states that no transition leaves
+    deadlock: Trace = ()  # to the first of them
+    disabled: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     notes: tuple[str, ...] = ()  # why this engine and no faster one
     collision: float = 0.0  # a bound on the chance that two states were taken for one
 

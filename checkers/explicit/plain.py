@@ -24,7 +24,7 @@ from checkers.explicit.exploration import (
     discoveries,
 )
 from checkers.explicit.instance import Instance, Packed
-from model.language.meaning import Undefined
+from model.language.meaning import Meaning, Undefined
 from model.language.spec import Claim
 
 PULSE = 2048  # states between two looks at the clock
@@ -55,6 +55,9 @@ class Search:
     open_steps: dict[str, Callable[[Packed], bool]] = field(default_factory=dict)
     violations: dict[str, tuple[Packed, Link]] = field(default_factory=dict)
     sighted: dict[str, tuple[int, Packed | None]] = field(default_factory=dict)
+    deadlocks: int = 0
+    deadlock: Packed | None = None
+    disabled: dict[str, list[int]] = field(default_factory=dict)
     ill_defined: IllDefined | None = None
 
     def __post_init__(self) -> None:
@@ -69,6 +72,8 @@ class Search:
         ]
         self.sighted = {name: (0, None) for name, _ in self.watched}
         self.taken = [0] * len(self.program.labels)
+        if self.task.coverage:
+            self.disabled = {a.name: [0] * len(a.guards) for a in self.task.spec.actions}
         self.parents: dict[Packed, Link] = {}
 
     # ---- the search
@@ -113,6 +118,11 @@ class Search:
                 trace = self._trace(state, parents[state])
                 raise self._ill_defined(blamed_action(self.at, state), trace) from fault
             self.generated += len(out)
+            if not out:
+                self.deadlocks += 1
+                self.deadlock = self.deadlock or state
+            if self.task.coverage:
+                self._count_disabled(state)
             if self.open_steps:
                 self._judge_steps(state, out)
             for label, after in out:
@@ -120,6 +130,16 @@ class Search:
                 if after not in parents:
                     parents[after] = (label, state)
                     fresh.append(after)
+
+    def _count_disabled(self, state: Packed) -> None:
+        """Asks the interpreter, call by call, which conjunct is the first that is false."""
+        meaning, read = Meaning(self.at.ranges), self.at.unpack(state)
+        for action in self.task.spec.actions:
+            counts = self.disabled[action.name]
+            for values in meaning.calls(action):
+                false = meaning.why_disabled(action, read, values)
+                if false is not None:
+                    counts[next(k for k, g in enumerate(action.guards) if g is false)] += 1
 
     def _judge(self, states: Sequence[Packed]) -> None:
         """Every open property in every new state; a violated one is open no more."""
@@ -189,6 +209,7 @@ class Search:
         taken = {action.name: 0 for action in self.task.spec.actions}
         for (action, _), times in zip(self.program.labels, self.taken, strict=True):
             taken[action.name] += times
+        first = self.deadlock
         traces = {name: self._trace(*found) for name, found in self.violations.items()}
         return Exploration(
             distinct=len(self.parents),
@@ -201,6 +222,9 @@ class Search:
             taken=taken,
             ranges=self.at.ranges,
             ill_defined=self.ill_defined,
+            deadlocks=self.deadlocks,
+            deadlock=self._trace(first, self.parents[first]) if first else (),
+            disabled={name: tuple(counts) for name, counts in self.disabled.items()},
         )
 
     def _sighting(self, witness: Claim) -> Sighting:

@@ -25,12 +25,14 @@ def explore(
     engine: str | None = None,
     fingerprints: bool = False,
     memory: int | None = None,
+    coverage: bool = False,
 ) -> Exploration:
     """Every reachable state of the spec, and what is true there of its properties.
 
     Without `properties` all invariants are decided, without `scope` the spec's own is explored. The
     table of engines says what `engine` may be, and which runs without it; with `fingerprints` one
-    that can keeps 64 bits in place of a state, and with `memory`, in bytes, it spills what is more.
+    that can keeps 64 bits in place of a state, with `memory`, in bytes, it spills what is more, and
+    with `coverage` it counts which conjuncts disable actions.
     Raises UnknownName for a property that the spec has not, SpecError for a meaningless spec.
     """
     task = Task(
@@ -41,6 +43,7 @@ def explore(
         progress=progress,
         fingerprints=fingerprints,
         memory=memory,
+        coverage=coverage,
     )
     return engines.run(task, engine)
 

@@ -8,8 +8,9 @@ trace anew, and says which term has no value.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from itertools import count, islice
 from typing import Any
 
 from checkers.explicit.blame import blamed_action, blamed_claim, blamed_init
@@ -59,7 +60,7 @@ class Search:
     def __post_init__(self) -> None:
         self.at = Instance.of(self.task.spec, self.task.scope)
         self.meaning = Meaning(self.at.ranges)
-        self.c = Library(self.at, fingerprints=self.task.fingerprints)
+        self.c = Library(self.at, fingerprints=self.task.fingerprints, coverage=self.task.coverage)
         self.started = time.monotonic()
 
     def run(self) -> Exploration:
@@ -152,7 +153,21 @@ class Search:
             taken={a.name: sum(f.taken[k] for f in found) for k, a in enumerate(spec.actions)},
             ranges=self.at.ranges,
             ill_defined=self.ill_defined,
+            deadlocks=sum(f.stuck for f in found),
+            deadlock=self._first(f.first_stuck for f in found),
+            disabled=self._disabled() if self.task.coverage else {},
+            collision=self.c.count() ** 2 / 2**65 if self.task.fingerprints else 0.0,
         )
+
+    def _disabled(self) -> dict[str, tuple[int, ...]]:
+        conjunct = count()
+        return {
+            action.name: tuple(
+                sum(found.missed[k] for found in self.c.found)
+                for k in islice(conjunct, len(action.guards))
+            )
+            for action in self.task.spec.actions
+        }
 
     def _generated(self) -> int:
         generated: int = sum(found.generated for found in self.c.found)
@@ -182,8 +197,13 @@ class Search:
 
     def _sighting(self, k: int, witness: Claim) -> Sighting:
         states = sum(found.seen[k] for found in self.c.found)
-        first = min((f.first_seen[k] for f in self.c.found if f.first_seen[k]), default=0)
-        return Sighting(claim=witness, states=states, trace=self._trace(first - 1) if first else ())
+        trace = self._first(found.first_seen[k] for found in self.c.found)
+        return Sighting(claim=witness, states=states, trace=trace)
+
+    def _first(self, numbers: Iterable[int]) -> Trace:
+        """The way to the first of these states, which are numbered from 1: 0 is none."""
+        first = min(filter(None, numbers), default=0)
+        return self._trace(first - 1) if first else ()
 
     # ---- traces: C knows the way, the interpreter takes it
 

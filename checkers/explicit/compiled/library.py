@@ -39,7 +39,7 @@ SIGNATURES: dict[str, tuple[Any, tuple[Any, ...]]] = {
 class Library:
     """The compiled search of an instance; `opened` is a search under way."""
 
-    def __init__(self, at: Instance, *, fingerprints: bool) -> None:
+    def __init__(self, at: Instance, *, fingerprints: bool = False, coverage: bool = False) -> None:
         spec = at.spec
         self.claims: Sequence[Claim] = (*spec.claims, *spec.action_properties)
         self.source = Source(at, self.claims, spec.witnesses)
@@ -49,7 +49,8 @@ class Library:
             "spec.h": self.source.spec,
         }
         self.fingerprints = fingerprints
-        self.c = library(texts, RUNTIME, ["-DFINGERPRINTS"] if fingerprints else [])
+        flags = ["-DFINGERPRINTS"] * fingerprints + ["-DCOVERAGE"] * coverage
+        self.c = library(texts, RUNTIME, flags)
         for name, (returns, takes) in SIGNATURES.items():
             function = getattr(self.c, name)
             function.restype, function.argtypes = returns, takes

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from checkers.explicit.exploration import Budget, Exploration
-from checkers.explicit.search import explore
+from checkers.explicit.compiled.engine import Search
+from checkers.explicit.exploration import Budget, Exploration, Progress, Task
+from checkers.explicit.search import chosen, explore
+from model.language.meaning import Meaning
+from model.replication.spec import TruncateToHighWatermark
 from model.specs import VARIANTS
 from model.variants import Variant
 
-ENOUGH = Budget(states=40_000)
+ENOUGH = Budget(states=12_000)
 
 
 def label(variant: Variant) -> str:
@@ -21,20 +24,64 @@ def told(found: Exploration) -> dict[str, object]:
     return {
         "counts": (found.distinct, found.generated, found.depth, found.why_stopped),
         "taken": found.taken,
+        "deadlocks": (found.deadlocks, len(found.deadlock)),
+        "disabled": found.disabled,
         "verdicts": {n: (d.verdict, d.steps, d.reason) for n, d in found.discoveries.items()},
         "witnesses": {n: (w.states, len(w.trace)) for n, w in found.witnesses.items()},
     }
 
 
+class Levels(dict[int, tuple[int, int]]):
+    """Depth -> how many states were found and generated before its level was left."""
+
+    def __call__(self, at: Progress) -> None:
+        self.setdefault(at.depth, (at.distinct, at.generated))
+
+    def upto(self, depth: int) -> dict[int, tuple[int, int]]:
+        return {at: counts for at, counts in self.items() if at <= depth}
+
+
 @pytest.mark.parametrize("variant", VARIANTS, ids=label)
 def test_on_every_variant(variant: Variant) -> None:
-    spec = variant.make(variant.see)
-    plain = explore(spec, engine="python", budget=ENOUGH)
-    if plain.why_stopped == "states":
-        pytest.skip("more states than this test may spend")
-    exact = explore(spec, engine="compiled")
+    """Level by level as far as the budget goes, and all that was found where it suffices."""
+    spec, seen, expected = variant.make(variant.see), Levels(), Levels()
+    plain = explore(spec, engine="python", budget=ENOUGH, progress=expected)
+    exact = explore(spec, engine="compiled", budget=ENOUGH, progress=seen)
     assert (exact.engine, exact.notes) == ("compiled", ())
-    assert told(exact) == told(plain)
-    assert exact.discoveries == plain.discoveries
-    assert exact.witnesses == plain.witnesses
-    assert told(explore(spec, engine="compiled", fingerprints=True)) == told(plain)
+    both = min(plain.depth, exact.depth)
+    assert seen.upto(both) == expected.upto(both)
+    if plain.why_stopped != "states":
+        assert told(exact) == told(plain)
+        assert exact.discoveries == plain.discoveries
+        assert exact.witnesses == plain.witnesses
+        assert exact.deadlock == plain.deadlock
+
+
+@pytest.mark.parametrize("variant", [v for v in VARIANTS if v.default], ids=label)
+def test_with_fingerprints_on_two_threads(variant: Variant) -> None:
+    """Which of several shortest traces is told may differ, how long they are may not."""
+    spec, seen, expected = variant.make(variant.see), Levels(), Levels()
+    plain = explore(spec, engine="python", budget=ENOUGH, progress=expected)
+    task = Task(spec=spec, claims=chosen(spec, ()), budget=ENOUGH, fingerprints=True, progress=seen)
+    found = Search(task, shards=2).run()
+    assert 0 < found.collision < 1e-9
+    both = min(plain.depth, found.depth)
+    assert seen.upto(both) == expected.upto(both)
+    if plain.why_stopped != "states":
+        assert told(found) == told(plain)
+
+
+def test_what_disables_actions_is_counted() -> None:
+    spec = TruncateToHighWatermark(replicas=2, max_leader_epoch=1, max_records=1)
+    plain = explore(spec, engine="python", coverage=True)
+    found = explore(spec, engine="compiled", coverage=True)
+    assert told(found) == told(plain)
+    assert sum(map(sum, found.disabled.values())) > found.distinct
+
+
+def test_deadlocks_are_found() -> None:
+    spec = TruncateToHighWatermark(replicas=2, max_leader_epoch=1, max_records=1)
+    found = explore(spec, engine="compiled")
+    assert found.deadlocks > 0
+    last = found.deadlock[-1].state
+    assert list(Meaning.of(spec).steps(spec, last)) == []
