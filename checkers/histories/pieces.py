@@ -96,6 +96,12 @@ class Chunks(Pieces, Protocol):
         ...
 
 
+def looked_at(chunk: Readable, columns: Sequence[str], number: int, salt: int) -> Piece:
+    """These columns of it, as kernels look at them."""
+    keeper = chunk if isinstance(chunk, Unpacked) else None
+    return Piece(chunk.read(columns), number, salt, keeper)
+
+
 def columns_of(kernels: Iterable[Kernel]) -> list[str]:
     """What the kernels read together."""
     return list(dict.fromkeys(name for kernel in kernels for name in kernel.columns))
@@ -160,6 +166,24 @@ class Spilled:
         return pa.Table.from_batches([batch]).select(list(columns))
 
 
+def spilled(
+    tables: Mapping[int, pa.Table], path: Path, compression: str | None = None
+) -> dict[int, Readable]:
+    """The tables under their numbers, as batches of this file; uncompressed they are mapped."""
+    schema = next(iter(tables.values())).schema
+    options = pa.ipc.IpcWriteOptions(compression=compression)
+    with (
+        pa.OSFile(str(path), "wb") as sink,
+        pa.ipc.new_file(sink, schema, options=options) as file,
+    ):
+        for table in tables.values():
+            file.write_batch(table.combine_chunks().to_batches()[0])
+    return {
+        number: Spilled(str(path), batch, table.num_rows)
+        for batch, (number, table) in enumerate(tables.items())
+    }
+
+
 @dataclass(frozen=True, slots=True)
 class LocalPieces:
     """Pieces that this process looks at, one after the other."""
@@ -201,7 +225,7 @@ class LocalPieces:
     def _exchanged(
         self, kernels: Mapping[str, Kernel], groups: int, scratch: Path
     ) -> Mapping[str, LocalPieces]:
-        passing = _Store(Path(tempfile.mkdtemp(dir=scratch)), self.held_bytes)
+        passing = _Store(Path(tempfile.mkdtemp(dir=scratch)), self.held_bytes, "lz4")
         parts: dict[str, list[list[Readable]]] = {
             name: [[] for _ in range(groups)] for name in kernels
         }
@@ -229,8 +253,7 @@ class LocalPieces:
         rows, total = 0, len(self.chunks)
         for number, chunk in enumerate(self.chunks):
             self.watch(Progress(stage=says, done=number, total=total, rows=rows))
-            keeper = chunk if isinstance(chunk, Unpacked) else None
-            piece = Piece(chunk.read(columns), number, self.salt, keeper)
+            piece = looked_at(chunk, columns, number, self.salt)
             rows += len(piece)
             yield piece
         self.watch(Progress(stage=says, done=total, total=total, rows=rows))
@@ -242,6 +265,7 @@ class _Store:
 
     folder: Path
     held_bytes: int
+    compression: str | None = None
     held: int = 0
     files: int = 0
 
@@ -251,14 +275,5 @@ class _Store:
         if not tables or self.held + size <= self.held_bytes:
             self.held += size
             return {number: Held(table) for number, table in tables.items()}
-        path = str(self.folder / f"{self.files}.arrow")
         self.files += 1
-        schema = next(iter(tables.values())).schema
-        options = pa.ipc.IpcWriteOptions(compression="lz4")
-        with pa.OSFile(path, "wb") as sink, pa.ipc.new_file(sink, schema, options=options) as file:
-            for table in tables.values():
-                file.write_batch(table.combine_chunks().to_batches()[0])
-        return {
-            number: Spilled(path, batch, table.num_rows)
-            for batch, (number, table) in enumerate(tables.items())
-        }
+        return spilled(tables, self.folder / f"{self.files}.arrow", self.compression)
