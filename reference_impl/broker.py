@@ -74,6 +74,7 @@ from reference_impl.step import (
     TimerKind,
 )
 from reference_impl.surroundings import Requester, Surroundings
+from reference_impl.truncation import Truncation
 
 Disk = Mapping[TopicPartition, PartitionLog]
 Replica = Leader | Follower
@@ -90,6 +91,7 @@ class BrokerConfig:
     broker_id: BrokerId
     patience: Patience = KAFKAS_PATIENCE
     bugs: Bugs = NO_BUGS
+    truncation: Truncation = Truncation.IN_FETCH
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -247,6 +249,13 @@ class Broker:
                         replica, self._around(now_ms), answered.correlation, fetched
                     )
                     return self._with(follower), effects
+            case OffsetOfLeaderEpoch() as told:
+                replica = self.replicas.get(told.topic_partition)
+                if isinstance(replica, Follower):
+                    follower, effects = partition_follower.on_end_told(
+                        replica, self._around(now_ms), answered.correlation, told
+                    )
+                    return self._with(follower), effects
             case AlteredPartition() as altered:
                 replica = self.replicas.get(altered.topic_partition)
                 if isinstance(replica, Leader):
@@ -330,6 +339,7 @@ class Broker:
             correlation=self.correlation,
             patience=self.config.patience,
             bugs=self.config.bugs,
+            truncation=self.config.truncation,
         )
 
     def _with(self, replica: Replica) -> Broker:
@@ -385,6 +395,6 @@ def _refusal(request: OfPartition, requester: Requester, error: ErrorCode) -> Ef
             response = Fetched(topic_partition=topic_partition, error=error)
         case ListOffsets():
             response = ListedOffsets(error=error)
-        case OffsetForLeaderEpoch():
-            response = OffsetOfLeaderEpoch(error=error)
+        case OffsetForLeaderEpoch(topic_partition=topic_partition):
+            response = OffsetOfLeaderEpoch(topic_partition=topic_partition, error=error)
     return (requester.reply(response),)

@@ -198,8 +198,9 @@ class OffsetForLeaderEpoch:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OffsetOfLeaderEpoch:
-    """The answer to it."""
+    """The answer to it; both fields of the end are -1 for an epoch that the leader never had."""
 
+    topic_partition: TopicPartition
     error: ErrorCode = ErrorCode.NONE
     end: EpochEndOffset = EpochEndOffset()
 

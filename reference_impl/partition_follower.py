@@ -4,12 +4,13 @@
           -> diverging epoch  -> truncate                             -> fetch
           -> error, no answer -> wait a little                        -> fetch
 
-There is no phase of truncation before the first fetch: every fetch tells the leader epoch of the
-follower's last record, and the answer tells where the logs part. A follower has one fetch open; an
+Today there is no phase of truncation before the first fetch: every fetch tells the leader epoch of
+the follower's last record, and the answer tells where the logs part. In the older versions of
+`truncation` the follower asks that first, or nobody at all. A follower has one request open; an
 answer to any other is ignored, so what comes late, twice, or from a leader of the past changes
 nothing.
 
-Source: KIP-595 (as in Kafka 2.7), KIP-101; protocol rules A3, A8 (V4; V0 behind the seeded bug).
+Source: KIP-101, KIP-279, KIP-320, KIP-595 (as in Kafka 2.7); protocol rules A3, A8.
 Simplified: one topic partition a fetch; no fetch sessions.
 """
 
@@ -21,11 +22,14 @@ from model.vocabulary import UNKNOWN_LEADER_EPOCH, Offset, TopicPartition
 from reference_impl.bugs import Bug
 from reference_impl.messages import (
     NO_BROKER,
+    UNKNOWN_OFFSET,
     EpochEndOffset,
     ErrorCode,
     Fetch,
     Fetched,
     NodeId,
+    OffsetForLeaderEpoch,
+    OffsetOfLeaderEpoch,
     PartitionState,
 )
 from reference_impl.partition_log import Batch, PartitionLog
@@ -43,7 +47,8 @@ class Follower:
     log: PartitionLog
     producers: ProducerStates
     state: PartitionState
-    awaits: int | None = None  # correlation of the fetch that is open
+    is_truncating: bool = False  # it has yet to learn where the logs part
+    awaits: int | None = None  # correlation of the request that is open
     fetches_ms: int = 0  # when to fetch again: nothing was answered, or nothing is open
 
 
@@ -59,25 +64,39 @@ def become_follower(
 ) -> Followed:
     """A follower in a new leader epoch; what was open in an older one is forgotten."""
     follower = Follower(topic_partition=topic_partition, log=log, producers=producers, state=state)
-    if Bug.TRUNCATE_TO_HIGH_WATERMARK in around.bugs or not log.epochs:
+    rules = around.truncation.rules
+    asks_nobody = not (rules.asks_first or rules.in_fetch)
+    if Bug.TRUNCATE_TO_HIGH_WATERMARK in around.bugs or asks_nobody or not log.epochs:
         follower = _truncated(follower, log.high_watermark, around)
+    elif rules.asks_first:
+        follower = replace(follower, is_truncating=True)
     return fetch_again(follower, around)
 
 
 def fetch_again(follower: Follower, around: Surroundings) -> Followed:
-    """The next fetch is on its way, if there is a leader to ask."""
+    """The next fetch is on its way, or the question before it, if there is a leader to ask."""
     if follower.state.leader == NO_BROKER:
         return replace(follower, awaits=None), ()
-    knows_epochs = Bug.TRUNCATE_TO_HIGH_WATERMARK not in around.bugs
-    request = Fetch(
-        topic_partition=follower.topic_partition,
-        fetch_offset=follower.log.end_offset,
-        replica_id=around.broker_id,
-        replica_epoch=around.broker_epoch,
-        current_leader_epoch=follower.state.leader_epoch,
-        last_fetched_epoch=follower.log.last_epoch if knows_epochs else UNKNOWN_LEADER_EPOCH,
-        max_wait_ms=around.patience.replica_fetch_wait_ms,
-    )
+    rules = around.truncation.rules
+    leader_epoch = follower.state.leader_epoch if rules.is_fenced else UNKNOWN_LEADER_EPOCH
+    tells_epoch = rules.in_fetch and Bug.TRUNCATE_TO_HIGH_WATERMARK not in around.bugs
+    request: Fetch | OffsetForLeaderEpoch
+    if follower.is_truncating:
+        request = OffsetForLeaderEpoch(
+            topic_partition=follower.topic_partition,
+            leader_epoch=follower.log.last_epoch,
+            current_leader_epoch=leader_epoch,
+        )
+    else:
+        request = Fetch(
+            topic_partition=follower.topic_partition,
+            fetch_offset=follower.log.end_offset,
+            replica_id=around.broker_id,
+            replica_epoch=around.broker_epoch,
+            current_leader_epoch=leader_epoch,
+            last_fetched_epoch=follower.log.last_epoch if tells_epoch else UNKNOWN_LEADER_EPOCH,
+            max_wait_ms=around.patience.replica_fetch_wait_ms,
+        )
     at_ms = around.now_ms + around.patience.replica_fetch_timeout_ms
     timer = Timer(TimerKind.FETCH, follower.topic_partition)
     return replace(follower, awaits=around.correlation, fetches_ms=at_ms), (
@@ -108,6 +127,28 @@ def on_fetched(
         parting = _parting(follower.log, answer.diverging_epoch)
         return fetch_again(_truncated(follower, parting, around), around)
     return fetch_again(_appended(follower, answer, around), around)
+
+
+def on_end_told(
+    follower: Follower, around: Surroundings, correlation: int, answer: OffsetOfLeaderEpoch
+) -> Followed:
+    """The leader has told where the leader epoch of the last record ended in its log."""
+    if correlation != follower.awaits or not follower.is_truncating:
+        return follower, ()
+    if answer.error is not ErrorCode.NONE:
+        return _fetch_later(follower, around)
+    log, end = follower.log, answer.end
+    if end.end_offset == UNKNOWN_OFFSET:
+        parting, is_found = log.high_watermark, True
+    elif not around.truncation.rules.knows_epoch:
+        parting, is_found = end.end_offset, True
+    else:
+        parting = _parting(log, end)
+        is_found = log.end_of_epoch(end.leader_epoch).leader_epoch == end.leader_epoch
+    follower = _truncated(follower, parting, around)
+    # An epoch that this log lacks tells only that nothing above it is common: ask about the next.
+    follower = replace(follower, is_truncating=bool(follower.log.epochs) and not is_found)
+    return fetch_again(follower, around)
 
 
 def _appended(follower: Follower, answer: Fetched, around: Surroundings) -> Follower:

@@ -250,6 +250,8 @@ def offset_for_leader_epoch(
     del around
     error = epoch_error(request.current_leader_epoch, leader.state.leader_epoch)
     if error is not None:
-        return leader, (requester.reply(OffsetOfLeaderEpoch(error=error)),)
-    end = _end_of_epoch(leader, request.leader_epoch)
-    return leader, (requester.reply(OffsetOfLeaderEpoch(end=end)),)
+        told = OffsetOfLeaderEpoch(topic_partition=leader.topic_partition, error=error)
+    else:
+        end = _end_of_epoch(leader, request.leader_epoch)
+        told = OffsetOfLeaderEpoch(topic_partition=leader.topic_partition, end=end)
+    return leader, (requester.reply(told),)

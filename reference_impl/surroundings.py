@@ -15,6 +15,7 @@ from reference_impl.bugs import Bugs
 from reference_impl.config import Patience
 from reference_impl.messages import BrokerState, NodeId, Response
 from reference_impl.step import Reply
+from reference_impl.truncation import Truncation
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,6 +29,7 @@ class Surroundings:
     correlation: int  # for what a role sends in this step; grows from step to step
     patience: Patience
     bugs: Bugs
+    truncation: Truncation = Truncation.IN_FETCH
 
     def may_be_in_sync(self, broker_id: BrokerId) -> bool:
         """The broker is registered and not fenced, as far as this one knows."""

@@ -35,6 +35,7 @@ from reference_impl.simulation.network import CALM, Conditions, Link
 from reference_impl.simulation.producer import PROCESSES_PER_CLIENT, Producer, ProducerConfig
 from reference_impl.simulation.world import World
 from reference_impl.step import Asked, Fired
+from reference_impl.truncation import Truncation
 
 TOPIC_PARTITION: Final = TopicPartition("orders", 0)
 
@@ -62,14 +63,17 @@ class Cluster(World):
         conditions: Conditions = CALM,
         patience: Patience = QUICK,
         bugs: Bugs = NO_BUGS,
+        truncation: Truncation = Truncation.IN_FETCH,
+        elr: bool = True,
     ) -> None:
         super().__init__(seed, conditions)
         self._patience = patience
         self._bugs = bugs
+        self._truncation = truncation
         self._disks: dict[BrokerId, Disk] = {}
         self._incarnations = 0
         self.broker_ids = tuple(BrokerId(number) for number in range(1, brokers + 1))
-        controller, effects = Controller.start(0, patience=patience)
+        controller, effects = Controller.start(0, patience=patience, elr=elr)
         self._nodes[CONTROLLER] = controller
         self._carry_out(CONTROLLER, effects)
         for broker in self.broker_ids:
@@ -169,7 +173,12 @@ class Cluster(World):
 
     def _start(self, broker: BrokerId, disk: Disk) -> None:
         self._incarnations += 1
-        config = BrokerConfig(broker_id=broker, patience=self._patience, bugs=self._bugs)
+        config = BrokerConfig(
+            broker_id=broker,
+            patience=self._patience,
+            bugs=self._bugs,
+            truncation=self._truncation,
+        )
         node, effects = Broker.start(
             self.now_ms, config=config, incarnation=self._incarnations, disk=disk
         )

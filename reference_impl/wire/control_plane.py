@@ -2,7 +2,7 @@
 
 Source: KIP-35 and KIP-511 (ApiVersions), KIP-464 (defaults of CreateTopics), KIP-516, KIP-699.
 Simplified: topics are never created by asking for them; no configuration but
-`min.insync.replicas`; no groups and no transactions, which are refused by name.
+`min.insync.replicas` and `unclean.leader.election.enable`; no groups and no transactions, which are refused by name.
 """
 
 from __future__ import annotations
@@ -36,6 +36,7 @@ CLUSTER_ID: Final = "urteil-reference-broker"
 BROKER_DEFAULT: Final = -1  # KIP-464: leave it to the broker
 DEFAULT_REPLICATION_FACTOR: Final = 3
 MIN_INSYNC_REPLICAS: Final = "min.insync.replicas"
+UNCLEAN_ELECTION: Final = "unclean.leader.election.enable"
 NOT_SERVED: Final = "the reference broker serves no groups and no transactions yet"
 
 
@@ -158,14 +159,15 @@ async def _created(broker: BrokerSide, call: Call, topic: Any) -> Any:
         replicas = min(DEFAULT_REPLICATION_FACTOR, len(broker.addresses))
     error, message = _not_served(call, topic)
     if not error:
-        min_insync = {config.name: config.value for config in topic.configs}
+        configured = {config.name: config.value for config in topic.configs}
         said = await asked(
             broker,
             CreateTopic(
                 topic=topic.name,
                 topic_partitions=partitions,
                 replication_factor=replicas,
-                min_insync_replicas=int(min_insync.get(MIN_INSYNC_REPLICAS) or 1),
+                min_insync_replicas=int(configured.get(MIN_INSYNC_REPLICAS) or 1),
+                unclean_leader_election=configured.get(UNCLEAN_ELECTION) == "true",
             ),
             CreatedTopic,
         )
@@ -189,8 +191,11 @@ def _not_served(call: Call, topic: Any) -> tuple[int, str]:
     if call.body.validate_only:
         return ErrorCode.INVALID_REQUEST, "the reference broker can't only validate"
     for config in topic.configs:
+        if config.name == UNCLEAN_ELECTION and config.value in {"true", "false"}:
+            continue
         if config.name != MIN_INSYNC_REPLICAS:
-            return INVALID_CONFIG, f"only {MIN_INSYNC_REPLICAS} is served, not {config.name}"
+            served = f"{MIN_INSYNC_REPLICAS} and {UNCLEAN_ELECTION}"
+            return INVALID_CONFIG, f"only {served} are served, not {config.name}={config.value}"
         if not (config.value or "").isdigit() or int(config.value) < 1:
             return INVALID_CONFIG, f"{config.name}={config.value}: a number from 1 on is needed"
     return 0, ""

@@ -483,7 +483,7 @@ def test_where_a_leader_epoch_ends(log: PartitionLog, asked: int, told: tuple[in
     leader_epoch, end_offset = told
     end = EpochEndOffset(leader_epoch=LeaderEpoch(leader_epoch), end_offset=Offset(end_offset))
     assert replies(offset_for_leader_epoch(leading(log), around(), CLIENT, request)[1]) == [
-        OffsetOfLeaderEpoch(end=end)
+        OffsetOfLeaderEpoch(topic_partition=TP, end=end)
     ]
 
 
