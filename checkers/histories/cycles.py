@@ -226,7 +226,7 @@ def _base(form: str) -> str:
 def _searched(looked: Looked, near: pa.Table, loose: Piece) -> Inquiry[dict[str, pa.Table]]:
     """The cycles among these dependencies, as rows of each form."""
     together_all = pa.concat_tables([near, loose.table.select(EDGES.names)])
-    edges = Piece(together_all.group_by(EDGES.names).aggregate([]))
+    edges = Piece(together_all.group_by(EDGES.names, use_threads=False).aggregate([]))
     ops = np.unique(np.r_[edges.ints("first"), edges.ints("second")])
     graph = _graph(edges, Piece((yield _operations(ops))))
     found = cycles(graph)

@@ -179,7 +179,7 @@ def named(of: Piece) -> Inquiry[dict[str, pa.Array]]:
 
 def distinct(rows: pa.Table) -> pa.Table:
     """Each row once."""
-    return rows.group_by(rows.column_names).aggregate([])
+    return rows.group_by(rows.column_names, use_threads=False).aggregate([])
 
 
 def _backwards(of: Answers, higher: Piece) -> Inquiry[Found]:

@@ -191,7 +191,11 @@ def spelled(*wanted: Ints, column: str = "value") -> Inquiry[Callable[[Ints], pa
     sought = sought[sought != NULL]
     if len(sought):
         found = yield Spell(column, sought)
-        found = found.group_by(["fingerprint", "text"]).aggregate([]).sort_by("fingerprint")
+        found = (
+            found.group_by(["fingerprint", "text"], use_threads=False)
+            .aggregate([])
+            .sort_by("fingerprint")
+        )
     else:
         found = TEXTS.empty_table()
     known = as_ints(found["fingerprint"])
@@ -237,4 +241,4 @@ def _texts(piece: Piece, sought: Ints | None, column: str) -> pa.Table:
         rows = np.flatnonzero(member(of_row, sought))
         numbers, texts = of_row[rows], piece.table[column].take(pa.array(rows)).cast(pa.string())
     made = pa.table({"fingerprint": numbers, "text": texts}, schema=TEXTS)
-    return made.group_by(["fingerprint", "text"]).aggregate([])
+    return made.group_by(["fingerprint", "text"], use_threads=False).aggregate([])

@@ -121,7 +121,7 @@ def where_groups_were(piece: Piece) -> pa.Table:
 
 def of_registers(told: pa.Table) -> pa.Table:
     """What pieces told of each register, as one."""
-    made = told.group_by(["group", "key"]).aggregate(
+    made = told.group_by(["group", "key"], use_threads=False).aggregate(
         [("low", "min"), ("jumped", "max"), ("steps", "sum")]
     )
     return made.rename_columns(AT.names)
@@ -137,7 +137,11 @@ def untold_steps(piece: Piece) -> pa.Table:
     some = piece.is_("f", "txn") & piece.is_("outcome", "info") & piece.known("group")
     rows = starts[some[starts] & (polls == 0)]
     made = columns_of(UNTOLD, piece.fingerprints("group")[rows], piece.ints("invoked_ns")[rows])
-    return made.group_by("group").aggregate([("invoked_ns", "min")]).rename_columns(UNTOLD.names)
+    return (
+        made.group_by("group", use_threads=False)
+        .aggregate([("invoked_ns", "min")])
+        .rename_columns(UNTOLD.names)
+    )
 
 
 def how_far(groups: Ints, untold_ns: Ints, piece: Piece) -> pa.Table:

@@ -72,7 +72,11 @@ def pipelines(known: Known) -> Inquiry[tuple[Found, ...]]:
 
 
 def _earliest(untold: pa.Table) -> Piece:
-    made = untold.group_by("group").aggregate([("invoked_ns", "min")]).sort_by("group")
+    made = (
+        untold.group_by("group", use_threads=False)
+        .aggregate([("invoked_ns", "min")])
+        .sort_by("group")
+    )
     return Piece(made.rename_columns(UNTOLD.names))
 
 
@@ -87,7 +91,7 @@ def _twice(inputs: Bitmaps) -> Inquiry[Found]:
         return Found(id=TWICE, rows=schema.empty_table(), observations=count(inputs.bits))
     run = partial(_consumers, Bitmaps(*_fields(several)))
     told = yield Ask(OPERATIONS, Kernel("who consumed it", COLUMNS, _CONSUMED, run))
-    rows = Piece(told.group_by(_CONSUMED.names).aggregate([]))
+    rows = Piece(told.group_by(_CONSUMED.names, use_threads=False).aggregate([]))
     group, key, offset, op = (rows.ints(name) for name in ("group", "key", "offset", "op"))
     order = np.lexsort([op, offset, key, group])
     same = np.ones(max(0, len(order) - 1), dtype=np.bool_)

@@ -231,7 +231,7 @@ _COMMITTED: Final = pa.schema([("op", pa.int64())])
 def strays() -> Inquiry[Strays]:
     """The strays, and which doubtful operations took effect."""
     found = yield Ask(PLACES, Kernel("values without a confirmed place", NAMES, _PAIR, _stray))
-    pairs = Piece(found.group_by(["key", "value"]).aggregate([]))
+    pairs = Piece(found.group_by(["key", "value"], use_threads=False).aggregate([]))
     keys, values = pairs.ints("key"), pairs.ints("value")
     if not len(keys):
         return NO_STRAYS

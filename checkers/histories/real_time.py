@@ -188,9 +188,11 @@ def _stray_questions(strays: Strays, before: Piece) -> Piece:
     role = sends.ints("role")
     untold = sends.where((role == DOUBTED) | ((role == SENT) & (sends.ints("offset") == UNKNOWN)))
     polled = places.where(read(places) & (places.ints("offset") != UNKNOWN))
-    lowest = polled.table.group_by(["key", "value"]).aggregate([("offset", "min")])
+    lowest = polled.table.group_by(["key", "value"], use_threads=False).aggregate(
+        [("offset", "min")]
+    )
     of_send = untold.table.select(["key", "value", "op"])
-    known = before.table.group_by(before.table.schema.names).aggregate([])
+    known = before.table.group_by(before.table.schema.names, use_threads=False).aggregate([])
     found = of_send.join(lowest, ["key", "value"], join_type="inner")
     found = found.join(known, ["op", "key"], join_type="inner").rename_columns(
         {"offset_min": "offset"}
@@ -310,7 +312,9 @@ def _questioned(
     if carries.num_rows:
         run = partial(_below, isolation, carries)
         asked.append((yield ask("offsets below what was known", QUESTIONS, run)))
-    questioned = Piece(pa.concat_tables(asked).group_by(QUESTIONS.names).aggregate([]))
+    questioned = Piece(
+        pa.concat_tables(asked).group_by(QUESTIONS.names, use_threads=False).aggregate([])
+    )
     inversions, stale, polls = yield from _broken(
         questioned.where(reached.counts(questioned)), isolation
     )

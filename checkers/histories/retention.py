@@ -46,7 +46,7 @@ def kept(declared: Declared) -> Inquiry[Kept]:
     """What the starts that were told, and the topics declared compacted, leave of each log."""
     run = partial(_starts, declared)
     told = yield Ask(OPERATIONS, Kernel("where logs start", _READS, _STARTS, run))
-    highest = told.group_by("key").aggregate([("offset", "max")]).sort_by("key")
+    highest = told.group_by("key", use_threads=False).aggregate([("offset", "max")]).sort_by("key")
     of_keys = Piece(highest)
     return Kept(of_keys.ints("key"), of_keys.ints("offset_max"))
 

@@ -151,7 +151,12 @@ def assignments(piece: Piece) -> pa.Table:
     key = np.where(piece.is_("kind", "none")[rows], NULL, piece.fingerprints("key")[rows])
     once = np.concatenate([key, np.full(len(rows), NULL)])
     columns = {"process": np.r_[process, process], "op": np.r_[op, op], "key": once}
-    return pa.table(columns, schema=ASSIGNED).group_by(ASSIGNED.names).aggregate([]).cast(ASSIGNED)
+    return (
+        pa.table(columns, schema=ASSIGNED)
+        .group_by(ASSIGNED.names, use_threads=False)
+        .aggregate([])
+        .cast(ASSIGNED)
+    )
 
 
 def left_out(assigned: Piece, process: Ints, key: Ints, op: Ints) -> Ints:
