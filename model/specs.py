@@ -15,6 +15,7 @@ from model import (
     idempotence_abstract,
     replication,
     replication_abstract,
+    retention,
     transactions,
     transactions_abstract,
 )
@@ -27,6 +28,7 @@ VARIANTS: tuple[Variant, ...] = (
     *group_offsets.VARIANTS,
     *group_generations.VARIANTS,
     *group_ownership.VARIANTS,
+    *retention.VARIANTS,
     *transactions.VARIANTS,
     *replication_abstract.VARIANTS,
     *transactions_abstract.VARIANTS,

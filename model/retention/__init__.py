@@ -1,0 +1,3 @@
+from model.retention.variants import VARIANTS
+
+__all__ = ["VARIANTS"]

@@ -1,0 +1,110 @@
+"""Retention told as runs: what may be deleted, by whom, and what a follower does about it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from checkers.explicit.search import explore
+from model.language import Spec
+from model.retention.bugs import (
+    AnswersAlone,
+    CleansPastHighWatermark,
+    ExpiresUncommitted,
+    JoinsWithOldRecords,
+    LeavesMarkBehind,
+    TakesLeadersStart,
+)
+from model.retention.spec import Retention
+from tests.model.conftest import Play
+
+Begin = Callable[[Spec], Play]
+
+COMMITTED = ("produce 0 0", "fetch 1", "advance_high_watermark 0")
+ALONE = ("shrink_isr 1", "advance_high_watermark 0")  # without the follower b1
+
+
+# ---- only what is committed
+
+
+def test_what_is_not_committed_is_not_deleted(play: Begin) -> None:
+    log = play(Retention()).do("produce 0 0")
+    assert "high_watermark" in log.refused("expire 0")
+    assert "high_watermark" in log.refused("delete_records 0 1")
+    log.do("fetch 1", "advance_high_watermark 0", "expire 0")
+    assert play(ExpiresUncommitted()).do("produce 0 0", "expire 0").broken() == {
+        "log_start_is_committed"
+    }
+
+
+SAME_KEY_TWICE = ("produce 0 0", "fetch 1", "advance_high_watermark 0", "produce 0 0")
+
+
+def test_a_value_gives_way_to_a_committed_one_only(play: Begin) -> None:
+    """KAFKA-13194: the second value of the key is on the leader alone."""
+    log = play(Retention()).do(*SAME_KEY_TWICE)
+    assert log.refused("compact 0 0")
+    log.do("fetch 1", "advance_high_watermark 0", "compact 0 0")
+    wrong = play(CleansPastHighWatermark()).do(*SAME_KEY_TWICE, "compact 0 0")
+    assert wrong.broken() == {"latest_values_are_kept"}
+
+
+# ---- DeleteRecords
+
+
+def test_it_is_done_when_every_replica_has_deleted(play: Begin) -> None:
+    log = play(Retention()).do(*COMMITTED, "delete_records 0 1")
+    assert log.refused("answer_delete_records 0")
+    log.do("fetch 1", "answer_delete_records 0", "elect 1")
+    assert log["log.log_start 1"] == 1
+
+
+def test_answered_by_the_leader_alone_records_come_back(play: Begin) -> None:
+    log = play(AnswersAlone()).do(*COMMITTED, "delete_records 0 1", "answer_delete_records 0")
+    assert log.broken() == set()
+    assert log.do("elect 1").broken() == {"deleted_stays_deleted"}
+
+
+# ---- followers
+
+TOO_FAR_BEHIND = ("produce 0 0", *ALONE, "expire 0")
+
+
+def test_a_follower_that_is_too_far_behind_starts_anew(play: Begin) -> None:
+    log = play(Retention()).do(*TOO_FAR_BEHIND)
+    assert "log_start" in log.refused("fetch 1")
+    log.do("start_anew 1")
+    assert (log["log.log_start 1"], log["log.high_watermark 1"]) == (1, 1)
+    wrong = play(LeavesMarkBehind()).do(*TOO_FAR_BEHIND, "start_anew 1")
+    assert wrong.broken() == {"log_start_is_committed"}
+
+
+def test_a_log_start_does_not_go_back(play: Begin) -> None:
+    """The follower's retention was faster than the leader's."""
+    faster = (*COMMITTED, "fetch 1", "expire 1")
+    assert play(Retention()).do(*faster).broken_by("fetch 1") == set()
+    assert play(TakesLeadersStart()).do(*faster).broken_by("fetch 1") == {"log_starts_grow"}
+
+
+PARTED_BELOW = (
+    "produce 0 0", "elect 1", "produce 1 1", "shrink_isr 0", "advance_high_watermark 1", "expire 1",
+    "follow 0",
+)  # fmt: skip
+
+
+def test_what_parted_below_the_log_start_is_dropped_before_joining(play: Begin) -> None:
+    """b0 wrote another record at offset 0; b1 has deleted its own, with its epoch."""
+    log = play(Retention()).do(*PARTED_BELOW)
+    assert log["log.end_offset 0"] == 1  # the old record is still there
+    assert "log_start" in log.refused("expand_isr 0")
+    assert log.do("fetch 0", "expand_isr 0").broken() == set()
+    wrong = play(JoinsWithOldRecords()).do(*PARTED_BELOW, "expand_isr 0")
+    assert wrong.broken() == {"latest_values_are_kept"}
+
+
+# ---- explored
+
+
+def test_longer_logs_and_more_elections_are_as_sound() -> None:
+    found = explore(Retention(keys=1, log_size=3, max_leader_epoch=2))
+    assert found.exhausted
+    assert not found.violated
