@@ -45,8 +45,8 @@ OF_OPERATION = (
 )
 
 
-def mutated(seed: int) -> History:
-    """A history of a small cluster, sound or not, with a few operations changed; sound to judge."""
+def changed(seed: int) -> History:
+    """A history of a small cluster, sound or not, with a few operations changed."""
     rng = random.Random(seed)
     bug = rng.choice([None, *BUGS])
     h = [*cluster_history(seed, steps=rng.choice([200, 600, 900]), bug=bug)]
@@ -56,7 +56,12 @@ def mutated(seed: int) -> History:
             at = rng.choice([rng.randrange(len(h)), *transactions[:1], *transactions[-3:]])
             _change(h, at, rng.choice((*OF_MICRO, *OF_OPERATION)), rng)
     ended = sorted((it for it in h if it.completed_ns is not None), key=_completed)
-    made = (*ended, *(it for it in h if it.completed_ns is None))
+    return (*ended, *(it for it in h if it.completed_ns is None))
+
+
+def mutated(seed: int) -> History:
+    """The same, if it is sound to judge; in a test that Hypothesis runs."""
+    made = changed(seed)
     assume(not any(one.find(made) for one in ASSUMPTIONS))
     return made
 

@@ -1,0 +1,114 @@
+"""Clients that are told anything at all: one number is one history, nothing in it need make sense.
+
+Every micro-operation there is, at few offsets of few keys, so that much is contradicted. One
+history in eight may break an assumption: a process has two operations open, or a value is sent
+twice. Some offsets are far apart, where bitmaps and blocks end.
+"""
+
+from __future__ import annotations
+
+import random
+from typing import Final
+
+from model.histories import (
+    Assigned,
+    CommitOffset,
+    EndOffset,
+    FetchOffset,
+    History,
+    Isolation,
+    MicroOperation,
+    Operation,
+    Outcome,
+    Poll,
+    Rebalanced,
+    Send,
+    StartOffset,
+)
+
+KEYS: Final = ("o-0", "o-1", "i-0")
+OFFSETS: Final = (None, 0, 1, 2, 3, 4, 5, 63, 64, 65, 130, 1 << 16, (1 << 16) + 1, 1 << 40)
+KINDS: Final = {
+    "send": ["send"],
+    "txn": ["send", "send", "send", "poll", "commit"],
+    "poll": [*["poll"] * 19, "rebalanced"],
+    "end_offset": ["end"],
+    "start_offset": ["start"],
+    "assign": ["assigned"],
+    "subscribe": ["assigned"],
+    "commit_offset": ["commit"],
+    "fetch_offset": ["fetch"],
+}
+FS: Final = (*KINDS, "send", "txn", "txn", "poll", "poll", "init_producer")
+OUTCOMES: Final[tuple[Outcome, ...]] = ("ok", "ok", "ok", "ok", "info", "fail")
+LEVELS: Final[tuple[Isolation | None, ...]] = (None, None, "read_committed", "read_uncommitted")
+NEVER: Final = 1 << 60
+
+
+def anything(seed: int) -> History:
+    """Up to thirty operations of five processes."""
+    rng = random.Random(seed)
+    unsound = rng.random() < 0.125
+    sent: set[tuple[str, str]] = set()
+    free_at: dict[int, int] = {}
+    made: list[Operation] = []
+    for number in range(rng.randrange(30)):
+        process = rng.randrange(5)
+        begin = 4 * number + rng.randrange(-12, 13) + 20
+        if not unsound:
+            begin = max(begin, free_at.get(process, 0))
+        outcome = rng.choice(OUTCOMES)
+        never = outcome == "info" and rng.random() < 0.5
+        if begin >= NEVER:
+            continue
+        end = None if never else begin + rng.randrange(16)
+        free_at[process] = NEVER if end is None else end
+        f = rng.choice(FS)
+        did = _did(f, outcome, sent, rng, unsound=unsound)
+        made.append(
+            Operation(
+                process=process,
+                f=f,
+                outcome=outcome,
+                invoked_ns=begin,
+                completed_ns=end,
+                did=did,
+                error=rng.choice([None, "PRODUCER_FENCED"]) if outcome != "ok" else None,
+                transactional_id=rng.choice("xy") if f in {"txn", "init_producer"} else None,
+                group=rng.choice([None, "g", "h"] if f == "poll" else ["g", "h"]),
+                isolation=rng.choice(LEVELS),
+                end_asked_ns=rng.choice([None, begin + 3]) if f == "txn" else None,
+            )
+        )
+    return tuple(sorted(made, key=lambda o: NEVER if o.completed_ns is None else o.completed_ns))
+
+
+def _did(
+    f: str, outcome: Outcome, sent: set[tuple[str, str]], rng: random.Random, *, unsound: bool
+) -> tuple[MicroOperation, ...]:
+    did: list[MicroOperation] = []
+    for _ in range(rng.choice([0, 1, 1, 2, 3]) if f in KINDS else 0):
+        micro = _micro(rng.choice(KINDS[f]), rng)
+        if isinstance(micro, Send):
+            if not unsound and (micro.key, micro.value) in sent:
+                continue
+            if outcome != "fail":
+                sent.add((micro.key, micro.value))
+        did.append(micro)
+    return tuple(did)
+
+
+def _micro(kind: str, rng: random.Random) -> MicroOperation:
+    key, value, offset = rng.choice(KEYS), rng.choice("abcdefghijkl"), rng.choice(OFFSETS)
+    few = rng.randrange(6)
+    made: dict[str, MicroOperation] = {
+        "send": Send(key, value, offset),
+        "poll": Poll(key, offset, value),
+        "rebalanced": Rebalanced(key),
+        "assigned": Assigned(key),
+        "end": EndOffset(key, offset or 0),
+        "start": StartOffset(key, few // 2),
+        "commit": CommitOffset(key, few),
+        "fetch": FetchOffset(key, few or None),
+    }
+    return made[kind]
