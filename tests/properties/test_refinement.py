@@ -1,0 +1,140 @@
+"""What transactions stand on, replication gives: every explored transition of both is explained."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+
+from checkers.explicit.graph import compiled_graph
+from model.replication.history import RemembersWhatIsCommitted, Replication
+from model.replication.spec import TruncateToHighWatermark
+from model.replication.versions import Kip101, Kip320
+from model.transactions.bugs import UncleanElection
+from model.transactions.spec import Transactions
+from properties.refinement import (
+    CommittedLog,
+    coverage,
+    explained,
+    replication_gives,
+    transactions_use,
+)
+
+
+class RememberingKip320(RemembersWhatIsCommitted, Kip320):
+    """Before 2.7."""
+
+
+class RememberingKip101(RemembersWhatIsCommitted, Kip101):
+    """It loses a record in eleven steps."""
+
+
+def of_replication(spec: RemembersWhatIsCommitted) -> tuple[int, Counter[str]]:
+    """How many states, and what their transitions are, seen as one log."""
+    found = compiled_graph(spec)
+    logs = [replication_gives(state, spec.replicas) for state in found.states]
+    return len(logs), coverage((logs[a], logs[b]) for a, b in found.graph.edges())
+
+
+def of_transactions(spec: Transactions) -> Counter[str]:
+    found = compiled_graph(spec)
+    steps: Counter[str] = Counter()
+    for p in range(spec.partitions):
+        logs = [transactions_use(state, p) for state in found.states]
+        steps += coverage((logs[a], logs[b]) for a, b in found.graph.edges())
+    return steps
+
+
+# ---- the abstract log
+
+
+def log(ids: str, high_watermark: int, leader_epoch: int = 0) -> CommittedLog:
+    """`log("ab", 1)` has the records a and b, of which a is committed."""
+    records = tuple((ord(i),) for i in ids)
+    return CommittedLog(leader_epoch=leader_epoch, records=records, high_watermark=high_watermark)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "actions"),
+    [
+        (log("a", 0), log("a", 0), ()),
+        (log("a", 0), log("ab", 0), ("append",)),
+        (log("a", 0), log("a", 1), ("advance_high_watermark",)),
+        (log("ab", 1), log("a", 1, 1), ("change_leader",)),
+        (log("ab", 1), log("ac", 1, 1), ("change_leader", "append")),
+        (log("ab", 1), log("ab", 1, 1), ("change_leader",)),
+        (log("ab", 1), log("a", 1), None),  # the same leader does not cut
+        (log("ab", 2), log("a", 1, 1), None),  # nor does another cut what is committed
+        (log("ab", 1), log("cb", 1, 1), None),
+        (log("a", 0, 1), log("a", 0, 0), None),
+        (log("a", 0), None, None),
+    ],
+)
+def test_what_may_become_of_a_log(
+    before: CommittedLog, after: CommittedLog | None, actions: tuple[str, ...] | None
+) -> None:
+    assert explained(before, after) == actions
+
+
+# ---- replication gives it
+
+
+def test_todays_replication_gives_a_committed_log() -> None:
+    """Two replicas, epochs 0..2: the coverage of the abstract actions, and nothing unexplained."""
+    states, steps = of_replication(Replication(replicas=2, max_leader_epoch=2))
+    assert states == 7_043
+    assert steps == {
+        "none": 8_904,
+        "append": 1_732,
+        "advance_high_watermark": 2_158,
+        "change_leader": 2_028,
+    }
+
+
+def test_so_do_three_replicas_with_one_record() -> None:
+    spec = Replication(replicas=3, max_leader_epoch=1, log_size=1, max_records=1)
+    states, steps = of_replication(spec)
+    assert states > 2_000
+    assert set(steps) == {"none", "append", "advance_high_watermark", "change_leader"}
+
+
+def test_so_did_kip_320_before() -> None:
+    _, steps = of_replication(RememberingKip320(replicas=2, max_leader_epoch=2))
+    assert not steps["unexplained"]
+
+
+@pytest.mark.parametrize(
+    ("spec", "unexplained"),
+    [
+        (RemembersWhatIsCommitted(replicas=2), 76),
+        (RememberingKip101(replicas=2, max_leader_epoch=2), 26),
+    ],
+)
+def test_replication_that_loses_records_does_not(
+    spec: RemembersWhatIsCommitted, unexplained: int
+) -> None:
+    assert of_replication(spec)[1]["unexplained"] == unexplained
+
+
+def test_remembering_changes_nothing_else() -> None:
+    """Without what is remembered, the states are those of the spec itself."""
+    remembering = compiled_graph(RemembersWhatIsCommitted(replicas=2))
+    forgetful = compiled_graph(TruncateToHighWatermark(replicas=2))
+    seen = {
+        frozenset((cell, v) for cell, v in state.items() if cell[0] != "true_high_watermark")
+        for state in remembering.states
+    }
+    assert seen == {frozenset(state.items()) for state in forgetful.states}
+
+
+# ---- transactions use it
+
+
+def test_transactions_ask_for_no_more() -> None:
+    steps = of_transactions(Transactions(leader_changes=1, replication_lags=True))
+    assert set(steps) == {"none", "append", "advance_high_watermark", "change_leader"}
+
+
+def test_an_unclean_election_gives_less() -> None:
+    steps = of_transactions(UncleanElection(transactions=1, leader_changes=1))
+    assert steps["unexplained"]
