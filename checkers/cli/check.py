@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING
 
 import click
@@ -25,6 +25,10 @@ if TYPE_CHECKING:
 @click.option(
     "--budget", metavar="60s|200k-states", help="How much to spend; what is open then is undecided."
 )
+@click.option("--engine", metavar="compiled|numpy|python", help="What explores.")
+@click.option("--fingerprints", is_flag=True, help="Keep 64 bits of each state, not the state.")
+@click.option("--memory", metavar="4GB|500MB", help="What is more goes to a temporary folder.")
+@click.option("--coverage", is_flag=True, help="Count which conjuncts disable each action.")
 @command()
 def check_command(
     run: Run,
@@ -33,6 +37,10 @@ def check_command(
     given: Sequence[str],
     patterns: Sequence[str],
     budget: str | None,
+    engine: str | None,
+    fingerprints: bool,
+    memory: str | None,
+    coverage: bool,
 ) -> None:
     """Explore SPEC (a name, or a path to a .py file): every reachable state.
 
@@ -45,11 +53,44 @@ def check_command(
 
     chosen, made = selection.selected(spec, variant, given)
     names = selection.properties(made, patterns, f"{chosen.spec} {chosen.name}")
-    found = check(run, chosen, made, names, budget=budget)
+    how = How(
+        engine=engine,
+        fingerprints=fingerprints,
+        memory=selection.memory(memory),
+        coverage=coverage,
+    )
+    found = check(run, chosen, made, names, budget=budget, how=how)
+    for note in found.notes:
+        run.note(note)
+    if found.collision:
+        run.note(f"P(two states were taken for one) is below {found.collision:.1g}")
+    tell_coverage(run, made, found)
     for name, sighting in found.witnesses.items():
         run.emit(Measured(what=f"witness {name}", value=sighting.states, unit="states"))
     for empty in vacuous(made, found):
         run.note(f"{empty}; a guard may be too strong, or the scope too small")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class How:
+    """What explores, and what it keeps: see `checkers.explicit.search.explore`."""
+
+    engine: str | None = None
+    fingerprints: bool = False
+    memory: int | None = None
+    coverage: bool = False
+
+
+def tell_coverage(run: Run, spec: Spec, found: Exploration) -> None:
+    """Deadlocks; and where it was counted, how often actions were taken, and what disabled them."""
+    if found.deadlocks:
+        run.emit(Measured(what="deadlocks", value=found.deadlocks, unit="states"))
+    for action in spec.actions if found.disabled else ():
+        taken = found.taken[action.name]
+        run.emit(Measured(what=f"taken {action.name}", value=taken, unit="times"))
+        for guard, times in zip(action.guards, found.disabled[action.name], strict=True):
+            what = f"disabled {action.name}, line {guard.line}: {guard}"
+            run.emit(Measured(what=what, value=times, unit="times"))
 
 
 def check(
@@ -60,13 +101,14 @@ def check(
     *,
     expected: Mapping[str, Verdict] | None = None,
     budget: str | None = None,
+    how: How | None = None,
     command: str | None = None,
 ) -> Exploration:
     """Explores, tells what was found, and returns it.
 
     After telling it, raises Interrupted, or InputFault where a term of the spec has no value.
     """
-    found = explored(run, variant, spec, properties, budget)
+    found = explored(run, variant, spec, properties, budget, how)
     constants = selection.constants(spec)
     right = expectations(variant, properties, constants, expected)
     show(run, variant, spec, found, command or replay(), right)
@@ -97,7 +139,12 @@ def check(
 
 
 def explored(
-    run: Run, variant: Variant, spec: Spec, properties: Sequence[str], budget: str | None
+    run: Run,
+    variant: Variant,
+    spec: Spec,
+    properties: Sequence[str],
+    budget: str | None,
+    how: How | None = None,
 ) -> Exploration:
     """The exploration within the budget, its progress told; all of it where there is none."""
     from checkers.explicit.exploration import Budget
@@ -112,6 +159,7 @@ def explored(
         properties=[name for name in properties if name not in lively],
         budget=limits,
         progress=lambda at: run.progress(f"{variant.spec} {variant.name}: {told(at)}"),
+        **asdict(how or How()),
     )
     decided = with_liveness(spec, found, lively, None if budget is None else limits)
     return replace(decided, discoveries={name: decided.discoveries[name] for name in properties})

@@ -89,6 +89,15 @@ def constants(spec: Spec) -> Settings:
     return {name: getattr(spec, name) for name in spec.constants}
 
 
+def memory(text: str | None) -> int | None:
+    """`4GB` or `500MB` in bytes; InputFault for anything else."""
+    if text is None:
+        return None
+    if size := re.fullmatch(r"([1-9]\d*)(MB|GB)", text):
+        return int(size[1]) * (10**6 if size[2] == "MB" else 10**9)
+    raise InputFault(f"--memory {text}: write 4GB or 500MB, more than none")
+
+
 def budget(text: str | None) -> tuple[int | None, float | None]:
     """`200k-states` or `60s` as (states, seconds); InputFault for anything else."""
     if text is None:

@@ -1,0 +1,44 @@
+"""What explores, and what it keeps, is chosen by flags; the verdict is the same."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+TWO_BROKERS = (
+    *("check", "replication", "--variant", "truncate-to-hw", "--property", "weak_isr"),
+    *("--set", "replicas=2", "--set", "max_leader_epoch=2"),
+)
+
+
+@pytest.mark.parametrize(
+    "flags",
+    [("--engine", "compiled"), ("--engine", "python"), ("--fingerprints",), ("--memory", "1GB")],
+)
+def test_every_engine_says_the_same(call: Any, flags: tuple[str, ...]) -> None:
+    said = call(*TWO_BROKERS, *flags)
+    (decided,) = said.those("property_decided")
+    assert said.exit_code == 1
+    assert (decided["verdict"], decided["trace_length"]) == ("violated", 8)
+
+
+def test_coverage_says_what_disables_an_action(call: Any) -> None:
+    said = call(*TWO_BROKERS, "--coverage")
+    told = {event["what"]: event["value"] for event in said.those("measured")}
+    assert told["taken leader_write"] > 0
+    assert any(name.startswith("disabled leader_write, line ") for name in told)
+    assert not any("disabled" in e["what"] for e in call(*TWO_BROKERS).those("measured"))
+
+
+@pytest.mark.parametrize(
+    ("flags", "says"),
+    [
+        (("--engine", "compield"), "no engine 'compield'; the nearest: compiled"),
+        (("--memory", "4"), "--memory 4: write 4GB or 500MB"),
+    ],
+)
+def test_a_wrong_flag_is_one_clear_line(call: Any, flags: tuple[str, ...], says: str) -> None:
+    said = call(*TWO_BROKERS, *flags)
+    assert said.exit_code == 2
+    assert says in said.stderr
