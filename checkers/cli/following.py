@@ -28,11 +28,17 @@ def followed(
     not the run. InputFault for what is no recording.
     """
     from checkers.histories import recorded
+    from checkers.spark.connect import SCHEME
     from checkers.spark.following import growths
     from checkers.spark.session import session
 
     if engine != "spark":
         raise InputFault(f"--follow --engine {engine}: only Spark follows; leave out --engine")
+    if master is not None and master.startswith(SCHEME):
+        raise InputFault(
+            f"--follow --master {master}: over Spark Connect nobody here hears of what has come; "
+            "follow on this machine, or by spark://HOST:PORT"
+        )
     if not history.is_dir():
         raise InputFault(f"--follow {history}: name the folder that `urteil record` is writing")
     recorded.metadata(history)

@@ -32,6 +32,7 @@ from checkers.histories.pieces import (
     said,
 )
 from checkers.progress import Watcher, unwatched
+from checkers.spark.connect import parallelism
 from checkers.spark.watching import watched
 
 if TYPE_CHECKING:
@@ -77,7 +78,7 @@ class SparkPieces:
         from pyspark import StorageLevel
 
         run = partial(_of_chunks, self.chunks, tuple(kernels.values()), self.salt, groups)
-        tasks = min(groups, TASKS_PER_CORE * self.spark.sparkContext.defaultParallelism)
+        tasks = min(groups, TASKS_PER_CORE * parallelism(self.spark))
         about = [self.rows // tasks] * tasks  # of each task that looks at what was dealt
         cells = self._each(run).repartition(tasks, "part")
         cells = cells.sortWithinPartitions("kernel", "part", "piece")

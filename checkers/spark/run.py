@@ -17,9 +17,10 @@ import pyarrow as pa
 from pyspark import cloudpickle
 
 from checkers.histories.analysis import Analysis, Decision, analysis_of, stored
-from checkers.histories.chunks import Chunk
+from checkers.histories.chunks import Chunk, RowGroup
 from checkers.histories.pieces import LocalPieces
 from checkers.progress import Progress, Watcher, unwatched
+from checkers.spark.connect import is_local
 from checkers.spark.pieces import SparkPieces
 from checkers.spark.session import session
 from model.faults import InputFault
@@ -49,14 +50,17 @@ def analyze_on_spark(
 
     A history that is not Parquet is written as Parquet parts into the folder first, without one
     into one that is removed after. UnreadableHistory, UnknownName, or InputFault when there is no
-    Java.
+    Java, no such master, or its workers do not find the history.
     """
     chosen = named(anomalies, declared)
     with tempfile.TemporaryDirectory(prefix="urteil-history-") as removed:
         watch(Progress(stage="reading"))
-        chunks = stored(history, folder or Path(removed), rows_per_chunk)
+        at = history.absolute() if master else history  # workers are in folders of their own
+        chunks = stored(at, folder or Path(removed), rows_per_chunk)
         watch(Progress(stage="starting Spark"))
         with session(master) as spark:
+            stretches = (stretch for chunk in chunks for stretch in chunk.stretches)
+            refuse_unseen(spark, {one.path for one in stretches if isinstance(one, RowGroup)})
             judge = partial(
                 analysis_of, chosen=chosen, name=str(history), declared=declared, groups=groups
             )
@@ -72,6 +76,22 @@ def analyze_on_spark(
 
 def _of_one_piece(judge: Callable[[LocalPieces], Analysis], chunks: tuple[Chunk, ...]) -> Analysis:
     return judge(LocalPieces(chunks))
+
+
+def refuse_unseen(spark: SparkSession, paths: Iterable[str]) -> None:
+    """InputFault for the first file that is here, and not where the tasks of a cluster run."""
+    if is_local(spark):
+        return
+    unseen = in_one_task(spark, partial(_unseen, sorted(paths)))
+    if unseen:
+        raise InputFault(
+            f"{unseen}: the cluster's workers do not find it; put what is to be judged (a history "
+            "as Parquet) where they and this process have it under one path"
+        )
+
+
+def _unseen(paths: Iterable[str]) -> str | None:
+    return next((path for path in paths if not Path(path).exists()), None)
 
 
 def in_one_task(spark: SparkSession, work: Callable[[], ResultT]) -> ResultT:

@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import checkers
-from checkers.spark import java
+from checkers.spark import connect, java
 from model.faults import InputFault
 
 if TYPE_CHECKING:
@@ -32,6 +32,10 @@ if TYPE_CHECKING:
 PACKAGES: Final = ("model", "properties", "checkers")
 CELLS_PER_BATCH: Final = 64  # a row is a whole table, as bytes
 LOCAL: Final = "local[*]"
+_FOR_KERNELS: Final = (
+    ("spark.sql.execution.arrow.maxRecordsPerBatch", str(CELLS_PER_BATCH)),
+    ("spark.sql.session.timeZone", "UTC"),
+)
 _LOG4J: Final = Path(__file__).with_name("log4j2.properties")
 _ANSWERS_WITHIN_S: Final = 5.0  # the master of a cluster
 _ENDS_WITHIN_S: Final = 10.0  # Java, once it is told to end; after that it is killed
@@ -51,8 +55,12 @@ def session(
     """A session on the master, all cores of this machine without one; it ends with the block.
 
     InputFault when there is no Java for it, or no master answers. A session that is already there
-    is used and kept.
+    is used and kept. `sc://` is the master of `connect`.
     """
+    if master is not None and master.startswith(connect.SCHEME):
+        with connect.connected(master, dict(_FOR_KERNELS), archive) as remote:
+            yield remote
+        return
     from pyspark import SparkConf, SparkContext
     from pyspark.sql import SparkSession
 
@@ -93,7 +101,8 @@ def refuse_silent(master: str) -> None:
     Spark itself tries for a minute, and then says so in a stack trace.
     """
     if not re.fullmatch(r"yarn|local(\[.+\])?|(spark|k8s)://.+", master):
-        raise InputFault(f"--master {master}: write spark://HOST:PORT, k8s://…, yarn or local[2]")
+        known = "spark://HOST:PORT, sc://HOST:PORT, k8s://…, yarn or local[2]"
+        raise InputFault(f"--master {master}: write {known}")
     if not master.startswith("spark://"):
         return
     silent = ""
@@ -131,8 +140,7 @@ def _settings(folder: Path, *, local: bool) -> Iterator[tuple[str, str]]:
     yield "spark.ui.enabled", "false"
     yield "spark.ui.showConsoleProgress", "false"
     yield "spark.executorEnv.PYTHONSAFEPATH", "1"
-    yield "spark.sql.execution.arrow.maxRecordsPerBatch", str(CELLS_PER_BATCH)
-    yield "spark.sql.session.timeZone", "UTC"
+    yield from _FOR_KERNELS
     yield "spark.driver.extraJavaOptions", f"-Dlog4j2.configurationFile={_LOG4J.as_uri()}"
     yield "spark.sql.warehouse.dir", str(folder / "warehouse")
     if local:
