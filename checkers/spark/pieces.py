@@ -10,29 +10,34 @@ Kernels run under mapInArrow. The files must be readable under the same path whe
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import groupby
+from itertools import groupby, pairwise
 from operator import itemgetter
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 
 from checkers.histories.memory import keep_freed
-from checkers.histories.piece import Piece
+from checkers.histories.piece import Piece, Readable
 from checkers.histories.pieces import (
     Kernel,
     Pieces,
-    Readable,
+    Spilled,
     columns_of,
     dealt,
+    looked_at,
     put_together,
     said,
+    spilled,
 )
+from checkers.histories.unpacked import Shelf, Unpacked
 from checkers.progress import Watcher, unwatched
-from checkers.spark.connect import parallelism
+from checkers.spark.connect import is_local, parallelism
 from checkers.spark.watching import watched
 
 if TYPE_CHECKING:
@@ -63,10 +68,23 @@ class SparkPieces:
     def salted(self, salt: int) -> SparkPieces:
         return replace(self, salt=salt)
 
+    @contextmanager
+    def unpacked(self) -> Generator[SparkPieces]:
+        """What tasks read on this machine is kept on its disk; elsewhere each look unpacks anew."""
+        if not is_local(self.spark):
+            yield self
+            return
+        with tempfile.TemporaryDirectory(prefix="urteil-unpacked-") as folder:
+            shelf = Shelf(Path(folder), room=0)
+            chunks = (Unpacked(chunk, at, shelf) for at, chunk in enumerate(self.chunks))
+            yield replace(self, chunks=tuple(chunks))
+
     def gather(self, kernels: Sequence[Kernel]) -> list[pa.Table]:
         """What each kernel says of all chunks, in their order."""
         run = partial(_of_chunks, self.chunks, tuple(kernels), self.salt, None)
-        rows = [chunk.rows for chunk in self.chunks]
+        count, tasks = len(self.chunks), self._tasks
+        bounds = pairwise(count * task // tasks for task in range(tasks + 1))
+        rows = [sum(it.rows for it in self.chunks[first:end]) for first, end in bounds]
         with watched(self.spark, _says(kernels), rows, self.watch):
             return _collected(self._each(run), kernels)
 
@@ -74,7 +92,10 @@ class SparkPieces:
     def exchange(
         self, kernels: Mapping[str, Kernel], groups: int
     ) -> Generator[Mapping[str, Pieces]]:
-        """What is dealt out is kept on the executors' disks until the block ends."""
+        """What is dealt out is kept on disk until the block ends.
+
+        On this machine it lies in files that tasks map; elsewhere Spark keeps what it shuffled.
+        """
         from pyspark import StorageLevel
 
         run = partial(_of_chunks, self.chunks, tuple(kernels.values()), self.salt, groups)
@@ -82,6 +103,11 @@ class SparkPieces:
         about = [self.rows // tasks] * tasks  # of each task that looks at what was dealt
         cells = self._each(run).repartition(tasks, "part")
         cells = cells.sortWithinPartitions("kernel", "part", "piece")
+        if is_local(self.spark):
+            with tempfile.TemporaryDirectory(prefix="urteil-exchange-") as folder:
+                lay = partial(_laid_down, tuple(kernels.values()), Path(folder))
+                yield self._mapped(cells.mapInArrow(lay, _COLUMNS), tuple(kernels))
+            return
         together = partial(_put_together, tuple(kernels.values()))
         cells = cells.mapInArrow(together, _COLUMNS).persist(StorageLevel.DISK_ONLY)
         try:
@@ -92,10 +118,23 @@ class SparkPieces:
         finally:
             cells.unpersist()
 
+    def _mapped(self, laid: DataFrame, names: Sequence[str]) -> Mapping[str, SparkPieces]:
+        """Under each name the files of its groups, which tasks have written."""
+        told = laid.toArrow().sort_by([("kernel", "ascending"), ("part", "ascending")])
+        files: list[list[Readable]] = [[] for _ in names]
+        for row in told.to_pylist():
+            files[row["kernel"]].append(Spilled(row["cell"].decode(), 0, row["piece"]))
+        return {
+            name: replace(self, chunks=tuple(some)) for name, some in zip(names, files, strict=True)
+        }
+
+    @property
+    def _tasks(self) -> int:
+        """A task has several chunks, where there are many."""
+        return max(1, min(len(self.chunks), TASKS_PER_CORE * parallelism(self.spark)))
+
     def _each(self, run: _Run) -> DataFrame:
-        """A task for each chunk."""
-        count = len(self.chunks)
-        return self.spark.range(0, count, 1, max(1, count)).mapInArrow(run, _COLUMNS)
+        return self.spark.range(0, len(self.chunks), 1, self._tasks).mapInArrow(run, _COLUMNS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +169,7 @@ def _of_chunks(
     keep_freed()
     for batch in batches:
         for number in batch.column(0).to_pylist():
-            piece = Piece(chunks[number].read(columns_of(kernels)), number, salt)
+            piece = looked_at(chunks[number], columns_of(kernels), number, salt)
             for which, made in enumerate(said(kernels, piece)):
                 parts = iter([(0, made)]) if groups is None else dealt(made, groups)
                 for part, table in parts:
@@ -140,10 +179,27 @@ def _of_chunks(
 def _put_together(
     kernels: Sequence[Kernel], batches: Iterable[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
+    for which, part, table in _groups(kernels, batches):
+        yield _cell(which, part, part, table)
+
+
+def _laid_down(
+    kernels: Sequence[Kernel], folder: Path, batches: Iterable[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
+    """Writes each group to a file; in its cell is the path, and as its piece how many rows."""
+    for which, part, table in _groups(kernels, batches):
+        path = folder / f"{which}-{part}.arrow"
+        spilled({part: table}, path)
+        yield _row(which, part, table.num_rows, str(path).encode())
+
+
+def _groups(
+    kernels: Sequence[Kernel], batches: Iterable[pa.RecordBatch]
+) -> Iterator[tuple[int, int, pa.Table]]:
     keep_freed()
     rows = (row for batch in batches for row in batch.to_pylist())
     for (which, part), cells in groupby(rows, key=itemgetter("kernel", "part")):
-        yield _cell(which, part, part, put_together(map(_in_cell, cells), kernels[which]))
+        yield which, part, put_together(map(_in_cell, cells), kernels[which])
 
 
 def _of_groups(
@@ -162,7 +218,11 @@ def _cell(kernel: int, part: int, piece: int, table: pa.Table) -> pa.RecordBatch
     options = pa.ipc.IpcWriteOptions(compression="lz4")
     with pa.ipc.new_stream(sink, table.schema, options=options) as stream:
         stream.write_table(table)
-    columns = [[kernel], [part], [piece], [sink.getvalue().to_pybytes()]]
+    return _row(kernel, part, piece, sink.getvalue().to_pybytes())
+
+
+def _row(kernel: int, part: int, piece: int, cell: bytes) -> pa.RecordBatch:
+    columns = [[kernel], [part], [piece], [cell]]
     arrays = [pa.array(cell, field.type) for cell, field in zip(columns, _CELL, strict=True)]
     return pa.RecordBatch.from_arrays(arrays, schema=_CELL)
 
