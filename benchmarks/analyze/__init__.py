@@ -18,6 +18,7 @@ def run() -> list[Pairing]:
     from benchmarks.analyze.measuring import OURS, PEERS, measured
 
     found = [cost for keys in (256, 1) for cost in measured(ROWS, keys)]
+    assert not any(cost.wrong for cost in found), found
     pairings = [
         _pairing(ours, peer)
         for ours in found

@@ -1,50 +1,94 @@
 """The analysis at any size: `python -m benchmarks.analyze --rows 1e8`.
 
-    --rows 1e7 --partitions 256 1 --checks linearizable --ways in-process polars --runs 3
+    --rows 1e6 1e7 --partitions 256 1 --checks linearizable shared all --ways in-process polars
 
-Each size has a file among the results.
+Each size has a file among the results, to which every single measurement is added when it is made;
+an earlier one of the same way is replaced. At the end stands how cost grew from size to size. The
+exit code is 1 if a way found what was not injected, or failed.
+
+1e8 rows take about 25 minutes on two cores, and 25 GB of disk.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import sys
+from collections.abc import Iterator
 from dataclasses import asdict
+from itertools import pairwise
 
 from benchmarks.analyze.measuring import CHECKS, OURS, PEERS, Cost, measured
-from benchmarks.pairs import keep
+from benchmarks.pairs import RESULTS, keep
 
 
-def main() -> None:
+def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.analyze")
-    parser.add_argument("--rows", type=float, default=1e6)
+    parser.add_argument("--rows", type=float, nargs="+", default=[1e6])
     parser.add_argument("--partitions", type=int, nargs="+", default=[256, 1])
-    parser.add_argument("--checks", nargs="+", choices=CHECKS, default=CHECKS)
+    parser.add_argument("--checks", nargs="+", choices=CHECKS, default=["linearizable", "all"])
     parser.add_argument("--ways", nargs="+", choices=(*OURS, *PEERS), default=(*OURS, *PEERS))
     parser.add_argument("--runs", type=int, default=1)
     told = parser.parse_args()
     found: list[Cost] = []
-    for partitions in told.partitions:
-        some = measured(
-            int(told.rows), partitions, checks=told.checks, ways=told.ways, runs=told.runs
-        )
-        for cost in some:
-            found.append(cost)
-            sys.stdout.write(in_words(cost) + "\n")
-            sys.stdout.flush()
-    file = keep(f"analyze-{told.rows:.0e}", [], {"costs": [asdict(cost) for cost in found]})
-    sys.stdout.write(f"  kept in {file}\n")
+    failed = False
+    for rows in told.rows:
+        for partitions in told.partitions:
+            some = measured(
+                int(rows), partitions, checks=told.checks, ways=told.ways, runs=told.runs, say=_say
+            )
+            try:
+                for cost in some:
+                    found.append(cost)
+                    sys.stdout.write(in_words(cost) + "\n")
+                    sys.stdout.flush()
+                    _keep(rows, cost)
+            except RuntimeError as error:
+                failed = True
+                _say(f"failed: {error}")
+    sys.stdout.writelines(line + "\n" for line in growth(found))
+    return 1 if failed or any(cost.wrong for cost in found) else 0
+
+
+def _say(what: str) -> None:
+    sys.stderr.write(f"  {what} ...\n")
+    sys.stderr.flush()
+
+
+def _keep(rows: float, cost: Cost) -> None:
+    name = f"analyze-{rows:.0e}"
+    file = RESULTS / f"{name}.json"
+    kept = json.loads(file.read_text())["costs"] if file.exists() else []
+    same = ("way", "check", "partitions")
+    others = [it for it in kept if any(it[field] != getattr(cost, field) for field in same)]
+    keep(name, [], {"costs": [*others, asdict(cost)]})
 
 
 def in_words(cost: Cost) -> str:
     keys = "one partition" if cost.partitions == 1 else f"{cost.partitions} partitions"
     rate, peak = cost.rows_per_cpu_s / 1e6, cost.peak_bytes / 1e9
+    wrong = f"; WRONG: {', '.join(cost.wrong)}" if cost.wrong else ""
     return (
         f"{cost.check:12} {cost.way:10} {cost.rows:>11,} rows, {keys:14} {cost.cpu_s:8.1f} CPU s "
         f"{cost.wall_s:7.1f} s {rate:6.2f} M rows/CPU s {peak:5.1f} GB; "
-        f"ready after {cost.ready_cpu_s:.1f} CPU s"
+        f"ready after {cost.ready_cpu_s:.1f} CPU s{wrong}"
     )
 
 
+def growth(found: list[Cost]) -> Iterator[str]:
+    """From each size of a history to the next how often its cost grew as fast as the history."""
+    of_way: dict[tuple[str, str, int], list[Cost]] = {}
+    for cost in sorted(found, key=lambda it: it.rows):
+        of_way.setdefault((cost.check, cost.way, cost.partitions), []).append(cost)
+    for (check, way, partitions), costs in of_way.items():
+        for small, large in pairwise(costs):
+            if large.rows > small.rows:
+                times = small.rows_per_cpu_s / large.rows_per_cpu_s
+                yield (
+                    f"{check}, {way}, partitions: {partitions}: from {small.rows:,} to "
+                    f"{large.rows:,} rows the CPU time of a row grew {times:.2f} times"
+                )
+
+
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

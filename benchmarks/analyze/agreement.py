@@ -71,10 +71,10 @@ def _compared(told: Analysis, h: History) -> tuple[Counter[str], list[str]]:
         return found, [it.anomaly.id for it in told.decisions if it.verdict != "undecided"]
     odd: list[str] = []
     for it in told.decisions:
-        rows = it.anomaly.find(h)
-        found[it.anomaly.id] = len(rows)
+        literal = it.anomaly.find(h)
+        found[it.anomaly.id] = len(literal)
         ours: tuple[Row, ...] = as_rows(it.rows, it.anomaly.row)
-        same = ours == worst_first(rows)
+        same = ours == worst_first(literal)
         if not same or it.observations != observed[it.anomaly.id]:
             odd.append(it.anomaly.id)
     return found, odd

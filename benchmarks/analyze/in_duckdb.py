@@ -16,7 +16,7 @@ from typing import Final
 
 import duckdb
 
-from benchmarks.analyze.peers import ALL, LINEARIZABLE, Places, gathered
+from benchmarks.analyze.peers import LINEARIZABLE, SHARED, THREADS, Places, gathered
 
 HISTORY: Final = """
     CREATE VIEW history AS
@@ -47,11 +47,11 @@ REAL_TIME: Final = """
                CASE WHEN kind = 'poll' AND NOT loose THEN completed_ns END AS stable,
                CASE WHEN kind <> 'poll' THEN invoked_ns END AS asked
         FROM told
-        UNION ALL
+        UNION SHARED
         SELECT key, is_end, op, o, loose, 2 * o - 1, completed_ns,
                completed_ns, CASE WHEN NOT loose THEN completed_ns END, NULL
         FROM told WHERE is_end
-        UNION ALL
+        UNION SHARED
         SELECT key, false, op, o, true, 2 * o + 1, 9223372036854775807, NULL, NULL, invoked_ns
         FROM placed),
     answered AS (
@@ -136,10 +136,10 @@ def everything(history: Path) -> Places:
     rows = [
         row for query in (REAL_TIME, LOG, STEPS) for row in connection.execute(query).fetchall()
     ]
-    return gathered(rows, ALL)
+    return gathered(rows, SHARED)
 
 
 def _opened(history: Path) -> duckdb.DuckDBPyConnection:
-    connection = duckdb.connect()
+    connection = duckdb.connect(config={"threads": THREADS})
     connection.execute(HISTORY.format(folder=history))
     return connection

@@ -16,7 +16,7 @@ from pathlib import Path
 import polars as pl
 from polars import col
 
-from benchmarks.analyze.peers import ALL, LINEARIZABLE, Places, gathered
+from benchmarks.analyze.peers import LINEARIZABLE, SHARED, Places, gathered
 
 SEND, POLL, END = (col("kind") == kind for kind in ("send", "poll", "end_offset"))
 OK = col("outcome") == "ok"
@@ -32,7 +32,7 @@ def everything(history: Path) -> Places:
     """These, the log, and the order of steps."""
     rows = _rows(history)
     found = [_collected(query(rows)) for query in (_real_time, _log, _steps)]
-    return gathered([row for some in found for row in some], ALL)
+    return gathered([row for some in found for row in some], SHARED)
 
 
 def _collected(query: pl.LazyFrame) -> list[tuple[object, ...]]:

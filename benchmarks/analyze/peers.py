@@ -4,7 +4,7 @@ Of each anomaly both sides are compared by *places*: the cells of a row that tel
 peer finds places and no more: neither witnesses nor operations, and it checks no assumption.
 
     LINEARIZABLE    offset-order-inversion and stale-end-offset, exactly as they are defined
-    ALL             these and what a query can tell of the log and of the order of steps
+    SHARED          these and what a query can tell of the log and of the order of steps
 
 What a query leaves out, in its favour: histories with retention, compaction, dirty reads, offsets
 of operations that ended `info`, rebalances and assignments after the first poll. Cycles,
@@ -32,7 +32,7 @@ LINEARIZABLE: Final[Mapping[str, tuple[str, ...]]] = {
     "offset-order-inversion": ("key", "offset", "op"),
     "stale-end-offset": ("key", "end_offset", "op"),
 }
-ALL: Final[Mapping[str, tuple[str, ...]]] = {
+SHARED: Final[Mapping[str, tuple[str, ...]]] = {
     **LINEARIZABLE,
     "inconsistent-offsets": ("key", "offset"),
     "duplicate": _VALUE,
@@ -47,6 +47,15 @@ ALL: Final[Mapping[str, tuple[str, ...]]] = {
     "int-nonmonotonic-send": _STEP,
     "nonmonotonic-send": _STEP,
 }
+
+
+# by the name of a check; an empty one is everything that there is
+ASKED: Final[Mapping[str, Mapping[str, tuple[str, ...]]]] = {
+    "linearizable": LINEARIZABLE,
+    "shared": SHARED,
+    "all": {},
+}
+THREADS: Final = 2
 
 
 def places_of(found: Analysis, told: Mapping[str, tuple[str, ...]]) -> Places:

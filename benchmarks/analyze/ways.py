@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from benchmarks.analyze.costs import cpu_s
-from benchmarks.analyze.peers import LINEARIZABLE
+from benchmarks.analyze.peers import ASKED, THREADS
 
 Check = Callable[[Path], dict[str, list[list[str]]]]
 
@@ -25,7 +25,7 @@ Check = Callable[[Path], dict[str, list[list[str]]]]
 def _of_ours(analyze: Callable[..., Any], check: str) -> Check:
     from benchmarks.analyze.injection import shown, told
 
-    chosen = tuple(LINEARIZABLE) if check == "linearizable" else ()
+    chosen = tuple(ASKED[check])
 
     def run(history: Path) -> dict[str, list[list[str]]]:
         rows = shown(analyze(history, anomalies=chosen))
@@ -66,6 +66,7 @@ def _in_duckdb(check: str) -> Any:
 
 
 def _in_polars(check: str) -> Any:
+    os.environ["POLARS_MAX_THREADS"] = str(THREADS)  # read when it is imported
     from benchmarks.analyze import in_polars
 
     return nullcontext(_of_a_peer(in_polars, check))

@@ -11,7 +11,7 @@ pytest.importorskip("polars")
 
 from benchmarks.analyze import in_duckdb, in_polars
 from benchmarks.analyze.injection import Injection
-from benchmarks.analyze.peers import ALL, LINEARIZABLE, Places, place_of
+from benchmarks.analyze.peers import LINEARIZABLE, SHARED, Places, place_of
 from benchmarks.analyze.scenes import SCENES
 from benchmarks.analyze.synthesis import Synthesis, synthesize
 from checkers.histories import recorded
@@ -23,9 +23,9 @@ PEERS = [in_duckdb, in_polars]
 def literal(folder: Path) -> Places:
     operations = recorded.operations(folder)
     return {
-        one.id: frozenset(place_of(row, ALL[one.id]) for row in one.find(operations))
+        one.id: frozenset(place_of(row, SHARED[one.id]) for row in one.find(operations))
         for one in CATALOGUE
-        if one.id in ALL
+        if one.id in SHARED
     }
 
 
@@ -50,4 +50,4 @@ def test_peers_find_nothing_where_nothing_is_wrong(tmp_path: Path, seed: int) ->
     synthesize(Synthesis(folder=folder, rows=5_000, partitions=3, seed=seed))
 
     for peer in PEERS:
-        assert peer.everything(folder) == {name: frozenset() for name in ALL}
+        assert peer.everything(folder) == {name: frozenset() for name in SHARED}
