@@ -9,6 +9,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from model import (
+    election,
     group_generations,
     group_offsets,
     group_ownership,
@@ -25,6 +26,7 @@ from model.variants import Variant
 
 VARIANTS: tuple[Variant, ...] = (
     *replication.VARIANTS,
+    *election.VARIANTS,
     *group_offsets.VARIANTS,
     *group_generations.VARIANTS,
     *group_ownership.VARIANTS,

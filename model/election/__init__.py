@@ -1,0 +1,3 @@
+from model.election.variants import VARIANTS
+
+__all__ = ["VARIANTS"]

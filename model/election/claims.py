@@ -1,0 +1,269 @@
+"""What is claimed of elections, and what must be possible.
+
+The claims about records are made while no more has failed than min.insync.replicas allows. What
+shipped counts unclean stops, of which any may have lost records.
+
+Source: Vanlightly's kip-966 and v3.5 specifications; KIP-966; Kafka's documentation of acks.
+"""
+
+from __future__ import annotations
+
+from typing import Self
+
+from model.election.controller import Controller
+from model.election.partition import Offset, RecordId, Replica
+from model.language import (
+    Bool,
+    Temporal,
+    action_property,
+    all_of,
+    always_eventually,
+    any_of,
+    count,
+    eventually_always,
+    exists,
+    forall,
+    implies,
+    invariant,
+    leads_to,
+    liveness,
+    nothing,
+    witness,
+)
+
+
+class ElectionClaims(Controller):
+    """Safety of every state and step, and what happens in the end."""
+
+    def is_tolerable(s) -> Bool:
+        """Fewer unclean stops than min.insync.replicas."""
+        return s.unclean < min(s.min_isr, s.replicas)
+
+    # ---- records
+
+    @invariant
+    def leader_completeness(s) -> Bool:
+        """Whoever is elected and up has every committed record."""
+        return forall(
+            implies(
+                all_of(s.is_tolerable(), s.quorum.leader == r, s.broker[r].is_up),
+                s.has_all_committed(r),
+            )
+            for r in Replica
+        )
+
+    @invariant
+    def candidate_completeness(s) -> Bool:
+        """Whoever may be elected and is up has every committed record."""
+        return forall(
+            implies(
+                all_of(s.is_tolerable(), s.quorum.isr[r] | s.quorum.elr[r], s.broker[r].is_up),
+                s.has_all_committed(r),
+            )
+            for r in Replica
+        )
+
+    @invariant
+    def nothing_committed_is_lost(s) -> Bool:
+        """Some replica has each committed record."""
+        return forall(
+            implies(
+                s.is_tolerable() & s.is_committed(x), exists(s.has_record(r, x) for r in Replica)
+            )
+            for x in RecordId
+        )
+
+    @invariant
+    def log_matching(s) -> Bool:
+        """Two replicas have the same records below both their high watermarks."""
+        return forall(
+            implies(
+                all_of(
+                    s.is_tolerable(),
+                    offset < s.broker[a].high_watermark,
+                    offset < s.broker[b].high_watermark,
+                ),
+                s.broker[a].record[offset] == s.broker[b].record[offset],
+            )
+            for a in Replica
+            for b in Replica
+            for offset in Offset
+        )
+
+    @invariant
+    def high_watermark_in_log(s) -> Bool:
+        """No replica's high watermark is beyond the end of its log."""
+        return forall(s.broker[r].high_watermark <= s.broker[r].end_offset for r in Replica)
+
+    @action_property
+    def committed_by_enough(s, after: Self) -> Bool:
+        """A record that becomes committed is on min.insync.replicas, if no disk was lost."""
+        return forall(
+            implies(
+                all_of(s.losses == 0, ~s.committed[x], after.committed[x]),
+                count(s.has_record(r, x) for r in Replica) >= min(s.min_isr, s.replicas),
+            )
+            for x in RecordId
+        )
+
+    @action_property
+    def acknowledged_within_isr(s, after: Self) -> Bool:
+        """No high watermark of a leader passes while its ISR is below min.insync.replicas."""
+        return forall(
+            implies(
+                all_of(
+                    s.presumes_leadership(r),
+                    s.broker[r].high_watermark < after.broker[r].high_watermark,
+                    after.broker[r].leader == r,
+                ),
+                s.is_enough(s.broker[r].isr),
+            )
+            for r in Replica
+        )
+
+    # ---- the controller's state
+
+    @invariant
+    def fenced_is_out_of_sync(s) -> Bool:
+        """No fenced broker is in the ISR."""
+        return forall(implies(s.quorum.isr[r], s.is_alive(r)) for r in Replica)
+
+    @invariant
+    def isr_and_elr(s) -> Bool:
+        """Nobody is in both, and while the ISR is large enough nobody else is eligible."""
+        return all_of(
+            forall(~(s.quorum.isr[r] & s.quorum.elr[r]) for r in Replica),
+            implies(s.is_enough(s.quorum.isr), s.is_nobody(s.quorum.elr)),
+        )
+
+    @invariant
+    def leader_is_alive_and_in_isr(s) -> Bool:
+        """The leader, if there is one, is in the ISR and not fenced."""
+        return forall(
+            implies(s.quorum.leader == r, s.quorum.isr[r] & s.is_alive(r)) for r in Replica
+        )
+
+    @invariant
+    def one_leader_per_epoch(s) -> Bool:
+        """No two brokers presume to lead in the same leader epoch."""
+        return forall(
+            implies(
+                all_of(
+                    s.presumes_leadership(a),
+                    s.presumes_leadership(b),
+                    s.broker[a].leader_epoch == s.broker[b].leader_epoch,
+                ),
+                a == b,
+            )
+            for a in Replica
+            for b in Replica
+        )
+
+    @invariant
+    def replication_quorum_superset(s) -> Bool:
+        """A leader that may commit waits for all of whom the controller could elect one."""
+        return forall(
+            implies(
+                all_of(
+                    s.is_true_leader(leader),
+                    s.is_enough(s.broker[leader].isr),
+                    s.quorum.isr[r] | s.quorum.elr[r],
+                ),
+                s.is_maximal_isr(leader, r),
+            )
+            for leader in Replica
+            for r in Replica
+        )
+
+    @action_property
+    def epochs_grow(s, after: Self) -> Bool:
+        """Epochs do not go back, and a new leader has a new one."""
+        return all_of(
+            s.quorum.leader_epoch <= after.quorum.leader_epoch,
+            any_of(
+                s.quorum.leader == after.quorum.leader,
+                s.quorum.leader_epoch < after.quorum.leader_epoch,
+            ),
+            forall(
+                all_of(
+                    s.registration[r].broker_epoch <= after.registration[r].broker_epoch,
+                    implies(
+                        s.broker[r].is_up & after.broker[r].is_up,
+                        s.broker[r].leader_epoch <= after.broker[r].leader_epoch,
+                    ),
+                )
+                for r in Replica
+            ),
+        )
+
+    @action_property
+    def unclean_is_excluded(s, after: Self) -> Bool:
+        """A broker that comes back after an unclean stop is not eligible."""
+        return forall(
+            implies(
+                all_of(~s.broker[r].is_up, after.broker[r].is_up, ~s.broker[r].stopped_cleanly),
+                ~after.quorum.isr[r] & ~after.quorum.elr[r],
+            )
+            for r in Replica
+        )
+
+    # ---- what happens in the end
+
+    @liveness
+    def requests_are_answered(s, leader: Replica) -> Temporal:
+        """A pending AlterPartition request is granted or dropped."""
+        return leads_to(s.broker[leader].is_pending, ~s.broker[leader].is_pending)
+
+    @liveness
+    def everybody_is_in_sync(s) -> Temporal:
+        """The ISR becomes all replicas, as all come back."""
+        return eventually_always(forall(s.quorum.isr[r] for r in Replica))
+
+    @liveness
+    def somebody_leads(s) -> Temporal:
+        """There is a leader again and again, and it is up and knows."""
+        return always_eventually(exists(s.is_true_leader(r) for r in Replica))
+
+    @liveness
+    def everything_is_committed(s) -> Temporal:
+        """The high watermark of the leader reaches the end of its log."""
+        return always_eventually(
+            exists(
+                s.is_true_leader(r) & (s.broker[r].high_watermark == s.broker[r].end_offset)
+                for r in Replica
+            )
+        )
+
+    # ---- what must be possible
+
+    @witness
+    def committed_and_elected_anew(s) -> Bool:
+        """Something is committed, and another leader than the first is up and knows."""
+        return exists(
+            all_of(s.is_true_leader(r), r != Replica.least(), s.is_committed(x))
+            for r in Replica
+            for x in RecordId
+        )
+
+    @witness
+    def a_deposed_leader_has_not_heard(s) -> Bool:
+        """Two brokers presume to lead."""
+        return exists(
+            all_of(a != b, s.presumes_leadership(a), s.presumes_leadership(b))
+            for a in Replica
+            for b in Replica
+        )
+
+    @witness
+    def nobody_leads(s) -> Bool:
+        """A partition with a committed record has no leader."""
+        return (s.quorum.leader == nothing) & exists(s.is_committed(x) for x in RecordId)
+
+    @witness
+    def a_request_is_pending(s) -> Bool:
+        """The controller has granted a member of which the leader does not know."""
+        return exists(
+            all_of(s.is_true_leader(leader), s.quorum.isr[r], ~s.broker[leader].isr[r])
+            for leader in Replica
+            for r in Replica
+        )

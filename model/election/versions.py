@@ -1,0 +1,104 @@
+"""Elections as they were, and as a KIP has them.
+
+Before KIP-966 the last member of an ISR stays in it, whatever has happened to its disk. Before
+KIP-903 nobody asks in which life a broker has fetched.
+
+Source: KIP-903 (3.5); KAFKA-15583 (3.7: no commit below min.insync.replicas); KIP-966, its text:
+the balanced recovery asks all last known eligible leaders how far their logs go.
+"""
+
+from __future__ import annotations
+
+from model.election.controller import NOBODY
+from model.election.partition import BrokerEpoch, LeaderEpoch, Replica
+from model.election.spec import Election
+from model.language import (
+    Bool,
+    Set,
+    action,
+    all_of,
+    any_of,
+    false,
+    forall,
+    ite,
+    true,
+    when,
+)
+
+
+class BeforeElr(Election):
+    """Kafka 3.7: the last member of the ISR stays in it, and leads again with what it has.
+
+    Fails leader_completeness: it has stopped uncleanly and lost what was committed (KIP-966).
+    """
+
+    def remaining_isr(s, r: Replica) -> Set[Replica]:
+        alone = s.quorum.isr == {r}
+        return ite(alone, s.quorum.isr, s.quorum.isr - {r})
+
+    def stays_eligible(s, r: Replica, isr: Set[Replica], unclean: Set[Replica]) -> Bool:
+        return false
+
+    def is_remembered(s, r: Replica, isr: Set[Replica], elr: Set[Replica], leads: Bool) -> Bool:
+        return false
+
+
+class BeforeKip903(BeforeElr):
+    """Kafka 3.4: a fetch of a broker's last life lets it into the ISR, with an empty disk.
+
+    Fails leader_completeness (KAFKA-14139).
+    """
+
+    def is_same_life(s, r: Replica, broker_epoch: BrokerEpoch) -> Bool:
+        return true
+
+    def may_commit(s, leader: Replica) -> Bool:
+        return true
+
+
+class Kip966(Election):
+    """The text of KIP-966: all that left the ELR uncleanly are asked, and the longest log leads.
+
+    So a record survives as long as fewer than min.insync.replicas have lost it.
+    """
+
+    def is_tolerable(s) -> Bool:
+        """Fewer losses than min.insync.replicas, however many stopped uncleanly."""
+        return s.losses < min(s.min_isr, s.replicas)
+
+    def is_last_resort(s, r: Replica, alive: Set[Replica]) -> Bool:
+        return false
+
+    def is_remembered(s, r: Replica, isr: Set[Replica], elr: Set[Replica], leads: Bool) -> Bool:
+        """Whoever was eligible and is so no more, until the ISR is large enough."""
+        was = any_of(s.quorum.last_known[r], s.quorum.elr[r], s.quorum.isr[r])
+        return all_of(~s.is_enough(isr), was, ~isr[r], ~elr[r])
+
+    def last_epoch(s, r: Replica) -> LeaderEpoch:
+        log = s.broker[r]
+        return ite(
+            log.end_offset == 0, LeaderEpoch(-1), s.written_in[log.record[log.end_offset - 1]]
+        )
+
+    def is_as_long(s, a: Replica, b: Replica) -> Bool:
+        """The log of `a` ends in a larger leader epoch, or in the same and not before that of b."""
+        return any_of(
+            s.last_epoch(b) < s.last_epoch(a),
+            all_of(
+                s.last_epoch(a) == s.last_epoch(b),
+                s.broker[b].end_offset <= s.broker[a].end_offset,
+            ),
+        )
+
+    @action(fair="weak")
+    def recover_balanced(s, r: Replica) -> None:
+        """With nobody eligible, all last known answer, and the longest log leads."""
+        asked = s.quorum.last_known
+        when(
+            s.is_nobody(s.quorum.isr),
+            s.is_nobody(s.quorum.elr),
+            asked[r],
+            forall(s.is_alive(x) & s.broker[x].is_up for x in asked),
+            forall(s.is_as_long(r, x) for x in asked),
+        )
+        s.decide(r, NOBODY | {r}, NOBODY, NOBODY)
