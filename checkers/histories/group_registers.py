@@ -137,7 +137,7 @@ def _matters(commits: Piece, fetches: Piece) -> Mask:
     hides = np.where(last >= 0, got.reaches[last], NOWHERE)
     longest = int((ended - began).max())
     first = place(hides)
-    end = place(fetches.ints("completed_ns")[asked] + longest)
+    end = place(fetches.ints("completed_ns")[asked] + longest + 1)
     opened, closed = (np.bincount(at, minlength=count + 1)[:count] for at in (first, end))
     kept[sure[got.rows[np.cumsum(opened - closed) > 0]]] = True
     return kept

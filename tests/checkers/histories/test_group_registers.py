@@ -25,7 +25,7 @@ from model.histories import (
     Operation,
     Outcome,
 )
-from properties.anomalies.declared import Declared
+from properties.anomalies.declared import NOTHING, Declared
 from properties.anomalies.real_time import stale_group_offset
 from properties.anomalies.real_time.stale_group_offset import StaleGroupOffset
 
@@ -80,6 +80,10 @@ def histories(draw: st.DrawFn) -> History:
 def test_kernels_agree_with_the_literal_definition(
     h: History, declared: Declared, rows: int
 ) -> None:
+    assert_agrees(h, declared, rows)
+
+
+def assert_agrees(h: History, declared: Declared = NOTHING, rows: int = 1) -> None:
     tables = [Rows(as_table([one], first_op=number)) for number, one in enumerate(h)]
     none, nothing = Piece(ROW.empty_table()), np.zeros(0, dtype=np.int64)
     known = Known(declared=declared, strays=Strays(none, none, nothing, nothing, nothing))
@@ -92,3 +96,26 @@ def test_kernels_agree_with_the_literal_definition(
     rows_found = as_rows(found.rows.sort_by(by), StaleGroupOffset)
     assert rows_found == stale_group_offset.stale_group_offsets(applied)
     assert found.observations == stale_group_offset.observed(applied)
+
+
+def test_a_commit_that_begins_as_a_fetch_ends_is_one_that_it_may_have_been_told_of() -> None:
+    h = (
+        _operation(1, "fetch_offset", FetchOffset("k", 1), (0, 2)),
+        _operation(1, "fetch_offset", FetchOffset("k", 4), (40, 44)),
+        _operation(2, "commit_offset", CommitOffset("k", 5), (44, 58)),
+    )
+    (row,) = stale_group_offset.stale_group_offsets(h)
+    assert row.possible == (1, 5)
+    assert_agrees(h)
+
+
+def _operation(process: int, f: str, did: MicroOperation, at: tuple[int, int]) -> Operation:
+    return Operation(
+        process=process,
+        f=f,
+        outcome="ok",
+        invoked_ns=at[0],
+        completed_ns=at[1],
+        did=(did,),
+        group="g",
+    )
