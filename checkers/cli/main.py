@@ -25,6 +25,7 @@ COMMANDS: Final = {
     "record": "Run a workload through real clients and write its history.",
     "analyze": "Decide the anomalies of a history, on Spark.",
     "report": "Write the report of a run again.",
+    "export": "Write a spec for another model checker: TLA+ for TLC.",
     "list": "List versions, bugs, properties, claims, suites, specs, anomalies.",
     "explain": "Explain one of them.",
     "doctor": "Show what Urteil runs on, and what is missing.",

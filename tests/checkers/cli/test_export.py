@@ -1,0 +1,21 @@
+"""`urteil export` writes what TLC reads."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+
+def test_a_module_and_its_configuration(call: Any, tmp_path: Path) -> None:
+    to = tmp_path / "build"
+    said = call(
+        "export", "replication", "--variant", "kip-101", "--property", "weak_isr", "--to", str(to)
+    )
+    assert said.exit_code == 0
+    assert (to / "Kip101.tla").read_text().startswith("---- MODULE Kip101 ----\n")
+    assert (to / "Kip101.cfg").read_text().endswith("INVARIANTS\n  TypeOK\n  WeakIsr\n")
+    assert {e["what"] for e in said.those("measured")} == {"tla Kip101.tla", "tla Kip101.cfg"}
+
+
+def test_another_form_is_refused(call: Any) -> None:
+    assert call("export", "replication", "--as", "alloy").exit_code == 2

@@ -1,0 +1,226 @@
+"""TLA+ text: word by word, as a whole, and, where `URTEIL_TLC_JAR` names TLC, by its counts."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Self
+
+import pytest
+
+from checkers.explicit.search import explore
+from model.language import (
+    Bool,
+    Int,
+    Map,
+    Nothing,
+    Ordered,
+    Scope,
+    Set,
+    Sort,
+    Spec,
+    Temporal,
+    action,
+    action_property,
+    always_eventually,
+    count,
+    eventually_always,
+    everything,
+    first,
+    forall,
+    implies,
+    invariant,
+    ite,
+    leads_to,
+    liveness,
+    nothing,
+    when,
+    witness,
+)
+from model.language.tla import configuration, module
+from model.specs import SPECS, find
+
+
+class Replica(Sort):
+    pass
+
+
+class Epoch(Ordered):
+    pass
+
+
+class Offset(Int):
+    pass
+
+
+class Election(Spec):
+    """One of everything."""
+
+    leader: Replica | Nothing
+    end: Map[Replica, Offset]
+    isr: Set[Replica]
+    epoch: Epoch
+    seen: Map[Replica, Map[Offset, Epoch]]
+
+    def scope(s) -> Scope:
+        return {Replica: 2, Epoch: 2, Offset: range(-1, 2)}
+
+    def init(s, first_leader: Replica) -> None:
+        s.isr = everything(Replica)
+        s.leader = first_leader
+
+    @action(fair="weak")
+    def append(s, leader: Replica) -> None:
+        """The leader appends."""
+        when(s.leader == leader, s.end[leader] + 1 <= 1)
+        s.seen[leader][s.end[leader]] = s.epoch
+        s.end[leader] = s.end[leader] + 1
+
+    @action(fair="strong")
+    def shrink(s) -> None:
+        end = first(Offset, s.end_of_all, default=Offset(0))
+        s.leader = ite(count(s.isr[r] for r in Replica) == 2, s.leader, nothing)
+        for r in s.isr:
+            s.isr[r] = s.end[r] < end
+
+    @action
+    def elect(s, epoch: Epoch) -> None:
+        when(s.leader == nothing, epoch.is_next_after(s.epoch))
+        s.epoch = epoch
+
+    def end_of_all(s, o: Offset) -> Bool:
+        return forall(s.end[replica] <= o for replica in Replica)
+
+    @invariant
+    def leader_in_isr(s) -> Bool:
+        return forall(implies(s.leader == r, s.isr[r] | (s.end[r] != 0)) for r in Replica)
+
+    @action_property
+    def grows(s, after: Self) -> Bool:
+        return s.epoch <= after.epoch
+
+    @liveness
+    def appended(s, r: Replica) -> Temporal:
+        return leads_to(s.leader == r, s.end[r] == 1)
+
+    @liveness
+    def again(s) -> Temporal:
+        return always_eventually(s.leader == nothing)
+
+    @liveness
+    def rests(s) -> Temporal:
+        return eventually_always(s.leader == nothing)
+
+    @witness
+    def nobody(s) -> Bool:
+        return s.leader == nothing
+
+
+TEXT = module(Election())
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "---- MODULE Election ----",
+        "(* One of everything. *)",
+        "CONSTANTS Replica, Nothing",
+        "Epoch == 0..1",
+        "Offset == -1..1",
+        "VARIABLES leader, end, isr, epoch, seen",
+        "  /\\ leader \\in (Replica \\union {Nothing})",
+        "  /\\ seen \\in [Replica -> [Offset -> Epoch]]",
+        "  \\E first_leader \\in Replica :",
+        "  /\\ isr = [k \\in Replica |-> TRUE]",
+        "  /\\ end = [k \\in Replica |-> Least(Offset)]",
+        "  /\\ leader = first_leader",
+        "(* The leader appends. *)",
+        "Append(leader_2) ==",
+        "  /\\ ((end[leader_2] + 1) <= 1)",
+        "  /\\ seen' = [seen EXCEPT ![leader_2][end[leader_2]] = epoch]",
+        "  /\\ end' = [end EXCEPT ![leader_2] = (end[leader_2] + 1)]",
+        "  /\\ UNCHANGED <<leader, isr, epoch>>",
+        "  \\/ \\E leader_2 \\in Replica : Append(leader_2)",
+        "  /\\ \\A leader_2 \\in Replica : WF_vars(Append(leader_2))",
+        "  /\\ SF_vars(Shrink)",
+        "  [][(epoch <= epoch')]_vars",
+        "  \\A r \\in Replica : ((leader = r)) ~> ((end[r] = 1))",
+        "  []<>((leader = Nothing))",
+        "  <>[]((leader = Nothing))",
+        "  (\\A r \\in Replica : ((leader = r) => (isr[r] \\/ (end[r] # 0))))",
+        "====",
+    ],
+)
+def test_a_line_of_the_module(line: str) -> None:
+    assert line in TEXT.splitlines()
+
+
+def test_a_loop_over_a_set_leaves_the_other_cells() -> None:
+    (line,) = (x for x in TEXT.splitlines() if x.startswith("  /\\ isr' ="))
+    assert line.startswith("  /\\ isr' = [k \\in Replica |-> (IF isr[k] THEN (end[k] < First(")
+    assert line.endswith(" ELSE isr[k])]")
+
+
+def test_words_that_are_explored_only() -> None:
+    assert "Cardinality({r \\in Replica : isr[r]})" in TEXT
+    assert "First(Offset, LAMBDA s : (\\A replica \\in Replica : (end[replica] <= o)), 0)" in TEXT
+
+
+def test_a_configuration() -> None:
+    assert configuration(Election()).split("\n\n") == [
+        "SPECIFICATION Spec\nCHECK_DEADLOCK FALSE",
+        "CONSTANTS\n  Replica = {replica_0, replica_1}\n  Nothing = Nothing",
+        "INVARIANTS\n  TypeOK\n  LeaderInIsr",
+        "PROPERTIES\n  Grows\n  Appended\n  Again\n  Rests\n",
+    ]
+    assert "PROPERTIES" not in configuration(Election(), names=["leader_in_isr"])
+
+
+@pytest.mark.parametrize("name", SPECS)
+def test_of_every_spec(name: str) -> None:
+    """Brackets match, no name is bound twice, and an action says what becomes of each variable."""
+    spec = find(name).make()
+    text = module(spec)
+    for left, right in ("()", "[]", "{}"):
+        assert text.count(left) == text.count(right)
+    variables = [v.name.replace(".", "_") for v in spec.variables]
+    bodies = re.split(r"\n\n", text)
+    for made in spec.actions:
+        name = "".join(word.capitalize() for word in made.name.split("_"))
+        body = next(b for b in bodies if re.search(rf"^{name}(\(.*\))? ==$", b, re.MULTILINE))
+        changed = re.findall(r"^  /\\ (\w+)' =", body, re.MULTILINE)
+        kept = re.findall(r"\w+", (re.findall(r"UNCHANGED <<(.*)>>", body) or [""])[0])
+        assert sorted([*changed, *kept]) == sorted(variables)
+    for binder in re.findall(r"\\[AE] (\w+) \\in", text):
+        assert binder not in variables
+
+
+JAR = os.environ.get("URTEIL_TLC_JAR", "")
+SMALL: list[Spec] = [
+    Election(),
+    find("replication", "kip-101").make({"replicas": 2, "max_leader_epoch": 1}),
+    find("transactions-abstract").make(),
+    find("idempotence-abstract").make(),
+]
+
+
+@pytest.mark.skipif(not JAR, reason="URTEIL_TLC_JAR names no tla2tools.jar")
+@pytest.mark.parametrize("spec", SMALL, ids=lambda s: type(s).__name__)
+def test_tlc_counts_the_same(spec: Spec, tmp_path: Path) -> None:
+    found = explore(spec)
+    name = type(spec).__name__
+    holding = [n for n, d in found.discoveries.items() if d.verdict == "holds"]
+    (tmp_path / f"{name}.tla").write_text(module(spec))
+    (tmp_path / f"{name}.cfg").write_text(configuration(spec, names=holding))
+    java = shutil.which("java")
+    assert java is not None
+    said = subprocess.run(
+        [java, "-XX:+UseParallelGC", "-jar", JAR, "-workers", "1", name],
+        cwd=tmp_path, capture_output=True, text=True, check=False,
+    ).stdout  # fmt: skip
+    counts = re.search(r"(\d+) states generated, (\d+) distinct states found", said)
+    assert counts is not None, said
+    assert (int(counts[1]), int(counts[2])) == (found.generated, found.distinct)
