@@ -166,7 +166,7 @@ def test_a_loop_over_a_set_leaves_the_other_cells() -> None:
 
 def test_words_that_are_explored_only() -> None:
     assert "Cardinality({r \\in Replica : isr[r]})" in TEXT
-    assert "First(Offset, LAMBDA s : (\\A replica \\in Replica : (end[replica] <= o)), 0)" in TEXT
+    assert "First(Offset, LAMBDA s : (\\A replica \\in Replica : (end[replica] <= s)), 0)" in TEXT
 
 
 def test_a_configuration() -> None:
