@@ -1,0 +1,71 @@
+"""Transactions explored: what holds, in how many states, and that what was mended is mended."""
+
+from __future__ import annotations
+
+import pytest
+
+from checkers.explicit.liveness import decide
+from checkers.explicit.search import explore
+from model.language import Spec
+from model.specs import find, variants_of
+from model.transactions.bugs import RefusesRepeatedMarkers, UncleanElection
+from model.transactions.spec import Transactions
+from model.transactions.versions import LaxMarkers, Version1
+from model.variants import Variant
+
+BUGS = [v for v in variants_of("transactions") if v.breaks]
+
+
+@pytest.mark.parametrize("bug", BUGS, ids=lambda v: v.name)
+def test_what_was_mended_holds_in_the_same_bounds(bug: Variant) -> None:
+    mended = find("transactions", bug.mended)
+    found = explore(mended.make(bug.see), engine="python")
+    assert found.exhausted
+    assert not found.violated
+
+
+@pytest.mark.parametrize(
+    ("spec", "distinct"),
+    [
+        (Transactions(), 272),
+        (Transactions(partitions=2), 5_310),
+        (Transactions(instances=2), 1_846),
+        (Version1(), 299),
+        (LaxMarkers(), 272),
+    ],
+)
+def test_without_faults_all_of_these_hold(spec: Spec, distinct: int) -> None:
+    found = explore(spec, engine="python")
+    assert (found.exhausted, found.distinct) == (True, distinct)
+    assert not found.violated
+
+
+def test_two_instances_with_every_fault() -> None:
+    """Failovers of both kinds, lags, late copies of everything, expiry, epochs that run out."""
+    row = find("transactions")
+    found = explore(row.make({**row.see, "instances": 2}))
+    assert (found.exhausted, found.distinct) == (True, 616_658)
+    assert not found.violated
+    assert not found.never_taken
+
+
+@pytest.mark.parametrize(
+    ("spec", "broken"),
+    [
+        (Transactions(coordinator_failures=1, leader_changes=1, replication_lags=True), set()),
+        (
+            RefusesRepeatedMarkers(transactions=1, coordinator_failures=1),
+            {"decisions_are_carried_out"},
+        ),
+        (UncleanElection(transactions=1, leader_changes=1), {"open_transactions_close"}),
+        (Version1(transactions=1, records_late=True), {"open_transactions_close"}),
+    ],
+)
+def test_every_open_transaction_closes(spec: Spec, broken: set[str]) -> None:
+    """T-L1 and T-L2, and what keeps them from being true of anything."""
+    assert {n for n, d in decide(spec).items() if d.verdict == "violated"} == broken
+
+
+def test_each_bug_stands_for_one_of_the_catalogue() -> None:
+    assert len({bug.id for bug in BUGS}) == len(BUGS) == 16
+    assert all(bug.known_as for bug in BUGS)

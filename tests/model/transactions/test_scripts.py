@@ -1,0 +1,236 @@
+"""The bugs of transactions as runs: each goes wrong under its variant, and one step is refused now.
+
+A script is what the catalogue of bugs tells, in the spec's steps: `end 0 ABORT` is the action `end`
+with its arguments in order.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pytest
+
+from model.language import Spec
+from model.language.actions import Action
+from model.language.meaning import Meaning, State
+from model.transactions import bugs
+from model.transactions.spec import Transactions
+from model.transactions.versions import LaxMarkers, Verification, Version1
+from model.variants import Constants
+
+VALUES = {"COMMIT": 0, "ABORT": 1}
+
+
+def action(spec: Spec, name: str) -> Action:
+    return next(a for a in spec.actions if a.name == name)
+
+
+def taken(spec: Spec, script: str) -> tuple[State, str, str]:
+    """Where the script leads; the first step that is refused, if any, and the false conjunct."""
+    meaning = Meaning.of(spec)
+    (state,) = meaning.initial(spec)
+    for call in filter(None, (line.strip() for line in script.splitlines())):
+        name, *words = call.split()
+        values = [VALUES[w] if w in VALUES else int(w) for w in words]
+        after = meaning.step(action(spec, name), state, values)
+        if after is None:
+            return state, call, str(meaning.why_disabled(action(spec, name), state, values))
+        state = after
+    return state, "", ""
+
+
+def broken(spec: Spec, state: State) -> set[str]:
+    meaning = Meaning.of(spec)
+    return {c.name for c in spec.claims if not meaning.holds(c.formula, state)}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Script:
+    """A run of a variant, and what stops it in the version in which that was mended."""
+
+    of: type[Spec]
+    at: Constants
+    run: str
+    breaks: set[str]
+    mended: type[Spec] = Transactions
+    instead: str = ""  # the same run by the steps of a later version
+    refused: str = ""  # the step; none where it is another step from then on
+    because: str = ""  # a part of the false conjunct
+
+
+SCRIPTS = {
+    "T1, a late record hangs": Script(
+        of=Version1,
+        at={"transactions": 1, "records_late": True},
+        run="""
+            init_producer 0
+            begin 0 0
+            add_partition 0 0
+            send 0 0
+            end 0 ABORT
+            write_marker 0 0
+            complete
+            append_record 0 0
+        """,
+        breaks={"no_hanging_transaction"},
+        mended=Verification,
+        refused="append_record 0 0",
+        because="verified",
+    ),
+    "T2, a delayed commit of the first transaction commits half of the second": Script(
+        of=Verification,
+        at={"partitions": 2, "ends_late": True},
+        run="""
+            init_producer 0
+            begin 0 0
+            add_partition 0 0
+            send 0 0
+            verify 0 0
+            append_record 0 0
+            end 0 COMMIT
+            write_marker 0 0
+            complete
+            hear_end 0 0 COMMIT
+            begin 1 0
+            add_partition 0 1
+            send 0 1
+            verify 0 1
+            append_record 0 1
+            end 0 COMMIT
+            write_marker 0 1
+        """,
+        breaks={"the_client_decides"},
+        instead="""
+            init_producer 0
+            begin 0 0
+            send 0 0
+            add_partition 0 0
+            verify 0 0
+            append_record 0 0
+            end 0 COMMIT
+            write_marker 0 0
+            complete
+            hear_end 0 0 COMMIT
+            begin 1 0
+            send 0 1
+            add_partition 0 1
+            verify 0 1
+            append_record 0 1
+            end 0 COMMIT
+        """,
+        refused="end 0 COMMIT",
+        because="producer_epoch",
+    ),
+    "T3, verified before the marker, appended after it": Script(
+        of=bugs.KeepsGuard,
+        at={"transactions": 1, "records_late": True},
+        run="""
+            init_producer 0
+            begin 0 0
+            add_partition 0 0
+            send 0 0
+            verify 0 0
+            end 0 ABORT
+            write_marker 0 0
+            complete
+            append_record 0 0
+        """,
+        breaks={"no_hanging_transaction"},
+        mended=Verification,
+        refused="append_record 0 0",
+        because="verified",
+    ),
+    "T5, a record of the next transaction lands in the one before": Script(
+        of=bugs.OngoingById,
+        at={},
+        run="""
+            init_producer 0
+            begin 0 0
+            send 0 0
+            add_partition 0 0
+            verify 0 0
+            append_record 0 0
+            end 0 COMMIT
+            hear_end 0 0 COMMIT
+            begin 1 0
+            send 0 1
+            append_record 0 1
+            write_marker 0 0
+        """,
+        breaks={"markers_close_their_own", "no_aborted_read"},
+        mended=LaxMarkers,
+        refused="append_record 0 1",
+        because="producer_epoch",
+    ),
+    "T20, the marker of one transaction closes the next": Script(
+        of=LaxMarkers,
+        at={"markers_late": True},
+        run="""
+            init_producer 0
+            begin 0 0
+            send 0 0
+            add_partition 0 0
+            verify 0 0
+            append_record 0 0
+            end 0 COMMIT
+            write_marker 0 0
+            complete
+            hear_end 0 0 COMMIT
+            begin 1 0
+            send 0 1
+            add_partition 0 1
+            verify 0 1
+            append_record 0 1
+            write_late_marker 0 0 0
+        """,
+        breaks={"markers_close_their_own", "no_aborted_read"},
+        refused="write_late_marker 0 0 0",
+        because="producer_epoch",
+    ),
+    "T7, a fence that takes two epochs": Script(
+        of=bugs.FencesTwice,
+        at={"max_epoch": 1},
+        run="""
+            init_producer 0
+            begin 0 0
+            send 0 0
+            add_partition 0 0
+            fence
+        """,
+        breaks={"epochs_stay_in_range"},
+    ),
+    "T8, a fence that keeps the producer id": Script(
+        of=bugs.FenceKeepsId,
+        at={"max_epoch": 1},
+        run="""
+            init_producer 0
+            begin 0 0
+            send 0 0
+            add_partition 0 0
+            fence
+            write_marker 0 0
+            complete
+            hear_end 0 0 ABORT
+        """,
+        breaks={"epochs_stay_in_range"},
+    ),
+}
+
+
+@pytest.mark.parametrize("name", SCRIPTS)
+def test_a_script_goes_wrong_under_its_variant(name: str) -> None:
+    script = SCRIPTS[name]
+    spec = script.of(**script.at)
+    state, refused, because = taken(spec, script.run)
+    assert (refused, because) == ("", "")
+    assert broken(spec, state) == script.breaks
+
+
+@pytest.mark.parametrize("name", SCRIPTS)
+def test_and_is_refused_where_it_was_mended(name: str) -> None:
+    script = SCRIPTS[name]
+    spec = script.mended(**script.at)
+    state, refused, because = taken(spec, script.instead or script.run)
+    assert refused == script.refused
+    assert script.because in because
+    assert not broken(spec, state)
