@@ -1,0 +1,132 @@
+"""The same model in Promela, for SPIN: an oracle of counts, and the peer of a benchmark.
+
+Every cell is a variable of as many bits as it needs, every choice of an action's parameters an
+option of one loop. A read at a computed key is a choice among its cells; an action computes all
+values into hidden variables before it assigns them, so it reads the state before.
+
+Simplified: properties are not translated, and a term without a value is not noticed: SPIN explores
+what this engine found well-defined.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from functools import cached_property, partial
+from itertools import product
+from math import prod
+
+from checkers.explicit.compile import Code, Compiler, Env, paren
+from checkers.explicit.instance import Instance
+from model.language import terms as t
+from model.language.actions import Action
+from model.language.meaning import Meaning
+from model.language.words import SpecError
+
+
+def promela(at: Instance) -> str:
+    """The text of the model: SPIN stores a state for each of the instance's."""
+    words = Words(at)
+    options = [line for action in at.spec.actions for line in words.options(action)]
+    first, *others = map(at.pack, Meaning(at.ranges).initial(at.spec))
+    if others:
+        raise SpecError(f"{type(at.spec).__name__} has several initial states; give SPIN one")
+    cells = [
+        f"unsigned {name} : {max(1, (at.size(sort) - 1).bit_length())} = {value};"
+        for name, (_, sort), value in zip(words.names, at.cells, first, strict=True)
+    ]
+    hidden = [f"hidden byte new{k};" for k in range(words.most)]
+    body = ["active proctype model() {", "  do", *options, "  od", "}"]
+    return "\n".join([*cells, *hidden, *body]) + "\n"
+
+
+@dataclass
+class Words(Compiler):
+    """Promela source for the terms of one instance."""
+
+    most: int = field(default=0)  # cells that one action assigns
+
+    @cached_property
+    def names(self) -> list[str]:
+        """What each cell is called."""
+        return [
+            re.sub(r"\W", "_", "_".join([name, *(str(k).replace("-", "m") for k in keys)]))
+            for (name, keys), _ in self.at.cells
+        ]
+
+    def options(self, action: Action) -> Iterator[str]:
+        """One option for each choice of the parameters that is not ruled out."""
+        for values in product(*(range(self.at.size(p.sort)) for p in action.params)):
+            env = {p.uid: v for p, v in zip(action.params, values, strict=True)}
+            guard = self.joined((self.code(g.formula, env) for g in action.guards), "and", 0)
+            if guard != 0:
+                written = self.written(action, env)
+                self.most = max(self.most, len(written))
+                new = [f"new{k} = {code}" for k, code in enumerate(written.values())]
+                put = [f"{self.names[cell]} = new{k}" for k, cell in enumerate(written)]
+                yield f"  :: d_step {{ {'; '.join([f'({guard})', *new, *put])} }}"
+
+    def written(self, action: Action, env: Env) -> dict[int, Code]:
+        """What each cell is assigned; of two writes to one the later stays."""
+        out: dict[int, Code] = {}
+        for write in action.writes:
+            for e in self.bindings(write.binders, env):
+                value, test = self.kept(write.value, e), self.code(write.condition, e)
+                for cell, here in self.cells(write.variable, write.keys, e):
+                    before = out.get(cell, self.names[cell])
+                    both = self.joined([test, here], "and", 0)
+                    out[cell] = self.chosen(both, partial(_same, value), partial(_same, before))
+        return {cell: code for cell, code in out.items() if code != self.names[cell]}
+
+    def cells(
+        self, variable: t.Variable, keys: tuple[t.Node, ...], env: Env
+    ) -> list[tuple[int, Code]]:
+        """The cells that the keys could mean, each with the condition that they do."""
+        sizes = [self.at.size(key) for key in variable.keys]
+        codes = [self.kept(key, env) for key in keys]
+        found: list[tuple[int, Code]] = []
+        for values in product(*map(range, sizes)):
+            tests = (self.compared("==", c, v) for c, v in zip(codes, values, strict=True))
+            here = self.joined(tests, "and", 0)
+            if here != 0:
+                offset = sum(v * prod(sizes[k + 1 :]) for k, v in enumerate(values))
+                found.append((self.at.blocks[variable.name].start + offset, here))
+        return found
+
+    # ---- where Promela differs from Python
+
+    def code(self, n: t.Node, env: Env) -> Code:
+        match n:
+            case t.Get():
+                *tested, (last, _) = self.cells(n.variable, n.keys, env)
+                found = self.names[last]
+                for cell, here in reversed(tested):
+                    found = f"({paren(here)} -> {self.names[cell]} : {found})"
+                return found
+            case t.Not():
+                of = self.code(n.of, env)
+                return 1 - of if isinstance(of, int) else f"!{paren(of)}"
+            case t.Count():
+                each = [self.code(n.body, e) for e in self.bindings(n.binders, env)]
+                return " + ".join(f"({paren(c)} -> 1 : 0)" for c in each if c != 0) or 0
+            case _:
+                return super().code(n, env)
+
+    def kept(self, value: t.Node, env: Env) -> Code:
+        return self.code(value, env)
+
+    @staticmethod
+    def chosen(test: Code, then: Callable[[], Code], other: Callable[[], Code]) -> Code:
+        if isinstance(test, int):
+            return then() if test else other()
+        a, b = then(), other()
+        return a if a == b else f"({paren(test)} -> {paren(a)} : {paren(b)})"
+
+    @staticmethod
+    def joined(codes: Iterable[Code], word: str, absorbing: int) -> Code:
+        return Compiler.joined(codes, {"and": "&&", "or": "||"}[word], absorbing)
+
+
+def _same(code: Code) -> Code:
+    return code
