@@ -20,14 +20,16 @@ no controlled shutdown; topics are never deleted.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from model.vocabulary import BrokerEpoch, BrokerId, ProducerEpoch, ProducerId, TopicPartition
-from reference_impl import partition_follower, partition_leader, partition_reads
+from reference_impl import partition_appends, partition_follower, partition_leader, partition_reads
 from reference_impl.bugs import NO_BUGS, Bugs
 from reference_impl.config import KAFKAS_PATIENCE, Patience
+from reference_impl.coordinators import NO_COORDINATORS, Coordinators
 from reference_impl.messages import (
     CONTROLLER,
     NO_METADATA,
@@ -48,6 +50,7 @@ from reference_impl.messages import (
     ListOffsets,
     Metadata,
     MetadataImage,
+    NodeId,
     OffsetForLeaderEpoch,
     OffsetOfLeaderEpoch,
     PartitionState,
@@ -55,30 +58,37 @@ from reference_impl.messages import (
     Produced,
     RegisterBroker,
     RegisteredBroker,
-    Response,
     UpdateMetadata,
 )
 from reference_impl.partition_follower import Follower, become_follower
 from reference_impl.partition_leader import Leader, Led, become_leader, resign
 from reference_impl.partition_log import PartitionLog
 from reference_impl.producer_state import ProducerStates
+from reference_impl.requests import Response
 from reference_impl.step import (
     Answered,
     Asked,
+    Effect,
     Effects,
     Fired,
     Input,
+    Reply,
     Send,
     SetTimer,
     Timer,
     TimerKind,
 )
 from reference_impl.surroundings import Requester, Surroundings
+from reference_impl.transaction_messages import (
+    AddedPartitionsToTxn,
+    WriteTxnMarker,
+    WrittenTxnMarker,
+)
 from reference_impl.truncation import Truncation
 
 Disk = Mapping[TopicPartition, PartitionLog]
 Replica = Leader | Follower
-OfPartition = Produce | Fetch | ListOffsets | OffsetForLeaderEpoch
+OfPartition = Produce | Fetch | ListOffsets | OffsetForLeaderEpoch | WriteTxnMarker
 
 PRODUCER_IDS_PER_LIFE: Final = 2**32
 _FORWARDED_AT_MOST: Final = 1_000  # requests to the controller whose answers are remembered
@@ -92,6 +102,7 @@ class BrokerConfig:
     patience: Patience = KAFKAS_PATIENCE
     bugs: Bugs = NO_BUGS
     truncation: Truncation = Truncation.IN_FETCH
+    verifies_transactions: bool = True  # transaction.partition.verification.enable
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,6 +119,7 @@ class Broker:
     replicas: Mapping[TopicPartition, Replica] = field(
         default_factory=dict[TopicPartition, Replica]
     )
+    coordinators: Coordinators = NO_COORDINATORS
     unassigned: Disk = field(default_factory=dict[TopicPartition, PartitionLog])
     producer_ids: int = 0
     forwarded: tuple[tuple[int, Requester], ...] = ()
@@ -138,10 +150,30 @@ class Broker:
         return broker, (*broker._call_controller(now_ms), checkpoint)
 
     def step(self, now_ms: int, told: Input) -> tuple[Broker, Effects]:
-        """The broker after one input, and what is to be done."""
+        """The broker after one input, and what is to be done.
+
+        What a broker has to say to itself, as leader to coordinator, is said within the same step.
+        """
+        broker, effects = self._step(now_ms, told)
+        me = NodeId(self.config.broker_id)
+        outward: list[Effect] = []
+        todo = deque(effects)
+        while todo:
+            match todo.popleft():
+                case Send(to, correlation, request) if to == me:
+                    broker, more = broker._step(now_ms, Asked(me, correlation, request))
+                case Reply(to, correlation, response) if to == me:
+                    broker, more = broker._step(now_ms, Answered(me, correlation, response))
+                case effect:
+                    outward.append(effect)
+                    continue
+            todo.extend(more)
+        return broker, tuple(outward)
+
+    def _step(self, now_ms: int, told: Input) -> tuple[Broker, Effects]:
         broker = replace(self, correlation=self.correlation + 1)
         match told:
-            case Asked(_, _, Produce() | Fetch() | ListOffsets() | OffsetForLeaderEpoch()):
+            case Asked(_, _, request) if type(request) in _SERVED_BY_LEADER:
                 return broker._serve(now_ms, told)
             case Asked():
                 return broker._asked(now_ms, told)
@@ -217,7 +249,10 @@ class Broker:
         if not 0 <= self.broker_epoch <= image.version or image.version <= self.image.version:
             return self, ()
         broker = replace(
-            self, image=image, brokers={state.broker_id: state for state in image.brokers}
+            self,
+            image=image,
+            brokers={state.broker_id: state for state in image.brokers},
+            coordinators=Coordinators.of(image),
         )
         around = broker._around(now_ms)
         replicas = dict(self.replicas)
@@ -249,6 +284,13 @@ class Broker:
                         replica, self._around(now_ms), answered.correlation, fetched
                     )
                     return self._with(follower), effects
+            case AddedPartitionsToTxn(topic_partitions=(topic_partition, *_)) as added:
+                replica = self.replicas.get(topic_partition)
+                if isinstance(replica, Leader):
+                    leader, effects = partition_appends.on_verified(
+                        replica, self._around(now_ms), answered.correlation, added
+                    )
+                    return self._with(leader), effects
             case OffsetOfLeaderEpoch() as told:
                 replica = self.replicas.get(told.topic_partition)
                 if isinstance(replica, Follower):
@@ -340,6 +382,8 @@ class Broker:
             patience=self.config.patience,
             bugs=self.config.bugs,
             truncation=self.config.truncation,
+            verifies_transactions=self.config.verifies_transactions,
+            coordinators=self.coordinators,
         )
 
     def _with(self, replica: Replica) -> Broker:
@@ -372,10 +416,11 @@ def _moved(
 
 
 _SERVED_BY_LEADER: Final[Mapping[type, Callable[[Leader, Surroundings, Requester, Any], Led]]] = {
-    Produce: partition_leader.produce,
+    Produce: partition_appends.produce,
     Fetch: partition_reads.fetch,
     ListOffsets: partition_reads.list_offsets,
     OffsetForLeaderEpoch: partition_reads.offset_for_leader_epoch,
+    WriteTxnMarker: partition_appends.write_marker,
 }
 _LEADER_TIMERS: Final[Mapping[TimerKind, Callable[[Leader, Surroundings], Led]]] = {
     TimerKind.WAITS: partition_leader.on_waits_timer,
@@ -397,4 +442,8 @@ def _refusal(request: OfPartition, requester: Requester, error: ErrorCode) -> Ef
             response = ListedOffsets(error=error)
         case OffsetForLeaderEpoch(topic_partition=topic_partition):
             response = OffsetOfLeaderEpoch(topic_partition=topic_partition, error=error)
+        case WriteTxnMarker(topic_partition=topic_partition, transactional_id=transactional_id):
+            response = WrittenTxnMarker(
+                topic_partition=topic_partition, transactional_id=transactional_id, error=error
+            )
     return (requester.reply(response),)

@@ -29,6 +29,11 @@ class Bug(Enum):
     ZERO_OFFSET_ACK = "zero-offset-ack"
     REORDERED_ACK_OFFSET = "reordered-ack-offset"
     LOST_APPEND = "lost-append"
+    LAST_STABLE_OFFSET_READ = "last-stable-offset-read"
+    ABORTED_NOT_TOLD = "aborted-not-told"
+    UNREPLICATED_MARKER_COUNTS = "unreplicated-marker-counts"
+    GUARD_OUTLIVES_MARKER = "guard-outlives-marker"
+    LATE_MARKER_ACCEPTED = "late-marker-accepted"
 
 
 Bugs = frozenset[Bug]
@@ -126,6 +131,41 @@ SEEDED_BUGS: Final = (
         breaks=("committed_survives", "lost-write"),
         caught_by=("suite replication", "history analysis"),
         source="Jepsen, Bufstream 0.1.0 (lost acknowledged writes in healthy clusters)",
+    ),
+    SeededBug(
+        bug=Bug.LAST_STABLE_OFFSET_READ,
+        changes="A read_committed fetch ends at the last stable offset, and includes it.",
+        breaks=("read_committed_waits", "atomic_commit", "G1a"),
+        caught_by=("transcripts of transactions",),
+        source="redpanda#3036; anomalies M6",
+    ),
+    SeededBug(
+        bug=Bug.ABORTED_NOT_TOLD,
+        changes="A read_committed fetch names no aborted transactions.",
+        breaks=("atomic_commit", "G1a"),
+        caught_by=("transcripts of transactions",),
+        source="redpanda#7819; anomalies M7",
+    ),
+    SeededBug(
+        bug=Bug.UNREPLICATED_MARKER_COUNTS,
+        changes="The last stable offset passes a transaction whose marker is not yet replicated.",
+        breaks=("read_committed_waits",),
+        caught_by=("transcripts of transactions",),
+        source="KAFKA-5121; bugs T12",
+    ),
+    SeededBug(
+        bug=Bug.GUARD_OUTLIVES_MARKER,
+        changes="A batch that was verified is appended though a marker came in between.",
+        breaks=("atomic_commit",),
+        caught_by=("transcripts of transactions",),
+        source="KAFKA-14884; bugs T3",
+    ),
+    SeededBug(
+        bug=Bug.LATE_MARKER_ACCEPTED,
+        changes="A V2 marker with the epoch of the open transaction ends it.",
+        breaks=("atomic_commit", "torn-transaction"),
+        caught_by=("transcripts of transactions",),
+        source="KAFKA-19446, KIP-1228; bugs T20",
     ),
 )
 

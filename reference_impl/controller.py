@@ -42,9 +42,9 @@ from reference_impl.messages import (
     PartitionState,
     RegisterBroker,
     RegisteredBroker,
-    Response,
     UpdateMetadata,
 )
+from reference_impl.requests import Response
 from reference_impl.step import (
     Asked,
     Effects,

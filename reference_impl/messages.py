@@ -65,10 +65,18 @@ class ErrorCode(IntEnum):
     REQUEST_TIMED_OUT = 7
     NETWORK_EXCEPTION = 13
     COORDINATOR_LOAD_IN_PROGRESS = 14
+    COORDINATOR_NOT_AVAILABLE = 15
+    NOT_COORDINATOR = 16
     INVALID_TOPIC_EXCEPTION = 17
     NOT_ENOUGH_REPLICAS = 19
     NOT_ENOUGH_REPLICAS_AFTER_APPEND = 20
     INVALID_REQUIRED_ACKS = 21
+    ILLEGAL_GENERATION = 22
+    INCONSISTENT_GROUP_PROTOCOL = 23
+    INVALID_GROUP_ID = 24
+    UNKNOWN_MEMBER_ID = 25
+    INVALID_SESSION_TIMEOUT = 26
+    REBALANCE_IN_PROGRESS = 27
     UNSUPPORTED_VERSION = 35
     TOPIC_ALREADY_EXISTS = 36
     INVALID_PARTITIONS = 37
@@ -78,15 +86,25 @@ class ErrorCode(IntEnum):
     OUT_OF_ORDER_SEQUENCE_NUMBER = 45
     INVALID_PRODUCER_EPOCH = 47
     INVALID_TXN_STATE = 48
+    INVALID_PRODUCER_ID_MAPPING = 49
+    INVALID_TRANSACTION_TIMEOUT = 50
+    CONCURRENT_TRANSACTIONS = 51
+    TRANSACTION_COORDINATOR_FENCED = 52
+    GROUP_ID_NOT_FOUND = 69
     FENCED_LEADER_EPOCH = 74
     UNKNOWN_LEADER_EPOCH = 75
     STALE_BROKER_EPOCH = 77
     OFFSET_NOT_AVAILABLE = 78
+    MEMBER_ID_REQUIRED = 79
+    FENCED_INSTANCE_ID = 82
     INVALID_RECORD = 87
+    UNSTABLE_OFFSET_COMMIT = 88
+    PRODUCER_FENCED = 90
     INVALID_UPDATE_VERSION = 95
     DUPLICATE_BROKER_REGISTRATION = 101
     BROKER_ID_NOT_REGISTERED = 102
     INELIGIBLE_REPLICA = 107
+    TRANSACTION_ABORTABLE = 120
 
 
 RETRIABLE: Final = frozenset({
@@ -97,6 +115,9 @@ RETRIABLE: Final = frozenset({
     ErrorCode.REQUEST_TIMED_OUT,
     ErrorCode.NETWORK_EXCEPTION,
     ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
+    ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.NOT_COORDINATOR,
+    ErrorCode.CONCURRENT_TRANSACTIONS,
     ErrorCode.NOT_ENOUGH_REPLICAS,
     ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND,
     ErrorCode.NOT_CONTROLLER,
@@ -114,6 +135,8 @@ class Produce:
     batches: bytes
     acks: int = ACKS_ALL
     timeout_ms: int = 30_000  # how long acks=all may wait for replication
+    transactional_id: str | None = None  # of a transactional batch
+    adds_partition: bool = False  # KIP-890: the transaction is told of this topic partition by us
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -139,6 +162,7 @@ class Fetch:
     last_fetched_epoch: LeaderEpoch = UNKNOWN_LEADER_EPOCH  # that of the follower's last record
     max_bytes: int = 1_048_576  # at least one whole batch is answered, however large
     max_wait_ms: int = 0  # 0: with nothing to give the answer is empty and at once
+    read_committed: bool = False  # nothing of a transaction that has not ended
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -147,6 +171,14 @@ class EpochEndOffset:
 
     leader_epoch: LeaderEpoch = UNKNOWN_LEADER_EPOCH
     end_offset: Offset = UNKNOWN_OFFSET
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AbortedTransaction:
+    """From this offset on the producer's records up to its next abort marker do not count."""
+
+    producer_id: ProducerId
+    first_offset: Offset
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -160,10 +192,12 @@ class Fetched:
     topic_partition: TopicPartition
     error: ErrorCode = ErrorCode.NONE
     high_watermark: Offset = UNKNOWN_OFFSET
+    last_stable_offset: Offset = UNKNOWN_OFFSET  # told to consumers only
     log_start_offset: Offset = UNKNOWN_OFFSET
     log_end_offset: Offset = UNKNOWN_OFFSET  # told to followers only
     diverging_epoch: EpochEndOffset | None = None  # the follower has to truncate first
     batches: bytes = b""
+    aborted: tuple[AbortedTransaction, ...] = ()  # told at read_committed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -174,6 +208,7 @@ class ListOffsets:
 
     topic_partition: TopicPartition
     timestamp: int = LATEST_TIMESTAMP
+    read_committed: bool = False  # the latest offset is then the last stable one
     current_leader_epoch: LeaderEpoch = UNKNOWN_LEADER_EPOCH
 
 
@@ -207,12 +242,20 @@ class OffsetOfLeaderEpoch:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InitProducerId:
-    """Give me a producer id; without a transactional id every call gets a fresh one."""
+    """Give me a producer id; without a transactional id every call gets a fresh one.
+
+    A producer that goes on after an error tells the id and epoch it had (KIP-360).
+    """
+
+    transactional_id: str | None = None
+    timeout_ms: int = 60_000  # how long a transaction may be open
+    producer_id: ProducerId = NO_PRODUCER_ID
+    producer_epoch: ProducerEpoch = NO_PRODUCER_EPOCH
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InitializedProducerId:
-    """A producer id that nobody was given before, with producer epoch 0."""
+    """A producer id that nobody else has, and the epoch under which it may be used."""
 
     error: ErrorCode = ErrorCode.NONE
     producer_id: ProducerId = NO_PRODUCER_ID
@@ -359,7 +402,7 @@ class AlteredPartition:
     state: PartitionState | None = None
 
 
-Request = (
+PartitionRequest = (
     Produce
     | Fetch
     | ListOffsets
@@ -372,7 +415,7 @@ Request = (
     | UpdateMetadata
     | AlterPartition
 )
-Response = (
+PartitionResponse = (
     Produced
     | Fetched
     | ListedOffsets

@@ -158,9 +158,10 @@ def _appended(follower: Follower, answer: Fetched, around: Surroundings) -> Foll
         batch = Batch.of(data)
         log = log.append(batch)
         if Bug.DEDUP_LOST_ON_FAILOVER not in around.bugs:
-            producers = producers.after(batch.header)
+            producers = producers.after(batch)
     if log.high_watermark != answer.high_watermark:
         log = log.with_high_watermark(answer.high_watermark)
+        producers = producers.replicated_to(log.high_watermark)
     return replace(follower, log=log, producers=producers)
 
 

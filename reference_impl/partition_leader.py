@@ -9,20 +9,19 @@ is up, or the leadership ends. In the last two cases the record stays in the log
 unknown, not a failure.
 
 Source: KIP-101, KIP-966; protocol rules A1, A4, A7, A10, section c.
-Simplified: one record batch a request, as clients have sent since Kafka 0.11; no transactions; no
-throttling. A leader that is chosen again in a newer leader epoch resigns first, so who waited is
-told that it leads no more; Kafka lets them wait on. The high watermark is also looked at with each
-check for followers that lag, not only with the next fetch or append.
+Simplified: no throttling. A leader that is chosen again in a newer leader epoch resigns first, so
+who waited is told that it leads no more; Kafka lets them wait on. The high watermark is also looked
+at with each check for followers that lag, not only with the next fetch or append.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from model.vocabulary import NO_PRODUCER_ID, BrokerId, Offset, TopicPartition
+from model.vocabulary import BrokerId, Offset, ProducerEpoch, ProducerId, TopicPartition
 from reference_impl.bugs import (
-    LOST_EVERY,
     REORDERED_BY,
     REORDERED_EVERY,
     ZERO_OFFSET_EVERY,
@@ -30,10 +29,9 @@ from reference_impl.bugs import (
 )
 from reference_impl.in_sync_replicas import InSyncReplicas
 from reference_impl.messages import (
-    ACKS_ALL,
-    ACKS_LEADER,
     ACKS_NONE,
     CONTROLLER,
+    UNKNOWN_OFFSET,
     AlteredPartition,
     AlterPartition,
     ErrorCode,
@@ -43,19 +41,65 @@ from reference_impl.messages import (
     Produce,
     Produced,
 )
-from reference_impl.partition_log import Batch, PartitionLog
-from reference_impl.producer_state import Duplicate, Fresh, Judgement, ProducerStates, Refused
-from reference_impl.record_batch import CorruptBatch, Header, batches, stamped, verified
-from reference_impl.step import Effect, Effects, Readable, Send, SetTimer, Timer, TimerKind
+from reference_impl.partition_log import PartitionLog
+from reference_impl.producer_state import ProducerStates
+from reference_impl.record_batch import batches, header
+from reference_impl.step import Effect, Effects, Readable, Reply, Send, SetTimer, Timer, TimerKind
 from reference_impl.surroundings import Requester, Surroundings
+from reference_impl.transaction_messages import WriteTxnMarker, WrittenTxnMarker
+
+
+class Appended(NamedTuple):
+    """Who appended what is in the log, and how that is answered."""
+
+    requester: Requester
+    acks: int
+    timeout_ms: int
+    marker: WriteTxnMarker | None = None  # what was appended, if it is no producer's batch
+
+    def reply(
+        self,
+        leader: Leader,
+        *,
+        error: ErrorCode = ErrorCode.NONE,
+        base_offset: Offset = UNKNOWN_OFFSET,
+    ) -> Reply:
+        """The answer to the request."""
+        marker = self.marker
+        if marker is not None:
+            return self.requester.reply(
+                WrittenTxnMarker(
+                    topic_partition=marker.topic_partition,
+                    transactional_id=marker.transactional_id,
+                    error=error,
+                )
+            )
+        log_start = UNKNOWN_OFFSET if error else leader.log.log_start
+        return self.requester.reply(
+            Produced(error=error, base_offset=base_offset, log_start_offset=log_start)
+        )
 
 
 class WaitingProduce(NamedTuple):
     """An acks=all request that is in the log and not yet replicated."""
 
-    requester: Requester
+    appended: Appended
     base_offset: Offset
     next_offset: Offset  # the high watermark has to reach it
+    deadline_ms: int
+
+
+class Unverified(NamedTuple):
+    """The batches of a producer that wait until the coordinator knows of their transaction.
+
+    The correlation of the question is the guard: whatever comes between the question and its answer
+    takes the whole entry away, so the answer finds nothing to append (KAFKA-14884).
+    """
+
+    producer_id: ProducerId
+    producer_epoch: ProducerEpoch
+    correlation: int
+    waiting: tuple[tuple[Requester, Produce], ...]
     deadline_ms: int
 
 
@@ -78,6 +122,7 @@ class Leader:
     epoch_start: Offset  # the end offset at which this leader epoch began
     waiting_produces: tuple[WaitingProduce, ...] = ()
     waiting_fetches: tuple[WaitingFetch, ...] = ()
+    unverified: tuple[Unverified, ...] = ()
     wakes_ms: int | None = None  # when the next timer for waiting requests fires
     appends: int = 0  # counted for the seeded bugs
     acknowledgements: int = 0
@@ -116,7 +161,8 @@ def resign(leader: Leader) -> Effects:
     error = ErrorCode.NOT_LEADER_OR_FOLLOWER
     topic_partition = leader.topic_partition
     return (
-        *(waiting.requester.reply(Produced(error=error)) for waiting in leader.waiting_produces),
+        *(waiting.appended.reply(leader, error=error) for waiting in leader.waiting_produces),
+        *refuse_unverified(leader.unverified, error),
         *(
             waiting.requester.reply(Fetched(topic_partition=topic_partition, error=error))
             for waiting in leader.waiting_fetches
@@ -125,106 +171,17 @@ def resign(leader: Leader) -> Effects:
     )
 
 
-# ---------------------------------------------------------------- appending
+# ---------------------------------------------------------------- acknowledging
 
 
-def produce(leader: Leader, around: Surroundings, requester: Requester, request: Produce) -> Led:
-    """The batch is appended, recognized as a duplicate, or refused."""
-    head = _acceptable(leader, request)
-    if isinstance(head, ErrorCode):
-        return leader, _unless_acks_none(request, requester, head)
-    match _judged(leader, head, around):
-        case Refused(error):
-            return leader, _unless_acks_none(request, requester, error)
-        case Duplicate(batch):
-            # A duplicate waits like the original: it may not be replicated yet.
-            return _await_replication(
-                leader, around, requester, request, batch.base_offset, batch.next_offset
-            )
-        case Fresh():
-            return _append(leader, around, requester, request)
-
-
-def _acceptable(leader: Leader, request: Produce) -> Header | ErrorCode:
-    """The header of the one batch in the request, or the first reason to refuse it."""
-    if request.acks not in {ACKS_NONE, ACKS_LEADER, ACKS_ALL}:
-        return ErrorCode.INVALID_REQUIRED_ACKS
-    if request.acks == ACKS_ALL and leader.in_sync.below_minimum:
-        # Refused before anything is written: availability is given up, not durability.
-        return ErrorCode.NOT_ENOUGH_REPLICAS
-    try:
-        heads = [verified(batch) for batch in batches(request.batches)]
-    except CorruptBatch:
-        return ErrorCode.CORRUPT_MESSAGE
-    if len(heads) != 1:
-        return ErrorCode.INVALID_RECORD
-    (head,) = heads
-    is_idempotent = head.producer_id != NO_PRODUCER_ID
-    reasons = (
-        (head.is_control, ErrorCode.INVALID_RECORD),
-        (head.record_count != head.last_offset_delta + 1, ErrorCode.INVALID_RECORD),
-        (head.is_transactional, ErrorCode.INVALID_TXN_STATE),
-        (is_idempotent and head.producer_epoch < 0, ErrorCode.INVALID_RECORD),
-        (is_idempotent and head.base_sequence < 0, ErrorCode.INVALID_RECORD),
-    )
-    return next((error for applies, error in reasons if applies), head)
-
-
-def _judged(leader: Leader, head: Header, around: Surroundings) -> Judgement:
-    if Bug.NO_DEDUP in around.bugs:
-        return Fresh()
-    return leader.producers.judge(head, never_written=leader.log.end_offset == 0)
-
-
-def _append(leader: Leader, around: Surroundings, requester: Requester, request: Produce) -> Led:
-    base_offset = leader.log.end_offset
-    batch = Batch.of(
-        stamped(request.batches, base_offset=base_offset, leader_epoch=leader.state.leader_epoch)
-    )
-    appends = leader.appends + 1
-    producers = leader.producers.after(batch.header)
-    if Bug.LOST_APPEND in around.bugs and appends % LOST_EVERY == 0:
-        log = leader.log.leave_hole(batch.header.record_count)
-        leader = replace(leader, log=log, producers=producers, appends=appends)
-        return _acknowledge(leader, around, requester, request, base_offset)
-    leader = replace(leader, log=leader.log.append(batch), producers=producers, appends=appends)
-    leader, answered = _await_replication(
-        leader, around, requester, request, base_offset, batch.header.next_offset
-    )
-    leader, settled = settle(leader, around)
-    return leader, answered + settled
-
-
-def _await_replication(
-    leader: Leader,
-    around: Surroundings,
-    requester: Requester,
-    request: Produce,
-    base_offset: Offset,
-    next_offset: Offset,
+def acknowledge(
+    leader: Leader, around: Surroundings, appended: Appended, base_offset: Offset
 ) -> Led:
-    at_once = request.acks != ACKS_ALL or leader.log.high_watermark >= next_offset
-    if at_once or Bug.ACK_BEFORE_REPLICATION in around.bugs:
-        return _acknowledge(leader, around, requester, request, base_offset)
-    waiting = WaitingProduce(
-        requester, base_offset, next_offset, around.now_ms + request.timeout_ms
-    )
-    leader = replace(leader, waiting_produces=(*leader.waiting_produces, waiting))
-    return wake_by(leader, waiting.deadline_ms)
-
-
-def _acknowledge(
-    leader: Leader,
-    around: Surroundings,
-    requester: Requester,
-    request: Produce,
-    base_offset: Offset,
-) -> Led:
-    if request.acks == ACKS_NONE:
+    """Whoever appended is told where, unless it does not want to know."""
+    if appended.acks == ACKS_NONE:
         return leader, ()
     leader, told = _told_offset(leader, around, base_offset)
-    produced = Produced(base_offset=told, log_start_offset=leader.log.log_start)
-    return leader, (requester.reply(produced),)
+    return leader, (appended.reply(leader, base_offset=told),)
 
 
 def _told_offset(
@@ -239,10 +196,6 @@ def _told_offset(
     return replace(leader, acknowledgements=count), base_offset
 
 
-def _unless_acks_none(request: Produce, requester: Requester, error: ErrorCode) -> Effects:
-    return () if request.acks == ACKS_NONE else (requester.reply(Produced(error=error)),)
-
-
 # ---------------------------------------------------------------- the high watermark
 
 
@@ -251,7 +204,11 @@ def settle(leader: Leader, around: Surroundings) -> Led:
     effects: Effects = ()
     high_watermark = leader.in_sync.replicated_up_to(leader.log.end_offset, around)
     if high_watermark > leader.log.high_watermark:
-        leader = replace(leader, log=leader.log.with_high_watermark(high_watermark))
+        leader = replace(
+            leader,
+            log=leader.log.with_high_watermark(high_watermark),
+            producers=leader.producers.replicated_to(high_watermark),
+        )
         leader, effects = _answer_replicated(leader, around)
         effects = (*effects, Readable(leader.topic_partition))
     leader, fetched = _answer_fetches(leader, around)
@@ -266,11 +223,10 @@ def _answer_replicated(leader: Leader, around: Surroundings) -> Led:
             still.append(waiting)
         elif len(leader.in_sync.maximal) < leader.in_sync.min_insync_replicas:
             error = ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND
-            effects.append(waiting.requester.reply(Produced(error=error)))
+            effects.append(waiting.appended.reply(leader, error=error))
         else:
-            leader, told = _told_offset(leader, around, waiting.base_offset)
-            produced = Produced(base_offset=told, log_start_offset=leader.log.log_start)
-            effects.append(waiting.requester.reply(produced))
+            leader, told = acknowledge(leader, around, waiting.appended, waiting.base_offset)
+            effects.extend(told)
     return replace(leader, waiting_produces=tuple(still)), tuple(effects)
 
 
@@ -287,25 +243,56 @@ def _answer_now(leader: Leader, around: Surroundings, answered: list[WaitingFetc
     for waiting in answered:
         request = waiting.request
         leader = tell_high_watermark(leader, request, leader.log.high_watermark)
-        fetched = Fetched(
-            topic_partition=leader.topic_partition,
-            high_watermark=leader.log.high_watermark,
-            log_start_offset=leader.log.log_start,
-            batches=read(leader, around, request),
-        )
+        fetched = answer(leader, around, request, leader.log.high_watermark)
         effects.append(waiting.requester.reply(fetched))
     return leader, tuple(effects)
 
 
 def read(leader: Leader, around: Surroundings, request: Fetch) -> bytes:
-    """What there is to give: a follower reads to the end, a consumer below the high watermark."""
+    """What there is to give: a follower reads to the end, a consumer below the high watermark, or
+    below the last stable offset.
+    """
     log = leader.log
-    is_follower = request.replica_id >= 0
-    to_the_end = is_follower or Bug.READ_ABOVE_HIGH_WATERMARK in around.bugs
-    below = log.end_offset if to_the_end else log.high_watermark
+    if request.replica_id >= 0 or Bug.READ_ABOVE_HIGH_WATERMARK in around.bugs:
+        below = log.end_offset
+    elif request.read_committed:
+        below = last_stable_offset(leader, around, log.high_watermark)
+        if Bug.LAST_STABLE_OFFSET_READ in around.bugs:
+            below = min(log.high_watermark, Offset(below + 1))
+    else:
+        below = log.high_watermark
     if request.fetch_offset >= below:
         return b""
     return log.read(request.fetch_offset, below=below, max_bytes=request.max_bytes)
+
+
+def answer(leader: Leader, around: Surroundings, request: Fetch, high_watermark: Offset) -> Fetched:
+    """The answer to a fetch that is in order, under this high watermark."""
+    found = read(leader, around, request)
+    fetched = Fetched(
+        topic_partition=leader.topic_partition,
+        high_watermark=high_watermark,
+        log_start_offset=leader.log.log_start,
+        batches=found,
+    )
+    if request.replica_id >= 0:
+        return fetched
+    stable = last_stable_offset(leader, around, high_watermark)
+    fetched = replace(fetched, last_stable_offset=stable)
+    if not request.read_committed or not found or Bug.ABORTED_NOT_TOLD in around.bugs:
+        return fetched
+    *_, last = batches(found)
+    aborted = leader.producers.transactions.aborted_between(
+        request.fetch_offset, header(last).next_offset
+    )
+    return replace(fetched, aborted=aborted)
+
+
+def last_stable_offset(leader: Leader, around: Surroundings, high_watermark: Offset) -> Offset:
+    """The offset below which every transaction has ended, as of this high watermark."""
+    return leader.producers.transactions.last_stable_offset(
+        high_watermark, counts_unreplicated=Bug.UNREPLICATED_MARKER_COUNTS not in around.bugs
+    )
 
 
 def tell_high_watermark(leader: Leader, request: Fetch, high_watermark: Offset) -> Leader:
@@ -333,15 +320,33 @@ def on_waits_timer(leader: Leader, around: Surroundings) -> Led:
     late = [waiting for waiting in leader.waiting_produces if waiting.deadline_ms <= around.now_ms]
     patient = tuple(waiting for waiting in leader.waiting_produces if waiting not in late)
     timed_out: Effects = tuple(
-        waiting.requester.reply(Produced(error=ErrorCode.REQUEST_TIMED_OUT)) for waiting in late
+        waiting.appended.reply(leader, error=ErrorCode.REQUEST_TIMED_OUT) for waiting in late
     )
-    leader = replace(leader, waiting_produces=patient, wakes_ms=None)
+    unheard = [entry for entry in leader.unverified if entry.deadline_ms <= around.now_ms]
+    timed_out += refuse_unverified(unheard, ErrorCode.NOT_ENOUGH_REPLICAS)
+    leader = replace(
+        leader,
+        waiting_produces=patient,
+        unverified=tuple(entry for entry in leader.unverified if entry not in unheard),
+        wakes_ms=None,
+    )
     due = [waiting for waiting in leader.waiting_fetches if waiting.deadline_ms <= around.now_ms]
     leader, empty = _answer_now(leader, around, due)
     deadlines = [waiting.deadline_ms for waiting in leader.waiting_produces]
     deadlines += [waiting.deadline_ms for waiting in leader.waiting_fetches]
+    deadlines += [entry.deadline_ms for entry in leader.unverified]
     leader, woken = wake_by(leader, min(deadlines)) if deadlines else (leader, ())
     return leader, timed_out + empty + woken
+
+
+def refuse_unverified(entries: Iterable[Unverified], error: ErrorCode) -> Effects:
+    """The answers to those whose batches can't be verified."""
+    return tuple(
+        requester.reply(Produced(error=error))
+        for entry in entries
+        for requester, request in entry.waiting
+        if request.acks != ACKS_NONE
+    )
 
 
 def on_lag_timer(leader: Leader, around: Surroundings) -> Led:

@@ -6,10 +6,11 @@ the offset, and that may let the follower into the ISR and move the high waterma
 watermark in the answer is the one from before: a fetch never sees the move that it causes, so
 followers lag by one round.
 
-A consumer reads below the high watermark only.
+A consumer reads below the high watermark only; at read_committed below the last stable offset, and
+it is told which transactions in what it got were aborted.
 
 Source: KIP-207, KIP-320, KIP-595, KIP-903, KAFKA-13141, KAFKA-15221; protocol rules A2, A6, A7, A9.
-Simplified: consumers read from the leader only; read_uncommitted is the only isolation level.
+Simplified: consumers read from the leader only.
 """
 
 from __future__ import annotations
@@ -37,6 +38,8 @@ from reference_impl.partition_leader import (
     Leader,
     Led,
     WaitingFetch,
+    answer,
+    last_stable_offset,
     propose,
     read,
     settle,
@@ -167,13 +170,7 @@ def _answer_or_wait(
         leader = replace(leader, waiting_fetches=(*leader.waiting_fetches, waiting))
         return wake_by(leader, waiting.deadline_ms)
     leader = tell_high_watermark(leader, request, high_watermark)
-    fetched = Fetched(
-        topic_partition=leader.topic_partition,
-        high_watermark=high_watermark,
-        log_start_offset=leader.log.log_start,
-        batches=found,
-    )
-    return leader, (requester.reply(fetched),)
+    return leader, (requester.reply(answer(leader, around, request, high_watermark)),)
 
 
 def _refused(leader: Leader, requester: Requester, error: ErrorCode) -> Effects:
@@ -208,31 +205,38 @@ def list_offsets(
         first_epoch = log.epochs[0].leader_epoch if log.epochs else own
         listed = ListedOffsets(offset=log.log_start, leader_epoch=first_epoch)
     elif request.timestamp != LATEST_TIMESTAMP:
-        listed = _first_since(leader, request.timestamp)
+        listed = _first_since(leader, request.timestamp, _end(leader, around, request))
         if lags and listed.offset == UNKNOWN_OFFSET:
             listed = ListedOffsets(error=ErrorCode.OFFSET_NOT_AVAILABLE)
     elif lags:
         listed = ListedOffsets(error=ErrorCode.OFFSET_NOT_AVAILABLE)
     else:
-        leader, end = _told_end_offset(leader, around)
+        leader, end = _told_end_offset(leader, around, _end(leader, around, request))
         listed = ListedOffsets(offset=end, leader_epoch=own)
     return leader, (requester.reply(listed),)
 
 
-def _told_end_offset(leader: Leader, around: Surroundings) -> tuple[Leader, Offset]:
+def _end(leader: Leader, around: Surroundings, request: ListOffsets) -> Offset:
+    """Where the log ends for a reader of this isolation level."""
+    high_watermark = leader.log.high_watermark
+    if request.read_committed:
+        return last_stable_offset(leader, around, high_watermark)
+    return high_watermark
+
+
+def _told_end_offset(leader: Leader, around: Surroundings, end: Offset) -> tuple[Leader, Offset]:
     questions = leader.end_offset_questions + 1
-    end = leader.log.high_watermark
     if Bug.STALE_END_OFFSET in around.bugs and questions % STALE_EVERY == 0:
         end = Offset(max(leader.log.log_start, end - 1))
     return replace(leader, end_offset_questions=questions), end
 
 
-def _first_since(leader: Leader, timestamp_ms: int) -> ListedOffsets:
-    """The first replicated record that is not older than the time."""
+def _first_since(leader: Leader, timestamp_ms: int, end: Offset) -> ListedOffsets:
+    """The first record below the end that is not older than the time; a marker is no record."""
     for batch in leader.log.batches():
-        if batch.header.next_offset > leader.log.high_watermark:
+        if batch.header.next_offset > end:
             break
-        if batch.header.max_timestamp_ms >= timestamp_ms:
+        if not batch.header.is_control and batch.header.max_timestamp_ms >= timestamp_ms:
             for offset, record in decode(batch.data):
                 if record.timestamp_ms >= timestamp_ms:
                     return ListedOffsets(

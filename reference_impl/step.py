@@ -28,7 +28,8 @@ from enum import Enum
 from typing import Protocol, Self
 
 from model.vocabulary import TopicPartition
-from reference_impl.messages import NodeId, Request, Response
+from reference_impl.messages import NodeId
+from reference_impl.requests import Request, Response
 
 
 class TimerKind(Enum):

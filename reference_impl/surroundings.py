@@ -13,7 +13,9 @@ from typing import NamedTuple
 from model.vocabulary import BrokerEpoch, BrokerId
 from reference_impl.bugs import Bugs
 from reference_impl.config import Patience
-from reference_impl.messages import BrokerState, NodeId, Response
+from reference_impl.coordinators import NO_COORDINATORS, TRANSACTION_STATE, Coordinators
+from reference_impl.messages import BrokerState, NodeId
+from reference_impl.requests import Response
 from reference_impl.step import Reply
 from reference_impl.truncation import Truncation
 
@@ -30,6 +32,14 @@ class Surroundings:
     patience: Patience
     bugs: Bugs
     truncation: Truncation = Truncation.IN_FETCH
+    verifies_transactions: bool = True  # transaction.partition.verification.enable
+    coordinators: Coordinators = NO_COORDINATORS
+
+    def coordinator_of_transaction(self, transactional_id: str | None) -> NodeId | None:
+        """The broker to ask about a transaction; None while there is none."""
+        if transactional_id is None:
+            return None
+        return self.coordinators.leader(TRANSACTION_STATE, transactional_id)
 
     def may_be_in_sync(self, broker_id: BrokerId) -> bool:
         """The broker is registered and not fenced, as far as this one knows."""

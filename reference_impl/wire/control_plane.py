@@ -2,7 +2,8 @@
 
 Source: KIP-35 and KIP-511 (ApiVersions), KIP-464 (defaults of CreateTopics), KIP-516, KIP-699.
 Simplified: topics are never created by asking for them; no configuration but
-`min.insync.replicas` and `unclean.leader.election.enable`; no groups and no transactions, which are refused by name.
+`min.insync.replicas` and `unclean.leader.election.enable`; no groups and no transactions, which are
+refused by name.
 """
 
 from __future__ import annotations

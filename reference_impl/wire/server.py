@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from model.vocabulary import BrokerId, TopicPartition
-from reference_impl.messages import Request, Response
+from reference_impl.requests import Request, Response
 from reference_impl.wire import control_plane, data_plane
 from reference_impl.wire.adapter import Call, MalformedFrame, UnsupportedApiVersions, decode
 from reference_impl.wire.applied import AppliedLog

@@ -41,11 +41,11 @@ from reference_impl.messages import (
     Produced,
     RegisterBroker,
     RegisteredBroker,
-    Request,
     UpdateMetadata,
 )
 from reference_impl.partition_log import Batch, PartitionLog
 from reference_impl.record_batch import Record, encode
+from reference_impl.requests import Request
 from reference_impl.step import Answered, Asked, Effects, Fired, Reply, Send, Timer, TimerKind
 
 TP = TopicPartition("orders", 0)

@@ -22,10 +22,9 @@ from reference_impl.messages import (
     PartitionState,
     RegisterBroker,
     RegisteredBroker,
-    Request,
-    Response,
     UpdateMetadata,
 )
+from reference_impl.requests import Request, Response
 from reference_impl.step import Asked, Effects, Fired, Reply, Send, SetTimer, Timer, TimerKind
 
 TP = TopicPartition("orders", 0)

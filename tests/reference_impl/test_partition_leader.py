@@ -40,6 +40,7 @@ from reference_impl.messages import (
     Produce,
     Produced,
 )
+from reference_impl.partition_appends import produce
 from reference_impl.partition_leader import (
     Leader,
     become_leader,
@@ -47,7 +48,6 @@ from reference_impl.partition_leader import (
     on_lag_timer,
     on_state,
     on_waits_timer,
-    produce,
     propose,
     resign,
 )
@@ -216,7 +216,7 @@ def test_waiting_ends_with_the_time_or_the_leadership_and_the_record_stays() -> 
         ),
         (
             replace(record(), batches=encode([Record(value=b"")], transactional=True)),
-            ErrorCode.INVALID_TXN_STATE,
+            ErrorCode.INVALID_RECORD,
         ),
         (replace(record(), acks=2), ErrorCode.INVALID_REQUIRED_ACKS),
     ],

@@ -16,15 +16,15 @@ from reference_impl.producer_state import (
     ProducerStates,
     Refused,
 )
-from reference_impl.record_batch import SEQUENCE_NUMBERS, Header, Record, encode, header
+from reference_impl.record_batch import SEQUENCE_NUMBERS, Record, encode
 
 OUT_OF_ORDER = Refused(ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER)
 
 
 def batch(
     sequence: int, *, records: int = 1, producer_epoch: int = 0, pid: int = 7, at: int = 0
-) -> Header:
-    return header(
+) -> Batch:
+    return Batch.of(
         encode(
             [Record(value=b"v")] * records,
             base_offset=Offset(at),
@@ -36,15 +36,15 @@ def batch(
     )
 
 
-def after(*heads: Header) -> ProducerStates:
+def after(*batches: Batch) -> ProducerStates:
     states = ProducerStates()
-    for head in heads:
-        states = states.after(head)
+    for batch in batches:
+        states = states.after(batch)
     return states
 
 
-def judged(states: ProducerStates, head: Header) -> Judgement:
-    return states.judge(head, never_written=False)
+def judged(states: ProducerStates, batch: Batch) -> Judgement:
+    return states.judge(batch.header, never_written=False)
 
 
 def test_the_next_number_is_fresh_and_a_gap_is_not() -> None:
@@ -86,13 +86,13 @@ def test_a_new_producer_epoch_starts_at_zero_and_forgets() -> None:
 
 
 def test_an_unknown_producer_may_begin_anywhere_but_on_a_log_that_never_held_a_record() -> None:
-    assert ProducerStates().judge(batch(3), never_written=False) == Fresh()
-    assert ProducerStates().judge(batch(3), never_written=True) == OUT_OF_ORDER
-    assert ProducerStates().judge(batch(0), never_written=True) == Fresh()
+    assert ProducerStates().judge(batch(3).header, never_written=False) == Fresh()
+    assert ProducerStates().judge(batch(3).header, never_written=True) == OUT_OF_ORDER
+    assert ProducerStates().judge(batch(0).header, never_written=True) == Fresh()
 
 
 def test_a_producer_without_an_id_is_always_fresh_and_leaves_nothing() -> None:
-    plain = header(encode([Record(value=b"v")]))
+    plain = Batch.of(encode([Record(value=b"v")]))
     assert judged(ProducerStates(), plain) == Fresh()
     assert ProducerStates().after(plain) == ProducerStates()
 
@@ -113,5 +113,5 @@ def test_the_state_is_a_fold_of_the_log(appended: list[tuple[int, int, bool]]) -
             base_sequence=Sequence(following[pid]),
         )
         following[pid] += records
-        log, states = log.append(Batch.of(data)), states.after(header(data))
+        log, states = log.append(Batch.of(data)), states.after(Batch.of(data))
     assert states == ProducerStates.of(log.batches())

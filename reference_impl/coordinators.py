@@ -1,0 +1,67 @@
+"""Which broker coordinates a group or a transactional id: the leader of its topic partition.
+
+Each coordinator keeps its state in an internal topic, an ordinary replicated one. The name decides
+the topic partition, and who leads that coordinates.
+
+Source: KIP-98; `Utils.abs(id.hashCode()) % partitions` of Apache Kafka.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from model.vocabulary import BrokerId, TopicPartition
+from reference_impl.messages import NO_BROKER, MetadataImage, NodeId
+
+TRANSACTION_STATE: Final = "__transaction_state"
+CONSUMER_OFFSETS: Final = "__consumer_offsets"
+INTERNAL_TOPICS: Final = (TRANSACTION_STATE, CONSUMER_OFFSETS)
+
+
+@dataclass(frozen=True, slots=True)
+class Coordinators:
+    """Who leads the internal topics, as of the metadata that a broker has applied."""
+
+    leaders: Mapping[TopicPartition, BrokerId] = field(
+        default_factory=dict[TopicPartition, BrokerId]
+    )
+
+    @classmethod
+    def of(cls, image: MetadataImage) -> Coordinators:
+        """What the image tells."""
+        return cls(
+            {
+                topic_partition: state.leader
+                for topic_partition, state in image.topic_partitions
+                if topic_partition.topic in INTERNAL_TOPICS
+            }
+        )
+
+    def place(self, topic: str, key: str) -> TopicPartition | None:
+        """The topic partition that keeps what belongs to the key; None until the topic exists."""
+        count = sum(topic_partition.topic == topic for topic_partition in self.leaders)
+        return TopicPartition(topic, java_hash(key) % count) if count else None
+
+    def leader(self, topic: str, key: str) -> NodeId | None:
+        """The coordinator of the key; None while there is none."""
+        place = self.place(topic, key)
+        leader = self.leaders.get(place, NO_BROKER) if place is not None else NO_BROKER
+        return None if leader == NO_BROKER else NodeId(leader)
+
+
+NO_COORDINATORS: Final = Coordinators()
+
+
+def java_hash(text: str) -> int:
+    """Java's `String.hashCode`, without its sign.
+
+    >>> java_hash("orders-group"), java_hash("polygenelubricants")
+    (1073207713, 0)
+    """
+    units = text.encode("utf-16-be")
+    value = 0
+    for high, low in zip(units[::2], units[1::2], strict=True):
+        value = (31 * value + (high << 8) + low) & 0xFFFF_FFFF
+    return value & 0x7FFF_FFFF

@@ -1,0 +1,9 @@
+"""Every request that a node may be asked, and every response."""
+
+from __future__ import annotations
+
+from reference_impl.messages import PartitionRequest, PartitionResponse
+from reference_impl.transaction_messages import TransactionRequest, TransactionResponse
+
+Request = PartitionRequest | TransactionRequest
+Response = PartitionResponse | TransactionResponse
