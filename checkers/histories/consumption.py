@@ -34,8 +34,9 @@ def owners(piece: Piece) -> Ints:
 
 
 def _made_owners(piece: Piece) -> Ints:
-    process = piece.ints("process")
-    alone = together(process, np.full(len(process), NO_GROUP))
+    processes = pa.array(piece.ints("process")).dictionary_encode()
+    few: Ints = processes.dictionary.to_numpy()
+    alone = together(few, np.full(len(few), NO_GROUP))[processes.indices.to_numpy()]
     return np.where(piece.known("group"), piece.fingerprints("group"), alone)
 
 
@@ -107,9 +108,9 @@ def shared(piece: Piece) -> pa.Table:
 
 def polls_of(ops: Ints, keys: Ints, values: Ints, piece: Piece) -> pa.Table:
     """What these operations polled of these records."""
-    made = _polled(piece, np.flatnonzero(piece.is_("kind", "poll") & member(piece.ints("op"), ops)))
-    of = Piece(made)
-    return of.where(pairs_in(of.ints("key"), of.ints("value"), keys, values)).table
+    rows = np.flatnonzero(piece.is_("kind", "poll") & member(piece.ints("op"), ops))
+    key, value = piece.fingerprints("key")[rows], piece.fingerprints("value")[rows]
+    return _polled(piece, rows[pairs_in(key, value, keys, values)])
 
 
 def _polled(piece: Piece, rows: Ints) -> pa.Table:

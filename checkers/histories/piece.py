@@ -88,9 +88,10 @@ class Piece:
         return _numpy(column.is_valid()) if column.null_count else np.ones(len(self), np.bool_)
 
     def _is(self, name: str, words: tuple[str, ...]) -> Mask:
-        numbers, texts = self.codes(name)
-        wanted = _numpy(compute.is_in(texts, value_set=pa.array(words)))
-        found: Mask = np.r_[wanted, False][numbers]  # null is the last
+        numbers, texts = self._once(("narrow", name), lambda: _narrow(self.table[name]))
+        found = np.zeros(len(self), dtype=np.bool_)
+        for number in compute.index_in(pa.array(words), value_set=texts).drop_null().to_pylist():
+            found |= numbers == number
         return found
 
     def _fingerprints(self, name: str) -> Ints:
@@ -122,6 +123,12 @@ def as_ints(column: pa.ChunkedArray, null: int = 0) -> Ints:
 
 
 def _coded(column: pa.ChunkedArray) -> tuple[Ints, pa.Array]:
+    numbers, texts = _narrow(column)
+    return numbers.astype(np.int64), texts
+
+
+def _narrow(column: pa.ChunkedArray) -> tuple[npt.NDArray[np.signedinteger[Any]], pa.Array]:
+    """The same as codes, in numbers as wide as the column has them."""
     if not pa.types.is_dictionary(column.type):
         column = column.dictionary_encode()
     column = column.unify_dictionaries()
@@ -129,11 +136,17 @@ def _coded(column: pa.ChunkedArray) -> tuple[Ints, pa.Array]:
         return np.zeros(0, dtype=np.int64), pa.array([], pa.string())
     whole = column.combine_chunks()
     whole = whole.chunk(0) if isinstance(whole, pa.ChunkedArray) else whole
-    return as_ints(pa.chunked_array([whole.indices]), -1), whole.dictionary.cast(pa.string())
+    numbers = whole.indices.fill_null(-1) if whole.null_count else whole.indices
+    return numbers.to_numpy(), whole.dictionary.cast(pa.string())
 
 
-def _numpy(column: Any) -> Mask:
-    if isinstance(column, pa.ChunkedArray):
-        column = column.combine_chunks()
-    made: Mask = column.to_numpy(zero_copy_only=False)
-    return made
+def _numpy(flags: pa.ChunkedArray) -> Mask:
+    """Bits as bytes."""
+    whole = flags.combine_chunks()
+    _, data = whole.buffers()
+    if data is None:
+        return np.zeros(0, dtype=np.bool_)
+    bits = np.unpackbits(
+        np.frombuffer(data, np.uint8), count=whole.offset + len(whole), bitorder="little"
+    )
+    return bits[whole.offset :].view(np.bool_)

@@ -93,23 +93,27 @@ def _firsts(piece: Piece) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
 def one_at_a_time() -> Inquiry[Found]:
     """`one-open-operation`: no process invokes an operation while another of its is open."""
     columns = tuple(_TIMES.names)
-    spans = yield Ask(OPERATIONS, Kernel("when processes work", columns, _SPANS, _span))
-    crossing = _crossing(Piece(spans))
     schema = schema_of(OverlappingOperations)
-    alone = partial(_overlaps_of_others, crossing, schema)
-    theirs = partial(_operations_of, crossing)
-    asks = [Ask(OPERATIONS, Kernel(_AT_ONCE, columns, schema, alone))]
-    if len(crossing):
-        asks.append(Ask(OPERATIONS, Kernel(_AT_ONCE, columns, _TIMES, theirs)))
-    rows, *apart = yield tuple(asks)
-    found = pa.concat_tables([rows, *(_overlaps(Piece(times), schema) for times in apart)])
-    return Found(id="one-open-operation", rows=found, observations=len(found))
+    spans, rows = yield (
+        Ask(OPERATIONS, Kernel(_AT_ONCE, columns, _SPANS, _span)),
+        Ask(OPERATIONS, Kernel(_AT_ONCE, columns, schema, partial(_overlapping, schema))),
+    )
+    if len(crossing := _crossing(Piece(spans))):
+        theirs = partial(_operations_of, crossing)
+        times = yield Ask(OPERATIONS, Kernel(_AT_ONCE, columns, _TIMES, theirs))
+        of_others = ~np.isin(Piece(rows).ints("process"), crossing)
+        rows = pa.concat_tables([rows.filter(pa.array(of_others)), _overlaps(Piece(times), schema)])
+    return Found(id="one-open-operation", rows=rows, observations=len(rows))
 
 
 def _times(piece: Piece) -> Piece:
     """The operations of the piece, each once."""
-    first = piece.where(_firsts(piece))
-    columns = {name: first.ints(name, null=NEVER_NS) for name in _TIMES.names}
+    return piece.derived(("times",), _made_times)
+
+
+def _made_times(piece: Piece) -> Piece:
+    rows = np.flatnonzero(_firsts(piece))
+    columns = {name: piece.ints(name, null=NEVER_NS)[rows] for name in _TIMES.names}
     return Piece(pa.table(columns, schema=_TIMES), piece.number)
 
 
@@ -149,9 +153,8 @@ def _operations_of(processes: Ints, piece: Piece) -> pa.Table:
     return times.where(np.isin(times.ints("process"), processes)).table
 
 
-def _overlaps_of_others(processes: Ints, schema: pa.Schema, piece: Piece) -> pa.Table:
-    times = _times(piece)
-    return _overlaps(times.where(~np.isin(times.ints("process"), processes)), schema)
+def _overlapping(schema: pa.Schema, piece: Piece) -> pa.Table:
+    return _overlaps(_times(piece), schema)
 
 
 def _overlaps(times: Piece, schema: pa.Schema) -> pa.Table:
