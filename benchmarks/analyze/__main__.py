@@ -43,9 +43,10 @@ def main() -> int:
                     sys.stdout.write(in_words(cost) + "\n")
                     sys.stdout.flush()
                     _keep(rows, cost)
-            except RuntimeError as error:
+            except* RuntimeError as errors:
                 failed = True
-                _say(f"failed: {error}")
+                for error in errors.exceptions:
+                    _say(f"failed: {error}")
     sys.stdout.writelines(line + "\n" for line in growth(found))
     return 1 if failed or any(cost.wrong for cost in found) else 0
 

@@ -47,11 +47,11 @@ REAL_TIME: Final = """
                CASE WHEN kind = 'poll' AND NOT loose THEN completed_ns END AS stable,
                CASE WHEN kind <> 'poll' THEN invoked_ns END AS asked
         FROM told
-        UNION SHARED
+        UNION ALL
         SELECT key, is_end, op, o, loose, 2 * o - 1, completed_ns,
                completed_ns, CASE WHEN NOT loose THEN completed_ns END, NULL
         FROM told WHERE is_end
-        UNION SHARED
+        UNION ALL
         SELECT key, false, op, o, true, 2 * o + 1, 9223372036854775807, NULL, NULL, invoked_ns
         FROM placed),
     answered AS (

@@ -58,8 +58,10 @@ def measured(
 ) -> Iterator[Cost]:
     """Writes a history of about so many rows, checks it in each way, and removes it.
 
-    Peers are asked for what they do alone. RuntimeError when a way fails.
+    Peers are asked only for what they do. A way that fails does not stop the others: after them
+    all comes an ExceptionGroup.
     """
+    failed: list[RuntimeError] = []
     with tempfile.TemporaryDirectory(prefix="urteil-synthetic-") as made:
         folder = Path(made) / "history"
         say(f"writing a history of {rows:,} rows, partitions: {partitions}")
@@ -72,7 +74,12 @@ def measured(
             for _ in range(runs):
                 for way in (way for way in ways if check != "all" or way in OURS):
                     say(f"{check}, {way}")
-                    yield _once(way, check, folder, written, partitions, expected)
+                    try:
+                        yield _once(way, check, folder, written, partitions, expected)
+                    except RuntimeError as error:
+                        failed.append(error)
+    if failed:
+        raise ExceptionGroup("some ways failed", failed)
 
 
 def _once(way: str, check: str, folder: Path, rows: int, partitions: int, expected: Shown) -> Cost:
