@@ -12,7 +12,6 @@ from model.language import (
     Bool,
     Set,
     action,
-    all_of,
     false,
     nothing,
     true,
@@ -138,8 +137,8 @@ class EligibleForEver(Election):
     Fails candidate_completeness and isr_and_elr.
     """
 
-    def stays_eligible(s, r: Replica, isr: Set[Replica], unclean: Set[Replica]) -> Bool:
-        return all_of(s.quorum.elr[r] | s.quorum.isr[r], ~isr[r], ~unclean[r])
+    def ends_eligibility(s, isr: Set[Replica]) -> Bool:
+        return false
 
 
 class FallsBackOnAnyRefusal(Election):
@@ -183,7 +182,7 @@ class ElectsFromIsrOnly(Election):
     Fails somebody_leads.
     """
 
-    def is_eligible(s, r: Replica, isr: Set[Replica], elr: Set[Replica]) -> Bool:
+    def is_eligible(s, r: Replica, isr: Set[Replica], elr: Set[Replica], is_empty: Bool) -> Bool:
         return isr[r]
 
 

@@ -45,22 +45,22 @@ class Controller(Brokers):
         """The ISR without a broker that is gone; it may become empty."""
         return s.quorum.isr - {r}
 
-    def stays_eligible(s, r: Replica, isr: Set[Replica], unclean: Set[Replica]) -> Bool:
-        """It has left an ISR that is too small now, and has not stopped uncleanly."""
-        return all_of(~s.is_enough(isr), s.quorum.elr[r] | s.quorum.isr[r], ~isr[r], ~unclean[r])
+    def ends_eligibility(s, isr: Set[Replica]) -> Bool:
+        """With an ISR that is large enough to commit, nobody outside has all of it any more."""
+        return s.is_enough(isr)
 
-    def is_eligible(s, r: Replica, isr: Set[Replica], elr: Set[Replica]) -> Bool:
+    def is_eligible(s, r: Replica, isr: Set[Replica], elr: Set[Replica], is_empty: Bool) -> Bool:
         """A member of the ISR, or of the ELR where the ISR is empty."""
-        return isr[r] | (elr[r] & s.is_nobody(isr))
+        return isr[r] | (elr[r] & is_empty)
 
     def is_last_resort(s, r: Replica, alive: Set[Replica]) -> Bool:
         """With nobody eligible the last known leader leads again, whatever it has lost."""
         return s.quorum.last_known[r] & alive[r]
 
     def is_remembered(s, r: Replica, isr: Set[Replica], elr: Set[Replica], leads: Bool) -> Bool:
-        """The leader of the last ISR that was not empty, until somebody leads."""
-        remembered = ite(s.is_nobody(s.quorum.isr), s.quorum.last_known[r], s.quorum.leader == r)
-        return all_of(~leads, s.is_nobody(isr), remembered)
+        """Who led when the ISR became empty, until somebody leads."""
+        had_isr = exists(s.quorum.isr[x] for x in Replica)
+        return ~leads & ite(had_isr, s.quorum.leader == r, s.quorum.last_known[r])
 
     def is_unclean(s, r: Replica) -> Bool:
         """The broker brings no broker epoch from a clean shutdown of its last life."""
@@ -84,24 +84,30 @@ class Controller(Brokers):
         Any change makes what the leader knows an older partition epoch.
         """
         before = s.quorum
-        elr: Set[Replica] = Map(Replica, lambda r: s.stays_eligible(r, isr, unclean))
+        ends, is_empty = s.ends_eligibility(isr), s.is_nobody(isr)
+        elr: Set[Replica] = Map(
+            Replica,
+            lambda r: all_of(~ends, before.elr[r] | before.isr[r], ~isr[r], ~unclean[r]),
+        )
+        is_nobody = is_empty & s.is_nobody(elr)
 
         def is_candidate(r: Replica) -> Bool:
-            return alive[r] & s.is_eligible(r, isr, elr)
+            return alive[r] & s.is_eligible(r, isr, elr, is_empty)
 
         def is_resort(r: Replica) -> Bool:
-            return all_of(s.is_nobody(isr), s.is_nobody(elr), s.is_last_resort(r, alive))
+            return is_nobody & s.is_last_resort(r, alive)
 
         leader = ite(
             exists(is_candidate(r) & (before.leader == r) for r in Replica),
             before.leader,
             s.first_of(is_candidate, s.first_of(is_resort, nothing)),
         )
-        elected = s.is_nobody(isr) & (leader != nothing)  # such a leader is all of the ISR
+        leads = leader != nothing
+        elected = is_empty & leads  # such a leader is all of the ISR
         settled_isr: Set[Replica] = Map(Replica, lambda r: isr[r] | (elected & (leader == r)))
         settled_elr: Set[Replica] = Map(Replica, lambda r: elr[r] & (leader != r))
         known: Set[Replica] = Map(
-            Replica, lambda r: s.is_remembered(r, settled_isr, settled_elr, leader != nothing)
+            Replica, lambda r: s.is_remembered(r, settled_isr, settled_elr, leads)
         )
         s.decide(leader, settled_isr, settled_elr, known)
 

@@ -36,8 +36,8 @@ class BeforeElr(Election):
         alone = s.quorum.isr == {r}
         return ite(alone, s.quorum.isr, s.quorum.isr - {r})
 
-    def stays_eligible(s, r: Replica, isr: Set[Replica], unclean: Set[Replica]) -> Bool:
-        return false
+    def ends_eligibility(s, isr: Set[Replica]) -> Bool:
+        return true
 
     def is_remembered(s, r: Replica, isr: Set[Replica], elr: Set[Replica], leads: Bool) -> Bool:
         return false

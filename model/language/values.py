@@ -39,12 +39,12 @@ class Writer:
     # ---- values
 
     def prefix(self, sort: str) -> str:
-        """`b` for a Replica that says so, else the initials: `tp` for TopicPartition."""
+        """`b` for a Replica that says so; of a Sort else the initials: `tp` for TopicPartition."""
         cls = self.spec.sorts.get(sort)
-        if cls is None or cls.flavour != "sort":
-            return ""
         own: str = getattr(cls, "prefix", "")
-        return own or "".join(re.findall("[A-Z]", sort)).lower()
+        if own or cls is None or cls.flavour != "sort":
+            return own
+        return "".join(re.findall("[A-Z]", sort)).lower()
 
     def value(self, value: Value, sort: t.SortInfo) -> str:
         """A value, as `b0`, `-1`, `true`, `nothing`, or the label that its sort gives it."""

@@ -1,0 +1,258 @@
+"""Elections told as runs: what KIP-497, KIP-903 and KIP-966 mended, and what is still so."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import pytest
+
+from checkers.explicit.liveness import decide
+from checkers.explicit.search import explore
+from model.election.bugs import (
+    AdmitsUnclean,
+    CommitsBelowMinIsr,
+    CountsKnownIsr,
+    ElectsFromIsrOnly,
+    ElectsTheDead,
+    EligibleForEver,
+    FallsBackOnAnyRefusal,
+    FencesInBatch,
+    IgnoresBrokerEpochs,
+    KeepsEpoch,
+    KeepsMark,
+    ReadsReplicaTwice,
+    TrustsLastLeader,
+    TrustsOneAck,
+    WaitsAfterRefusal,
+)
+from model.election.spec import Election
+from model.election.versions import BeforeElr, Kip966
+from model.language import Spec
+
+if TYPE_CHECKING:
+    from tests.model.conftest import Play  # pytest gives the fixture; its class is named here
+
+    Begin = Callable[[Spec], Play]
+
+SHIPPED = Election()
+
+# b0 leads, and a record is on both before it is committed
+COMMITTED = ("write 0", "fetch 1 0", "fetch 1 0", "advance_high_watermark 0")
+RESTARTS_EMPTY = ("lose_power 1 0", "detect_crash 1", "register 1")
+TWO_RECORDS = {"log_size": 2, "max_records": 2}
+
+
+# ---- KIP-903: in which life a broker has fetched
+
+
+def test_a_fetch_of_a_past_life_is_refused(play: Begin) -> None:
+    run = play(SHIPPED).do(*COMMITTED, *RESTARTS_EMPTY, "apply_metadata 0", "unfence 1")
+    assert "broker_epoch" in run.refused("take_late_fetch 0 1")
+
+
+def test_taken_for_one_of_this_life_it_elects_an_empty_disk(play: Begin) -> None:
+    """R8: the leader and the controller see offset 1; the log ends at 0."""
+    run = play(IgnoresBrokerEpochs()).do(*COMMITTED, *RESTARTS_EMPTY, "apply_metadata 0")
+    run.do("unfence 1", "take_late_fetch 0 1")
+    assert "candidate_completeness" in run.do("grant_isr 0").broken()
+    assert "leader_completeness" in run.do("expire_session 0").broken()
+
+
+def test_an_offset_and_a_broker_epoch_of_two_lives_do_the_same(play: Begin) -> None:
+    """R9: between the two reads the follower has come back, and fetched."""
+    run = play(ReadsReplicaTwice(**TWO_RECORDS)).do(
+        *("write 0", "write 0", "fetch 1 0", "fetch 1 0", "advance_high_watermark 0"),
+        *("fetch 1 0", "advance_high_watermark 0", *RESTARTS_EMPTY, "apply_metadata 0"),
+        *("apply_metadata 1", "fetch 1 0", "unfence 1", "take_late_fetch 0 1"),
+    )
+    assert run["broker.stamp 0"] == run["registration.broker_epoch 1"] == 1
+    assert "leader_completeness" in run.do("grant_isr 0", "expire_session 0").broken()
+
+
+# ---- KIP-497: who may have been let in
+
+SMALL_ISR = {"min_isr": 1, "max_unclean": 0, **TWO_RECORDS}
+SMALL = Election(**SMALL_ISR)
+PROPOSED = (
+    *("write 0", "write 0", "shrink_isr 0 1", "grant_isr 0", "apply_metadata 0", "fetch 1 0"),
+)
+
+
+def test_a_leader_waits_for_whom_it_has_proposed(play: Begin) -> None:
+    run = play(SMALL).do(*PROPOSED, "fetch 1 0", "advance_high_watermark 0")
+    assert "proposed" in run.refused("advance_high_watermark 0")
+
+
+def test_without_the_maximal_isr_the_one_let_in_lacks_a_record(play: Begin) -> None:
+    """R7: the controller has granted what the leader does not know to be granted."""
+    run = play(CountsKnownIsr(**SMALL_ISR)).do(*PROPOSED)
+    run.do("advance_high_watermark 0", "advance_high_watermark 0", "grant_isr 0")
+    assert {"candidate_completeness", "replication_quorum_superset"} <= run.broken()
+    assert "leader_completeness" in run.do("expire_session 0").broken()
+
+
+def test_a_refusal_may_come_after_the_grant(play: Begin) -> None:
+    lost = play(FallsBackOnAnyRefusal(**SMALL_ISR)).do(*PROPOSED, "grant_isr 0", "refuse_isr 0")
+    lost.do("advance_high_watermark 0", "advance_high_watermark 0", "expire_session 0")
+    assert "leader_completeness" in lost.broken()
+    waits = play(SMALL).do(*PROPOSED, "grant_isr 0")
+    assert waits.refused("refuse_isr 0") == "broker.is_current[leader]"
+
+
+# ---- KIP-966: the last replica standing
+
+ALONE = ("expire_session 1", "lose_power 0 0", "detect_crash 0", "register 0")
+
+
+def test_the_last_of_an_isr_leads_again_with_what_it_has_left(play: Begin) -> None:
+    """R10: b1 has the record, and nobody asks it."""
+    run = play(BeforeElr()).do(*COMMITTED, *ALONE)
+    assert "leader_completeness" in run.do("unfence 0").broken()
+    assert "nothing_committed_is_lost" not in run.broken()
+    run.do("apply_metadata 0", "apply_metadata 1", "truncate_to_shared 1 0")
+    assert "nothing_committed_is_lost" in run.broken()
+
+
+def test_eligible_is_who_has_it(play: Begin) -> None:
+    run = play(SHIPPED).do(*COMMITTED, *ALONE, "unfence 0")
+    assert run["quorum.leader"] is None
+    assert run.do("unfence 1")["quorum.leader"] == 1
+    assert run.broken() == set()
+
+
+def test_one_that_lost_it_is_eligible_where_unclean_stops_are_not_seen(play: Begin) -> None:
+    """R13: as before KIP-966."""
+    run = play(AdmitsUnclean()).do(*COMMITTED, *ALONE[:-1])
+    assert run.broken_by("register 0") == {"unclean_is_excluded"}
+    assert "leader_completeness" in run.do("unfence 0").broken()
+
+
+def test_alone_nothing_is_committed(play: Begin) -> None:
+    """R11: b1 has left the ISR, and is eligible: what is committed without it would be lost."""
+    alone = ("write 0", "expire_session 1", "apply_metadata 0")
+    run = play(CommitsBelowMinIsr()).do(*alone)
+    assert run.broken_by("advance_high_watermark 0") == {
+        "acknowledged_within_isr",
+        "committed_by_enough",
+    }
+    assert "candidate_completeness" in run.broken()
+    waits = play(SHIPPED).do(*alone)
+    assert waits.refused("advance_high_watermark 0").startswith("2 <= count")
+
+
+def test_who_has_left_a_large_enough_isr_is_not_eligible(play: Begin) -> None:
+    run = play(EligibleForEver(replicas=3, max_unclean=0)).do("write 0", "fetch 1 0", "fetch 1 0")
+    run.do("expire_session 2", "apply_metadata 0", "advance_high_watermark 0")
+    assert {"candidate_completeness", "isr_and_elr"} <= run.broken()
+
+
+# ---- the last known leader
+
+NOBODY_ELIGIBLE = ("kill 0", "expire_session 1", "detect_crash 0")
+
+
+def test_a_fenced_last_leader_is_not_elected(play: Begin) -> None:
+    """R12: with min.insync.replicas=1 one unclean stop leaves nobody eligible."""
+    dead = play(ElectsTheDead(min_isr=1)).do(*NOBODY_ELIGIBLE, "register 0")
+    assert dead["quorum.leader"] == 0
+    assert "leader_is_alive_and_in_isr" in dead.broken()
+    run = play(Election(min_isr=1)).do(*NOBODY_ELIGIBLE, "register 0")
+    assert run["quorum.leader"] is None
+    assert run.do("unfence 0")["quorum.leader"] == 0
+
+
+BOTH_STOP = (
+    *(*COMMITTED, "kill 0", "lose_power 1 0", "detect_crash 0", "detect_crash 1"),
+    *("register 0", "register 1"),
+)
+
+
+def test_the_last_leader_leads_whatever_it_has_lost(play: Begin) -> None:
+    """What shipped: two unclean stops, one loss; b0 has the record and b1 is elected."""
+    run = play(TrustsLastLeader(max_unclean=2)).do(*BOTH_STOP, "unfence 1")
+    assert run.broken() == {"leader_completeness", "candidate_completeness"}
+
+
+def test_the_kips_text_asks_both(play: Begin) -> None:
+    run = play(Kip966(max_unclean=2)).do(*BOTH_STOP, "unfence 1")
+    assert run["quorum.leader"] is None
+    assert "registration.fenced" in run.refused("recover_balanced 1")
+    run.do("unfence 0")
+    assert "end_offset" in run.refused("recover_balanced 1")
+    assert run.do("recover_balanced 0").broken() == set()
+
+
+# ---- the controller
+
+
+def test_two_that_are_fenced_at_once_are_fenced_one_by_one(play: Begin) -> None:
+    """R19: a broker is elected in the batch that fences it."""
+    batch = play(FencesInBatch(max_unclean=2)).do("kill 0", "kill 1", "detect_crash 0")
+    assert (batch["quorum.leader"], batch["registration.fenced 1"]) == (1, True)
+    assert {"leader_is_alive_and_in_isr", "fenced_is_out_of_sync"} <= batch.broken()
+    run = play(Election(max_unclean=2)).do("kill 0", "kill 1", "detect_crash 0", "detect_crash 1")
+    assert (run["quorum.leader"], run.broken()) == (None, set())
+
+
+def test_a_new_leader_in_an_old_epoch_is_not_alone(play: Begin) -> None:
+    run = play(KeepsEpoch())
+    assert run.broken_by("move_leader 1") == {"epochs_grow"}
+    assert run.do("apply_metadata 1").broken() == {"one_leader_per_epoch"}
+
+
+# ---- acks
+
+
+def test_a_planned_move_loses_what_its_leader_alone_has(play: Begin) -> None:
+    """R25, the control: acks=1 promises no more; with acks=all nothing was acknowledged."""
+    assert "leader_completeness" in play(TrustsOneAck()).do("write 0", "move_leader 1").broken()
+    assert play(SHIPPED).do("write 0", "move_leader 1").broken() == set()
+
+
+def test_a_high_watermark_is_not_beyond_the_log(play: Begin) -> None:
+    lost = (*COMMITTED, "lose_power 0 0")
+    assert "high_watermark_in_log" in play(KeepsMark()).do(*lost).broken()
+    assert play(SHIPPED).do(*lost).broken() == set()
+
+
+# ---- what happens in the end
+
+
+def test_where_only_the_isr_is_asked_nobody_leads_again() -> None:
+    stuck = decide(ElectsFromIsrOnly(max_unclean=0))
+    assert {name for name, found in stuck.items() if found.verdict == "violated"} == {
+        "somebody_leads",
+        "everybody_is_in_sync",
+        "everything_is_committed",
+    }
+
+
+def test_a_refused_request_that_is_waited_for_holds_everything_up() -> None:
+    stuck = decide(WaitsAfterRefusal(max_unclean=0))
+    assert {name for name, found in stuck.items() if found.verdict == "violated"} == {
+        "requests_are_answered",
+        "everybody_is_in_sync",
+        "everything_is_committed",
+    }
+
+
+# ---- larger scopes
+
+
+@pytest.mark.parametrize(
+    ("spec", "distinct"),
+    [
+        (Election(replicas=3, max_disruptions=0), 22_351),
+        (Election(replicas=3, max_unclean=0), 23_977),
+        (Election(**TWO_RECORDS), 148_103),
+        (Election(max_unclean=2), 243_570),
+        (Kip966(max_unclean=2), 263_222),
+    ],
+    ids=["three brokers crash", "three brokers move", "two records", "two crashes", "kip-966"],
+)
+def test_nothing_is_lost_at(spec: Election, distinct: int) -> None:
+    found = explore(spec)
+    assert found.exhausted
+    assert found.violated == ()
+    assert found.distinct == distinct
