@@ -1,7 +1,7 @@
 """What is declared of a history: by the options of `analyze`, and by the recording itself.
 
 A recorded folder says at which isolation level its readers read, how its consumers got their
-partitions, and whether it was finished: an interrupted one was not read to the end. Options win.
+partitions, and whether it was finished: not interrupted, and read to the end. Options win.
 """
 
 from __future__ import annotations

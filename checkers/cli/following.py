@@ -24,7 +24,7 @@ def followed(
 ) -> Generator[None]:
     """Shows each verdict that differs from the last; then the block asks the same session.
 
-    It follows until the recording is finished, or the user presses Ctrl-C: that ends the following,
+    It follows until the recording has ended, or the user presses Ctrl-C: that ends the following,
     not the run. InputFault for what is no recording.
     """
     from checkers.histories import recorded

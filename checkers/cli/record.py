@@ -189,6 +189,8 @@ def tell(run: Run, found: RecordResult) -> None:
     if found.applied_but_unanswered is not None:
         unanswered = found.applied_but_unanswered
         run.emit(Measured(what="applied but unanswered", value=unanswered, unit="sends"))
+    if found.unsent:
+        run.note(f"{found.unsent} sends left out: too many before them were never answered")
     if found.unread:
         run.note(f"not read to the end: {', '.join(found.unread)}")
     run.emit(Measured(what="recorded in", value=round(found.seconds, 1), unit="s"))

@@ -1,6 +1,7 @@
 """Histories on disk: the recorder's folder, read back as operations or as Arrow tables.
 
-    history.json            schema version, workload, clients, settings, seed, finished or not
+    history.json            schema version, workload, clients, settings, seed, whether it was
+                            finished: not interrupted, and every log read to its end
     part-00000.parquet      rows of `COLUMNS` in completion order, operations numbered across parts
     part-00001.parquet
     tail-00002.ndjson       what happened since: one line per invocation, one per completion

@@ -45,6 +45,7 @@ class RecordResult:
     operations: int
     outcomes: Mapping[tuple[str, str], int]  # (f, outcome) -> operations
     applied_but_unanswered: int | None  # sends; None: the broker's log is not known
+    unsent: int  # sends that were left out, after many had waited in vain
     unread: tuple[str, ...]  # topic partitions that could not be read to their end
     seconds: float
 
@@ -67,7 +68,7 @@ def record(options: RecordOptions) -> RecordResult:
         clients.create_topic(each.name, each.partitions, options.replication_factor)
     run = append_and_read.run if options.workload == "append-and-read" else transactions.run
     with HistoryWriter(options.folder, _described(options, topic)) as history:
-        unread = run(options, Shared(history), clients, *topics)
+        history.unread = run(options, Shared(history), clients, *topics)
     counts: Counter[tuple[str, str]] = Counter()
     for table in tables(options.folder):
         columns = (table[name].to_pylist() for name in ("f", "outcome", "position"))
@@ -80,7 +81,8 @@ def record(options: RecordOptions) -> RecordResult:
         applied_but_unanswered=(
             applied_but_unanswered(options.broker_log) if options.broker_log else None
         ),
-        unread=unread,
+        unsent=options.sends - sum(count for (f, _), count in counts.items() if f == "send"),
+        unread=history.unread,
         seconds=time.monotonic() - started,
     )
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import random
 import threading
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -21,6 +22,7 @@ from checkers.record.processes import Shared, Threads, Topic
 from model.histories import Send
 
 PROCESSES_PER_PRODUCER: Final = 2
+IN_VAIN_S: Final = 60.0  # that a thread has waited for answers that never came: it sends no more
 
 
 @dataclass(slots=True)
@@ -70,14 +72,22 @@ def send_all(
     pause_s: float,
     rng: random.Random,
 ) -> None:
-    """Sends so many records, one after the other, each to a partition drawn by lot."""
+    """Sends so many records, one after the other, each to a partition drawn by lot.
+
+    Fewer, if some of the cluster never comes back: each of these sends would wait for its time-out.
+    """
     process = shared.new_process()
+    in_vain_s = 0.0
     for number in range(count):
         if shared.stopped.wait(pause_s * 2 * rng.random()):
             return
         index = rng.randrange(topic.partitions)
+        began = time.monotonic()
         if _send(shared, topic, producer, process, f"{process}.{number}", index) == "info":
             process = shared.new_process()
+            in_vain_s += time.monotonic() - began
+        if in_vain_s > IN_VAIN_S:
+            return
 
 
 def _send(

@@ -53,6 +53,7 @@ class HistoryWriter:
     folder: Path
     described: Described
     rows_per_part: int = ROWS_PER_PART
+    unread: tuple[str, ...] = ()  # topic partitions that nobody could read to their end
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _opened: dict[int, Operation] = field(default_factory=dict)
     _completed: list[Operation] = field(default_factory=list)
@@ -64,8 +65,8 @@ class HistoryWriter:
 
     def __enter__(self) -> HistoryWriter:
         self.folder.mkdir(parents=True, exist_ok=False)
-        self._describe(finished=False)
         self._begin_tail(self._part)
+        self._describe(finished=False)
         return self
 
     def __exit__(
@@ -74,14 +75,18 @@ class HistoryWriter:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """Ends the history: what is still open is written as `info`, never completed."""
+        """Ends the history: what is still open is written as `info`, never completed.
+
+        It is finished if nothing was raised and nothing is unread. Its last tail goes last: who
+        follows it finds everything said when there is none.
+        """
         with self._lock:
             self._completed += self._opened.values()
             self._opened.clear()
             self._write_part(self._part)
             os.close(self._tail)
+            self._describe(finished=error is None and not self.unread)
             tail_path(self.folder, self._part).unlink()
-            self._describe(finished=error is None)
 
     @property
     def operations(self) -> int:
@@ -196,6 +201,7 @@ class HistoryWriter:
             "settings": dict(self.described.settings),
             "seed": self.described.seed,
             "finished": finished,
+            "unread": list(self.unread),
         }
         hidden = self.folder / f"{METADATA}.new"
         hidden.write_text(json.dumps(told, indent=1) + "\n")

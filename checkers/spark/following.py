@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import tempfile
 import time
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from queue import Empty, SimpleQueue
@@ -33,13 +33,14 @@ TAIL_EVERY_S: Final = 5.0  # a tail that has grown is looked at as often
 
 
 def growths(history: Path, spark: SparkSession) -> Generator[None]:
-    """Tells again and again that a recording has grown, until it says that it is finished.
+    """Tells again and again that a recording has grown, until it has no tail: it has ended.
 
     UnreadableHistory where none is.
     """
+    recorded.metadata(history)
     told, length = -TAIL_EVERY_S, -1
     with _arrivals(history, spark) as arrived:
-        while not recorded.metadata(history)["finished"]:
+        while any(_tails(history)):
             came, grown = _came(arrived), _tail_length(history)
             if came or (grown != length and time.monotonic() - told > TAIL_EVERY_S):
                 told, length = time.monotonic(), grown
@@ -83,7 +84,11 @@ def _came(arrived: SimpleQueue[int]) -> bool:
 
 def _tail_length(history: Path) -> int:
     """Bytes of the tails that are there now."""
-    return sum(_length(tail) for tail in history.glob("tail-*.ndjson"))
+    return sum(map(_length, _tails(history)))
+
+
+def _tails(history: Path) -> Iterator[Path]:
+    return history.glob("tail-*.ndjson")
 
 
 def _length(path: Path) -> int:

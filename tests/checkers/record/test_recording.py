@@ -14,8 +14,9 @@ from typing import Any
 
 import pytest
 
+from checkers.cli.declaring import declared_of
 from checkers.histories.recorded import METADATA, metadata, operations
-from checkers.record import reading
+from checkers.record import reading, sending
 from checkers.record.client_config import ClientConfig
 from checkers.record.clients import UnreachableCluster
 from checkers.record.options import RecordOptions
@@ -153,6 +154,28 @@ def test_a_killed_recorder_has_every_send_that_the_broker_applied(tmp_path: Path
     assert all(op.completed_ns is None for op in sends if op.outcome == "info")
     assert metadata(folder)["finished"] is False
     assert set(found(history)) <= {"unseen"}  # nobody came to read it all
+
+
+def test_of_a_cluster_that_never_comes_back_a_recording_ends_and_is_not_finished(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A broker stays dead that has the only replica of some partitions."""
+    monkeypatch.setattr(reading, "READ_WITHIN_S", 1.0)
+    monkeypatch.setattr(reading, "QUERY_S", 0.3)
+    monkeypatch.setattr(sending, "IN_VAIN_S", 0.5)
+    result, _ = recorded(
+        tmp_path,
+        ServeOptions(faults=(KillBroker(broker_id=BrokerId(1), after=10),)),
+        sends=1_000,
+        replication_factor=1,
+        client_config=ClientConfig({"message.timeout.ms": "300"}),
+    )
+    told = metadata(tmp_path / "history")
+    assert result.outcomes["send", "info"] >= 6  # each of the threads that send waited in vain
+    assert 0 < result.unsent < 990
+    assert result.unread
+    assert (told["finished"], told["unread"]) == (False, list(result.unread))
+    assert not declared_of(tmp_path / "history").finished
 
 
 def test_an_interrupted_recording_keeps_what_it_has(tmp_path: Path) -> None:

@@ -98,6 +98,16 @@ def test_a_killed_recorder_has_lost_nothing(script: list[Step], rows: int) -> No
         assert all(table.schema == SCHEMA for table in tables(folder))
 
 
+def test_what_could_not_be_read_is_told_before_the_last_tail_goes(tmp_path: Path) -> None:
+    folder = tmp_path / "history"
+    writer = write(folder, [], rows_per_part=1000)
+    writer.unread = ("t-1",)
+    assert [path.name for path in folder.glob("tail-*")] == ["tail-00000.ndjson"]
+    writer.__exit__(None, None, None)
+    assert not list(folder.glob("tail-*"))
+    assert (metadata(folder)["finished"], metadata(folder)["unread"]) == (False, ["t-1"])
+
+
 @settings(deadline=None)
 @given(steps, st.data())
 def test_a_torn_last_line_is_left_out_and_all_before_it_is_kept(
