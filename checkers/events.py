@@ -191,6 +191,8 @@ class Evidence(Event):
     text: str
     file: str | None = None
     expected: bool = False
+    drawing: str | None = None  # the same as SVG
+    trace: Mapping[str, Any] | None = None  # the same as ITF, for programs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

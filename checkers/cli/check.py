@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING
@@ -174,16 +175,33 @@ def show(
     right: Mapping[str, Verdict | None],
     heading: str = "",
 ) -> None:
-    """A counterexample of every violated property, shortest first."""
+    """A counterexample of every violated property, shortest first: as text, as SVG, as ITF."""
+    import json
+
     from checkers.report.counterexample import counterexample
+    from checkers.report.itf import document
+    from checkers.report.space_time import space_time
 
     title = f"{variant.spec} {variant.name}"
     for name in found.violated:
-        text = counterexample(
-            spec, found, name, spec_name=title, replay=command, verbose=run.verbose > 0
+        file = f"{variant.spec}-{variant.name}-{name}"
+        discovery = found.discoveries[name]
+        trace = document(spec, found.ranges, discovery, name=variant.spec, variant=variant.name)
+        drawing = space_time(spec, found.ranges, discovery)
+        kept = run.written(f"{file}.itf.json", json.dumps(trace, indent=1) + "\n")
+        run.written(f"{file}.svg", drawing + "\n")
+        again = [command]
+        if kept is not None and run.folder is not None:
+            again.append(f"urteil replay {shlex.quote(str(run.folder.path / kept))}")
+        text = counterexample(spec, found, name, spec_name=title, replay=again, verbose=run.verbose)
+        run.keep(
+            name,
+            heading + text,
+            f"{file}.txt",
+            verdict_expected=right.get(name) == "violated",
+            drawing=drawing,
+            trace=trace,
         )
-        file = f"{variant.spec}-{variant.name}-{name}.txt"
-        run.keep(name, heading + text, file, verdict_expected=right.get(name) == "violated")
 
 
 def expectations(

@@ -26,6 +26,7 @@ COMMANDS: Final = {
     "analyze": "Decide the anomalies of a history, on Spark.",
     "report": "Write the report of a run again.",
     "export": "Write a spec for another model checker: TLA+ for TLC.",
+    "replay": "Take the steps of a counterexample again, on this or another variant.",
     "list": "List versions, bugs, properties, claims, suites, specs, anomalies.",
     "explain": "Explain one of them.",
     "doctor": "Show what Urteil runs on, and what is missing.",

@@ -11,7 +11,7 @@ import shlex
 import signal
 import sys
 import traceback
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -82,11 +82,28 @@ class Run:
         for reporter in self.reporters:
             reporter(event)
 
-    def keep(self, about: str, text: str, file: str, *, verdict_expected: bool = False) -> None:
+    def keep(
+        self,
+        about: str,
+        text: str,
+        file: str,
+        *,
+        verdict_expected: bool = False,
+        drawing: str | None = None,
+        trace: Mapping[str, Any] | None = None,
+    ) -> None:
         """Shows a piece of evidence and keeps it in the run folder."""
-        kept = self.folder.keep(file, text + "\n") if self.folder is not None else None
+        kept = self.written(file, text + "\n")
         expected = verdict_expected and self.judged_by_expectation
-        self.emit(Evidence(about=about, text=text, file=kept, expected=expected))
+        self.emit(
+            Evidence(
+                about=about, text=text, file=kept, expected=expected, drawing=drawing, trace=trace
+            )
+        )
+
+    def written(self, file: str, text: str) -> str | None:
+        """The name under which the run folder keeps the text; None without a folder."""
+        return self.folder.keep(file, text) if self.folder is not None else None
 
     def progress(self, told: Progress | str) -> None:
         """Something passing on stderr: one live line on a terminal, few lines in a log."""

@@ -30,10 +30,13 @@ def counterexample(
     name: str,
     *,
     spec_name: str = "",
-    replay: str = "",
-    verbose: bool = False,
+    replay: Sequence[str] = (),
+    verbose: int = 0,
 ) -> str:
-    """The violation of one property as text, at most 110 characters wide; `verbose` adds states."""
+    """The violation of one property as text, at most 110 characters wide.
+
+    `verbose` adds every state in full, and from 2 on what else could not happen there, and why.
+    """
     discovery = found.discoveries[name]
     writer = Writer(spec, found.ranges)
     title = spec_name or type(spec).__name__
@@ -45,10 +48,10 @@ def counterexample(
         *_reasons(writer, spec, discovery),
         *_noted("also", _others(found, name)),
         *_noted("scope", [_scope(spec)]),
-        *(_noted("replay", [replay]) if replay else []),
+        *_noted("replay", replay),
     ]
     if verbose:
-        lines += ["", *_states(writer, discovery.trace)]
+        lines += ["", *_states(writer, spec, discovery.trace, disabled=verbose > 1)]
     return "\n".join(line.rstrip() for line in lines)
 
 
@@ -237,9 +240,25 @@ def _wrapped(text: str, margin: str) -> list[str]:
     )
 
 
-def _states(writer: Writer, trace: Sequence[Step]) -> Iterator[str]:
-    """Every state in full."""
+def _states(writer: Writer, spec: Spec, trace: Sequence[Step], *, disabled: bool) -> Iterator[str]:
+    """Every state in full, and why what is disabled there is."""
     for k, step in enumerate(trace):
         yield f"  state {k}"
         for item in writer.items(step.state):
             yield f"    {item.place} = {item.value}"
+        if disabled:
+            yield from _disabled(writer, spec, step)
+
+
+def _disabled(writer: Writer, spec: Spec, step: Step) -> Iterator[str]:
+    """Each action that no choice of parameters enables, with the conjunct that came farthest."""
+    meaning = Meaning(writer.ranges)
+    for action in spec.actions:
+        refused = [(v, meaning.why_disabled(action, step.state, v)) for v in meaning.calls(action)]
+        reasons = [(values, guard) for values, guard in refused if guard is not None]
+        if refused and len(reasons) == len(refused):
+            values, guard = max(reasons, key=lambda found: action.guards.index(found[1]))
+            given = dict(zip(action.params, values, strict=True))
+            say = Sentences(writer, step.state, given, action.names).say
+            call = writer.call(action, values)
+            yield f"    disabled: {call}, as this is false: {say(guard.formula)}"

@@ -10,6 +10,7 @@ is said where it is cut.
 
 from __future__ import annotations
 
+import base64
 import re
 import textwrap
 from collections import Counter
@@ -211,4 +212,10 @@ def _evidence(one: Evidence, caps: Caps) -> dict[str, Any]:
         "text": cut(one.text, caps.evidence),
         "left_out": max(0, len(one.text) - caps.evidence),
         "file": one.file,
+        "drawing": _image(one.drawing) if one.drawing and caps.pictures else None,
     }
+
+
+def _image(svg: str) -> str:
+    """The drawing as an address: inside an image nothing of it can run."""
+    return f"data:image/svg+xml;base64,{base64.b64encode(svg.encode()).decode()}"

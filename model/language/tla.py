@@ -58,7 +58,7 @@ def configuration(
     ranges = ranges_of(spec.scope() if scope is None else scope)
     lines = ["SPECIFICATION Spec", "CHECK_DEADLOCK FALSE", "", "CONSTANTS"]
     for name in _sorts(spec, "sort"):
-        elements = ", ".join(f"{name.lower()}_{k}" for k in ranges[name])
+        elements = ", ".join(element(name, k) for k in ranges[name])
         lines.append(f"  {name} = {{{elements}}}")
     lines += ["  Nothing = Nothing", "", "INVARIANTS", "  TypeOK"]
     asked = [c for c in spec.properties if names is None or c.name in names]
@@ -94,7 +94,12 @@ def _camel(name: str) -> str:
     return "".join(word[:1].upper() + word[1:] for word in name.split("_"))
 
 
-def _flat(variable: str) -> str:
+def element(sort: str, number: int) -> str:
+    """An element that can only be told apart: `replica_0`."""
+    return f"{sort.lower()}_{number}"
+
+
+def flat(variable: str) -> str:
     """`log.end_offset` as an identifier: `log_end_offset`; in the state after, with a prime."""
     return variable.replace(".", "_")
 
@@ -109,7 +114,7 @@ class _Module:
     taken: set[str] = field(default_factory=set)
 
     def __post_init__(self) -> None:
-        self.taken = {_flat(v.name) for v in self.spec.variables}
+        self.taken = {flat(v.name) for v in self.spec.variables}
         self.taken |= set(_sorts(self.spec, "sort", "ordered", "int"))
         self.taken |= RESERVED
         self.taken |= {_camel(x.name) for x in (*self.spec.actions, *self.spec.properties)}
@@ -119,7 +124,7 @@ class _Module:
     def text(self) -> str:
         spec = self.spec
         name = type(spec).__name__
-        variables = [_flat(v.name) for v in spec.variables]
+        variables = [flat(v.name) for v in spec.variables]
         parts = [
             f"---- MODULE {name} ----",
             *self._remark((type(spec).__doc__ or "").strip().split("\n\n")[0]),
@@ -159,7 +164,7 @@ class _Module:
         of = f"({values} \\union {{Nothing}})" if v.value.optional else values
         for key in reversed(v.keys):
             of = f"[{self._set(key)} -> {of}]"
-        return f"{_flat(v.name)} \\in {of}"
+        return f"{flat(v.name)} \\in {of}"
 
     def _set(self, sort: t.SortInfo) -> str:
         return "BOOLEAN" if sort.flavour == "bool" else sort.name
@@ -180,7 +185,7 @@ class _Module:
         self.initially = True
         names = self._named(init.params, {})
         lines = [self.show(g.formula, names) for g in init.guards]
-        lines += [f"{_flat(v.name)} = {self._cells(v, init, names)}" for v in self.spec.variables]
+        lines += [f"{flat(v.name)} = {self._cells(v, init, names)}" for v in self.spec.variables]
         self.initially = False
         opened = f"{self._ranges(init.params, names, 'E')}" if init.params else ""
         return "Init ==\n" + (f"  {opened}\n" if opened else "") + self._list(lines)
@@ -192,11 +197,11 @@ class _Module:
             head += f"({', '.join(names[p.uid] for p in action.params)})"
         lines = [self.show(g.formula, names) for g in action.guards]
         lines += [
-            f"{_flat(v.name)}' = {self._assigned(v, action, names)}"
+            f"{flat(v.name)}' = {self._assigned(v, action, names)}"
             for v in self.spec.variables
             if v.name in action.changes
         ]
-        same = [_flat(v.name) for v in self.spec.variables if v.name not in action.changes]
+        same = [flat(v.name) for v in self.spec.variables if v.name not in action.changes]
         lines += [f"UNCHANGED <<{', '.join(same)}>>"] if same else []
         return self._said(action, f"{head} ==\n{self._list(lines)}")
 
@@ -214,7 +219,7 @@ class _Module:
             f"!{''.join(f'[{self.show(k, names)}]' for k in w.keys)} = {self.show(w.value, names)}"
             for w in writes
         ]
-        return f"[{_flat(v.name)} EXCEPT {', '.join(cells)}]"
+        return f"[{flat(v.name)} EXCEPT {', '.join(cells)}]"
 
     def _cells(self, v: t.Variable, action: Action, names: Names) -> str:
         """The variable as a function that says for every cell which assignment reaches it."""
@@ -303,7 +308,7 @@ class _Module:
     # ---- terms
 
     def _read(self, variable: str, keys: Sequence[t.Node], names: Names) -> str:
-        return _flat(variable) + "".join(f"[{self.show(k, names)}]" for k in keys)
+        return flat(variable) + "".join(f"[{self.show(k, names)}]" for k in keys)
 
     def show(self, n: t.Node, names: Names) -> str:  # noqa: C901 - a case a word
         """The term, in parentheses where it has parts."""

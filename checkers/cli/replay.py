@@ -1,0 +1,128 @@
+"""`urteil replay`: a trace of the run folder, taken again on its spec or on a variant of it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from checkers.cli import selection
+from checkers.cli.run import FILE, Run, command
+from checkers.events import Evidence, PropertyDecided
+from model.faults import InputFault, UnknownName
+
+if TYPE_CHECKING:
+    from checkers.explicit.replay import Replayed
+    from model.language.spec import Spec
+
+
+@click.command("replay")
+@click.option("--property", "name", help="Another property than the one that the trace breaks.")
+@click.option(
+    "--set", "given", multiple=True, metavar="NAME=VALUE", help="Another constant; repeatable."
+)
+@click.option("--variant", help="Another variant than the one that the trace is of.")
+@click.option("--spec", help="Another spec: a name, or a path to a .py file.")
+@click.argument("file", type=FILE)
+@command(folder=False)
+def replay_command(
+    run: Run,
+    file: Path,
+    spec: str | None,
+    variant: str | None,
+    given: Sequence[str],
+    name: str | None,
+) -> None:
+    """Take the steps of a trace (ITF) again: is it still a counterexample, or why is it none.
+
+    \b
+    urteil replay runs/2026-11-21T0142-c3f1/replication-kip-101-strong_isr.itf.json
+    urteil replay trace.itf.json --variant kip-320
+    """
+    from checkers.explicit.replay import replay
+    from checkers.report.itf import recorded
+    from model.language.meaning import Meaning
+
+    read = _read(file)
+    meta: Mapping[str, Any] = read.get("#meta", {})
+    asked = spec or meta.get("spec")
+    if asked is None:
+        raise InputFault(f"{file} does not say which spec it is of: name it with --spec")
+    constants = {**meta.get("constants", {}), **selection.settings(given)}
+    chosen, made = selection.selected(
+        asked,
+        variant or (meta.get("variant") if spec is None else None),
+        [f"{n}={str(v).lower()}" for n, v in constants.items()],
+    )
+    claims = {claim.name: claim for claim in made.properties}
+    wanted = name or meta.get("property")
+    if wanted not in claims:
+        raise UnknownName(f"property of {chosen.spec} {chosen.name}", str(wanted), claims)
+    meaning = Meaning.of(made)
+    steps = recorded(made, meaning.ranges, read)
+    found = replay(made, meaning, steps, claims[wanted], read.get("loop"))
+    text = "\n".join(told(made, meaning, found, len(steps)))
+    run.emit(Evidence(about=wanted, text=text))
+    run.emit(
+        PropertyDecided(
+            property=wanted,
+            statement=selection.statement(made, wanted),
+            verdict="holds" if found.broken is None else "violated",
+            engine="replay",
+            spec=chosen.spec,
+            variant=chosen.name,
+            constants=selection.constants(made),
+            trace_length=found.broken,
+            reason=None if found.broken is not None else f"along this trace: {ending(found)}",
+        )
+    )
+
+
+def _read(file: Path) -> Mapping[str, Any]:
+    try:
+        read: object = json.loads(file.read_text())
+    except OSError as why:
+        raise InputFault(f"{file}: {why.strerror}") from why
+    except ValueError as why:
+        raise InputFault(f"{file} is no JSON: {why}") from why
+    if not isinstance(read, dict):
+        raise InputFault(f"{file} is no trace: ITF is an object with `states`")
+    return read
+
+
+def told(spec: Spec, meaning: Any, found: Replayed, steps: int) -> Iterator[str]:
+    """Each step that was taken, and what became of the trace."""
+    from checkers.report.sentences import Sentences
+    from model.language.values import Writer
+
+    writer = Writer(spec, meaning.ranges)
+    for k, step in enumerate(found.taken):
+        call = "init" if k == 0 else "stuttering"
+        if step.action is not None:
+            call = writer.call(step.action, step.values)
+        mark = "✗" if k == found.broken else "~" if step.differs else "✓"
+        differs = ", ".join(
+            writer.place(name, [str(x) for x in keys]) for name, keys in step.differs
+        )
+        yield f"  {mark} {k:4}  {call}{f'  (differs: {differs})' if differs else ''}"
+    if found.guard is not None and found.action is not None:
+        given = dict(zip(found.action.params, found.values, strict=True))
+        say = Sentences(writer, found.taken[-1].state, given, found.action.names).say
+        yield f"  ! {len(found.taken):4}  {writer.call(found.action, found.values)} is not allowed:"
+        yield f"          line {found.guard.line}: {say(found.guard.formula)}  is false"
+    elif found.stopped:
+        yield f"  ! {len(found.taken):4}  {found.stopped}"
+    left = steps - len(found.taken)
+    yield f"  {ending(found)}{f'; {left} of its steps are left' if left else ''}"
+
+
+def ending(found: Replayed) -> str:
+    """What became of the trace, in a few words."""
+    if found.broken is not None:
+        return f"still a counterexample, after step {found.broken}"
+    if found.stopped:
+        return f"step {len(found.taken)} is not taken: {found.stopped}"
+    return "every step is taken, and the property holds"

@@ -1,0 +1,101 @@
+"""`urteil replay` takes a trace again: on its own variant, on a mended one, on a changed file."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.checkers.cli.test_check_behaviours import LEASE
+
+
+@pytest.fixture
+def trace(call: Any, tmp_path: Path) -> Path:
+    said = call(
+        "check", "replication", "--variant", "truncate-to-hw", "--property", "weak_isr",
+        "--set", "replicas=2", "--set", "max_leader_epoch=2",
+    )  # fmt: skip
+    (file,) = tmp_path.glob("runs/*/*.itf.json")
+    (evidence,) = said.those("evidence")
+    assert evidence["text"].splitlines()[-1].split()[-3:] == ["urteil", "replay", str(file)]
+    assert evidence["trace"] == json.loads(file.read_text())
+    assert (
+        evidence["drawing"] + "\n"
+        == file.with_name(file.name.replace(".itf.json", ".svg")).read_text()
+    )
+    return file
+
+
+def changed(file: Path, change: Callable[[Any], object]) -> str:
+    read = json.loads(file.read_text())
+    change(read)
+    other = file.with_name("changed.itf.json")
+    other.write_text(json.dumps(read))
+    return str(other)
+
+
+def test_on_its_own_variant_it_is_still_a_counterexample(call: Any, trace: Path) -> None:
+    said = call("replay", str(trace))
+    assert said.exit_code == 1
+    assert said.verdicts() == {"weak_isr": "violated"}
+    (decided,) = said.those("property_decided")
+    assert (decided["engine"], decided["trace_length"]) == ("replay", 8)
+
+
+def test_on_the_mended_variant_the_conjunct_that_forbids_it_is_named(
+    call: Any, trace: Path
+) -> None:
+    said = call("replay", str(trace), "--variant", "kip-320")
+    assert said.exit_code == 0
+    (evidence,) = said.those("evidence")
+    assert "!    8  become_follower(b1, b0, leader_epoch 1) is not allowed:" in evidence["text"]
+    assert "replica[b0].leader_epoch 0 is 1  is false" in evidence["text"]
+    (decided,) = said.those("property_decided")
+    assert "along this trace: step 8 is not taken" in decided["reason"]
+
+
+def test_a_trace_without_actions_is_followed_by_its_states(call: Any, trace: Path) -> None:
+    bare = changed(trace, lambda read: [state.pop("#meta") for state in read["states"]])
+    assert call("replay", bare).verdicts() == {"weak_isr": "violated"}
+    cut = changed(
+        trace, lambda read: [s.pop("#meta") for s in read["states"]] and read["states"].pop(3)
+    )
+    (evidence,) = call("replay", cut).those("evidence")
+    assert "no action leads to the state that the trace tells" in evidence["text"]
+
+
+def test_a_state_that_comes_out_otherwise_is_marked(call: Any, trace: Path) -> None:
+    other = changed(trace, lambda read: read["states"][4].update(next_id=2))
+    (evidence,) = call("replay", other).those("evidence")
+    assert "~    4  leader_write(b0)  (differs: next_id)" in evidence["text"]
+
+
+def test_a_behaviour_that_goes_on_for_ever(call: Any, tmp_path: Path) -> None:
+    spec = tmp_path / "lease.py"
+    spec.write_text(LEASE.replace('@action(fair="weak")', "@action"))
+    assert call("check", str(spec)).exit_code == 1
+    (file,) = tmp_path.glob("runs/*/*is_released.itf.json")
+    assert call("replay", str(file)).verdicts() == {"is_released": "violated"}
+    spec.write_text(LEASE)
+    assert call("replay", str(file)).verdicts() == {"is_released": "holds"}
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("[]", "is no trace"),
+        ("{", "is no JSON"),
+        ("{}", "does not say which spec it is of"),
+        ('{"#meta": {"spec": "replication"}}', "no property of replication"),
+    ],
+)
+def test_what_is_no_trace(call: Any, tmp_path: Path, text: str, says: str) -> None:
+    file = tmp_path / "some.json"
+    file.write_text(text)
+    said = call("replay", str(file))
+    assert said.exit_code == 2
+    assert says in said.stderr
+    assert call("replay", str(tmp_path / "missing")).exit_code == 2

@@ -1,0 +1,80 @@
+"""A counterexample as ITF: what is written is read again; what is of another spec is refused."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from checkers.explicit.search import explore
+from checkers.report.itf import document, recorded
+from model.faults import InputFault
+from model.language.meaning import Meaning
+from model.specs import find
+
+SPEC = find("replication", "truncate-to-hw").make({"replicas": 2, "max_leader_epoch": 2})
+FOUND = explore(SPEC, properties=["weak_isr"])
+TRACE = FOUND.discoveries["weak_isr"].trace
+RANGES = Meaning.of(SPEC).ranges
+
+
+def written() -> dict[str, Any]:
+    made = document(
+        SPEC, FOUND.ranges, FOUND.discoveries["weak_isr"], name="replication", variant="old"
+    )
+    read: dict[str, Any] = json.loads(json.dumps(made))
+    return read
+
+
+def test_a_document() -> None:
+    made = written()
+    assert made["#meta"]["property"] == "weak_isr"
+    assert made["#meta"]["constants"]["replicas"] == 2
+    assert len(made["states"]) == 9
+    second = made["states"][1]
+    assert second["#meta"] == {"index": 1, "action": "controller_elect_leader", "arguments": [0]}
+    assert second["quorum_leader"] == "replica_0"
+    assert second["replica_leader"] == {
+        "#map": [["replica_0", "Nothing"], ["replica_1", "Nothing"]]
+    }
+    assert second["quorum_leader_epoch"] == 0
+    assert set(made["vars"]) == set(second) - {"#meta"}
+
+
+def test_what_is_written_is_read_again() -> None:
+    steps = recorded(SPEC, RANGES, written())
+    assert [(s.action, s.values, s.state) for s in steps] == [
+        (s.action, s.values, s.state) for s in TRACE
+    ]
+
+
+def test_integers_as_apalache_writes_them_and_no_actions() -> None:
+    made = written()
+    for state in made["states"]:
+        state["quorum_leader_epoch"] = {"#bigint": str(state["quorum_leader_epoch"])}
+        del state["#meta"]
+    steps = recorded(SPEC, RANGES, made)
+    assert [s.state for s in steps] == [s.state for s in TRACE]
+    assert {s.action for s in steps} == {None}
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        (lambda made: made.pop("states"), "no states"),
+        (
+            lambda made: made["states"][3].pop("next_id"),
+            "state 3 of the trace says nothing of next",
+        ),
+        (lambda made: made["states"][2].update(next_id=77), "gives next_id no value of the spec's"),
+        (lambda made: made["states"][2].update(quorum_isr={}), "quorum_isr[0] no value"),
+        (lambda made: made["states"][2].update(next_id="Nothing"), "next_id no value"),
+    ],
+)
+def test_a_trace_of_something_else_is_refused(change: Any, says: str) -> None:
+    made = written()
+    change(made)
+    with pytest.raises(InputFault) as caught:
+        recorded(SPEC, RANGES, made)
+    assert says in str(caught.value)
