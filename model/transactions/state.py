@@ -149,17 +149,17 @@ class State(Spec):
     instances: Annotated[int, range(1, 5)] = 1
     transactions: Annotated[int, range(1, 5)] = 2
     partitions: Annotated[int, range(1, 4)] = 1
-    producer_ids: Annotated[int, range(1, 5)] = 2
-    max_epoch: Annotated[int, range(1, 20)] = 3  # the last that is handed out is one less
+    producer_ids: Annotated[int, range(1, 9)] = 4
+    max_epoch: Annotated[int, range(1, 20)] = 2  # the last that is handed out is one less
 
     # faults: how many, or whether
-    coordinator_failures: Annotated[int, range(5)] = 0
-    leader_changes: Annotated[int, range(5)] = 0
-    replication_lags: bool = False  # else a record is committed when it is appended
-    records_late: bool = False  # a record may come when its client waits no more
-    ends_late: bool = False  # so may a request to end a transaction
-    markers_late: bool = False  # a marker may come again, or from a coordinator that has failed
-    ids_expire: bool = False  # a transactional id that is not used is forgotten
+    coordinator_failures: Annotated[int, range(5)] = 1
+    leader_changes: Annotated[int, range(5)] = 1  # of each partition
+    replication_lags: bool = True  # else a record is committed when it is appended
+    records_late: bool = True  # a record may come when its client waits no more
+    ends_late: bool = True  # so may a request to end a transaction
+    markers_late: bool = True  # a marker may come again, or from a coordinator that has failed
+    ids_expire: bool = True  # a transactional id that is not used is forgotten
 
     # clients
     producer: Map[Instance, Producer]

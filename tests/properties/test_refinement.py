@@ -12,6 +12,7 @@ from model.replication.spec import TruncateToHighWatermark
 from model.replication.versions import Kip101, Kip320
 from model.transactions.bugs import UncleanElection
 from model.transactions.spec import Transactions
+from model.transactions.variants import QUIET
 from properties.refinement import (
     CommittedLog,
     coverage,
@@ -131,10 +132,11 @@ def test_remembering_changes_nothing_else() -> None:
 
 
 def test_transactions_ask_for_no_more() -> None:
-    steps = of_transactions(Transactions(leader_changes=1, replication_lags=True))
+    faults = {**QUIET, "leader_changes": 1, "replication_lags": True}
+    steps = of_transactions(Transactions(**faults))
     assert set(steps) == {"none", "append", "advance_high_watermark", "change_leader"}
 
 
 def test_an_unclean_election_gives_less() -> None:
-    steps = of_transactions(UncleanElection(transactions=1, leader_changes=1))
+    steps = of_transactions(UncleanElection(**{**QUIET, "leader_changes": 1}))
     assert steps["unexplained"]

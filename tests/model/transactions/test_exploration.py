@@ -10,6 +10,7 @@ from model.language import Spec
 from model.specs import find, variants_of
 from model.transactions.bugs import RefusesRepeatedMarkers, UncleanElection
 from model.transactions.spec import Transactions
+from model.transactions.variants import QUIET
 from model.transactions.versions import LaxMarkers, Version1
 from model.variants import Variant
 
@@ -27,11 +28,11 @@ def test_what_was_mended_holds_in_the_same_bounds(bug: Variant) -> None:
 @pytest.mark.parametrize(
     ("spec", "distinct"),
     [
-        (Transactions(), 272),
-        (Transactions(partitions=2), 5_310),
-        (Transactions(instances=2), 1_846),
-        (Version1(), 299),
-        (LaxMarkers(), 272),
+        (Transactions(**QUIET), 272),
+        (Transactions(**QUIET, partitions=2), 5_310),
+        (Transactions(**QUIET, instances=2), 1_846),
+        (Version1(**QUIET), 299),
+        (LaxMarkers(**QUIET), 272),
     ],
 )
 def test_without_faults_all_of_these_hold(spec: Spec, distinct: int) -> None:
@@ -43,7 +44,7 @@ def test_without_faults_all_of_these_hold(spec: Spec, distinct: int) -> None:
 def test_two_instances_with_every_fault() -> None:
     """Failovers of both kinds, lags, late copies of everything, expiry, epochs that run out."""
     row = find("transactions")
-    found = explore(row.make({**row.see, "instances": 2}))
+    found = explore(row.make({"instances": 2}))
     assert (found.exhausted, found.distinct) == (True, 616_658)
     assert not found.violated
     assert not found.never_taken
@@ -52,13 +53,13 @@ def test_two_instances_with_every_fault() -> None:
 @pytest.mark.parametrize(
     ("spec", "broken"),
     [
-        (Transactions(coordinator_failures=1, leader_changes=1, replication_lags=True), set()),
+        (Transactions(transactions=1), set()),
         (
-            RefusesRepeatedMarkers(transactions=1, coordinator_failures=1),
+            RefusesRepeatedMarkers(**{**QUIET, "coordinator_failures": 1}),
             {"decisions_are_carried_out"},
         ),
-        (UncleanElection(transactions=1, leader_changes=1), {"open_transactions_close"}),
-        (Version1(transactions=1, records_late=True), {"open_transactions_close"}),
+        (UncleanElection(**{**QUIET, "leader_changes": 1}), {"open_transactions_close"}),
+        (Version1(**{**QUIET, "records_late": True}), {"open_transactions_close"}),
     ],
 )
 def test_every_open_transaction_closes(spec: Spec, broken: set[str]) -> None:
