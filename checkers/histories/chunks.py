@@ -19,6 +19,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from checkers.histories.arrow import compute
+from checkers.histories.fingerprints import Ints
 from checkers.histories.piece import as_ints
 from checkers.histories.recorded import SCHEMA, with_new_columns
 from model.histories import NEW_IN_2
@@ -103,6 +104,11 @@ class Chunk:
     def rows(self) -> int:
         """Of all its stretches: at least its own."""
         return sum(stretch.rows for stretch in self.stretches)
+
+    def may_have(self, ops: Ints) -> bool:
+        """Whether one of these, which ascend, is among their numbers."""
+        first, end = np.searchsorted(ops, [self.first_op, self.last_op + 1])
+        return bool(first < end)
 
     def read(self, columns: Sequence[str]) -> pa.Table:
         """Their rows, by operation and position."""

@@ -6,7 +6,7 @@ Written once in inquiries, and so the same wherever the pieces are.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping
-from contextlib import AbstractContextManager, ExitStack, nullcontext
+from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass
 from functools import cache, partial
 from itertools import count
@@ -99,9 +99,8 @@ class Decided:
 def at_hand(
     history: Chunks, wanted: Collection[str], *, delivery: bool = False
 ) -> AbstractContextManager[Chunks]:
-    """The history as it is to be looked at, to decide these; unpacked if that is often."""
-    often = _exchanges(_families(set(wanted)), delivery=delivery)
-    return history.unpacked() if often else nullcontext(history)
+    """The history as it is to be looked at, to decide these; unpacked on disk if that is often."""
+    return history.unpacked(on_disk=_exchanges(_families(set(wanted)), delivery=delivery))
 
 
 def decide(
@@ -231,11 +230,11 @@ def _count(piece: Piece) -> pa.Table:
     return pa.table(columns, schema=_TOTALS)
 
 
-def rows_of(history: Pieces, ops: Collection[int]) -> pa.Table:
+def rows_of(history: Chunks, ops: Collection[int]) -> pa.Table:
     """The rows of these operations, in order."""
     wanted = np.array(sorted(ops), dtype=np.int64)
     run = partial(_named, wanted)
-    (rows,) = history.gather(
+    (rows,) = history.having(wanted).gather(
         [Kernel("the operations that show it", tuple(SCHEMA.names), SCHEMA, run)]
     )
     return rows

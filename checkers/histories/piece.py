@@ -31,6 +31,10 @@ class Readable(Protocol):
 
     def read(self, columns: Sequence[str]) -> pa.Table: ...
 
+    def may_have(self, ops: Ints) -> bool:
+        """Whether one of these operations may be in it; they ascend."""
+        ...
+
 
 class Keeper(Protocol):
     """Who keeps what was made of a piece from one look to the next."""

@@ -26,6 +26,7 @@ from typing import Final, Protocol, Self
 import numpy as np
 import pyarrow as pa
 
+from checkers.histories.fingerprints import Ints
 from checkers.histories.order import grouped, stable
 from checkers.histories.piece import Piece, Readable, as_ints
 from checkers.histories.unpacked import Shelf, Unpacked
@@ -82,8 +83,15 @@ class Chunks(Pieces, Protocol):
         """The same pieces, with other fingerprints."""
         ...
 
-    def unpacked(self) -> AbstractContextManager[Self]:
-        """The same pieces for many looks: what is read once is kept until the block ends."""
+    def unpacked(self, *, on_disk: bool) -> AbstractContextManager[Self]:
+        """The same pieces for many looks: what is read once is kept until the block ends.
+
+        Past what there is room for in memory it is so only on disk.
+        """
+        ...
+
+    def having(self, ops: Ints) -> Pieces:
+        """Those that may have one of these operations, which ascend."""
         ...
 
     def exchange(
@@ -148,6 +156,9 @@ class Held:
     def rows(self) -> int:
         return int(self.table.num_rows)
 
+    def may_have(self, ops: Ints) -> bool:
+        return len(ops) > 0
+
     def read(self, columns: Sequence[str]) -> pa.Table:
         return self.table.select(list(columns))
 
@@ -159,6 +170,9 @@ class Spilled:
     path: str
     batch: int
     rows: int
+
+    def may_have(self, ops: Ints) -> bool:
+        return len(ops) > 0
 
     def read(self, columns: Sequence[str]) -> pa.Table:
         with pa.memory_map(self.path) as file:
@@ -200,10 +214,13 @@ class LocalPieces:
     def salted(self, salt: int) -> LocalPieces:
         return replace(self, salt=salt)
 
+    def having(self, ops: Ints) -> LocalPieces:
+        return replace(self, chunks=tuple(it for it in self.chunks if it.may_have(ops)))
+
     @contextmanager
-    def unpacked(self) -> Generator[LocalPieces]:
+    def unpacked(self, *, on_disk: bool) -> Generator[LocalPieces]:
         with tempfile.TemporaryDirectory(prefix="urteil-unpacked-") as folder:
-            shelf = Shelf(Path(folder), self.held_bytes)
+            shelf = Shelf(Path(folder) if on_disk else None, self.held_bytes)
             chunks = (Unpacked(chunk, at, shelf) for at, chunk in enumerate(self.chunks))
             yield replace(self, chunks=tuple(chunks))
 

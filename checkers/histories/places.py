@@ -291,6 +291,8 @@ def _untold(isolation: Isolation, piece: Piece) -> pa.Table:
 
 
 def _polls_of(isolation: Isolation, keys: Ints, values: Ints, piece: Piece) -> pa.Table:
-    polls = piece.where(piece.is_("kind", "poll"))
-    wanted = pairs_in(polls.fingerprints("key"), polls.fingerprints("value"), keys, values)
-    return _rows(polls, wanted, _by_value, isolation).select(NAMES)
+    rows = np.flatnonzero(piece.is_("kind", "poll"))
+    key, value = piece.fingerprints("key")[rows], piece.fingerprints("value")[rows]
+    wanted = np.zeros(len(piece), dtype=np.bool_)
+    wanted[rows[pairs_in(key, value, keys, values)]] = True
+    return _rows(piece, wanted, _by_value, isolation).select(NAMES)

@@ -29,35 +29,29 @@ _NARROW: Final = (np.int8, np.int16, np.int32)
 class Shelf:
     """Columns by name, in memory or in a folder."""
 
-    folder: Path
-    room: int  # bytes; what is more lies in the folder
+    folder: Path | None
+    room: int  # bytes; what is more lies in the folder, without one it is not kept
     held: dict[str, pa.ChunkedArray] = field(default_factory=dict[str, pa.ChunkedArray])
 
     def column(self, name: str) -> pa.ChunkedArray | None:
         """The column; None if it was not kept."""
-        if name not in self.held and (path := self._path(name)).exists():
-            with pa.memory_map(str(path)) as file:
-                return pa.ipc.open_file(file).read_all()[0]
-        return self.held.get(name)
+        if name in self.held or not self.folder or not (path := self.folder / name).exists():
+            return self.held.get(name)
+        with pa.memory_map(str(path)) as file:
+            return pa.ipc.open_file(file).read_all()[0]
 
     def keep(self, name: str, column: pa.ChunkedArray) -> pa.ChunkedArray:
         """The column, which is kept from now on."""
+        fits = column.nbytes <= self.room
+        if not fits and not self.folder:
+            return column
         column = _narrow(column)
-        if column.nbytes <= self.room:
+        if fits:
             self.room -= column.nbytes
             self.held[name] = column
-        else:
-            self._write(self._path(name), pa.table({"column": column}))
+        elif self.folder:
+            _write(self.folder / name, pa.table({"column": column}))
         return column
-
-    def _path(self, name: str) -> Path:
-        return self.folder / f"{name}.arrow"
-
-    def _write(self, path: Path, table: pa.Table) -> None:
-        whole = path.with_suffix(f".{os.getpid()}")
-        with pa.OSFile(str(whole), "wb") as sink, pa.ipc.new_file(sink, table.schema) as file:
-            file.write_table(table)
-        whole.replace(path)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +65,9 @@ class Unpacked:
     @property
     def rows(self) -> int:
         return self.of.rows
+
+    def may_have(self, ops: Ints) -> bool:
+        return self.of.may_have(ops)
 
     def read(self, columns: Sequence[str]) -> pa.Table:
         kept = {name: self.shelf.column(self._name(name)) for name in columns}
@@ -89,6 +86,13 @@ class Unpacked:
 
     def _name(self, column: str) -> str:
         return f"{self.number}-{column}"
+
+
+def _write(path: Path, table: pa.Table) -> None:
+    whole = path.with_name(f"{path.name} of {os.getpid()}")
+    with pa.OSFile(str(whole), "wb") as sink, pa.ipc.new_file(sink, table.schema) as file:
+        file.write_table(table)
+    whole.replace(path)
 
 
 def _narrow(column: pa.ChunkedArray) -> pa.ChunkedArray:

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 
+from checkers.histories.fingerprints import Ints
 from checkers.histories.memory import keep_freed
 from checkers.histories.piece import Piece, Readable
 from checkers.histories.pieces import (
@@ -68,10 +69,13 @@ class SparkPieces:
     def salted(self, salt: int) -> SparkPieces:
         return replace(self, salt=salt)
 
+    def having(self, ops: Ints) -> SparkPieces:
+        return replace(self, chunks=tuple(it for it in self.chunks if it.may_have(ops)))
+
     @contextmanager
-    def unpacked(self) -> Generator[SparkPieces]:
+    def unpacked(self, *, on_disk: bool) -> Generator[SparkPieces]:
         """What tasks read on this machine is kept on its disk; elsewhere each look unpacks anew."""
-        if not is_local(self.spark):
+        if not on_disk or not is_local(self.spark):
             yield self
             return
         with tempfile.TemporaryDirectory(prefix="urteil-unpacked-") as folder:
