@@ -39,6 +39,11 @@ class Variant:
         """What this variant is: the first line of its docstring."""
         return (inspect.getdoc(self.cls) or "").split("\n")[0]
 
+    @property
+    def tells(self) -> str:
+        """How it happens and what fails: the rest of its docstring."""
+        return " ".join((inspect.getdoc(self.cls) or "").split("\n", 1)[1:]).strip()
+
     def make(self, constants: Constants | None = None) -> Spec:
         """The spec with these constants; raises SpecError for one that it has not."""
         return self.cls(**(constants or {}))

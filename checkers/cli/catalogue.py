@@ -13,6 +13,7 @@ from checkers.events import Listed
 from model.faults import UnknownName
 
 if TYPE_CHECKING:  # a list of one kind must not wait for the others
+    from model.variants import Variant
     from properties.anomalies.anomaly import Anomaly
     from properties.log_audit.check import Check
 
@@ -45,18 +46,41 @@ def bugs() -> Iterator[Listed]:
 
 
 def _variants(kind: str) -> Iterator[Listed]:
+    from checkers.track_record import kept
     from model.specs import VARIANTS
 
+    record = kept()
     for row in VARIANTS:
         if row.kind == kind:
+            caught = record.get((row.spec, row.name))
             facts = {
                 "of": row.spec,
+                "id": row.id,
+                "reported_as": row.known_as,
                 "default": row.default,
+                "more": " ".join(row.tells.split()),
                 "breaks": row.breaks,
                 "steps": row.steps,
                 "see": dict(row.see),
+                "caught": None if caught is None else str(caught),
+                "shown_by": None if row.breaks is None else _command(row),
             }
             yield Listed(kind=kind, item=row.name, says=row.says, facts=facts)
+
+
+def _command(row: Variant) -> str:
+    """The line that shows what a variant breaks."""
+    given = "".join(f" --set {k}={str(v).lower()}" for k, v in row.see.items())
+    return f"urteil check {row.spec} --variant {row.name}{given} --property {row.breaks}"
+
+
+def left_out() -> Iterator[Listed]:
+    """Bugs that no spec carries."""
+    from model.bugs_left_out import BUGS_LEFT_OUT
+
+    for row in BUGS_LEFT_OUT:
+        facts = {"of": row.known_as, "reported_as": row.known_as, "reason": row.reason}
+        yield Listed(kind="left out", item=row.id, says=row.what, facts=facts)
 
 
 def properties() -> Iterator[Listed]:
@@ -129,6 +153,7 @@ def suites() -> Iterator[Listed]:
 KINDS: Final[dict[str, Callable[[], Iterator[Listed]]]] = {
     "versions": versions,
     "bugs": bugs,
+    "left-out": left_out,
     "properties": properties,
     "claims": claims,
     "suites": suites,
@@ -145,9 +170,9 @@ def rows(kind: str) -> Iterator[Listed]:
 
 
 def named(name: str) -> list[Listed]:
-    """Every row of that name, of whatever kind, each once; raises UnknownName."""
+    """Every row of that name, or reported under it, of whatever kind; raises UnknownName."""
     every = [row for kind in KINDS if kind != "anomalies" for row in KINDS[kind]()]
-    found = [row for row in every if row.item == name]
+    found = [row for row in every if name in (row.item, row.facts.get("reported_as"))]
     if not found:
         raise UnknownName("item", name, dict.fromkeys(row.item for row in every))
     return found

@@ -12,7 +12,7 @@ from checkers.cli.run import Run, command
 @click.argument("kind", metavar="|".join(catalogue.KINDS))
 @command(decides=False, folder=False)
 def list_command(run: Run, kind: str) -> None:
-    """List versions of the protocol, bugs, properties, claims, suites, specs or anomalies.
+    """List versions of the protocol, bugs, bugs left out, properties, claims and so on.
 
     \b
     urteil list bugs

@@ -13,6 +13,7 @@ from properties.suites.registry import SUITES
 HAVE: dict[str, set[str]] = {
     "versions": {"truncate-to-hw", "kip-101", "kip-320", "v1", "v2"},
     "bugs": {"lax-markers", "no-dedup", "truncate-to-high-watermark", "ack-before-replication"},
+    "left-out": {"R21", "R22", "R23", "R24"},
     "properties": {"weak_isr", "strong_isr", "atomic", "lost-write", "duplicate"},
     "claims": {"append_order", "committed_survives", "exactly_once_publish", "ambiguous_send"},
     "suites": {"replication"},
@@ -48,6 +49,29 @@ def test_a_claim_is_explained_with_its_condition_and_what_decides_it(call: Any) 
     text = call("explain", "exactly_once_publish").those("evidence")[0]["text"]
     assert "One producer session; acks=all" in text
     assert "suite replication" in text
+
+
+def test_a_bug_is_explained_with_its_report_what_it_took_and_the_line_that_shows_it(
+    call: Any,
+) -> None:
+    text = call("explain", "joins-before-epoch").those("evidence")[0]["text"]
+    assert "joins the ISR at a high watermark" in text
+    assert "KAFKA-7128" in text
+    assert "A new leader's mark lags behind" in text
+    assert "strong_isr" in text
+    assert "in 11 steps, 115,057 states" in text
+    assert "urteil check replication --variant joins-before-epoch --set max_leader_epoch=2" in text
+
+
+def test_a_report_explains_the_bug(call: Any) -> None:
+    text = call("explain", "KAFKA-16147").those("evidence")[0]["text"]
+    assert text.startswith("erases-what-comes-back (bug)")
+
+
+def test_a_bug_that_is_left_out_has_its_reason(call: Any) -> None:
+    text = call("explain", "R22").those("evidence")[0]["text"]
+    assert "KAFKA-15489" in text
+    assert "metadata quorum" in text
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,51 @@
+"""Catches what must be caught: a row of the table of variants is run, and what mended it."""
+
+from __future__ import annotations
+
+from functools import cache
+
+from checkers.explicit.exploration import Discovery, Exploration
+from checkers.explicit.liveness import decide
+from checkers.explicit.search import explore
+from checkers.track_record import Caught
+from model.specs import find
+from model.variants import Variant
+
+
+def catch(variant: Variant) -> Caught:
+    """Runs a row that must fail, and the variant that mends it in the same bounds."""
+    assert variant.breaks is not None
+    mended = find(variant.spec, variant.mended)
+    caught, states = _decided(variant, variant, variant.breaks)
+    holds, mended_states = _decided(mended, variant, variant.breaks)
+    return Caught(
+        spec=variant.spec,
+        variant=variant.name,
+        breaks=variant.breaks,
+        verdict=caught.verdict,
+        steps=caught.steps,
+        states=states,
+        mended=mended.name,
+        mended_verdict=holds.verdict,
+        mended_states=mended_states,
+    )
+
+
+def _decided(variant: Variant, bounds: Variant, claim: str) -> tuple[Discovery, int]:
+    """The verdict on a claim within the bounds of a row, and how many states it took."""
+    spec = variant.make(bounds.see)
+    if claim in {c.name for c in spec.liveness_properties}:  # of behaviours: it takes all states
+        return decide(spec, [claim])[claim], _all_of(variant, bounds).distinct
+    found = explore(spec, properties=[claim]) if variant is bounds else _all_of(variant, bounds)
+    return found.discoveries[claim], found.distinct
+
+
+def _all_of(variant: Variant, bounds: Variant) -> Exploration:
+    return _explored(variant.spec, variant.name, tuple(bounds.see.items()))
+
+
+@cache
+def _explored(spec: str, variant: str, see: tuple[tuple[str, int | bool], ...]) -> Exploration:
+    """Every state of a variant, with the verdict on all that is claimed of states and steps."""
+    made = find(spec, variant).make(dict(see))
+    return explore(made, properties=[c.name for c in (*made.claims, *made.action_properties)])

@@ -1,0 +1,63 @@
+"""Bugs of the catalogue that no spec carries, each with the reason; sorted by id."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LeftOut:
+    """A bug that was reported, and why no engine of ours looks for it."""
+
+    id: str
+    known_as: str
+    what: str
+    reason: str
+
+
+_QUORUM = "The metadata quorum is one step of one controller here: no spec has its voters and log."
+
+BUGS_LEFT_OUT: tuple[LeftOut, ...] = (
+    LeftOut(
+        id="R15",
+        known_as="KAFKA-15021",
+        what="The high watermark waits for a replica that is shutting down and may not rejoin.",
+        reason="It waits for replica.lag.time.max.ms, then goes on: without time that is no fault.",
+    ),
+    LeftOut(
+        id="R17",
+        known_as="KAFKA-9835",
+        what="A reader passes the high watermark, as the size of a file is read twice.",
+        reason="It lies below messages: no spec has files, or a fetch in two steps.",
+    ),
+    LeftOut(
+        id="R18",
+        known_as="KAFKA-9539",
+        what="A StopReplica request of an older epoch stops a live replica.",
+        reason="KRaft has no StopReplica; `obeys-old-requests` is the same fault of LeaderAndIsr.",
+    ),
+    LeftOut(
+        id="R21",
+        known_as="KAFKA-2729",
+        what="A leader with a stale ZooKeeper version never retries: its ISR is frozen.",
+        reason="ZooKeeper is gone; AlterPartition answers with the state that is in force.",
+    ),
+    LeftOut(
+        id="R22",
+        known_as="KAFKA-15489",
+        what="A quorum leader that is cut from the majority does not resign.",
+        reason=_QUORUM,
+    ),
+    LeftOut(
+        id="R23",
+        known_as="KAFKA-17333",
+        what="A restarted quorum leader leads on in its epoch, after losing what was not flushed.",
+        reason=_QUORUM,
+    ),
+    LeftOut(
+        id="R24",
+        known_as="KAFKA-17332",
+        what="An observer that becomes a voter acknowledges what it has not flushed.",
+        reason=_QUORUM,
+    ),
+)
