@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+from click.core import ParameterSource
 
 from checkers.cli.declaring import declared_of, declaring
 from checkers.cli.following import followed
@@ -17,6 +18,7 @@ from checkers.cli.log_dirs import auditing
 from checkers.cli.run import Run, command, replay
 from checkers.events import AnomalyDecided, DeliveryDecided, Measured
 from checkers.verdicts import Verdict
+from model.faults import InputFault
 from properties.anomalies.declared import NOTHING, Declared
 
 if TYPE_CHECKING:
@@ -62,6 +64,10 @@ def analyze_command(
     urteil analyze runs/2026-11-21T0142-c3f1/history --follow
     """
     chosen = tuple(anomalies)
+    if engine == "local" and master is not None and _typed("engine") and _typed("master"):
+        raise InputFault(
+            f"--engine local --master {master}: only Spark has a master; leave out one"
+        )
 
     def now() -> Analysis:
         return analysis(run, history, chosen, declared_of(history, **said), engine, master)
@@ -75,6 +81,12 @@ def analyze_command(
             engine=engine,
             master=master,
         )
+
+
+def _typed(option: str) -> bool:
+    """It stands in the command, and not in a file of settings."""
+    source = click.get_current_context().get_parameter_source(option)
+    return source is ParameterSource.COMMANDLINE
 
 
 def decide(
@@ -95,6 +107,7 @@ def decide(
         from checkers.report.anomalies import explained, keep_rows
         from checkers.report.rows_shown import faults_shown, rows_shown
 
+        happened = faults(history)
         found = analysis(run, history, anomalies, declared, engine, master)
     except KeyboardInterrupt:
         undecided(run, told, anomalies, declared, "interrupted")
@@ -110,7 +123,7 @@ def decide(
     kept: Mapping[str, str] = {}
     if run.folder is not None:
         kept = keep_rows(found, run.folder.path, "-".join(["anomalies", *(title or "").split()]))
-    suffered = faults_shown(faults(history), found)
+    suffered = faults_shown(happened, found)
     for decision in found.decisions:
         for row in rows_shown(found, decision, told, suffered):
             run.emit(row)

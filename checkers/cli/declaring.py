@@ -6,12 +6,14 @@ partitions, and whether it was finished: not interrupted, and read to the end. O
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final, cast
+from typing import Any, Final, cast, get_args
 
 import click
 
+from model.faults import InputFault
+from model.histories import Isolation
 from properties.anomalies.declared import NOTHING, Declared, SubVia
 
 _OPTIONS: Final = (
@@ -67,10 +69,12 @@ def declared_of(
     """What the options declare of the history, and what it says of itself; UnreadableHistory."""
     said = _said(history)
     settings = said.get("settings", {})
-    level = isolation or settings.get("isolation")
-    via = frozenset(sub_via or settings.get("sub_via", ())) or NOTHING.sub_via
+    level = isolation or next(iter(_words(history, settings, "isolation", get_args(Isolation))), "")
+    via = sub_via or _words(history, settings, "sub_via", get_args(SubVia))
+    if "" in compacted:
+        raise InputFault("--compacted '': name a topic")
     return Declared(
-        sub_via=cast("frozenset[SubVia]", via),
+        sub_via=cast("frozenset[SubVia]", frozenset(via)) or NOTHING.sub_via,
         ww_deps=ww_deps,
         rw_deps=rw_deps,
         isolation="read_uncommitted" if level == "read_uncommitted" else "read_committed",
@@ -78,6 +82,18 @@ def declared_of(
         finished=not unfinished and said.get("finished") is not False,
         jepsen=jepsen,
     )
+
+
+def _words(
+    history: Path, settings: Mapping[str, Any], name: str, known: Sequence[str]
+) -> Sequence[str]:
+    """What the settings of a recording say under the name: one word, several, or none."""
+    told = settings.get(name) or []
+    words = told if isinstance(told, list) else [told]
+    for word in words:
+        if word not in known:
+            raise InputFault(f"{history}: {name} is {word!r} in it; {', '.join(known)} exist")
+    return words
 
 
 def _said(history: Path) -> dict[str, Any]:

@@ -73,11 +73,12 @@ def paired(steps: Iterable[Step]) -> tuple[Fault, ...]:
 
 
 def _steps(path: Path) -> Iterable[Step]:
-    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+    for number, line in enumerate(path.read_bytes().splitlines(), 1):
         try:
             told = json.loads(line)
             yield Step(at_ns=int(told["at_ns"]), do=str(told["do"]), node=int(told["node"]))
         except (ValueError, KeyError, TypeError) as why:
             raise UnreadableHistory(
-                f"{path}, line {number}: no fault ({type(why).__name__}: {why})"
+                f"{path}, line {number}: no fault ({type(why).__name__}: {why}); mend that line, "
+                "or delete it"
             ) from why

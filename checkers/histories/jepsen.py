@@ -3,8 +3,8 @@
 A file holds one event map per line, or one vector of them all. An operation is an `:invoke` and
 the next `:ok`, `:fail` or `:info` of its process; a completion without a `:value` has that of the
 invocation. A send that is told as it was invoked says no offset, so a value may be a vector. Events
-of processes with a name (`:nemesis`) are no operations of clients. `:index` may
-have gaps and is not read. Without any `:time` the place in the file is the time.
+of processes with a name (`:nemesis`) are no operations of clients. `:index` may have gaps and is
+not read. Without any `:time` the place in the file is the time.
 
 The keys of an `:assign` or `:subscribe` are what it left its consumer with; those of a
 `:rebalance-log` were given or taken while the operation ran.

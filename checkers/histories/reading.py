@@ -118,6 +118,8 @@ def _reader(path: Path) -> Callable[[Path], Iterator[pa.Table]]:
         )
     if not path.exists():
         raise UnreadableHistory(f"{path}: there is no such file or folder; check the path")
+    if path.is_fifo():  # it is read more than once
+        raise UnreadableHistory(f"{path}: it is a pipe; write what comes out of it to a file")
     try:
         with path.open("rb") as file:
             begins = file.read(4096).removeprefix(b"\xef\xbb\xbf").lstrip()
@@ -270,12 +272,14 @@ def _odd_line(path: Path, otherwise: str) -> str:
                 torn = "" if line.endswith(b"\n") else ": the last line is torn; delete it"
                 return f", line {number}, column {error.colno}: {error.msg}{torn or '; mend it'}"
             except UnicodeDecodeError as error:
-                return f", line {number}: {error}; JSON is UTF-8 text"
+                return f", line {number}: {error}; JSON is UTF-8 text, convert it"
             if not isinstance(told, dict):
                 return f", line {number}: no object; each line is one, with the columns as fields"
             for name, (kind, _, _) in COLUMNS.items():
                 if told.get(name) is not None and type(told[name]) is not _PYTHON[kind]:
                     return f", line {number}: {name} is {told[name]!r}, not of {kind}; mend it"
+                if kind == "int64" and abs(told.get(name) or 0) >= 2**63:
+                    return f", line {number}: {name} is {told[name]}, beyond 64 bits; mend it"
     return f": {otherwise}"
 
 

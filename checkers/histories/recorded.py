@@ -99,23 +99,23 @@ def metadata(folder: Path) -> dict[str, Any]:
         raise UnreadableHistory(
             f"{folder}: no {METADATA} there; `urteil record` writes such a folder"
         ) from None
-    except ValueError as error:
-        raise UnreadableHistory(f"{path}: {error}") from error
+    except (ValueError, OSError) as error:
+        raise UnreadableHistory(f"{path}: {error}; copy or record it again") from error
     described: dict[str, Any] = told if isinstance(told, dict) else {}
     version = described.get("schema_version")
     if version not in READABLE:
         readable = " and ".join(map(str, READABLE))
         raise UnreadableHistory(f"{path}: schema version {version}, this reads {readable}")
+    settings: Any = described.setdefault("settings", {})
+    if not isinstance(settings, dict):
+        raise UnreadableHistory(f"{path}: settings are {settings!r}, and no object; mend that")
     return described
 
 
 def tables(folder: Path) -> Iterator[pa.Table]:
     """Tables of exactly `COLUMNS`, in completion order; UnreadableHistory."""
     metadata(folder)
-    kept = [*folder.glob("part-?????.parquet"), *folder.glob("tail-?????.ndjson")]
-    numbers = sorted({int(path.stem[5:]) for path in kept})
-    if numbers != list(range(len(numbers))):
-        raise UnreadableHistory(f"{folder}: parts {numbers}: some are missing in between")
+    numbers = _numbers(folder)
     first_op = 0
     for number in numbers:
         if part_path(folder, number).exists():
@@ -128,9 +128,20 @@ def tables(folder: Path) -> Iterator[pa.Table]:
             first_op = table["op"][-1].as_py() + 1
 
 
+def _numbers(folder: Path) -> list[int]:
+    """Of parts and tails, from 0; UnreadableHistory where one is missing."""
+    kept = [*folder.glob("part-?????.parquet"), *folder.glob("tail-?????.ndjson")]
+    numbers = sorted({int(path.stem[5:]) for path in kept})
+    if numbers != list(range(len(numbers))):
+        missing = min(set(range(len(numbers))) - set(numbers))
+        raise UnreadableHistory(f"{folder}: part {missing} is missing; copy the whole folder again")
+    return numbers
+
+
 def parts(folder: Path) -> list[Path]:
     """The Parquet parts of a recording that has nothing else; of another one none."""
     metadata(folder)
+    _numbers(folder)
     if any(folder.glob("tail-?????.ndjson")):
         return []
     return sorted(folder.glob("part-?????.parquet"))
@@ -305,4 +316,4 @@ def _did(told: dict[str, Any]) -> tuple[MicroOperation, ...]:
 
 
 def _unreadable(path: Path, line: int, what: str) -> NoReturn:
-    raise UnreadableHistory(f"{path}, line {line}: {what}")
+    raise UnreadableHistory(f"{path}, line {line}: {what}; mend that line, or copy it again")

@@ -1,0 +1,98 @@
+"""What `urteil analyze` cannot read, or does not understand: one line, a next move, exit 2."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+DATA = Path(__file__).parents[2] / "data"
+SAMPLE = str(DATA / "jepsen" / "001-lost.edn")
+
+
+def assert_refused(said: Any, says: str) -> None:
+    assert (said.exit_code, says in said.stderr) == (2, True), said.stderr
+    last = [line for line in said.stderr.splitlines() if line.startswith("urteil analyze:")]
+    assert len(last) == 1
+    assert "Traceback" not in said.stderr
+
+
+def recording(tmp_path: Path) -> Path:
+    folder = tmp_path / "history"
+    shutil.copytree(DATA / "apache_kafka" / "safe", folder)
+    return folder
+
+
+def said_of(folder: Path, **fields: object) -> None:
+    path = folder / "history.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), **fields}))
+
+
+@pytest.mark.parametrize(
+    ("fields", "says"),
+    [
+        ({"settings": 7}, "history.json: settings are 7, and no object; mend that"),
+        (
+            {"settings": {"isolation": "serializable"}},
+            "isolation is 'serializable' in it; read_committed, read_uncommitted exist",
+        ),
+        ({"settings": {"sub_via": ["group"]}}, "sub_via is 'group' in it; assign, subscribe exist"),
+        ({"schema_version": 9}, "schema version 9, this reads 1 and 2"),
+    ],
+)
+def test_a_recording_that_says_odd_things_of_itself(
+    call: Callable[..., Any], tmp_path: Path, fields: dict[str, object], says: str
+) -> None:
+    folder = recording(tmp_path)
+    said_of(folder, **fields)
+    assert_refused(call("analyze", str(folder), "--engine", "local"), says)
+
+
+def test_a_recording_without_its_first_part(call: Callable[..., Any], tmp_path: Path) -> None:
+    folder = recording(tmp_path)
+    (folder / "part-00000.parquet").rename(folder / "part-00001.parquet")
+    says = "part 0 is missing; copy the whole folder again"
+    assert_refused(call("analyze", str(folder), "--engine", "local"), says)
+
+
+@pytest.mark.parametrize("odd", [b'{"at_ns', b"\xff\xfe", b"[]", b'{"at_ns": 1}'])
+def test_faults_that_are_none_are_refused_before_anything_is_decided(
+    call: Callable[..., Any], tmp_path: Path, odd: bytes
+) -> None:
+    folder = recording(tmp_path)
+    (folder / "faults.ndjson").write_bytes(b'{"at_ns": 1, "do": "kill", "node": 1}\n' + odd)
+    said = call("analyze", str(folder), "--engine", "local")
+    assert_refused(said, "faults.ndjson, line 2: no fault")
+    assert not said.those("anomaly_decided")
+
+
+def test_a_pipe_is_no_file(call: Callable[..., Any], tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "h.edn")
+    said = call("analyze", str(tmp_path / "h.edn"), "--engine", "local")
+    assert_refused(said, "it is a pipe; write what comes out of it to a file")
+
+
+def test_a_number_beyond_64_bits_is_named(call: Callable[..., Any], tmp_path: Path) -> None:
+    (tmp_path / "h.ndjson").write_text('{"op": 1}\n{"op": 99999999999999999999}\n')
+    said = call("analyze", str(tmp_path / "h.ndjson"), "--engine", "local")
+    assert_refused(said, "line 2: op is 99999999999999999999, beyond 64 bits; mend it")
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        (["--engine", "local", "--master", "local[2]"], "only Spark has a master; leave out one"),
+        (["--engine", "local", "--compacted", ""], "--compacted '': name a topic"),
+        (["--engine", "local", "--anomaly", "G0"], "it is looked for with --ww-deps; add that"),
+        (["--master", "sc://"], "--master sc://: no address; write sc://HOST:PORT"),
+    ],
+)
+def test_options_that_mean_nothing_together(
+    call: Callable[..., Any], options: list[str], says: str
+) -> None:
+    assert_refused(call("analyze", SAMPLE, *options), says)
