@@ -25,10 +25,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
-from model.vocabulary import BrokerEpoch, BrokerId, ProducerEpoch, ProducerId, TopicPartition
+from model.vocabulary import BrokerEpoch, BrokerId, ProducerEpoch, TopicPartition
+from reference_impl import coordinating as coordinators_of
 from reference_impl import partition_appends, partition_follower, partition_leader, partition_reads
 from reference_impl.bugs import NO_BUGS, Bugs
 from reference_impl.config import KAFKAS_PATIENCE, Patience
+from reference_impl.coordinating import Coordinating
 from reference_impl.coordinators import NO_COORDINATORS, Coordinators
 from reference_impl.messages import (
     CONTROLLER,
@@ -81,6 +83,10 @@ from reference_impl.step import (
 from reference_impl.surroundings import Requester, Surroundings
 from reference_impl.transaction_messages import (
     AddedPartitionsToTxn,
+    AddOffsetsToTxn,
+    AddPartitionsToTxn,
+    EndTxn,
+    FindCoordinator,
     WriteTxnMarker,
     WrittenTxnMarker,
 )
@@ -90,7 +96,6 @@ Disk = Mapping[TopicPartition, PartitionLog]
 Replica = Leader | Follower
 OfPartition = Produce | Fetch | ListOffsets | OffsetForLeaderEpoch | WriteTxnMarker
 
-PRODUCER_IDS_PER_LIFE: Final = 2**32
 _FORWARDED_AT_MOST: Final = 1_000  # requests to the controller whose answers are remembered
 
 
@@ -103,6 +108,7 @@ class BrokerConfig:
     bugs: Bugs = NO_BUGS
     truncation: Truncation = Truncation.IN_FETCH
     verifies_transactions: bool = True  # transaction.partition.verification.enable
+    coordinator_partitions: int = 3  # of each internal topic; Kafka's default is 50
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,7 +127,7 @@ class Broker:
     )
     coordinators: Coordinators = NO_COORDINATORS
     unassigned: Disk = field(default_factory=dict[TopicPartition, PartitionLog])
-    producer_ids: int = 0
+    coordinating: Coordinating = Coordinating()  # noqa: RUF009 - a frozen value
     forwarded: tuple[tuple[int, Requester], ...] = ()
 
     @classmethod
@@ -221,8 +227,13 @@ class Broker:
         match asked.request:
             case Metadata():
                 return self, (requester.reply(DescribedMetadata(image=self.image)),)
-            case InitProducerId():
-                return self._init_producer_id(requester)
+            case InitProducerId(transactional_id=None):
+                return self._init_producer_id(now_ms, requester)
+            case InitProducerId() | AddPartitionsToTxn() | AddOffsetsToTxn() | EndTxn() as request:
+                roles, effects = self.coordinating.asked(self._around(now_ms), requester, request)
+                return replace(self, coordinating=roles), effects
+            case FindCoordinator() as request:
+                return self, self._find_coordinator(now_ms, requester, request)
             case CreateTopic() as request:
                 forwarded = (*self.forwarded, (self.correlation, requester))
                 broker = replace(self, forwarded=forwarded[-_FORWARDED_AT_MOST:])
@@ -232,16 +243,24 @@ class Broker:
             case _:
                 return self, ()  # the rest is the controller's
 
-    def _init_producer_id(self, requester: Requester) -> tuple[Broker, Effects]:
+    def _find_coordinator(
+        self, now_ms: int, requester: Requester, request: FindCoordinator
+    ) -> Effects:
+        around = self._around(now_ms)
+        answer = requester.reply(coordinators_of.found(around, request))
+        missing = coordinators_of.missing_topic(around, request, self.config.coordinator_partitions)
+        if missing is None:
+            return (answer,)
+        return (Send(CONTROLLER, self.correlation, missing), answer)
+
+    def _init_producer_id(self, now_ms: int, requester: Requester) -> tuple[Broker, Effects]:
         if self.broker_epoch == UNKNOWN_BROKER_EPOCH:
             error = ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
             return self, (requester.reply(InitializedProducerId(error=error)),)
-        producer_id = ProducerId(self.broker_epoch * PRODUCER_IDS_PER_LIFE + self.producer_ids)
         initialized = InitializedProducerId(
-            producer_id=producer_id, producer_epoch=ProducerEpoch(0)
+            producer_id=self._around(now_ms).new_producer_id, producer_epoch=ProducerEpoch(0)
         )
-        broker = replace(self, producer_ids=self.producer_ids + 1)
-        return broker, (requester.reply(initialized),)
+        return self, (requester.reply(initialized),)
 
     # ------------------------------------------------------------ metadata
 
@@ -268,7 +287,9 @@ class Broker:
             )
             effects.append(some)
         broker = replace(broker, replicas=replicas, unassigned=unassigned)
-        told = tuple(effect for some in effects for effect in some)
+        roles, begun = self.coordinating.elected(replicas, broker._around(now_ms))
+        broker = replace(broker, coordinating=roles)
+        told = tuple(effect for some in (*effects, begun) for effect in some)
         # A fenced broker waits for nothing but having applied its own registration.
         fenced = broker.brokers[self.config.broker_id].fenced
         return broker, (*told, broker._heartbeat()) if fenced else told
@@ -276,35 +297,25 @@ class Broker:
     # ------------------------------------------------------------ answers and timers
 
     def _answered(self, now_ms: int, answered: Answered) -> tuple[Broker, Effects]:
+        told: Any = answered.response
+        if type(told) in _TOLD_TO_ROLE:
+            role, hear = _TOLD_TO_ROLE[type(told)]
+            replica = self.replicas.get(told.topic_partition)
+            if not isinstance(replica, role):
+                return self, ()
+            after, effects = hear(replica, self._around(now_ms), answered.correlation, told)
+            return self._with(after), effects
         match answered.response:
-            case Fetched() as fetched:
-                replica = self.replicas.get(fetched.topic_partition)
-                if isinstance(replica, Follower):
-                    follower, effects = partition_follower.on_fetched(
-                        replica, self._around(now_ms), answered.correlation, fetched
-                    )
-                    return self._with(follower), effects
-            case AddedPartitionsToTxn(topic_partitions=(topic_partition, *_)) as added:
-                replica = self.replicas.get(topic_partition)
-                if isinstance(replica, Leader):
-                    leader, effects = partition_appends.on_verified(
-                        replica, self._around(now_ms), answered.correlation, added
-                    )
-                    return self._with(leader), effects
-            case OffsetOfLeaderEpoch() as told:
-                replica = self.replicas.get(told.topic_partition)
-                if isinstance(replica, Follower):
-                    follower, effects = partition_follower.on_end_told(
-                        replica, self._around(now_ms), answered.correlation, told
-                    )
-                    return self._with(follower), effects
-            case AlteredPartition() as altered:
-                replica = self.replicas.get(altered.topic_partition)
-                if isinstance(replica, Leader):
-                    leader, effects = partition_leader.on_altered(
-                        replica, self._around(now_ms), answered.correlation, altered
-                    )
-                    return self._with(leader), effects
+            case Produced() as produced:
+                roles, effects = self.coordinating.appended(
+                    self._around(now_ms), answered.correlation, produced
+                )
+                return replace(self, coordinating=roles), effects
+            case WrittenTxnMarker() as marked:
+                roles, effects = self.coordinating.marked(
+                    self._around(now_ms), answered.correlation, marked
+                )
+                return replace(self, coordinating=roles), effects
             case RegisteredBroker() as registered:
                 return self._registered(registered)
             case BrokerHeartbeated(error=ErrorCode.STALE_BROKER_EPOCH):
@@ -312,8 +323,7 @@ class Broker:
             case CreatedTopic() as created:
                 return self._forward_answer(answered.correlation, created)
             case _:
-                pass
-        return self, ()
+                return self, ()
 
     def _registered(self, registered: RegisteredBroker) -> tuple[Broker, Effects]:
         if registered.error is not ErrorCode.NONE or self.broker_epoch != UNKNOWN_BROKER_EPOCH:
@@ -334,6 +344,9 @@ class Broker:
                 return self._checkpointed(now_ms)
             case _:
                 pass
+        if timer.kind is TimerKind.COORDINATOR and timer.topic_partition is not None:
+            roles, effects = self.coordinating.fired(self._around(now_ms), timer.topic_partition)
+            return replace(self, coordinating=roles), effects
         replica = self.replicas.get(timer.topic_partition) if timer.topic_partition else None
         around = self._around(now_ms)
         if isinstance(replica, Leader) and timer.kind in _LEADER_TIMERS:
@@ -421,6 +434,12 @@ _SERVED_BY_LEADER: Final[Mapping[type, Callable[[Leader, Surroundings, Requester
     ListOffsets: partition_reads.list_offsets,
     OffsetForLeaderEpoch: partition_reads.offset_for_leader_epoch,
     WriteTxnMarker: partition_appends.write_marker,
+}
+_TOLD_TO_ROLE: Final[Mapping[type, tuple[type, Callable[[Any, Surroundings, int, Any], Any]]]] = {
+    Fetched: (Follower, partition_follower.on_fetched),
+    OffsetOfLeaderEpoch: (Follower, partition_follower.on_end_told),
+    AlteredPartition: (Leader, partition_leader.on_altered),
+    AddedPartitionsToTxn: (Leader, partition_appends.on_verified),
 }
 _LEADER_TIMERS: Final[Mapping[TimerKind, Callable[[Leader, Surroundings], Led]]] = {
     TimerKind.WAITS: partition_leader.on_waits_timer,

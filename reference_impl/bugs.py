@@ -34,6 +34,8 @@ class Bug(Enum):
     UNREPLICATED_MARKER_COUNTS = "unreplicated-marker-counts"
     GUARD_OUTLIVES_MARKER = "guard-outlives-marker"
     LATE_MARKER_ACCEPTED = "late-marker-accepted"
+    MARKER_ON_ONE_PARTITION = "marker-on-one-partition"
+    ZOMBIE_NOT_FENCED = "zombie-not-fenced"
 
 
 Bugs = frozenset[Bug]
@@ -166,6 +168,20 @@ SEEDED_BUGS: Final = (
         breaks=("atomic_commit", "torn-transaction"),
         caught_by=("transcripts of transactions",),
         source="KAFKA-19446, KIP-1228; bugs T20",
+    ),
+    SeededBug(
+        bug=Bug.MARKER_ON_ONE_PARTITION,
+        changes="A coordinator writes a marker to one topic partition of each transaction alone.",
+        breaks=("atomic_commit", "torn-transaction"),
+        caught_by=("transcripts of transactions",),
+        source="anomalies M11",
+    ),
+    SeededBug(
+        bug=Bug.ZOMBIE_NOT_FENCED,
+        changes="A new instance of a transactional id is given the epoch of the old one.",
+        breaks=("exactly_once_pipeline", "zombie-write"),
+        caught_by=("transcripts of transactions",),
+        source="anomalies M12",
     ),
 )
 

@@ -24,6 +24,7 @@ class Patience:
     replica_fetch_timeout_ms: int = 30_000  # replica.socket.timeout.ms
     replica_fetch_backoff_ms: int = 1_000  # replica.fetch.backoff.ms
     request_timeout_ms: int = 30_000  # request.timeout.ms, of a broker's question to a coordinator
+    coordinator_ms: int = 1_000  # how often a coordinator looks for what it has left undone
     checkpoint_ms: int = 5_000  # replica.high.watermark.checkpoint.interval.ms, and the flush
 
     def __post_init__(self) -> None:

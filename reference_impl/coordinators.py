@@ -22,7 +22,7 @@ INTERNAL_TOPICS: Final = (TRANSACTION_STATE, CONSUMER_OFFSETS)
 
 @dataclass(frozen=True, slots=True)
 class Coordinators:
-    """Who leads the internal topics, as of the metadata that a broker has applied."""
+    """Who leads each topic partition, as of the metadata that a broker has applied."""
 
     leaders: Mapping[TopicPartition, BrokerId] = field(
         default_factory=dict[TopicPartition, BrokerId]
@@ -32,11 +32,7 @@ class Coordinators:
     def of(cls, image: MetadataImage) -> Coordinators:
         """What the image tells."""
         return cls(
-            {
-                topic_partition: state.leader
-                for topic_partition, state in image.topic_partitions
-                if topic_partition.topic in INTERNAL_TOPICS
-            }
+            {topic_partition: state.leader for topic_partition, state in image.topic_partitions}
         )
 
     def place(self, topic: str, key: str) -> TopicPartition | None:
@@ -55,13 +51,13 @@ NO_COORDINATORS: Final = Coordinators()
 
 
 def java_hash(text: str) -> int:
-    """Java's `String.hashCode`, without its sign.
+    """The absolute value of Java's `String.hashCode`; 0 for the one that has none.
 
-    >>> java_hash("orders-group"), java_hash("polygenelubricants")
-    (1073207713, 0)
+    >>> java_hash("hello"), java_hash("polygenelubricants")
+    (99162322, 0)
     """
     units = text.encode("utf-16-be")
     value = 0
     for high, low in zip(units[::2], units[1::2], strict=True):
         value = (31 * value + (high << 8) + low) & 0xFFFF_FFFF
-    return value & 0x7FFF_FFFF
+    return value if value < 2**31 else (2**32 - value) % 2**31

@@ -40,6 +40,7 @@ class TimerKind(Enum):
     WAITS = "waits"  # of a topic partition: requests that have waited long enough
     REPLICA_LAG = "replica-lag"  # of a topic partition: followers that lag leave the ISR
     FETCH = "fetch"  # of a topic partition: a follower fetches again
+    COORDINATOR = "coordinator"  # of an internal topic partition: what was left undone, time-outs
     SESSIONS = "sessions"  # the controller fences the brokers that it no longer hears
     CLIENT = "client"  # a simulated client looks after its requests
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
-from model.vocabulary import BrokerEpoch, BrokerId
+from model.vocabulary import BrokerEpoch, BrokerId, ProducerId
 from reference_impl.bugs import Bugs
 from reference_impl.config import Patience
 from reference_impl.coordinators import NO_COORDINATORS, TRANSACTION_STATE, Coordinators
@@ -18,6 +18,8 @@ from reference_impl.messages import BrokerState, NodeId
 from reference_impl.requests import Response
 from reference_impl.step import Reply
 from reference_impl.truncation import Truncation
+
+STEPS_PER_LIFE: Final = 2**32
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,6 +42,11 @@ class Surroundings:
         if transactional_id is None:
             return None
         return self.coordinators.leader(TRANSACTION_STATE, transactional_id)
+
+    @property
+    def new_producer_id(self) -> ProducerId:
+        """A producer id that nobody has: the broker epoch and the step tell it from all others."""
+        return ProducerId(self.broker_epoch * STEPS_PER_LIFE + self.correlation % STEPS_PER_LIFE)
 
     def may_be_in_sync(self, broker_id: BrokerId) -> bool:
         """The broker is registered and not fenced, as far as this one knows."""

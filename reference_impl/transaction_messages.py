@@ -73,6 +73,11 @@ class AddedPartitionsToTxn:
     topic_partitions: tuple[TopicPartition, ...]
     error: ErrorCode = ErrorCode.NONE
 
+    @property
+    def topic_partition(self) -> TopicPartition:
+        """The one that a leader asked about."""
+        return self.topic_partitions[0]
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AddOffsetsToTxn:

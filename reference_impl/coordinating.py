@@ -1,0 +1,164 @@
+"""The coordinators of a broker: one for each topic partition of an internal topic that it leads.
+
+    leads in a newer epoch -> reads the log -> coordinates -> leads no more -> answers who waits
+
+A request goes to the coordinator that its key names; where this broker is not that one, the answer
+is NOT_COORDINATOR, and FindCoordinator tells who is. The internal topics are created when somebody
+looks for a coordinator for the first time.
+
+Source: KIP-98; protocol rules D6.
+Simplified: a log is read within one step, so nobody is ever told that it is being loaded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from model.vocabulary import BrokerId, TopicPartition
+from reference_impl.coordinators import CONSUMER_OFFSETS, TRANSACTION_STATE
+from reference_impl.messages import (
+    CreateTopic,
+    ErrorCode,
+    InitializedProducerId,
+    InitProducerId,
+    Produced,
+)
+from reference_impl.partition_follower import Follower
+from reference_impl.partition_leader import Leader
+from reference_impl.requests import Response
+from reference_impl.step import Effects
+from reference_impl.surroundings import Requester, Surroundings
+from reference_impl.transaction_coordinator import TransactionCoordinator
+from reference_impl.transaction_messages import (
+    AddedOffsetsToTxn,
+    AddedPartitionsToTxn,
+    AddOffsetsToTxn,
+    AddPartitionsToTxn,
+    EndedTxn,
+    EndTxn,
+    FindCoordinator,
+    FoundCoordinator,
+    WrittenTxnMarker,
+)
+
+OfTransaction = InitProducerId | AddPartitionsToTxn | AddOffsetsToTxn | EndTxn
+Coordinator = TransactionCoordinator
+REPLICAS: Final = 3
+MIN_INSYNC: Final = 2  # transaction.state.log.min.isr; the offsets are kept as safely here
+
+
+@dataclass(frozen=True, slots=True)
+class Coordinating:
+    """The coordinators, by the topic partition that keeps their state."""
+
+    roles: Mapping[TopicPartition, Coordinator] = field(
+        default_factory=dict[TopicPartition, Coordinator]
+    )
+
+    def elected(
+        self, replicas: Mapping[TopicPartition, Leader | Follower], around: Surroundings
+    ) -> tuple[Coordinating, Effects]:
+        """What becomes of them under newer metadata."""
+        roles: dict[TopicPartition, Coordinator] = {}
+        effects: Effects = ()
+        for topic_partition, replica in replicas.items():
+            known = self.roles.get(topic_partition)
+            if topic_partition.topic != TRANSACTION_STATE or not isinstance(replica, Leader):
+                effects += known.end() if known is not None else ()
+                continue
+            coordinator_epoch = replica.state.leader_epoch
+            if known is not None and known.coordinator_epoch == coordinator_epoch:
+                roles[topic_partition] = known
+                continue
+            effects += known.end() if known is not None else ()
+            roles[topic_partition], begun = TransactionCoordinator.begin(
+                topic_partition, coordinator_epoch, replica.log, around
+            )
+            effects += begun
+        return Coordinating(roles), effects
+
+    def asked(
+        self, around: Surroundings, requester: Requester, request: OfTransaction
+    ) -> tuple[Coordinating, Effects]:
+        """A request to the coordinator of its key."""
+        place = around.coordinators.place(TRANSACTION_STATE, request.transactional_id or "")
+        role = self.roles.get(place) if place is not None else None
+        if place is None or role is None:
+            return self, (requester.reply(_not_coordinator(request)),)
+        role, effects = role.asked(around, requester, request)
+        return self._with(role), effects
+
+    def appended(
+        self, around: Surroundings, correlation: int, answer: Produced
+    ) -> tuple[Coordinating, Effects]:
+        """A leader has answered an append of one of them: that which knows the correlation."""
+        for role in self.roles.values():
+            if correlation in role.changes:
+                after, effects = role.appended(around, correlation, answer)
+                return self._with(after), effects
+        return self, ()
+
+    def marked(
+        self, around: Surroundings, correlation: int, answer: WrittenTxnMarker
+    ) -> tuple[Coordinating, Effects]:
+        """A leader has answered a marker."""
+        place = around.coordinators.place(TRANSACTION_STATE, answer.transactional_id)
+        role = self.roles.get(place) if place is not None else None
+        if not isinstance(role, TransactionCoordinator):
+            return self, ()
+        role, effects = role.marked(around, correlation, answer)
+        return self._with(role), effects
+
+    def fired(
+        self, around: Surroundings, topic_partition: TopicPartition
+    ) -> tuple[Coordinating, Effects]:
+        """The timer of a coordinator; of one that has ended it comes to nothing."""
+        role = self.roles.get(topic_partition)
+        if role is None:
+            return self, ()
+        role, effects = role.fired(around)
+        return self._with(role), effects
+
+    def _with(self, role: Coordinator) -> Coordinating:
+        return replace(self, roles={**self.roles, role.topic_partition: role})
+
+
+def found(around: Surroundings, request: FindCoordinator) -> FoundCoordinator:
+    """The coordinator of a key, as far as this broker knows."""
+    topic = TRANSACTION_STATE if request.is_transactional else CONSUMER_OFFSETS
+    leader = around.coordinators.leader(topic, request.key)
+    if leader is None:
+        return FoundCoordinator(error=ErrorCode.COORDINATOR_NOT_AVAILABLE)
+    return FoundCoordinator(broker_id=BrokerId(leader))
+
+
+def missing_topic(
+    around: Surroundings, request: FindCoordinator, topic_partitions: int
+) -> CreateTopic | None:
+    """The internal topic that has to be created before anybody can coordinate."""
+    topic = TRANSACTION_STATE if request.is_transactional else CONSUMER_OFFSETS
+    if around.coordinators.place(topic, request.key) is not None:
+        return None
+    alive = sum(not state.fenced for state in around.brokers.values())
+    replicas = min(REPLICAS, max(1, alive))
+    return CreateTopic(
+        topic=topic,
+        topic_partitions=topic_partitions,
+        replication_factor=replicas,
+        min_insync_replicas=min(MIN_INSYNC, replicas),
+    )
+
+
+def _not_coordinator(request: OfTransaction) -> Response:
+    error = ErrorCode.NOT_COORDINATOR
+    match request:
+        case InitProducerId():
+            return InitializedProducerId(error=error)
+        case AddPartitionsToTxn(topic_partitions=topic_partitions):
+            return AddedPartitionsToTxn(topic_partitions=topic_partitions, error=error)
+        case AddOffsetsToTxn():
+            return AddedOffsetsToTxn(error=error)
+        case EndTxn():
+            return EndedTxn(error=error)

@@ -1,0 +1,510 @@
+"""A transaction coordinator: who leads a topic partition of `__transaction_state`, in one epoch.
+
+    request -> refused
+            -> a change -> appended to the log -> true, and answered
+                                               -> decided? markers go out -> all there: a change
+
+While a change of a transactional id is on its way to the log, every other request for it is told to
+come again (CONCURRENT_TRANSACTIONS). Markers go to the leaders of the transaction's topic
+partitions, and again until each has answered; a new coordinator takes up what its log says is
+prepared.
+
+Source: KIP-98, KIP-360, KIP-890, KAFKA-17754, KAFKA-18660, KAFKA-19367; protocol rules D1 to D7.
+Simplified: the coordinator's own aborts (time-out, a new instance) run in V2, as
+transaction.version=2 has it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from enum import Enum
+from typing import Final, NamedTuple
+
+from model.vocabulary import (
+    NO_PRODUCER_ID,
+    LeaderEpoch,
+    ProducerEpoch,
+    TopicPartition,
+)
+from reference_impl import coordinator_log
+from reference_impl.bugs import Bug
+from reference_impl.coordinator_log import AS_TOLD
+from reference_impl.coordinators import CONSUMER_OFFSETS
+from reference_impl.messages import (
+    NO_BROKER,
+    NO_PRODUCER_EPOCH,
+    ErrorCode,
+    InitializedProducerId,
+    InitProducerId,
+    NodeId,
+    Produced,
+)
+from reference_impl.partition_log import PartitionLog
+from reference_impl.requests import Response
+from reference_impl.step import Effects, Send, SetTimer, Timer, TimerKind
+from reference_impl.surroundings import Requester, Surroundings
+from reference_impl.transaction import (
+    LAST_EPOCH,
+    RESULTS,
+    Transaction,
+    TxnState,
+)
+from reference_impl.transaction_messages import (
+    AddedOffsetsToTxn,
+    AddedPartitionsToTxn,
+    AddOffsetsToTxn,
+    AddPartitionsToTxn,
+    EndedTxn,
+    EndTxn,
+    TransactionVersion,
+    TxnResult,
+    WriteTxnMarker,
+    WrittenTxnMarker,
+)
+
+MAX_TIMEOUT_MS: Final = 900_000  # transaction.max.timeout.ms
+COMMIT, ABORT = TxnResult.COMMIT, TxnResult.ABORT
+
+
+class Outcome(Enum):
+    """What comes of a request to end a transaction."""
+
+    PREPARE = "it is decided now"
+    LATER = "it is being done"
+    DONE = "it was done: a retry"
+    INVALID = "there is nothing to end so"
+
+
+# V1: nothing in the request tells one transaction of a producer epoch from the next, so a delayed
+# request may end the next one (KAFKA-17754).
+ENDS_V1: Final[Mapping[tuple[TxnState, TxnResult], Outcome]] = {
+    (TxnState.ONGOING, COMMIT): Outcome.PREPARE,
+    (TxnState.ONGOING, ABORT): Outcome.PREPARE,
+    (TxnState.PREPARE_COMMIT, COMMIT): Outcome.LATER,
+    (TxnState.PREPARE_ABORT, ABORT): Outcome.LATER,
+    (TxnState.COMPLETE_COMMIT, COMMIT): Outcome.DONE,
+    (TxnState.COMPLETE_ABORT, ABORT): Outcome.DONE,
+}
+# V2: the epoch tells whether the transaction that the client means has ended before.
+ENDS_V2_FIRST: Final[Mapping[tuple[TxnState, TxnResult], Outcome]] = {
+    (TxnState.ONGOING, COMMIT): Outcome.PREPARE,
+    (TxnState.ONGOING, ABORT): Outcome.PREPARE,
+    (TxnState.EMPTY, ABORT): Outcome.PREPARE,
+    (TxnState.COMPLETE_COMMIT, ABORT): Outcome.PREPARE,
+    (TxnState.COMPLETE_ABORT, ABORT): Outcome.PREPARE,
+}
+ENDS_V2_RETRY: Final[Mapping[tuple[TxnState, TxnResult], Outcome]] = {
+    (TxnState.PREPARE_COMMIT, COMMIT): Outcome.LATER,
+    (TxnState.PREPARE_ABORT, ABORT): Outcome.LATER,
+    (TxnState.COMPLETE_COMMIT, COMMIT): Outcome.DONE,
+    (TxnState.COMPLETE_ABORT, ABORT): Outcome.DONE,
+}
+
+
+class Change(NamedTuple):
+    """A transactional id as it will be when its append is answered, and who waits for that."""
+
+    after: Transaction
+    requester: Requester | None = None
+    owed: Response | None = None
+
+
+class Sent(NamedTuple):
+    """A marker that is still to be written: when and under which correlation it was last sent."""
+
+    correlation: int | None = None  # None: not yet, or it was refused for now
+    at_ms: int = 0
+
+
+Markers = Mapping[TopicPartition, Sent]
+AnyRequest = InitProducerId | AddPartitionsToTxn | AddOffsetsToTxn | EndTxn
+Coordinated = tuple["TransactionCoordinator", Effects]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TransactionCoordinator:
+    """The transactional ids of one topic partition of the internal topic."""
+
+    topic_partition: TopicPartition
+    coordinator_epoch: LeaderEpoch
+    transactions: Mapping[str, Transaction] = field(default_factory=dict[str, Transaction])
+    changes: Mapping[int, tuple[Change, ...]] = field(default_factory=dict[int, tuple[Change, ...]])
+    markers: Mapping[str, Markers] = field(default_factory=dict[str, Markers])
+
+    @classmethod
+    def begin(
+        cls,
+        topic_partition: TopicPartition,
+        coordinator_epoch: LeaderEpoch,
+        log: PartitionLog,
+        around: Surroundings,
+    ) -> Coordinated:
+        """The coordinator that its log makes; it goes on with what is prepared."""
+        transactions: dict[str, Transaction] = {}
+        for batch in coordinator_log.written(log):
+            for entry in batch.entries:
+                transactions[str(entry.key)] = Transaction.of(entry)
+        coordinator = cls(
+            topic_partition=topic_partition,
+            coordinator_epoch=coordinator_epoch,
+            transactions=transactions,
+            markers={
+                id_: _unsent(transaction, around)
+                for id_, transaction in transactions.items()
+                if transaction.is_prepared
+            },
+        )
+        return coordinator.fired(around)
+
+    def end(self) -> Effects:
+        """What is owed when another broker coordinates: the changes may or may not survive."""
+        return tuple(
+            change.requester.reply(_refusal(change.owed, ErrorCode.NOT_COORDINATOR))
+            for changes in self.changes.values()
+            for change in changes
+            if change.requester is not None and change.owed is not None
+        )
+
+    # ------------------------------------------------------------ requests
+
+    def asked(self, around: Surroundings, requester: Requester, request: AnyRequest) -> Coordinated:
+        """A request of a client, or of a leader that verifies."""
+        match request:
+            case InitProducerId():
+                decided = self._init_producer_id(around, request)
+            case AddPartitionsToTxn():
+                decided = self._add_partitions(around, request)
+            case AddOffsetsToTxn():
+                place = around.coordinators.place(CONSUMER_OFFSETS, request.group)
+                decided = self._add_offsets(around, request, place)
+            case EndTxn():
+                decided = self._end_txn(around, request)
+        if not isinstance(decided, Change):
+            return self, (requester.reply(decided),)
+        return self._append(around, (decided._replace(requester=requester),))
+
+    def _init_producer_id(self, around: Surroundings, request: InitProducerId) -> Change | Response:
+        transactional_id = request.transactional_id or ""
+        known = self.transactions.get(transactional_id) or Transaction(
+            transactional_id=transactional_id,
+            producer_id=around.new_producer_id,
+            timeout_ms=request.timeout_ms,
+        )
+        if not 0 < request.timeout_ms <= MAX_TIMEOUT_MS:
+            return InitializedProducerId(error=ErrorCode.INVALID_TRANSACTION_TIMEOUT)
+        if self._is_changing(transactional_id) or known.is_prepared:
+            return InitializedProducerId(error=ErrorCode.CONCURRENT_TRANSACTIONS)
+        if not _may_go_on(known, request):
+            return InitializedProducerId(error=ErrorCode.PRODUCER_FENCED)
+        if known.state is TxnState.ONGOING and Bug.ZOMBIE_NOT_FENCED not in around.bugs:
+            # The epoch of this fence is given to nobody; the client comes again for the next one.
+            return Change(
+                known.prepared(ABORT, TransactionVersion.V2, around.new_producer_id),
+                owed=InitializedProducerId(error=ErrorCode.CONCURRENT_TRANSACTIONS),
+            )
+        after = _with_next_epoch(known, request, around)
+        if after is None:
+            return InitializedProducerId(error=ErrorCode.PRODUCER_FENCED)
+        owed = InitializedProducerId(
+            producer_id=after.producer_id, producer_epoch=after.producer_epoch
+        )
+        return owed if after == known else Change(after, owed=owed)
+
+    def _add_partitions(
+        self, around: Surroundings, request: AddPartitionsToTxn
+    ) -> Change | Response:
+        added = AddedPartitionsToTxn(topic_partitions=request.topic_partitions)
+        known = self.transactions.get(request.transactional_id)
+        error = self._producer_error(known, request, waits=not request.verify_only)
+        if known is None or error is not ErrorCode.NONE:
+            return replace(added, error=error)
+        is_open = known.state is TxnState.ONGOING
+        if is_open and set(request.topic_partitions) <= set(known.topic_partitions):
+            return added
+        if request.verify_only:
+            return replace(added, error=ErrorCode.INVALID_TXN_STATE)
+        return Change(known.with_partitions(request.topic_partitions, around.now_ms), owed=added)
+
+    def _add_offsets(
+        self, around: Surroundings, request: AddOffsetsToTxn, place: TopicPartition | None
+    ) -> Change | Response:
+        """As adding the topic partition that keeps the offsets of the group."""
+        if place is None:
+            return AddedOffsetsToTxn(error=ErrorCode.COORDINATOR_NOT_AVAILABLE)
+        as_partition = AddPartitionsToTxn(
+            transactional_id=request.transactional_id,
+            producer_id=request.producer_id,
+            producer_epoch=request.producer_epoch,
+            topic_partitions=(place,),
+        )
+        decided = self._add_partitions(around, as_partition)
+        if isinstance(decided, Change):
+            return decided._replace(owed=AddedOffsetsToTxn())
+        assert isinstance(decided, AddedPartitionsToTxn)
+        return AddedOffsetsToTxn(error=decided.error)
+
+    def _producer_error(
+        self,
+        known: Transaction | None,
+        request: AddPartitionsToTxn,
+        *,
+        waits: bool,
+    ) -> ErrorCode:
+        if known is None:
+            return ErrorCode.INVALID_PRODUCER_ID_MAPPING
+        reasons = (
+            (waits and self._is_changing(known.transactional_id), "CONCURRENT_TRANSACTIONS"),
+            (known.producer_id != request.producer_id, "INVALID_PRODUCER_ID_MAPPING"),
+            (known.producer_epoch != request.producer_epoch, "PRODUCER_FENCED"),
+            (known.is_prepared, "CONCURRENT_TRANSACTIONS"),
+        )
+        return next((ErrorCode[error] for applies, error in reasons if applies), ErrorCode.NONE)
+
+    def _end_txn(self, around: Surroundings, request: EndTxn) -> Change | Response:
+        known = self.transactions.get(request.transactional_id)
+        if known is None:
+            return EndedTxn(error=ErrorCode.INVALID_PRODUCER_ID_MAPPING)
+        is_v2 = request.version is TransactionVersion.V2
+        is_retry = is_v2 and _is_retry(known, request)
+        is_current = (
+            known.producer_id == request.producer_id
+            and known.producer_epoch == request.producer_epoch
+        )
+        is_id_known = known.producer_id == request.producer_id or is_retry
+        is_epoch_known = is_retry or (is_current and not (is_v2 and known.is_prepared))
+        changing = self._is_changing(request.transactional_id)
+        reasons = (
+            (not is_id_known, ErrorCode.INVALID_PRODUCER_ID_MAPPING),
+            (is_v2 and changing, ErrorCode.CONCURRENT_TRANSACTIONS),
+            (not is_epoch_known, ErrorCode.PRODUCER_FENCED),
+            (changing, ErrorCode.CONCURRENT_TRANSACTIONS),
+        )
+        for applies, error in reasons:
+            if applies:
+                return EndedTxn(error=error)
+        table = ENDS_V2_RETRY if is_retry else ENDS_V2_FIRST if is_v2 else ENDS_V1
+        match table.get((known.state, request.result), Outcome.INVALID):
+            case Outcome.PREPARE:
+                after = known.prepared(request.result, request.version, around.new_producer_id)
+                return Change(after, owed=_ended(after, request))
+            case Outcome.DONE:
+                return _ended(known, request)
+            case Outcome.LATER:
+                return EndedTxn(error=ErrorCode.CONCURRENT_TRANSACTIONS)
+            case Outcome.INVALID:
+                return EndedTxn(error=ErrorCode.INVALID_TXN_STATE)
+
+    # ------------------------------------------------------------ the log
+
+    def _is_changing(self, transactional_id: str) -> bool:
+        return any(
+            change.after.transactional_id == transactional_id
+            for changes in self.changes.values()
+            for change in changes
+        )
+
+    def _append(self, around: Surroundings, changes: tuple[Change, ...]) -> Coordinated:
+        send = coordinator_log.append(
+            around, self.topic_partition, [change.after.entry() for change in changes]
+        )
+        return replace(self, changes={**self.changes, around.correlation: changes}), (send,)
+
+    def appended(self, around: Surroundings, correlation: int, answer: Produced) -> Coordinated:
+        """The leader has answered an append: the changes are true, or they are none."""
+        if correlation not in self.changes:
+            return self, ()
+        changes = self.changes[correlation]
+        rest = {key: value for key, value in self.changes.items() if key != correlation}
+        coordinator = replace(self, changes=rest)
+        error = AS_TOLD.get(answer.error, answer.error)
+        effects: Effects = tuple(
+            change.requester.reply(change.owed if not error else _refusal(change.owed, error))
+            for change in changes
+            if change.requester is not None and change.owed is not None
+        )
+        if error:
+            return coordinator, effects
+        transactions = {change.after.transactional_id: change.after for change in changes}
+        coordinator = replace(
+            coordinator,
+            transactions={**self.transactions, **transactions},
+            markers={
+                **{id_: left for id_, left in self.markers.items() if id_ not in transactions},
+                **{
+                    id_: _unsent(transaction, around)
+                    for id_, transaction in transactions.items()
+                    if transaction.is_prepared
+                },
+            },
+        )
+        coordinator, more = coordinator._pursue(around)
+        return coordinator, effects + more
+
+    # ------------------------------------------------------------ markers and time
+
+    def marked(
+        self, around: Surroundings, correlation: int, answer: WrittenTxnMarker
+    ) -> Coordinated:
+        """A leader has answered a marker; an answer to an earlier attempt says nothing."""
+        unwritten = self.markers.get(answer.transactional_id, {})
+        sent = unwritten.get(answer.topic_partition)
+        if sent is None or sent.correlation != correlation:
+            return self, ()
+        others = {at: sent for at, sent in unwritten.items() if at != answer.topic_partition}
+        match answer.error:
+            case ErrorCode.NONE:
+                left: Markers | None = others
+            case ErrorCode.INVALID_PRODUCER_EPOCH | ErrorCode.TRANSACTION_COORDINATOR_FENCED:
+                left = None  # a newer coordinator has taken over: it goes on, not this one
+            case _:
+                left = {**others, answer.topic_partition: Sent(None, around.now_ms)}
+        markers = {id_: m for id_, m in self.markers.items() if id_ != answer.transactional_id}
+        if left is not None:
+            markers[answer.transactional_id] = left
+        coordinator = replace(self, markers=markers)
+        # What was refused for now is sent again when the timer fires.
+        return coordinator._pursue(around) if left == {} else (coordinator, ())
+
+    def fired(self, around: Surroundings) -> Coordinated:
+        """The timer: transactions that are open for too long are aborted, markers sent again."""
+        coordinator, effects = self._pursue(around, again=True)
+        late = tuple(
+            Change(transaction.prepared(ABORT, TransactionVersion.V2, around.new_producer_id))
+            for id_, transaction in coordinator.transactions.items()
+            if transaction.state is TxnState.ONGOING
+            and around.now_ms - transaction.started_ms > transaction.timeout_ms
+            and not coordinator._is_changing(id_)
+        )
+        if late and around.correlation not in coordinator.changes:
+            coordinator, aborted = coordinator._append(around, late)
+            effects += aborted
+        timer = Timer(TimerKind.COORDINATOR, self.topic_partition)
+        again = SetTimer(timer, around.now_ms + around.patience.coordinator_ms)
+        return coordinator, (*effects, again)
+
+    def _pursue(self, around: Surroundings, *, again: bool = False) -> Coordinated:
+        """Markers go out, and transactions that have all theirs are complete."""
+        markers = dict(self.markers)
+        effects: Effects = ()
+        for id_, unwritten in self.markers.items():
+            markers[id_], sent = self._send_markers(around, id_, unwritten, again=again)
+            effects += sent
+        coordinator = replace(self, markers=markers)
+        done = tuple(
+            Change(self.transactions[id_].completed())
+            for id_, unwritten in markers.items()
+            if not unwritten and self.transactions[id_].is_prepared and not self._is_changing(id_)
+        )
+        if not done:
+            return coordinator, effects
+        coordinator, appended = coordinator._append(around, done)
+        return coordinator, effects + appended
+
+    def _send_markers(
+        self, around: Surroundings, transactional_id: str, unwritten: Markers, *, again: bool
+    ) -> tuple[Markers, Effects]:
+        transaction = self.transactions[transactional_id]
+        effects: list[Send] = []
+        left: dict[TopicPartition, Sent] = {}
+        for topic_partition, sent in unwritten.items():
+            leader = around.coordinators.leaders.get(topic_partition)
+            if leader is None:
+                continue  # the topic is gone
+            is_lost = around.now_ms - sent.at_ms > around.patience.request_timeout_ms
+            is_due = sent.at_ms < 0 or (again and (sent.correlation is None or is_lost))
+            if leader == NO_BROKER or not is_due:
+                left[topic_partition] = sent
+                continue
+            left[topic_partition] = Sent(around.correlation, around.now_ms)
+            marker = WriteTxnMarker(
+                topic_partition=topic_partition,
+                transactional_id=transactional_id,
+                producer_id=transaction.producer_id,
+                producer_epoch=transaction.producer_epoch,
+                coordinator_epoch=self.coordinator_epoch,
+                result=RESULTS[transaction.state],
+                version=transaction.version,
+            )
+            effects.append(Send(NodeId(leader), around.correlation, marker))
+        return left, tuple(effects)
+
+
+_NEVER: Final = Sent(None, -1)
+
+
+def _unsent(transaction: Transaction, around: Surroundings) -> Markers:
+    places = transaction.topic_partitions
+    if Bug.MARKER_ON_ONE_PARTITION in around.bugs:
+        places = places[:1]
+    return dict.fromkeys(places, _NEVER)
+
+
+def _may_go_on(known: Transaction, request: InitProducerId) -> bool:
+    """A producer that tells who it was is the newest one, or was before its epochs ran out."""
+    if request.producer_id == NO_PRODUCER_ID or known.producer_epoch == NO_PRODUCER_EPOCH:
+        return True
+    is_before = (
+        request.producer_id == known.previous_producer_id and request.producer_epoch >= LAST_EPOCH
+    )
+    return request.producer_id == known.producer_id or is_before
+
+
+def _with_next_epoch(
+    known: Transaction, request: InitProducerId, around: Surroundings
+) -> Transaction | None:
+    """The next instance; the same state for a retry, None for an instance that is fenced."""
+    told, current = request.producer_epoch, known.producer_epoch
+    is_first = request.producer_id == NO_PRODUCER_ID or current == NO_PRODUCER_EPOCH
+    if Bug.ZOMBIE_NOT_FENCED in around.bugs and current != NO_PRODUCER_EPOCH:
+        return known
+    if current >= LAST_EPOCH and (is_first or told == current):
+        return known.moved(
+            TxnState.EMPTY,
+            producer_id=around.new_producer_id,
+            previous_producer_id=known.producer_id,
+            producer_epoch=ProducerEpoch(0),
+            last_producer_epoch=NO_PRODUCER_EPOCH,
+            timeout_ms=request.timeout_ms,
+        )
+    if is_first or told == current:
+        return known.moved(
+            TxnState.EMPTY,
+            producer_epoch=ProducerEpoch(current + 1),
+            last_producer_epoch=NO_PRODUCER_EPOCH if is_first else current,
+            timeout_ms=request.timeout_ms,
+        )
+    return known if told == known.last_producer_epoch else None
+
+
+def _is_retry(known: Transaction, request: EndTxn) -> bool:
+    """In V2: the transaction that the client means is the one that was decided last."""
+    if known.state in (TxnState.EMPTY, TxnState.ONGOING):
+        return False
+    same_id = request.producer_id == known.producer_id
+    after_last = (
+        request.producer_id == known.previous_producer_id
+        and request.producer_epoch == LAST_EPOCH
+        and known.producer_epoch == 0
+    )
+    return (same_id and request.producer_epoch == known.producer_epoch - 1) or after_last
+
+
+def _ended(transaction: Transaction, request: EndTxn) -> EndedTxn:
+    if request.version is TransactionVersion.V1:
+        return EndedTxn()
+    producer_id, producer_epoch = transaction.of_next_transaction
+    return EndedTxn(producer_id=producer_id, producer_epoch=producer_epoch)
+
+
+def _refusal(owed: Response, error: ErrorCode) -> Response:
+    """The answer that was owed, as an error."""
+    match owed:
+        case InitializedProducerId():
+            return InitializedProducerId(error=error)
+        case AddedPartitionsToTxn(topic_partitions=topic_partitions):
+            return AddedPartitionsToTxn(topic_partitions=topic_partitions, error=error)
+        case AddedOffsetsToTxn():
+            return AddedOffsetsToTxn(error=error)
+        case _:
+            return EndedTxn(error=error)

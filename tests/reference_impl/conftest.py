@@ -1,0 +1,211 @@
+"""Brokers and their controller in conversation: everything said is heard at once, in order."""
+
+from __future__ import annotations
+
+import heapq
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+
+from model.vocabulary import BrokerId, ProducerEpoch, ProducerId, Sequence, TopicPartition
+from reference_impl.broker import Broker, BrokerConfig
+from reference_impl.bugs import NO_BUGS, Bugs
+from reference_impl.config import Patience
+from reference_impl.controller import Controller
+from reference_impl.messages import (
+    CONTROLLER,
+    FIRST_CLIENT,
+    CreateTopic,
+    ErrorCode,
+    Fetch,
+    Fetched,
+    ListedOffsets,
+    ListOffsets,
+    NodeId,
+    Produce,
+    Produced,
+)
+from reference_impl.record_batch import Record, decode, encode, header
+from reference_impl.record_batch import batches as split
+from reference_impl.requests import Request, Response
+from reference_impl.step import Answered, Asked, Effects, Fired, Input, Reply, Send, SetTimer
+from reference_impl.transaction_messages import FindCoordinator
+
+PATIENCE = Patience(replica_lag_ms=600, replica_fetch_backoff_ms=20)
+
+
+@dataclass
+class Conversation:
+    """A cluster without a network: `pass_time` fires timers, `crash` and `restart` end lives."""
+
+    brokers: int = 1
+    bugs: Bugs = NO_BUGS
+    now_ms: int = 0
+    config: dict[str, Any] = field(default_factory=dict)
+    nodes: dict[NodeId, Broker | Controller] = field(default_factory=dict)
+    lives: dict[NodeId, int] = field(default_factory=dict)
+    answers: dict[int, Response] = field(default_factory=dict)
+    timers: list[tuple[int, int, NodeId, int, Fired]] = field(default_factory=list)
+    said: deque[tuple[NodeId, Input]] = field(default_factory=deque)
+    held: Callable[[NodeId, Input], bool] = lambda _to, _told: False  # what is lost on its way
+    asked: int = 0
+    set: int = 0
+
+    def __post_init__(self) -> None:
+        controller, effects = Controller.start(0, patience=PATIENCE)
+        self.nodes[CONTROLLER] = controller
+        self._do(CONTROLLER, effects)
+        for number in range(1, self.brokers + 1):
+            self.restart(number)
+        self._listen()
+
+    def restart(self, broker: int) -> None:
+        before = self.nodes.get(NodeId(broker))
+        disk = before.disk() if isinstance(before, Broker) else None
+        self.lives[NodeId(broker)] = self.lives.get(NodeId(broker), 0) + 1
+        config = BrokerConfig(
+            broker_id=BrokerId(broker), patience=PATIENCE, bugs=self.bugs, **self.config
+        )
+        node, effects = Broker.start(
+            self.now_ms, config=config, incarnation=self.lives[NodeId(broker)], disk=disk
+        )
+        self.nodes[NodeId(broker)] = node
+        self._do(NodeId(broker), effects)
+        self._listen()
+
+    def pass_time(self, ms: int) -> None:
+        end_ms = self.now_ms + ms
+        while self.timers and self.timers[0][0] <= end_ms:
+            at_ms, _, node, life, fired = heapq.heappop(self.timers)
+            self.now_ms = max(self.now_ms, at_ms)
+            if self.lives.get(node, 0) == life:
+                self.said.append((node, fired))
+                self._listen()
+        self.now_ms = end_ms
+
+    def tell(self, request: Request, broker: int = 1) -> int:
+        """A client asks, and does not wait: the number under which an answer will be found."""
+        self.asked += 1
+        self.said.append((NodeId(broker), Asked(FIRST_CLIENT, self.asked, request)))
+        self._listen()
+        return self.asked
+
+    def ask(self, request: Request, broker: int = 1) -> Any:
+        """The answer; time passes until it is there."""
+        number = self.tell(request, broker)
+        for _ in range(200):
+            if number in self.answers:
+                break
+            self.pass_time(10)
+        return self.answers[number]
+
+    def _do(self, source: NodeId, effects: Effects) -> None:
+        for effect in effects:
+            match effect:
+                case Send(to, correlation, request):
+                    self.said.append((to, Asked(source, correlation, request)))
+                case Reply(to, correlation, response) if to == FIRST_CLIENT:
+                    self.answers[correlation] = response
+                case Reply(to, correlation, response):
+                    self.said.append((to, Answered(source, correlation, response)))
+                case SetTimer(timer, at_ms):
+                    self.set += 1
+                    life = self.lives.get(source, 0)
+                    heapq.heappush(self.timers, (at_ms, self.set, source, life, Fired(timer)))
+                case _:
+                    pass
+
+    def _listen(self) -> None:
+        while self.said:
+            to, told = self.said.popleft()
+            if to in self.nodes and not self.held(to, told):
+                self.nodes[to], effects = self.nodes[to].step(self.now_ms, told)
+                self._do(to, effects)
+
+    # ------------------------------------------------------------ what clients do
+
+    def create(self, topic: str, partitions: int = 1) -> None:
+        request = CreateTopic(
+            topic=topic, topic_partitions=partitions, replication_factor=self.brokers
+        )
+        assert self.ask(request).error is ErrorCode.NONE
+
+    def coordinator(self, key: str, *, transactional: bool) -> int:
+        request = FindCoordinator(key=key, is_transactional=transactional)
+        while (found := self.ask(request)).error is not ErrorCode.NONE:
+            self.pass_time(100)
+        return int(found.broker_id)
+
+    def write(
+        self,
+        topic_partition: TopicPartition,
+        value: str,
+        producer: tuple[int, int] = (-1, -1),
+        sequence: int = 0,
+        *,
+        transactional_id: str | None = None,
+        adds: bool = False,
+    ) -> ErrorCode:
+        data = encode(
+            [Record(value=value.encode())],
+            producer_id=ProducerId(producer[0]),
+            producer_epoch=ProducerEpoch(producer[1]),
+            base_sequence=Sequence(sequence if producer[0] >= 0 else -1),
+            transactional=transactional_id is not None,
+        )
+        request = Produce(
+            topic_partition=topic_partition,
+            batches=data,
+            transactional_id=transactional_id,
+            adds_partition=adds,
+        )
+        answer = self.ask(request, self.leader(topic_partition))
+        assert isinstance(answer, Produced)
+        return answer.error
+
+    def committed(self, topic_partition: TopicPartition) -> list[str]:
+        """What a read_committed consumer gives its application."""
+        request = Fetch(
+            topic_partition=topic_partition, fetch_offset=NO_OFFSET, read_committed=True
+        )
+        answer = self.ask(request, self.leader(topic_partition))
+        assert isinstance(answer, Fetched)
+        aborted = sorted(answer.aborted, key=lambda txn: txn.first_offset)
+        active: set[int] = set()
+        values: list[str] = []
+        for data in split(answer.batches):
+            head = header(data)
+            while aborted and aborted[0].first_offset <= head.last_offset:
+                active.add(aborted.pop(0).producer_id)
+            if head.is_control:
+                active.discard(head.producer_id)
+            elif not (head.is_transactional and head.producer_id in active):
+                values += [(record.value or b"").decode() for _, record in decode(data)]
+        return values
+
+    def unstable(self, topic_partition: TopicPartition) -> int:
+        """How many offsets a read_committed reader is held back by."""
+        ends: list[int] = []
+        for read_committed in (False, True):
+            request = ListOffsets(topic_partition=topic_partition, read_committed=read_committed)
+            answer = self.ask(request, self.leader(topic_partition))
+            assert isinstance(answer, ListedOffsets)
+            ends.append(answer.offset)
+        return ends[0] - ends[1]
+
+    def leader(self, topic_partition: TopicPartition) -> int:
+        controller = self.nodes[CONTROLLER]
+        assert isinstance(controller, Controller)
+        return int(controller.topic_partitions[topic_partition].leader)
+
+
+NO_OFFSET: Any = 0
+
+
+@pytest.fixture
+def converse() -> Callable[..., Conversation]:
+    """Begins a conversation among so many brokers."""
+    return Conversation
