@@ -30,6 +30,16 @@ if TYPE_CHECKING:
 @click.option("--fingerprints", is_flag=True, help="Keep 64 bits of each state, not the state.")
 @click.option("--memory", metavar="4GB|500MB", help="What is more goes to a temporary folder.")
 @click.option("--coverage", is_flag=True, help="Count which conjuncts disable each action.")
+@click.option(
+    "--simulate", is_flag=True, help="Random walks, for what is too large: violations, no proof."
+)
+@click.option(
+    "--weight",
+    "weights",
+    multiple=True,
+    metavar="ACTION=N",
+    help="How much more walks take what the glob names; repeatable.",
+)
 @command()
 def check_command(
     run: Run,
@@ -42,6 +52,8 @@ def check_command(
     fingerprints: bool,
     memory: str | None,
     coverage: bool,
+    simulate: bool,
+    weights: Sequence[str],
 ) -> None:
     """Explore SPEC (a name, or a path to a .py file): every reachable state.
 
@@ -49,6 +61,7 @@ def check_command(
     urteil check replication --variant kip-101 --set replicas=3 --set as_published=true
     urteil check replication --property 'strong_*' --budget 60s
     urteil check my_protocol.py
+    urteil check replication --set replicas=5 --simulate --weight '*shrink*=3' --budget 60s
     """
     from checkers.explicit.vacuity import vacuous
 
@@ -60,7 +73,10 @@ def check_command(
         memory=selection.memory(memory),
         coverage=coverage,
     )
-    found = check(run, chosen, made, names, budget=budget, how=how)
+    if weights and not simulate:
+        raise InputFault("--weight is for random walks: add --simulate")
+    walks = selection.weights(weights, made) if simulate else None
+    found = check(run, chosen, made, names, budget=budget, how=how, walks=walks)
     for note in found.notes:
         run.note(note)
     if found.collision:
@@ -104,12 +120,16 @@ def check(
     budget: str | None = None,
     how: How | None = None,
     command: str | None = None,
+    walks: Mapping[str, float] | None = None,
 ) -> Exploration:
-    """Explores, tells what was found, and returns it.
+    """Explores, or walks at random where `walks` has weights; tells what was found, and returns it.
 
     After telling it, raises Interrupted, or InputFault where a term of the spec has no value.
     """
-    found = explored(run, variant, spec, properties, budget, how)
+    if walks is None:
+        found = explored(run, variant, spec, properties, budget, how)
+    else:
+        found = walked(run, spec, properties, budget, walks)
     constants = selection.constants(spec)
     right = expectations(variant, properties, constants, expected)
     show(run, variant, spec, found, command or replay(), right)
@@ -164,6 +184,30 @@ def explored(
     )
     decided = with_liveness(spec, found, lively, None if budget is None else limits)
     return replace(decided, discoveries={name: decided.discoveries[name] for name in properties})
+
+
+def walked(
+    run: Run,
+    spec: Spec,
+    properties: Sequence[str],
+    budget: str | None,
+    weights: Mapping[str, float],
+) -> Exploration:
+    """What random walks find within the budget; of liveness they know nothing."""
+    from checkers.explicit.exploration import Budget, Discovery, Task
+    from checkers.explicit.simulation import simulate
+
+    states, seconds = selection.budget(budget or "100k-states")
+    claims = [c for c in (*spec.claims, *spec.action_properties) if c.name in properties]
+    limits = Budget(states=states, seconds=seconds)
+    task = Task(spec=spec, claims=claims, budget=limits)
+    found = simulate(task, seed=run.seed, weights=weights)
+    lively = {
+        c.name: Discovery(claim=c, verdict="undecided", reason="random walks have an end")
+        for c in spec.liveness_properties
+    }
+    every = {**found.discoveries, **lively}
+    return replace(found, discoveries={name: every[name] for name in properties})
 
 
 def show(

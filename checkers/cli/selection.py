@@ -78,6 +78,20 @@ def properties(spec: Spec, patterns: Sequence[str], name: str = "this spec") -> 
     return chosen or tuple(name for name in known if name not in lemmas)
 
 
+def weights(given: Sequence[str], spec: Spec) -> dict[str, float]:
+    """`crash*=3` as a mapping; InputFault for anything else, and for what names no action."""
+    names = [action.name for action in spec.actions]
+    made: dict[str, float] = {}
+    for text in given:
+        pattern, _, value = text.partition("=")
+        if not re.fullmatch(r"\d+(\.\d+)?", value):
+            raise InputFault(f"--weight {text}: write ACTION=N, a number from 0 on")
+        if not any(fnmatchcase(name, pattern) for name in names):
+            raise UnknownName(f"action of {type(spec).__name__}", pattern, names)
+        made[pattern] = float(value)
+    return made
+
+
 def statement(spec: Spec, name: str) -> str | None:
     """What the spec claims by the property of this name, its first paragraph; None: no words."""
     says = next((claim.says for claim in spec.properties if claim.name == name), "")

@@ -20,6 +20,8 @@ from model.language.spec import Action, Claim, Liveness, Spec
 from model.language.values import Writer
 
 WIDTH = 110  # characters
+SHORTEST = "yes (breadth-first)"
+LUCKY = "no: a random walk found it, and its detours through the same state are cut out"
 LABEL = 19  # characters of the margin in which `false because` stands
 LONGEST_CALL = 44  # characters of an action in the table
 
@@ -45,7 +47,7 @@ def counterexample(
         "",
         *_table(writer, spec, discovery),
         "",
-        *_reasons(writer, spec, discovery),
+        *_reasons(writer, spec, discovery, found.engine),
         *_noted("also", _others(found, name)),
         *_noted("scope", [_scope(spec)]),
         *_noted("replay", replay),
@@ -122,7 +124,7 @@ def _rows(place: str, fields: Sequence[str], places: int, room: int) -> Iterator
 # ---- why
 
 
-def _reasons(writer: Writer, spec: Spec, discovery: Discovery) -> Iterator[str]:
+def _reasons(writer: Writer, spec: Spec, discovery: Discovery, engine: str) -> Iterator[str]:
     claim = discovery.claim
     if isinstance(claim, Liveness):
         yield from _noted("false because", _never(writer, claim, discovery))
@@ -130,7 +132,7 @@ def _reasons(writer: Writer, spec: Spec, discovery: Discovery) -> Iterator[str]:
     else:
         yield from _noted("false because", _why_false(writer, claim, discovery.trace))
         yield from _noted("allowed because", _why_allowed(writer, spec, discovery.trace))
-        yield from _noted("shortest", ["yes (breadth-first)"])
+        yield from _noted("shortest", [SHORTEST if engine != "simulate" else LUCKY])
 
 
 def _never(writer: Writer, claim: Liveness, discovery: Discovery) -> list[str]:

@@ -126,3 +126,18 @@ def test_what_nothing_exercises_is_noted(call: Any, lease: Path) -> None:
     assert "release: never taken: line 29 is never true where those before it are: term == 0" in (
         said.stderr
     )
+
+
+def test_random_walks_find_and_do_not_prove(call: Any, lease: Path) -> None:
+    said = call("check", str(lease), "--simulate", "--budget", "1k-states", "--weight", "rel*=2")
+    assert said.exit_code == 3
+    assert said.verdicts() == {"terms_grow": "undecided", "is_released": "undecided"}
+    broken = "s.term = ite(s.term == 1, s.term, s.term + 1)"
+    lease.write_text(LEASE.replace("s.term = s.term + 1", broken))
+    said = call("check", str(lease), "--simulate", "--property", "terms_grow")
+    assert said.exit_code == 1
+    (evidence,) = said.those("evidence")
+    assert "no: a random walk found it" in evidence["text"]
+    assert call("check", str(lease), "--weight", "release=2").exit_code == 2
+    assert "release" in call("check", str(lease), "--simulate", "--weight", "relase=2").stderr
+    assert call("check", str(lease), "--simulate", "--weight", "release=much").exit_code == 2
