@@ -1,0 +1,3 @@
+from model.idempotence.variants import VARIANTS
+
+__all__ = ["VARIANTS"]

@@ -1,0 +1,147 @@
+"""The idempotent producer: its bugs as runs, and that what was mended holds in the same bounds."""
+
+from __future__ import annotations
+
+import pytest
+
+from checkers.explicit.liveness import decide
+from checkers.explicit.search import explore
+from model.idempotence import bugs
+from model.idempotence.spec import IdempotentProducer
+from model.idempotence.variants import QUIET
+from model.language import Spec
+from model.language.actions import Action
+from model.language.meaning import Meaning, State
+from model.specs import find, variants_of
+from model.variants import Variant
+
+BUGS = [v for v in variants_of("idempotence") if v.breaks]
+TODAY = IdempotentProducer(**QUIET)
+
+
+def action(spec: Spec, name: str) -> Action:
+    return next(a for a in spec.actions if a.name == name)
+
+
+def run(spec: Spec, script: str) -> State:
+    """The state after the steps, each of which is enabled: `append 0 1; copy 0`."""
+    meaning = Meaning.of(spec)
+    (state,) = meaning.initial(spec)
+    for call in script.split(";"):
+        name, *words = call.split()
+        after = meaning.step(action(spec, name), state, [int(w) for w in words])
+        assert after is not None, f"{call} is not enabled"
+        state = after
+    return state
+
+
+def refused(spec: Spec, state: State, name: str, *values: int) -> str:
+    """The conjunct that forbids the step."""
+    guard = Meaning.of(spec).why_disabled(action(spec, name), state, values)
+    assert guard is not None, f"{name}{values} is enabled"
+    return str(guard)
+
+
+def broken(spec: Spec, state: State) -> set[str]:
+    meaning = Meaning.of(spec)
+    return {c.name for c in spec.claims if not meaning.holds(c.formula, state)}
+
+
+# ---- the scripts of the catalogue
+
+
+def test_the_second_batch_of_a_new_partition_comes_first() -> None:
+    """I1, KAFKA-15591."""
+    script = "send 0 0; send 0 1"
+    spec = bugs.AnyFirstSequence(**QUIET)
+    state = run(spec, f"{script}; append 0 1")
+    assert broken(spec, state) == {
+        "in_order_without_gaps",
+        "the_next_is_accepted",  # the first can never be appended
+    }
+    assert "is_known" in refused(TODAY, run(TODAY, script), "append", 0, 1)
+
+
+def test_a_window_of_one_takes_a_retry_for_news() -> None:
+    """I4, KAFKA-5494: both are written, both answers are lost."""
+    script = "send 0 0; send 0 1; append 0 0; append 0 1"
+    spec = bugs.WindowOfOne(**QUIET)
+    state = run(spec, f"{script}; refuse 0 0; append 0 0")
+    assert broken(spec, state) == {"at_most_once", "as_it_was_sent"}
+    assert "offset" in refused(TODAY, run(TODAY, script), "refuse", 0, 0)
+
+
+def test_a_retry_is_told_where_its_first_try_is() -> None:
+    state = run(TODAY, "send 0 0; send 0 1; append 0 0; append 0 1; copy 0; acknowledge 0 0 0")
+    assert state["acked_at", (0,)] == 0
+    assert "high_watermark" in refused(TODAY, state, "acknowledge", 0, 1, 1)
+
+
+def test_what_is_deleted_is_remembered() -> None:
+    """I2, KAFKA-7190: the next batch is refused, though nothing is wrong."""
+    script = "send 0 0; append 0 0; copy 0; acknowledge 0 0 0; delete 0; send 0 1"
+    before, after = (cls(**{**QUIET, "deletes": True}) for cls in (bugs.Kip98, IdempotentProducer))
+    state = run(before, script)
+    assert "the_next_is_accepted" in broken(before, state)
+    assert refused(before, state, "append", 0, 1)
+    assert run(after, f"{script}; append 0 1")["log.end_offset", (0,)] == 2
+
+
+def test_a_snapshot_of_the_newest_batch_forgets_a_retry() -> None:
+    """Two failovers: the first leader, back again, knows the newest batch only."""
+    script = "send 0 0; send 0 1; append 0 0; append 0 1; copy 0; copy 0"
+    changes = "change_leader 0; change_leader 0"
+    spec = bugs.SnapshotKeepsNewest(**{**QUIET, "leader_changes": 2})
+    state = run(spec, f"{script}; {changes}; refuse 0 0; append 0 0")
+    assert broken(spec, state) == {"at_most_once", "as_it_was_sent"}
+
+
+def test_what_was_given_up_may_come_until_it_is_fenced() -> None:
+    spec = IdempotentProducer(**{**QUIET, "gives_up": True})
+    given_up = "send 0 0; give_up 0 0; resolve 0; send 0 1"
+    assert run(spec, f"{given_up}; append 0 0; append 0 1")["log.end_offset", (0,)] == 2
+    assert refused(spec, run(spec, f"{given_up}; append 0 1"), "append", 0, 0)
+
+
+# ---- explored
+
+
+@pytest.mark.parametrize("bug", BUGS, ids=lambda v: v.name)
+def test_todays_producer_holds_in_the_same_bounds(bug: Variant) -> None:
+    found = explore(find("idempotence").make(bug.see), engine="python")
+    assert found.exhausted
+    assert not found.violated
+
+
+@pytest.mark.parametrize(
+    ("spec", "distinct"),
+    [
+        (IdempotentProducer(), 764),
+        (IdempotentProducer(partitions=2), 24_348),
+        (IdempotentProducer(batches=4, max_epoch=2, leader_changes=2), 6_858),
+        (IdempotentProducer(batches=4, max_in_flight=4, window=4), 3_032),
+    ],
+)
+def test_it_holds(spec: Spec, distinct: int) -> None:
+    found = explore(spec)
+    assert (found.exhausted, found.distinct) == (True, distinct)
+    assert not found.violated
+
+
+def test_a_client_keeps_no_more_in_flight_than_a_leader_knows() -> None:
+    """Why max.in.flight.requests.per.connection is at most five."""
+    found = explore(IdempotentProducer(max_in_flight=3, window=2), properties=["at_most_once"])
+    assert found.violated
+
+
+@pytest.mark.parametrize(
+    ("spec", "verdict"),
+    [
+        (IdempotentProducer(max_epoch=3), "holds"),
+        (bugs.ChecksCopies(**{**QUIET, "deletes": True}), "violated"),
+        (bugs.WindowOfOne(**QUIET), "violated"),
+    ],
+)
+def test_batches_are_answered(spec: Spec, verdict: str) -> None:
+    """What is out of order for ever is neither acknowledged nor given up."""
+    assert decide(spec)["batches_are_answered"].verdict == verdict
