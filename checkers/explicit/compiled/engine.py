@@ -11,10 +11,13 @@ import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from itertools import count, islice
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from checkers.explicit.blame import blamed_action, blamed_claim, blamed_init
 from checkers.explicit.compiled.library import Library
+from checkers.explicit.compiled.spill import Spilled
 from checkers.explicit.exploration import (
     Exploration,
     IllDefined,
@@ -32,6 +35,7 @@ from model.language.spec import Claim
 
 PULSE = 4096  # states of a shard between two looks at the clock
 NO_PARENT = 0xFFFFFFFF
+GROWTH = 3  # times a level is the next one, at most, once there are many states
 
 
 def search(task: Task) -> Exploration:
@@ -52,6 +56,7 @@ class Search:
 
     task: Task
     shards: int = 1
+    hash_bits: int = 64
     depth: int = 0
     ill_defined: IllDefined | None = None
     initial: int = 0  # how many initial states
@@ -60,14 +65,24 @@ class Search:
     def __post_init__(self) -> None:
         self.at = Instance.of(self.task.spec, self.task.scope)
         self.meaning = Meaning(self.at.ranges)
-        self.c = Library(self.at, fingerprints=self.task.fingerprints, coverage=self.task.coverage)
+        self.c = Library(
+            self.at,
+            fingerprints=self.task.fingerprints,
+            coverage=self.task.coverage,
+            hash_bits=self.hash_bits,
+        )
+        self.store: Library | Spilled = self.c  # where the states are
         self.started = time.monotonic()
 
     def run(self) -> Exploration:
         why: WhyStopped = "exhausted"
-        with self.c.opened(self.shards, {claim.name for claim in self.task.claims}):
+        asked = {claim.name for claim in self.task.claims}
+        with (
+            TemporaryDirectory(prefix="urteil-states-") as folder,
+            self.c.opened(self.shards, asked),
+        ):
             try:
-                self._search()
+                self._search(Path(folder))
             except _Stop as stop:
                 why = stop.why
             except KeyboardInterrupt:
@@ -76,16 +91,23 @@ class Search:
 
     # ---- the search
 
-    def _search(self) -> None:
+    def _search(self, folder: Path) -> None:
         for state in self._initial():
             self.c.start(self.at.pack(state))
             self.initial += 1
-        while self.c.next_level():
+        while size := self.store.next_level():
             self.depth += 1
-            for work in (self.c.judge, self.c.expand):
+            self._spill_if_needed(size, folder)
+            for work in (self.store.judge, self.store.expand):
                 self._on_the_level(work)
                 if self.task.claims and len(self._broken()) == len(self.task.claims):
                     raise _Stop("all decided")
+
+    def _spill_if_needed(self, size: int, folder: Path) -> None:
+        """Goes on with states on disk where this level may not leave room for the next."""
+        memory, likely = self.task.memory, self.store.count() + GROWTH * size
+        if memory is not None and self.store is self.c and self.c.bytes_for(likely) > memory:
+            self.store = Spilled(self.c, folder, memory)
 
     def _initial(self) -> list[State]:
         fault = blamed_init(self.at)
@@ -104,14 +126,14 @@ class Search:
 
     def _pulse(self) -> None:
         seconds = time.monotonic() - self.started
-        distinct, budget = self.c.count(), self.task.budget
+        distinct, budget = self.store.count(), self.task.budget
         if self.task.progress is not None:
             self.task.progress(
                 Progress(
                     distinct=distinct,
                     generated=self._generated(),
                     depth=self.depth,
-                    queue=self.c.queue(),
+                    queue=self.store.queue(),
                     seconds=seconds,
                 )
             )
@@ -143,7 +165,7 @@ class Search:
     def _found(self, why: WhyStopped) -> Exploration:
         spec, found = self.task.spec, self.c.found
         return Exploration(
-            distinct=self.c.count(),
+            distinct=self.store.count(),
             generated=self._generated(),
             depth=self.depth,
             seconds=time.monotonic() - self.started,
@@ -156,7 +178,7 @@ class Search:
             deadlocks=sum(f.stuck for f in found),
             deadlock=self._first(f.first_stuck for f in found),
             disabled=self._disabled() if self.task.coverage else {},
-            collision=self.c.count() ** 2 / 2**65 if self.task.fingerprints else 0.0,
+            collision=self.store.count() ** 2 / 2**65 if self.task.fingerprints else 0.0,
         )
 
     def _disabled(self) -> dict[str, tuple[int, ...]]:
@@ -211,8 +233,8 @@ class Search:
         """The way on which the state was found, the initial state first."""
         keys: list[bytes] = []
         while number != NO_PARENT:
-            keys.append(self.c.key(number))
-            number = self.c.parent(number)
+            keys.append(self.store.key(number))
+            number = self.store.parent(number)
         root = next(s for s in self.meaning.initial(self.task.spec) if self._key(s) == keys[-1])
         trace = [Step(action="init", values=(), state=root)]
         for key in reversed(keys[:-1]):

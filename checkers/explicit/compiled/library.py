@@ -33,13 +33,28 @@ SIGNATURES: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "search_parent": (WHOLE, (ctypes.c_void_p, WHOLE)),
     "search_key": (ctypes.c_void_p, (ctypes.c_void_p, WHOLE)),
     "search_fingerprint": (WHOLE, (ctypes.c_char_p,)),
+    "search_keys": (ctypes.c_void_p, (ctypes.c_void_p,)),
+    "search_parents": (ctypes.c_void_p, (ctypes.c_void_p,)),
+    "search_level": (ctypes.c_void_p, (ctypes.c_void_p,)),
+    "search_forget": (None, (ctypes.c_void_p,)),
+    "search_give": (None, (ctypes.c_void_p, ctypes.c_void_p, WHOLE, WHOLE)),
+    "search_post": (WHOLE, (ctypes.c_void_p,)),
+    "search_letters": (ctypes.c_void_p, (ctypes.c_void_p,)),
+    "search_hash": (None, (ctypes.c_void_p, WHOLE, ctypes.c_void_p)),
 }
 
 
 class Library:
     """The compiled search of an instance; `opened` is a search under way."""
 
-    def __init__(self, at: Instance, *, fingerprints: bool = False, coverage: bool = False) -> None:
+    def __init__(
+        self,
+        at: Instance,
+        *,
+        fingerprints: bool = False,
+        coverage: bool = False,
+        hash_bits: int = 64,
+    ) -> None:
         spec = at.spec
         self.claims: Sequence[Claim] = (*spec.claims, *spec.action_properties)
         self.source = Source(at, self.claims, spec.witnesses)
@@ -50,6 +65,7 @@ class Library:
         }
         self.fingerprints = fingerprints
         flags = ["-DFINGERPRINTS"] * fingerprints + ["-DCOVERAGE"] * coverage
+        flags += [f"-DHASH_BITS={hash_bits}"] * (hash_bits < 64)
         self.c = library(texts, RUNTIME, flags)
         for name, (returns, takes) in SIGNATURES.items():
             function = getattr(self.c, name)
@@ -133,8 +149,15 @@ class Library:
 
     def key(self, number: int) -> bytes:
         """What is kept of the state of this number."""
-        size = 8 if self.fingerprints else self.source.layout.state_bytes
-        return ctypes.string_at(self.c.search_key(self.search, number), size)
+        return ctypes.string_at(self.c.search_key(self.search, number), self.key_bytes)
+
+    @property
+    def key_bytes(self) -> int:
+        return 8 if self.fingerprints else self.source.layout.state_bytes
+
+    def bytes_for(self, states: int) -> int:
+        """What so many states take at most: keys, parents, and a hash set that has just grown."""
+        return int(states * (self.key_bytes + 4 + 5 * 15 / 8))
 
     def parent(self, number: int) -> int:
         parent: int = self.c.search_parent(self.search, number)

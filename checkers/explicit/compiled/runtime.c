@@ -10,7 +10,8 @@
    A state's number is its index in its shard times the number of shards, plus its shard. The caller
    judges a level, expands it, goes on to the next, all in slices, and reads `Found` between them.
 
-   -DFINGERPRINTS keeps 64 bits of hash in place of a state; -DCOVERAGE counts false conjuncts. */
+   -DFINGERPRINTS keeps 64 bits of hash in place of a state; -DCOVERAGE counts false conjuncts;
+   -DHASH_BITS=n makes hashes that often collide, for tests. */
 
 #include <pthread.h>
 #include <stdint.h>
@@ -56,6 +57,7 @@ typedef struct {
   uint32_t *places;
   uint64_t size;                              /* of the hash set */
   uint64_t level, end, judged, expanded;      /* the level is [level, end) */
+  const uint8_t *given;                       /* its states, where the caller keeps them */
   uint8_t *now, *next;                        /* its states, where keys are fingerprints */
   uint64_t now_room, next_room;
   int undefined;
@@ -102,6 +104,9 @@ static inline uint64_t hash(const Packed *p) {
     h = (h ^ h >> 33) * 0xc4ceb9fe1a85ec53u;
     h ^= h >> 33;
   }
+#ifdef HASH_BITS
+  h <<= 64 - HASH_BITS;
+#endif
   return h;
 }
 
@@ -270,6 +275,7 @@ static void judge_step(Shard *w, const uint8_t *s, const Packed *to) {
 }
 
 static const uint8_t *states_of_level(const Shard *w) {
+  if (w->given) return w->given;
 #ifdef FINGERPRINTS
   return w->now;
 #else
@@ -437,6 +443,50 @@ uint64_t search_parent(const Search *all, uint64_t number) {
 
 const uint8_t *search_key(const Search *all, uint64_t number) {
   return all->shard[number % all->shards].keys + number / all->shards * KEY_BYTES;
+}
+
+/* What is kept of the first shard's states, and their parents. */
+const uint8_t *search_keys(const Search *all) { return all->shard->keys; }
+const uint32_t *search_parents(const Search *all) { return all->shard->parents; }
+
+/* The current level, where keys are fingerprints; where they are states, it is among them. */
+const uint8_t *search_level(const Search *all) { return states_of_level(all->shard); }
+
+/* ---- for a caller that keeps the states itself, on disk */
+
+/* No state is kept here any more. */
+void search_forget(Search *all) {
+  Shard *w = all->shard;
+  free(w->keys), free(w->parents), free(w->tags), free(w->places), free(w->now), free(w->next);
+  w->keys = w->tags = w->now = w->next = NULL;
+  w->parents = w->places = NULL;
+}
+
+/* The level is these states for now, numbered from `first` on. */
+void search_give(Search *all, const uint8_t *states, uint64_t first, uint64_t count) {
+  Shard *w = all->shard;
+  w->given = states;
+  w->level = w->judged = w->expanded = first;
+  w->end = first + count;
+}
+
+/* Expands the level, and says how many letters wait. */
+uint64_t search_post(Search *all) {
+  expand_some(all->shard, UINT64_MAX);
+  return all->shard->out->count;
+}
+
+/* The letters that wait; they are as good as read. */
+const Letter *search_letters(Search *all) {
+  all->shard->out->count = 0;
+  return all->shard->out->letters;
+}
+
+void search_hash(const uint8_t *stored, uint64_t count, uint64_t *hashes) {
+  for (uint64_t k = 0; k < count; k++) {
+    Packed p = load(stored + k * STATE_BYTES);
+    hashes[k] = hash(&p);
+  }
 }
 
 uint64_t search_fingerprint(const uint8_t *stored) {

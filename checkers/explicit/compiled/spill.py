@@ -1,0 +1,244 @@
+"""States on disk, for a search that needs more memory than it may take.
+
+Each batch of successors is sorted by hash and compared with all *runs*: what earlier batches were
+left with, each sorted by hash too, read once from its start to its end where the batch has
+something to compare. What is new becomes a run, and goes on to the next level. Of states with one
+hash, the first has it in the runs; the others, of which there are hardly any, are kept in memory.
+
+Source: Stern and Dill, Using magnetic disk instead of main memory in the Murphi verifier, 1998.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from checkers.explicit.compiled.library import Library
+
+Hashes = NDArray[np.uint64]
+Rows = NDArray[np.uint8]  # stored states, one a row
+
+CHUNK = 1 << 16  # rows of a run that are read at once
+LETTER = 120  # bytes of memory that a successor takes while a batch is settled
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """States that were new in one batch, sorted by hash: their hashes, and the states beside."""
+
+    hashes: Path
+    states: Path | None  # None: the hash is all that is kept
+    firsts: Hashes  # the first hash of every chunk
+
+    def chunks(self, wanted: Hashes, width: int) -> Iterator[tuple[slice, Hashes, Rows | None]]:
+        """The part of the sorted hashes that each chunk could have, and the chunk."""
+        bounds = np.searchsorted(wanted, self.firsts[1:])
+        starts, ends = [0, *bounds.tolist()], [*bounds.tolist(), len(wanted)]
+        for k, (start, end) in enumerate(zip(starts, ends, strict=True)):
+            if start < end:
+                at = k * CHUNK
+                hashes = np.fromfile(self.hashes, np.uint64, CHUNK, offset=8 * at)
+                states = None
+                if self.states is not None:
+                    size = CHUNK * width
+                    states = np.fromfile(self.states, np.uint8, size, offset=width * at)
+                    states = states.reshape(-1, width)
+                yield slice(start, end), hashes, states
+
+
+@dataclass
+class Spilled:
+    """The search from some level on; it takes the place of the library between two levels."""
+
+    library: Library
+    folder: Path
+    memory: int
+    found: int = 0  # states
+    level: tuple[int, int] = (0, 0)
+    judged: int = 0
+    expanded: int = 0
+    runs: list[Run] = field(default_factory=list)
+    twins: set[bytes] = field(default_factory=set)  # states whose hash another state has
+
+    def __post_init__(self) -> None:
+        self.width = self.library.source.layout.state_bytes
+        self.quota = max(self.memory // 4 // LETTER, 1024)  # successors of a batch
+        words = self.library.source.layout.words
+        self.letter = np.dtype([("state", "u1", 8 * words), ("hash", "u8"), ("parent", "u8")])
+        self._take_over()
+
+    def _take_over(self) -> None:
+        """What the library found goes to disk, and its memory is given back."""
+        c, search = self.library.c, self.library.search
+        count, size = self.library.count(), self.library.queue()
+        self.found, self.level = count, (count - size, count)
+        self.judged = self.expanded = count - size
+        keys = _view(c.search_keys(search), count * self.library.key_bytes)
+        keys.tofile(self._file("keys"))
+        _view(c.search_parents(search), 4 * count).tofile(self._file("parents"))
+        _view(c.search_level(search), size * self.width).tofile(self._frontier(self.level[0]))
+        rows = keys.reshape(count, -1)
+        for start in range(0, count, self.quota):
+            self._take_run(rows[start : start + self.quota])
+        c.search_forget(search)
+
+    def _take_run(self, rows: Rows) -> None:
+        """A run of some keys of the library."""
+        if self.library.fingerprints:
+            self._keep(np.sort(np.ascontiguousarray(rows).view(np.uint64).ravel()), None)
+            return
+        hashes = self._hashes(rows)
+        order = np.argsort(hashes)
+        known, twins = self._compared(hashes[order], rows, order)
+        again = np.append(False, np.diff(hashes[order]) == 0)
+        self.twins |= {bytes(rows[k]) for k in (*twins, *order[again])}
+        order = order[~known & ~again]
+        self._keep(hashes[order], rows[order])
+
+    # ---- as the library does
+
+    def next_level(self) -> int:
+        self._frontier(self.level[0]).unlink(missing_ok=True)
+        self.level = (self.level[1], self.found)
+        self.judged = self.expanded = self.level[0]
+        return self.found - self.level[0]
+
+    def judge(self, quota: int) -> int:
+        self.judged += self._give(self.judged, quota)
+        self.library.judge(quota)
+        return self.level[1] - self.judged
+
+    def expand(self, quota: int) -> int:
+        self.expanded += self._give(self.expanded, quota)
+        waiting: int = self.library.c.search_post(self.library.search)
+        left = self.level[1] - self.expanded
+        if waiting and (waiting > self.quota or not left):
+            address = self.library.c.search_letters(self.library.search)
+            self._settle(_view(address, waiting * self.letter.itemsize).view(self.letter))
+        return left
+
+    def count(self) -> int:
+        return self.found
+
+    def queue(self) -> int:
+        return self.found - self.expanded
+
+    def key(self, number: int) -> bytes:
+        return self._row("keys", number, self.library.key_bytes)
+
+    def parent(self, number: int) -> int:
+        return int.from_bytes(self._row("parents", number, 4), "little")
+
+    # ---- batches
+
+    def _give(self, first: int, quota: int) -> int:
+        """Hands so many states of the level to the library."""
+        count = min(quota, self.level[1] - first)
+        offset = (first - self.level[0]) * self.width
+        path = self._frontier(self.level[0])
+        self.given = np.fromfile(path, np.uint8, count * self.width, offset=offset)
+        address = self.given.ctypes.data
+        self.library.c.search_give(self.library.search, address, first, count)
+        return count
+
+    def _settle(self, letters: Any) -> None:
+        """Finds out which of these successors are new, and keeps them."""
+        hashes, states = letters["hash"].copy(), self._rows(letters)
+        order = np.argsort(hashes)
+        new = np.ones(len(order), bool)
+        new[1:] = np.diff(hashes[order]) != 0
+        first = order[new]  # of each hash one
+        known, twins = self._compared(hashes[first], states, first)
+        fresh = first[~known]
+        exact = not self.library.fingerprints
+        self._keep(hashes[fresh], states[fresh] if exact else None)
+        odd = [k for k in twins.tolist() if self._is_new_twin(bytes(states[k]))]
+        self._append(letters, np.sort(np.concatenate([fresh, np.array(odd, fresh.dtype)])))
+        if exact and not new.all():  # another state of the same hash: after the first has its place
+            owner = order[np.maximum.accumulate(np.where(new, np.arange(len(order)), 0))]
+            again = np.flatnonzero(~new)
+            differ = (states[order[again]] != states[owner[again]]).any(axis=1)
+            if differ.any():
+                self._settle(letters[np.sort(order[again][differ])])
+
+    def _compared(
+        self, hashes: Hashes, states: Rows, first: NDArray[np.int64]
+    ) -> tuple[NDArray[np.bool_], NDArray[np.int64]]:
+        """Which of the sorted hashes some run has, and which states are not the one there."""
+        known, twins = np.zeros(len(hashes), bool), [first[:0]]
+        for run in self.runs:
+            for part, theirs, rows in run.chunks(hashes, self.width):
+                at = np.minimum(np.searchsorted(theirs, hashes[part]), len(theirs) - 1)
+                same = np.flatnonzero(theirs[at] == hashes[part])
+                known[part.start + same] = True
+                if rows is not None:
+                    mine = first[part][same]
+                    twins.append(mine[(rows[at[same]] != states[mine]).any(axis=1)])
+        return known, np.concatenate(twins)
+
+    def _is_new_twin(self, state: bytes) -> bool:
+        before = len(self.twins)
+        self.twins.add(state)
+        return len(self.twins) > before
+
+    def _append(self, letters: Any, fresh: NDArray[np.int64]) -> None:
+        """The new states take the next numbers, in the order in which they were found."""
+        rows = self._rows(letters)[fresh]
+        keys = letters["hash"][fresh] if self.library.fingerprints else rows
+        with self._file("keys").open("ab") as file:
+            np.ascontiguousarray(keys).tofile(file)
+        with self._file("parents").open("ab") as file:
+            letters["parent"][fresh].astype(np.uint32).tofile(file)
+        with self._frontier(self.level[1]).open("ab") as file:
+            np.ascontiguousarray(rows).tofile(file)
+        self.found += len(fresh)
+
+    def _keep(self, hashes: Hashes, states: Rows | None) -> None:
+        """A run of these, which are sorted by hash."""
+        if not len(hashes):
+            return
+        number = len(self.runs)
+        hashes.tofile(self._file(f"run-{number}-hashes"))
+        beside = None
+        if states is not None:
+            beside = self._file(f"run-{number}-states")
+            np.ascontiguousarray(states).tofile(beside)
+        self.runs.append(Run(self._file(f"run-{number}-hashes"), beside, hashes[::CHUNK].copy()))
+
+    # ---- files
+
+    def _rows(self, letters: Any) -> Rows:
+        """The states of letters in their stored form."""
+        rows: Rows = letters["state"][:, : self.width]
+        return rows
+
+    def _hashes(self, rows: Rows) -> Hashes:
+        out = np.empty(len(rows), np.uint64)
+        packed = np.ascontiguousarray(rows)
+        self.library.c.search_hash(packed.ctypes.data, len(rows), out.ctypes.data)
+        return out
+
+    def _row(self, name: str, number: int, width: int) -> bytes:
+        with self._file(name).open("rb") as file:
+            file.seek(number * width)
+            return file.read(width)
+
+    def _frontier(self, first: int) -> Path:
+        """The states of the level that begins with this number."""
+        return self._file(f"level-{first}")
+
+    def _file(self, name: str) -> Path:
+        return self.folder / name
+
+
+def _view(address: int, size: int) -> NDArray[np.uint8]:
+    """So many bytes of C's memory, not copied."""
+    if not size:
+        return np.empty(0, np.uint8)
+    return np.ctypeslib.as_array((ctypes.c_uint8 * size).from_address(address))

@@ -1,0 +1,83 @@
+"""With little memory states go to disk, and the search finds what it finds with much."""
+
+from __future__ import annotations
+
+import tempfile
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from checkers.explicit.compiled.engine import Search
+from checkers.explicit.compiled.spill import Spilled
+from checkers.explicit.exploration import Budget, Exploration, Progress, Task
+from checkers.explicit.search import chosen, explore
+from model.language.meaning import Meaning
+from model.replication.spec import TruncateToHighWatermark
+from model.replication.versions import Kip101
+from tests.checkers.explicit.compiled.test_agreement import told
+
+LITTLE = 100_000  # bytes: batches of some thousand successors
+
+
+@pytest.fixture(autouse=True)
+def _own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+
+
+def left_behind(tmp_path: Path) -> list[Path]:
+    return list(tmp_path.glob("urteil-states-*"))
+
+
+@pytest.mark.parametrize("fingerprints", [False, True])
+def test_little_memory_changes_nothing(fingerprints: bool, tmp_path: Path) -> None:
+    much = explore(Kip101(), engine="compiled")
+    little = explore(Kip101(), engine="compiled", memory=LITTLE, fingerprints=fingerprints)
+    assert told(little) == told(much)
+    assert left_behind(tmp_path) == []
+
+
+def test_a_trace_from_disk_is_a_run() -> None:
+    spec = TruncateToHighWatermark(replicas=2, max_leader_epoch=2)
+    trace = explore(spec, engine="compiled", memory=1).discoveries["strong_isr"].trace
+    meaning, actions = Meaning.of(spec), {a.name: a for a in spec.actions}
+    assert len(trace) == 10
+    for before, step in pairwise(trace):
+        assert meaning.step(actions[step.action], before.state, step.values) == step.state
+
+
+@pytest.mark.parametrize("memory", [None, LITTLE, 1])
+def test_states_of_one_hash_are_told_apart(memory: int | None) -> None:
+    """With 4096 hashes for 8,000 states, most states share theirs."""
+    spec = Kip101(replicas=2, max_leader_epoch=2)
+    plain = explore(spec, engine="python")
+    task = Task(spec=spec, claims=chosen(spec, ()), memory=memory)
+    search = Search(task, hash_bits=12)
+    assert told(search.run()) == told(plain)
+    if memory is not None:
+        assert isinstance(search.store, Spilled)
+        assert len(search.store.twins) > plain.distinct // 4
+
+
+def test_fingerprints_that_collide_lose_states() -> None:
+    """So the probability that is printed is one of an error."""
+    spec = Kip101(replicas=2, max_leader_epoch=2)
+    task = Task(spec=spec, claims=chosen(spec, ()), fingerprints=True)
+    assert Search(task, hash_bits=12).run().distinct < explore(spec).distinct
+
+
+def test_an_interruption_leaves_nothing_on_disk(tmp_path: Path) -> None:
+    seen: list[Path] = []
+
+    def press_ctrl_c(at: Progress) -> None:
+        seen.extend(left_behind(tmp_path))
+        if at.distinct > 40_000:
+            raise KeyboardInterrupt
+
+    found: Exploration = explore(
+        Kip101(), engine="compiled", memory=LITTLE, progress=press_ctrl_c, budget=Budget()
+    )
+    assert found.why_stopped == "interrupted"
+    assert found.discoveries["strong_isr"].steps == 11
+    assert seen
+    assert left_behind(tmp_path) == []
