@@ -41,9 +41,11 @@ CHUNK = 1 << 15  # states at a time: their columns stay in the cache
 
 
 def search(task: Task) -> Exploration:
-    """Explores as the task says; declines to spill."""
+    """Explores as the task says; declines to spill, and to count coverage."""
     if task.memory is not None:
         raise Declined("keeps what it sees in memory")
+    if task.coverage:
+        raise Declined("does not count what disables actions")
     return Search(task).run()
 
 
@@ -75,6 +77,8 @@ class Search:
     open_steps: dict[str, list[Value]] = field(default_factory=dict)
     violations: dict[str, tuple[int, int | None]] = field(default_factory=dict)  # node, transition
     ill_defined: IllDefined | None = None
+    deadlocks: int = 0
+    deadlock: int = 0  # the first of them
 
     def __post_init__(self) -> None:
         self.started = time.monotonic()
@@ -173,6 +177,13 @@ class Search:
             for k in range(len(self.transitions))
             if (x := self._taken(k, table, rows, keys, first))
         ]
+        alive = np.zeros(len(rows), dtype=np.bool_)
+        for x in found:
+            alive[x.rows] = True
+        dead = np.flatnonzero(~alive)
+        if len(dead):
+            self.deadlock = first + int(dead[0]) if not self.deadlocks else self.deadlock
+            self.deadlocks += len(dead)
         if not found:
             return rows[:0], keys[:0]
         ends = np.cumsum([len(x.rows) for x in found])
@@ -292,6 +303,8 @@ class Search:
             taken=taken,
             ranges=self.at.ranges,
             ill_defined=self.ill_defined,
+            deadlocks=self.deadlocks,
+            deadlock=self._trace(self.deadlock) if self.deadlocks else (),
             collision=self.numbering.collision(self.seen.count),
         )
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import pytest
@@ -21,7 +21,7 @@ from model.language import terms as t
 from model.language.actions import Action, Claim
 from model.language.meaning import Meaning, State, joined
 from model.replication.versions import Kip320
-from model.specs import VARIANTS
+from model.specs import SPECS, VARIANTS, find
 from model.variants import Variant
 from tests.checkers.explicit.random_programs import (
     SMALL,
@@ -114,13 +114,22 @@ def told(found: Exploration) -> dict[str, object]:
     return {
         "counts": (found.distinct, found.generated, found.depth, found.why_stopped),
         "taken": found.taken,
+        "deadlocks": (found.deadlocks, len(found.deadlock)),
         "verdicts": {n: (d.verdict, d.steps, d.reason) for n, d in found.discoveries.items()},
         "witnesses": {n: (w.states, len(w.trace)) for n, w in found.witnesses.items()},
     }
 
 
-@pytest.mark.parametrize("variant", VARIANTS, ids=lambda v: f"{v.spec}-{v.name}")
-def test_on_every_variant(variant: Variant) -> None:
+def quickest(spec: str) -> Variant:
+    """The variant of the spec that breaks in the fewest steps."""
+    broken = [v for v in VARIANTS if v.spec == spec and v.breaks]
+    return min(broken, key=lambda v: v.steps or 99)
+
+
+@pytest.mark.parametrize("name", SPECS)
+@pytest.mark.parametrize("which", [find, quickest])
+def test_on_two_variants_of_every_spec(name: str, which: Callable[[str], Variant]) -> None:
+    variant = which(name)
     spec = variant.make(variant.see)
     plain = explore(spec, engine="python", budget=Budget(states=10_000))
     if plain.why_stopped == "states":
@@ -147,6 +156,13 @@ def test_a_frontier_of_many_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(frontiers, "CHUNK", 7)
     spec = Kip320(replicas=2, max_leader_epoch=1)
     assert told(explore(spec, engine="numpy")) == told(explore(spec, engine="python"))
+
+
+def test_what_it_cannot_it_declines() -> None:
+    spec = Kip320(replicas=2, max_leader_epoch=1, log_size=1, max_records=1)
+    counted = explore(spec, engine="numpy", coverage=True)
+    assert counted.engine == "python"
+    assert "numpy: does not count what disables actions" in counted.notes[0]
 
 
 def test_a_budget_ends_the_search() -> None:
