@@ -13,9 +13,10 @@ Source: `properties.anomalies.real_time.stale_group_offset`.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, Self
 
 import numpy as np
 import pyarrow as pa
@@ -23,7 +24,7 @@ import pyarrow as pa
 from checkers.histories.fingerprints import Ints, fingerprints
 from checkers.histories.found import Family, Found, Known
 from checkers.histories.inquiry import OPERATIONS, Ask, Inquiry, spelled
-from checkers.histories.order import begins, member
+from checkers.histories.order import begins, lengths, member
 from checkers.histories.piece import NEVER_NS, Mask, Piece
 from checkers.histories.pieces import Kernel
 from checkers.histories.places import together
@@ -99,9 +100,34 @@ def _staged(piece: Piece) -> pa.Table:
     return columns_of(_STAGED, np.unique(_registers(piece, np.flatnonzero(rows))))
 
 
-def _commits(fetches: Piece, piece: Piece) -> pa.Table:
+@dataclass(frozen=True, slots=True)
+class _Fetches:
+    """What a piece must know of the fetches to tell which of its commits matter."""
+
+    all: Piece
+    latest: Piece  # of each register the last to begin; registers ascend
+    told: Ints  # register and offset in one number, ascending
+
+    @classmethod
+    def of(cls, fetches: Piece) -> Self:
+        register = fetches.ints("register")
+        order = np.lexsort([fetches.ints("invoked_ns"), register])
+        starts = begins(register[order])
+        last = order[starts + lengths(starts, len(order)) - 1]
+        told = np.sort(together(register, fetches.ints("offset")))
+        return cls(fetches, fetches.where(last), told)
+
+    def near(self, began_ns: int, ended_ns: int) -> Piece:
+        """Those that may be told of commits of this time; of all that come later one a register."""
+        invoked, completed = self.all.ints("invoked_ns"), self.all.ints("completed_ns")
+        within = self.all.where((completed >= began_ns) & (invoked <= ended_ns))
+        later = self.latest.where(self.latest.ints("invoked_ns") > ended_ns)
+        return Piece(pa.concat_tables([within.table, later.table]))
+
+
+def _commits(fetches: _Fetches, piece: Piece) -> pa.Table:
     """The commits that a fetch may have been told of, as far as this piece can tell."""
-    registers = np.unique(fetches.ints("register"))
+    registers = fetches.latest.ints("register")
     some = piece.is_("kind", "commit_offset") & piece.known("group") & ~piece.is_("outcome", "fail")
     rows = np.flatnonzero(some)
     rows = rows[member(_registers(piece, rows), registers)]
@@ -109,21 +135,21 @@ def _commits(fetches: Piece, piece: Piece) -> pa.Table:
     return made.where(_matters(made, fetches)).table
 
 
-def _matters(commits: Piece, fetches: Piece) -> Mask:
+def _matters(commits: Piece, told: _Fetches) -> Mask:
     """A commit that ended ok, unless others hide it from each fetch; one that may never have been,
     if a fetch of the register was told its offset.
     """
     ended = commits.ints("completed_ns")
-    told = np.unique(together(fetches.ints("register"), fetches.ints("offset")))
-    kept: Mask = member(together(commits.ints("register"), commits.ints("offset")), told)
+    kept: Mask = member(together(commits.ints("register"), commits.ints("offset")), told.told)
     kept &= ended == NEVER_NS
     sure = np.flatnonzero(ended != NEVER_NS)
     if not len(sure):
         return kept
+    began, ended = commits.ints("invoked_ns")[sure], ended[sure]
+    fetches = told.near(int(began.min()), int(ended.max()))
     registers, group = np.unique(commits.ints("register")[sure], return_inverse=True)
     asked = np.flatnonzero(member(fetches.ints("register"), registers))
     of_fetch = np.searchsorted(registers, fetches.ints("register")[asked])
-    began, ended = commits.ints("invoked_ns")[sure], ended[sure]
     got = staircase(group, began, ended)
     count = len(sure)
 
@@ -223,7 +249,7 @@ def stale_group_offsets(known: Known) -> Inquiry[tuple[Found, ...]]:
     fetches = answers.where(~passed | (answers.ints("fetch") == 1))
     found: list[StaleGroupOffset] = []
     if len(fetches):
-        run = partial(_commits, fetches)
+        run = partial(_commits, _Fetches.of(fetches))
         says = "what they may have been told"
         commits = Piece((yield Ask(OPERATIONS, Kernel(says, _COLUMNS, _CALLS, run))))
         searched = fetches.where(_searched(commits, fetches))

@@ -150,12 +150,27 @@ def heads(piece: Piece) -> Ints:
 
 def pairs_in(key: Ints, value: Ints, keys: Ints, values: Ints) -> Mask:
     """Where (key, value) is one of the pairs."""
-    if not len(keys):
-        return np.zeros(len(key), dtype=bool)
-    found = member(value, np.unique(values))
-    some = np.flatnonzero(found)
-    found[some] = member(together(key[some], value[some]), np.sort(together(keys, values)))
-    return found
+    return Pairs.of(keys, values).have(key, value)
+
+
+@dataclass(frozen=True, slots=True)
+class Pairs:
+    """Pairs of numbers, to be asked for many."""
+
+    values: Ints  # ascending
+    both: Ints  # key and value in one number, ascending
+
+    @classmethod
+    def of(cls, keys: Ints, values: Ints) -> Pairs:
+        """Of these keys with these values."""
+        return cls(np.sort(values), np.sort(together(keys, values)))
+
+    def have(self, key: Ints, value: Ints) -> Mask:
+        """Where (key, value) is one of them: mostly its value is none of theirs."""
+        found = member(value, self.values)
+        some = np.flatnonzero(found)
+        found[some] = member(together(key[some], value[some]), self.both)
+        return found
 
 
 def effect(piece: Piece, committed: Ints) -> Mask:
@@ -213,7 +228,8 @@ class Strays:
 
     def among(self, key: Ints, value: Ints) -> Mask:
         """Where (key, value) is a stray."""
-        return pairs_in(key, value, self.keys, self.values)
+        pairs = self.places.derived(("pairs",), lambda _: Pairs.of(self.keys, self.values))
+        return pairs.have(key, value)
 
     def of(self, piece: Piece) -> Mask:
         """Which rows of PLACES are of strays."""
