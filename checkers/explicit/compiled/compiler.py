@@ -26,6 +26,8 @@ ONLY_ZIG = ("-fno-sanitize=undefined",)  # which zig adds by itself
 
 def command() -> tuple[str, ...]:
     """The compiler with the flags that it alone needs; raises Declined where there is none."""
+    if os.name != "posix":
+        raise Declined("generated C wants POSIX threads")
     named = os.environ.get("URTEIL_CC")
     found = None if named == "zig" else next(filter(None, map(shutil.which, _names(named))), None)
     if found:
@@ -55,9 +57,12 @@ def library(files: Mapping[str, str], main: str, flags: Sequence[str] = ()) -> c
     call = [*command(), *FLAGS, *flags]
     text = "\0".join([sys.platform, *call, *(f"{k}\0{v}" for k, v in sorted(files.items()))])
     kept = cache() / f"{hashlib.sha256(text.encode()).hexdigest()[:32]}.so"
-    if not kept.exists():
-        _compile(call, files, main, kept)
-    return ctypes.CDLL(str(kept))
+    try:
+        if not kept.exists():
+            _compile(call, files, main, kept)
+        return ctypes.CDLL(str(kept))
+    except OSError as fault:
+        raise Declined(f"{kept.parent} keeps no compiled objects: {fault}") from fault
 
 
 def _compile(call: Sequence[str], files: Mapping[str, str], main: str, kept: Path) -> None:
