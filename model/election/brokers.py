@@ -128,14 +128,17 @@ class Brokers(ElectedPartition):
 
     # ---- followers
 
+    def has_caught_up(s, leader: Replica, end: Offset) -> Bool:
+        """A log up to there has all that is committed, by this leader or by those before it."""
+        return (s.broker[leader].high_watermark <= end) & (s.start_offset(leader) <= end)
+
     def may_join(s, leader: Replica, follower: Replica, end: Offset) -> Bool:
         """A fetch at this offset makes the leader ask to let the follower into the ISR."""
         log = s.broker[leader]
         return all_of(
             ~log.is_pending,
             ~log.isr[follower],
-            log.high_watermark <= end,
-            s.start_offset(leader) <= end,
+            s.has_caught_up(leader, end),
             s.is_alive(follower),
         )
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from model.election.partition import BrokerEpoch, Offset, RecordId, Replica
 from model.election.spec import Election
+from model.election.versions import Kip966
 from model.language import (
     Bool,
     Set,
@@ -156,6 +157,16 @@ class FallsBackOnAnyRefusal(Election):
         s.settle_request(leader)
 
 
+class JoinsBelowMark(Election):
+    """A follower joins the ISR once it has all that older leaders wrote, whatever is committed.
+
+    Fails candidate_completeness.
+    """
+
+    def has_caught_up(s, leader: Replica, end: Offset) -> Bool:
+        return s.start_offset(leader) <= end
+
+
 class KeepsEpoch(Election):
     """A leader epoch begins only when somebody leads after nobody did.
 
@@ -197,3 +208,13 @@ class WaitsAfterRefusal(Election):
         """The answer is not understood."""
         refused = s.broker[leader].is_current & ~s.may_be_members(leader)
         when(s.broker[leader].is_pending, refused)
+
+
+class RemembersOne(Kip966):
+    """Of those that were eligible only the last leader is remembered, and its log alone asked for.
+
+    Fails enough_are_asked and leader_completeness.
+    """
+
+    def is_remembered(s, r: Replica, isr: Set[Replica], elr: Set[Replica], leads: Bool) -> Bool:
+        return Election.is_remembered(s, r, isr, elr, leads)

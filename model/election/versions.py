@@ -20,6 +20,8 @@ from model.language import (
     any_of,
     false,
     forall,
+    implies,
+    invariant,
     ite,
     true,
     when,
@@ -102,3 +104,11 @@ class Kip966(Election):
             forall(s.is_as_long(r, x) for x in asked),
         )
         s.decide(r, NOBODY | {r}, NOBODY, NOBODY)
+
+    @invariant
+    def enough_are_asked(s) -> Bool:
+        """With nobody eligible, min.insync.replicas are remembered: one of them lost nothing."""
+        return implies(
+            s.is_nobody(s.quorum.isr) & s.is_nobody(s.quorum.elr),
+            s.is_enough(s.quorum.last_known),
+        )

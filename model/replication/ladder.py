@@ -26,6 +26,12 @@ class Rung:
         """The scope as the spec takes it: epochs count from 0."""
         return {"replicas": self.replicas, "max_leader_epoch": self.leader_epochs - 1}
 
+    def __str__(self) -> str:
+        found = f"holds in all {self.holds_in or 0:,} states"
+        if self.fails_in is not None:
+            found = f"fails in {self.fails_in} steps"
+        return f"{found} with {self.replicas} replicas and {self.leader_epochs} leader epochs"
+
 
 def _rungs(replicas: int, leader_epochs: int, found: dict[str, tuple[str, int]]) -> list[Rung]:
     return [

@@ -19,9 +19,11 @@ from model.election.bugs import (
     FallsBackOnAnyRefusal,
     FencesInBatch,
     IgnoresBrokerEpochs,
+    JoinsBelowMark,
     KeepsEpoch,
     KeepsMark,
     ReadsReplicaTwice,
+    RemembersOne,
     TrustsLastLeader,
     TrustsOneAck,
     WaitsAfterRefusal,
@@ -98,6 +100,14 @@ def test_a_refusal_may_come_after_the_grant(play: Begin) -> None:
     assert "leader_completeness" in lost.broken()
     waits = play(SMALL).do(*PROPOSED, "grant_isr 0")
     assert waits.refused("refuse_isr 0") == "broker.is_current[leader]"
+
+
+def test_a_follower_joins_at_the_high_watermark_and_not_below(play: Begin) -> None:
+    script = (*PROPOSED[:-1], "advance_high_watermark 0", "advance_high_watermark 0", "fetch 1 0")
+    lost = play(JoinsBelowMark(**SMALL_ISR)).do(*script, "grant_isr 0")
+    assert "candidate_completeness" in lost.broken()
+    waits = play(SMALL).do(*script)
+    assert waits.refused("grant_isr 0") == "broker.is_pending[leader]"
 
 
 # ---- KIP-966: the last replica standing
@@ -179,8 +189,15 @@ def test_the_kips_text_asks_both(play: Begin) -> None:
     assert run["quorum.leader"] is None
     assert "registration.fenced" in run.refused("recover_balanced 1")
     run.do("unfence 0")
-    assert "end_offset" in run.refused("recover_balanced 1")
+    assert "written_in" in run.refused("recover_balanced 1")
     assert run.do("recover_balanced 0").broken() == set()
+
+
+def test_asked_alone_the_last_leader_has_the_longest_log(play: Begin) -> None:
+    run = play(RemembersOne(max_unclean=2)).do(*BOTH_STOP)
+    assert run.broken() == {"enough_are_asked"}
+    run.do("unfence 1", "recover_balanced 1")
+    assert "leader_completeness" in run.broken()
 
 
 # ---- the controller
