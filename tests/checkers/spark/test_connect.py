@@ -126,13 +126,13 @@ def test_a_server_audits_log_directories(server: str) -> None:
 
 
 @pytest.mark.timeout(600)
-def test_what_only_this_process_finds_is_refused(server: str) -> None:
-    here = f"/proc/{os.getpid()}/fd"
+def test_what_the_workers_do_not_find_is_refused(server: str, tmp_path: Path) -> None:
+    gone = str(tmp_path / "gone")
     with (
         session(server) as spark,
-        pytest.raises(InputFault, match="/nowhere: the cluster's workers do not find it; put"),
+        pytest.raises(InputFault, match="gone: the cluster's workers do not find it; put"),
     ):
-        refuse_unseen(spark, [here, "/nowhere"])
+        refuse_unseen(spark, [str(tmp_path), gone])
 
 
 # ---------------------------------------------------------------- without a server
