@@ -1,5 +1,7 @@
 """The first verdict on a history of 10,000 operations: whole commands, from start to exit.
 
+    python -m benchmarks.analyze.first_verdict
+
 Against what nobody can go below who runs on Spark: a bare session and one mapInArrow.
 """
 
@@ -12,7 +14,7 @@ from pathlib import Path
 from typing import Final
 
 from benchmarks.analyze.synthesis import Synthesis, synthesize
-from benchmarks.pairs import Pairing, paired
+from benchmarks.pairs import Pairing, keep, paired
 
 ROWS: Final = 34_000  # about 10,000 operations
 RUNS: Final = 3
@@ -58,3 +60,13 @@ def run() -> list[Pairing]:
 
 def _done(folder: str, *words: str) -> None:
     subprocess.run(words, check=True, cwd=folder, capture_output=True)
+
+
+if __name__ == "__main__":
+    found = run()
+    for pairing in found:
+        sys.stdout.write(
+            f"{pairing.ours}: {pairing.ours_s.median} s; {pairing.baseline}: "
+            f"{pairing.baseline_s.median} s; ratio {pairing.ratio.median}\n"
+        )
+    sys.stdout.write(f"  kept in {keep('first_verdict', found)}\n")
