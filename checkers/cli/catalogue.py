@@ -47,6 +47,7 @@ def bugs() -> Iterator[Listed]:
 
 def _variants(kind: str) -> Iterator[Listed]:
     from checkers.track_record import kept
+    from model.replication.ladder import LADDER
     from model.specs import VARIANTS
 
     record = kept()
@@ -64,6 +65,7 @@ def _variants(kind: str) -> Iterator[Listed]:
                 "see": dict(row.see),
                 "caught": None if caught is None else str(caught),
                 "shown_by": None if row.breaks is None else _command(row),
+                "scopes": [str(r) for r in LADDER if (row.spec, row.name) == r.row],
             }
             yield Listed(kind=kind, item=row.name, says=row.says, facts=facts)
 

@@ -201,7 +201,8 @@ VARIANTS: tuple[Variant, ...] = (
         kind="bug",
         cls=ElectsFromIsrOnly,
         breaks="somebody_leads",
-        steps=8,
+        steps=7,
+        see={"max_unclean": 0},
     ),
     Variant(
         name="waits-after-refusal",
@@ -210,6 +211,7 @@ VARIANTS: tuple[Variant, ...] = (
         cls=WaitsAfterRefusal,
         breaks="requests_are_answered",
         steps=10,
+        see={"max_unclean": 0},
     ),
     Variant(name="kip-966", spec="election", kind="version", cls=Kip966, see={"min_isr": 1}),
     Variant(name="kafka-4.1", spec="election", kind="version", cls=Election, default=True),

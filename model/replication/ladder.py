@@ -22,14 +22,19 @@ class Rung:
     holds_in: int | None = None  # distinct states
 
     @property
+    def row(self) -> tuple[str, str]:
+        """The spec and the variant."""
+        return "replication", self.version
+
+    @property
     def constants(self) -> dict[str, int]:
         """The scope as the spec takes it: epochs count from 0."""
         return {"replicas": self.replicas, "max_leader_epoch": self.leader_epochs - 1}
 
     def __str__(self) -> str:
-        found = f"holds in all {self.holds_in or 0:,} states"
-        if self.fails_in is not None:
-            found = f"fails in {self.fails_in} steps"
+        found = f"fails in {self.fails_in} steps"
+        if self.holds_in is not None:
+            found = f"holds in all {self.holds_in:,} states"
         return f"{found} with {self.replicas} replicas and {self.leader_epochs} leader epochs"
 
 

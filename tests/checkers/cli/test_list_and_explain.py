@@ -105,3 +105,9 @@ def test_what_decides_a_claim_exists() -> None:
     for claim in CLAIMS:
         for decider in claim.decided_by:
             assert decider.name in known[decider.engine], (claim.id, str(decider))
+
+
+def test_a_version_of_truncation_tells_at_which_scopes_it_fails(call: Any) -> None:
+    text = " ".join(call("explain", "kip-279").those("evidence")[0]["text"].split())
+    assert "holds in all 8,933 states with 2 replicas and 3 leader epochs" in text
+    assert "fails in 11 steps with 3 replicas and 2 leader epochs" in text
