@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import sys
+from collections.abc import Mapping
 
 from benchmarks.pairs import Pairing, keep
 
@@ -12,7 +13,9 @@ BENCHMARKS = ("help", "explore", "simulate", "analyze", "log_dirs")
 
 def main(names: list[str]) -> None:
     for name in names or BENCHMARKS:
-        found: list[Pairing] = importlib.import_module(f"benchmarks.{name}").run()
+        module = importlib.import_module(f"benchmarks.{name}")
+        found: list[Pairing] = module.run()
+        facts: Mapping[str, object] = module.facts() if hasattr(module, "facts") else {}
         for pairing in found:
             ours, other = pairing.ours_s.median, pairing.baseline_s.median
             ratio = (
@@ -21,7 +24,7 @@ def main(names: list[str]) -> None:
             sys.stdout.write(
                 f"{pairing.ours}: {ours:.3f} s; {pairing.baseline}: {other:.3f} s; ratio {ratio}\n"
             )
-        sys.stdout.write(f"  kept in {keep(name, found)}\n")
+        sys.stdout.write(f"  kept in {keep(name, found, facts)}\n")
 
 
 if __name__ == "__main__":

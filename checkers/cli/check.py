@@ -29,7 +29,11 @@ if TYPE_CHECKING:
 @click.option("--engine", metavar="compiled|numpy|python", help="What explores.")
 @click.option("--fingerprints", is_flag=True, help="Keep 64 bits of each state, not the state.")
 @click.option("--memory", metavar="4GB|500MB", help="What is more goes to a temporary folder.")
+@click.option("--threads", type=click.IntRange(1, 16), default=1, help="For many states: 2.")
 @click.option("--coverage", is_flag=True, help="Count which conjuncts disable each action.")
+@click.option(
+    "--symmetry", is_flag=True, help="One state for all that differ in who is who; no liveness."
+)
 @click.option(
     "--simulate", is_flag=True, help="Random walks, for what is too large: violations, no proof."
 )
@@ -51,7 +55,9 @@ def check_command(
     engine: str | None,
     fingerprints: bool,
     memory: str | None,
+    threads: int,
     coverage: bool,
+    symmetry: bool,
     simulate: bool,
     weights: Sequence[str],
 ) -> None:
@@ -71,7 +77,9 @@ def check_command(
         engine=engine,
         fingerprints=fingerprints,
         memory=selection.memory(memory),
+        threads=threads,
         coverage=coverage,
+        symmetry=symmetry,
     )
     if weights and not simulate:
         raise InputFault("--weight is for random walks: add --simulate")
@@ -79,6 +87,8 @@ def check_command(
     found = check(run, chosen, made, names, budget=budget, how=how, walks=walks)
     for note in found.notes:
         run.note(note)
+    if found.symmetric:
+        run.note(f"states that differ only in which {', '.join(found.symmetric)} is which are one")
     if found.collision:
         run.note(f"P(two states were taken for one) is below {found.collision:.1g}")
     tell_coverage(run, made, found)
@@ -95,7 +105,9 @@ class How:
     engine: str | None = None
     fingerprints: bool = False
     memory: int | None = None
+    threads: int = 1
     coverage: bool = False
+    symmetry: bool = False
 
 
 def tell_coverage(run: Run, spec: Spec, found: Exploration) -> None:
@@ -175,6 +187,11 @@ def explored(
     states, seconds = selection.budget(budget)
     limits = Budget(seconds=seconds) if states is None else Budget(states=states)
     lively = [c.name for c in spec.liveness_properties if c.name in properties]
+    if lively and how is not None and how.symmetry:
+        raise InputFault(
+            f"--symmetry does not decide liveness, as a cycle of representatives is none of states:"
+            f" leave it out, or choose by --property, without {', '.join(lively)}"
+        )
     found = explore(
         spec,
         properties=[name for name in properties if name not in lively],

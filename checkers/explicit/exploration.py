@@ -57,7 +57,9 @@ class Task:
     progress: Callable[[Progress], None] | None = None
     fingerprints: bool = False  # 64 bits in place of a state, where the engine can
     memory: int | None = None  # bytes, beyond which states go to disk, where the engine can
+    threads: int = 1  # where the engine has them; which of several shortest traces is told varies
     coverage: bool = False  # count what disables actions, where the engine can
+    symmetry: bool = False  # one state for all that differ by an exchange, where the engine can
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -153,6 +155,7 @@ class Exploration:
     deadlock: Trace = ()  # to the first of them
     disabled: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     notes: tuple[str, ...] = ()  # why this engine and no faster one
+    symmetric: tuple[str, ...] = ()  # sorts: states that differ by an exchange count as one
     collision: float = 0.0  # a bound on the chance that two states were taken for one
 
     @property

@@ -13,6 +13,7 @@ from checkers.explicit.exploration import Budget, Exploration, Progress, Task
 from model.faults import UnknownName
 from model.language.scope import Scope
 from model.language.spec import Claim, Spec
+from model.language.words import SpecError
 
 
 def explore(
@@ -25,14 +26,17 @@ def explore(
     engine: str | None = None,
     fingerprints: bool = False,
     memory: int | None = None,
+    threads: int = 1,
     coverage: bool = False,
+    symmetry: bool = False,
 ) -> Exploration:
     """Every reachable state of the spec, and what is true there of its properties.
 
     Without `properties` all invariants are decided, without `scope` the spec's own is explored. The
     table of engines says what `engine` may be, and which runs without it; with `fingerprints` one
     that can keeps 64 bits in place of a state, with `memory`, in bytes, it spills what is more, and
-    with `coverage` it counts which conjuncts disable actions.
+    with `coverage` it counts which conjuncts disable actions. With `symmetry` states that differ
+    only in which element is which are one, in NumPy.
     Raises UnknownName for a property that the spec has not, SpecError for a meaningless spec.
     """
     task = Task(
@@ -43,9 +47,13 @@ def explore(
         progress=progress,
         fingerprints=fingerprints,
         memory=memory,
+        threads=threads,
         coverage=coverage,
+        symmetry=symmetry,
     )
-    return engines.run(task, engine)
+    if symmetry and engine not in (None, "numpy"):
+        raise SpecError(f"the engine {engine} knows no symmetry: leave it out, or write numpy")
+    return engines.run(task, "numpy" if symmetry else engine)
 
 
 def chosen(spec: Spec, names: Sequence[str]) -> tuple[Claim, ...]:

@@ -34,6 +34,7 @@ from model.language.meaning import Meaning, State, Undefined
 from model.language.spec import Claim
 
 PULSE = 4096  # states of a shard between two looks at the clock
+MOST_THREADS = 16  # SHARDS of `runtime.c`
 NO_PARENT = 0xFFFFFFFF
 GROWTH = 3  # times a level is the next one, at most, once there are many states
 
@@ -55,7 +56,6 @@ class Search:
     """One exploration under way."""
 
     task: Task
-    shards: int = 1
     hash_bits: int = 64
     depth: int = 0
     ill_defined: IllDefined | None = None
@@ -71,6 +71,7 @@ class Search:
             coverage=self.task.coverage,
             hash_bits=self.hash_bits,
         )
+        self.threads = 1 if self.task.memory else max(1, min(self.task.threads, MOST_THREADS))
         self.store: Library | Spilled = self.c  # where the states are
         self.started = time.monotonic()
 
@@ -79,7 +80,7 @@ class Search:
         asked = {claim.name for claim in self.task.claims}
         with (
             TemporaryDirectory(prefix="urteil-states-") as folder,
-            self.c.opened(self.shards, asked),
+            self.c.opened(self.threads, asked),
         ):
             try:
                 self._search(Path(folder))

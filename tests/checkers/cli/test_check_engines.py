@@ -14,7 +14,13 @@ TWO_BROKERS = (
 
 @pytest.mark.parametrize(
     "flags",
-    [("--engine", "compiled"), ("--engine", "python"), ("--fingerprints",), ("--memory", "1GB")],
+    [
+        ("--engine", "compiled"),
+        ("--engine", "python"),
+        ("--fingerprints",),
+        ("--memory", "1GB"),
+        ("--threads", "2"),
+    ],
 )
 def test_every_engine_says_the_same(call: Any, flags: tuple[str, ...]) -> None:
     said = call(*TWO_BROKERS, *flags)

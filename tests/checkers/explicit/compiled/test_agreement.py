@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from checkers.explicit.compiled.engine import Search
-from checkers.explicit.exploration import Budget, Exploration, Progress, Task
-from checkers.explicit.search import chosen, explore
+from checkers.explicit.exploration import Budget, Exploration, Progress
+from checkers.explicit.search import explore
 from model.language.meaning import Meaning
 from model.replication.spec import TruncateToHighWatermark
 from model.specs import VARIANTS

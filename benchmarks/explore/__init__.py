@@ -1,0 +1,85 @@
+"""Exploration of one model by each engine, against SPIN on the same model in Promela.
+
+KIP-320 on three brokers with epochs 0..2. Seconds are of the processor, of a process of its own,
+the start of Python included; a compiler's are not. SPIN judges no invariant, ours judge two.
+`python -m benchmarks.explore` explores 100 million states once, within 5 GB.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+
+from benchmarks.explore import spin
+from benchmarks.explore.contender import Contender, Told, ours
+from benchmarks.pairs import Pairing, paired
+from checkers.explicit.engines import ENGINES
+from model.replication.versions import Kip320
+
+LARGE = {"max_leader_epoch": 2, "log_size": 4, "max_records": 4}  # 18.7 million states
+SMALL = {"max_leader_epoch": 2, "log_size": 3, "max_records": 3}  # 4.1 million, for slow engines
+HUNDRED_MILLION = {"max_leader_epoch": 3, "log_size": 3, "max_records": 3}
+
+_facts: dict[str, object] = {}
+
+
+def run() -> list[Pairing]:
+    constants = SMALL if os.environ.get("URTEIL_BENCH") == "small" else LARGE
+    with tempfile.TemporaryDirectory() as folder:
+        peers = [spin.built(Kip320(**constants), flags, Path(folder)) for flags in spin.SETTINGS]
+        told = [peer.run() for peer in peers]
+        exact = min(
+            zip(told, peers, strict=True), key=lambda one: one[0].cpu_s if one[1].exact else 1e9
+        )[1]
+        hashed = next(peer for peer in peers if not peer.exact)
+        compiled, fingerprints = ours(constants), ours(constants, fingerprints=True)
+        results = [
+            _against(compiled, exact),
+            _against(fingerprints, hashed),
+            _against(ours(constants, threads=2), compiled, wall=True),
+        ]
+        if "numpy" in ENGINES:
+            results.append(_against(ours(constants, engine="numpy"), exact, runs=1))
+        _facts.update(
+            model=f"Kip320 {constants}",
+            spin=spin.version(),
+            compiler=spin.compiler(),
+            spin_settings={
+                peer.name: _figures(said) for peer, said in zip(peers, told, strict=True)
+            },
+        )
+    return results
+
+
+def facts() -> Mapping[str, object]:
+    """What each contender did, with its flags, for the result file."""
+    return _facts
+
+
+def _against(one: Contender, other: Contender, *, runs: int = 3, wall: bool = False) -> Pairing:
+    said: dict[str, Told] = {}
+
+    def seconds(who: Contender) -> float:
+        said[who.name] = told = who.run()
+        return told.wall_s if wall else told.cpu_s
+
+    found = paired(
+        (one.name, lambda: seconds(one)), (other.name, lambda: seconds(other)), runs=runs, own=True
+    )
+    if other.exact:  # hash compaction takes states for one another
+        assert len({told.distinct for told in said.values()}) == 1, said
+    _facts.update({f"run of {name}": _figures(told) for name, told in said.items()})
+    return found
+
+
+def _figures(told: Told) -> dict[str, float]:
+    return {
+        "distinct": told.distinct,
+        "cpu_s": round(told.cpu_s, 2),
+        "wall_s": round(told.wall_s, 2),
+        "states_per_cpu_s": round(told.distinct / told.cpu_s),
+        "peak_bytes": told.peak_bytes,
+        "bytes_a_state": round(told.peak_bytes / told.distinct, 1),
+    }

@@ -1,0 +1,90 @@
+"""A program that explores, run in a process of its own, so that what it spends is its own."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+EXPLORE = """
+import json, sys
+from checkers.explicit.exploration import Budget
+from checkers.explicit.search import explore
+from model.replication.versions import Kip320
+
+how = json.loads(sys.argv[1])
+spec = Kip320(**how.pop("constants"))
+names = ("weak_isr", "strong_isr")
+found = explore(spec, properties=names, budget=Budget(states=None), **how)
+assert found.exhausted and not found.violated and not found.notes, found
+print(found.distinct, "states, stored")
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Told:
+    """What a run found and spent."""
+
+    distinct: int
+    cpu_s: float
+    wall_s: float
+    peak_bytes: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Contender:
+    """A command that prints how many states it stored."""
+
+    name: str
+    command: Sequence[str]
+    folder: Path
+    exact: bool = True
+
+    def run(self) -> Told:
+        started = time.monotonic()
+        with subprocess.Popen(
+            self.command, cwd=self.folder, stdout=subprocess.PIPE, text=True
+        ) as process:
+            assert process.stdout is not None
+            said = process.stdout.read()
+            _, status, spent = os.wait4(process.pid, 0)
+            process.returncode = os.waitstatus_to_exitcode(status)
+        stored = re.search(r"(\d+) states, stored", said)
+        assert stored, (self.name, said)
+        assert process.returncode == 0, (self.name, said)
+        return Told(
+            distinct=int(stored[1]),
+            cpu_s=spent.ru_utime + spent.ru_stime,
+            wall_s=time.monotonic() - started,
+            peak_bytes=spent.ru_maxrss * 1024,
+        )
+
+
+def ours(
+    constants: Mapping[str, int],
+    *,
+    engine: str = "compiled",
+    fingerprints: bool = False,
+    threads: int = 1,
+    memory: int | None = None,
+) -> Contender:
+    """One of our engines on KIP-320 at these constants."""
+    how = {
+        "constants": constants,
+        "engine": engine,
+        "fingerprints": fingerprints,
+        "threads": threads,
+        "memory": memory,
+    }
+    kept = ", fingerprints" * fingerprints + f", {threads} threads" * (threads > 1)
+    return Contender(
+        name=f"{engine}{kept}",
+        command=[sys.executable, "-c", EXPLORE, json.dumps(how)],
+        folder=Path(__file__).parents[2],
+    )

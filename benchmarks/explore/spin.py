@@ -1,0 +1,48 @@
+"""SPIN on the Promela text of a spec, in each of its settings that could be the best.
+
+Every setting explores all interleavings (`-DNOREDUCE`) for safety only, with a hash table that is
+large enough from the start.
+"""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+from benchmarks.explore.contender import Contender
+from checkers.explicit.instance import Instance
+from checkers.explicit.promela import promela
+from model.language import Spec
+
+FLAGS = ("-O2", "-w", "-DSAFETY", "-DNOREDUCE", "-DNOBOUNDCHECK", "-DMEMLIM=16000")
+SEARCH = ("-E", "-b", "-m20000000", "-w25")  # deadlocks are no errors; a full stack is one
+SETTINGS: tuple[tuple[str, ...], ...] = ((), ("-DCOLLAPSE",), ("-DHC4",))
+# -DMA=n, a minimised automaton, takes ten times as long as the slowest of these
+
+
+def built(spec: Spec, flags: tuple[str, ...], folder: Path) -> Contender:
+    """The compiled verifier of the spec with these flags beside the common ones."""
+    here = folder / ("".join(flags) or "plain")
+    here.mkdir()
+    (here / "model.pml").write_text(promela(Instance.of(spec)))
+    for words in (["spin", "-a", "model.pml"], ["cc", *FLAGS, *flags, "-o", "pan", "pan.c"]):
+        subprocess.run(words, cwd=here, check=True, capture_output=True)
+    return Contender(
+        name=" ".join(["SPIN", *FLAGS, *flags, *SEARCH]),
+        command=["./pan", *SEARCH],
+        folder=here,
+        exact="-DHC4" not in flags,
+    )
+
+
+def version() -> str:
+    return _first_line("spin", "-V")
+
+
+def compiler() -> str:
+    return _first_line("cc", "--version")
+
+
+def _first_line(*words: str) -> str:
+    done = subprocess.run(words, check=True, capture_output=True, text=True)
+    return done.stdout.splitlines()[0]
