@@ -33,6 +33,7 @@ from checkers.explicit.exploration import (
 from checkers.explicit.instance import Instance
 from checkers.explicit.keys import Numbering
 from checkers.explicit.seen import Keys, Seen
+from checkers.explicit.symmetry import exchanges, symmetric
 from checkers.explicit.tables import Part, Rows, Table, Transition
 from model.language.meaning import Meaning, State, Undefined
 from model.language.spec import Claim
@@ -97,7 +98,9 @@ class Search:
         self.sighted: dict[str, tuple[int, int]] = {}  # how many states, and the first
         self.taken = [0] * len(self.transitions)
         self.seen = Seen()
-        self.numbering, self.ancestry = Numbering(self.at), Ancestry()
+        self.symmetric = symmetric(self.task.spec) if self.task.symmetry else ()
+        self.numbering = Numbering(self.at, exchanges(self.at, self.symmetric))
+        self.ancestry = Ancestry()
         self.starts: list[State] = []
 
     def _transitions(self) -> Iterator[Transition]:
@@ -144,8 +147,10 @@ class Search:
         rows = np.array([list(self.at.pack(s)) for s in self.starts], dtype=np.uint8)
         rows = rows.reshape(len(self.starts), len(self.at.cells))
         keys = self.numbering.keys(rows)
-        self.seen.add(keys)
         self.generated = len(rows)
+        new = self.seen.add(self.numbering.names(keys))
+        self.starts = [self.starts[k] for k in new]
+        rows, keys = rows[new], keys[new]
         self.ancestry.begin(len(rows))
         return rows, keys
 
@@ -189,7 +194,7 @@ class Search:
         ends = np.cumsum([len(x.rows) for x in found])
         reached = np.concatenate([x.keys for x in found])
         self.generated += len(reached)
-        new = self.seen.add(reached)
+        new = self.seen.add(self.numbering.names(reached))
         parents = np.concatenate([x.rows for x in found])[new]
         made = rows.take(parents, axis=0)
         cuts = np.searchsorted(new, ends)
@@ -219,12 +224,13 @@ class Search:
             raise self._blame_action(rows, int(part.rows[np.flatnonzero(wrong)[0]]), first)
         self.taken[label] += len(part.rows)
         written = {cell: part.of(code) for cell, code in transition.after.items()}
-        reached = keys.take(part.rows)
+        reached = keys.take(part.rows, axis=0)
         for cell, value in written.items():
             old = part.value(self.columns.column(cell))
             reached += self.numbering.change(cell, old, value)
         if self.open_steps:
-            self._judge_steps(label, part, reached != keys.take(part.rows), first, rows, written)
+            changed = reached[:, 0] != keys[:, 0].take(part.rows)
+            self._judge_steps(label, part, changed, first, rows, written)
         return Found(label, part.rows, written, reached)
 
     def _judge_steps(
@@ -305,6 +311,7 @@ class Search:
             ill_defined=self.ill_defined,
             deadlocks=self.deadlocks,
             deadlock=self._trace(self.deadlock) if self.deadlocks else (),
+            symmetric=self.symmetric,
             collision=self.numbering.collision(self.seen.count),
         )
 

@@ -141,3 +141,12 @@ def test_random_walks_find_and_do_not_prove(call: Any, lease: Path) -> None:
     assert call("check", str(lease), "--weight", "release=2").exit_code == 2
     assert "release" in call("check", str(lease), "--simulate", "--weight", "relase=2").stderr
     assert call("check", str(lease), "--simulate", "--weight", "release=much").exit_code == 2
+
+
+def test_symmetry_is_refused_together_with_liveness(call: Any, lease: Path) -> None:
+    said = call("check", str(lease), "--symmetry")
+    assert said.exit_code == 2
+    assert "--symmetry does not decide liveness" in said.stderr
+    said = call("check", str(lease), "--symmetry", "--property", "terms_*")
+    assert said.verdicts() == {"terms_grow": "holds"}
+    assert "which Client is which are one" in said.stderr
