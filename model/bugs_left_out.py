@@ -19,6 +19,18 @@ _QUORUM = "The metadata quorum is one step of one controller here: no spec has i
 
 BUGS_LEFT_OUT: tuple[LeftOut, ...] = (
     LeftOut(
+        id="I3",
+        known_as="KAFKA-5793",
+        what="Where only a marker remains of a producer, its next sequence is taken for a loss.",
+        reason="No spec has both markers and deletion; `kip-98` is refused where nothing remains.",
+    ),
+    LeftOut(
+        id="I3",
+        known_as="KAFKA-7298",
+        what="Where only a marker of a producer is left, its next batch is taken for a loss.",
+        reason="The spec idempotence has no markers, and the spec transactions no sequences.",
+    ),
+    LeftOut(
         id="R15",
         known_as="KAFKA-15021",
         what="The high watermark waits for a replica that is shutting down and may not rejoin.",
@@ -59,5 +71,17 @@ BUGS_LEFT_OUT: tuple[LeftOut, ...] = (
         known_as="KAFKA-17332",
         what="An observer that becomes a voter acknowledges what it has not flushed.",
         reason=_QUORUM,
+    ),
+    LeftOut(
+        id="T19",
+        known_as="Redpanda 28360",
+        what="The last stable offset is read while a transaction begins, and is too high.",
+        reason="A race below messages; what it does to a reader is what `reads-mark-twice` does.",
+    ),
+    LeftOut(
+        id="T19",
+        known_as="Redpanda 28360",
+        what="The last stable offset is computed while a transaction begins, and is too high.",
+        reason="A lock inside one broker: here that is one step. `reads-mark-twice` takes two.",
     ),
 )

@@ -137,6 +137,17 @@ class ReadsMarkTwice(Transactions):
 # ---- the coordinator
 
 
+class VouchesWhenIdle(Verification):
+    """The coordinator vouches for a transaction only while nothing waits to be appended.
+
+    A client that adds one partition while it sends to another is refused there, for no fault of its
+    own (KAFKA-14904). Fails what_is_added_is_vouched_for.
+    """
+
+    def vouches(s, k: Transaction, p: TopicPartition) -> Bool:
+        return s.has_added(k, p) & ~s.is_busy()
+
+
 class EpochBeforePending(Transactions):
     """The coordinator tests the epoch of a call before it says that it is busy.
 

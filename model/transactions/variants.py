@@ -78,6 +78,18 @@ VARIANTS: tuple[Variant, ...] = (
         mended="verification",
     ),
     Variant(
+        name="vouches-when-idle",
+        spec="transactions",
+        kind="bug",
+        cls=bugs.VouchesWhenIdle,
+        breaks="what_is_added_is_vouched_for",
+        steps=6,
+        see={**QUIET, "transactions": 1, "partitions": 2, "coordinator_failures": 1},
+        id="T4",
+        known_as="KAFKA-14904",
+        mended="verification",
+    ),
+    Variant(
         name="lax-markers",
         spec="transactions",
         kind="version",
