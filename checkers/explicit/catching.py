@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cache
+from typing import Final
 
-from checkers.explicit.exploration import Discovery, Exploration
+from checkers.explicit.exploration import Budget, Discovery, Exploration
 from checkers.explicit.liveness import decide
 from checkers.explicit.search import explore
 from checkers.track_record import Caught
+from model.language import Spec
 from model.specs import find
 from model.variants import Variant
+
+FEW: Final = Budget(states=5_000)
 
 
 def catch(variant: Variant) -> Caught:
@@ -36,7 +41,7 @@ def _decided(variant: Variant, bounds: Variant, claim: str) -> tuple[Discovery, 
     spec = variant.make(bounds.see)
     if claim in {c.name for c in spec.liveness_properties}:  # of behaviours: it takes all states
         return decide(spec, [claim])[claim], _all_of(variant, bounds).distinct
-    found = explore(spec, properties=[claim]) if variant is bounds else _all_of(variant, bounds)
+    found = _explore(spec, [claim]) if variant is bounds else _all_of(variant, bounds)
     return found.discoveries[claim], found.distinct
 
 
@@ -48,4 +53,10 @@ def _all_of(variant: Variant, bounds: Variant) -> Exploration:
 def _explored(spec: str, variant: str, see: tuple[tuple[str, int | bool], ...]) -> Exploration:
     """Every state of a variant, with the verdict on all that is claimed of states and steps."""
     made = find(spec, variant).make(dict(see))
-    return explore(made, properties=[c.name for c in (*made.claims, *made.action_properties)])
+    return _explore(made, [c.name for c in (*made.claims, *made.action_properties)])
+
+
+def _explore(spec: Spec, properties: Sequence[str]) -> Exploration:
+    """Plain Python goes first: few states take it less time than a compiler does."""
+    found = explore(spec, properties=properties, engine="python", budget=FEW)
+    return explore(spec, properties=properties) if found.why_stopped == "states" else found
