@@ -131,7 +131,7 @@ def quickest(spec: str) -> Variant:
 def test_on_two_variants_of_every_spec(name: str, which: Callable[[str], Variant]) -> None:
     variant = which(name)
     spec = variant.make(variant.see)
-    plain = explore(spec, engine="python", budget=Budget(states=10_000))
+    plain = explore(spec, engine="python", budget=Budget(states=5_000))
     if plain.why_stopped == "states":
         pytest.skip("more states than this test may spend")
     found = explore(spec, engine="numpy")
@@ -184,7 +184,7 @@ def test_keys_are_exact_where_they_fit_and_bounded_where_they_do_not() -> None:
 
 @given(some=st.lists(states(), min_size=2, max_size=20))
 def test_a_number_below_2_64_says_which_state_it_is(some: Sequence[State]) -> None:
-    keys = Numbering(AT).keys(rows_of(some))
+    keys = Numbering(AT).keys(rows_of(some))[:, 0]
     assert len(set(keys.tolist())) == len({AT.pack(s) for s in some})
 
 
