@@ -82,8 +82,8 @@ class ElectsTheDead(Election):
     Fails leader_is_alive_and_in_isr.
     """
 
-    def is_last_resort(s, r: Replica, alive: Set[Replica]) -> Bool:
-        return s.quorum.last_known[r]
+    def is_last_resort(s, r: Replica, alive: Set[Replica], is_nobody: Bool) -> Bool:
+        return is_nobody & s.quorum.last_known[r]
 
 
 class AdmitsUnclean(Election):
@@ -119,6 +119,16 @@ class TrustsOneAck(Election):
 
     def is_committed(s, record: RecordId) -> Bool:
         return record < s.next_id
+
+
+class ElectsAnybody(Election):
+    """With nobody eligible alive, whoever is alive leads: unclean.leader.election.enable.
+
+    The control: it loses what is committed, and may. Fails leader_completeness.
+    """
+
+    def is_last_resort(s, r: Replica, alive: Set[Replica], is_nobody: Bool) -> Bool:
+        return alive[r]
 
 
 class TrustsLastLeader(Election):

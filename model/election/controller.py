@@ -53,9 +53,9 @@ class Controller(Brokers):
         """A member of the ISR, or of the ELR where the ISR is empty."""
         return isr[r] | (elr[r] & is_empty)
 
-    def is_last_resort(s, r: Replica, alive: Set[Replica]) -> Bool:
-        """With nobody eligible the last known leader leads again, whatever it has lost."""
-        return s.quorum.last_known[r] & alive[r]
+    def is_last_resort(s, r: Replica, alive: Set[Replica], is_nobody: Bool) -> Bool:
+        """With nobody eligible, dead or alive, the last known leader leads with what it has."""
+        return all_of(is_nobody, s.quorum.last_known[r], alive[r])
 
     def is_remembered(s, r: Replica, isr: Set[Replica], elr: Set[Replica], leads: Bool) -> Bool:
         """Who led when the ISR became empty, until somebody leads."""
@@ -95,7 +95,7 @@ class Controller(Brokers):
             return alive[r] & s.is_eligible(r, isr, elr, is_empty)
 
         def is_resort(r: Replica) -> Bool:
-            return is_nobody & s.is_last_resort(r, alive)
+            return s.is_last_resort(r, alive, is_nobody)
 
         leader = ite(
             exists(is_candidate(r) & (before.leader == r) for r in Replica),
@@ -105,7 +105,8 @@ class Controller(Brokers):
         leads = leader != nothing
         elected = is_empty & leads  # such a leader is all of the ISR
         settled_isr: Set[Replica] = Map(Replica, lambda r: isr[r] | (elected & (leader == r)))
-        settled_elr: Set[Replica] = Map(Replica, lambda r: elr[r] & (leader != r))
+        is_clean = ~leads | exists(is_candidate(r) for r in Replica)
+        settled_elr: Set[Replica] = Map(Replica, lambda r: all_of(elr[r], leader != r, is_clean))
         known: Set[Replica] = Map(
             Replica, lambda r: s.is_remembered(r, settled_isr, settled_elr, leads)
         )

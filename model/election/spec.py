@@ -9,7 +9,8 @@ The parts: `partition.py` is the state, `brokers.py` and `controller.py` what ha
 
 Source: KIP-497, KIP-903, KIP-966; Kafka 4.1 (PartitionChangeBuilder, ReplicationControlManager,
 Partition); Vanlightly's kip-966 and v3.5 specifications for the claims.
-Simplified: one partition without reassignment; unclean.leader.election.enable is false.
+Simplified: one partition without reassignment; unclean.leader.election.enable is false, but for the
+bug `elects-anybody`.
 """
 
 from __future__ import annotations

@@ -6,6 +6,7 @@ from model.election.bugs import (
     AdmitsUnclean,
     CommitsBelowMinIsr,
     CountsKnownIsr,
+    ElectsAnybody,
     ElectsFromIsrOnly,
     ElectsTheDead,
     EligibleForEver,
@@ -33,7 +34,7 @@ VARIANTS: tuple[Variant, ...] = (
         cls=BeforeKip903,
         breaks="leader_completeness",
         steps=8,
-        known_as="KIP-903",
+        known_as="KAFKA-15583",
     ),
     Variant(
         name="before-elr",
@@ -139,6 +140,15 @@ VARIANTS: tuple[Variant, ...] = (
         see={"max_unclean": 0},
         id="R25",
         known_as="KAFKA-20554",
+    ),
+    Variant(
+        name="elects-anybody",
+        spec="election",
+        kind="bug",
+        cls=ElectsAnybody,
+        breaks="leader_completeness",
+        steps=6,
+        see={"min_isr": 1, "max_unclean": 0},
     ),
     Variant(
         name="trusts-last-leader",

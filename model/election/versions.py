@@ -46,9 +46,10 @@ class BeforeElr(Election):
 
 
 class BeforeKip903(BeforeElr):
-    """Kafka 3.4: a fetch of a broker's last life lets it into the ISR, with an empty disk.
+    """Kafka 3.4: a leader commits alone, and nobody asks in which life a broker has fetched.
 
-    Fails leader_completeness (KAFKA-14139).
+    Fails leader_completeness: what one broker alone has committed is lost with its page cache. What
+    KIP-903 mended takes more steps, and is the bug `ignores-broker-epochs`.
     """
 
     def is_same_life(s, r: Replica, broker_epoch: BrokerEpoch) -> Bool:
@@ -68,7 +69,7 @@ class Kip966(Election):
         """Fewer losses than min.insync.replicas, however many stopped uncleanly."""
         return s.losses < min(s.min_isr, s.replicas)
 
-    def is_last_resort(s, r: Replica, alive: Set[Replica]) -> Bool:
+    def is_last_resort(s, r: Replica, alive: Set[Replica], is_nobody: Bool) -> Bool:
         return false
 
     def is_remembered(s, r: Replica, isr: Set[Replica], elr: Set[Replica], leads: Bool) -> Bool:

@@ -13,6 +13,7 @@ from model.election.bugs import (
     AdmitsUnclean,
     CommitsBelowMinIsr,
     CountsKnownIsr,
+    ElectsAnybody,
     ElectsFromIsrOnly,
     ElectsTheDead,
     EligibleForEver,
@@ -170,6 +171,21 @@ def test_a_fenced_last_leader_is_not_elected(play: Begin) -> None:
     run = play(Election(min_isr=1)).do(*NOBODY_ELIGIBLE, "register 0")
     assert run["quorum.leader"] is None
     assert run.do("unfence 0")["quorum.leader"] == 0
+
+
+def test_an_unclean_election_loses_what_is_committed(play: Begin) -> None:
+    """The control: with unclean.leader.election.enable that is permitted."""
+    script = (
+        *("write 0", "shrink_isr 0 1", "grant_isr 0", "apply_metadata 0"),
+        *("advance_high_watermark 0", "expire_session 0"),
+    )
+    unclean = play(ElectsAnybody(**SMALL_ISR)).do(*script)
+    assert (unclean["quorum.leader"], unclean.broken()) == (
+        1,
+        {"leader_completeness", "candidate_completeness"},
+    )
+    clean = play(SMALL).do(*script)
+    assert (clean["quorum.leader"], clean.broken()) == (None, set())
 
 
 BOTH_STOP = (
