@@ -61,14 +61,21 @@ def with_liveness(
 ) -> Exploration:
     """What was found, with the verdicts on these liveness properties beside it.
 
-    An exploration that was cut short leaves them undecided, for the same reason.
+    An exploration that was cut short leaves them undecided, for the same reason, as does one that
+    saw more states than the budget has.
     """
     if not properties:
         return found
-    if found.why_stopped in ("exhausted", "all decided"):
-        decided = decide(spec, properties, scope=found.ranges, budget=budget or BUDGET)
-    else:
+    limits = budget or BUDGET
+    if limits.states is not None and found.distinct > limits.states:
+        reason = f"liveness needs every state: more than {limits.states:,}"
+    elif found.why_stopped not in ("exhausted", "all decided"):
         reason = STOPPED[found.why_stopped]
+    else:
+        reason = ""
+    if not reason:
+        decided = decide(spec, properties, scope=found.ranges, budget=limits)
+    else:
         decided = {
             c.name: Discovery(claim=c, verdict="undecided", reason=reason)
             for c in spec.liveness_properties

@@ -17,7 +17,8 @@ from hypothesis import strategies as st
 
 from checkers.explicit.exploration import Budget, Discovery
 from checkers.explicit.graph import StateGraph, interpreted_graph
-from checkers.explicit.liveness import decide
+from checkers.explicit.liveness import decide, with_liveness
+from checkers.explicit.search import explore
 from model.faults import UnknownName
 from model.language import (
     Int,
@@ -198,6 +199,17 @@ def test_a_budget_that_does_not_reach_every_state_leaves_it_undecided() -> None:
     assert (found.verdict, found.reason) == (
         "undecided",
         "liveness needs every state: the budget of states is spent",
+    )
+
+
+def test_an_exploration_that_is_too_large_is_not_made_again() -> None:
+    spec, names = Recovers(), ["reaches_the_end"]
+    found = with_liveness(spec, explore(spec), names, Budget(states=3))
+    assert found.discoveries["reaches_the_end"].reason == (
+        "liveness needs every state: more than 3"
+    )
+    assert (
+        with_liveness(spec, explore(spec), names).discoveries["reaches_the_end"].verdict == "holds"
     )
 
 
