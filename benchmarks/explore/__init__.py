@@ -2,7 +2,7 @@
 
 KIP-320 on three brokers with epochs 0..2. Seconds are of the processor, of a process of its own,
 the start of Python included; a compiler's are not. SPIN judges no invariant, ours judge two.
-`python -m benchmarks.explore` explores 100 million states once, within 5 GB.
+`python -m benchmarks.explore.hundred_million` looks at memory.
 """
 
 from __future__ import annotations
@@ -18,9 +18,8 @@ from benchmarks.pairs import Pairing, paired
 from checkers.explicit.engines import ENGINES
 from model.replication.versions import Kip320
 
-LARGE = {"max_leader_epoch": 2, "log_size": 4, "max_records": 4}  # 18.7 million states
-SMALL = {"max_leader_epoch": 2, "log_size": 3, "max_records": 3}  # 4.1 million, for slow engines
-HUNDRED_MILLION = {"max_leader_epoch": 3, "log_size": 3, "max_records": 3}
+LARGE = {"max_leader_epoch": 2, "log_size": 3, "max_records": 4}  # 10.8 million states
+SMALL = {"max_leader_epoch": 2, "log_size": 2, "max_records": 2}  # for a look: URTEIL_BENCH=small
 
 _facts: dict[str, object] = {}
 
@@ -47,7 +46,7 @@ def run() -> list[Pairing]:
             spin=spin.version(),
             compiler=spin.compiler(),
             spin_settings={
-                peer.name: _figures(said) for peer, said in zip(peers, told, strict=True)
+                peer.name: said.figures() for peer, said in zip(peers, told, strict=True)
             },
         )
     return results
@@ -70,16 +69,5 @@ def _against(one: Contender, other: Contender, *, runs: int = 3, wall: bool = Fa
     )
     if other.exact:  # hash compaction takes states for one another
         assert len({told.distinct for told in said.values()}) == 1, said
-    _facts.update({f"run of {name}": _figures(told) for name, told in said.items()})
+    _facts.update({f"run of {name}": told.figures() for name, told in said.items()})
     return found
-
-
-def _figures(told: Told) -> dict[str, float]:
-    return {
-        "distinct": told.distinct,
-        "cpu_s": round(told.cpu_s, 2),
-        "wall_s": round(told.wall_s, 2),
-        "states_per_cpu_s": round(told.distinct / told.cpu_s),
-        "peak_bytes": told.peak_bytes,
-        "bytes_a_state": round(told.peak_bytes / told.distinct, 1),
-    }

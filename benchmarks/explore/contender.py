@@ -21,8 +21,9 @@ from model.replication.versions import Kip320
 how = json.loads(sys.argv[1])
 spec = Kip320(**how.pop("constants"))
 names = ("weak_isr", "strong_isr")
-found = explore(spec, properties=names, budget=Budget(states=None), **how)
-assert found.exhausted and not found.violated and not found.notes, found
+found = explore(spec, properties=names, budget=Budget(states=how.pop("states")), **how)
+assert found.why_stopped in ("exhausted", "states") and not found.violated, found
+assert not found.notes, found.notes
 print(found.distinct, "states, stored")
 """
 
@@ -35,6 +36,17 @@ class Told:
     cpu_s: float
     wall_s: float
     peak_bytes: int
+
+    def figures(self) -> dict[str, float]:
+        """For a result file."""
+        return {
+            "distinct": self.distinct,
+            "cpu_s": round(self.cpu_s, 2),
+            "wall_s": round(self.wall_s, 2),
+            "states_per_cpu_s": round(self.distinct / self.cpu_s),
+            "peak_bytes": self.peak_bytes,
+            "bytes_a_state": round(self.peak_bytes / self.distinct, 1),
+        }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,7 +84,7 @@ def ours(
     engine: str = "compiled",
     fingerprints: bool = False,
     threads: int = 1,
-    memory: int | None = None,
+    states: int | None = None,
 ) -> Contender:
     """One of our engines on KIP-320 at these constants."""
     how = {
@@ -80,7 +92,7 @@ def ours(
         "engine": engine,
         "fingerprints": fingerprints,
         "threads": threads,
-        "memory": memory,
+        "states": states,
     }
     kept = ", fingerprints" * fingerprints + f", {threads} threads" * (threads > 1)
     return Contender(

@@ -65,8 +65,9 @@ def test_with_fingerprints_on_two_threads(variant: Variant) -> None:
     """Which of several shortest traces is told may differ, how long they are may not."""
     spec, seen, expected = variant.make(variant.see), Levels(), Levels()
     plain = explore(spec, engine="python", budget=ENOUGH, progress=expected)
-    task = Task(spec=spec, claims=chosen(spec, ()), budget=ENOUGH, fingerprints=True, progress=seen)
-    found = Search(task, shards=2).run()
+    found = explore(
+        spec, engine="compiled", budget=ENOUGH, fingerprints=True, threads=2, progress=seen
+    )
     assert 0 < found.collision < 1e-9
     both = min(max(seen), max(expected))
     assert seen.upto(both) == expected.upto(both)
