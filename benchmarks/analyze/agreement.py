@@ -27,7 +27,7 @@ from typing import Final
 
 from benchmarks.pairs import keep
 from checkers.histories.analysis import KEPT, Analysis, analysis_of
-from checkers.histories.rows import as_rows
+from checkers.histories.columns.rows import as_rows
 from model.histories import History
 from properties.anomalies.anomaly import Row, worst_first
 from properties.anomalies.assumptions import ASSUMPTIONS

@@ -25,8 +25,8 @@ from benchmarks.analyze.cluster import FIRST_SCENE
 from benchmarks.analyze.recorded import NULL, OPERATION, TEXTS, Operations
 from benchmarks.analyze.scenes import SCENES, TIGHT
 from checkers.histories.analysis import Analysis, analyze
-from checkers.histories.recorded import KIND_OF, as_table
-from checkers.histories.rows import as_rows
+from checkers.histories.columns.rows import as_rows
+from checkers.histories.readers.recorded import KIND_OF, as_table
 from model.histories import History, MicroOperation, Operation
 from model.history_notation import history
 from properties.anomalies.catalogue import BY_ID

@@ -18,7 +18,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from checkers.histories.recorded import METADATA, SCHEMA, part_path
+from checkers.histories.readers.recorded import METADATA, SCHEMA, part_path
 from model.histories import SCHEMA_VERSION
 
 Ints = npt.NDArray[np.int64]

@@ -15,7 +15,10 @@ from typing import Any, Final, Literal
 import pyarrow as pa
 
 from checkers.histories import deciding
-from checkers.histories.chunks import (
+from checkers.histories.columns.memory import keep_freed
+from checkers.histories.columns.rows import as_rows, in_order, sizes
+from checkers.histories.inquiries.found import Found
+from checkers.histories.pieces.chunks import (
     MOST_READ,
     ROWS_PER_CHUNK,
     Chunk,
@@ -24,15 +27,12 @@ from checkers.histories.chunks import (
     read_twice,
     row_groups,
 )
-from checkers.histories.chunks import (
+from checkers.histories.pieces.chunks import (
     in_order as in_op_order,
 )
-from checkers.histories.found import Found
-from checkers.histories.memory import keep_freed
-from checkers.histories.pieces import Chunks, LocalPieces
-from checkers.histories.reading import parquet_parts, refuse
-from checkers.histories.recorded import as_operations
-from checkers.histories.rows import as_rows, in_order, sizes
+from checkers.histories.pieces.pieces import Chunks, LocalPieces
+from checkers.histories.readers.reading import parquet_parts, refuse
+from checkers.histories.readers.recorded import as_operations
 from checkers.progress import Progress, Watcher, unwatched
 from checkers.verdicts import HOLDS, UNDECIDED, VIOLATION, Verdict
 from model.histories import Operation

@@ -15,26 +15,19 @@ from typing import Any, Final
 import numpy as np
 import pyarrow as pa
 
-from checkers.histories import (
-    anti_dependencies,
-    cycles,
-    deliveries,
-    emptiness,
-    log,
-    own_reads,
-    pipelines,
-    places,
-    process_order,
-    reading,
-    real_time,
-    retention,
-    soundness,
-    transactions,
-    values,
-)
-from checkers.histories.fingerprints import Ints
-from checkers.histories.found import Family, Found, Known
-from checkers.histories.inquiry import (
+from checkers.histories.columns.fingerprints import Ints
+from checkers.histories.columns.order import member
+from checkers.histories.delivery import deliveries
+from checkers.histories.families import emptiness
+from checkers.histories.families.cycles import anti_dependencies, cycles
+from checkers.histories.families.groups import pipelines
+from checkers.histories.families.log import log, own_reads, values
+from checkers.histories.families.order import process_order
+from checkers.histories.families.real_time import real_time
+from checkers.histories.families.transactions import transactions
+from checkers.histories.inquiries import places, retention, soundness
+from checkers.histories.inquiries.found import Family, Found, Known
+from checkers.histories.inquiries.inquiry import (
     OPERATIONS,
     PLACES,
     SENDS,
@@ -43,10 +36,10 @@ from checkers.histories.inquiry import (
     Inquiry,
     answered,
 )
-from checkers.histories.order import member
-from checkers.histories.piece import Piece
-from checkers.histories.pieces import Chunks, Kernel, Pieces
-from checkers.histories.recorded import SCHEMA
+from checkers.histories.pieces.piece import Piece
+from checkers.histories.pieces.pieces import Chunks, Kernel, Pieces
+from checkers.histories.readers import reading
+from checkers.histories.readers.recorded import SCHEMA
 from properties.anomalies.declared import Declared
 from properties.delivery import Delivery
 

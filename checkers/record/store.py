@@ -1,8 +1,9 @@
 """The writer of a history: every invocation and completion is on disk before its caller goes on.
 
-The format is that of `checkers.histories.recorded`. An operation is on record before its request
-leaves, so a recorder that dies by `kill -9` has forgotten nothing that a broker may have applied:
-the line is written by one unbuffered `write` (the kernel keeps it; only a power loss could not).
+The format is that of `checkers.histories.readers.recorded`. An operation is on record before its
+request leaves, so a recorder that dies by `kill -9` has forgotten nothing that a broker may have
+applied: the line is written by one unbuffered `write` (the kernel keeps it; only a power loss could
+not).
 
 Completed operations are also kept in memory until they fill a part, which then takes the place of
 the tail in one rename. One lock orders everything: the order of completions in the file is the
@@ -23,7 +24,7 @@ from typing import Any, Final
 
 import pyarrow.parquet as pq
 
-from checkers.histories.recorded import (
+from checkers.histories.readers.recorded import (
     METADATA,
     as_table,
     completion_line,

@@ -22,10 +22,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 
-from checkers.histories.fingerprints import Ints
-from checkers.histories.memory import keep_freed
-from checkers.histories.piece import Piece, Readable
-from checkers.histories.pieces import (
+from checkers.histories.columns.fingerprints import Ints
+from checkers.histories.columns.memory import keep_freed
+from checkers.histories.pieces.piece import Piece, Readable
+from checkers.histories.pieces.pieces import (
     Kernel,
     Pieces,
     Spilled,
@@ -36,7 +36,7 @@ from checkers.histories.pieces import (
     said,
     spilled,
 )
-from checkers.histories.unpacked import Shelf, Unpacked
+from checkers.histories.pieces.unpacked import Shelf, Unpacked
 from checkers.progress import Watcher, unwatched
 from checkers.spark.connect import is_local, parallelism
 from checkers.spark.watching import watched

@@ -7,9 +7,9 @@ from dataclasses import replace
 
 from hypothesis import assume
 
-from checkers.histories.chunks import Rows, chunks_of
-from checkers.histories.pieces import LocalPieces
-from checkers.histories.recorded import as_table
+from checkers.histories.pieces.chunks import Rows, chunks_of
+from checkers.histories.pieces.pieces import LocalPieces
+from checkers.histories.readers.recorded import as_table
 from model.histories import (
     CommitOffset,
     EndOffset,

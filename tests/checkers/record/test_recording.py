@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from checkers.cli.declaring import declared_of
-from checkers.histories.recorded import METADATA, metadata, operations
+from checkers.histories.readers.recorded import METADATA, metadata, operations
 from checkers.record import reading, sending
 from checkers.record.client_config import ClientConfig
 from checkers.record.clients import UnreachableCluster

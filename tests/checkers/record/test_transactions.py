@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 from confluent_kafka import KafkaError, KafkaException, Producer
 
-from checkers.histories.recorded import operations
+from checkers.histories.readers.recorded import operations
 from checkers.record import clients as clients_of_one_cluster
 from checkers.record import outcomes, pipeline, transactions
 from checkers.record.client_config import ClientConfig

@@ -1,0 +1,1 @@
+"""What kernels are made of: Arrow and NumPy, sorted, grouped, fingerprinted."""

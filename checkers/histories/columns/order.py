@@ -1,0 +1,135 @@
+"""Rows that agree, brought together: the sorting under every grouping.
+
+Numbers are packed into one: a code of the first column, the second, the place of the row. A sort of
+those is several times faster than one by columns, and stable by itself.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from checkers.histories.columns.fingerprints import Ints
+
+Mask = npt.NDArray[np.bool_]
+PACKED_BITS: Final = 63
+_RADIX: Final = 1 << 16  # NumPy sorts numbers of 16 bits by their digits
+_ROWS_OF_GROUP: Final = 8  # on average, where it pays to look whether groups lie together
+_FEW: Final = 256  # numbers that are searched for faster than a sieve is made
+_SPARSE_BITS: Final = 5  # one place in so many bits' worth of a sieve is taken
+_SIEVE_BITS: Final = 24
+
+
+def bits(count: int) -> int:
+    """How many bits numbers below the count need."""
+    return max(0, int(count) - 1).bit_length()
+
+
+def stable(numbers: Ints, below: int) -> Ints:
+    """The order of numbers from 0 to below a bound; equal ones keep theirs."""
+    if below <= _RADIX:
+        return np.argsort(numbers.astype(np.uint16), kind="stable")
+    own = bits(len(numbers))
+    if bits(below) + own > PACKED_BITS:
+        return np.argsort(numbers, kind="stable")
+    packed: Ints = (numbers << own) | np.arange(len(numbers), dtype=np.int64)
+    packed.sort()
+    return packed & ((1 << own) - 1)
+
+
+def codes(numbers: Ints) -> tuple[Ints, int]:
+    """A number for each cell, from 0: equal cells have equal ones; and how many there are."""
+    encoded = pa.array(numbers).dictionary_encode()
+    return encoded.indices.to_numpy().astype(np.int64), len(encoded.dictionary)
+
+
+def grouped(first: Ints, *rest: Ints) -> Ints:
+    """An order in which rows that agree in the first column lie together, ascending in the rest.
+
+    Rows that agree in all columns keep their order.
+    """
+    if _in_order(first, *rest):
+        return np.arange(len(first))
+    code, count = codes(first)
+    if not rest:
+        return stable(code, count)  # codes ascend by first appearance
+    low, high = int(rest[0].min()), int(rest[0].max())
+    width = high - low + 1
+    if bits(count) + bits(width) + bits(len(first)) <= PACKED_BITS:
+        return _settled(stable(code * width + (rest[0] - low), count * width), 2, code, *rest)
+    return _settled(stable(code, count), 1, code, *rest)
+
+
+def _in_order(first: Ints, *rest: Ints) -> bool:
+    """Whether the rows already lie so; of many groups this is not asked."""
+    changes = first[1:] != first[:-1]
+    same = ~changes
+    for column in rest:
+        if np.any(same & (column[1:] < column[:-1])):
+            return False
+        same &= column[1:] == column[:-1]
+    heads = np.r_[first[:1], first[1:][changes]]
+    few = len(heads) <= 1 + len(first) // _ROWS_OF_GROUP
+    return few and len(np.unique(heads)) == len(heads)
+
+
+def _settled(order: Ints, done: int, *columns: Ints) -> Ints:
+    """The order by all columns, from one by the first few: where these agree the others decide."""
+    same = np.ones(max(0, len(order) - 1), dtype=np.bool_)
+    for column in columns[:done]:
+        same &= column[order[1:]] == column[order[:-1]]
+    wrong, tied = np.zeros_like(same), same.copy()
+    for column in columns[done:] if same.any() else ():
+        ordered = column[order]
+        wrong |= tied & (ordered[1:] < ordered[:-1])
+        tied &= ordered[1:] == ordered[:-1]
+    if not wrong.any():
+        return order
+    run = np.cumsum(np.r_[0, ~same])
+    odd = np.zeros(run[-1] + 1, dtype=np.bool_)
+    odd[run[1:][wrong]] = True
+    at = np.flatnonzero(odd[run])
+    rows = order[at]
+    order[at] = rows[np.lexsort([*(column[rows] for column in columns[:0:-1]), run[at]])]
+    return order
+
+
+def begins(*columns: Ints) -> Ints:
+    """Where a run of rows that agree in the columns begins."""
+    if not len(columns[0]):
+        return np.zeros(0, dtype=np.int64)
+    changes = np.zeros(len(columns[0]), dtype=np.bool_)
+    changes[0] = True
+    for column in columns:
+        changes[1:] |= column[1:] != column[:-1]
+    return np.flatnonzero(changes)
+
+
+def lengths(starts: Ints, total: int) -> Ints:
+    """How long the runs are that begin there."""
+    return np.diff(starts, append=total)
+
+
+def member(numbers: Ints, ascending: Ints) -> Mask:
+    """Which numbers are among the ascending ones: mostly decided by their low bits alone."""
+    if not len(ascending):
+        return np.zeros(len(numbers), dtype=np.bool_)
+    if len(numbers) <= _FEW:
+        return _found(numbers, ascending)
+    low = (1 << min(_SIEVE_BITS, bits(len(ascending)) + _SPARSE_BITS)) - 1
+    sieve = np.zeros(low + 1, dtype=np.bool_)
+    sieve[ascending & low] = True
+    some = np.flatnonzero(sieve[numbers & low])
+    found = np.zeros(len(numbers), dtype=np.bool_)
+    found[some] = _found(numbers[some], ascending)
+    return found
+
+
+def _found(numbers: Ints, ascending: Ints) -> Mask:
+    at = np.searchsorted(ascending, numbers)
+    at[at == len(ascending)] = 0
+    found: Mask = ascending[at] == numbers
+    return found

@@ -1,0 +1,1 @@
+"""What each application was delivered again, and what it skipped."""

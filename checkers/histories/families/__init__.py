@@ -1,0 +1,1 @@
+"""The inquiries that decide anomalies, in families as `properties.anomalies` has them."""

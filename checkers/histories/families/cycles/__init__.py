@@ -1,0 +1,1 @@
+"""What must come before what, and cannot."""

@@ -1,0 +1,166 @@
+"""Inquiry into half-read transactions, among the steps of readers that go over something.
+
+Such steps are few. Who sent the value that a step begins at, what else that transaction sent to the
+key, and whether the process ever polled the last of it, is looked up for these alone.
+
+Source: `properties.anomalies.cycles.intermediate_read`.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+
+from checkers.histories.columns.arrow import columns_of, ints
+from checkers.histories.columns.fingerprints import Ints, fingerprints
+from checkers.histories.columns.order import member
+from checkers.histories.columns.rows import schema_of
+from checkers.histories.families.cycles.record_dependencies import NOBODY, Senders
+from checkers.histories.inquiries.found import Found, Known
+from checkers.histories.inquiries.inquiry import OPERATIONS, PLACES, Ask, Inquiry, spelled
+from checkers.histories.inquiries.places import NAMES, effect, pairs_in, together
+from checkers.histories.pieces.piece import UNKNOWN, Piece
+from checkers.histories.pieces.pieces import Kernel
+from properties.anomalies.cycles.intermediate_read import ID, IntermediateRead
+from properties.anomalies.transactions.visible import TRANSACTION
+
+_SENDERS: Final = ints("key", "offset", "value", "op")
+_SENT: Final = pa.schema([*ints("op", "key", "value", "offset"), ("text", pa.string())])
+_POLLED: Final = ints("process", "key", "value")
+
+
+def intermediate_reads(known: Known, steps: Piece, observations: int) -> Inquiry[Found]:
+    """Those of the steps, which all go over something, that leave a transaction before its end."""
+    strays, schema = known.strays, schema_of(IntermediateRead)
+    nothing = Found(id=ID, rows=schema.empty_table(), observations=observations)
+    if not len(steps):
+        return nothing
+    key, value, offset = (steps.ints(f"{name}") for name in ("key", "first_value", "first_offset"))
+    run = partial(_senders, strays.committed, key, offset)
+    says = "who sent what readers went on from"
+    found = Piece((yield Ask(PLACES, Kernel(says, NAMES, _SENDERS, run))))
+    senders = Senders.of(strays)
+    writer = _looked_up(found, senders, key, offset, value)
+    run = partial(_sent, strays.committed, np.unique(writer))
+    reads = ("op", "f", "outcome", "kind", "key", "offset", "value")
+    sent = Piece((yield Ask(OPERATIONS, Kernel("what else they sent", reads, _SENT, run))))
+    last = _last_of_each(sent, senders)
+    at = [last.get((op, k), -1) for op, k in zip(writer.tolist(), key.tolist(), strict=True)]
+    row = np.array(at, dtype=np.int64)
+    place, last_value = _places(sent, senders)[row], sent.ints("value")[row] if len(sent) else row
+    behind = (row >= 0) & (offset < place) & (place < steps.ints("second_offset"))
+    behind &= place >= known.kept.of(key)
+    process = steps.ints("process")
+    run = partial(_polled, process[behind], key[behind], last_value[behind])
+    names = ("process", "kind", "key", "value")
+    polled = Piece((yield Ask(OPERATIONS, Kernel("who polled the rest", names, _POLLED, run))))
+    theirs = np.sort(together(polled.ints("process"), _pair(polled)))
+    seen = member(together(process, together(key, last_value)), theirs)
+    some = np.flatnonzero(behind & ~seen)
+    last_sent = sent.where(row[some])
+    return (yield from _told(steps.where(some), writer[some], last_sent, place[some], nothing))
+
+
+def _pair(piece: Piece) -> Ints:
+    return together(piece.ints("key"), piece.ints("value"))
+
+
+def _senders(committed: Ints, keys: Ints, offsets: Ints, piece: Piece) -> pa.Table:
+    rows = np.flatnonzero(effect(piece, committed))
+    rows = rows[pairs_in(piece.ints("key")[rows], piece.ints("offset")[rows], keys, offsets)]
+    return columns_of(_SENDERS, *(piece.ints(name)[rows] for name in _SENDERS.names))
+
+
+def _looked_up(found: Piece, senders: Senders, key: Ints, offset: Ints, value: Ints) -> Ints:
+    """Who sent each of the values; NOBODY."""
+    ops = np.full(len(key), NOBODY)
+    places = together(_pair(found), found.ints("offset"))
+    order = np.argsort(places)
+    wanted = together(together(key, value), offset)
+    some = np.flatnonzero(member(wanted, places[order]))
+    at = order[np.searchsorted(places, wanted[some], sorter=order)]
+    ops[some] = found.ints("op")[at]
+    pairs = together(key, value)
+    stray = np.flatnonzero(member(pairs, senders.pairs))
+    ops[stray] = senders.ops[np.searchsorted(senders.pairs, pairs[stray])]
+    return ops
+
+
+def _sent(committed: Ints, ops: Ints, piece: Piece) -> pa.Table:
+    """What transactions among these operations sent, and the offsets that they were told."""
+    wanted = piece.is_("kind", "send") & piece.is_("f", TRANSACTION) & ~piece.is_("outcome", "fail")
+    rows = np.flatnonzero(wanted)
+    sends = piece.where(rows[member(piece.ints("op")[rows], ops)])
+    text = sends.table["value"].combine_chunks()
+    took = sends.is_("outcome", "ok") | member(sends.ints("op"), committed)
+    return columns_of(
+        _SENT,
+        sends.ints("op"),
+        sends.fingerprints("key"),
+        fingerprints(text, piece.salt),
+        np.where(took, sends.ints("offset", null=UNKNOWN), UNKNOWN),
+        text,
+    )
+
+
+def _places(sent: Piece, senders: Senders) -> Ints:
+    """Where each value that was sent lies, at last; UNKNOWN."""
+    places, pairs = sent.ints("offset").copy(), _pair(sent)
+    stray = np.flatnonzero(member(pairs, senders.pairs))
+    places[stray] = senders.last[np.searchsorted(senders.pairs, pairs[stray])]
+    at_last: Ints = np.r_[places, UNKNOWN]
+    return at_last
+
+
+def _last_of_each(sent: Piece, senders: Senders) -> dict[tuple[int, int], int]:
+    """Of each operation and key the row of the last value that lies somewhere."""
+    places = _places(sent, senders).tolist()
+    last: dict[tuple[int, int], tuple[int, str, int]] = {}
+    columns: Any = zip(
+        sent.ints("op").tolist(),
+        sent.ints("key").tolist(),
+        sent.table["text"].to_pylist(),
+        range(len(sent)),
+        strict=True,
+    )
+    for op, key, text, row in columns:
+        if places[row] != UNKNOWN:
+            here = places[row], text, row
+            last[op, key] = max(here, last.get((op, key), here))
+    return {of: row for of, (_, _, row) in last.items()}
+
+
+def _polled(processes: Ints, keys: Ints, values: Ints, piece: Piece) -> pa.Table:
+    rows = np.flatnonzero(piece.is_("kind", "poll"))
+    rows = rows[member(piece.ints("process")[rows], np.unique(processes))]
+    key = piece.fingerprints("key")[rows]
+    value = fingerprints(piece.table["value"].take(pa.array(rows)).combine_chunks(), piece.salt)
+    some = pairs_in(key, value, keys, values)
+    return columns_of(_POLLED, piece.ints("process")[rows[some]], key[some], value[some])
+
+
+def _told(steps: Piece, writer: Ints, last: Piece, place: Ints, nothing: Found) -> Inquiry[Found]:
+    if not len(steps):
+        return nothing
+    key_of = yield from spelled(steps.ints("key"), column="key")
+    value_of = yield from spelled(steps.ints("first_value"), steps.ints("second_value"))
+    rows = pa.table(
+        {
+            "key": key_of(steps.ints("key")),
+            "reader_op": steps.ints("first_op"),
+            "value": value_of(steps.ints("first_value")),
+            "offset": steps.ints("first_offset"),
+            "next_op": steps.ints("second_op"),
+            "next_value": value_of(steps.ints("second_value")),
+            "next_offset": steps.ints("second_offset"),
+            "writer_op": writer,
+            "last_value": last.table["text"],
+            "last_offset": place,
+        }
+    )
+    schema = schema_of(IntermediateRead)
+    made = rows.select(schema.names).cast(schema)
+    return Found(id=ID, rows=made, observations=nothing.observations)

@@ -1,0 +1,343 @@
+"""Kernels of the dependencies through records: who sent what somebody polled, or sent next.
+
+A block of offsets has every send and every poll of its records, so it knows the dependencies of
+confirmed values, and the neighbours in the log but for those across its ends. Those of strays, and
+across the ends, are put together where everything that is left comes to one place.
+
+An operation that ended ok has its number as its time. Of the others only those count that sent
+something which was polled (`Others`); their time is when they were invoked. Then time itself only
+ever leads forward, and a cycle needs a dependency through a record that leads back.
+
+Source: `properties.anomalies.cycles.dependencies`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+
+from checkers.histories.columns.arrow import columns_of, ints
+from checkers.histories.columns.fingerprints import Ints
+from checkers.histories.columns.order import begins, lengths, member
+from checkers.histories.inquiries.inquiry import PLACES, Ask
+from checkers.histories.inquiries.places import (
+    FAILED,
+    NAMES,
+    PLACE,
+    READ,
+    UNCOMMITTED,
+    Strays,
+    any_of,
+    block,
+    effect,
+    heads,
+    runs,
+    shows,
+    together,
+)
+from checkers.histories.pieces.piece import UNKNOWN, Mask, Piece
+from checkers.histories.pieces.pieces import Kernel
+
+NOBODY: Final = -1
+WW, WR, RW = 0, 1, 2
+
+EDGES: Final = ints("first", "second", "kind")
+LABELS: Final = ints("first", "second", "kind", "key", "value", "next_value")
+ENDS: Final = ints("key", "block", "offset", "value", "sender", "last")
+COUNT: Final = ints("ww", "wr")
+
+
+@dataclass(frozen=True, slots=True)
+class Others:
+    """Operations that did not end ok and sent what was polled, and the time of each.
+
+    The time of an operation that ended ok is twice its number; of one of these it is odd: behind
+    the last that had completed when it was invoked.
+    """
+
+    ops: Ints  # ascending
+    times: Ints
+
+    def time(self, ops: Ints) -> Ints:
+        """When each of these operations counts; no other ones are asked."""
+        times = 2 * ops
+        some = np.flatnonzero(member(ops, self.ops))
+        times[some] = self.times[np.searchsorted(self.ops, ops[some])]
+        return times
+
+
+@dataclass(frozen=True, slots=True)
+class Stretches:
+    """Stretches of time, none of which touches another; a cycle lies in one of them."""
+
+    begin: Ints
+    end: Ints
+
+    @classmethod
+    def of(cls, back: Piece, others: Others) -> Stretches:
+        """What dependencies that lead back span, put together."""
+        begin, end = others.time(back.ints("second")), others.time(back.ints("first"))
+        order = np.argsort(begin)
+        begin, end = begin[order], np.maximum.accumulate(end[order])
+        starts = np.ones(len(begin), dtype=np.bool_)
+        starts[1:] = begin[1:] > end[:-1]
+        ends = np.roll(starts, -1)  # the last stretch ends where the first begins again
+        return cls(begin[starts], end[ends])
+
+    def have(self, first: Ints, second: Ints) -> Ints:
+        """Which dependencies between these times lie in one stretch."""
+        at = np.searchsorted(self.begin, first, side="right") - 1
+        within = at >= 0
+        within[within] &= first[within] <= self.end[at[within]]
+        within[within] &= second[within] >= self.begin[at[within]]
+        within[within] &= second[within] <= self.end[at[within]]
+        return np.flatnonzero(within)
+
+
+@dataclass(frozen=True, slots=True)
+class Senders:
+    """Of each stray its sender, and the last offset at which it lies; what failed was in vain."""
+
+    pairs: Ints  # key and value in one number, ascending
+    ops: Ints  # NOBODY: nobody is known to have sent it
+    last: Ints  # UNKNOWN: nowhere
+    failed: Ints  # pairs whose send failed once, ascending
+
+    @classmethod
+    def of(cls, strays: Strays) -> Senders:
+        pairs = np.sort(together(strays.keys, strays.values))
+        ops, last = np.full(len(pairs), NOBODY), np.full(len(pairs), UNKNOWN)
+        sends, places = strays.sends, strays.placings()
+        failed = sends.ints("role") == FAILED
+        sent = together(sends.ints("key"), sends.ints("value"))
+        order = np.lexsort([sends.ints("op"), ~failed])  # one that did not fail comes last
+        ops[np.searchsorted(pairs, sent[order])] = sends.ints("op")[order]
+        lie = together(places.ints("key"), places.ints("value"))
+        np.maximum.at(last, np.searchsorted(pairs, lie), places.ints("offset"))
+        return cls(pairs, ops, last, np.unique(sent[failed]))
+
+
+@dataclass(frozen=True, slots=True)
+class Dependents:
+    """Who comes before whom in a block, through which record."""
+
+    first: Ints
+    second: Ints
+    kind: Ints
+    key: Ints
+    value: Ints
+    next_value: Ints
+    counts: Mask  # the second ended ok, or is one of the others: it may lead somewhere
+
+    def edges(self, some: Mask | Ints) -> pa.Table:
+        """Each pair of operations once."""
+        first, second, kind = self.first[some], self.second[some], self.kind[some]
+        order, starts = runs(together(first, second), kind)
+        once = order[starts]
+        return columns_of(EDGES, first[once], second[once], kind[once])
+
+
+@dataclass(frozen=True, slots=True)
+class Log:
+    """Where values lie, each place once: keys together, and ascending in a key."""
+
+    key: Ints
+    offset: Ints
+    value: Ints
+    sender: Ints  # NOBODY: it is not known
+    last: Mask  # the value lies nowhere behind
+
+    def groups(self) -> tuple[Ints, Ints]:
+        """Where each offset begins, and how many values it has."""
+        starts = begins(self.key, self.offset)
+        return starts, lengths(starts, len(self.key))
+
+
+@dataclass(frozen=True, slots=True)
+class Looked:
+    """What kernels of dependencies must know of the whole history; `of`: who asks."""
+
+    of: str
+    strays: Strays
+    senders: Senders
+    others: Others
+    ww_deps: bool
+
+
+def asks(says: str, schema: pa.Schema, run: partial[pa.Table]) -> Ask:
+    """A look at the places of values."""
+    return Ask(PLACES, Kernel(says, NAMES, schema, run))
+
+
+def dependents(looked: Looked, piece: Piece) -> Dependents:
+    """The dependencies of the block; made once for all kernels."""
+    return piece.derived(("dependents", looked.of), lambda it: _dependents(looked, it))
+
+
+def _dependents(looked: Looked, piece: Piece) -> Dependents:
+    key, value, op = (piece.ints(name) for name in ("key", "value", "op"))
+    role = piece.ints("role")
+    at, of_place = heads(piece), _sent_at(looked, piece)
+    sender = np.repeat(of_place, lengths(at, len(op)))
+    polls = (role >= READ) & (sender != NOBODY) & (sender != op)
+    polls = np.flatnonzero(polls & ~looked.strays.of(piece))
+    sound = (role[polls] & ~UNCOMMITTED) == READ
+    if not looked.ww_deps:
+        nothing = np.zeros(len(polls), dtype=np.int64)
+        log = Log(nothing[:0], nothing[:0], nothing[:0], nothing[:0], sound[:0])
+    else:
+        log = log_of(looked, piece)
+    before, after = _neighbours(log)
+    return Dependents(
+        first=np.r_[sender[polls], log.sender[before]],
+        second=np.r_[op[polls], log.sender[after]],
+        kind=np.repeat([WR, WW], [len(polls), len(before)]),
+        key=np.r_[key[polls], log.key[before]],
+        value=np.r_[value[polls], log.value[before]],
+        next_value=np.r_[np.zeros(len(polls), dtype=np.int64), log.value[after]],
+        counts=np.r_[
+            sound | member(op[polls], looked.others.ops), np.ones(len(before), dtype=np.bool_)
+        ],
+    )
+
+
+def _sent_at(looked: Looked, piece: Piece) -> Ints:
+    """Of each value at each offset who sent it there."""
+    return piece.derived(("sent at",), partial(_senders, looked.strays.committed))
+
+
+def _senders(committed: Ints, piece: Piece) -> Ints:
+    took = np.where(effect(piece, committed), piece.ints("op"), NOBODY)
+    return np.maximum.reduceat(took, heads(piece)) if len(piece) else took
+
+
+def log_of(looked: Looked, piece: Piece) -> Log:
+    """Where values lie in the blocks of a piece."""
+    senders, stray = looked.senders, looked.strays.of(piece)
+    at, of_place = heads(piece), _sent_at(looked, piece)
+    key, offset, value = map(piece.ints, PLACE)
+    lies = shows(piece, looked.strays.committed) & (offset != UNKNOWN)
+    copies = np.flatnonzero(lies & stray & (piece.ints("role") >= UNCOMMITTED))
+    lies[copies] = ~member(together(key[copies], value[copies]), senders.failed)
+    there = np.flatnonzero(any_of(lies, at))
+    row, sender = at[there], of_place[there]
+    last = np.ones(len(row), dtype=np.bool_)
+    some = np.flatnonzero(stray[row])
+    pair = np.searchsorted(senders.pairs, together(key[row[some]], value[row[some]]))
+    sender[some], last[some] = senders.ops[pair], senders.last[pair] == offset[row[some]]
+    return Log(key[row], offset[row], value[row], sender, last)
+
+
+def _neighbours(log: Log) -> tuple[Ints, Ints]:
+    """The places of values and of their next values, sent by different known operations."""
+    at, sizes = log.groups()
+    key, of_block = log.key[at], block(log.offset[at])
+    first = np.flatnonzero((key[:-1] == key[1:]) & (of_block[:-1] == of_block[1:]))
+    return _linked(log, first, first + 1, at, sizes)
+
+
+def _linked(log: Log, first: Ints, second: Ints, starts: Ints, sizes: Ints) -> tuple[Ints, Ints]:
+    """Every value of each first offset with every value of the second that lies nowhere behind."""
+    many = sizes[first] * sizes[second]
+    before, after = starts[first], starts[second]
+    if len(many) and many.max() > 1:
+        of_pair = np.repeat(np.arange(len(first)), many)
+        number = np.arange(len(of_pair)) - np.repeat(np.cumsum(many) - many, many)
+        width = sizes[second][of_pair]
+        before, after = before[of_pair] + number // width, after[of_pair] + number % width
+    sender, following = log.sender[before], log.sender[after]
+    linked = log.last[after] & (sender != NOBODY) & (following != NOBODY) & (sender != following)
+    return before[linked], after[linked]
+
+
+# ---------------------------------------------------------------- what is asked of blocks
+
+
+def counted(looked: Looked, piece: Piece) -> pa.Table:
+    """How many dependencies there are, of each kind."""
+    kind = dependents(looked, piece).kind
+    columns = ([np.count_nonzero(kind == which)] for which in (WW, WR))
+    return columns_of(COUNT, *(np.array(column, dtype=np.int64) for column in columns))
+
+
+def leading_back(looked: Looked, piece: Piece) -> pa.Table:
+    """The dependencies that lead back in time."""
+    made, others = dependents(looked, piece), looked.others
+    back = made.counts.copy()
+    back[back] = others.time(made.first[back]) >= others.time(made.second[back])
+    return made.edges(back)
+
+
+def inside(looked: Looked, stretches: Stretches, piece: Piece) -> pa.Table:
+    """The dependencies between operations of one stretch of time."""
+    made, others = dependents(looked, piece), looked.others
+    some = np.flatnonzero(made.counts)
+    first, second = (others.time(ops[some]) for ops in (made.first, made.second))
+    return made.edges(some[stretches.have(first, second)])
+
+
+def labelled(looked: Looked, pairs: Ints, piece: Piece) -> pa.Table:
+    """The records of these pairs of operations."""
+    made = dependents(looked, piece)
+    some = member(together(made.first, made.second), pairs)
+    columns = (getattr(made, name)[some] for name in LABELS.names)
+    return columns_of(LABELS, *columns)
+
+
+def block_ends(looked: Looked, piece: Piece) -> pa.Table:
+    """The values at the first and at the last offset of each block."""
+    log = log_of(looked, piece)
+    at, sizes = log.groups()
+    first = begins(log.key[at], block(log.offset[at]))
+    ends = np.unique(np.r_[first, np.r_[first[1:], len(at)][: len(first)] - 1])
+    outer = np.zeros(len(at), dtype=np.bool_)
+    outer[ends] = True
+    row = np.flatnonzero(np.repeat(outer, sizes))
+    columns = (log.key, block(log.offset), log.offset, log.value, log.sender)
+    return columns_of(ENDS, *(column[row] for column in columns), log.last[row].astype(np.int64))
+
+
+def across_blocks(ends: Piece) -> pa.Table:
+    """The ww dependencies from the end of one block to the begin of the next that has a record."""
+    log = log_of_ends(ends)
+    starts, sizes = log.groups()
+    if not len(starts):
+        return LABELS.empty_table()
+    first, second = np.arange(len(starts) - 1), np.arange(1, len(starts))
+    key, offset = log.key[starts], log.offset[starts]
+    across = (block(offset[first]) != block(offset[second])) & (key[first] == key[second])
+    before, after = _linked(log, first[across], second[across], starts, sizes)
+    kind = np.full(len(before), WW)
+    columns = (log.sender[before], log.sender[after], kind, log.key[before])
+    return columns_of(LABELS, *columns, log.value[before], log.value[after])
+
+
+def log_of_ends(ends: Piece) -> Log:
+    """Where values lie at the ends of blocks."""
+    order, _ = runs(ends.ints("key"), ends.ints("offset"), ends.ints("value"))
+    key, offset, value, sender, last = (
+        ends.ints(name)[order] for name in ("key", "offset", "value", "sender", "last")
+    )
+    return Log(key, offset, value, sender, last == 1)
+
+
+def of_strays(looked: Looked, strays: Strays) -> tuple[pa.Table, Mask]:
+    """The wr dependencies of strays, and which of them may lead somewhere."""
+    senders, polls = looked.senders, strays.places.where(strays.places.ints("role") >= READ)
+    key, value, op = (polls.ints(name) for name in ("key", "value", "op"))
+    sender = senders.ops[np.searchsorted(senders.pairs, together(key, value))]
+    row = np.flatnonzero((sender != NOBODY) & (sender != op))
+    sound = (polls.ints("role")[row] & ~UNCOMMITTED) == READ
+    nothing, kind = np.zeros(len(row), dtype=np.int64), np.full(len(row), WR)
+    table = columns_of(LABELS, sender[row], op[row], kind, key[row], value[row], nothing)
+    return table, sound | member(op[row], looked.others.ops)
+
+
+def every(looked: Looked, piece: Piece) -> pa.Table:
+    """All dependencies, wherever they lead."""
+    made = dependents(looked, piece)
+    return made.edges(np.ones(len(made.kind), dtype=np.bool_))

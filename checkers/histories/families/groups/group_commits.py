@@ -1,0 +1,240 @@
+"""What a piece of a history tells of committed offsets: kernels of `group_offsets`.
+
+A register is one number for its group and key.
+
+Source: `properties.anomalies.groups.offsets`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+
+from checkers.histories.columns.arrow import columns_of, ints
+from checkers.histories.columns.fingerprints import Ints
+from checkers.histories.columns.order import begins, lengths, member
+from checkers.histories.columns.staircase import staircase
+from checkers.histories.families.real_time.told_offsets import dirty
+from checkers.histories.inquiries.places import together
+from checkers.histories.pieces.piece import NEVER_NS, Piece
+from model.histories import Isolation
+from properties.anomalies.groups.offsets import NONE
+
+OK, INFO, FAIL = range(3)
+LONG_AGO: Final = -(2**63)
+COLUMNS: Final = (
+    "op",
+    "f",
+    "outcome",
+    "invoked_ns",
+    "completed_ns",
+    "kind",
+    "key",
+    "offset",
+    "group",
+    "isolation",
+)
+FETCHES: Final = ints(
+    "register", "group", "key", "offset", "op", "stable", "invoked_ns", "completed_ns"
+)
+COMMITS: Final = ints(
+    "register", "offset", "op", "outcome", "staged", "sends", "invoked_ns", "ended_ns"
+)
+FIRST: Final = ints("register", "offset", "op", "staged", "ended_ns")
+HIGHER: Final = ints("fetch", "offset", "op", "invoked_ns")
+PRODUCED: Final = ints("register", "invoked_ns")
+COUNT: Final = ints("count")
+
+
+def fetched(isolation: Isolation, piece: Piece) -> pa.Table:
+    """What groups were told of their offsets."""
+    told = piece.is_("kind", "fetch_offset") & piece.is_("outcome", "ok")
+    rows = np.flatnonzero(told & piece.known("group") & piece.known("completed_ns"))
+    group, key = piece.fingerprints("group")[rows], piece.fingerprints("key")[rows]
+    return columns_of(
+        FETCHES,
+        together(group, key),
+        group,
+        key,
+        piece.ints("offset", null=NONE)[rows],
+        piece.ints("op")[rows],
+        (~dirty(piece, isolation)[rows]).astype(np.int64),
+        piece.ints("invoked_ns")[rows],
+        piece.ints("completed_ns")[rows],
+    )
+
+
+def count_aborted(piece: Piece) -> pa.Table:
+    """How many offsets transactions committed that failed."""
+    some = piece.is_("kind", "commit_offset") & piece.is_("f", "txn") & piece.is_("outcome", "fail")
+    count = np.count_nonzero(some & piece.known("group"))
+    return columns_of(COUNT, np.array([count]))
+
+
+def commits(piece: Piece) -> Piece:
+    """Every commit of a group's offset; made once for all kernels."""
+    return piece.derived(("commits",), _commits)
+
+
+def _commits(piece: Piece) -> Piece:
+    rows = np.flatnonzero(piece.is_("kind", "commit_offset") & piece.known("group"))
+    outcome = np.where(piece.is_("outcome", "ok"), OK, INFO)
+    outcome[piece.is_("outcome", "fail")] = FAIL
+    outcome = outcome[rows]
+    ended = piece.ints("completed_ns", null=NEVER_NS)[rows]
+    op = piece.ints("op")
+    starts = begins(op)
+    sends = np.add.reduceat(piece.is_("kind", "send").astype(np.int64), starts) if len(op) else op
+    of_op = np.searchsorted(op[starts], op[rows])
+    return Piece(
+        columns_of(
+            COMMITS,
+            together(piece.fingerprints("group")[rows], piece.fingerprints("key")[rows]),
+            piece.ints("offset")[rows],
+            op[rows],
+            outcome,
+            piece.is_("f", "txn")[rows].astype(np.int64),
+            sends[of_op] if len(rows) else rows,
+            piece.ints("invoked_ns")[rows],
+            np.where(outcome == INFO, NEVER_NS, ended),
+        )
+    )
+
+
+def tried_offsets(fetches: Piece, piece: Piece) -> pa.Table:
+    """The commits of the very offset that a fetch was told."""
+    of = commits(piece)
+    told = np.unique(together(fetches.ints("register"), fetches.ints("offset")))
+    return of.where(member(together(of.ints("register"), of.ints("offset")), told)).table
+
+
+def first_commits(fetches: Piece, piece: Piece) -> pa.Table:
+    """Of each register that is told of the first commit, and the first of another offset."""
+    of = commits(piece)
+    some = (of.ints("outcome") == OK) & member(
+        of.ints("register"), np.unique(fetches.ints("register"))
+    )
+    made = []
+    for staged in (0, 1):
+        rows = of.where(some & (of.ints("staged") == staged))
+        made.append(first_two(Piece(rows.table.select(FIRST.names))).table)
+    return pa.concat_tables(made)
+
+
+def first_two(of: Piece) -> Piece:
+    """Of each register the first to end, and the first of those with another offset."""
+    columns = [of.ints(name) for name in ("offset", "op", "ended_ns", "register")]
+    ordered = of.where(np.lexsort(columns))
+    register, offset = ordered.ints("register"), ordered.ints("offset")
+    starts = begins(register)
+    of_first = np.repeat(offset[starts], lengths(starts, len(register)))
+    others = np.flatnonzero(offset != of_first)
+    seconds = others[begins(register[others])]
+    return ordered.where(np.sort(np.r_[starts, seconds]))
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What registers are known to have held: since when, and of an operation that began when."""
+
+    register: Ints
+    offset: Ints
+    op: Ints
+    invoked_ns: Ints
+    known_ns: Ints
+
+    @classmethod
+    def of(cls, piece: Piece, known: str) -> Facts:
+        names = ("register", "offset", "op", "invoked_ns", known)
+        return cls(*(piece.ints(name) for name in names))
+
+    def highest(self, asked: Piece, since_ns: Ints | None = None) -> Ints:
+        """For each that asks the fact of the highest offset above its own; -1 if there is none.
+
+        Known before it began, and of an operation that began after `since_ns`; of equals the first.
+        """
+        found = np.full(len(asked), -1, dtype=np.int64)
+        registers = np.unique(self.register)
+        some = np.flatnonzero(member(asked.ints("register"), registers))
+        if not len(some):
+            return found
+        rank = np.empty(len(self.op), dtype=np.int64)
+        by_rank = np.lexsort([-self.op, self.offset])
+        rank[by_rank] = np.arange(len(by_rank))
+        got = staircase(np.searchsorted(registers, self.register), rank, self.known_ns)
+        of_asked = np.searchsorted(registers, asked.ints("register")[some])
+        at = got.before(of_asked, asked.ints("invoked_ns")[some])
+        some, at = some[at >= 0], at[at >= 0]
+        fact = by_rank[got.reaches[at]]
+        higher = self.offset[fact] > asked.ints("offset")[some]
+        some, fact = some[higher], fact[higher]
+        found[some] = fact
+        if since_ns is not None:
+            for number in some[self.invoked_ns[fact] <= since_ns[some]].tolist():
+                found[number] = self._since(asked, number, int(since_ns[number]))
+        return found
+
+    def _since(self, asked: Piece, number: int, since_ns: int) -> int:
+        """The same of one, looking at every fact."""
+        rows = np.flatnonzero(
+            (self.register == asked.ints("register")[number])
+            & (self.known_ns < asked.ints("invoked_ns")[number])
+            & (self.offset > asked.ints("offset")[number])
+            & (self.invoked_ns > since_ns)
+        )
+        if not len(rows):
+            return -1
+        return int(rows[np.lexsort([self.op[rows], -self.offset[rows]])[0]])
+
+
+def higher_commits(fetches: Piece, since_ns: Ints | None, piece: Piece) -> pa.Table:
+    """For each fetch the highest offset that had been committed before, if it is higher."""
+    of = commits(piece).where(commits(piece).ints("outcome") == OK)
+    made: list[pa.Table] = []
+    for stable in (0, 1):
+        facts = Facts.of(of if stable else of.where(of.ints("staged") == 0), "ended_ns")
+        rows = np.flatnonzero(fetches.ints("stable") == stable)
+        since = None if since_ns is None else since_ns[rows]
+        fact = facts.highest(fetches.where(rows), since)
+        found = np.flatnonzero(fact >= 0)
+        fact = fact[found]
+        columns = (facts.offset[fact], facts.op[fact], facts.invoked_ns[fact])
+        made.append(columns_of(HIGHER, rows[found], *columns))
+    return pa.concat_tables(made)
+
+
+def _producing(piece: Piece) -> Piece:
+    """Commits of transactions that did not fail and have output."""
+    of = commits(piece)
+    produces = (of.ints("staged") == 1) & (of.ints("sends") > 0) & (of.ints("outcome") != FAIL)
+    return of.where(produces)
+
+
+def first_producing(piece: Piece) -> pa.Table:
+    """Of each register when the first transaction with output that commits it began."""
+    of = _producing(piece)
+    order = np.lexsort([of.ints("invoked_ns"), of.ints("register")])
+    first = order[begins(of.ints("register")[order])]
+    return of.where(first).table.select(PRODUCED.names)
+
+
+def producing_ahead(fetches: Piece, piece: Piece) -> pa.Table:
+    """Transactions with output that a fetch begun later was told less than."""
+    of, stable = _producing(piece), fetches.where(fetches.ints("stable") == 1)
+    if not len(of) or not len(stable):
+        return COMMITS.empty_table()
+    # the least that was told from each time on, seen from behind
+    registers = np.unique(stable.ints("register"))
+    told = staircase(
+        np.searchsorted(registers, stable.ints("register")),
+        -stable.ints("offset"),
+        -stable.ints("invoked_ns"),
+    )
+    some = np.flatnonzero(member(of.ints("register"), registers))
+    group = np.searchsorted(registers, of.ints("register")[some])
+    at = told.before(group, -of.ints("invoked_ns")[some])
+    some, at = some[at >= 0], at[at >= 0]
+    return of.where(some[-told.reaches[at] < of.ints("offset")[some]]).table

@@ -1,0 +1,1 @@
+"""One value an offset, one offset a value, nothing lost, nothing made up."""

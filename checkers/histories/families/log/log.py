@@ -1,0 +1,340 @@
+"""Inquiries into the log that a history shows: one value an offset, one offset a value, none lost.
+
+In its block a confirmed value is decided alone; of the strays everything is at hand. So each rule
+is asked twice, of the blocks without strays and of the strays, and says the same in both.
+
+Source: `properties.anomalies.log`, `properties.anomalies.sightings`.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+
+from checkers.histories.columns.arrow import columns_of, compute
+from checkers.histories.columns.fingerprints import Ints
+from checkers.histories.columns.order import begins, lengths
+from checkers.histories.columns.rows import schema_of
+from checkers.histories.inquiries.found import Family, Found, Known
+from checkers.histories.inquiries.inquiry import PLACES, Ask, Inquiry, spelled
+from checkers.histories.inquiries.places import (
+    NAMES,
+    PLACE,
+    Strays,
+    any_of,
+    effect,
+    pairs_in,
+    read,
+    runs,
+    shows,
+)
+from checkers.histories.inquiries.retention import Kept
+from checkers.histories.pieces.piece import UNKNOWN, Mask, Piece
+from checkers.histories.pieces.pieces import Kernel
+from properties.anomalies.log import duplicate, inconsistent_offsets, lost_write
+
+_COUNT: Final = pa.schema([("count", pa.int64())])
+_PLACE: Final = pa.schema([(name, pa.int64()) for name in ("key", "offset", "value", "op")])
+_DEBT: Final = pa.schema([*_PLACE, ("owed", pa.int64())])  # a last row has the count in it
+
+
+def _placed(piece: Piece, committed: Ints) -> Piece:
+    """Each place of a value once, with the first operation that showed it there."""
+    return piece.derived(("placed",), partial(_places, committed))
+
+
+def _places(committed: Ints, piece: Piece) -> Piece:
+    rows = np.flatnonzero(shows(piece, committed) & (piece.ints("offset") != UNKNOWN))
+    columns = [piece.ints(name)[rows] for name in PLACE]
+    order, starts = runs(*columns)
+    ops = piece.ints("op")[rows][order]
+    first = np.minimum.reduceat(ops, starts) if len(starts) else ops
+    made = (*(column[order[starts]] for column in columns), first)
+    return Piece(columns_of(_PLACE, *made), piece.number)
+
+
+# ---------------------------------------------------------------- one value an offset
+
+
+def inconsistent(known: Known) -> Inquiry[tuple[Found, ...]]:
+    """Offsets at which two values were seen."""
+    committed = known.strays.committed
+    shared, seen = yield (
+        contested(committed),
+        Ask(PLACES, Kernel("offsets seen", NAMES, _COUNT, partial(_offsets, committed))),
+    )
+    places = Piece(shared)
+    key_of = yield from spelled(places.ints("key"), column="key")
+    value_of = yield from spelled(places.ints("value"))
+    table = pa.table(
+        {
+            "key": key_of(places.ints("key")),
+            "offset": shared["offset"],
+            "values": value_of(places.ints("value")),
+            "seen_by": shared["op"],
+        }
+    ).sort_by([("key", "ascending"), ("offset", "ascending"), ("values", "ascending")])
+    rows = _listed(table, ("key", "offset"), ("values", "seen_by"))
+    schema = schema_of(inconsistent_offsets.InconsistentOffset)
+    return (
+        Found(id=inconsistent_offsets.ANOMALY.id, rows=rows.cast(schema), observations=_sum(seen)),
+    )
+
+
+def contested(committed: Ints) -> Ask:
+    """The places whose offset has several values."""
+    return Ask(
+        PLACES, Kernel("offsets with two values", NAMES, _PLACE, partial(_contested, committed))
+    )
+
+
+def _contested(committed: Ints, piece: Piece) -> pa.Table:
+    places = _placed(piece, committed)
+    counts = lengths(_offsets_of(places), len(places))
+    return places.where(np.repeat(counts > 1, counts)).table
+
+
+def _offsets(committed: Ints, piece: Piece) -> pa.Table:
+    return _count(len(_offsets_of(_placed(piece, committed))))
+
+
+def _offsets_of(places: Piece) -> Ints:
+    """Where each offset of a key begins."""
+    return places.derived(("offsets",), lambda it: begins(it.ints("key"), it.ints("offset")))
+
+
+# ---------------------------------------------------------------- one offset a value
+
+
+def duplicates(known: Known) -> Inquiry[tuple[Found, ...]]:
+    """Values that lie at two offsets: strays, since a send is acknowledged at one at most."""
+    strays = known.strays
+    count = partial(_confirmed, strays)
+    seen = yield Ask(PLACES, Kernel("values with a place", NAMES, _COUNT, count))
+    places = _placed(strays.placings(), strays.committed)
+    order, begins = runs(places.ints("key"), places.ints("value"))
+    counts = lengths(begins, len(order))
+    several = places.where(order[np.repeat(counts > 1, counts)])
+    key_of = yield from spelled(several.ints("key"), column="key")
+    value_of = yield from spelled(several.ints("value"))
+    table = pa.table(
+        {
+            "key": key_of(several.ints("key")),
+            "value": value_of(several.ints("value")),
+            "offsets": several.table["offset"],
+            "seen_by": several.table["op"],
+        }
+    ).sort_by([("key", "ascending"), ("value", "ascending"), ("offsets", "ascending")])
+    rows = _listed(table, ("key", "value"), ("offsets", "seen_by"))
+    observations = _sum(seen) + len(begins)
+    schema = schema_of(duplicate.Duplicate)
+    return (Found(id=duplicate.ANOMALY.id, rows=rows.cast(schema), observations=observations),)
+
+
+def _confirmed(strays: Strays, piece: Piece) -> pa.Table:
+    return _count(int(np.count_nonzero(~strays.of(_placed(piece, strays.committed)))))
+
+
+# ---------------------------------------------------------------- nothing is lost
+
+
+_READ: Final = pa.schema(
+    [(name, pa.int64()) for name in ("key", "offset", "value", "reader_op")]
+)  # how far a key was read: the first place of a value, and who read the value
+
+
+def lost(known: Known) -> Inquiry[tuple[Found, ...]]:
+    """Values below the bound of their key that nobody was given."""
+    strays = known.strays
+    some = yield Ask(
+        PLACES, Kernel("how far keys were read", NAMES, _READ, partial(_furthest, strays))
+    )
+    candidates = Piece(pa.concat_tables([some, _stray_reads(strays)]))
+    tied = yield from spelled(candidates.where(_tied(candidates)).ints("value"))
+    bounds = _bounds(candidates, tied, known.kept)
+    run = partial(_debts, strays, bounds)
+    debts = yield Ask(PLACES, Kernel("values that nobody read", NAMES, _DEBT, run))
+    counted = pa.array(Piece(debts).ints("owed") > 0)
+    missing = debts.filter(compute.invert(counted)).select(_PLACE.names)
+    owed = sum(debts["owed"].to_pylist())
+    owed_strays, lost_strays = _stray_debts(strays, bounds)
+    gone = Piece(pa.concat_tables([missing, lost_strays]))
+    key_of = yield from spelled(gone.ints("key"), column="key")
+    value_of = yield from spelled(gone.ints("value"), bounds.ints("value"))
+    at = _bound_of(bounds, gone.ints("key"))
+    bound = bounds.where(at)
+    rows = pa.table(
+        {
+            "key": key_of(gone.ints("key")),
+            "value": value_of(gone.ints("value")),
+            "offset": gone.table["offset"],
+            "writer_op": gone.table["op"],
+            "read_offset": bound.table["offset"],
+            "read_value": value_of(bound.ints("value")),
+            "reader_op": bound.table["reader_op"],
+        }
+    ).cast(schema_of(lost_write.LostWrite))
+    return (Found(id=lost_write.ANOMALY.id, rows=rows, observations=owed + owed_strays),)
+
+
+def _furthest(strays: Strays, piece: Piece) -> pa.Table:
+    """Of each key the highest place at which a confirmed value was read, and its first reader."""
+    rows = np.flatnonzero(read(piece) & ~strays.of(piece))
+    key, offset, op = (piece.ints(name)[rows] for name in ("key", "offset", "op"))
+    starts = begins(key)  # offsets ascend
+    highest = offset[np.r_[starts[1:], len(key)][: len(starts)] - 1]
+    some = np.flatnonzero(offset == np.repeat(highest, lengths(starts, len(key))))
+    order, _ = runs(key[some], op[some])
+    first = some[order[begins(key[some[order]])]]
+    return columns_of(_READ, key[first], offset[first], piece.ints("value")[rows[first]], op[first])
+
+
+def _stray_reads(strays: Strays) -> pa.Table:
+    """Of each stray that was read its first place and its first reader."""
+    places = _placed(strays.placings(), strays.committed)
+    order, begins = runs(places.ints("key"), places.ints("value"))
+    first = order[begins]  # places are ordered by offset
+    reads = strays.places.where(read(strays.places))
+    by, starts = runs(reads.ints("key"), reads.ints("value"))
+    ops = reads.ints("op")[by]
+    reader = np.minimum.reduceat(ops, starts) if len(starts) else ops
+    left, right = _matching(places.where(first), reads.where(by[starts]))
+    table = places.where(first[left]).table.select(["key", "offset", "value"])
+    return table.append_column("reader_op", pa.array(reader[right])).cast(_READ)
+
+
+def _tied(candidates: Piece) -> Mask:
+    """Which candidates only their value tells from others of their key."""
+    alike = [candidates.ints(name) for name in ("key", "offset", "reader_op")]
+    order, begins = runs(*alike)
+    tied = np.zeros(len(order), dtype=np.bool_)
+    counts = lengths(begins, len(order))
+    tied[order] = np.repeat(counts > 1, counts)
+    return tied
+
+
+def _bounds(candidates: Piece, text_of: Any, kept: Kept) -> Piece:
+    """Of each key the highest, and from where on the log is kept.
+
+    Of equals the first reader's, then by the value's text if tied.
+    """
+    texts = text_of(candidates.ints("value")).fill_null("")
+    _, rank = np.unique(np.array(texts.to_pylist(), dtype=object), return_inverse=True)
+    order = np.lexsort(
+        [rank, candidates.ints("reader_op"), -candidates.ints("offset"), candidates.ints("key")]
+    )
+    keys = candidates.ints("key")[order]
+    first = np.flatnonzero(np.r_[True, keys[1:] != keys[:-1]]) if len(keys) else order
+    bounds = candidates.where(order[first]).table  # in the order of keys
+    return Piece(bounds.append_column("kept", pa.array(kept.of(keys[first]))))
+
+
+def _bound_of(bounds: Piece, key: Ints) -> Ints:
+    """The row of each key's bound; -1 if it has none."""
+    keys = bounds.ints("key")
+    at = np.searchsorted(keys, key)
+    inside = at < len(keys)
+    inside[inside] = keys[at[inside]] == key[inside]
+    return np.where(inside, at, -1)
+
+
+def _due(bounds: Piece, key: Ints, offset: Ints) -> Mask:
+    at = _bound_of(bounds, key)
+    reach = np.r_[bounds.ints("offset"), UNKNOWN][at]
+    start = np.r_[bounds.ints("kept"), UNKNOWN][at]
+    due: Mask = (at >= 0) & (start <= offset) & (offset <= reach)
+    return due
+
+
+def _debts(strays: Strays, bounds: Piece, piece: Piece) -> pa.Table:
+    """The confirmed values owed that nobody read, with their first writer; how many are owed."""
+    key, offset, value = piece.ints("key"), piece.ints("offset"), piece.ints("value")
+    held = np.flatnonzero((offset != UNKNOWN) & _due(bounds, key, offset))
+    held = held[~strays.of(piece)[held]]
+    starts = begins(key[held], offset[held], value[held])
+    writes = effect(piece, strays.committed)[held]
+    owed = any_of(writes, starts)
+    count = int(np.count_nonzero(owed))
+    if not count:
+        return _DEBT.empty_table()
+    lost = np.flatnonzero(owed & ~any_of(read(piece)[held], starts))
+    first = held[starts[lost]]
+    writer = first
+    if len(lost):
+        ops = np.where(writes, piece.ints("op")[held], np.iinfo(np.int64).max)
+        writer = np.minimum.reduceat(ops, starts)[lost]
+    columns = [key[first], offset[first], value[first], writer, np.zeros_like(first)]
+    ends = [0, 0, 0, 0, count]
+    return pa.table(
+        {
+            name: np.r_[column, end]
+            for name, column, end in zip(_DEBT.names, columns, ends, strict=True)
+        },
+        schema=_DEBT,
+    )
+
+
+def _stray_debts(strays: Strays, bounds: Piece) -> tuple[int, pa.Table]:
+    """How many strays are owed to readers, and those that nobody read."""
+    places = _placed(strays.placings(), strays.committed)
+    order, begins = runs(places.ints("key"), places.ints("value"))
+    ends = np.r_[begins[1:], len(order)] - 1 if len(begins) else begins
+    last = places.where(order[ends])
+    last = last.where(_due(bounds, last.ints("key"), last.ints("offset")))
+    sends = strays.sends.where(effect(strays.sends, strays.committed))
+    by, starts = runs(sends.ints("key"), sends.ints("value"))
+    ops = sends.ints("op")[by]
+    writer = np.minimum.reduceat(ops, starts) if len(starts) else ops
+    left, right = _matching(last, sends.where(by[starts]))
+    owed = last.where(left)
+    table = owed.table.set_column(
+        owed.table.schema.get_field_index("op"), "op", pa.array(writer[right])
+    ).cast(_PLACE)
+    reads = read(strays.places)
+    were_read = pairs_in(
+        owed.ints("key"),
+        owed.ints("value"),
+        strays.places.ints("key")[reads],
+        strays.places.ints("value")[reads],
+    )
+    return len(owed), table.filter(pa.array(~were_read))
+
+
+def _matching(left: Piece, right: Piece) -> tuple[Ints, Ints]:
+    """The rows on either side that agree in key and value, of which each has any pair once."""
+    keys = np.concatenate([left.ints("key"), right.ints("key")])
+    values = np.concatenate([left.ints("value"), right.ints("value")])
+    order, begins = runs(keys, values)
+    pair = np.zeros(len(keys), dtype=np.int64)
+    pair[order] = np.repeat(np.arange(len(begins)), lengths(begins, len(order)))
+    _, rows_left, rows_right = np.intersect1d(
+        pair[: len(left)], pair[len(left) :], assume_unique=True, return_indices=True
+    )
+    return rows_left, rows_right
+
+
+# ---------------------------------------------------------------- rows
+
+
+def _count(count: int) -> pa.Table:
+    return pa.table({"count": [count]}, schema=_COUNT)
+
+
+def _sum(counts: pa.Table) -> int:
+    return sum(counts["count"].to_pylist())
+
+
+def _listed(table: pa.Table, by: tuple[str, ...], lists: tuple[str, ...]) -> pa.Table:
+    """A row for each of the columns `by`, the others as lists; equal rows of `by` lie together."""
+    made = table.group_by(list(by), use_threads=False).aggregate([(name, "list") for name in lists])
+    return made.rename_columns([*by, *lists])
+
+
+FAMILIES: Final = (
+    Family(ids=(inconsistent_offsets.ANOMALY.id,), inquiry=inconsistent),
+    Family(ids=(duplicate.ANOMALY.id,), inquiry=duplicates),
+    Family(ids=(lost_write.ANOMALY.id,), inquiry=lost),
+)

@@ -1,0 +1,1 @@
+"""What nobody may be told less of than was known before."""

@@ -1,0 +1,410 @@
+"""Inquiry into linearizable offsets: no operation is told less than was known before it began.
+
+Facts and questions are those of `properties.anomalies.real_time`: a fact reaches some end of the
+log of a key once its operation completed, and breaks a question of the same log that asks about
+less and was invoked later. What readers at `read_committed` may go by is a log of its own, STABLE,
+where transactions send to the key.
+
+In one look at the history (`reach_survey`) each piece answers the questions that began in it by its
+own facts. If the pieces follow each other in time, the furthest that those before it reached breaks
+the limit of a piece or none of its questions. Its early ones were open where one piece ends and the
+next begins: there the steps decide. What a send asks that was told no offset is known only when it
+is known where its value was polled; how far its log was before it, by its own piece, is told in the
+first look too. In a sound history nothing is left. Otherwise a second look brings the questions
+below what was reached before their piece, and a third the furthest fact that breaks each; only what
+has one is told.
+
+Source: the prefix maximum over time chunks; Herlihy and Wing for what is decided.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+
+from checkers.histories.columns.arrow import columns_of, compute, ints
+from checkers.histories.columns.fingerprints import Ints, fingerprints
+from checkers.histories.columns.order import begins, member
+from checkers.histories.columns.rows import schema_of
+from checkers.histories.columns.staircase import NOWHERE, Staircase, staircase
+from checkers.histories.families.real_time import group_registers
+from checkers.histories.families.real_time.future_reads import (
+    FUTURE_READ,
+    NO_POLLS,
+    future_reads,
+    polls_at,
+    times,
+)
+from checkers.histories.families.real_time.reach_survey import (
+    QUESTIONS,
+    ask,
+    asked_rows,
+    first_look,
+)
+from checkers.histories.families.real_time.told_offsets import (
+    COMMITTED_END,
+    KINDS,
+    LOG,
+    LOG_OF,
+    SEND,
+    STABLE,
+    STABLE_END,
+    questions,
+    told,
+)
+from checkers.histories.inquiries.found import Family, Found, Known
+from checkers.histories.inquiries.inquiry import OPERATIONS, Ask, Inquiry, spelled
+from checkers.histories.inquiries.places import (
+    DOUBTED,
+    SENT,
+    Strays,
+    pairs_in,
+    read,
+    together,
+    untold,
+    untold_sends,
+)
+from checkers.histories.pieces.piece import NEVER_NS, UNKNOWN, Mask, Piece
+from checkers.histories.pieces.pieces import Kernel
+from model.histories import Isolation
+from properties.anomalies.real_time import offset_order_inversion, stale_end_offset
+
+INVERSION: Final = offset_order_inversion.ANOMALY.id
+STALE: Final = stale_end_offset.ANOMALY.id
+_WITNESSES: Final = ints("suspect", "reach", "completed_ns", "op", "position", "kind")
+_SENDS: Final = pa.schema(
+    [*((name, pa.int64()) for name in ("op", "position", "key", "value")), ("text", pa.string())]
+)
+
+
+# ---------------------------------------------------------------- what the first look leaves open
+
+
+@dataclass(frozen=True, slots=True)
+class _Reached:
+    """How far all pieces together reached, and in which of their questions that counts."""
+
+    logs: Ints  # every log that has a fact, as one number, ascending
+    in_time: Staircase
+    by_piece: Staircase  # in the order of the pieces in time
+    place: Ints  # of each piece in that order
+    began_ns: Ints  # of each piece: the first completion of what it was told
+    ended_ns: Ints  # and the last
+    in_order: bool  # no piece has anything told before the one in front of it ended
+    held_back: Ints  # the keys that transactions send to, ascending
+
+    def counts(self, asked: Piece) -> Mask:
+        """Which questions are of the log that counts: at read_committed one of two does."""
+        asks, stable_apart = asked.ints("asks"), member(asked.ints("key"), self.held_back)
+        counts: Mask = np.where(stable_apart, asks != COMMITTED_END, asks != STABLE_END)
+        return counts
+
+    def maybe_broken(self, asked: Piece) -> Mask:
+        """Which questions a fact may break that was known before; the others none does."""
+        group, some = self._group(asked)
+        offset, invoked_ns = (asked.ints(name)[some] for name in ("offset", "invoked_ns"))
+        broken = np.zeros(len(asked), dtype=np.bool_)
+        broken[some] = self.in_time.exceeded(group[some], offset, invoked_ns)
+        return broken
+
+    def broken(self, asked: Piece) -> Mask:
+        """Which questions are broken, of which it is known what their piece had reached before."""
+        broken = self.maybe_broken(asked)
+        piece = asked.ints("piece")
+        if not self.in_order or not len(asked):
+            return broken
+        group, some = self._group(asked)
+        known = asked.ints("reach").copy()
+        at = self.by_piece.before(group[some], self.place[piece[some]])
+        some, at = some[at >= 0], at[at >= 0]
+        known[some] = np.maximum(known[some], self.by_piece.reaches[at])
+        invoked_ns = asked.ints("invoked_ns")
+        inside = (self.began_ns[piece] < invoked_ns) & (invoked_ns <= self.ended_ns[piece])
+        decided: Mask = np.where(inside, known > asked.ints("offset"), broken)
+        return decided
+
+    def carries(self, limits: Piece) -> pa.Table:
+        """The limits that lie below what was reached before their piece, and how far that was."""
+        group, some = self._group(limits)
+        before = self.place[limits.ints("piece")]
+        if not self.in_order:
+            before = np.full(len(before), len(self.place))
+        at = self.by_piece.before(group[some], before[some])
+        some, at = some[at >= 0], at[at >= 0]
+        below = self.by_piece.reaches[at] > limits.ints("offset")[some]
+        some, at = some[below], at[below]
+        reach = pa.array(self.by_piece.reaches[at])
+        return limits.where(some).table.append_column("reach", reach)
+
+    def _group(self, asked: Piece) -> tuple[Ints, Ints]:
+        """The place of each question's log, and the questions whose log has one."""
+        log = together(asked.ints("key"), LOG_OF[asked.ints("asks")])
+        group = np.searchsorted(self.logs, log)
+        return group, np.flatnonzero(member(log, self.logs))
+
+
+def _reached(spans: Piece, steps: Piece, held_back: Ints) -> _Reached:
+    began_ns, ended_ns = spans.ints("began_ns"), spans.ints("ended_ns")
+    order = np.lexsort([ended_ns, began_ns])
+    place = np.empty(int(spans.ints("piece").max(initial=-1)) + 1, dtype=np.int64)
+    place[spans.ints("piece")[order]] = np.arange(len(order))
+    began_in, ended_in = np.zeros((2, len(place)), dtype=np.int64)
+    began_in[spans.ints("piece")], ended_in[spans.ints("piece")] = began_ns, ended_ns
+    some = order[began_ns[order] != NEVER_NS]
+    logs, group = np.unique(together(steps.ints("key"), steps.ints("log")), return_inverse=True)
+    reach = steps.ints("reach")
+    return _Reached(
+        logs=logs,
+        in_time=staircase(group, reach, steps.ints("completed_ns")),
+        by_piece=staircase(group, reach, place[steps.ints("piece")]),
+        place=place,
+        began_ns=began_in,
+        ended_ns=ended_in,
+        in_order=bool(np.all(ended_ns[some][:-1] <= began_ns[some][1:])),
+        held_back=held_back,
+    )
+
+
+def _below(isolation: Isolation, carries: pa.Table, piece: Piece) -> pa.Table:
+    """The questions that began in the piece and ask about less than was reached before it."""
+    of = told(piece, isolation)
+    asked = questions(of)
+    own = carries.filter(compute.equal(carries["piece"], piece.number)).to_pylist()
+    number_of = {key: number for number, key in enumerate(of.keys.tolist())}
+    reached = np.full((len(of.keys), len(LOG_OF)), NOWHERE)
+    for one in own:
+        reached[number_of[one["key"]], one["asks"]] = one["reach"]
+    late = of.invoked_ns[asked.told] > of.completed_ns.min(initial=NEVER_NS)
+    below = of.offset[asked.told] < reached[of.key[asked.told], asked.asks]
+    return asked_rows(of, asked, late & below, piece)
+
+
+def _stray_questions(strays: Strays, before: Piece) -> Piece:
+    """Of sends that nobody acknowledged with an offset: they got the lowest that was polled.
+
+    With the piece of each, and how far its log was there before it: as UNTOLD tells.
+    """
+    sends, places = strays.sends, strays.places
+    role = sends.ints("role")
+    untold = sends.where((role == DOUBTED) | ((role == SENT) & (sends.ints("offset") == UNKNOWN)))
+    polled = places.where(read(places) & (places.ints("offset") != UNKNOWN))
+    lowest = polled.table.group_by(["key", "value"], use_threads=False).aggregate(
+        [("offset", "min")]
+    )
+    of_send = untold.table.select(["key", "value", "op"])
+    known = before.table.group_by(before.table.schema.names, use_threads=False).aggregate([])
+    found = of_send.join(lowest, ["key", "value"], join_type="inner")
+    found = found.join(known, ["op", "key"], join_type="inner").rename_columns(
+        {"offset_min": "offset"}
+    )
+    for name, what in (("asks", SEND), ("position", UNKNOWN)):
+        found = found.append_column(name, pa.array(np.full(found.num_rows, what)))
+    return Piece(found)
+
+
+# ---------------------------------------------------------------- what breaks a question
+
+
+def _witnesses(isolation: Isolation, suspects: Piece, piece: Piece) -> pa.Table:
+    """For each suspect, by its place, the furthest fact of the piece that breaks it."""
+    of = told(piece, isolation)
+    number_of = {key: number for number, key in enumerate(of.keys.tolist())}
+    numbers = [number_of.get(key, -1) for key in suspects.ints("key").tolist()]
+    key = np.array(numbers, dtype=np.int64)
+    wanted = np.zeros(len(of.keys) + 1, dtype=np.bool_)
+    wanted[key] = True
+    made: list[pa.Table] = [_WITNESSES.empty_table()]
+    for log in (LOG, STABLE):
+        row = np.flatnonzero(wanted[of.key] & (of.committed | (log == LOG)))
+        got = staircase(of.key[row], of.end[row], of.completed_ns[row])
+        some = np.flatnonzero((key >= 0) & (LOG_OF[suspects.ints("asks")] == log))
+        at = got.before(key[some], suspects.ints("invoked_ns")[some])
+        some, at = some[at >= 0], at[at >= 0]
+        fact = row[got.furthest(at)]
+        breaks = of.end[fact] > suspects.ints("offset")[some]
+        some, fact = some[breaks], fact[breaks]
+        made.append(
+            columns_of(
+                _WITNESSES,
+                some,
+                of.end[fact],
+                of.completed_ns[fact],
+                piece.ints("op")[of.row[fact]],
+                piece.ints("position")[of.row[fact]],
+                of.kind[fact],
+            )
+        )
+    return pa.concat_tables(made)
+
+
+def _furthest(witnesses: Piece) -> Piece:
+    """Of each suspect the witness that reaches furthest; of equals the first to complete."""
+    columns = [witnesses.ints(name) for name in ("position", "op", "completed_ns")]
+    order = np.lexsort([*columns, -witnesses.ints("reach"), witnesses.ints("suspect")])
+    return witnesses.where(order[begins(witnesses.ints("suspect")[order])])
+
+
+def _sends_of(ops: Ints, piece: Piece) -> pa.Table:
+    """What these operations sent."""
+    sends = piece.where(piece.is_("kind", "send") & member(piece.ints("op"), ops))
+    text = sends.table["value"].combine_chunks()
+    columns = (sends.ints("op"), sends.ints("position"), sends.fingerprints("key"))
+    return columns_of(_SENDS, *columns, fingerprints(text, piece.salt), text)
+
+
+def _texts(sends: Piece, asked: Piece) -> pa.Array:
+    """The values of these sends: known by their position, or by what they are."""
+    texts: dict[tuple[int, ...], str] = {}
+    for one in sends.table.to_pylist():
+        texts[one["op"], one["position"], 0] = one["text"]
+        texts[one["op"], UNKNOWN, one["key"], one["value"]] = one["text"]
+    return pa.array(
+        [
+            texts[op, position, 0] if position != UNKNOWN else texts[op, UNKNOWN, key, value]
+            for op, position, key, value in zip(
+                *(asked.ints(name).tolist() for name in ("op", "position", "key", "value")),
+                strict=True,
+            )
+        ],
+        pa.string(),
+    )
+
+
+# ---------------------------------------------------------------- the inquiry
+
+
+def linearizable_offsets(known: Known) -> Inquiry[tuple[Found, ...]]:
+    """Order inversions, stale ends and future reads."""
+    strays = known.strays
+    *first, when = yield (*first_look(known.declared.isolation), times(strays.ops))
+    broken = yield from _questioned(known.declared.isolation, first, strays)
+    future = yield from future_reads(strays, Piece(when), broken.polls)
+    polls = int(Piece(first[0]).ints("polls").sum())
+    return *broken.found, Found(id=FUTURE_READ, rows=future, observations=polls)
+
+
+def offsets_alone(known: Known) -> Inquiry[tuple[Found, ...]]:
+    """Order inversions and stale ends, with nothing exchanged: what was sent is read again instead.
+
+    Of all strays only those are asked for that somebody sent and was told no offset of.
+    """
+    isolation = known.declared.isolation
+    *first, sends = yield (*first_look(isolation), untold_sends(isolation))
+    strays = yield from untold(isolation, Piece(sends))
+    broken = yield from _questioned(isolation, first, strays)
+    return broken.found
+
+
+def _questioned(
+    isolation: Isolation, first: Sequence[pa.Table], strays: Strays
+) -> Inquiry[_Broken]:
+    """What facts break, from the first look at the history."""
+    spans, steps, limits, early, suspects, before, transactional = first
+    of_pieces = Piece(spans)
+    reached = _reached(of_pieces, Piece(steps), np.unique(Piece(transactional).ints("key")))
+    of_strays, of_early = _stray_questions(strays, Piece(before)), Piece(early)
+    asked = [
+        suspects,
+        of_early.where(reached.maybe_broken(of_early)).table,
+        of_strays.where(reached.broken(of_strays)).table.select(QUESTIONS.names),
+    ]
+    carries = reached.carries(Piece(limits))
+    if carries.num_rows:
+        run = partial(_below, isolation, carries)
+        asked.append((yield ask("offsets below what was known", QUESTIONS, run)))
+    questioned = Piece(
+        pa.concat_tables(asked).group_by(QUESTIONS.names, use_threads=False).aggregate([])
+    )
+    inversions, stale, polls = yield from _broken(
+        questioned.where(reached.counts(questioned)), isolation
+    )
+    sends = int(of_pieces.ints("sends").sum()) + len(of_strays)
+    ends = int(of_pieces.ints("ends").sum())
+    found = (
+        Found(id=INVERSION, rows=inversions, observations=sends),
+        Found(id=STALE, rows=stale, observations=ends),
+    )
+    return _Broken(found, polls)
+
+
+@dataclass(frozen=True, slots=True)
+class _Broken:
+    """What facts break, and who polled what the sends among it sent, where they sent it."""
+
+    found: tuple[Found, ...]
+    polls: Piece
+
+
+def _broken(asked: Piece, isolation: Isolation) -> Inquiry[tuple[pa.Table, pa.Table, Piece]]:
+    """Of the questions those that a fact breaks, with the furthest."""
+    inversion = schema_of(offset_order_inversion.OffsetOrderInversion)
+    end = schema_of(stale_end_offset.StaleEndOffset)
+    if not len(asked):
+        return inversion.empty_table(), end.empty_table(), NO_POLLS
+    sends = asked.where(asked.ints("asks") == SEND)
+    shown, told_sends, polls = yield (
+        ask("what was known before them", _WITNESSES, partial(_witnesses, isolation, asked)),
+        Ask(OPERATIONS, _sending(sends.ints("op"))),
+        polls_at(sends.ints("key"), sends.ints("offset")),
+    )
+    witness = _furthest(Piece(shown))
+    row = asked.where(witness.ints("suspect"))
+    key_of = yield from spelled(row.ints("key"), column="key")
+    of_send = np.flatnonzero(row.ints("asks") == SEND)
+    of_end = np.flatnonzero(row.ints("asks") != SEND)
+
+    def columns(some: Ints, offset: str) -> dict[str, pa.Array]:
+        asks, known = row.where(some), witness.where(some)
+        return {
+            "key": key_of(asks.ints("key")),
+            offset: pa.array(asks.ints("offset")),
+            "op": pa.array(asks.ints("op")),
+            "known_end": pa.array(known.ints("reach")),
+            "known_from": pa.array(KINDS).take(pa.array(known.ints("kind"))),
+            "known_op": pa.array(known.ints("op")),
+        }
+
+    value = _texts(Piece(told_sends), row.where(of_send))
+    inversions = pa.table({**columns(of_send, "offset"), "value": value}).select(inversion.names)
+    stale = pa.table(columns(of_end, "end_offset"))
+    theirs = Piece(told_sends)
+    read_at = Piece(polls)
+    of_theirs = pairs_in(*(one.ints(n) for one in (read_at, theirs) for n in ("key", "value")))
+    return inversions.cast(inversion), stale.cast(end), read_at.where(of_theirs)
+
+
+def _sending(ops: Ints) -> Kernel:
+    columns = ("op", "position", "kind", "key", "value")
+    return Kernel("what they sent", columns, _SENDS, partial(_sends_of, np.unique(ops)))
+
+
+_COLUMNS_ALONE: Final = (
+    "op",
+    "outcome",
+    "invoked_ns",
+    "completed_ns",
+    "position",
+    "kind",
+    "key",
+    "offset",
+    "isolation",
+)
+FAMILIES: Final = (
+    Family(
+        ids=(INVERSION, STALE, FUTURE_READ),
+        inquiry=linearizable_offsets,
+        narrow=Family(
+            ids=(INVERSION, STALE),
+            inquiry=offsets_alone,
+            assumes=("time-goes-forward",),
+            columns=_COLUMNS_ALONE,
+            strays=False,
+        ),
+    ),
+    *group_registers.FAMILIES,
+)

@@ -1,0 +1,1 @@
+"""Transactions whole, closed, and by who may write them."""

@@ -1,0 +1,202 @@
+"""Inquiry into the records that are missing of certain transactions.
+
+Candidates are what `unread` found of these transactions: records of a known place that readers
+passed, and records of which nobody knows the place. For the latter each piece of the history tells
+the lowest offset that was acknowledged to a later send, or told as a later high watermark.
+
+Source: `properties.anomalies.transactions.missing`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+
+from checkers.histories.columns.arrow import columns_of, ints
+from checkers.histories.columns.fingerprints import Ints
+from checkers.histories.columns.order import begins
+from checkers.histories.families.real_time.told_offsets import dirty
+from checkers.histories.families.transactions.unread import FAIL, Record, Unread
+from checkers.histories.inquiries.found import Known
+from checkers.histories.inquiries.inquiry import OPERATIONS, SENDS, Ask, Inquiry, spelled
+from checkers.histories.inquiries.places import FAILED, NAMES, pairs_in
+from checkers.histories.pieces.piece import Piece
+from checkers.histories.pieces.pieces import Kernel
+from model.histories import Isolation
+
+_PAIRS: Final = ints("key", "value")
+_BOUNDS: Final = ints("asked", "offset", "op")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Candidate:
+    """A record of a transaction that no reader was given."""
+
+    op: int
+    record: Record
+    place: tuple[int, int] | None  # its last offset, and the first operation that told of it
+    clean_op: int  # the first that was not at read_uncommitted
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gone:
+    """A record that is missing."""
+
+    op: int
+    key: int
+    value: int
+    lies: str
+    offset: int
+    known_op: int
+    read_offset: int
+    reader_op: int
+
+
+def candidates(of: Unread, wanted: Collection[int] | None = None) -> list[Candidate]:
+    """Those of the wanted transactions, of all without any."""
+    found: list[Candidate] = []
+    far = set(of.furthest.ints("key").tolist())
+    rows = (of.unread.ints(name).tolist() for name in of.unread.table.column_names)
+    for key, offset, value, op, known_op, clean_op in zip(*rows, strict=True):
+        found.append(
+            Candidate(op=op, record=(key, value), place=(offset, known_op), clean_op=clean_op)
+        )
+    untold = (of.untold.ints(name).tolist() for name in of.untold.table.column_names)
+    for key, value, op in zip(*untold, strict=True):
+        found.append(Candidate(op=op, record=(key, value), place=None, clean_op=-1))
+    for record, stray in of.records.items():
+        if stray.sent_by and not stray.readers:
+            told = of.operations[stray.writer]
+            if told["transaction"] and told["outcome"] != FAIL:
+                place = stray.place()
+                clean_op = place[1] if place else -1
+                found.append(
+                    Candidate(op=stray.writer, record=record, place=place, clean_op=clean_op)
+                )
+    return [it for it in found if it.record[0] in far and (wanted is None or it.op in wanted)]
+
+
+def missing(
+    of: Unread, some: list[Candidate], in_log_ns: Mapping[int, int], known: Known
+) -> Inquiry[list[Gone]]:
+    """Which of them are missing, if all of their transaction was in the log then."""
+    if not some:
+        return []
+    keys, values = (np.array([it.record[n] for it in some], dtype=np.int64) for n in (0, 1))
+    vague = [it for it in some if it.place is None]
+    run = partial(_failed, keys, values)
+    failed, told = yield (
+        Ask(SENDS, Kernel("what was sent in vain", NAMES, _PAIRS, run)),
+        _bounds(vague, in_log_ns, known.declared.isolation),
+    )
+    in_vain = set(zip(*(Piece(failed).ints(name).tolist() for name in _PAIRS.names), strict=True))
+    bounds: dict[int, tuple[int, int]] = {}
+    for row in told.to_pylist():
+        lowest = row["offset"], row["op"]
+        bounds[row["asked"]] = min(lowest, bounds.get(row["asked"], lowest))
+    bound_of = {it.record: bounds.get(number) for number, it in enumerate(vague)}
+    starts = known.kept.of(keys).tolist()
+    far = {
+        key: (offset, op)
+        for key, offset, op in zip(
+            *(of.furthest.ints(name).tolist() for name in ("key", "offset", "op")), strict=True
+        )
+    }
+    gone: list[Gone] = []
+    for it, start in zip(some, starts, strict=True):
+        bound = it.place or bound_of[it.record]
+        read_offset, reader = far[it.record[0]]
+        if bound is None or bound[0] > read_offset:
+            continue
+        if start > (it.place[0] if it.place else 0):
+            continue
+        gone.append(
+            Gone(
+                op=it.op,
+                key=it.record[0],
+                value=it.record[1],
+                lies="at" if it.place else "up to",
+                offset=bound[0],
+                known_op=it.clean_op if it.place and it.record in in_vain else bound[1],
+                read_offset=read_offset,
+                reader_op=reader,
+            )
+        )
+    return gone
+
+
+def gone_columns(gone: list[Gone]) -> Inquiry[dict[str, pa.Array]]:
+    """The columns that rows of missing records begin with."""
+    keys, values = (
+        np.array([getattr(it, name) for it in gone], dtype=np.int64) for name in ("key", "value")
+    )
+    key_of = yield from spelled(keys, column="key")
+    value_of = yield from spelled(values)
+    told = {
+        name: pa.array([getattr(it, name) for it in gone], pa.int64())
+        for name in ("op", "offset", "known_op", "read_offset", "reader_op")
+    }
+    lies = pa.array([it.lies for it in gone], pa.string())
+    order = ("key", "value", "op", "lies", "offset", "known_op", "read_offset", "reader_op")
+    columns = {"key": key_of(keys), "value": value_of(values), "lies": lies, **told}
+    return {name: columns[name] for name in order}
+
+
+def _failed(keys: Ints, values: Ints, piece: Piece) -> pa.Table:
+    rows = np.flatnonzero(piece.ints("role") == FAILED)
+    key, value = piece.ints("key")[rows], piece.ints("value")[rows]
+    some = pairs_in(key, value, keys, values)
+    return columns_of(_PAIRS, key[some], value[some])
+
+
+# ---------------------------------------------------------------- below what came later
+
+
+def _bounds(vague: list[Candidate], in_log_ns: Mapping[int, int], isolation: Isolation) -> Ask:
+    """For each record of unknown place the lowest offset known to lie behind it, less one."""
+    keys = np.array([it.record[0] for it in vague], dtype=np.int64)
+    since = np.array([in_log_ns[it.op] for it in vague], dtype=np.int64)
+    columns = ("op", "outcome", "invoked_ns", "kind", "key", "offset", "isolation")
+    run = partial(_lowest, isolation, keys, since)
+    return Ask(OPERATIONS, Kernel("what came after them", columns, _BOUNDS, run))
+
+
+def _lowest(isolation: Isolation, keys: Ints, since_ns: Ints, piece: Piece) -> pa.Table:
+    if not len(keys):
+        return _BOUNDS.empty_table()
+    ends = piece.is_("kind", "end_offset") & dirty(piece, isolation)
+    told = piece.is_("outcome", "ok") & piece.known("offset") & (piece.is_("kind", "send") | ends)
+    rows = np.flatnonzero(told)
+    key = piece.fingerprints("key")[rows]
+    rows, key = rows[np.isin(key, keys)], key[np.isin(key, keys)]
+    if not len(rows):
+        return _BOUNDS.empty_table()
+    # the best of all from each fact on, where facts ascend by key and then by invocation
+    order = np.lexsort([piece.ints("invoked_ns")[rows], key])
+    rows, key = rows[order], key[order]
+    offset, op = piece.ints("offset")[rows], piece.ints("op")[rows]
+    rank = np.empty(len(rows), dtype=np.int64)
+    rank[np.lexsort([op, offset])] = np.arange(len(rows))
+    _, group = np.unique(key, return_inverse=True)
+    packed = group * len(rows) + rank  # seen from behind, a key is below all that follow it
+    best = np.minimum.accumulate(packed[::-1])[::-1] - group * len(rows)
+    row_of = np.argsort(rank)
+    # the first fact of its key that was invoked later
+    firsts, code = begins(key), np.searchsorted(key[begins(key)], keys)
+    known = code < len(firsts)
+    known[known] = key[firsts][code[known]] == keys[known]
+    at = np.zeros(len(keys), dtype=np.int64)
+    ends_of = np.r_[firsts[1:], len(rows)]
+    invoked = piece.ints("invoked_ns")[rows]
+    for number in np.flatnonzero(known).tolist():
+        first, end = firsts[code[number]], ends_of[code[number]]
+        at[number] = first + np.searchsorted(invoked[first:end], since_ns[number], side="right")
+        known[number] = at[number] < end
+    asked = np.flatnonzero(known)
+    fact = row_of[best[at[asked]]]
+    return columns_of(_BOUNDS, asked, offset[fact] - 1, op[fact])

@@ -1,0 +1,1 @@
+"""Questions to a history in pieces, and what all families share of the answers."""

@@ -1,0 +1,152 @@
+"""Which offsets of which keys hold a record, a bit each: small enough to be known everywhere.
+
+A word is 64 offsets of a key. Each block of places tells the words that it shows; joined, they
+say how many records lie between any two offsets of a log, however far apart these are. A dense log
+costs 24 bytes for 64 offsets, a sparse one at most 24 bytes for each.
+
+What only polls at `read_uncommitted` saw is not clean: polls at `read_committed` need not see it.
+
+Source: `properties.anomalies.sightings`; Jacobson, "Space-efficient Static Trees and Graphs".
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from checkers.histories.columns.fingerprints import Ints
+from checkers.histories.columns.order import Mask, begins
+from checkers.histories.inquiries.inquiry import PLACES, Ask
+from checkers.histories.inquiries.places import NAMES, UNCOMMITTED, shows
+from checkers.histories.pieces.piece import UNKNOWN, Piece
+from checkers.histories.pieces.pieces import Kernel
+
+_WORD_BITS: Final = 6
+_LAST_BIT: Final = 63
+_ONE: Final = np.uint64(1)
+WORDS: Final = pa.schema(
+    [("key", pa.int64()), ("word", pa.int64()), ("bits", pa.int64()), ("clean", pa.bool_())]
+)
+
+
+def asked(committed: Ints) -> Ask:
+    """What each piece shows; `committed` are the operations ended info that took effect."""
+    return Ask(PLACES, Kernel("where records lie", NAMES, WORDS, partial(_words, committed)))
+
+
+def _words(committed: Ints, piece: Piece) -> pa.Table:
+    told = shows(piece, committed) & (piece.ints("offset") != UNKNOWN)
+    dirty = piece.ints("role") >= UNCOMMITTED
+    clean = _packed(piece, np.flatnonzero(told & ~dirty), clean=True)
+    return pa.concat_tables([clean, _packed(piece, np.flatnonzero(told & dirty), clean=False)])
+
+
+def _packed(piece: Piece, rows: Ints, *, clean: bool) -> pa.Table:
+    """The words of these rows; where rows of a word do not follow each other it comes in parts."""
+    key, offset = piece.ints("key")[rows], piece.ints("offset")[rows]
+    starts = begins(key, offset >> _WORD_BITS)
+    bits = _bit(offset)
+    columns = {
+        "key": key[starts],
+        "word": offset[starts] >> _WORD_BITS,
+        "bits": (np.bitwise_or.reduceat(bits, starts) if len(starts) else bits).view(np.int64),
+        "clean": np.full(len(starts), clean),
+    }
+    return pa.table(columns, schema=WORDS)
+
+
+def _bit(offset: Ints) -> npt.NDArray[np.uint64]:
+    return _ONE << (offset & _LAST_BIT).astype(np.uint64)
+
+
+@dataclass(frozen=True, slots=True)
+class Occupied:
+    """The offsets of each key that hold a record."""
+
+    keys: Ints  # ascending
+    words: Ints  # those that occur, ascending
+    places: Ints  # of the bits: number of the key and of the word in one, ascending
+    bits: npt.NDArray[np.uint64]
+    before: Ints  # how many are held before each place, and at the end by all
+
+    @classmethod
+    def of(cls, told: pa.Table) -> Occupied:
+        """What all pieces show together; `told` has the columns of WORDS."""
+        piece = Piece(told)
+        keys, of_key = np.unique(piece.ints("key"), return_inverse=True)
+        words, of_word = np.unique(piece.ints("word"), return_inverse=True)
+        place = of_key * (len(words) + 1) + of_word
+        order = np.argsort(place, kind="stable")
+        starts = np.flatnonzero(np.diff(place[order], prepend=-1))
+        bits = piece.ints("bits").view(np.uint64)[order]
+        bits = np.bitwise_or.reduceat(bits, starts) if len(starts) else bits
+        held = np.bitwise_count(bits).astype(np.int64)
+        return cls(keys, words, place[order][starts], bits, np.r_[0, np.cumsum(held)])
+
+    def between(self, key: Ints, first: Ints, end: Ints) -> Ints:
+        """How many records lie from the first offset on and below the end."""
+        counts = np.zeros(len(key), dtype=np.int64)
+        near = (first >> _WORD_BITS) == (end >> _WORD_BITS)
+        some = np.flatnonzero(near & (first < end))
+        at, known = self._place(key[some], first[some] >> _WORD_BITS)
+        some, at = some[known], at[known]
+        inside = (_bit(end[some]) - _ONE) & ~(_bit(first[some]) - _ONE)
+        counts[some] = np.bitwise_count(self.bits[at] & inside)
+        far = np.flatnonzero(~near & (first < end))
+        counts[far] = self._rank(key[far], end[far]) - self._rank(key[far], first[far])
+        return counts
+
+    def next_from(self, key: Ints, first: Ints) -> Ints:
+        """The lowest offset from the first on that holds a record; the key has to have one."""
+        rank = self._rank(key, first)
+        at = np.searchsorted(self.before, rank, side="right") - 1
+        bits, skipped = self.bits[at], rank - self.before[at]
+        for done in range(int(skipped.max(initial=0))):
+            bits = np.where(skipped > done, bits & (bits - _ONE), bits)
+        zeros = np.bitwise_count((bits & (~bits + _ONE)) - _ONE).astype(np.int64)
+        word: Ints = self.words[self.places[at] % (len(self.words) + 1)]
+        return (word << _WORD_BITS) + zeros
+
+    def _rank(self, key: Ints, offset: Ints) -> Ints:
+        """How many records lie in keys before the key, and in the key below the offset."""
+        at, known = self._place(key, offset >> _WORD_BITS)
+        rank: Ints = self.before[at]
+        below = self.bits[at[known]] & (_bit(offset[known]) - _ONE)
+        rank[known] += np.bitwise_count(below).astype(np.int64)
+        return rank
+
+    def _place(self, key: Ints, word: Ints) -> tuple[Ints, Mask]:
+        """Where the bits of each word are, or would be; and whether there are any."""
+        of_key, known = _found(self.keys, key)
+        of_word, occurs = _found(self.words, word)
+        place = of_key * (len(self.words) + 1) + np.where(known, of_word, 0)
+        at, there = _found(self.places, place)
+        return at, there & known & occurs
+
+
+def _found(ascending: Ints, numbers: Ints) -> tuple[Ints, Mask]:
+    """Where each number is among the ascending ones, or would be; and whether it is there."""
+    at = np.searchsorted(ascending, numbers)
+    inside = at < len(ascending)
+    inside[inside] = ascending[at[inside]] == numbers[inside]
+    return at, inside
+
+
+@dataclass(frozen=True, slots=True)
+class Log:
+    """What holds a record: surely for everybody, and for readers at read_uncommitted."""
+
+    clean: Occupied
+    everything: Occupied
+
+    @classmethod
+    def of(cls, told: pa.Table) -> Log:
+        """From what all pieces show."""
+        everything = Occupied.of(told)
+        clean = told.filter(told["clean"])
+        return cls(everything if len(clean) == len(told) else Occupied.of(clean), everything)

@@ -1,0 +1,61 @@
+"""Sets of operations, a bit for each: a hundred million fit into 12.5 MB, so every piece has them.
+
+A word is 64 operations. Pieces tell their words (`words`), the union of all is an `OpSet`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+
+from checkers.histories.columns.fingerprints import Ints
+from checkers.histories.columns.order import Mask, begins
+from checkers.histories.pieces.piece import Piece
+
+_BITS: Final = 6
+_ONE: Final = np.uint64(1)
+WORDS: Final = pa.schema([("word", pa.int64()), ("bits", pa.int64())])
+
+
+def words(ops: Ints) -> pa.Table:
+    """The words of these operations; one may be named several times."""
+    ops = np.sort(ops)
+    starts = begins(ops >> _BITS)
+    bits = _ONE << (ops & 63).astype(np.uint64)
+    bits = np.bitwise_or.reduceat(bits, starts) if len(starts) else bits
+    return pa.table({"word": ops[starts] >> _BITS, "bits": bits.view(np.int64)}, schema=WORDS)
+
+
+@dataclass(frozen=True, slots=True)
+class OpSet:
+    """Operations by their numbers."""
+
+    words: Ints  # ascending
+    bits: np.ndarray[tuple[int], np.dtype[np.uint64]]
+
+    @classmethod
+    def of(cls, told: pa.Table) -> OpSet:
+        """The union of all that pieces told."""
+        piece = Piece(told)
+        numbers, of_row = np.unique(piece.ints("word"), return_inverse=True)
+        bits = np.zeros(len(numbers), dtype=np.uint64)
+        np.bitwise_or.at(bits, of_row, piece.ints("bits").view(np.uint64))
+        return cls(numbers, bits)
+
+    def __len__(self) -> int:
+        return int(np.bitwise_count(self.bits).sum())
+
+    def has(self, ops: Ints) -> Mask:
+        """Which of these operations are in it."""
+        if not len(self.words):
+            return np.zeros(len(ops), dtype=np.bool_)
+        word = ops >> _BITS
+        at = (word - self.words[0]).clip(0, len(self.words) - 1)  # if no word is missing
+        other = np.flatnonzero(self.words[at] != word)
+        at[other] = np.searchsorted(self.words, word[other]).clip(max=len(self.words) - 1)
+        inside = self.words[at] == word
+        found: Mask = inside & ((self.bits[at] >> (ops & 63).astype(np.uint64)) & _ONE).astype(bool)
+        return found

@@ -1,0 +1,1 @@
+"""A history in pieces, and how kernels look at them."""

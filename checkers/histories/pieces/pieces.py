@@ -1,0 +1,296 @@
+"""A history in pieces, and the two ways in which an analysis may look at it.
+
+    gather      kernels look at each piece alone, all in one pass; what each returns is put
+                together in the order of the pieces
+    exchange    kernels deal their rows out anew, by the column `group`; rows of one group come
+                into one piece, those of earlier pieces first
+
+A kernel is a function from a piece to an Arrow table. It knows neither how the history was cut nor
+who runs it, so an analysis written in these words runs in this process and on Spark.
+
+Of a history itself (`chunks`) pieces are whole operations in completion order, and follow each
+other: every operation of a piece has a smaller number than those of the next. What is exchanged
+promises only that groups are whole. The law of both: no verdict depends on where the cuts are.
+"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Final, Protocol, Self
+
+import numpy as np
+import pyarrow as pa
+
+from checkers.histories.columns.fingerprints import Ints
+from checkers.histories.columns.order import grouped, stable
+from checkers.histories.pieces.piece import Piece, Readable, as_ints
+from checkers.histories.pieces.unpacked import Shelf, Unpacked
+from checkers.progress import Progress, Watcher, unwatched
+
+GROUP: Final = "group"  # int64; any number, so that a hash is one
+HELD_BYTES: Final = 256 << 20  # of what is exchanged in this process; what is more goes to disk
+
+
+@dataclass(frozen=True, slots=True)
+class Kernel:
+    """A function of a piece; its parameters travel with it, so it must pickle."""
+
+    says: str  # what it does, for those who wait
+    columns: tuple[str, ...]  # that it reads; of the history only these are
+    schema: pa.Schema  # of what it returns
+    run: Callable[[Piece], pa.Table]
+    order: tuple[str, ...] = ()  # of what it deals out: in a group rows that agree in the first
+    # column lie together, ascending in the others
+    guards: bool = False  # a piece of which it says anything is shown to no kernel behind it
+
+    def __call__(self, piece: Piece) -> pa.Table:
+        made = self.run(piece)
+        assert made.schema.names == self.schema.names, (self.says, made.schema, self.schema)
+        return made.cast(self.schema)
+
+
+def said(kernels: Iterable[Kernel], piece: Piece) -> Iterator[pa.Table]:
+    """What each kernel says of the piece; nothing behind a guard that said anything."""
+    refused = False
+    for kernel in kernels:
+        table = kernel.schema.empty_table() if refused else kernel(piece)
+        refused |= kernel.guards and table.num_rows > 0
+        yield table
+
+
+class Pieces(Protocol):
+    """A history, or what was made of one, in pieces."""
+
+    def gather(self, kernels: Sequence[Kernel]) -> list[pa.Table]:
+        """What each kernel says of all pieces, in the order of the pieces."""
+        ...
+
+
+class Chunks(Pieces, Protocol):
+    """A history in pieces."""
+
+    @property
+    def rows(self) -> int:
+        """About how many there are."""
+        ...
+
+    def salted(self, salt: int) -> Self:
+        """The same pieces, with other fingerprints."""
+        ...
+
+    def unpacked(self, *, on_disk: bool) -> AbstractContextManager[Self]:
+        """The same pieces for many looks: what is read once is kept until the block ends.
+
+        Past what there is room for in memory it is so only on disk.
+        """
+        ...
+
+    def having(self, ops: Ints) -> Pieces:
+        """Those that may have one of these operations, which ascend."""
+        ...
+
+    def exchange(
+        self, kernels: Mapping[str, Kernel], groups: int
+    ) -> AbstractContextManager[Mapping[str, Pieces]]:
+        """Under each kernel's name its rows in so many pieces, by `group` modulo their number.
+
+        They are kept until the block ends.
+        """
+        ...
+
+
+def looked_at(chunk: Readable, columns: Sequence[str], number: int, salt: int) -> Piece:
+    """These columns of it, as kernels look at them."""
+    keeper = chunk if isinstance(chunk, Unpacked) else None
+    return Piece(chunk.read(columns), number, salt, keeper)
+
+
+def columns_of(kernels: Iterable[Kernel]) -> list[str]:
+    """What the kernels read together."""
+    return list(dict.fromkeys(name for kernel in kernels for name in kernel.columns))
+
+
+# ---------------------------------------------------------------- dealing out
+
+
+def dealt(table: pa.Table, groups: int) -> Iterator[tuple[int, pa.Table]]:
+    """The rows of each group that has any, in their order, without the column."""
+    of_row = as_ints(table[GROUP]) % groups
+    order = stable(of_row, groups)
+    bounds = np.r_[0, np.cumsum(np.bincount(of_row, minlength=groups))]
+    rows = table.drop_columns([GROUP])
+    sorted_rows = rows if groups == 1 else rows.take(pa.array(order))
+    for group in np.flatnonzero(np.diff(bounds)).tolist():
+        first, end = int(bounds[group]), int(bounds[group + 1])
+        yield group, sorted_rows.slice(first, end - first)
+
+
+def put_together(parts: Iterable[pa.Table], kernel: Kernel) -> pa.Table:
+    """What a kernel dealt to one group, piece by piece, in the kernel's order."""
+    table = pa.concat_tables([without_group(kernel).empty_table(), *parts]).combine_chunks()
+    if not kernel.order or not table.num_rows:
+        return table
+    return table.take(pa.array(grouped(*(as_ints(table[name]) for name in kernel.order))))
+
+
+def without_group(kernel: Kernel) -> pa.Schema:
+    """The columns of what the kernel deals out, once it is dealt."""
+    return kernel.schema.remove(kernel.schema.get_field_index(GROUP))
+
+
+# ---------------------------------------------------------------- in this process
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """A piece in memory."""
+
+    table: pa.Table
+
+    @property
+    def rows(self) -> int:
+        return int(self.table.num_rows)
+
+    def may_have(self, ops: Ints) -> bool:
+        return len(ops) > 0
+
+    def read(self, columns: Sequence[str]) -> pa.Table:
+        return self.table.select(list(columns))
+
+
+@dataclass(frozen=True, slots=True)
+class Spilled:
+    """A piece that is a batch of a file on disk."""
+
+    path: str
+    batch: int
+    rows: int
+
+    def may_have(self, ops: Ints) -> bool:
+        return len(ops) > 0
+
+    def read(self, columns: Sequence[str]) -> pa.Table:
+        with pa.memory_map(self.path) as file:
+            batch = pa.ipc.open_file(file).get_batch(self.batch)
+        return pa.Table.from_batches([batch]).select(list(columns))
+
+
+def spilled(
+    tables: Mapping[int, pa.Table], path: Path, compression: str | None = None
+) -> dict[int, Readable]:
+    """The tables under their numbers, as batches of this file; uncompressed they are mapped."""
+    schema = next(iter(tables.values())).schema
+    options = pa.ipc.IpcWriteOptions(compression=compression)
+    with (
+        pa.OSFile(str(path), "wb") as sink,
+        pa.ipc.new_file(sink, schema, options=options) as file,
+    ):
+        for table in tables.values():
+            file.write_batch(table.combine_chunks().to_batches()[0])
+    return {
+        number: Spilled(str(path), batch, table.num_rows)
+        for batch, (number, table) in enumerate(tables.items())
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class LocalPieces:
+    """Pieces that this process looks at, one after the other."""
+
+    chunks: tuple[Readable, ...]
+    watch: Watcher = unwatched
+    salt: int = 0
+    held_bytes: int = HELD_BYTES
+
+    @property
+    def rows(self) -> int:
+        return int(sum(chunk.rows for chunk in self.chunks))
+
+    def salted(self, salt: int) -> LocalPieces:
+        return replace(self, salt=salt)
+
+    def having(self, ops: Ints) -> LocalPieces:
+        return replace(self, chunks=tuple(it for it in self.chunks if it.may_have(ops)))
+
+    @contextmanager
+    def unpacked(self, *, on_disk: bool) -> Generator[LocalPieces]:
+        with tempfile.TemporaryDirectory(prefix="urteil-unpacked-") as folder:
+            shelf = Shelf(Path(folder) if on_disk else None, self.held_bytes)
+            chunks = (Unpacked(chunk, at, shelf) for at, chunk in enumerate(self.chunks))
+            yield replace(self, chunks=tuple(chunks))
+
+    def gather(self, kernels: Sequence[Kernel]) -> list[pa.Table]:
+        made: list[list[pa.Table]] = [[kernel.schema.empty_table()] for kernel in kernels]
+        for piece in self._pieces(kernels):
+            for tables, table in zip(made, said(kernels, piece), strict=True):
+                tables.append(table)
+        return [pa.concat_tables(tables) for tables in made]
+
+    @contextmanager
+    def exchange(
+        self, kernels: Mapping[str, Kernel], groups: int
+    ) -> Generator[Mapping[str, Pieces]]:
+        """As the protocol says; past `held_bytes` in memory the rest lies on disk."""
+        with tempfile.TemporaryDirectory(prefix="urteil-exchange-") as scratch:
+            yield self._exchanged(kernels, groups, Path(scratch))
+
+    def _exchanged(
+        self, kernels: Mapping[str, Kernel], groups: int, scratch: Path
+    ) -> Mapping[str, LocalPieces]:
+        passing = _Store(Path(tempfile.mkdtemp(dir=scratch)), self.held_bytes, "lz4")
+        parts: dict[str, list[list[Readable]]] = {
+            name: [[] for _ in range(groups)] for name in kernels
+        }
+        for piece in self._pieces(list(kernels.values())):
+            for name, kernel in kernels.items():
+                kept = passing.keep(dict(dealt(kernel(piece), groups)))
+                for group, part in kept.items():
+                    parts[name][group].append(part)
+        store = _Store(scratch, self.held_bytes)
+        made: dict[str, LocalPieces] = {}
+        for name, kernel in kernels.items():
+            chunks: list[Readable] = []
+            for some in parts.pop(name):
+                columns = without_group(kernel).names
+                table = put_together([part.read(columns) for part in some], kernel)
+                some.clear()
+                chunks.append(store.keep({0: table})[0])
+            made[name] = replace(self, chunks=tuple(chunks))
+        shutil.rmtree(passing.folder)
+        return made
+
+    def _pieces(self, kernels: Sequence[Kernel]) -> Iterator[Piece]:
+        columns = columns_of(kernels)
+        says = "; ".join(dict.fromkeys(kernel.says for kernel in kernels))
+        rows, total = 0, len(self.chunks)
+        for number, chunk in enumerate(self.chunks):
+            self.watch(Progress(stage=says, done=number, total=total, rows=rows))
+            piece = looked_at(chunk, columns, number, self.salt)
+            rows += len(piece)
+            yield piece
+        self.watch(Progress(stage=says, done=total, total=total, rows=rows))
+
+
+@dataclass(slots=True)
+class _Store:
+    """Tables in memory, and past so many bytes on disk."""
+
+    folder: Path
+    held_bytes: int
+    compression: str | None = None
+    held: int = 0
+    files: int = 0
+
+    def keep(self, tables: Mapping[int, pa.Table]) -> dict[int, Readable]:
+        """The tables under their numbers; those that come together lie in one file."""
+        size = sum(table.nbytes for table in tables.values())
+        if not tables or self.held + size <= self.held_bytes:
+            self.held += size
+            return {number: Held(table) for number, table in tables.items()}
+        self.files += 1
+        return spilled(tables, self.folder / f"{self.files}.arrow", self.compression)

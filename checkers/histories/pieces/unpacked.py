@@ -1,0 +1,105 @@
+"""A piece that is unpacked once: what was read of it, or made of a column, is kept for later looks.
+
+An analysis of everything looks at a history twenty times, and each look would unpack its columns
+again. So a column is kept as it was first read: in memory as long as there is room, past that in a
+file that is mapped, of which only the pages that are looked at cost anything. Columns of few texts
+get numbers as narrow as these allow: 80 bytes a row in all.
+
+What is written is complete when it appears, so that several processes may share a folder.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+
+from checkers.histories.columns.fingerprints import Ints
+from checkers.histories.pieces.piece import Readable
+
+_NARROW: Final = (np.int8, np.int16, np.int32)
+
+
+@dataclass(slots=True)
+class Shelf:
+    """Columns by name, in memory or in a folder."""
+
+    folder: Path | None
+    room: int  # bytes; what is more lies in the folder, without one it is not kept
+    held: dict[str, pa.ChunkedArray] = field(default_factory=dict[str, pa.ChunkedArray])
+
+    def column(self, name: str) -> pa.ChunkedArray | None:
+        """The column; None if it was not kept."""
+        if name in self.held or not self.folder or not (path := self.folder / name).exists():
+            return self.held.get(name)
+        with pa.memory_map(str(path)) as file:
+            return pa.ipc.open_file(file).read_all()[0]
+
+    def keep(self, name: str, column: pa.ChunkedArray) -> pa.ChunkedArray:
+        """The column, which is kept from now on."""
+        fits = column.nbytes <= self.room
+        if not fits and not self.folder:
+            return column
+        column = _narrow(column)
+        if fits:
+            self.room -= column.nbytes
+            self.held[name] = column
+        elif self.folder:
+            _write(self.folder / name, pa.table({"column": column}))
+        return column
+
+
+@dataclass(frozen=True, slots=True)
+class Unpacked:
+    """A piece, and what is kept of it on a shelf that it may share with others."""
+
+    of: Readable
+    number: int
+    shelf: Shelf
+
+    @property
+    def rows(self) -> int:
+        return self.of.rows
+
+    def may_have(self, ops: Ints) -> bool:
+        return self.of.may_have(ops)
+
+    def read(self, columns: Sequence[str]) -> pa.Table:
+        kept = {name: self.shelf.column(self._name(name)) for name in columns}
+        if fresh := [name for name, column in kept.items() if column is None]:
+            table = self.of.read(fresh)
+            kept |= {name: self.shelf.keep(self._name(name), table[name]) for name in fresh}
+        return pa.table(kept)
+
+    def kept(self, what: str, make: Callable[[], Ints]) -> Ints:
+        """Numbers made of the piece: when they are first asked for, and never again."""
+        column = self.shelf.column(self._name(what))
+        if column is None:
+            column = self.shelf.keep(self._name(what), pa.chunked_array([pa.array(make())]))
+        numbers: Ints = column.to_numpy()
+        return numbers
+
+    def _name(self, column: str) -> str:
+        return f"{self.number}-{column}"
+
+
+def _write(path: Path, table: pa.Table) -> None:
+    whole = path.with_name(f"{path.name} of {os.getpid()}")
+    with pa.OSFile(str(whole), "wb") as sink, pa.ipc.new_file(sink, table.schema) as file:
+        file.write_table(table)
+    whole.replace(path)
+
+
+def _narrow(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """The column in one chunk; of a dictionary the numbers as narrow as it allows."""
+    if not pa.types.is_dictionary(column.type):
+        return pa.chunked_array([column.combine_chunks()], column.type)
+    whole = column.unify_dictionaries().combine_chunks()
+    width = next(it for it in _NARROW if len(whole.dictionary) <= np.iinfo(it).max)
+    indices = whole.indices.cast(pa.from_numpy_dtype(width))
+    return pa.chunked_array([pa.DictionaryArray.from_arrays(indices, whole.dictionary)])

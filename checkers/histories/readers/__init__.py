@@ -1,0 +1,1 @@
+"""Histories as they are stored: our recorder's, Parquet, NDJSON, Jepsen's EDN."""

@@ -1,0 +1,61 @@
+"""Sorting by packed numbers groups as a sort by columns does, however large the numbers are."""
+
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from checkers.histories.columns.order import begins, grouped, lengths, member, stable
+
+FEW = st.integers(0, 3)
+ANY = st.integers(-(2**63), 2**63 - 1)
+ROWS = st.lists(st.tuples(FEW | ANY, FEW | ANY, FEW | ANY), max_size=20)
+
+
+@given(rows=ROWS, width=st.integers(1, 3))
+def test_rows_that_agree_lie_together_and_ascend_within(
+    rows: list[tuple[int, int, int]], width: int
+) -> None:
+    columns = [np.array([row[n] for row in rows], dtype=np.int64) for n in range(width)]
+    order = grouped(*columns).tolist()
+    assert sorted(order) == list(range(len(rows)))
+    first_seen = list(dict.fromkeys(row[0] for row in rows))
+
+    def expected(number: int) -> tuple[int, ...]:
+        first, *rest = rows[number][:width]
+        return (first_seen.index(first), *rest, number)
+
+    assert order == sorted(range(len(rows)), key=expected)
+
+
+@given(rows=ROWS)
+def test_runs_begin_where_a_column_changes(rows: list[tuple[int, int, int]]) -> None:
+    rows.sort()
+    columns = [np.array([row[n] for row in rows], dtype=np.int64) for n in range(3)]
+    starts = begins(*columns)
+    assert starts.tolist() == [n for n, row in enumerate(rows) if n == 0 or row != rows[n - 1]]
+    assert int(lengths(starts, len(rows)).sum()) == len(rows)
+
+
+@given(numbers=st.lists(st.integers(0, 9), max_size=30), below=st.sampled_from([10, 2**62]))
+def test_equal_numbers_keep_their_order(numbers: list[int], below: int) -> None:
+    order = stable(np.array(numbers, dtype=np.int64), below)
+    assert order.tolist() == sorted(range(len(numbers)), key=lambda n: numbers[n])
+
+
+@given(numbers=st.lists(FEW | ANY, max_size=20), among=st.sets(FEW | ANY, max_size=8))
+def test_membership_is_membership(numbers: list[int], among: set[int]) -> None:
+    ascending = np.array(sorted(among), dtype=np.int64)
+    found = member(np.array(numbers, dtype=np.int64), ascending)
+    assert found.tolist() == [number in among for number in numbers]
+
+
+@given(
+    seed=st.integers(0, 1 << 32), among=st.integers(1, 3_000), span=st.sampled_from([4, 999, 2**62])
+)
+def test_membership_of_many_is_membership(seed: int, among: int, span: int) -> None:
+    rng = np.random.default_rng(seed)
+    ascending = np.unique(rng.integers(-span, span, among))
+    numbers = np.r_[rng.integers(-span, span, 2_000), ascending[:500] + (1 << 40), ascending]
+    assert member(numbers, ascending).tolist() == np.isin(numbers, ascending).tolist()

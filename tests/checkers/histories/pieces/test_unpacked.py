@@ -1,0 +1,101 @@
+"""What was unpacked once is what is read again: from memory, from files, or from the piece."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from checkers.histories.pieces.chunks import Rows, chunks_of
+from checkers.histories.pieces.pieces import LocalPieces
+from checkers.histories.pieces.unpacked import Shelf, Unpacked
+
+TEXTS = [f"key {number}" for number in range(200)]
+TABLE = pa.table(
+    {
+        "op": pa.array(range(400), pa.int64()),
+        "key": pa.array([*TEXTS, *TEXTS[::-1]]).dictionary_encode(),
+        "outcome": pa.array(["ok", None] * 200).dictionary_encode(),
+        "value": [None, *map(str, range(399))],
+    }
+)
+
+
+@dataclass(slots=True)
+class Watched:
+    """A piece that tells which columns were read of it."""
+
+    table: pa.Table
+    read_columns: list[str] = field(default_factory=list[str])
+
+    @property
+    def rows(self) -> int:
+        return int(self.table.num_rows)
+
+    def may_have(self, ops: object) -> bool:
+        raise NotImplementedError
+
+    def read(self, columns: object) -> pa.Table:
+        assert isinstance(columns, list)
+        self.read_columns += columns
+        return self.table.select(columns)
+
+
+@pytest.mark.parametrize("room", [0, 1_000, 1 << 20])
+@pytest.mark.parametrize("on_disk", [False, True])
+def test_a_column_is_read_once_if_there_is_a_place_for_it(
+    tmp_path: Path, room: int, on_disk: bool
+) -> None:
+    watched = Watched(TABLE)
+    piece = Unpacked(watched, 7, Shelf(tmp_path if on_disk else None, room))
+    for names in (["op"], ["key", "op"], ["op", "key", "outcome", "value"], ["value"]):
+        table = piece.read(names)
+        assert table.schema.names == names
+        assert table.to_pydict() == TABLE.select(names).to_pydict()
+    once = sorted(watched.read_columns) == sorted(TABLE.schema.names)
+    assert once == (on_disk or room > 1_000)
+
+
+def test_few_texts_have_narrow_numbers(tmp_path: Path) -> None:
+    piece = Unpacked(Watched(TABLE), 0, Shelf(tmp_path, 0))
+    for _ in range(2):
+        types = piece.read(["key", "outcome"]).schema.types
+        assert [str(it.index_type) for it in types] == ["int16", "int8"]
+
+
+def test_what_was_made_of_a_piece_is_not_made_again(tmp_path: Path) -> None:
+    made: list[str] = []
+
+    def make() -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+        made.append("made")
+        return np.arange(5)
+
+    shelf = Shelf(tmp_path, 0)
+    for number in (1, 1, 2):
+        assert Unpacked(Watched(TABLE), number, shelf).kept("five", make).tolist() == [
+            0,
+            1,
+            2,
+            3,
+            4,
+        ]
+    assert len(made) == 2
+
+
+def test_a_half_written_column_is_none(tmp_path: Path) -> None:
+    (tmp_path / "0-op of 77").write_bytes(b"ARROW1")
+    assert Unpacked(Watched(TABLE), 0, Shelf(tmp_path, 0)).read(["op"])["op"].to_pylist() == list(
+        range(400)
+    )
+
+
+def test_pieces_without_the_operations_are_not_looked_at() -> None:
+    chunks = chunks_of([Rows(TABLE.slice(at, 100)) for at in range(0, 400, 100)], 100)
+    history = LocalPieces(chunks)
+    assert [it.rows for it in history.having(np.array([5, 99, 300])).chunks] == [100, 100]
+    assert not history.having(np.array([400, 1_000])).chunks
+    with history.unpacked(on_disk=False) as unpacked:
+        assert len(unpacked.having(np.array([100])).chunks) == 1
