@@ -1,0 +1,151 @@
+"""What is proved of abstract transactions is said of the rich ones: each step is one of theirs.
+
+The abstract spec, small enough to be proved for any number of everything, has no log, no failover,
+no client and no end of epochs. `abstraction` says which of its states a state of the rich spec is;
+every transition of the rich one, explored at a finite scope, must be explained by abstract actions.
+Then the proof says something of a coordinator with a log and of partitions with offsets.
+
+A producer id whose epochs ran out and the one that follows it are one abstract producer, whose
+epochs go on: abstract epochs count through all ids. A transaction begins when the coordinator hears
+of it, which may be with its first partition, or with an abort of nothing: two abstract steps.
+
+Source: Lamport, Specifying Systems, chapter 5.8.
+Simplified: transactional ids do not expire, and no log is cut: the abstract spec has neither.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Final
+
+from model.language.meaning import Meaning, State, Value
+from model.transactions.spec import Transactions
+from model.transactions.state import Outcome, TransactionState
+from model.transactions_abstract.spec import Transactions as AbstractTransactions
+
+ONGOING: Final = TransactionState.labels.index("ONGOING")
+PREPARE: Final = TransactionState.labels.index("PREPARE")
+COMMIT: Final = Outcome.labels.index("COMMIT")
+ABORT: Final = Outcome.labels.index("ABORT")
+PRODUCER: Final = 0  # the abstract one
+EPOCHS: Final = 9  # as many as the abstract spec is explored with
+
+Actions = tuple[str, ...]
+Steps = dict[tuple[frozenset[object], frozenset[object]], Actions | None]
+
+
+@dataclass(frozen=True)
+class Refinement:
+    """The rich spec at its scope, seen as the abstract one at a scope that fits."""
+
+    rich: Transactions
+
+    @cached_property
+    def abstract(self) -> AbstractTransactions:
+        return AbstractTransactions(
+            transactions=self.rich.transactions, partitions=self.rich.partitions, epochs=EPOCHS
+        )
+
+    @cached_property
+    def _meaning(self) -> Meaning:
+        return Meaning.of(self.abstract)
+
+    @cached_property
+    def _known(self) -> Steps:
+        return {}
+
+    # ---- the mapping
+
+    def abstraction(self, state: State) -> State:
+        """The abstract state that a rich state is."""
+        out: dict[tuple[str, tuple[int, ...]], Value] = {}
+        stamp = (state["memory.producer_id", ()], state["memory.producer_epoch", ()])
+        out["current_epoch", (PRODUCER,)] = self._epoch(*stamp)
+        for p in range(self.rich.partitions):
+            records = _records(state, p)
+            seen = [self._epoch(r["producer_id"], r["producer_epoch"]) for r in records]
+            out["seen_epoch", (p, PRODUCER)] = max(seen, default=0)
+        for k in range(self.rich.transactions):
+            self._transaction(state, k, out)
+        return out
+
+    def _transaction(
+        self, state: State, k: int, out: dict[tuple[str, tuple[int, ...]], Value]
+    ) -> None:
+        decided, current = state["decided", (k,)], state["memory.transaction", ()] == k
+        open_now = current and state["memory.state", ()] == ONGOING
+        begun = decided is not None or open_now
+        stamped = self._epoch(state["stamp.producer_id", (k,)], state["stamp.producer_epoch", (k,)])
+        marking = self._epoch(
+            state["marker_stamp.producer_id", (k,)], state["marker_stamp.producer_epoch", (k,)]
+        )
+        out["producer", (k,)] = PRODUCER
+        out["begun", (k,)] = begun
+        out["producer_epoch", (k,)] = stamped if begun else 0
+        out["committed", (k,)] = decided == COMMIT
+        out["aborted", (k,)] = decided == ABORT
+        out["marker_epoch", (k,)] = marking if decided is not None else 0
+        out["complete", (k,)] = decided is not None and not (
+            current and state["memory.state", ()] == PREPARE
+        )
+        for p in range(self.rich.partitions):
+            records = _records(state, p)
+            added = state["memory.partitions", (p,)] if open_now else state["addressed", (k, p)]
+            closed = [_outcome(records, o) for o, r in enumerate(records) if _is_of(r, k)]
+            out["added", (k, p)] = added
+            out["marked", (k, p)] = any(
+                r["outcome"] is not None and r["transaction"] == k for r in records
+            )
+            out["written", (k, p)] = bool(closed)
+            out["pending", (k, p)] = None in closed
+            out["kept", (k, p)] = COMMIT in closed
+            out["dropped", (k, p)] = ABORT in closed
+
+    def _epoch(self, producer_id: Value, producer_epoch: Value) -> int:
+        return _int(producer_id) * (self.rich.max_epoch + 1) + _int(producer_epoch)
+
+    # ---- the check
+
+    def explained(self, before: State, after: State) -> Actions | None:
+        """The abstract actions, at most two, that lead from one to the other; None if none do."""
+        a, b = self.abstraction(before), self.abstraction(after)
+        key = frozenset(a.items()), frozenset(b.items())
+        if key not in self._known:
+            self._known[key] = self._way(a, b)
+        return self._known[key]
+
+    def _way(self, before: State, after: State) -> Actions | None:
+        if before == after:
+            return ()
+        firsts = list(self._meaning.steps(self.abstract, before))
+        for action, _, between in firsts:
+            if between == after:
+                return (action.name,)
+        for action, _, between in firsts:
+            for then, _, reached in self._meaning.steps(self.abstract, between):
+                if reached == after:
+                    return action.name, then.name
+        return None
+
+
+def _records(state: State, p: int) -> list[Mapping[str, Value]]:
+    end = _int(state["log.end_offset", (p,)])
+    names = ("outcome", "producer_id", "producer_epoch", "transaction")
+    return [{n: state[f"log.record.{n}", (p, o)] for n in names} for o in range(end)]
+
+
+def _is_of(record: Mapping[str, Value], k: int) -> bool:
+    return record["outcome"] is None and record["transaction"] == k
+
+
+def _outcome(records: list[Mapping[str, Value]], o: int) -> Value:
+    """How the record at the offset was closed: by the first marker of its producer behind it."""
+    markers = (r for r in records[o:] if r["producer_id"] == records[o]["producer_id"])
+    return next((r["outcome"] for r in markers if r["outcome"] is not None), None)
+
+
+def _int(value: Value) -> int:
+    assert value is not None
+    return int(value)

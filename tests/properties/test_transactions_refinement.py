@@ -1,0 +1,74 @@
+"""Every explored step of the rich transactions is one, or two, of those that are proved."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+
+from checkers.explicit.graph import compiled_graph
+from model.language.meaning import Meaning
+from model.transactions.spec import Transactions
+from model.transactions.variants import QUIET
+from model.transactions.versions import LaxMarkers, Version1
+from model.variants import Constants
+from properties.transactions_refinement import Refinement
+
+LATE: Constants = {**QUIET, "records_late": True, "ends_late": True, "markers_late": True}
+UNEXPLAINED = "unexplained"
+
+
+def coverage(spec: Transactions) -> Counter[str]:
+    """How many transitions take each abstract action, none, or are unexplained."""
+    found, refinement = compiled_graph(spec), Refinement(spec)
+    steps: Counter[str] = Counter()
+    for a, b in found.graph.edges():
+        actions = refinement.explained(found.states[a], found.states[b])
+        steps.update({UNEXPLAINED} if actions is None else set(actions or ("none",)))
+    return steps
+
+
+def test_two_transactions_with_late_copies() -> None:
+    """The coverage, published: a fence has the same effect as a decision to abort."""
+    assert coverage(Transactions(**LATE)) == {
+        "none": 526,
+        "begin": 27,
+        "add_partition": 9,
+        "end_commit": 9,
+        "end_abort": 72,
+        "append": 38,
+        "write_marker": 107,
+        "complete_transaction": 214,
+        "init_producer": 176,
+    }
+
+
+@pytest.mark.parametrize(
+    "constants",
+    [{**LATE, "instances": 2}, {**LATE, "coordinator_failures": 1}, {**QUIET, "partitions": 2}],
+)
+def test_so_are_a_new_instance_a_failover_and_two_partitions(constants: Constants) -> None:
+    assert not coverage(Transactions(**constants))[UNEXPLAINED]
+
+
+@pytest.mark.parametrize("version", [LaxMarkers, Version1])
+def test_versions_that_break_the_proof_take_other_steps(version: type[Transactions]) -> None:
+    assert coverage(version(**LATE))[UNEXPLAINED]
+
+
+def test_initial_states_agree() -> None:
+    """Of the abstract ones there are as many as producers whom no transaction has yet."""
+    refinement = Refinement(Transactions(**QUIET))
+    (rich,) = Meaning.of(refinement.rich).initial(refinement.rich)
+    (abstract,) = Meaning.of(refinement.abstract).initial(refinement.abstract)
+    assert refinement.abstraction(rich) == abstract
+
+
+def test_every_abstract_state_on_the_way_is_one_that_is_proved() -> None:
+    """The invariants and lemmas of the proof, in each state that the rich spec reaches."""
+    spec = Transactions(**LATE)
+    refinement = Refinement(spec)
+    meaning = Meaning.of(refinement.abstract)
+    for state in compiled_graph(spec).states:
+        seen = refinement.abstraction(state)
+        assert all(meaning.holds(c.formula, seen) for c in refinement.abstract.claims)
