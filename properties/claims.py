@@ -80,6 +80,7 @@ CLAIMS: Final = (
         source="D0 D1",
         decided_by=(
             Decider("suite", "replication"),
+            Decider("model", "idempotence.at_most_once"),
             Decider("proof", "idempotence-abstract.in_order_without_duplicates"),
             Decider("history", "duplicate"),
         ),
@@ -214,7 +215,10 @@ CLAIMS: Final = (
             "successor."
         ),
         source="D3",
-        decided_by=(Decider("suite", "replication"),),
+        decided_by=(
+            Decider("suite", "replication"),
+            Decider("model", "idempotence.as_it_was_sent"),
+        ),
     ),
     Claim(
         id="consumer_order",
@@ -430,6 +434,8 @@ CLAIMS: Final = (
         decided_by=(
             Decider("proof", "transactions-abstract.atomic"),
             Decider("proof", "transactions-abstract.faithful"),
+            Decider("model", "transactions.atomic"),
+            Decider("model", "transactions.no_torn_read"),
             Decider("history", "torn-transaction"),
             Decider("history", "output-without-offset"),
             Decider("history", "offset-without-output"),
@@ -451,6 +457,8 @@ CLAIMS: Final = (
         ),
         source="D2",
         decided_by=(
+            Decider("model", "transactions.no_aborted_read"),
+            Decider("model", "transactions.aborted_index_is_exact"),
             Decider("history", "open-transaction-read"),
             Decider("history", "G1a"),
         ),
@@ -495,6 +503,7 @@ CLAIMS: Final = (
         ),
         source="D2",
         decided_by=(
+            Decider("model", "transactions.zombies_write_nothing"),
             Decider("history", "zombie-write"),
             Decider("history", "fenced-transaction-read"),
         ),
@@ -507,6 +516,7 @@ CLAIMS: Final = (
             "abort markers in the partitions."
         ),
         source="D2",
+        decided_by=(Decider("model", "transactions.open_transactions_close"),),
     ),
     Claim(
         id="writes_may_repeat_before_commit",
