@@ -298,15 +298,18 @@ class GroupOffsets(Coordinator):
 
     @witness
     def a_later_commit_outranks_a_pending_one(s) -> Bool:
-        """A commit counts although the marker of an earlier one came after it."""
-        return s.serves() & exists(
+        """What was committed while another commit was pending counts after its marker, too."""
+        known = s.cache.committed
+        return all_of(s.serves(), known.offset != nothing) & exists(
             all_of(
                 s.counts(at),
-                s.log[at].in_transaction,
-                at < s.cache.committed.at,
-                s.cache.committed.offset != nothing,
+                at < known.at,
+                known.at < marker,
+                marker < s.end_offset,
+                s.ends(marker, at),
             )
             for at in LogOffset
+            for marker in LogOffset
         )
 
     @witness

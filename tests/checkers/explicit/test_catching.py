@@ -1,0 +1,48 @@
+"""The track record tells what a run found, whichever way it ended."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from checkers import track_record
+from checkers.explicit.catching import catch
+from checkers.report.track_record import rows
+from model.specs import find
+
+
+def test_a_bug_is_caught_and_what_mended_it_holds() -> None:
+    caught = catch(find("retention", "leaves-mark-behind"))
+    assert (caught.verdict, caught.mended_verdict) == ("violated", "holds")
+    assert str(caught) == "in 5 steps, 616 states; kip-107 holds in all 8,964"
+
+
+def test_a_claim_about_behaviours_is_decided_on_all_of_them() -> None:
+    bug = find("group-ownership", "refuses-return")
+    caught = catch(replace(bug, see={"epochs": 3}))
+    assert (caught.verdict, caught.mended_verdict) == ("violated", "holds")
+
+
+def test_what_is_no_bug_is_not_caught() -> None:
+    sound = replace(find("retention"), breaks="log_start_is_committed")
+    assert catch(sound).verdict == "holds"
+
+
+def test_what_mends_nothing_is_told() -> None:
+    bug = find("retention", "leaves-mark-behind")
+    caught = catch(replace(bug, mended="expires-uncommitted"))
+    assert (caught.mended, caught.mended_verdict) == ("expires-uncommitted", "violated")
+
+
+def test_the_record_is_read_as_it_was_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    caught = catch(find("retention", "expires-uncommitted"))
+    monkeypatch.setattr(track_record, "KEPT", tmp_path / "record.json")
+    track_record.keep([caught])
+    assert track_record.kept() == {("retention", "expires-uncommitted"): caught}
+    told = {row[0]: row[-1] for row in rows()}
+    assert told["expires-uncommitted"] == f"exploration, {caught}"
+    assert told["cleans-past-hw"] == "not run yet"
