@@ -152,7 +152,7 @@ def check(
                 statement=selection.statement(spec, name),
                 verdict=discovery.verdict,
                 expected=right[name],
-                engine="explicit",
+                engine="explicit" if walks is None else "random walks",
                 spec=variant.spec,
                 variant=variant.name,
                 constants=constants,

@@ -78,6 +78,11 @@ def _premises(spec: Spec, names: Sequence[str]) -> Iterator[Asked]:
         if claim.name in names:
             for premise, formula in _implied(claim.formula, (), ()):
                 yield claim.name, f"vacuous: this is never true: {show(premise)}", formula
+    for lively in spec.liveness_properties:
+        if lively.name in names and not isinstance(lively.premise, t.Const):
+            says = f"vacuous: this is never true: {show(lively.premise)}"
+            params, premise = lively.params, lively.premise
+            yield lively.name, says, t.Exists(params, premise) if params else premise
 
 
 def _implied(

@@ -61,7 +61,8 @@ def _headline(discovery: Discovery, found: Exploration, title: str) -> Iterator[
     steps = f"{discovery.steps} step{'s' if discovery.steps != 1 else ''}"
     when = f"violated after {steps}" if discovery.loop is None else "violated for ever"
     left = f"✗ {discovery.claim.name}  {when}"
-    right = f"{title} · explicit · {found.distinct:,} states, {found.seconds:.2f} s"
+    engine = "random walks" if found.engine == "simulate" else "explicit"
+    right = f"{title} · {engine} · {found.distinct:,} states, {found.seconds:.2f} s"
     if len(left) + 3 + len(right) <= WIDTH:
         yield left + right.rjust(WIDTH - len(left))
     else:

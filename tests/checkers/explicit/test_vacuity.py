@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from checkers.explicit.exploration import Budget
+from checkers.explicit.liveness import with_liveness
 from checkers.explicit.search import explore
 from checkers.explicit.vacuity import vacuous
 from model.language import (
@@ -15,10 +16,13 @@ from model.language import (
     Set,
     Sort,
     Spec,
+    Temporal,
     action,
     forall,
     implies,
     invariant,
+    leads_to,
+    liveness,
     when,
     witness,
 )
@@ -71,6 +75,14 @@ class Empty(Log):
             for x in Replica
         )
 
+    @liveness
+    def who_joins_leaves(s, r: Replica) -> Temporal:
+        return leads_to(s.isr[r], ~s.isr[r])
+
+    @liveness
+    def who_is_full_stays(s, r: Replica) -> Temporal:
+        return leads_to(s.end[r] == 2, s.end[r] == 2)
+
     @witness
     def someone_joins(s) -> Bool:
         return ~forall(~s.isr[r] for r in Replica)
@@ -79,12 +91,13 @@ class Empty(Log):
 @pytest.mark.parametrize("engine", ["numpy", "python"])
 def test_each_is_named_once_with_what_is_never_true(engine: str) -> None:
     spec = Empty()
-    found = explore(spec)
+    found = with_liveness(spec, explore(spec), [c.name for c in spec.liveness_properties])
     line = spec.actions[1].guards[2].line
     assert list(map(str, vacuous(spec, found, engine))) == [
         f"truncate: never taken: line {line} is never true where those before it are: isr[r]",
         "members_are_full: vacuous: this is never true: isr[r]",
         "beyond: vacuous: this is never true: 2 < end[x]",
+        "who_joins_leaves: vacuous: this is never true: isr[r]",
         "someone_joins: a witness that no reachable state shows",
     ]
 
