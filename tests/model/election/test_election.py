@@ -152,6 +152,15 @@ def test_alone_nothing_is_committed(play: Begin) -> None:
     assert waits.refused("advance_high_watermark 0").startswith("2 <= count")
 
 
+def test_what_one_committed_alone_another_leader_writes_over(play: Begin) -> None:
+    run = play(CommitsBelowMinIsr(**TWO_RECORDS)).do(
+        *("write 0", "shrink_isr 0 1", "grant_isr 0", "apply_metadata 0"),
+        *("advance_high_watermark 0", "expire_session 0", "apply_metadata 1", "write 1"),
+    )
+    assert "log_matching" not in run.broken()
+    assert "log_matching" in run.do("advance_high_watermark 1").broken()
+
+
 def test_who_has_left_a_large_enough_isr_is_not_eligible(play: Begin) -> None:
     run = play(EligibleForEver(replicas=3, max_unclean=0)).do("write 0", "fetch 1 0", "fetch 1 0")
     run.do("expire_session 2", "apply_metadata 0", "advance_high_watermark 0")
