@@ -32,6 +32,14 @@ from reference_impl.bugs import NO_BUGS, Bugs
 from reference_impl.config import KAFKAS_PATIENCE, Patience
 from reference_impl.coordinating import Coordinating
 from reference_impl.coordinators import NO_COORDINATORS, Coordinators
+from reference_impl.group_messages import (
+    CommitOffsets,
+    FetchOffsets,
+    HeartbeatGroup,
+    JoinGroup,
+    LeaveGroup,
+    SyncGroup,
+)
 from reference_impl.messages import (
     CONTROLLER,
     NO_METADATA,
@@ -231,6 +239,18 @@ class Broker:
                 return self._init_producer_id(now_ms, requester)
             case InitProducerId() | AddPartitionsToTxn() | AddOffsetsToTxn() | EndTxn() as request:
                 roles, effects = self.coordinating.asked(self._around(now_ms), requester, request)
+                return replace(self, coordinating=roles), effects
+            case (
+                JoinGroup()
+                | SyncGroup()
+                | HeartbeatGroup()
+                | LeaveGroup()
+                | CommitOffsets()
+                | FetchOffsets()
+            ) as request:
+                roles, effects = self.coordinating.asked_by_member(
+                    self._around(now_ms), requester, request, self.replicas
+                )
                 return replace(self, coordinating=roles), effects
             case FindCoordinator() as request:
                 return self, self._find_coordinator(now_ms, requester, request)

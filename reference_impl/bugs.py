@@ -36,6 +36,9 @@ class Bug(Enum):
     LATE_MARKER_ACCEPTED = "late-marker-accepted"
     MARKER_ON_ONE_PARTITION = "marker-on-one-partition"
     ZOMBIE_NOT_FENCED = "zombie-not-fenced"
+    OFFSETS_DESPITE_ABORT = "offsets-despite-abort"
+    OFFSETS_LOST_AT_COMMIT = "offsets-lost-at-commit"
+    GENERATION_NOT_CHECKED = "generation-not-checked"
 
 
 Bugs = frozenset[Bug]
@@ -182,6 +185,27 @@ SEEDED_BUGS: Final = (
         breaks=("exactly_once_pipeline", "zombie-write"),
         caught_by=("transcripts of transactions",),
         source="anomalies M12",
+    ),
+    SeededBug(
+        bug=Bug.OFFSETS_DESPITE_ABORT,
+        changes="The offsets of an aborted transaction count.",
+        breaks=("offsets_in_transaction", "aborted-offset-read", "input-skipped"),
+        caught_by=("transcripts of groups",),
+        source="anomalies M13",
+    ),
+    SeededBug(
+        bug=Bug.OFFSETS_LOST_AT_COMMIT,
+        changes="The offsets of a committed transaction are dropped.",
+        breaks=("offsets_in_transaction", "input-processed-twice"),
+        caught_by=("transcripts of groups",),
+        source="anomalies M14",
+    ),
+    SeededBug(
+        bug=Bug.GENERATION_NOT_CHECKED,
+        changes="Offsets in a transaction are taken from members of any generation.",
+        breaks=("exactly_once_pipeline", "input-processed-twice"),
+        caught_by=("transcripts of groups",),
+        source="KIP-447; bugs T15",
     ),
 )
 

@@ -25,6 +25,7 @@ class Patience:
     replica_fetch_backoff_ms: int = 1_000  # replica.fetch.backoff.ms
     request_timeout_ms: int = 30_000  # request.timeout.ms, of a broker's question to a coordinator
     coordinator_ms: int = 1_000  # how often a coordinator looks for what it has left undone
+    group_initial_delay_ms: int = 3_000  # group.initial.rebalance.delay.ms
     checkpoint_ms: int = 5_000  # replica.high.watermark.checkpoint.interval.ms, and the flush
 
     def __post_init__(self) -> None:

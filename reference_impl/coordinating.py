@@ -12,12 +12,14 @@ Simplified: a log is read within one step, so nobody is ever told that it is bei
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from model.vocabulary import BrokerId, TopicPartition
+from model.vocabulary import BrokerId, LeaderEpoch, TopicPartition
 from reference_impl.coordinators import CONSUMER_OFFSETS, TRANSACTION_STATE
+from reference_impl.group_coordinator import GroupCoordinator
+from reference_impl.group_messages import GroupRequest, refusal
 from reference_impl.messages import (
     CreateTopic,
     ErrorCode,
@@ -27,6 +29,7 @@ from reference_impl.messages import (
 )
 from reference_impl.partition_follower import Follower
 from reference_impl.partition_leader import Leader
+from reference_impl.partition_log import PartitionLog
 from reference_impl.requests import Response
 from reference_impl.step import Effects
 from reference_impl.surroundings import Requester, Surroundings
@@ -44,7 +47,15 @@ from reference_impl.transaction_messages import (
 )
 
 OfTransaction = InitProducerId | AddPartitionsToTxn | AddOffsetsToTxn | EndTxn
-Coordinator = TransactionCoordinator
+Coordinator = TransactionCoordinator | GroupCoordinator
+Begin = Callable[
+    [TopicPartition, LeaderEpoch, PartitionLog, Surroundings], tuple[Coordinator, Effects]
+]
+Replicas = Mapping[TopicPartition, Leader | Follower]
+BEGIN: Final[Mapping[str, Begin]] = {
+    TRANSACTION_STATE: TransactionCoordinator.begin,
+    CONSUMER_OFFSETS: GroupCoordinator.begin,
+}
 REPLICAS: Final = 3
 MIN_INSYNC: Final = 2  # transaction.state.log.min.isr; the offsets are kept as safely here
 
@@ -57,15 +68,13 @@ class Coordinating:
         default_factory=dict[TopicPartition, Coordinator]
     )
 
-    def elected(
-        self, replicas: Mapping[TopicPartition, Leader | Follower], around: Surroundings
-    ) -> tuple[Coordinating, Effects]:
+    def elected(self, replicas: Replicas, around: Surroundings) -> tuple[Coordinating, Effects]:
         """What becomes of them under newer metadata."""
         roles: dict[TopicPartition, Coordinator] = {}
         effects: Effects = ()
         for topic_partition, replica in replicas.items():
             known = self.roles.get(topic_partition)
-            if topic_partition.topic != TRANSACTION_STATE or not isinstance(replica, Leader):
+            if topic_partition.topic not in BEGIN or not isinstance(replica, Leader):
                 effects += known.end() if known is not None else ()
                 continue
             coordinator_epoch = replica.state.leader_epoch
@@ -73,7 +82,7 @@ class Coordinating:
                 roles[topic_partition] = known
                 continue
             effects += known.end() if known is not None else ()
-            roles[topic_partition], begun = TransactionCoordinator.begin(
+            roles[topic_partition], begun = BEGIN[topic_partition.topic](
                 topic_partition, coordinator_epoch, replica.log, around
             )
             effects += begun
@@ -85,9 +94,21 @@ class Coordinating:
         """A request to the coordinator of its key."""
         place = around.coordinators.place(TRANSACTION_STATE, request.transactional_id or "")
         role = self.roles.get(place) if place is not None else None
-        if place is None or role is None:
+        if not isinstance(role, TransactionCoordinator):
             return self, (requester.reply(_not_coordinator(request)),)
         role, effects = role.asked(around, requester, request)
+        return self._with(role), effects
+
+    def asked_by_member(
+        self, around: Surroundings, requester: Requester, request: GroupRequest, replicas: Replicas
+    ) -> tuple[Coordinating, Effects]:
+        """A request to the coordinator of its group."""
+        place = around.coordinators.place(CONSUMER_OFFSETS, request.group)
+        role = self.roles.get(place) if place is not None else None
+        if place is None or not isinstance(role, GroupCoordinator):
+            error = ErrorCode.NOT_COORDINATOR
+            return self, (requester.reply(refusal(request, error)),)
+        role, effects = role.asked(around, requester, request, replicas[place].log)
         return self._with(role), effects
 
     def appended(

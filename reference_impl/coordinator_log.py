@@ -15,10 +15,10 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
-from model.vocabulary import NO_PRODUCER_ID, ProducerEpoch, ProducerId, Sequence, TopicPartition
+from model.vocabulary import NO_PRODUCER_ID, Offset, ProducerEpoch, ProducerId, TopicPartition
 from reference_impl import transaction_marker
 from reference_impl.messages import NO_PRODUCER_EPOCH, ErrorCode, NodeId, Produce
-from reference_impl.partition_log import PartitionLog
+from reference_impl.partition_log import FIRST_OFFSET, PartitionLog
 from reference_impl.record_batch import Record, decode, encode
 from reference_impl.step import Send
 from reference_impl.surroundings import Surroundings
@@ -53,7 +53,7 @@ def append(
     transactional_id: str | None = None,
     producer_id: ProducerId = NO_PRODUCER_ID,
     producer_epoch: ProducerEpoch = NO_PRODUCER_EPOCH,
-    sequence: Sequence = Sequence(-1),  # noqa: B008 - an int by another name
+    adds_partition: bool = False,
 ) -> Send:
     """What a coordinator asks the leader beside it to append."""
     records = [
@@ -68,7 +68,6 @@ def append(
         records,
         producer_id=producer_id,
         producer_epoch=producer_epoch,
-        base_sequence=sequence,
         transactional=transactional_id is not None,
     )
     request = Produce(
@@ -76,14 +75,20 @@ def append(
         batches=data,
         timeout_ms=around.patience.request_timeout_ms,
         transactional_id=transactional_id,
+        by_coordinator=True,
+        adds_partition=adds_partition,
     )
     return Send(NodeId(around.broker_id), around.correlation, request)
 
 
-def written(log: PartitionLog) -> Iterator[Written]:
-    """The whole log, batch by batch."""
-    for batch in log.batches():
+def written(
+    log: PartitionLog, start: Offset = FIRST_OFFSET, end: Offset | None = None
+) -> Iterator[Written]:
+    """The log from one offset to another, or to its end, batch by batch."""
+    for batch in log.batches(start):
         head = batch.header
+        if end is not None and head.next_offset > end:
+            return
         if head.is_control:
             yield Written(
                 offset=head.base_offset,

@@ -136,6 +136,7 @@ class Produce:
     acks: int = ACKS_ALL
     timeout_ms: int = 30_000  # how long acks=all may wait for replication
     transactional_id: str | None = None  # of a transactional batch
+    by_coordinator: bool = False  # a coordinator's own: no sequence numbers, no duplicates
     adds_partition: bool = False  # KIP-890: the transaction is told of this topic partition by us
 
 

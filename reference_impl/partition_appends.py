@@ -92,7 +92,10 @@ def _acceptable(leader: Leader, request: Produce) -> Header | ErrorCode:
         (head.record_count != head.last_offset_delta + 1, ErrorCode.INVALID_RECORD),
         (head.is_transactional and not is_idempotent, ErrorCode.INVALID_RECORD),
         (is_idempotent and head.producer_epoch < 0, ErrorCode.INVALID_RECORD),
-        (is_idempotent and head.base_sequence < 0, ErrorCode.INVALID_RECORD),
+        (
+            is_idempotent and head.base_sequence < 0 and not request.by_coordinator,
+            ErrorCode.INVALID_RECORD,
+        ),
     )
     return next((error for applies, error in reasons if applies), head)
 

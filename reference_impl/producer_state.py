@@ -114,6 +114,10 @@ class ProducerStates:
         if head.producer_id == NO_PRODUCER_ID:
             return Fresh()
         known = self.producers.get(head.producer_id)
+        if head.base_sequence < 0:  # a coordinator's own: its epoch counts, it has no numbers
+            if known is not None and head.producer_epoch < known.producer_epoch:
+                return Refused(ErrorCode.INVALID_PRODUCER_EPOCH)
+            return Fresh()
         match _in_sequence(head, known, never_written=never_written):
             case Fresh() if head.is_transactional and not (is_verified or self.is_open(head)):
                 return Refused(ErrorCode.INVALID_TXN_STATE)
@@ -190,6 +194,9 @@ def _remember(
             head.producer_epoch, earlier, marker.coordinator_epoch
         )
         return transactions.with_marker(batch, marker)
+    if head.base_sequence < 0:
+        producers[head.producer_id] = Producer(head.producer_epoch, earlier, coordinator_epoch)
+        return transactions.with_records(batch) if head.is_transactional else transactions
     appended = AppendedBatch(
         head.base_sequence, head.last_sequence, head.base_offset, head.next_offset
     )

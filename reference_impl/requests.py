@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from reference_impl.group_messages import GroupRequest, GroupResponse
 from reference_impl.messages import PartitionRequest, PartitionResponse
 from reference_impl.transaction_messages import TransactionRequest, TransactionResponse
 
-Request = PartitionRequest | TransactionRequest
-Response = PartitionResponse | TransactionResponse
+Request = PartitionRequest | TransactionRequest | GroupRequest
+Response = PartitionResponse | TransactionResponse | GroupResponse

@@ -48,6 +48,9 @@ QUICK: Final = Patience(
     replica_fetch_timeout_ms=200,
     replica_fetch_backoff_ms=30,
     checkpoint_ms=400,
+    request_timeout_ms=300,
+    coordinator_ms=50,
+    group_initial_delay_ms=30,
 )
 
 

@@ -143,7 +143,7 @@ def milliseconds(span: timedelta) -> int:
 
 
 def _as_kio(field: str, value: Any) -> Any:
-    return KioErrorCode(value) if field == "error_code" else value
+    return KioErrorCode(value) if field.endswith("error_code") else value
 
 
 @cache

@@ -2,8 +2,7 @@
 
 Source: KIP-35 and KIP-511 (ApiVersions), KIP-464 (defaults of CreateTopics), KIP-516, KIP-699.
 Simplified: topics are never created by asking for them; no configuration but
-`min.insync.replicas` and `unclean.leader.election.enable`; no groups and no transactions, which are
-refused by name.
+`min.insync.replicas` and `unclean.leader.election.enable`.
 """
 
 from __future__ import annotations
@@ -12,7 +11,8 @@ import asyncio
 from collections.abc import Sequence
 from typing import Any, Final
 
-from model.vocabulary import TopicPartition
+from model.vocabulary import NO_PRODUCER_ID, ProducerEpoch, ProducerId, TopicPartition
+from reference_impl.coordinators import INTERNAL_TOPICS
 from reference_impl.messages import (
     NO_BROKER,
     CreatedTopic,
@@ -22,7 +22,8 @@ from reference_impl.messages import (
     InitProducerId,
     PartitionState,
 )
-from reference_impl.wire.adapter import Call, topic_id
+from reference_impl.transaction_messages import FindCoordinator, FoundCoordinator
+from reference_impl.wire.adapter import Call, milliseconds, topic_id
 from reference_impl.wire.broker_side import (
     INVALID_CONFIG,
     INVALID_REPLICA_ASSIGNMENT,
@@ -38,7 +39,9 @@ BROKER_DEFAULT: Final = -1  # KIP-464: leave it to the broker
 DEFAULT_REPLICATION_FACTOR: Final = 3
 MIN_INSYNC_REPLICAS: Final = "min.insync.replicas"
 UNCLEAN_ELECTION: Final = "unclean.leader.election.enable"
-NOT_SERVED: Final = "the reference broker serves no groups and no transactions yet"
+FEATURES_SINCE: Final = 3  # the version of ApiVersions
+GROUP, TRANSACTION = 0, 1  # what a coordinator is asked for
+FEATURES: Final = {"transaction.version": 2}  # KIP-890: clients may speak the second protocol
 
 
 # ---------------------------------------------------------------- ApiVersions
@@ -46,7 +49,23 @@ NOT_SERVED: Final = "the reference broker serves no groups and no transactions y
 
 async def api_versions(_broker: BrokerSide, call: Call) -> bytes:
     """The response frame: what is served."""
-    return call.respond(error_code=0, api_keys=_advertised(call, VERSIONS))
+    return call.respond(
+        error_code=0,
+        api_keys=_advertised(call, VERSIONS),
+        finalized_features_epoch=0,
+        supported_features=tuple(
+            call.make("SupportedFeatureKey", name=name, min_version=0, max_version=level)
+            for name, level in FEATURES.items()
+            if call.version >= FEATURES_SINCE
+        ),
+        finalized_features=tuple(
+            call.make(
+                "FinalizedFeatureKey", name=name, min_version_level=level, max_version_level=level
+            )
+            for name, level in FEATURES.items()
+            if call.version >= FEATURES_SINCE
+        ),
+    )
 
 
 def unsupported_api_versions(correlation_id: int) -> bytes:
@@ -129,7 +148,7 @@ def _topic(
     )
     return call.make(
         "MetadataResponseTopic", error_code=0, name=name, topic_id=topic_id(name),
-        partitions=partitions,
+        is_internal=name in INTERNAL_TOPICS, partitions=partitions,
     )  # fmt: skip
 
 
@@ -206,25 +225,43 @@ def _not_served(call: Call, topic: Any) -> tuple[int, str]:
 
 
 async def init_producer_id(broker: BrokerSide, call: Call) -> bytes:
-    """The response frame: a fresh producer id; a transactional id is refused."""
-    if call.body.transactional_id is not None:
-        return call.respond(error_code=ErrorCode.INVALID_REQUEST, producer_id=-1, producer_epoch=-1)
-    said = await asked(broker, InitProducerId(), InitializedProducerId)
+    """The response frame: a producer id, with a transactional id one that fences all before it."""
+    body = call.body
+    request = InitProducerId(
+        transactional_id=body.transactional_id,
+        timeout_ms=milliseconds(body.transaction_timeout),
+        producer_id=ProducerId(getattr(body, "producer_id", NO_PRODUCER_ID)),
+        producer_epoch=ProducerEpoch(getattr(body, "producer_epoch", -1)),
+    )
+    said = await asked(broker, request, InitializedProducerId)
     return call.respond(
         error_code=said.error, producer_id=said.producer_id, producer_epoch=said.producer_epoch
     )
 
 
-async def find_coordinator(_broker: BrokerSide, call: Call) -> bytes:
-    """The response frame: there is none for anybody."""
-    refusal = {
-        "error_code": ErrorCode.INVALID_REQUEST,
-        "error_message": NOT_SERVED,
-        "node_id": NO_BROKER,
-        "host": "",
-        "port": -1,
-    }
-    keys = getattr(call.body, "coordinator_keys", ())
+async def find_coordinator(broker: BrokerSide, call: Call) -> bytes:
+    """The response frame: who coordinates each key."""
+    kind = getattr(call.body, "key_type", GROUP)
+    keys = getattr(call.body, "coordinator_keys", None)
+    if keys is None:
+        return call.respond(**await _coordinator(broker, kind, call.body.key))
+    found = [(key, await _coordinator(broker, kind, key)) for key in keys]
     return call.respond(
-        **refusal, coordinators=tuple(call.make("Coordinator", key=key, **refusal) for key in keys)
+        coordinators=tuple(call.make("Coordinator", key=key, **told) for key, told in found)
     )
+
+
+async def _coordinator(broker: BrokerSide, kind: int, key: str) -> dict[str, Any]:
+    error, at = ErrorCode.INVALID_REQUEST, NO_BROKER
+    if kind in {GROUP, TRANSACTION}:
+        request = FindCoordinator(key=key, is_transactional=kind == TRANSACTION)
+        said = await asked(broker, request, FoundCoordinator)
+        error, at = said.error, said.broker_id
+    host, port = broker.addresses.get(at, ("", -1))
+    return {
+        "error_code": error,
+        "error_message": error.name if error else "",
+        "node_id": at,
+        "host": host,
+        "port": port,
+    }

@@ -5,8 +5,8 @@ asked at once for every topic partition, then again whenever one of them becomes
 
 Source: KIP-74 (fetch limits), KIP-227, KIP-320, KIP-516 (topic ids), KIP-951.
 Simplified: no fetch sessions (a full fetch each time, as Kafka answers when its cache is full), no
-leader hints beside errors, no transactions: the last stable offset is the high watermark. Every
-fetch is a consumer's, whatever replica it names: brokers reach each other in-process.
+leader hints beside errors. Every fetch is a consumer's, whatever replica it names: brokers reach
+each other in-process.
 """
 
 from __future__ import annotations
@@ -41,6 +41,10 @@ from reference_impl.wire.broker_side import (
 OLDEST_TIMESTAMP_QUERY: Final = -2  # below it come questions for tiered storage and the like
 OFFSET_NOT_AVAILABLE_SINCE: Final = 5  # the version of ListOffsets that knows this error
 NO_SESSION: Final = 0
+PRODUCE_V2: Final = (
+    12  # KIP-890: the request itself makes the topic partition part of the transaction
+)
+READ_COMMITTED: Final = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +74,8 @@ async def produce(broker: BrokerSide, call: Call) -> tuple[bytes | None, tuple[A
             batches=wanted.records or b"",
             acks=body.acks,
             timeout_ms=milliseconds(body.timeout),
+            transactional_id=body.transactional_id,
+            adds_partition=call.version >= PRODUCE_V2,
         )
         for topic, name in topics
         if name is not None
@@ -126,6 +132,7 @@ async def fetch(broker: BrokerSide, call: Call) -> bytes:
             fetch_offset=Offset(wanted.fetch_offset),
             current_leader_epoch=LeaderEpoch(getattr(wanted, "current_leader_epoch", -1)),
             max_bytes=wanted.partition_max_bytes,
+            read_committed=body.isolation_level == READ_COMMITTED,
         )
         for topic, name in topics
         if name is not None
@@ -179,15 +186,23 @@ def _limited(found: dict[TopicPartition, Fetched], max_bytes: int) -> dict[Topic
 
 def _fetched(call: Call, index: int, said: Fetched | None) -> Any:
     high_watermark = -1 if said is None else said.high_watermark
-    read_committed = call.body.isolation_level == 1
+    read_committed = call.body.isolation_level == READ_COMMITTED
+    aborted = () if said is None else said.aborted
     return call.make(
         "PartitionData",
         partition_index=index,
         error_code=UNKNOWN_TOPIC_ID if said is None else said.error,
         high_watermark=high_watermark,
-        last_stable_offset=high_watermark,
+        last_stable_offset=-1 if said is None else said.last_stable_offset,
         log_start_offset=-1 if said is None else said.log_start_offset,
-        aborted_transactions=() if read_committed else None,
+        aborted_transactions=tuple(
+            call.make(
+                "AbortedTransaction", producer_id=one.producer_id, first_offset=one.first_offset
+            )
+            for one in aborted
+        )
+        if read_committed
+        else None,
         records=b"" if said is None else said.batches,
     )
 
@@ -209,6 +224,7 @@ async def list_offsets(broker: BrokerSide, call: Call) -> bytes:
             ask = ListOffsets(
                 topic_partition=TopicPartition(topic, wanted.partition_index),
                 timestamp=wanted.timestamp,
+                read_committed=getattr(call.body, "isolation_level", 0) == READ_COMMITTED,
                 current_leader_epoch=LeaderEpoch(getattr(wanted, "current_leader_epoch", -1)),
             )
             said = await asked(broker, ask, ListedOffsets)

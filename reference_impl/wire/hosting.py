@@ -46,6 +46,9 @@ SERVED: Final = Patience(
     replica_fetch_timeout_ms=3_000,
     replica_fetch_backoff_ms=50,
     checkpoint_ms=5_000,
+    request_timeout_ms=3_000,
+    coordinator_ms=100,
+    group_initial_delay_ms=0,
 )
 
 Note = Callable[[str], None]

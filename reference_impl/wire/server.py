@@ -19,7 +19,7 @@ from typing import Final
 
 from model.vocabulary import BrokerId, TopicPartition
 from reference_impl.requests import Request, Response
-from reference_impl.wire import control_plane, data_plane
+from reference_impl.wire import control_plane, data_plane, groups, transactions
 from reference_impl.wire.adapter import Call, MalformedFrame, UnsupportedApiVersions, decode
 from reference_impl.wire.applied import AppliedLog
 from reference_impl.wire.broker_side import BrokerSide
@@ -34,6 +34,16 @@ ANSWERS: Final[Mapping[Api, Callable[[BrokerSide, Call], Awaitable[bytes]]]] = {
     Api.FETCH: data_plane.fetch,
     Api.LIST_OFFSETS: data_plane.list_offsets,
     Api.METADATA: control_plane.metadata,
+    Api.OFFSET_COMMIT: groups.offset_commit,
+    Api.OFFSET_FETCH: groups.offset_fetch,
+    Api.JOIN_GROUP: groups.join_group,
+    Api.HEARTBEAT: groups.heartbeat,
+    Api.LEAVE_GROUP: groups.leave_group,
+    Api.SYNC_GROUP: groups.sync_group,
+    Api.ADD_PARTITIONS_TO_TXN: transactions.add_partitions_to_txn,
+    Api.ADD_OFFSETS_TO_TXN: transactions.add_offsets_to_txn,
+    Api.END_TXN: transactions.end_txn,
+    Api.TXN_OFFSET_COMMIT: transactions.txn_offset_commit,
     Api.FIND_COORDINATOR: control_plane.find_coordinator,
     Api.API_VERSIONS: control_plane.api_versions,
     Api.CREATE_TOPICS: control_plane.create_topics,

@@ -21,11 +21,21 @@ class Api(IntEnum):
     FETCH = 1
     LIST_OFFSETS = 2
     METADATA = 3
+    OFFSET_COMMIT = 8
+    OFFSET_FETCH = 9
     FIND_COORDINATOR = 10
+    JOIN_GROUP = 11
+    HEARTBEAT = 12
+    LEAVE_GROUP = 13
+    SYNC_GROUP = 14
     API_VERSIONS = 18
     CREATE_TOPICS = 19
     INIT_PRODUCER_ID = 22
     OFFSET_FOR_LEADER_EPOCH = 23
+    ADD_PARTITIONS_TO_TXN = 24
+    ADD_OFFSETS_TO_TXN = 25
+    END_TXN = 26
+    TXN_OFFSET_COMMIT = 28
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,9 +55,19 @@ VERSIONS: Final = {
     Api.FETCH: Versions(4, 18, 4),
     Api.LIST_OFFSETS: Versions(1, 11, 1),
     Api.METADATA: Versions(0, 13, 0),
+    Api.OFFSET_COMMIT: Versions(2, 10, 2),
+    Api.OFFSET_FETCH: Versions(1, 10, 1),
     Api.FIND_COORDINATOR: Versions(0, 6, 0),
+    Api.JOIN_GROUP: Versions(2, 9, 2),
+    Api.HEARTBEAT: Versions(0, 4, 0),
+    Api.LEAVE_GROUP: Versions(0, 5, 0),
+    Api.SYNC_GROUP: Versions(0, 5, 0),
     Api.API_VERSIONS: Versions(0, 4, 0),
     Api.CREATE_TOPICS: Versions(2, 7, 2),
     Api.INIT_PRODUCER_ID: Versions(0, 5, 0),
     Api.OFFSET_FOR_LEADER_EPOCH: Versions(2, 4, 2),
+    Api.ADD_PARTITIONS_TO_TXN: Versions(0, 5, 0),
+    Api.ADD_OFFSETS_TO_TXN: Versions(0, 4, 0),
+    Api.END_TXN: Versions(0, 5, 0),
+    Api.TXN_OFFSET_COMMIT: Versions(0, 5, 0),
 }

@@ -149,14 +149,137 @@ def test_a_topic_is_refused_twice_and_with_too_many_replicas(cluster: Served) ->
         assert refused.value.args[0].code() == code
 
 
-def test_a_group_is_refused_in_words(cluster: Served) -> None:
-    create(cluster, "grouped")
-    consumer = reader(cluster)
-    consumer.subscribe(["grouped"])
-    message = None
-    while message is None:
+# ---------------------------------------------------------------- transactions and groups
+
+
+def test_a_transaction_of_librdkafka_is_read_as_a_whole_or_not_at_all(cluster: Served) -> None:
+    create(cluster, "whole")
+    producer = transactional(cluster, "whole")
+    for value, ends in (("one", True), ("two", False), ("three", True)):
+        producer.begin_transaction()
+        producer.produce("whole", value.encode())
+        assert producer.flush(10) == 0
+        if ends:
+            producer.commit_transaction(10)
+        else:
+            producer.abort_transaction(10)
+    assert values(cluster, "whole", "read_committed", 2) == ["one", "three"]
+    assert values(cluster, "whole", "read_uncommitted", 3) == ["one", "two", "three"]
+
+
+def test_a_new_instance_of_a_transactional_id_fences_the_old_one(cluster: Served) -> None:
+    create(cluster, "fenced")
+    zombie = transactional(cluster, "fenced")
+    zombie.begin_transaction()
+    zombie.produce("fenced", b"of the zombie")
+    heir = transactional(cluster, "fenced")
+    with pytest.raises(KafkaException) as refused:
+        zombie.commit_transaction(10)
+    assert refused.value.args[0].fatal()
+    heir.begin_transaction()
+    heir.produce("fenced", b"of the heir")
+    heir.commit_transaction(10)
+    assert values(cluster, "fenced", "read_committed", 1) == ["of the heir"]
+
+
+def test_a_group_divides_a_topic_and_goes_on_where_it_stopped(cluster: Served) -> None:
+    create(cluster, "shared", 4)
+    producer = Producer({"bootstrap.servers": cluster.bootstrap_servers, "log_level": 0})
+    for number in range(40):
+        producer.produce("shared", str(number).encode(), partition=number % 4)
+    assert producer.flush(10) == 0
+    members = [member(cluster, "dividing", "shared") for _ in range(2)]
+    seen: list[str] = []
+    while len(seen) < 40 or not all(one.assignment() for one in members):
+        for one in members:
+            seen += [m.value().decode() for m in one.consume(20, 0.1) if m.error() is None]
+    assert sorted(len(one.assignment()) for one in members) == [2, 2]
+    for one in members:
+        one.commit(asynchronous=False)
+        one.close()
+    again = member(cluster, "dividing", "shared")
+    places = [TopicPartition("shared", index) for index in range(4)]
+    assert [place.offset for place in again.committed(places, timeout=10)] == [10] * 4
+    again.close()
+
+
+def test_consume_transform_produce_is_exactly_once(cluster: Served) -> None:
+    for topic in ("raw", "cooked"):
+        create(cluster, topic)
+    source = Producer({"bootstrap.servers": cluster.bootstrap_servers, "log_level": 0})
+    for number in range(12):
+        source.produce("raw", str(number).encode())
+    assert source.flush(10) == 0
+    pipeline = transactional(cluster, "cook")
+    done, steps = 0, 0
+    while done < 12:
+        consumer = member(cluster, "cooks", "raw")
+        polled: list[Any] = []
+        while not polled:
+            polled = [m for m in consumer.consume(4, 0.5) if m.error() is None]
+        pipeline.begin_transaction()
+        for message in polled:
+            pipeline.produce("cooked", message.value())
+        pipeline.send_offsets_to_transaction(
+            consumer.position(consumer.assignment()), consumer.consumer_group_metadata(), 10
+        )
+        steps += 1
+        if steps == 2:  # its outputs and its offsets are gone together
+            pipeline.abort_transaction(10)
+        else:
+            pipeline.commit_transaction(10)
+            done += len(polled)
+        consumer.close()
+    assert values(cluster, "cooked", "read_committed", 12) == [str(number) for number in range(12)]
+
+
+def transactional(cluster: Served, transactional_id: str) -> Any:
+    producer = Producer(
+        {
+            "bootstrap.servers": cluster.bootstrap_servers,
+            "transactional.id": transactional_id,
+            "log_level": 0,
+        }
+    )
+    producer.init_transactions(20)
+    return producer
+
+
+def member(cluster: Served, group: str, topic: str) -> Any:
+    consumer = Consumer(
+        {
+            "bootstrap.servers": cluster.bootstrap_servers,
+            "group.id": group,
+            "auto.offset.reset": "earliest",
+            "enable.auto.commit": False,
+            "isolation.level": "read_committed",
+            "log_level": 0,
+        }
+    )
+    consumer.subscribe([topic])
+    return consumer
+
+
+def values(cluster: Served, topic: str, isolation: str, count: int) -> list[str]:
+    """What is read from the beginning to the end at an isolation level."""
+    consumer = Consumer(
+        {
+            "bootstrap.servers": cluster.bootstrap_servers,
+            "group.id": "nobody",
+            "enable.auto.commit": False,
+            "isolation.level": isolation,
+            "enable.partition.eof": True,
+            "log_level": 0,
+        }
+    )
+    consumer.assign([TopicPartition(topic, 0, 0)])
+    seen: list[str] = []
+    while True:
         message = consumer.poll(1)
-    error = message.error()
-    assert error is not None
-    assert "serves no groups and no transactions yet" in error.str()
-    consumer.close()
+        if message is None:
+            continue
+        if message.error() is None:
+            seen.append(message.value().decode())
+        elif len(seen) >= count:  # the end: markers follow a commit a little later
+            consumer.close()
+            return seen

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -14,6 +15,7 @@ from reference_impl.wire.serve import Served
 from reference_impl.wire.versions import VERSIONS, Api
 
 LATEST, EARLIEST = -1, -2
+COORDINATOR_NOT_AVAILABLE = 15
 Connection = Any  # of conftest
 
 
@@ -193,28 +195,255 @@ def test_the_end_of_the_leader_epoch_is_told(
 
 
 @versions(Api.INIT_PRODUCER_ID)
-def test_producer_ids_are_fresh_and_transactional_ids_refused(
+def test_producer_ids_are_fresh(
     version: int, cluster: Served, connect: Callable[..., Connection]
 ) -> None:
     connection = connect(cluster.bootstrap_servers)
-
-    def initialised(transactional_id: str | None) -> Any:
-        asked = {"transactional_id": transactional_id, "transaction_timeout": 1000}
-        return connection.call(Api.INIT_PRODUCER_ID, version, **asked)
-
-    one, two, refused = initialised(None), initialised(None), initialised("pipeline")
-    assert (one.error_code, one.producer_epoch, refused.error_code) == (0, 0, 42)
+    asked = {"transactional_id": None, "transaction_timeout": 1000}
+    one, two = (connection.call(Api.INIT_PRODUCER_ID, version, **asked) for _ in range(2))
+    assert (one.error_code, one.producer_epoch) == (0, 0)
     assert one.producer_id != two.producer_id
 
 
 @versions(Api.FIND_COORDINATOR)
-def test_groups_are_refused_in_words(
+def test_a_coordinator_is_found_and_of_an_unknown_kind_there_is_none(
     version: int, cluster: Served, connect: Callable[..., Connection]
 ) -> None:
-    asked = {"coordinator_keys": ["g"]} if version >= 4 else {"key": "g"}
-    answer = connect(cluster.bootstrap_servers).call(Api.FIND_COORDINATOR, version, **asked)
+    connection = connect(cluster.bootstrap_servers)
 
-    said = answer.coordinators[0] if version >= 4 else answer
-    assert said.error_code == 42
+    def found(kind: int) -> Any:
+        asked = {"coordinator_keys": ["g"]} if version >= 4 else {"key": "g"}
+        answer = connection.call(Api.FIND_COORDINATOR, version, key_type=kind, **asked)
+        return answer.coordinators[0] if version >= 4 else answer
+
+    while (said := found(0)).error_code == COORDINATOR_NOT_AVAILABLE:
+        time.sleep(0.02)
+    assert said.error_code == 0
+    host, port = cluster.bootstrap_servers.split(",")[said.node_id - 1].split(":")
+    assert (said.host, said.port) == (host, int(port))
     if version >= 1:
-        assert "no groups" in said.error_message
+        assert found(9).error_code == 42
+
+
+# ---------------------------------------------------------------- transactions and groups
+
+
+@pytest.fixture
+def coordinator(
+    cluster: Served, connect: Callable[..., Connection]
+) -> Callable[[str, int], Connection]:
+    """Connects to the coordinator of a group (0) or a transactional id (1)."""
+
+    def coordinating(key: str, kind: int) -> Connection:
+        connection = connect(cluster.bootstrap_servers)
+        while True:
+            found = connection.call(Api.FIND_COORDINATOR, 3, key=key, key_type=kind)
+            if found.error_code == 0:
+                return connect(cluster.bootstrap_servers, found.node_id - 1)
+            time.sleep(0.02)
+
+    return coordinating
+
+
+def begun(connection: Connection, transactional_id: str) -> dict[str, Any]:
+    """A new instance of a transactional id: what names it in every request."""
+    asked = {"transactional_id": transactional_id, "transaction_timeout": 60_000}
+    while True:
+        answer = connection.call(
+            Api.INIT_PRODUCER_ID, 4, producer_id=-1, producer_epoch=-1, **asked
+        )
+        if answer.error_code == 0:
+            return {
+                "transactional_id": transactional_id,
+                "producer_id": answer.producer_id,
+                "producer_epoch": answer.producer_epoch,
+            }
+        time.sleep(0.02)
+
+
+def committed(version: int, topic: str, offset: int, *, by_id_since: int = 99) -> dict[str, Any]:
+    told = {"partition_index": 0, "committed_offset": offset, "committed_metadata": "why"}
+    return {**named(version, by_id_since, topic), "partitions": [told]}
+
+
+def fetched(connection: Connection, group: str, topic: str) -> tuple[int, str]:
+    wanted = [{"name": topic, "partition_indexes": [0]}]
+    answer = connection.call(Api.OFFSET_FETCH, 5, group_id=group, topics=wanted)
+    (one,) = answer.topics[0].partitions
+    return one.committed_offset, one.metadata
+
+
+@versions(Api.ADD_PARTITIONS_TO_TXN)
+def test_partitions_are_added_to_a_transaction(
+    version: int,
+    broker: Callable[[str], Connection],
+    coordinator: Callable[[str, int], Connection],
+) -> None:
+    broker("added")
+    connection = coordinator(f"add-{version}", 1)
+    who = begun(connection, f"add-{version}")
+    topics = [{"name": "added", "partitions": [0]}]
+    if version >= 4:
+        one = {**who, "verify_only": False, "topics": topics}
+        answer = connection.call(Api.ADD_PARTITIONS_TO_TXN, version, transactions=[one])
+        (result,) = answer.results_by_transaction[0].topic_results
+    else:
+        told = {f"v3_and_below_{name}": value for name, value in {**who, "topics": topics}.items()}
+        answer = connection.call(Api.ADD_PARTITIONS_TO_TXN, version, **told)
+        (result,) = answer.results_by_topic_v3_and_below
+    assert result.name == "added"
+    assert [one.partition_error_code for one in result.results_by_partition] == [0]
+
+
+@versions(Api.END_TXN)
+def test_an_end_without_a_transaction_is_refused_and_v2_takes_an_abort(
+    version: int, coordinator: Callable[[str, int], Connection]
+) -> None:
+    connection = coordinator(f"end-{version}", 1)
+    who = begun(connection, f"end-{version}")
+    assert connection.call(Api.END_TXN, version, **who, committed=True).error_code == 48
+    answer = connection.call(Api.END_TXN, version, **who, committed=False)
+    if version >= 5:
+        assert (answer.error_code, answer.producer_epoch) == (0, who["producer_epoch"] + 1)
+    else:
+        assert answer.error_code == 48
+
+
+@versions(Api.ADD_OFFSETS_TO_TXN)
+def test_the_offsets_of_a_group_are_added_to_a_transaction(
+    version: int, coordinator: Callable[[str, int], Connection]
+) -> None:
+    coordinator("any", 0)
+    connection = coordinator(f"offsets-{version}", 1)
+    who = begun(connection, f"offsets-{version}")
+    assert connection.call(Api.ADD_OFFSETS_TO_TXN, version, **who, group_id="any").error_code == 0
+
+
+@versions(Api.TXN_OFFSET_COMMIT)
+def test_offsets_in_a_transaction_count_once_it_is_committed(
+    version: int,
+    broker: Callable[[str], Connection],
+    coordinator: Callable[[str, int], Connection],
+) -> None:
+    broker("consumed")
+    name = f"pipeline-{version}"
+    transactions, group = coordinator(name, 1), coordinator(name, 0)
+    who = begun(transactions, name)
+    if version < 5:
+        added = transactions.call(Api.ADD_OFFSETS_TO_TXN, 3, **who, group_id=name)
+        assert added.error_code == 0
+    told = {"topics": [committed(version, "consumed", 7)], "generation_id": -1, "group_id": name}
+    answer = group.call(Api.TXN_OFFSET_COMMIT, version, **who, **told)
+    assert answer.topics[0].partitions[0].error_code == 0
+    assert fetched(group, name, "consumed") == (-1, "")
+    end = 5 if version >= 5 else 4
+    assert transactions.call(Api.END_TXN, end, **who, committed=True).error_code == 0
+    while fetched(group, name, "consumed") != (7, "why"):
+        time.sleep(0.02)
+
+
+@versions(Api.OFFSET_COMMIT)
+def test_a_committed_offset_is_kept_with_its_metadata(
+    version: int,
+    broker: Callable[[str], Connection],
+    coordinator: Callable[[str, int], Connection],
+) -> None:
+    broker("committed")
+    group = coordinator(f"commits-{version}", 0)
+    answer = group.call(
+        Api.OFFSET_COMMIT,
+        version,
+        group_id=f"commits-{version}",
+        generation_id=-1,
+        generation_id_or_member_epoch=-1,
+        topics=[committed(version, "committed", 5, by_id_since=10)],
+    )
+    assert answer.topics[0].partitions[0].error_code == 0
+    assert fetched(group, f"commits-{version}", "committed") == (5, "why")
+
+
+@versions(Api.OFFSET_FETCH)
+def test_offsets_are_fetched_by_name_or_id_and_of_many_groups(
+    version: int,
+    broker: Callable[[str], Connection],
+    coordinator: Callable[[str, int], Connection],
+) -> None:
+    broker("fetched-of")
+    group = coordinator("fetches", 0)
+    told = {"generation_id": -1, "topics": [committed(8, "fetched-of", 3)]}
+    assert group.call(Api.OFFSET_COMMIT, 8, group_id="fetches", **told).topics
+    wanted = [{**named(version, 10, "fetched-of"), "partition_indexes": [0, 1]}]
+    if version >= 8:
+        one = {"group_id": "fetches", "topics": wanted, "member_epoch": -1}
+        (answer,) = group.call(Api.OFFSET_FETCH, version, groups=[one]).groups
+    else:
+        answer = group.call(Api.OFFSET_FETCH, version, group_id="fetches", topics=wanted)
+    told_offsets = [one.committed_offset for one in answer.topics[0].partitions]
+    assert told_offsets == [3, -1]
+
+
+def joining(version: int, group: str, member_id: str) -> dict[str, Any]:
+    return {
+        "group_id": group,
+        "session_timeout": 6000,
+        "rebalance_timeout": 6000,
+        "member_id": member_id,
+        "protocol_type": "consumer",
+        "protocols": [{"name": "range", "metadata": b"m"}],
+    }
+
+
+def member_of(connection: Connection, version: int, group: str) -> Any:
+    """The only member of a group, once it has joined."""
+    answer = connection.call(Api.JOIN_GROUP, version, **joining(version, group, ""))
+    if answer.error_code == 79:  # MEMBER_ID_REQUIRED
+        told = joining(version, group, answer.member_id)
+        answer = connection.call(Api.JOIN_GROUP, version, **told)
+    return answer
+
+
+@versions(Api.JOIN_GROUP)
+def test_a_member_alone_leads_its_group(
+    version: int, coordinator: Callable[[str, int], Connection]
+) -> None:
+    answer = member_of(coordinator(f"joins-{version}", 0), version, f"joins-{version}")
+    assert (answer.error_code, answer.generation_id, answer.protocol_name) == (0, 1, "range")
+    assert answer.leader == answer.member_id
+    assert [(one.member_id, one.metadata) for one in answer.members] == [(answer.member_id, b"m")]
+
+
+@versions(Api.SYNC_GROUP)
+def test_what_the_leader_assigns_is_told(
+    version: int, coordinator: Callable[[str, int], Connection]
+) -> None:
+    group = coordinator(f"syncs-{version}", 0)
+    joined = member_of(group, 5, f"syncs-{version}")
+    told = {"group_id": f"syncs-{version}", "generation_id": 1, "member_id": joined.member_id}
+    parts = [{"member_id": joined.member_id, "assignment": b"all"}]
+    answer = group.call(Api.SYNC_GROUP, version, **told, assignments=parts)
+    assert (answer.error_code, answer.assignment) == (0, b"all")
+
+
+@versions(Api.HEARTBEAT)
+def test_a_heartbeat_of_another_generation_is_refused(
+    version: int, coordinator: Callable[[str, int], Connection]
+) -> None:
+    group = coordinator(f"beats-{version}", 0)
+    joined = member_of(group, 5, f"beats-{version}")
+    who = {"group_id": f"beats-{version}", "member_id": joined.member_id}
+    assert group.call(Api.HEARTBEAT, version, **who, generation_id=1).error_code == 0
+    assert group.call(Api.HEARTBEAT, version, **who, generation_id=2).error_code == 22
+
+
+@versions(Api.LEAVE_GROUP)
+def test_a_member_leaves_once(version: int, coordinator: Callable[[str, int], Connection]) -> None:
+    group = coordinator(f"leaves-{version}", 0)
+    member_id = member_of(group, 5, f"leaves-{version}").member_id
+    told: dict[str, Any] = {"group_id": f"leaves-{version}", "member_id": member_id}
+    if version >= 3:
+        told["members"] = [{"member_id": member_id}]
+    errors: list[int] = []
+    for _ in range(2):
+        answer = group.call(Api.LEAVE_GROUP, version, **told)
+        errors.append(answer.members[0].error_code if version >= 3 else answer.error_code)
+    assert errors == [0, 25]

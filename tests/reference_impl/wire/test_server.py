@@ -229,7 +229,7 @@ GOOD = struct.pack(">hhih", Api.API_VERSIONS, 0, 1, -1)
         (struct.pack(">i", 2**31 - 1), "a frame of 2147483647 bytes"),
         (b"GET / HTTP/1.1\r\n\r\n", "a frame of 1195725856 bytes"),
         (struct.pack(">ihhi", 8, 999, 0, 1), "api key 999 is not served"),
-        (struct.pack(">ihhi", 8, 11, 0, 1), "api key 11 is not served"),
+        (struct.pack(">ihhi", 8, 4, 0, 1), "api key 4 is not served"),
         (struct.pack(">ihhi", 8, 3, 99, 1), "METADATA version 99 is not served"),
         (struct.pack(">ihhi", 8, 0, 2, 1), "PRODUCE version 2 is not served"),
         (struct.pack(">ihhih", 10, 3, 9, 1, -1), "METADATA version 9: "),

@@ -1,0 +1,248 @@
+"""JoinGroup, SyncGroup, Heartbeat, LeaveGroup, OffsetCommit and OffsetFetch.
+
+A request to join is answered when the next generation is there; until then its connection waits.
+
+Source: KIP-62, KIP-345, KIP-394, KIP-447, KIP-516, KIP-709.
+Simplified: the classic protocol only; a request for the offsets of many groups is asked one by one.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from model.vocabulary import TopicPartition
+from reference_impl.group_messages import (
+    CommitOffsets,
+    CommittedOffset,
+    CommittedOffsets,
+    FetchedOffsets,
+    FetchOffsets,
+    HeartbeatedGroup,
+    HeartbeatGroup,
+    JoinedGroup,
+    JoinGroup,
+    LeaveGroup,
+    LeftGroup,
+    SyncedGroup,
+    SyncGroup,
+)
+from reference_impl.messages import UNKNOWN_OFFSET, ErrorCode
+from reference_impl.wire.adapter import Call, milliseconds
+from reference_impl.wire.broker_side import (
+    UNKNOWN_TOPIC_ID,
+    BrokerSide,
+    asked,
+    named_topics,
+    naming,
+)
+from reference_impl.wire.transactions import offsets_of
+
+ID_FIRST_SINCE: Final = 4  # JoinGroup: MEMBER_ID_REQUIRED
+PROTOCOL_MAY_BE_NULL_SINCE: Final = 7  # JoinGroup
+MANY_MEMBERS_SINCE: Final = 3  # LeaveGroup
+MANY_GROUPS_SINCE: Final = 8  # OffsetFetch
+
+
+async def join_group(broker: BrokerSide, call: Call) -> bytes:
+    """The response frame, once the next generation is there."""
+    body = call.body
+    request = JoinGroup(
+        group=body.group_id,
+        member_id=body.member_id,
+        instance_id=getattr(body, "group_instance_id", None),
+        client_id=call.client_id or "",
+        session_timeout_ms=milliseconds(body.session_timeout),
+        rebalance_timeout_ms=milliseconds(body.rebalance_timeout),
+        protocol_type=body.protocol_type,
+        protocols=tuple((one.name, one.metadata) for one in body.protocols),
+        needs_id_first=call.version >= ID_FIRST_SINCE,
+    )
+    said = await asked(broker, request, JoinedGroup)
+    may_be_null = call.version >= PROTOCOL_MAY_BE_NULL_SINCE
+    return call.respond(
+        error_code=said.error,
+        generation_id=said.generation,
+        protocol_type=said.protocol_type or None,
+        protocol_name=said.protocol or (None if may_be_null else ""),
+        leader=said.leader,
+        skip_assignment=said.skips_assignment,
+        member_id=said.member_id,
+        members=tuple(
+            call.make(
+                "JoinGroupResponseMember",
+                member_id=member_id,
+                group_instance_id=instance_id,
+                metadata=metadata,
+            )
+            for member_id, instance_id, metadata in said.members
+        ),
+    )
+
+
+async def sync_group(broker: BrokerSide, call: Call) -> bytes:
+    """The response frame, once the leader has assigned."""
+    body = call.body
+    request = SyncGroup(
+        group=body.group_id,
+        generation=body.generation_id,
+        member_id=body.member_id,
+        instance_id=getattr(body, "group_instance_id", None),
+        assignments=tuple((one.member_id, one.assignment) for one in body.assignments),
+    )
+    said = await asked(broker, request, SyncedGroup)
+    return call.respond(
+        error_code=said.error,
+        protocol_type=said.protocol_type or None,
+        protocol_name=said.protocol or None,
+        assignment=said.assignment,
+    )
+
+
+async def heartbeat(broker: BrokerSide, call: Call) -> bytes:
+    """The response frame."""
+    body = call.body
+    request = HeartbeatGroup(
+        group=body.group_id,
+        generation=body.generation_id,
+        member_id=body.member_id,
+        instance_id=getattr(body, "group_instance_id", None),
+    )
+    said = await asked(broker, request, HeartbeatedGroup)
+    return call.respond(error_code=said.error)
+
+
+async def leave_group(broker: BrokerSide, call: Call) -> bytes:
+    """The response frame."""
+    body = call.body
+    many = call.version >= MANY_MEMBERS_SINCE
+    leaving = (
+        tuple((one.member_id, one.group_instance_id) for one in body.members)
+        if many
+        else ((body.member_id, None),)
+    )
+    said = await asked(broker, LeaveGroup(group=body.group_id, members=leaving), LeftGroup)
+    alone = ErrorCode.NONE if many or not said.members else said.members[0][2]
+    return call.respond(
+        error_code=said.error or alone,
+        members=tuple(
+            call.make(
+                "MemberResponse",
+                member_id=member_id,
+                group_instance_id=instance_id,
+                error_code=error,
+            )
+            for member_id, instance_id, error in said.members
+        )
+        if many
+        else (),
+    )
+
+
+async def offset_commit(broker: BrokerSide, call: Call) -> bytes:
+    """The response frame, once the offsets are replicated."""
+    body = call.body
+    topics = await named_topics(broker, body.topics)
+    names = {at: name for at, (_, name) in enumerate(topics) if name is not None}
+    told = getattr(body, "generation_id_or_member_epoch", getattr(body, "generation_id", -1))
+    request = CommitOffsets(
+        group=body.group_id,
+        offsets=offsets_of(body.topics, names),
+        generation=told,
+        member_id=body.member_id,
+        instance_id=getattr(body, "group_instance_id", None),
+    )
+    said = await asked(broker, request, CommittedOffsets)
+    return call.respond(
+        topics=tuple(
+            call.make(
+                "OffsetCommitResponseTopic",
+                **naming(topic),
+                partitions=tuple(
+                    call.make(
+                        "OffsetCommitResponsePartition",
+                        partition_index=one.partition_index,
+                        error_code=said.error if name is not None else UNKNOWN_TOPIC_ID,
+                    )
+                    for one in topic.partitions
+                ),
+            )
+            for topic, name in topics
+        )
+    )
+
+
+async def offset_fetch(broker: BrokerSide, call: Call) -> bytes:
+    """The response frame."""
+    body = call.body
+    if call.version < MANY_GROUPS_SINCE:
+        error, topics = await _fetched(broker, call, body.group_id, body.topics)
+        return call.respond(error_code=error, topics=topics)
+    groups: list[Any] = []
+    for group in body.groups:
+        error, topics = await _fetched(broker, call, group.group_id, group.topics)
+        made = call.make(
+            "OffsetFetchResponseGroup", group_id=group.group_id, error_code=error, topics=topics
+        )
+        groups.append(made)
+    return call.respond(groups=tuple(groups))
+
+
+async def _fetched(
+    broker: BrokerSide, call: Call, group: str, topics: Any
+) -> tuple[ErrorCode, tuple[Any, ...]]:
+    named = None if topics is None else await named_topics(broker, topics)
+    wanted = (
+        None
+        if named is None
+        else tuple(
+            TopicPartition(name, index)
+            for topic, name in named
+            if name is not None
+            for index in topic.partition_indexes
+        )
+    )
+    request = FetchOffsets(
+        group=group,
+        topic_partitions=wanted,
+        require_stable=getattr(call.body, "require_stable", False),
+    )
+    said = await asked(broker, request, FetchedOffsets)
+    found = {place: (committed, error) for place, committed, error in said.offsets}
+    if named is None:
+        by_name: dict[str, list[int]] = {}
+        for place in found:
+            by_name.setdefault(place.topic, []).append(place.index)
+        rows = [({"name": name}, name, indexes) for name, indexes in by_name.items()]
+    else:
+        rows = [(naming(topic), name or "", topic.partition_indexes) for topic, name in named]
+    many = "s" if call.version >= MANY_GROUPS_SINCE else ""
+    answered = tuple(
+        call.make(
+            f"OffsetFetchResponseTopic{many}",
+            **names,
+            partitions=tuple(
+                _offset(call, many, index, *found.get(TopicPartition(name, index), _unknown(said)))
+                for index in indexes
+            ),
+        )
+        for names, name, indexes in rows
+    )
+    return said.error, answered
+
+
+def _unknown(said: FetchedOffsets) -> tuple[None, int]:
+    """What is told of a topic partition that the answer does not name."""
+    return None, said.error or UNKNOWN_TOPIC_ID
+
+
+def _offset(
+    call: Call, many: str, index: int, committed: CommittedOffset | None, error: int
+) -> Any:
+    return call.make(
+        f"OffsetFetchResponsePartition{many}",
+        partition_index=index,
+        committed_offset=UNKNOWN_OFFSET if committed is None else committed.offset,
+        committed_leader_epoch=-1 if committed is None else committed.leader_epoch,
+        metadata="" if committed is None else committed.metadata,
+        error_code=error,
+    )

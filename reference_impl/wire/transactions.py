@@ -1,0 +1,180 @@
+"""AddPartitionsToTxn, AddOffsetsToTxn, EndTxn and TxnOffsetCommit: what a transactional producer
+says beside Produce.
+
+Which protocol a request speaks is in its version: EndTxn 5, TxnOffsetCommit 5 and Produce 12 are
+those of KIP-890 (`transaction.version` 2); a client that sends older ones stays with the first
+protocol, on the same broker.
+
+Source: KIP-98, KIP-447, KIP-890.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from model.vocabulary import LeaderEpoch, Offset, ProducerEpoch, ProducerId, TopicPartition
+from reference_impl.group_messages import CommitOffsets, CommittedOffset, CommittedOffsets
+from reference_impl.transaction_messages import (
+    AddedOffsetsToTxn,
+    AddedPartitionsToTxn,
+    AddOffsetsToTxn,
+    AddPartitionsToTxn,
+    EndedTxn,
+    EndTxn,
+    TransactionVersion,
+    TxnResult,
+)
+from reference_impl.wire.adapter import Call
+from reference_impl.wire.broker_side import BrokerSide, asked
+
+END_TXN_V2: Final = 5
+TXN_OFFSET_COMMIT_V2: Final = 5
+FIRST_BATCHED: Final = 4  # AddPartitionsToTxn: many transactions in one request
+
+
+async def add_partitions_to_txn(broker: BrokerSide, call: Call) -> bytes:
+    """The response frame."""
+    body = call.body
+    if call.version < FIRST_BATCHED:
+        told = await _added(
+            broker,
+            call,
+            body.v3_and_below_transactional_id,
+            (body.v3_and_below_producer_id, body.v3_and_below_producer_epoch),
+            body.v3_and_below_topics,
+            verify_only=False,
+        )
+        return call.respond(results_by_topic_v3_and_below=told)
+    results = [
+        call.make(
+            "AddPartitionsToTxnResult",
+            transactional_id=one.transactional_id,
+            topic_results=await _added(
+                broker,
+                call,
+                one.transactional_id,
+                (one.producer_id, one.producer_epoch),
+                one.topics,
+                verify_only=one.verify_only,
+            ),
+        )
+        for one in body.transactions
+    ]
+    return call.respond(error_code=0, results_by_transaction=tuple(results))
+
+
+async def _added(
+    broker: BrokerSide,
+    call: Call,
+    transactional_id: str,
+    producer: tuple[int, int],
+    topics: Any,
+    *,
+    verify_only: bool,
+) -> tuple[Any, ...]:
+    request = AddPartitionsToTxn(
+        transactional_id=transactional_id,
+        producer_id=ProducerId(producer[0]),
+        producer_epoch=ProducerEpoch(producer[1]),
+        topic_partitions=tuple(
+            TopicPartition(topic.name, index) for topic in topics for index in topic.partitions
+        ),
+        verify_only=verify_only,
+    )
+    said = await asked(broker, request, AddedPartitionsToTxn)
+    return tuple(
+        call.make(
+            "AddPartitionsToTxnTopicResult",
+            name=topic.name,
+            results_by_partition=tuple(
+                call.make(
+                    "AddPartitionsToTxnPartitionResult",
+                    partition_index=index,
+                    partition_error_code=said.error,
+                )
+                for index in topic.partitions
+            ),
+        )
+        for topic in topics
+    )
+
+
+async def add_offsets_to_txn(broker: BrokerSide, call: Call) -> bytes:
+    """The response frame."""
+    body = call.body
+    request = AddOffsetsToTxn(
+        transactional_id=body.transactional_id,
+        producer_id=ProducerId(body.producer_id),
+        producer_epoch=ProducerEpoch(body.producer_epoch),
+        group=body.group_id,
+    )
+    said = await asked(broker, request, AddedOffsetsToTxn)
+    return call.respond(error_code=said.error)
+
+
+async def end_txn(broker: BrokerSide, call: Call) -> bytes:
+    """The response frame, once it is decided; markers follow."""
+    body = call.body
+    request = EndTxn(
+        transactional_id=body.transactional_id,
+        producer_id=ProducerId(body.producer_id),
+        producer_epoch=ProducerEpoch(body.producer_epoch),
+        result=TxnResult.COMMIT if body.committed else TxnResult.ABORT,
+        version=TransactionVersion.V2 if call.version >= END_TXN_V2 else TransactionVersion.V1,
+    )
+    said = await asked(broker, request, EndedTxn)
+    return call.respond(
+        error_code=said.error, producer_id=said.producer_id, producer_epoch=said.producer_epoch
+    )
+
+
+async def txn_offset_commit(broker: BrokerSide, call: Call) -> bytes:
+    """The response frame: the offsets are kept, and count once the transaction is committed."""
+    body = call.body
+    request = CommitOffsets(
+        group=body.group_id,
+        offsets=offsets_of(body.topics),
+        generation=getattr(body, "generation_id", -1),
+        member_id=getattr(body, "member_id", ""),
+        instance_id=getattr(body, "group_instance_id", None),
+        transactional_id=body.transactional_id,
+        producer_id=ProducerId(body.producer_id),
+        producer_epoch=ProducerEpoch(body.producer_epoch),
+        adds_partition=call.version >= TXN_OFFSET_COMMIT_V2,
+    )
+    said = await asked(broker, request, CommittedOffsets)
+    topics = tuple(
+        call.make(
+            "TxnOffsetCommitResponseTopic",
+            name=topic.name,
+            partitions=tuple(
+                call.make(
+                    "TxnOffsetCommitResponsePartition",
+                    partition_index=wanted.partition_index,
+                    error_code=said.error,
+                )
+                for wanted in topic.partitions
+            ),
+        )
+        for topic in body.topics
+    )
+    return call.respond(topics=topics)
+
+
+def offsets_of(
+    topics: Any, names: dict[int, str] | None = None
+) -> tuple[tuple[TopicPartition, CommittedOffset], ...]:
+    """The offsets in a request; `names` where its topics are told by id."""
+    return tuple(
+        (
+            TopicPartition(names[at] if names is not None else topic.name, one.partition_index),
+            CommittedOffset(
+                offset=Offset(one.committed_offset),
+                leader_epoch=LeaderEpoch(getattr(one, "committed_leader_epoch", -1)),
+                metadata=one.committed_metadata or "",
+            ),
+        )
+        for at, topic in enumerate(topics)
+        if names is None or at in names
+        for one in topic.partitions
+    )
