@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import re
 from pathlib import Path
 from typing import Any
 
@@ -150,3 +152,14 @@ def test_symmetry_is_refused_together_with_liveness(call: Any, lease: Path) -> N
     said = call("check", str(lease), "--symmetry", "--property", "terms_*")
     assert said.verdicts() == {"terms_grow": "holds"}
     assert "which Client is which are one" in said.stderr
+
+
+def test_the_report_shows_the_steps_as_an_image(call: Any, lease: Path, tmp_path: Path) -> None:
+    lease.write_text(LEASE.replace('@action(fair="weak")', "@action"))
+    call("check", str(lease))
+    (report,) = tmp_path.glob("runs/*/report.html")
+    page = report.read_text()
+    (image,) = re.findall(r'<img src="data:image/svg\+xml;base64,([^"]*)"', page)
+    drawn = base64.b64decode(image).decode()
+    assert drawn.startswith("<svg")
+    assert "nothing more happens" in drawn
