@@ -1,4 +1,4 @@
-"""The spec language: one typed grammar, read by every engine. This page is it, and is frozen.
+"""The spec language: one typed grammar, read by every engine. This page is it.
 
 A spec is a class. Its annotations declare the state and the constants, its methods the rest; they
 are run once, on symbols, and from then on a spec is data (`spec.py`). What a word means is said
@@ -7,6 +7,7 @@ once, by a slow interpreter (`meaning.py`); every engine is tested against it.
 sorts       class Replica(Sort)         elements that can only be told apart
             class LeaderEpoch(Ordered)  a total order with a least: < <= is_next_after least()
             class Offset(Int)           integers of a range: + 1, - 1, Offset(0); explored only
+            labels = ("EMPTY", "OPEN")  in an Int, to print 0, 1, ... by
             Bool, Replica | Nothing     formulas; a value that may be absent
 constants   replicas: int = 3           or Annotated[int, range(1, 10)]; read as Python values
 state       Map[K, V], Set[K], Record   total functions; a set maps to Bool; records group parts
