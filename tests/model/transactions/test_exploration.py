@@ -41,6 +41,15 @@ def test_two_instances_with_every_fault() -> None:
     assert not found.never_taken
 
 
+def test_two_partitions_that_change_leaders() -> None:
+    """A transaction on both, with late copies of everything: its halves share one fate."""
+    late = {"records_late": True, "ends_late": True, "markers_late": True}
+    faults = {"leader_changes": 1, "replication_lags": True}
+    found = explore(Transactions(**{**QUIET, **late, **faults, "partitions": 2}))
+    assert (found.exhausted, found.distinct) == (True, 365_920)
+    assert not found.violated
+
+
 @pytest.mark.parametrize(
     ("spec", "broken"),
     [

@@ -13,6 +13,8 @@ import pytest
 from model.language import Spec
 from model.language.actions import Action
 from model.language.meaning import Meaning, State
+from model.language.scope import ranges_of
+from model.language.values import Writer
 from model.transactions import bugs
 from model.transactions.spec import Transactions
 from model.transactions.variants import QUIET
@@ -235,3 +237,14 @@ def test_and_is_refused_where_it_was_mended(name: str) -> None:
     assert refused == script.refused
     assert script.because in because
     assert not broken(spec, state)
+
+
+def test_states_and_outcomes_are_printed_by_their_labels() -> None:
+    spec = Transactions(**QUIET)
+    writer = Writer(spec, ranges_of(spec.scope()))
+    before, _, _ = taken(spec, "init_producer 0\n begin 0 0")
+    after, _, _ = taken(spec, "init_producer 0\n begin 0 0\n end 0 ABORT")
+    assert writer.call(action(spec, "end"), [0, 1]) == "end(k 0, outcome ABORT)"
+    changed = dict(writer.changes(before, after))
+    assert changed["memory"] == ["state EMPTY → PREPARE", "outcome COMMIT → ABORT",
+                                 "producer_epoch 0 → 1"]  # fmt: skip
