@@ -92,7 +92,10 @@ class Log(Record):
 
 
 class Retention(Spec):
-    """Kafka as of 3.7."""
+    """Kafka as of 3.7; but who joins the ISR has heard of the leader's log start.
+
+    Without that, which Kafka does not ask for, `joins-with-old-records` is what happens.
+    """
 
     replicas: Annotated[int, range(1, 10)] = 2
     keys: Annotated[int, range(1, 10)] = 2
