@@ -249,7 +249,7 @@ def show(
         discovery = found.discoveries[name]
         trace = document(spec, found.ranges, discovery, name=variant.spec, variant=variant.name)
         drawing = space_time(spec, found.ranges, discovery)
-        kept = run.written(f"{file}.itf.json", json.dumps(trace, indent=1) + "\n")
+        kept = run.written(f"{file}.itf.json", json.dumps(trace) + "\n")
         run.written(f"{file}.svg", drawing + "\n")
         again = [command]
         if kept is not None and run.folder is not None:

@@ -95,9 +95,10 @@ class Run:
         """Shows a piece of evidence and keeps it in the run folder."""
         kept = self.written(file, text + "\n")
         expected = verdict_expected and self.judged_by_expectation
+        told = None if expected else trace  # what had to be found is told by its file alone
         self.emit(
             Evidence(
-                about=about, text=text, file=kept, expected=expected, drawing=drawing, trace=trace
+                about=about, text=text, file=kept, expected=expected, drawing=drawing, trace=told
             )
         )
 
