@@ -59,6 +59,16 @@ def test_a_workload_on_a_served_cluster_is_recorded_and_acquitted(
     assert set(verdict.verdicts().values()) == {"holds"}
 
 
+def test_pipelines_of_transactions_on_its_own_broker_are_recorded_and_acquitted(call: Any) -> None:
+    said = call("record", "--workload", "transactions", "--sends", "60", "--partitions", "2")
+    assert said.exit_code == 0
+    (history,) = (m["value"] for m in said.those("measured") if m["what"] == "history")
+    verdict = call("analyze", history, "--engine", "local")
+    assert verdict.exit_code == 0
+    assert verdict.verdicts()["input-processed-twice"] == "holds"
+    assert set(verdict.verdicts().values()) == {"holds"}
+
+
 @pytest.mark.parametrize(
     ("bug", "anomaly"),
     [
@@ -91,7 +101,6 @@ def test_a_broker_with_a_bug_is_convicted_of_it(call: Any, bug: str, anomaly: st
         (["record", "--bootstrap-servers", "127.0.0.1:1"], "127.0.0.1:1: no broker answered"),
         (["record", "--client-config", "absent.properties"], "absent.properties"),
         (["record", "--sends", "0"], "--sends 0: at least 1"),
-        (["record", "--workload", "transactions"], "needs --bootstrap-servers: the reference"),
         (["record", "--bug", "no-dedup", "--bootstrap-servers", "x:1"], "--bug is for"),
         (["analyze", "absent.edn"], "absent.edn: there is no such file"),
         (["analyze", DEMO, "--master", "spark://127.0.0.1:1"], "spark://127.0.0.1:1: nobody answ"),
