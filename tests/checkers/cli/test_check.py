@@ -80,7 +80,7 @@ def test_truncation_to_the_high_watermark_fails_in_eight_steps_on_one_screen(
         (["replication", "--budget", "1h"], "write 60s or 200k-states"),
         (["replication", "--budget", "0s"], "more than none"),
         (["replication", "--budget", "0k-states"], "more than none"),
-        (["replication", "--property", "wek*"], "no property of replication fetch-divergence 'wek*'"),
+        (["replication", "--property", "wek*"], "no property of replication fetch-divergence 'we"),
         (["missing.py"], "no file missing.py"),
     ],
 )  # fmt: skip
