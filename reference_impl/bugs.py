@@ -148,7 +148,7 @@ SEEDED_BUGS: Final = (
         bug=Bug.ABORTED_NOT_TOLD,
         changes="A read_committed fetch names no aborted transactions.",
         breaks=("atomic_commit", "G1a"),
-        caught_by=("transcripts of transactions",),
+        caught_by=("transcripts of transactions", "history analysis"),
         source="redpanda#7819; anomalies M7",
     ),
     SeededBug(
@@ -190,7 +190,7 @@ SEEDED_BUGS: Final = (
         bug=Bug.OFFSETS_DESPITE_ABORT,
         changes="The offsets of an aborted transaction count.",
         breaks=("offsets_in_transaction", "aborted-offset-read", "input-skipped"),
-        caught_by=("transcripts of groups",),
+        caught_by=("transcripts of groups", "history analysis"),
         source="anomalies M13",
     ),
     SeededBug(

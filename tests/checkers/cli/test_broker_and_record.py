@@ -71,6 +71,22 @@ def test_pipelines_of_transactions_on_its_own_broker_are_recorded_and_acquitted(
 
 @pytest.mark.parametrize(
     ("bug", "anomaly"),
+    [("aborted-not-told", "G1a"), ("offsets-despite-abort", "aborted-offset-read")],
+)
+def test_a_broker_with_a_bug_of_transactions_is_convicted_of_it(
+    call: Any, bug: str, anomaly: str
+) -> None:
+    words = ("--sends", "100", "--partitions", "2", "--seed", "3")
+    said = call("record", "--workload", "transactions", "--bug", bug, *words)
+    assert said.exit_code == 0
+    (history,) = (m["value"] for m in said.those("measured") if m["what"] == "history")
+    verdict = call("analyze", history, "--engine", "local")
+    assert verdict.exit_code == 1
+    assert verdict.verdicts()[anomaly] == "violated"
+
+
+@pytest.mark.parametrize(
+    ("bug", "anomaly"),
     [
         ("reordered-ack-offset", "offset-order-inversion"),
         ("stale-end-offset", "stale-end-offset"),
