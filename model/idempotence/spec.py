@@ -87,6 +87,9 @@ class IdempotentProducer(Partitions):
         s.next_epoch[p] = s.producer_epoch
         s.next_sequence[p] = sequence + 1
 
+    def is_committed(s, p: TopicPartition, o: Offset) -> Bool:
+        return o < s.log[p].high_watermark
+
     @action(fair="weak")
     def acknowledge(s, p: TopicPartition, b: Batch, o: Offset) -> None:
         """The leader says where the batch is, to its first try or to a retry, once committed."""
@@ -94,7 +97,7 @@ class IdempotentProducer(Partitions):
             s.is_in_flight(p, b),
             s.is_duplicate(p, b),
             s.leader_knows[p].offset[s.sequence_of[b]] == o,
-            o < s.log[p].high_watermark,
+            s.is_committed(p, o),
         )
         s.status[b] = ACKED
         s.acked_at[b] = o

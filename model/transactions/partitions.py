@@ -174,21 +174,24 @@ class Partitions(State):
             default=s.log[p].end_offset,
         )
 
-    def put_marker(s, p: TopicPartition, k: Transaction, epoch: CoordinatorEpoch) -> None:
-        stamp, outcome = s.marker_stamp[k], s.decided[k]
-        newer = exists(
+    def has_newer_marker(s, p: TopicPartition, i: ProducerId, epoch: CoordinatorEpoch) -> Bool:
+        """The log holds a marker for the producer from a later coordinator."""
+        return exists(
             all_of(
                 s.is_marker(p, o),
-                s.is_of(p, o, stamp.producer_id),
+                s.is_of(p, o, i),
                 epoch < s.log[p].record[o].coordinator_epoch,
             )
             for o in Offset
         )
+
+    def put_marker(s, p: TopicPartition, k: Transaction, epoch: CoordinatorEpoch) -> None:
+        stamp, outcome = s.marker_stamp[k], s.decided[k]
         when(
             s.marker_sent[k][epoch],
             s.addressed[k][p],
             s.accepts_marker(p, stamp.producer_id, stamp.producer_epoch),
-            ~newer,
+            ~s.has_newer_marker(p, stamp.producer_id, epoch),
         )
         opened, end = s.first_open(p, stamp.producer_id), s.log[p].end_offset
         s.append(

@@ -7,9 +7,10 @@ import pytest
 from checkers.explicit.liveness import decide
 from checkers.explicit.search import explore
 from model.idempotence import bugs
+from model.idempotence.partition import Batch, Offset, TopicPartition
 from model.idempotence.spec import IdempotentProducer
 from model.idempotence.variants import QUIET
-from model.language import Spec
+from model.language import Bool, Spec, true
 from model.language.actions import Action
 from model.language.meaning import Meaning, State
 
@@ -98,6 +99,34 @@ def test_what_was_given_up_may_come_until_it_is_fenced() -> None:
     given_up = "send 0 0; give_up 0 0; resolve 0; send 0 1"
     assert run(spec, f"{given_up}; append 0 0; append 0 1")["log.end_offset", (0,)] == 2
     assert refused(spec, run(spec, f"{given_up}; append 0 1"), "append", 0, 0)
+
+
+# ---- claims that no bug of the catalogue breaks
+
+
+class AcknowledgesAtOnce(IdempotentProducer):
+    """A leader does not wait for its follower."""
+
+    def is_committed(s, p: TopicPartition, o: Offset) -> Bool:
+        return true
+
+
+class ComparesNoEpochs(IdempotentProducer):
+    """A leader takes the first sequence of any epoch."""
+
+    def continues(s, p: TopicPartition, b: Batch) -> Bool:
+        return super().continues(p, b) | (s.sequence_of[b] == 0)
+
+
+@pytest.mark.parametrize(
+    ("spec", "claim"),
+    [
+        (AcknowledgesAtOnce(**QUIET), "acknowledged_is_there"),
+        (ComparesNoEpochs(**{**QUIET, "gives_up": True}), "epochs_do_not_go_back"),
+    ],
+)
+def test_without_a_rule_a_claim_fails(spec: Spec, claim: str) -> None:
+    assert explore(spec, properties=[claim], engine="python").violated == (claim,)
 
 
 # ---- explored

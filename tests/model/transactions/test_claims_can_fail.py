@@ -1,0 +1,79 @@
+"""Claims that no bug of the catalogue breaks can fail all the same: each here, without one rule."""
+
+from __future__ import annotations
+
+import pytest
+
+from checkers.explicit.search import explore
+from model.language import Bool, Spec, all_of, false
+from model.transactions.spec import Transactions
+from model.transactions.state import (
+    COMPLETE,
+    CoordinatorEpoch,
+    Metadata,
+    Outcome,
+    ProducerEpoch,
+    ProducerId,
+    TopicPartition,
+    Transaction,
+    TransactionState,
+)
+from model.transactions.variants import QUIET
+from model.transactions.versions import Version1
+from model.variants import Constants
+
+
+class OneEpochForAll(Transactions):
+    """A new instance is handed the epoch of the one before."""
+
+    def idle(
+        s, state: TransactionState, producer_id: ProducerId, producer_epoch: ProducerEpoch
+    ) -> Metadata:
+        return super().idle(state, producer_id, s.memory.producer_epoch)
+
+
+class FencesNobody(Version1):
+    """A partition compares no epochs."""
+
+    def fences(s, p: TopicPartition, i: ProducerId, producer_epoch: ProducerEpoch) -> Bool:
+        return false
+
+
+class ObeysOldCoordinators(Transactions):
+    """A partition compares no coordinator epochs."""
+
+    def has_newer_marker(s, p: TopicPartition, i: ProducerId, epoch: CoordinatorEpoch) -> Bool:
+        return false
+
+
+class SaysYes(Transactions):
+    """The coordinator answers a call that comes again without asking what it was decided."""
+
+    def is_done(s, k: Transaction, outcome: Outcome) -> Bool:
+        return all_of(s.memory.state == COMPLETE, s.is_decided_under(k))
+
+
+class NeverBusy(Transactions):
+    """The coordinator takes calls while a decision is being carried out."""
+
+    def is_busy(s) -> Bool:
+        return false
+
+
+@pytest.mark.parametrize(
+    ("cls", "faults", "claim"),
+    [
+        (OneEpochForAll, {"instances": 2}, "no_two_instances_are_one"),
+        (FencesNobody, {"records_late": True}, "epochs_do_not_go_back"),
+        (
+            ObeysOldCoordinators,
+            {"coordinator_failures": 1, "markers_late": True},
+            "coordinator_epochs_do_not_go_back",
+        ),
+        (SaysYes, {}, "told_is_true"),
+        (NeverBusy, {}, "states_follow_the_table"),
+    ],
+)
+def test_without_a_rule_a_claim_fails(cls: type[Spec], faults: Constants, claim: str) -> None:
+    found = explore(cls(**{**QUIET, **faults}), properties=[claim], engine="python")
+    assert found.violated == (claim,)
