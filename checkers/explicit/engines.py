@@ -31,14 +31,17 @@ class Declined(Exception):
 def run(task: Task, engine: str | None = None) -> Exploration:
     """What the engine finds, or the first after it that does not decline.
 
-    By default that is the first of the table, but the last where there can't be many states: to
-    start it takes no time.
+    By default that is the first of the table, but the last, which takes no time to start, where
+    there can't be many states and nothing is asked for that only the first has.
+
     Raises UnknownName for an engine that is not in the table.
     """
     if engine is not None and engine not in ENGINES:
         raise UnknownName("engine", engine, ENGINES)
     names = list(ENGINES)
-    engine = engine or (names[-1] if most_states(task) <= FEW else names[0])
+    special = task.coverage or task.fingerprints or task.memory is not None
+    few = not special and most_states(task) <= FEW
+    engine = engine or (names[-1] if few else names[0])
     notes: list[str] = []
     for name in names[names.index(engine) :]:
         search: Callable[[Task], Exploration] = import_module(ENGINES[name]).search
