@@ -27,7 +27,7 @@ from tests.checkers.explicit.random_programs import (
 )
 
 SLOW = settings(
-    max_examples=12, deadline=None, suppress_health_check=list(HealthCheck), database=None
+    max_examples=8, deadline=None, suppress_health_check=list(HealthCheck), database=None
 )
 
 
