@@ -38,7 +38,8 @@ from checkers.explicit.tables import Part, Rows, Table, Transition
 from model.language.meaning import Meaning, State, Undefined
 from model.language.spec import Claim
 
-CHUNK = 1 << 15  # states at a time: their columns stay in the cache
+CHUNK = 1 << 17  # states at a time, at most; fewer where more is remembered of each
+REMEMBERED = 1 << 28  # bytes, at most, of answers about the states of a chunk
 
 
 def search(task: Task) -> Exploration:
@@ -95,6 +96,8 @@ class Search:
                     self.columns.value(claim.formula, {}, x.after) for x in self.transitions
                 ]
         self.watched = {w.name: self.columns.value(w.formula, {}) for w in self.task.spec.witnesses}
+        remembered = REMEMBERED // max(1, len(self.columns.ops))
+        self.chunk = min(CHUNK, 1 << max(12, remembered.bit_length() - 1))
         self.sighted: dict[str, tuple[int, int]] = {}  # how many states, and the first
         self.taken = [0] * len(self.transitions)
         self.seen = Seen()
@@ -130,9 +133,9 @@ class Search:
             self._judge(rows, first)
             self._stop_if_decided()
             found = []
-            for start in range(0, len(rows), CHUNK):
+            for start in range(0, len(rows), self.chunk):
                 self._pulse(len(rows) - start)
-                end = start + CHUNK
+                end = start + self.chunk
                 found.append(self._expand(rows[start:end], keys[start:end], first + start))
             self._stop_if_decided()
             first += len(rows)
@@ -156,8 +159,8 @@ class Search:
 
     def _judge(self, rows: Array, first: int) -> None:
         """Every open property in every state of the frontier; a violated one is open no more."""
-        for start in range(0, len(rows), CHUNK):
-            table = Table(rows[start : start + CHUNK], self.columns.ops)
+        for start in range(0, len(rows), self.chunk):
+            table = Table(rows[start : start + self.chunk], self.columns.ops)
             for name, (value, bad) in [*self.open.items(), *self.watched.items()]:
                 if table.some(bad):
                     row = start + int(table.where(bad)[0])
