@@ -1,7 +1,8 @@
 """A group coordinator: who leads a topic partition of `__consumer_offsets`, in one leader epoch.
 
-Memberships (`group_membership`) live in memory and are written to the log when a generation has its assignment, so that
-a new coordinator goes on with the same generation. Offsets live in the log alone (`group_offsets`).
+Memberships (`group_membership`) live in memory and are written to the log when a generation has its
+assignment, so that a new coordinator goes on with the same generation. Offsets live in the log
+alone (`group_offsets`).
 
 Source: KIP-62, KIP-98, KIP-134, KIP-345, KIP-447; protocol rules, section e.
 Simplified: classic groups only; a coordinator whose high watermark lags behind what earlier ones

@@ -59,8 +59,12 @@ def test_a_workload_on_a_served_cluster_is_recorded_and_acquitted(
     assert set(verdict.verdicts().values()) == {"holds"}
 
 
-def test_pipelines_of_transactions_on_its_own_broker_are_recorded_and_acquitted(call: Any) -> None:
-    said = call("record", "--workload", "transactions", "--sends", "60", "--partitions", "2")
+def test_pipelines_of_transactions_through_a_failover_are_recorded_and_acquitted(
+    call: Any,
+) -> None:
+    faults = ("drop-response:every=9", "kill-broker:id=1,after=30,restart=150")
+    words = ("--sends", "80", "--partitions", "2", "--fault", faults[0], "--fault", faults[1])
+    said = call("record", "--workload", "transactions", *words)
     assert said.exit_code == 0
     (history,) = (m["value"] for m in said.those("measured") if m["what"] == "history")
     verdict = call("analyze", history, "--engine", "local")
