@@ -15,11 +15,15 @@ from pathlib import Path
 from benchmarks.explore import spin
 from benchmarks.explore.contender import Contender, Told, ours
 from benchmarks.pairs import Pairing, paired
+from checkers.explicit.compiled.library import Library
 from checkers.explicit.engines import ENGINES
+from checkers.explicit.instance import Instance
 from model.replication.versions import Kip320
 
 LARGE = {"max_leader_epoch": 2, "log_size": 3, "max_records": 4}  # 10.8 million states
 SMALL = {"max_leader_epoch": 2, "log_size": 2, "max_records": 2}  # for a look: URTEIL_BENCH=small
+
+RUNS = int(os.environ.get("URTEIL_BENCH_RUNS", "3"))
 
 _facts: dict[str, object] = {}
 
@@ -34,6 +38,8 @@ def run() -> list[Pairing]:
         )[1]
         hashed = next(peer for peer in peers if not peer.exact)
         compiled, fingerprints = ours(constants), ours(constants, fingerprints=True)
+        for keeps in (False, True):  # a spec is compiled before it is explored for figures
+            Library(Instance.of(Kip320(**constants)), fingerprints=keeps)
         results = [
             _against(compiled, exact),
             _against(fingerprints, hashed),
@@ -57,7 +63,7 @@ def facts() -> Mapping[str, object]:
     return _facts
 
 
-def _against(one: Contender, other: Contender, *, runs: int = 3, wall: bool = False) -> Pairing:
+def _against(one: Contender, other: Contender, *, runs: int = RUNS, wall: bool = False) -> Pairing:
     said: dict[str, Told] = {}
 
     def seconds(who: Contender) -> float:
