@@ -1,7 +1,7 @@
 """Exploration of one model by each engine, against SPIN on the same model in Promela.
 
 KIP-320 on three brokers with epochs 0..2. Seconds are of the processor, of a process of its own,
-the start of Python included; a compiler's are not. SPIN judges no invariant, ours judge two.
+the start of Python included; a compiler's are not. All judge the same two invariants.
 `python -m benchmarks.explore.hundred_million` looks at memory.
 """
 

@@ -1,7 +1,7 @@
 """SPIN on the Promela text of a spec, in each of its settings that could be the best.
 
 Every setting explores all interleavings (`-DNOREDUCE`) for safety only, with a hash table that is
-large enough from the start.
+large enough from the start. SPIN judges the invariants that ours judge, once a state, too.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import subprocess
 from pathlib import Path
 
-from benchmarks.explore.contender import Contender
+from benchmarks.explore.contender import JUDGED, Contender
 from checkers.explicit.instance import Instance
 from checkers.explicit.promela import promela
 from model.language import Spec
@@ -24,7 +24,8 @@ def built(spec: Spec, flags: tuple[str, ...], folder: Path) -> Contender:
     """The compiled verifier of the spec with these flags beside the common ones."""
     here = folder / ("".join(flags) or "plain")
     here.mkdir()
-    (here / "model.pml").write_text(promela(Instance.of(spec)))
+    claims = [claim for claim in spec.claims if claim.name in JUDGED]
+    (here / "model.pml").write_text(promela(Instance.of(spec), claims))
     for words in (["spin", "-a", "model.pml"], ["cc", *FLAGS, *flags, "-o", "pan", "pan.c"]):
         subprocess.run(words, cwd=here, check=True, capture_output=True)
     return Contender(

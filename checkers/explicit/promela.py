@@ -2,16 +2,18 @@
 
 Every cell is a variable of as many bits as it needs, every choice of an action's parameters an
 option of one loop. A read at a computed key is a choice among its cells; an action computes all
-values into hidden variables before it assigns them, so it reads the state before.
+values into hidden variables before it assigns them, so it reads the state before. A claim is one
+more option, an assertion that is reached where the claim is false: SPIN judges it once a state, as
+our engines do, and takes no step by it.
 
-Simplified: properties are not translated, and a term without a value is not noticed: SPIN explores
-what this engine found well-defined.
+Simplified: claims about steps are not translated, and a term without a value is not noticed: SPIN
+explores what this engine found well-defined.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from itertools import product
@@ -20,15 +22,16 @@ from math import prod
 from checkers.explicit.compile import Code, Compiler, Env, paren
 from checkers.explicit.instance import Instance
 from model.language import terms as t
-from model.language.actions import Action
+from model.language.actions import Action, Claim
 from model.language.meaning import Meaning
 from model.language.words import SpecError
 
 
-def promela(at: Instance) -> str:
-    """The text of the model: SPIN stores a state for each of the instance's."""
+def promela(at: Instance, claims: Sequence[Claim] = ()) -> str:
+    """The text of the model: SPIN stores a state for each of the instance's, and judges claims."""
     words = Words(at)
     options = [line for action in at.spec.actions for line in words.options(action)]
+    options += [words.judged(claim) for claim in claims]
     first, *others = map(at.pack, Meaning(at.ranges).initial(at.spec))
     if others:
         raise SpecError(f"{type(at.spec).__name__} has several initial states; give SPIN one")
@@ -66,6 +69,13 @@ class Words(Compiler):
                 new = [f"new{k} = {code}" for k, code in enumerate(written.values())]
                 put = [f"{self.names[cell]} = new{k}" for k, cell in enumerate(written)]
                 yield f"  :: d_step {{ {'; '.join([f'({guard})', *new, *put])} }}"
+
+    def judged(self, claim: Claim) -> str:
+        """One option more, open where the claim is false: to take it is an error."""
+        if claim.about == "steps":
+            raise SpecError(f"{claim.name} is about steps; SPIN is given claims about states")
+        holds = self.code(claim.formula, {})
+        return f"  :: d_step {{ !({holds}) -> assert(false) }}"
 
     def written(self, action: Action, env: Env) -> dict[int, Code]:
         """What each cell is assigned; of two writes to one the later stays."""

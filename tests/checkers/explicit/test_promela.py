@@ -13,6 +13,7 @@ from checkers.explicit.instance import Instance
 from checkers.explicit.promela import promela
 from checkers.explicit.search import explore
 from model.language import Spec
+from model.language.words import SpecError
 from model.replication.spec import TruncateToHighWatermark
 from model.replication.versions import Kip101, Kip320
 from tests.checkers.explicit.test_search import Ballot
@@ -40,6 +41,28 @@ def test_spin_counts_the_same(spec: Spec, tmp_path: Path) -> None:
     assert number(r"(\d+) states, stored", said) == found.distinct
     # which SPIN counts as stored and matched states, the initial one among them
     assert number(r"(\d+) transitions", said) == found.generated
+
+
+@SPIN
+@pytest.mark.parametrize("version", [Kip320, TruncateToHighWatermark])
+def test_spin_judges_as_we_do_and_stores_no_state_for_it(
+    version: type[Kip320 | TruncateToHighWatermark], tmp_path: Path
+) -> None:
+    spec = version(replicas=2, max_leader_epoch=2)
+    found = explore(spec, properties=("weak_isr",), engine="python")
+    (claim,) = [claim for claim in spec.claims if claim.name == "weak_isr"]
+    said = spin(promela(Instance.of(spec), [claim]), tmp_path)
+    assert number(r"errors: (\d+)", said) == len(found.violated)
+    assert bool(found.violated) == (version is TruncateToHighWatermark)
+    if not found.violated:
+        assert number(r"(\d+) states, stored", said) == found.distinct
+        assert number(r"(\d+) transitions", said) == found.generated
+
+
+def test_a_claim_about_steps_is_refused() -> None:
+    spec = Kip320(replicas=2)
+    with pytest.raises(SpecError, match="leader_epochs_grow is about steps"):
+        promela(Instance.of(spec), spec.action_properties)
 
 
 def spin(model: str, folder: Path) -> str:
