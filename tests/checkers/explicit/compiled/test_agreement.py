@@ -11,7 +11,8 @@ from model.replication.spec import TruncateToHighWatermark
 from model.specs import VARIANTS
 from model.variants import Variant
 
-ENOUGH = Budget(states=6_000)
+MOST = 6_000
+ENOUGH = Budget(states=MOST)
 
 
 def label(variant: Variant) -> str:
@@ -53,7 +54,7 @@ def test_on_every_spec(variant: Variant) -> None:
     assert (exact.engine, exact.notes) == ("compiled", ())
     both = min(max(seen), max(expected))
     assert seen.upto(both) == expected.upto(both)
-    if plain.why_stopped != "states":
+    if plain.why_stopped != "states" and plain.distinct <= MOST:
         assert told(exact) == told(plain)
         assert exact.discoveries == plain.discoveries
         assert exact.witnesses == plain.witnesses
@@ -71,7 +72,7 @@ def test_with_fingerprints_on_two_threads(variant: Variant) -> None:
     assert 0 < found.collision < 1e-9
     both = min(max(seen), max(expected))
     assert seen.upto(both) == expected.upto(both)
-    if plain.why_stopped != "states":
+    if plain.why_stopped != "states" and plain.distinct <= MOST:
         assert told(found) == told(plain)
 
 
