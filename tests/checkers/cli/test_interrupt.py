@@ -18,7 +18,7 @@ import pytest
 from checkers.demo import __file__ as demo
 
 HISTORY = str(Path(demo).with_name("three-anomalies.edn"))
-LARGE = ("--set", "max_leader_epoch=2", "--set", "log_size=3")
+LARGE = ("--set", "max_leader_epoch=2", "--set", "log_size=3", "--set", "max_records=4")
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,6 @@ import pytest
 from confluent_kafka import KafkaError, KafkaException, Producer
 
 from checkers.histories.readers.recorded import operations
-from checkers.record import clients as clients_of_one_cluster
 from checkers.record import outcomes, pipeline, transactions
 from checkers.record.client_config import ClientConfig
 from checkers.record.clients import Clients, UnreachableCluster
@@ -221,15 +220,14 @@ def test_a_call_that_never_returns_is_a_time_out(monkeypatch: pytest.MonkeyPatch
 # ---------------------------------------------------------------- what can't be recorded
 
 
-def test_a_cluster_without_transactions_is_one_line_and_leaves_nothing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(clients_of_one_cluster, "LED_WITHIN_S", 1)
+def test_a_cluster_that_refuses_transactions_is_one_line_and_leaves_nothing(tmp_path: Path) -> None:
+    too_long = ClientConfig({"transaction.timeout.ms": "900001"})  # transaction.max.timeout.ms + 1
     with serving(ServeOptions(brokers=1)) as cluster:
         options = RecordOptions(
             folder=tmp_path / "history",
             bootstrap_servers=cluster.bootstrap_servers,
             workload="transactions",
+            client_config=too_long,
         )
         with pytest.raises(UnreachableCluster, match=r"no transactions there \(.*\); the workload"):
             record(options)

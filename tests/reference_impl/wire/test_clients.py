@@ -184,16 +184,19 @@ def test_a_new_instance_of_a_transactional_id_fences_the_old_one(cluster: Served
 
 def test_a_group_divides_a_topic_and_goes_on_where_it_stopped(cluster: Served) -> None:
     create(cluster, "shared", 4)
+    members = [member(cluster, "dividing", "shared") for _ in range(2)]
+    while sorted(len(one.assignment()) for one in members) != [2, 2]:
+        for one in members:
+            assert one.poll(0.1) is None
     producer = Producer({"bootstrap.servers": cluster.bootstrap_servers, "log_level": 0})
     for number in range(40):
         producer.produce("shared", str(number).encode(), partition=number % 4)
     assert producer.flush(10) == 0
-    members = [member(cluster, "dividing", "shared") for _ in range(2)]
     seen: list[str] = []
-    while len(seen) < 40 or not all(one.assignment() for one in members):
+    while len(seen) < 40:
         for one in members:
             seen += [str(m.value()) for m in one.consume(20, 0.1) if m.error() is None]
-    assert sorted(len(one.assignment()) for one in members) == [2, 2]
+    assert len(set(seen)) == len(seen)
     for one in members:
         one.commit(asynchronous=False)
         one.close()
