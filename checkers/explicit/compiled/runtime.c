@@ -30,6 +30,7 @@ enum {
   SHARDS = 16,      /* at most */
   ROUND = 512,      /* states expanded between two meetings */
   AHEAD = 12,       /* letters that are looked up before their turn */
+  RECENT_BITS = 13, /* of a hash: as many letters are remembered as a cache has room for */
   BLOCK = 64,       /* states that are taken into a larger hash set at a time */
   SMALL = 1000000,  /* states: while there are fewer, a full hash set grows at once by much */
 };
@@ -62,6 +63,7 @@ typedef struct {
   uint64_t now_room, next_room;
   int undefined;
   uint64_t current;                           /* the state that is read, for `emit` */
+  Packed recent[1 << RECENT_BITS];            /* the last letter of each such hash */
   Outbox out[SHARDS];
   Found found;
 } Shard;
@@ -223,8 +225,20 @@ static void take_in(Shard *w, Outbox *box) {
   box->count = 0;
 }
 
+/* Most states are reached again soon after they were found: of these no letter is sent. */
+static inline Packed *recent_of(Shard *w, uint64_t h) { return w->recent + (h >> (64 - RECENT_BITS)); }
+
+/* No place begins with a state that belongs there: not zeros where the state of zeros does. */
+static void remember_nothing(Shard *w) {
+  Packed *own = recent_of(w, hash(w->recent));
+  while (own == recent_of(w, hash(own))) own->word[0]++;
+}
+
 static void post(Shard *w, const Packed *state, uint64_t parent) {
   uint64_t h = hash(state), shards = w->search->shards;
+  Packed *recent = recent_of(w, h);
+  if (!memcmp(recent, state, sizeof *state)) return;
+  *recent = *state;
   Outbox *box = w->out + (shards == 1 ? 0 : ((h >> 8 & 0xffff) * shards >> 16));
   if (box->count == box->room) {
     box->letters = grown(w, box->letters, (box->room + 4096) * 2 * sizeof *box->letters);
@@ -372,6 +386,7 @@ Search *search_open(uint64_t shards) {
   for (uint64_t k = 0; k < shards; k++) {
     all->shard[k].search = all;
     all->shard[k].number = k;
+    remember_nothing(all->shard + k);
   }
   return all;
 }
