@@ -18,7 +18,7 @@ import pytest
 from checkers.demo import __file__ as demo
 
 HISTORY = str(Path(demo).with_name("three-anomalies.edn"))
-LARGE = ("--set", "max_leader_epoch=2", "--set", "log_size=3", "--set", "max_records=4")
+LARGE = ("--set", "max_leader_epoch=2", "--set", "log_size=4", "--set", "max_records=4")
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +97,8 @@ def test_an_interrupt_ends_a_command_with_its_last_event(
 
 
 def test_an_interrupted_exploration_says_how_far_it_came(tmp_path: Path) -> None:
-    ended = interrupted(tmp_path, "check", "replication", *LARGE, after_s=3.5)
+    words = ("check", "replication", *LARGE, "--property", "weak_isr", "--budget", "60s")
+    ended = interrupted(tmp_path, *words, after_s=6.0)
     decided = [e for e in ended.events if e["event"] == "property_decided"]
     assert {e["verdict"] for e in decided} == {"undecided"}
     assert all(e["reason"] == "interrupted" and e["distinct_states"] > 0 for e in decided)

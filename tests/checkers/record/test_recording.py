@@ -162,7 +162,7 @@ def test_of_a_cluster_that_never_comes_back_a_recording_ends_and_is_not_finished
     """A broker stays dead that has the only replica of some partitions."""
     monkeypatch.setattr(reading, "READ_WITHIN_S", 1.0)
     monkeypatch.setattr(reading, "QUERY_S", 0.3)
-    monkeypatch.setattr(sending, "IN_VAIN_S", 0.5)
+    monkeypatch.setattr(sending, "IN_VAIN_S", 3.0)
     result, _ = recorded(
         tmp_path,
         ServeOptions(faults=(KillBroker(broker_id=BrokerId(1), after=10),)),
