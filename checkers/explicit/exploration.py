@@ -27,6 +27,24 @@ STOPPED: Mapping[WhyStopped, str] = {
 }
 
 
+class Stop(Exception):
+    """The search ends here."""
+
+    def __init__(self, why: WhyStopped) -> None:
+        self.why: WhyStopped = why
+
+
+def until_stopped(search: Callable[[], None]) -> WhyStopped:
+    """Runs the search, and says why it ended."""
+    try:
+        search()
+    except Stop as stop:
+        return stop.why
+    except KeyboardInterrupt:
+        return "interrupted"
+    return "exhausted"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Budget:
     """How much an exploration may spend; None is no limit."""
@@ -60,6 +78,15 @@ class Task:
     threads: int = 1  # where the engine has them; which of several shortest traces is told varies
     coverage: bool = False  # count what disables actions, where the engine can
     symmetry: bool = False  # one state for all that differ by an exchange, where the engine can
+
+    def pulse(self, now: Progress) -> None:
+        """Tells how far the search has come; raises Stop where its budget is spent."""
+        if self.progress is not None:
+            self.progress(now)
+        if self.budget.states is not None and now.distinct > self.budget.states:
+            raise Stop("states")
+        if self.budget.seconds is not None and now.seconds > self.budget.seconds:
+            raise Stop("seconds")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -25,10 +25,12 @@ from checkers.explicit.exploration import (
     Progress,
     Sighting,
     Step,
+    Stop,
     Task,
     Trace,
     WhyStopped,
     discoveries,
+    until_stopped,
 )
 from checkers.explicit.instance import Instance
 from checkers.explicit.keys import Numbering
@@ -49,13 +51,6 @@ def search(task: Task) -> Exploration:
     if task.coverage:
         raise Declined("does not count what disables actions")
     return Search(task).run()
-
-
-class _Stop(Exception):
-    """The search ends here."""
-
-    def __init__(self, why: WhyStopped) -> None:
-        self.why: WhyStopped = why
 
 
 @dataclass
@@ -116,14 +111,7 @@ class Search:
     # ---- the search
 
     def run(self) -> Exploration:
-        why: WhyStopped = "exhausted"
-        try:
-            self._search()
-        except _Stop as stop:
-            why = stop.why
-        except KeyboardInterrupt:
-            why = "interrupted"
-        return self._found(why)
+        return self._found(until_stopped(self._search))
 
     def _search(self) -> None:
         rows, keys = self._initial()
@@ -263,36 +251,30 @@ class Search:
 
     def _stop_if_decided(self) -> None:
         if self.task.claims and not self.open and not self.open_steps:
-            raise _Stop("all decided")
+            raise Stop("all decided")
 
     def _pulse(self, queue: int) -> None:
-        seconds = time.monotonic() - self.started
-        if self.task.progress is not None:
-            self.task.progress(
-                Progress(
-                    distinct=self.seen.count,
-                    generated=self.generated,
-                    depth=self.depth,
-                    queue=queue,
-                    seconds=seconds,
-                )
+        self.task.pulse(
+            Progress(
+                distinct=self.seen.count,
+                generated=self.generated,
+                depth=self.depth,
+                queue=queue,
+                seconds=time.monotonic() - self.started,
             )
-        if self.task.budget.states is not None and self.seen.count > self.task.budget.states:
-            raise _Stop("states")
-        if self.task.budget.seconds is not None and seconds > self.task.budget.seconds:
-            raise _Stop("seconds")
+        )
 
     # ---- who is to blame for an undefined term
 
-    def _blame_action(self, rows: Array, row: int, first: int) -> _Stop:
+    def _blame_action(self, rows: Array, row: int, first: int) -> Stop:
         blamed = blamed_action(self.at, rows[row].tobytes())
         return self._ill_defined(blamed, self._trace(first + row))
 
-    def _ill_defined(self, fault: Undefined | None, trace: Trace) -> _Stop:
+    def _ill_defined(self, fault: Undefined | None, trace: Trace) -> Stop:
         if fault is None:
             raise AssertionError("the interpreter sees no fault where columns saw one")
         self.ill_defined = IllDefined(where=fault.where, what=fault.what, trace=trace)
-        return _Stop("ill-defined")
+        return Stop("ill-defined")
 
     # ---- what was found
 

@@ -18,10 +18,12 @@ from checkers.explicit.exploration import (
     Progress,
     Sighting,
     Step,
+    Stop,
     Task,
     Trace,
     WhyStopped,
     discoveries,
+    until_stopped,
 )
 from checkers.explicit.instance import Instance, Packed
 from model.language.meaning import Meaning, Undefined
@@ -35,13 +37,6 @@ Link = tuple[int, Packed] | None  # the transition that led to a state, and wher
 def search(task: Task) -> Exploration:
     """Explores as the task says; declines nothing."""
     return Search(task).run()
-
-
-class _Stop(Exception):
-    """The search ends here."""
-
-    def __init__(self, why: WhyStopped) -> None:
-        self.why: WhyStopped = why
 
 
 @dataclass
@@ -79,14 +74,7 @@ class Search:
     # ---- the search
 
     def run(self) -> Exploration:
-        why: WhyStopped = "exhausted"
-        try:
-            self._search()
-        except _Stop as stop:
-            why = stop.why
-        except KeyboardInterrupt:
-            why = "interrupted"
-        return self._found(why)
+        return self._found(until_stopped(self._search))
 
     def _search(self) -> None:
         self.parents = dict.fromkeys(self._initial())
@@ -177,31 +165,25 @@ class Search:
 
     def _stop_if_decided(self) -> None:
         if self.task.claims and not self.open and not self.open_steps:
-            raise _Stop("all decided")
+            raise Stop("all decided")
 
     def _pulse(self, queue: int) -> None:
-        seconds = time.monotonic() - self.started
-        if self.task.progress is not None:
-            self.task.progress(
-                Progress(
-                    distinct=len(self.parents),
-                    generated=self.generated,
-                    depth=self.depth,
-                    queue=queue,
-                    seconds=seconds,
-                )
+        self.task.pulse(
+            Progress(
+                distinct=len(self.parents),
+                generated=self.generated,
+                depth=self.depth,
+                queue=queue,
+                seconds=time.monotonic() - self.started,
             )
-        if self.task.budget.states is not None and len(self.parents) > self.task.budget.states:
-            raise _Stop("states")
-        if self.task.budget.seconds is not None and seconds > self.task.budget.seconds:
-            raise _Stop("seconds")
+        )
 
-    def _ill_defined(self, fault: Undefined | None, trace: Trace) -> _Stop:
+    def _ill_defined(self, fault: Undefined | None, trace: Trace) -> Stop:
         """The end of the search, with the term that the interpreter blames."""
         if fault is None:
             raise AssertionError("the interpreter sees no fault where compiled code saw one")
         self.ill_defined = IllDefined(where=fault.where, what=fault.what, trace=trace)
-        return _Stop("ill-defined")
+        return Stop("ill-defined")
 
     # ---- what was found
 

@@ -24,10 +24,12 @@ from checkers.explicit.exploration import (
     Progress,
     Sighting,
     Step,
+    Stop,
     Task,
     Trace,
     WhyStopped,
     discoveries,
+    until_stopped,
 )
 from checkers.explicit.instance import Instance, Packed
 from model.language.meaning import Meaning, State, Undefined
@@ -42,13 +44,6 @@ GROWTH = 3  # times a level is the next one, at most, once there are many states
 def search(task: Task) -> Exploration:
     """Explores as the task says; raises Declined where there is no compiler."""
     return Search(task).run()
-
-
-class _Stop(Exception):
-    """The search ends here."""
-
-    def __init__(self, why: WhyStopped) -> None:
-        self.why: WhyStopped = why
 
 
 @dataclass
@@ -76,19 +71,12 @@ class Search:
         self.started = time.monotonic()
 
     def run(self) -> Exploration:
-        why: WhyStopped = "exhausted"
         asked = {claim.name for claim in self.task.claims}
         with (
             TemporaryDirectory(prefix="urteil-states-") as folder,
             self.c.opened(self.threads, asked),
         ):
-            try:
-                self._search(Path(folder))
-            except _Stop as stop:
-                why = stop.why
-            except KeyboardInterrupt:
-                why = "interrupted"
-            return self._found(why)
+            return self._found(until_stopped(lambda: self._search(Path(folder))))
 
     # ---- the search
 
@@ -102,7 +90,7 @@ class Search:
             for work in (self.store.judge, self.store.expand):
                 self._on_the_level(work)
                 if self.task.claims and len(self._broken()) == len(self.task.claims):
-                    raise _Stop("all decided")
+                    raise Stop("all decided")
 
     def _spill_if_needed(self, size: int, folder: Path) -> None:
         """Goes on with states on disk where this level may not leave room for the next."""
@@ -114,7 +102,7 @@ class Search:
         fault = blamed_init(self.at)
         if fault is not None:
             self.ill_defined = IllDefined(where=fault.where, what=fault.what, trace=())
-            raise _Stop("ill-defined")
+            raise Stop("ill-defined")
         return self.meaning.initial(self.task.spec)
 
     def _on_the_level(self, work: Callable[[int], int]) -> None:
@@ -126,22 +114,15 @@ class Search:
         self.c.close_broken()
 
     def _pulse(self) -> None:
-        seconds = time.monotonic() - self.started
-        distinct, budget = self.store.count(), self.task.budget
-        if self.task.progress is not None:
-            self.task.progress(
-                Progress(
-                    distinct=distinct,
-                    generated=self._generated(),
-                    depth=self.depth,
-                    queue=self.store.queue(),
-                    seconds=seconds,
-                )
+        self.task.pulse(
+            Progress(
+                distinct=self.store.count(),
+                generated=self._generated(),
+                depth=self.depth,
+                queue=self.store.queue(),
+                seconds=time.monotonic() - self.started,
             )
-        if budget.states is not None and distinct > budget.states:
-            raise _Stop("states")
-        if budget.seconds is not None and seconds > budget.seconds:
-            raise _Stop("seconds")
+        )
 
     def _blame(self) -> None:
         """Ends the search where a term had no value, with what the interpreter says of it."""
@@ -150,7 +131,7 @@ class Search:
                 trace = self._trace(found.undefined - 1)
                 fault = self._fault(self.at.pack(trace[-1].state))
                 self.ill_defined = IllDefined(where=fault.where, what=fault.what, trace=trace)
-                raise _Stop("ill-defined")
+                raise Stop("ill-defined")
 
     def _fault(self, state: Packed) -> Undefined:
         claims = (*self.task.claims, *self.task.spec.witnesses)

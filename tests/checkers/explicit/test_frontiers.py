@@ -131,12 +131,10 @@ def quickest(spec: str) -> Variant:
 def test_on_two_variants_of_every_spec(name: str, which: Callable[[str], Variant]) -> None:
     variant = which(name)
     spec = variant.make(variant.see)
-    plain = explore(spec, engine="python", budget=Budget(states=5_000))
-    if plain.why_stopped == "states":
-        pytest.skip("more states than this test may spend")
+    expected = explore(spec)  # plain Python, or what is held to it level by level
     found = explore(spec, engine="numpy")
     assert found.engine == "numpy"
-    assert told(found) == told(plain)
+    assert told(found) == told(expected)
     for discovery in found.discoveries.values():
         if discovery.verdict == "violated":
             assert isinstance(discovery.claim, Claim)
