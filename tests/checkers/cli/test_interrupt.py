@@ -117,4 +117,8 @@ def test_an_interrupted_recording_can_be_analysed(call: Any, tmp_path: Path) -> 
     history = tmp_path / ended.events[0]["folder"] / "history"
     said = call("analyze", str(history), "--engine", "local")
     assert said.exit_code == 0
-    assert set(said.verdicts().values()) == {"holds"}
+    decided = [e for e in said.those("anomaly_decided") if e["verdict"] != "holds"]
+    # Whether a write was still unread when the readers were stopped is a matter of moments.
+    assert {(e["anomaly"], e["permitted"], e["reason"]) for e in decided} <= {
+        ("unseen", True, "the readers did not come to the end of every log")
+    }
