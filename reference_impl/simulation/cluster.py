@@ -11,12 +11,14 @@ by the seed, the arguments and the calls.
     cluster.recover()
     cluster.history()
 
-Simplified: one topic partition, on all brokers.
+Every cluster has the topic partition `orders-0`, on all brokers; `create_topic` makes more. What is
+asked of a topic partition is asked of that one, unless another is named. An application is a
+program (`reference_impl.simulation.programs`), started by `run_program` and ended by `kill`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Final
 
 from model.histories import History, Operation, Poll
@@ -33,6 +35,7 @@ from reference_impl.simulation.consumer import Consumer
 from reference_impl.simulation.faults import Fault
 from reference_impl.simulation.network import CALM, Conditions, Link
 from reference_impl.simulation.producer import PROCESSES_PER_CLIENT, Producer, ProducerConfig
+from reference_impl.simulation.programs import Application, Program, Programmed
 from reference_impl.simulation.world import World
 from reference_impl.step import Asked, Fired
 from reference_impl.truncation import Truncation
@@ -68,6 +71,7 @@ class Cluster(World):
         bugs: Bugs = NO_BUGS,
         truncation: Truncation = Truncation.IN_FETCH,
         elr: bool = True,
+        unclean_leader_election: bool = False,
     ) -> None:
         super().__init__(seed, conditions)
         self._patience = patience
@@ -81,17 +85,20 @@ class Cluster(World):
         self._carry_out(CONTROLLER, effects)
         for broker in self.broker_ids:
             self._start(broker, {})
-        self._create_topic(min_insync_replicas)
-
-    def _create_topic(self, min_insync_replicas: int) -> None:
         self._until(lambda: len(self._unfenced()) == len(self.broker_ids), 10_000)
-        request = CreateTopic(
-            topic=TOPIC_PARTITION.topic,
-            replication_factor=len(self.broker_ids),
-            min_insync_replicas=min_insync_replicas,
+        self.create_topic(
+            CreateTopic(
+                topic=TOPIC_PARTITION.topic,
+                replication_factor=len(self.broker_ids),
+                min_insync_replicas=min_insync_replicas,
+                unclean_leader_election=unclean_leader_election,
+            )
         )
+
+    def create_topic(self, request: CreateTopic) -> None:
+        """The topic exists, is led, and all its replicas are in sync."""
         self._tell(CONTROLLER, Asked(FIRST_CLIENT, 0, request))
-        self._until(lambda: self._is_led() and self.all_in_sync(), 10_000)
+        self._until(lambda: self.is_led() and self.all_in_sync(), 10_000)
 
     # ------------------------------------------------------------ faults
 
@@ -235,6 +242,28 @@ class Cluster(World):
         assert isinstance(client, Consumer)
         return client
 
+    def run_program(self, conduct: Callable[[Application], Program]) -> NodeId:
+        """One more application, at the first line of its program."""
+        client_id, process = self._new_client()
+        app = Application(client_id=client_id, process=process, brokers=self.broker_ids)
+        self._add(Programmed.starting(app, conduct))
+        return client_id
+
+    def kill(self, client_id: NodeId) -> None:
+        """An application dies where it stands; what it had open stays open in the history."""
+        self._program(client_id).close()
+        self._end_life(client_id)
+        self.trace.add(self.now_ms, client_id, "kill", None)
+
+    def is_over(self, client_id: NodeId) -> bool:
+        """The application has come to its last line, or was killed."""
+        return self._program(client_id).over
+
+    def _program(self, client_id: NodeId) -> Programmed:
+        client = self._clients[client_id]
+        assert isinstance(client, Programmed)
+        return client
+
     def history(self) -> History:
         """What the clients observed, in order of completion; sends without an end come last."""
         unfinished = (operation for c in self._clients.values() for operation in c.unfinished())
@@ -247,20 +276,37 @@ class Cluster(World):
     def _leadership(self) -> Leadership:
         return Leadership(topic_partition=TOPIC_PARTITION, brokers=self.broker_ids)
 
-    def _add(self, client: Producer | Consumer) -> None:
+    def _add(self, client: Producer | Consumer | Programmed) -> None:
         self._clients[client.client_id] = client
         self._scheduler.schedule(self.now_ms, (client.client_id, 0, Fired(TICK)))
 
     # ------------------------------------------------------------ looking in
 
-    def leader(self) -> BrokerId:
+    def leader(self, topic_partition: TopicPartition = TOPIC_PARTITION) -> BrokerId:
         """The controller's choice; NO_BROKER while nobody may lead."""
-        state = self._controller().topic_partitions.get(TOPIC_PARTITION)
+        state = self._controller().topic_partitions.get(topic_partition)
         return NO_BROKER if state is None else state.leader
 
-    def leader_epoch(self) -> LeaderEpoch:
+    def leader_epoch(self, topic_partition: TopicPartition = TOPIC_PARTITION) -> LeaderEpoch:
         """The controller's leader epoch of the topic partition."""
-        return self._controller().topic_partitions[TOPIC_PARTITION].leader_epoch
+        return self._controller().topic_partitions[topic_partition].leader_epoch
+
+    def in_sync(self, topic_partition: TopicPartition = TOPIC_PARTITION) -> tuple[BrokerId, ...]:
+        """The controller's ISR."""
+        return self._controller().topic_partitions[topic_partition].isr
+
+    def log(
+        self, broker: BrokerId, topic_partition: TopicPartition = TOPIC_PARTITION
+    ) -> PartitionLog:
+        """The broker's log: in memory, or on the disk of one that is down."""
+        node = self._nodes.get(NodeId(broker))
+        disk = node.disk() if isinstance(node, Broker) else self._disks[broker]
+        return disk[topic_partition]
+
+    def topic_partitions(self, topic: str | None = None) -> tuple[TopicPartition, ...]:
+        """Those of a topic, or all, internal ones included."""
+        known = sorted(self._controller().topic_partitions)
+        return tuple(place for place in known if topic is None or place.topic == topic)
 
     def is_split(self) -> bool:
         """Some link is cut."""
@@ -270,15 +316,17 @@ class Cluster(World):
         """The broker's process runs."""
         return NodeId(broker) in self._nodes
 
-    def log(self, broker: BrokerId) -> PartitionLog:
-        """The broker's log: in memory, or on the disk of one that is down."""
-        node = self._nodes.get(NodeId(broker))
-        disk = node.disk() if isinstance(node, Broker) else self._disks[broker]
-        return disk[TOPIC_PARTITION]
+    def is_led(self) -> bool:
+        """Whom the controller chose leads, of every topic partition."""
+        return all(
+            isinstance(node := self._nodes.get(NodeId(state.leader)), Broker) and node.leads(place)
+            for place, state in self._controller().topic_partitions.items()
+        )
 
-    def in_sync(self) -> tuple[BrokerId, ...]:
-        """The controller's ISR."""
-        return self._controller().topic_partitions[TOPIC_PARTITION].isr
+    def all_in_sync(self) -> bool:
+        """Every replica of every topic partition is in the controller's ISR."""
+        states = self._controller().topic_partitions.values()
+        return all(len(state.isr) == len(state.replicas) for state in states)
 
     def _controller(self) -> Controller:
         controller = self._nodes[CONTROLLER]
@@ -288,14 +336,6 @@ class Cluster(World):
     def _unfenced(self) -> list[BrokerId]:
         brokers = self._controller().brokers
         return [broker for broker, state in brokers.items() if not state.fenced]
-
-    def _is_led(self) -> bool:
-        node = self._nodes.get(NodeId(self.leader()))
-        return isinstance(node, Broker) and node.leads(TOPIC_PARTITION)
-
-    def all_in_sync(self) -> bool:
-        """Every replica is in the controller's ISR."""
-        return len(self.in_sync()) == len(self.broker_ids)
 
     # ------------------------------------------------------------ recovery
 
@@ -308,7 +348,7 @@ class Cluster(World):
         self._network.calm_down()
         for broker in self.broker_ids:
             self.restart(broker)
-        self._until(lambda: self._is_led() and self.all_in_sync() and self._idle(), within_ms)
+        self._until(lambda: self.is_led() and self.all_in_sync() and self._idle(), within_ms)
 
     def read_all(self, within_ms: int = 20_000) -> tuple[tuple[Offset, str], ...]:
         """The log as a fresh consumer reads it, from the beginning to the end offset it is told."""

@@ -20,6 +20,7 @@ from reference_impl.simulation.clients import NS_PER_MS, ClientEffects, Observed
 from reference_impl.simulation.consumer import Consumer
 from reference_impl.simulation.network import Conditions, Link, Network
 from reference_impl.simulation.producer import Producer
+from reference_impl.simulation.programs import Programmed
 from reference_impl.simulation.scheduler import Scheduler
 from reference_impl.simulation.trace import Trace
 from reference_impl.step import Answered, Asked, Fired, Input, Reply, Send, SetTimer
@@ -39,7 +40,7 @@ class World:
         self._scheduler: Scheduler[tuple[NodeId, int, Input]] = Scheduler(Random(f"order {seed}"))
         self._network = Network(Random(f"network {seed}"), conditions)
         self._nodes: dict[NodeId, Broker | Controller] = {}
-        self._clients: dict[NodeId, Producer | Consumer] = {}
+        self._clients: dict[NodeId, Producer | Consumer | Programmed] = {}
         self._lives: dict[NodeId, int] = {}
         self._observed: list[Operation] = []
         self._now_ns = 0

@@ -1,0 +1,141 @@
+"""How a program asks the right broker: it looks for leaders and coordinators, and asks again.
+
+`Brokers` remembers who leads and who coordinates. A request to a leader or a coordinator is
+repeated, elsewhere if need be, for as long as the answer is one of `RETRIABLE` or does not come;
+what is repeated without harm is the caller's to know. `attempts` ends that, and None then means
+that nobody knows.
+
+Source: the Java client's NetworkClient and ConsumerCoordinator.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from dataclasses import dataclass, field
+from typing import Final
+
+from model.vocabulary import BrokerId, TopicPartition
+from reference_impl.messages import (
+    NO_BROKER,
+    RETRIABLE,
+    DescribedMetadata,
+    ErrorCode,
+    Metadata,
+    MetadataImage,
+    NodeId,
+)
+from reference_impl.requests import Request, Response
+from reference_impl.simulation.programs import CALL_MS, Application, Call, Pause
+from reference_impl.transaction_messages import FindCoordinator, FoundCoordinator
+
+BACKOFF_MS: Final = 20
+
+Asking = Generator[Call | Pause, Response | None, Response | None]
+
+
+def error_of(answer: Response | None) -> ErrorCode:
+    """The error of an answer; NETWORK_EXCEPTION where there is none."""
+    return ErrorCode.NETWORK_EXCEPTION if answer is None else getattr(answer, "error")  # noqa: B009
+
+
+@dataclass(slots=True, kw_only=True)
+class Brokers:
+    """The cluster as one client knows it."""
+
+    app: Application
+    image: MetadataImage = field(default_factory=MetadataImage)
+    coordinators: dict[tuple[str, bool], NodeId] = field(
+        default_factory=dict[tuple[str, bool], NodeId]
+    )
+    _asked: int = 0
+
+    def ask_leader(
+        self,
+        topic_partition: TopicPartition,
+        request: Request,
+        *,
+        attempts: int | None = None,
+        timeout_ms: int = CALL_MS,
+    ) -> Asking:
+        """The answer of whoever leads the topic partition."""
+        while attempts is None or attempts > 0:
+            leader = self._leader(topic_partition)
+            if leader is None:
+                yield from self._look_around()
+                continue
+            answer = yield Call(leader, request, timeout_ms)
+            if error_of(answer) not in RETRIABLE:
+                return answer
+            attempts = None if attempts is None else attempts - 1
+            if attempts == 0:
+                return answer
+            yield from self.doubt()
+        return None
+
+    def ask_coordinator(
+        self,
+        key: str,
+        request: Request,
+        *,
+        is_transactional: bool = False,
+        attempts: int | None = None,
+        timeout_ms: int = CALL_MS,
+    ) -> Asking:
+        """The answer of the coordinator of a group, or of a transactional id."""
+        while attempts is None or attempts > 0:
+            to = self.coordinators.get((key, is_transactional))
+            if to is None:
+                yield from self._look_for_coordinator(key, is_transactional=is_transactional)
+                continue
+            answer = yield Call(to, request, timeout_ms)
+            if error_of(answer) not in RETRIABLE:
+                return answer
+            if error_of(answer) is not ErrorCode.CONCURRENT_TRANSACTIONS:
+                del self.coordinators[key, is_transactional]
+            attempts = None if attempts is None else attempts - 1
+            if attempts == 0:
+                return answer
+            yield Pause(BACKOFF_MS)
+        return None
+
+    def topic_partitions(
+        self, topic: str
+    ) -> Generator[Call | Pause, Response | None, tuple[TopicPartition, ...]]:
+        """Every topic partition of a topic."""
+        while True:
+            known = (place for place, _ in self.image.topic_partitions if place.topic == topic)
+            if found := tuple(sorted(known)):
+                return found
+            yield from self._look_around()
+
+    def doubt(self) -> Generator[Call | Pause, Response | None, None]:
+        """Another may lead by now: look, before anything else is asked."""
+        yield Pause(BACKOFF_MS)
+        yield from self._look_around()
+
+    def any_broker(self) -> NodeId:
+        """All of them in turn."""
+        self._asked += 1
+        return NodeId(self.app.brokers[self._asked % len(self.app.brokers)])
+
+    def _leader(self, topic_partition: TopicPartition) -> NodeId | None:
+        state = dict(self.image.topic_partitions).get(topic_partition)
+        leader = NO_BROKER if state is None else state.leader
+        return None if leader == NO_BROKER else NodeId(leader)
+
+    def _look_around(self) -> Generator[Call | Pause, Response | None, None]:
+        """A later image than the one that is known, if this broker has one."""
+        answer = yield Call(self.any_broker(), Metadata())
+        if isinstance(answer, DescribedMetadata) and answer.image.version >= self.image.version:
+            self.image = answer.image
+        yield Pause(BACKOFF_MS)
+
+    def _look_for_coordinator(
+        self, key: str, *, is_transactional: bool
+    ) -> Generator[Call | Pause, Response | None, None]:
+        request = FindCoordinator(key=key, is_transactional=is_transactional)
+        answer = yield Call(self.any_broker(), request)
+        if isinstance(answer, FoundCoordinator) and answer.error is ErrorCode.NONE:
+            self.coordinators[key, is_transactional] = NodeId(BrokerId(answer.broker_id))
+        else:
+            yield Pause(BACKOFF_MS)

@@ -1,0 +1,202 @@
+"""Applications as programs: a client whose conduct is a generator, read from top to bottom.
+
+A program yields what it waits for, and is resumed with what came of it:
+
+    answer = yield Call(to, request)     the response, or None if there was none in time
+    yield Pause(25)                      virtual time has passed
+
+so that an application of ten lines in a document is one of ten lines here:
+
+    def at_least_once(app: Application) -> Program:
+        while True:
+            records = yield from reader.poll()
+            app.told(records)
+            yield from group.commit(reader.position)
+
+What happens inside a program between two yields takes no time and cannot be interrupted: a crash of
+the application comes while it waits. `Pause` marks each other moment at which it may die.
+
+A program is the one mutable thing among clients: it can't be copied, only run again from the seed.
+
+Simplified: a program has one request open at a time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator
+from dataclasses import dataclass, field, replace
+from typing import Final, NamedTuple
+
+from model.histories import Isolation, MicroOperation, Operation, Outcome
+from model.vocabulary import BrokerId
+from reference_impl.messages import NodeId
+from reference_impl.requests import Request, Response
+from reference_impl.simulation.clients import NS_PER_MS, TICK, ClientEffects, Observed
+from reference_impl.step import Answered, Fired, Input, Send, SetTimer
+
+CALL_MS: Final = 300
+
+
+class Call(NamedTuple):
+    """A request, and how long its answer is waited for."""
+
+    to: NodeId
+    request: Request
+    timeout_ms: int = CALL_MS
+
+
+class Pause(NamedTuple):
+    """Nothing to do for a while."""
+
+    for_ms: int
+
+
+Program = Generator[Call | Pause, Response | None, None]
+
+
+@dataclass(slots=True, kw_only=True)
+class Application:
+    """What a program knows of itself, and how it tells what it observed.
+
+    Each operation is begun and ended, one at a time. One that the application did not live to end
+    stays open in the history, which is what a recorder would write.
+    """
+
+    client_id: NodeId
+    process: int
+    brokers: tuple[BrokerId, ...]
+    now_ns: int = 0
+    open: Operation | None = None
+    observed: list[Observed] = field(default_factory=list[Observed])
+
+    @property
+    def now_ms(self) -> int:
+        """The virtual time."""
+        return self.now_ns // NS_PER_MS
+
+    def begin(
+        self,
+        f: str,
+        *did: MicroOperation,
+        transactional_id: str | None = None,
+        group: str | None = None,
+        isolation: Isolation | None = None,
+    ) -> None:
+        """An operation is invoked; what it is known to do already is on record if it never ends."""
+        assert self.open is None, f"{self.open} is open"
+        self.now_ns += 1
+        self.open = Operation(
+            process=self.process,
+            f=f,
+            outcome="info",
+            invoked_ns=self.now_ns,
+            completed_ns=None,
+            did=did,
+            transactional_id=transactional_id,
+            group=group,
+            isolation=isolation,
+        )
+
+    def does(self, *did: MicroOperation) -> None:
+        """The open operation does this too."""
+        assert self.open is not None
+        self.open = replace(self.open, did=self.open.did + did)
+
+    def asks_end(self) -> None:
+        """The open transaction is asked to end, from now on."""
+        assert self.open is not None
+        self.now_ns += 1
+        self.open = replace(self.open, end_asked_ns=self.now_ns)
+
+    def end(
+        self,
+        outcome: Outcome,
+        *did: MicroOperation,
+        error: str | None = None,
+        instead: bool = False,
+    ) -> None:
+        """The open operation ends; `did` is added to what it did, or stands instead of it."""
+        assert self.open is not None
+        self.now_ns += 1
+        self.observed.append(
+            Observed(
+                replace(
+                    self.open,
+                    outcome=outcome,
+                    completed_ns=self.now_ns,
+                    did=did if instead else self.open.did + did,
+                    error=error,
+                )
+            )
+        )
+        self.open = None
+
+    def drop(self) -> None:
+        """The open operation showed nothing, and is none."""
+        self.open = None
+
+
+@dataclass(slots=True, kw_only=True)
+class Programmed:
+    """A client that runs a program."""
+
+    app: Application
+    program: Program
+    over: bool = False
+    _awaits: int | None = None  # the correlation of the open call
+    _until_ns: int = -1  # when its answer is given up, or the pause ends; -1: not begun
+    _correlation: int = 0
+
+    @classmethod
+    def starting(cls, app: Application, conduct: Callable[[Application], Program]) -> Programmed:
+        """The client at the first line of its program."""
+        return cls(app=app, program=conduct(app))
+
+    @property
+    def client_id(self) -> NodeId:
+        """Its place in the network."""
+        return self.app.client_id
+
+    def step(self, now_ns: int, told: Input) -> tuple[Programmed, ClientEffects]:
+        """The program goes on if this is what it waits for."""
+        match told:
+            case Answered(correlation=correlation, response=response):
+                return self._go_on(now_ns, response) if correlation == self._awaits else (self, ())
+            case Fired():
+                is_due = not self.over and now_ns >= self._until_ns
+                return self._go_on(now_ns, None) if is_due else (self, ())
+            case _:
+                return self, ()
+
+    def unfinished(self) -> tuple[Operation, ...]:
+        """The operation that is open."""
+        return () if self.app.open is None else (self.app.open,)
+
+    def close(self) -> None:
+        """The application dies where it stands."""
+        self.over = True
+        self.program.close()
+
+    def _go_on(self, now_ns: int, response: Response | None) -> tuple[Programmed, ClientEffects]:
+        self.app.now_ns = max(now_ns, self.app.now_ns)
+        self._awaits = None
+        try:
+            waits_for = self.program.send(response) if self._until_ns >= 0 else next(self.program)
+        except StopIteration:
+            self.over = True
+            return self, self._told()
+        match waits_for:
+            case Call(to, request, timeout_ms):
+                self._awaits = self._correlation
+                self._correlation += 1
+                asked: ClientEffects = (Send(to, self._awaits, request),)
+            case Pause(timeout_ms):
+                asked = ()
+        self._until_ns = (self.app.now_ns // NS_PER_MS + timeout_ms) * NS_PER_MS
+        wake = SetTimer(TICK, self._until_ns // NS_PER_MS)
+        return self, (*self._told(), *asked, wake)
+
+    def _told(self) -> ClientEffects:
+        told = tuple(self.app.observed)
+        self.app.observed.clear()
+        return told

@@ -1,0 +1,114 @@
+"""How a program reads a topic partition: from its position on, at an isolation level.
+
+A fetch at read_committed ends at the last stable offset, and names the aborted transactions in what
+it returns; the reader drops their records, and every marker. What a poll gave is an operation of
+the history; an empty one says nothing, and is none.
+
+Source: KIP-98, "Reading transactional messages"; protocol rules A2, A7.
+Simplified: one topic partition each; it tells no leader epoch (KIP-320).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from dataclasses import dataclass
+from typing import Final
+
+from model.histories import EndOffset, Isolation, Poll
+from model.vocabulary import Offset, TopicPartition
+from reference_impl.messages import ErrorCode, Fetch, Fetched, ListedOffsets, ListOffsets
+from reference_impl.record_batch import batches, decode, header
+from reference_impl.requests import Response
+from reference_impl.simulation.asking import Brokers, error_of
+from reference_impl.simulation.programs import Application, Call, Pause
+from reference_impl.transaction_marker import read
+from reference_impl.transaction_messages import TxnResult
+
+WAIT_MS: Final = 50
+
+
+@dataclass(slots=True, kw_only=True)
+class Reader:
+    """One reader's position in one topic partition."""
+
+    app: Application
+    brokers: Brokers
+    topic_partition: TopicPartition
+    isolation: Isolation = "read_committed"
+    group: str | None = None  # as whose member it polls
+    position: Offset = Offset(0)  # noqa: RUF009 - an int by another name
+
+    def poll(self) -> Generator[Call | Pause, Response | None, tuple[Poll, ...]]:
+        """What lies behind the position, if something does; the position moves past it.
+
+        An offset that is no longer in the log sends the reader to its start, and the history says
+        so.
+        """
+        self.app.begin("poll", group=self.group, isolation=self.isolation)
+        request = Fetch(
+            topic_partition=self.topic_partition,
+            fetch_offset=self.position,
+            max_wait_ms=WAIT_MS,
+            read_committed=self.isolation == "read_committed",
+        )
+        answer = yield from self.brokers.ask_leader(self.topic_partition, request, attempts=1)
+        if isinstance(answer, Fetched) and answer.error is ErrorCode.NONE:
+            polled = self._visible(answer)
+            if polled:
+                self.app.end("ok", *polled)
+            else:
+                self.app.drop()
+            return polled
+        if isinstance(answer, Fetched) and answer.error is ErrorCode.OFFSET_OUT_OF_RANGE:
+            self.app.drop()
+            self.app.begin("assign")
+            self.app.end("fail", error=answer.error.name)
+            self.position = Offset(max(0, answer.log_start_offset))
+        else:
+            self.app.drop()
+            yield from self.brokers.doubt()
+        return ()
+
+    def end_offset(self) -> Generator[Call | Pause, Response | None, Offset]:
+        """Where the log ends for a reader of this isolation level."""
+        self.app.begin("end_offset", isolation=self.isolation)
+        request = ListOffsets(
+            topic_partition=self.topic_partition,
+            read_committed=self.isolation == "read_committed",
+        )
+        answer = yield from self.brokers.ask_leader(self.topic_partition, request)
+        assert isinstance(answer, ListedOffsets), answer
+        if error_of(answer) is not ErrorCode.NONE:
+            self.app.end("fail", error=answer.error.name)
+            return Offset(-1)
+        self.app.end("ok", EndOffset(str(self.topic_partition), answer.offset))
+        return answer.offset
+
+    def read_to_end(self) -> Generator[Call | Pause, Response | None, tuple[Poll, ...]]:
+        """Everything up to where the log ended when this began."""
+        end = yield from self.end_offset()
+        found: tuple[Poll, ...] = ()
+        while self.position < end:
+            found += yield from self.poll()
+        return found
+
+    def _visible(self, answer: Fetched) -> tuple[Poll, ...]:
+        """The records that an application is given; the position moves past all that came."""
+        waiting = sorted(answer.aborted, key=lambda aborted: -aborted.first_offset)
+        aborted: set[int] = set()
+        found: list[Poll] = []
+        for batch in batches(answer.batches):
+            head = header(batch)
+            while waiting and waiting[-1].first_offset <= head.last_offset:
+                aborted.add(waiting.pop().producer_id)
+            if head.is_control:
+                if read(batch).result is TxnResult.ABORT:
+                    aborted.discard(head.producer_id)
+            elif not (head.is_transactional and head.producer_id in aborted):
+                found += (
+                    Poll(str(self.topic_partition), offset, (record.value or b"").decode())
+                    for offset, record in decode(batch)
+                    if offset >= self.position
+                )
+            self.position = max(self.position, head.next_offset)
+        return tuple(found)

@@ -1,0 +1,91 @@
+"""How a program sends to topic partitions: one record at a time, idempotent or not.
+
+A send that is retried keeps its sequence number. Its outcome is `ok` with the offset told, `fail`
+if the record was certainly not written, else `info`.
+
+Source: KIP-98; protocol rules, section c, "Client".
+Simplified: one record in flight; `reference_impl.simulation.producer` keeps five.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from dataclasses import dataclass, field
+from typing import Final
+
+from model.histories import Send as Sent
+from model.vocabulary import NO_PRODUCER_ID, Offset, ProducerEpoch, ProducerId, TopicPartition
+from model.vocabulary import Sequence as SequenceNumber
+from reference_impl.messages import (
+    ACKS_ALL,
+    ErrorCode,
+    InitializedProducerId,
+    InitProducerId,
+    Produce,
+    Produced,
+)
+from reference_impl.record_batch import Record, encode
+from reference_impl.requests import Response
+from reference_impl.simulation.asking import Brokers, error_of
+from reference_impl.simulation.producer import NOT_WRITTEN
+from reference_impl.simulation.programs import Application, Call, Pause
+
+REPLICATION_MS: Final = 200
+
+
+@dataclass(slots=True, kw_only=True)
+class Sender:
+    """One producer session that is not transactional."""
+
+    app: Application
+    brokers: Brokers
+    acks: int = ACKS_ALL
+    idempotent: bool = True
+    attempts: int | None = None  # of each send; None: until it is acknowledged
+    producer_id: ProducerId = NO_PRODUCER_ID
+    producer_epoch: ProducerEpoch = ProducerEpoch(0)  # noqa: RUF009 - an int by another name
+    _sequences: dict[TopicPartition, int] = field(default_factory=dict[TopicPartition, int])
+
+    def send(
+        self, topic_partition: TopicPartition, value: str
+    ) -> Generator[Call | Pause, Response | None, Offset | None]:
+        """The offset that was acknowledged; None where nothing was."""
+        if self.idempotent and self.producer_id == NO_PRODUCER_ID:
+            yield from self._introduce()
+        key = str(topic_partition)
+        self.app.begin("send", Sent(key, value))
+        request = Produce(
+            topic_partition=topic_partition,
+            batches=self._encoded(topic_partition, value),
+            acks=self.acks,
+            timeout_ms=REPLICATION_MS,
+        )
+        answer = yield from self.brokers.ask_leader(
+            topic_partition, request, attempts=self.attempts
+        )
+        if isinstance(answer, Produced) and answer.error is ErrorCode.NONE:
+            self._sequences[topic_partition] = self._sequences.get(topic_partition, 0) + 1
+            self.app.end("ok", Sent(key, value, answer.base_offset), instead=True)
+            return answer.base_offset
+        error = error_of(answer)
+        certain = self.attempts == 1 and error in NOT_WRITTEN
+        self.app.end("fail" if certain else "info", error=error.name)
+        return None
+
+    def _introduce(self) -> Generator[Call | Pause, Response | None, None]:
+        while self.producer_id == NO_PRODUCER_ID:
+            answer = yield Call(self.brokers.any_broker(), InitProducerId())
+            if isinstance(answer, InitializedProducerId) and answer.error is ErrorCode.NONE:
+                self.producer_id = answer.producer_id
+                self.producer_epoch = answer.producer_epoch
+
+    def _encoded(self, topic_partition: TopicPartition, value: str) -> bytes:
+        record = Record(value=value.encode(), timestamp_ms=self.app.now_ms)
+        if not self.idempotent:
+            return encode([record])
+        return encode(
+            [record],
+            producer_id=self.producer_id,
+            producer_epoch=self.producer_epoch,
+            base_sequence=SequenceNumber(self._sequences.get(topic_partition, 0)),
+        )
