@@ -21,13 +21,13 @@ no controlled shutdown; topics are never deleted.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from model.vocabulary import BrokerEpoch, BrokerId, ProducerEpoch, TopicPartition
 from reference_impl import coordinating as coordinators_of
-from reference_impl import partition_appends, partition_follower, partition_leader, partition_reads
+from reference_impl import partition_follower, partition_reads
 from reference_impl.bugs import NO_BUGS, Bugs
 from reference_impl.config import KAFKAS_PATIENCE, Patience
 from reference_impl.coordinating import Coordinating
@@ -44,7 +44,6 @@ from reference_impl.messages import (
     CONTROLLER,
     NO_METADATA,
     UNKNOWN_BROKER_EPOCH,
-    AlteredPartition,
     BrokerHeartbeat,
     BrokerHeartbeated,
     BrokerState,
@@ -52,29 +51,27 @@ from reference_impl.messages import (
     CreateTopic,
     DescribedMetadata,
     ErrorCode,
-    Fetch,
-    Fetched,
     InitializedProducerId,
     InitProducerId,
-    ListedOffsets,
-    ListOffsets,
     Metadata,
     MetadataImage,
     NodeId,
-    OffsetForLeaderEpoch,
-    OffsetOfLeaderEpoch,
-    PartitionState,
-    Produce,
     Produced,
     RegisterBroker,
     RegisteredBroker,
     UpdateMetadata,
 )
-from reference_impl.partition_follower import Follower, become_follower
-from reference_impl.partition_leader import Leader, Led, become_leader, resign
+from reference_impl.partition_follower import Follower
+from reference_impl.partition_leader import Leader
 from reference_impl.partition_log import PartitionLog
-from reference_impl.producer_state import ProducerStates
-from reference_impl.requests import Response
+from reference_impl.partition_roles import (
+    LEADER_TIMERS,
+    SERVED_BY_LEADER,
+    TOLD_TO_ROLE,
+    Replica,
+    moved,
+    refusal,
+)
 from reference_impl.step import (
     Answered,
     Asked,
@@ -90,19 +87,15 @@ from reference_impl.step import (
 )
 from reference_impl.surroundings import Requester, Surroundings
 from reference_impl.transaction_messages import (
-    AddedPartitionsToTxn,
     AddOffsetsToTxn,
     AddPartitionsToTxn,
     EndTxn,
     FindCoordinator,
-    WriteTxnMarker,
     WrittenTxnMarker,
 )
 from reference_impl.truncation import Truncation
 
 Disk = Mapping[TopicPartition, PartitionLog]
-Replica = Leader | Follower
-OfPartition = Produce | Fetch | ListOffsets | OffsetForLeaderEpoch | WriteTxnMarker
 
 _FORWARDED_AT_MOST: Final = 1_000  # requests to the controller whose answers are remembered
 
@@ -187,7 +180,7 @@ class Broker:
     def _step(self, now_ms: int, told: Input) -> tuple[Broker, Effects]:
         broker = replace(self, correlation=self.correlation + 1)
         match told:
-            case Asked(_, _, request) if type(request) in _SERVED_BY_LEADER:
+            case Asked(_, _, request) if type(request) in SERVED_BY_LEADER:
                 return broker._serve(now_ms, told)
             case Asked():
                 return broker._asked(now_ms, told)
@@ -216,7 +209,7 @@ class Broker:
         request: Any = asked.request
         replica = self.replicas.get(request.topic_partition)
         if isinstance(replica, Leader):
-            serve = _SERVED_BY_LEADER[type(request)]
+            serve = SERVED_BY_LEADER[type(request)]
             leader, effects = serve(replica, self._around(now_ms), requester, request)
             return self._with(leader), effects
         exists = any(known == request.topic_partition for known, _ in self.image.topic_partitions)
@@ -228,7 +221,7 @@ class Broker:
             told_epoch = getattr(request, "current_leader_epoch", replica.state.leader_epoch)
             fenced = partition_reads.epoch_error(told_epoch, replica.state.leader_epoch)
             error = fenced or ErrorCode.NOT_LEADER_OR_FOLLOWER
-        return self, _refusal(request, requester, error)
+        return self, refusal(request, requester, error)
 
     def _asked(self, now_ms: int, asked: Asked) -> tuple[Broker, Effects]:
         requester = Requester(asked.sender, asked.correlation)
@@ -302,7 +295,7 @@ class Broker:
                 continue
             known = replicas.get(topic_partition)
             stored = unassigned.pop(topic_partition, None)
-            replicas[topic_partition], some = _moved(
+            replicas[topic_partition], some = moved(
                 topic_partition, known, stored or PartitionLog(), state, around
             )
             effects.append(some)
@@ -318,8 +311,8 @@ class Broker:
 
     def _answered(self, now_ms: int, answered: Answered) -> tuple[Broker, Effects]:
         told: Any = answered.response
-        if type(told) in _TOLD_TO_ROLE:
-            role, hear = _TOLD_TO_ROLE[type(told)]
+        if type(told) in TOLD_TO_ROLE:
+            role, hear = TOLD_TO_ROLE[type(told)]
             replica = self.replicas.get(told.topic_partition)
             if not isinstance(replica, role):
                 return self, ()
@@ -369,8 +362,8 @@ class Broker:
             return replace(self, coordinating=roles), effects
         replica = self.replicas.get(timer.topic_partition) if timer.topic_partition else None
         around = self._around(now_ms)
-        if isinstance(replica, Leader) and timer.kind in _LEADER_TIMERS:
-            leader, effects = _LEADER_TIMERS[timer.kind](replica, around)
+        if isinstance(replica, Leader) and timer.kind in LEADER_TIMERS:
+            leader, effects = LEADER_TIMERS[timer.kind](replica, around)
             return self._with(leader), effects
         if isinstance(replica, Follower) and timer.kind is TimerKind.FETCH:
             follower, effects = partition_follower.on_fetch_timer(replica, around)
@@ -423,66 +416,3 @@ class Broker:
         if self.replicas.get(replica.topic_partition) is replica:
             return self
         return replace(self, replicas={**self.replicas, replica.topic_partition: replica})
-
-
-def _moved(
-    topic_partition: TopicPartition,
-    known: Replica | None,
-    stored: PartitionLog,
-    state: PartitionState,
-    around: Surroundings,
-) -> tuple[Replica, Effects]:
-    """The replica in the role that the newer state gives it."""
-    leads = state.leader == around.broker_id
-    if known is None:
-        become = become_leader if leads else become_follower
-        producers = ProducerStates.of(stored.batches())
-        return become(topic_partition, stored, producers, state, around)
-    if state.leader_epoch == known.state.leader_epoch:
-        if isinstance(known, Leader):
-            return partition_leader.on_state(known, around, state)
-        return replace(known, state=state), ()
-    owed = resign(known) if isinstance(known, Leader) else ()
-    become = become_leader if leads else become_follower
-    replica, effects = become(topic_partition, known.log, known.producers, state, around)
-    return replica, owed + effects
-
-
-_SERVED_BY_LEADER: Final[Mapping[type, Callable[[Leader, Surroundings, Requester, Any], Led]]] = {
-    Produce: partition_appends.produce,
-    Fetch: partition_reads.fetch,
-    ListOffsets: partition_reads.list_offsets,
-    OffsetForLeaderEpoch: partition_reads.offset_for_leader_epoch,
-    WriteTxnMarker: partition_appends.write_marker,
-}
-_TOLD_TO_ROLE: Final[Mapping[type, tuple[type, Callable[[Any, Surroundings, int, Any], Any]]]] = {
-    Fetched: (Follower, partition_follower.on_fetched),
-    OffsetOfLeaderEpoch: (Follower, partition_follower.on_end_told),
-    AlteredPartition: (Leader, partition_leader.on_altered),
-    AddedPartitionsToTxn: (Leader, partition_appends.on_verified),
-}
-_LEADER_TIMERS: Final[Mapping[TimerKind, Callable[[Leader, Surroundings], Led]]] = {
-    TimerKind.WAITS: partition_leader.on_waits_timer,
-    TimerKind.REPLICA_LAG: partition_leader.on_lag_timer,
-}
-
-
-def _refusal(request: OfPartition, requester: Requester, error: ErrorCode) -> Effects:
-    """The answer to a request whose topic partition this broker does not lead."""
-    response: Response
-    match request:
-        case Produce(acks=0):
-            return ()
-        case Produce():
-            response = Produced(error=error)
-        case Fetch(topic_partition=topic_partition):
-            response = Fetched(topic_partition=topic_partition, error=error)
-        case ListOffsets():
-            response = ListedOffsets(error=error)
-        case OffsetForLeaderEpoch(topic_partition=topic_partition):
-            response = OffsetOfLeaderEpoch(topic_partition=topic_partition, error=error)
-        case WriteTxnMarker(topic_partition=topic_partition, transactional_id=transactional_id):
-            response = WrittenTxnMarker(
-                topic_partition=topic_partition, transactional_id=transactional_id, error=error
-            )
-    return (requester.reply(response),)

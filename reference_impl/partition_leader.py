@@ -20,7 +20,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from model.vocabulary import BrokerId, Offset, ProducerEpoch, ProducerId, TopicPartition
+from model.vocabulary import Offset, ProducerEpoch, ProducerId, TopicPartition
 from reference_impl.bugs import (
     REORDERED_BY,
     REORDERED_EVERY,
@@ -30,10 +30,7 @@ from reference_impl.bugs import (
 from reference_impl.in_sync_replicas import InSyncReplicas
 from reference_impl.messages import (
     ACKS_NONE,
-    CONTROLLER,
     UNKNOWN_OFFSET,
-    AlteredPartition,
-    AlterPartition,
     ErrorCode,
     Fetch,
     Fetched,
@@ -44,7 +41,7 @@ from reference_impl.messages import (
 from reference_impl.partition_log import PartitionLog
 from reference_impl.producer_state import ProducerStates
 from reference_impl.record_batch import batches, header
-from reference_impl.step import Effect, Effects, Readable, Reply, Send, SetTimer, Timer, TimerKind
+from reference_impl.step import Effect, Effects, Readable, Reply, SetTimer, Timer, TimerKind
 from reference_impl.surroundings import Requester, Surroundings
 from reference_impl.transaction_messages import WriteTxnMarker, WrittenTxnMarker
 
@@ -153,7 +150,7 @@ def become_leader(
         epoch_start=log.end_offset,
     )
     leader, settled = settle(leader, around)
-    return leader, (*settled, _lag_timer(leader, around), Readable(topic_partition))
+    return leader, (*settled, lag_timer(leader, around), Readable(topic_partition))
 
 
 def resign(leader: Leader) -> Effects:
@@ -349,46 +346,7 @@ def refuse_unverified(entries: Iterable[Unverified], error: ErrorCode) -> Effect
     )
 
 
-def on_lag_timer(leader: Leader, around: Surroundings) -> Led:
-    """Followers that lag are proposed to leave; a proposal without an answer is sent again."""
-    timer = _lag_timer(leader, around)
-    if leader.in_sync.proposal is not None:
-        leader, sent = _send(leader, leader.in_sync.proposal, around)
-        return leader, (*sent, timer)
-    lagging = leader.in_sync.lagging(leader.log.end_offset, around)
-    if lagging:
-        isr = tuple(broker for broker in leader.state.isr if broker not in lagging)
-        leader, effects = propose(leader, around, isr)
-    else:
-        # Time alone may let the high watermark move: a replica outside the ISR that had kept up is
-        # no longer waited for.
-        leader, effects = settle(leader, around)
-    return leader, (*effects, timer)
-
-
-def propose(leader: Leader, around: Surroundings, isr: tuple[BrokerId, ...]) -> Led:
-    """The leader asks the controller for another ISR, and counts on both until it knows."""
-    return _send(leader, leader.in_sync.proposing(leader.topic_partition, isr, around), around)
-
-
-def _send(leader: Leader, proposal: AlterPartition, around: Surroundings) -> Led:
-    in_sync = leader.in_sync.sent(proposal, around.correlation)
-    return replace(leader, in_sync=in_sync), (Send(CONTROLLER, around.correlation, proposal),)
-
-
-def on_altered(
-    leader: Leader, around: Surroundings, correlation: int, answer: AlteredPartition
-) -> Led:
-    """The controller has answered a proposal."""
-    in_sync = leader.in_sync.answered(correlation, answer)
-    return settle(replace(leader, in_sync=in_sync), around)
-
-
-def on_state(leader: Leader, around: Surroundings, state: PartitionState) -> Led:
-    """Newer metadata of the same leader epoch: the ISR may have changed."""
-    return settle(replace(leader, in_sync=leader.in_sync.decided(state)), around)
-
-
-def _lag_timer(leader: Leader, around: Surroundings) -> SetTimer:
+def lag_timer(leader: Leader, around: Surroundings) -> SetTimer:
+    """The next look for followers that lag."""
     timer = Timer(TimerKind.REPLICA_LAG, leader.topic_partition)
     return SetTimer(timer, around.now_ms + around.patience.replica_lag_ms // 2)

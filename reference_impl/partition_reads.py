@@ -34,13 +34,13 @@ from reference_impl.messages import (
     OffsetForLeaderEpoch,
     OffsetOfLeaderEpoch,
 )
+from reference_impl.partition_isr import propose
 from reference_impl.partition_leader import (
     Leader,
     Led,
     WaitingFetch,
     answer,
     last_stable_offset,
-    propose,
     read,
     settle,
     tell_high_watermark,

@@ -41,16 +41,8 @@ from reference_impl.messages import (
     Produced,
 )
 from reference_impl.partition_appends import produce
-from reference_impl.partition_leader import (
-    Leader,
-    become_leader,
-    on_altered,
-    on_lag_timer,
-    on_state,
-    on_waits_timer,
-    propose,
-    resign,
-)
+from reference_impl.partition_isr import on_altered, on_lag_timer, on_state, propose
+from reference_impl.partition_leader import Leader, become_leader, on_waits_timer, resign
 from reference_impl.partition_log import Batch, PartitionLog
 from reference_impl.partition_reads import fetch, list_offsets, offset_for_leader_epoch
 from reference_impl.producer_state import ProducerStates

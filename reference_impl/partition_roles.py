@@ -1,0 +1,116 @@
+"""The role of a broker for one topic partition: leader or follower, and what each is told.
+
+    metadata of a newer leader epoch -> resign, lead or follow
+    a request                        -> the leader's, or refused
+    an answer, a timer               -> whose role it is, or nobody's
+
+Who serves what is a table.
+
+Source: protocol rules A7, A8.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any, Final
+
+from model.vocabulary import TopicPartition
+from reference_impl import (
+    partition_appends,
+    partition_follower,
+    partition_isr,
+    partition_leader,
+    partition_reads,
+)
+from reference_impl.messages import (
+    AlteredPartition,
+    ErrorCode,
+    Fetch,
+    Fetched,
+    ListedOffsets,
+    ListOffsets,
+    OffsetForLeaderEpoch,
+    OffsetOfLeaderEpoch,
+    PartitionState,
+    Produce,
+    Produced,
+)
+from reference_impl.partition_follower import Follower, become_follower
+from reference_impl.partition_leader import Leader, Led, become_leader, resign
+from reference_impl.partition_log import PartitionLog
+from reference_impl.producer_state import ProducerStates
+from reference_impl.requests import Response
+from reference_impl.step import Effects, TimerKind
+from reference_impl.surroundings import Requester, Surroundings
+from reference_impl.transaction_messages import (
+    AddedPartitionsToTxn,
+    WriteTxnMarker,
+    WrittenTxnMarker,
+)
+
+Replica = Leader | Follower
+OfPartition = Produce | Fetch | ListOffsets | OffsetForLeaderEpoch | WriteTxnMarker
+
+
+def moved(
+    topic_partition: TopicPartition,
+    known: Replica | None,
+    stored: PartitionLog,
+    state: PartitionState,
+    around: Surroundings,
+) -> tuple[Replica, Effects]:
+    """The replica in the role that the newer state gives it."""
+    leads = state.leader == around.broker_id
+    if known is None:
+        become = become_leader if leads else become_follower
+        producers = ProducerStates.of(stored.batches())
+        return become(topic_partition, stored, producers, state, around)
+    if state.leader_epoch == known.state.leader_epoch:
+        if isinstance(known, Leader):
+            return partition_isr.on_state(known, around, state)
+        return replace(known, state=state), ()
+    owed = resign(known) if isinstance(known, Leader) else ()
+    become = become_leader if leads else become_follower
+    replica, effects = become(topic_partition, known.log, known.producers, state, around)
+    return replica, owed + effects
+
+
+SERVED_BY_LEADER: Final[Mapping[type, Callable[[Leader, Surroundings, Requester, Any], Led]]] = {
+    Produce: partition_appends.produce,
+    Fetch: partition_reads.fetch,
+    ListOffsets: partition_reads.list_offsets,
+    OffsetForLeaderEpoch: partition_reads.offset_for_leader_epoch,
+    WriteTxnMarker: partition_appends.write_marker,
+}
+TOLD_TO_ROLE: Final[Mapping[type, tuple[type, Callable[[Any, Surroundings, int, Any], Any]]]] = {
+    Fetched: (Follower, partition_follower.on_fetched),
+    OffsetOfLeaderEpoch: (Follower, partition_follower.on_end_told),
+    AlteredPartition: (Leader, partition_isr.on_altered),
+    AddedPartitionsToTxn: (Leader, partition_appends.on_verified),
+}
+LEADER_TIMERS: Final[Mapping[TimerKind, Callable[[Leader, Surroundings], Led]]] = {
+    TimerKind.WAITS: partition_leader.on_waits_timer,
+    TimerKind.REPLICA_LAG: partition_isr.on_lag_timer,
+}
+
+
+def refusal(request: OfPartition, requester: Requester, error: ErrorCode) -> Effects:
+    """The answer to a request whose topic partition this broker does not lead."""
+    response: Response
+    match request:
+        case Produce(acks=0):
+            return ()
+        case Produce():
+            response = Produced(error=error)
+        case Fetch(topic_partition=topic_partition):
+            response = Fetched(topic_partition=topic_partition, error=error)
+        case ListOffsets():
+            response = ListedOffsets(error=error)
+        case OffsetForLeaderEpoch(topic_partition=topic_partition):
+            response = OffsetOfLeaderEpoch(topic_partition=topic_partition, error=error)
+        case WriteTxnMarker(topic_partition=topic_partition, transactional_id=transactional_id):
+            response = WrittenTxnMarker(
+                topic_partition=topic_partition, transactional_id=transactional_id, error=error
+            )
+    return (requester.reply(response),)
