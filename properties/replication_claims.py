@@ -2,8 +2,7 @@
 the log in the end.
 
 A run is *published*: the history of its clients, and the log as a reader finds it from its
-beginning after all faults have ended. Each claim here is a function from that to its breaches; a
-claim that something *can* happen is a set of goals, each of which has to be witnessed by some run.
+beginning after all faults have ended.
 
 Values are unique among all sends. The sends of one producer session come from several processes
 when several requests are in flight, so the order of a session is told apart: `sessions` maps each
@@ -15,16 +14,14 @@ Source: D0, D1, D3 (see properties.claims).
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields, is_dataclass
 from itertools import groupby
-from typing import Final, NamedTuple
+from typing import Final
 
 from model.histories import History, Operation, Poll, Send
 from properties.anomalies.real_time import offset_order_inversion, stale_end_offset
-
-Claimed = Callable[["Published"], tuple["Breach", ...]]
-Goal = Callable[["Published"], bool]
+from properties.breach import Always, Breach, Sometimes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,16 +53,6 @@ class Published:
     def session_of(self, operation: Operation) -> int:
         """The producer session that an operation belongs to."""
         return self.sessions.get(operation.process, operation.process)
-
-
-class Breach(NamedTuple):
-    """One way in which a run breaks a claim."""
-
-    claim: str
-    why: str
-
-    def __str__(self) -> str:
-        return f"{self.claim}: {self.why}"
 
 
 # ---------------------------------------------------------------- claims that hold always
@@ -171,7 +158,7 @@ def _named(row: object) -> str:
     return f"{type(row).__name__}: {told}"
 
 
-ALWAYS: Final[Mapping[str, Claimed]] = {
+ALWAYS: Final[Always] = {
     "committed_survives": committed_survives,
     "exactly_once_publish": exactly_once_publish,
     "reads_are_committed": reads_are_committed,
@@ -206,7 +193,7 @@ def acknowledged_and_lost(published: Published) -> bool:
     return bool(committed_survives(published))
 
 
-SOMETIMES: Final[Mapping[str, Mapping[str, Goal]]] = {
+SOMETIMES: Final[Sometimes] = {
     "ambiguous_send": {
         "unanswered and written": unanswered_and_written,
         "unanswered and not written": unanswered_and_not_written,

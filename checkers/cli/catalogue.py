@@ -148,7 +148,7 @@ def suites() -> Iterator[Listed]:
     from properties.suites.registry import SUITES
 
     for suite in SUITES.values():
-        facts = {"claims": list(dict.fromkeys(side.claim for side in suite.sides))}
+        facts = {"claims": list(suite.claims)}
         yield Listed(kind="suite", item=suite.name, says=suite.says, facts=facts)
 
 

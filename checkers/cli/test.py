@@ -15,8 +15,9 @@ from checkers.verdicts import Verdict
 from model.faults import InputFault
 
 if TYPE_CHECKING:
-    from properties.suites.registry import ClaimVerdict, Side
+    from properties.suites.deciding import ClaimVerdict
     from properties.suites.searching import Tally
+    from properties.suites.suite import Side, Suite
     from reference_impl.bugs import Bugs
 
 
@@ -47,23 +48,25 @@ def test_command(run: Run, suite: str, bugs: Sequence[str], outside: bool, runs:
     if outside:
         run.judged_by_expectation = True
         for side in chosen.outside:
-            decide(run, suite, side, runs)
+            decide(run, chosen, side, runs)
     else:
-        inside(run, suite, bugs_named(*bugs), runs)
+        inside(run, chosen, bugs_named(*bugs), runs)
 
 
-def inside(run: Run, suite: str, bugs: Bugs, runs: int) -> None:
+def inside(run: Run, suite: Suite, bugs: Bugs, runs: int) -> None:
     """Every claim of the suite inside its condition, on a broker with these bugs."""
-    from properties.suites import registry
+    from properties.suites import deciding
     from reference_impl.bugs import SEEDED_BUGS
 
     started = time.monotonic()
     try:
-        found = registry.run(suite, bugs=bugs, seed=run.seed, runs=runs, progress=told(run, suite))
+        found = deciding.run(
+            suite, bugs=bugs, seed=run.seed, runs=runs, progress=told(run, suite.name)
+        )
     except KeyboardInterrupt:
-        for claim in dict.fromkeys(side.claim for side in registry.SUITES[suite].inside):
-            open_claim = registry.ClaimVerdict(claim=claim, outcome="undecided", why="interrupted")
-            emit(run, suite, open_claim, None, named(bugs), time.monotonic() - started, "")
+        for claim in dict.fromkeys(side.claim for side in suite.inside):
+            open_claim = deciding.ClaimVerdict(claim=claim, outcome="undecided", why="interrupted")
+            emit(run, suite.name, open_claim, None, named(bugs), time.monotonic() - started, "")
         raise
     breaks = {claim for row in SEEDED_BUGS if row.bug in bugs for claim in row.breaks}
     seconds = round(time.monotonic() - started, 2)
@@ -72,21 +75,29 @@ def inside(run: Run, suite: str, bugs: Bugs, runs: int) -> None:
         if bugs:
             known = verdict.claim in breaks and verdict.outcome != "undecided"
             expected = "violated" if known else None
-        emit(run, suite, verdict, expected, named(bugs), seconds, f"{options(bugs)} --runs {runs}")
+        emit(
+            run,
+            suite.name,
+            verdict,
+            expected,
+            named(bugs),
+            seconds,
+            f"{options(bugs)} --runs {runs}",
+        )
     rate = found.broker_steps / found.cpu_seconds if found.cpu_seconds else 0.0
-    run.emit(Measured(what=f"{suite}: runs", value=found.runs))
-    run.emit(Measured(what=f"{suite}: broker steps per CPU second", value=round(rate)))
+    run.emit(Measured(what=f"{suite.name}: runs", value=found.runs))
+    run.emit(Measured(what=f"{suite.name}: broker steps per CPU second", value=round(rate)))
 
 
-def decide(run: Run, suite: str, side: Side, runs: int) -> None:
+def decide(run: Run, suite: Suite, side: Side, runs: int) -> None:
     """One claim on one side of its condition."""
-    from properties.suites import registry
+    from properties.suites import deciding
 
     started = time.monotonic()
-    verdict = registry.decide(side, seed=run.seed, runs=runs, progress=told(run, str(side)))
+    verdict = deciding.decide(suite, side, seed=run.seed, runs=runs, progress=told(run, str(side)))
     variant = ", ".join(filter(None, (side.setting, named(side.bugs))))
     seconds = round(time.monotonic() - started, 2)
-    emit(run, suite, verdict, side.expected, variant, seconds, f" --outside --runs {runs}")
+    emit(run, suite.name, verdict, side.expected, variant, seconds, f" --outside --runs {runs}")
 
 
 def emit(

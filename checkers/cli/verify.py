@@ -132,11 +132,12 @@ def suite(run: Run) -> None:
     from properties.suites.registry import suite_named
     from reference_impl.bugs import NO_BUGS, bugs_named
 
-    test.inside(run, SUITE, NO_BUGS, RUNS)
+    chosen = suite_named(SUITE)
+    test.inside(run, chosen, NO_BUGS, RUNS)
     wanted = [bugs_named(name) for name in SEEDED]
-    for side in suite_named(SUITE).outside:
+    for side in chosen.outside:
         if side.bugs in wanted:
-            test.decide(run, SUITE, side, RUNS)
+            test.decide(run, chosen, side, RUNS)
 
 
 def histories(run: Run) -> None:

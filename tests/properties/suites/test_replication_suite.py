@@ -7,9 +7,12 @@ import pytest
 from model.faults import UnknownName
 from properties.claims import BY_ID
 from properties.replication_claims import ALWAYS, SOMETIMES
-from properties.suites.registry import REPLICATION, SUITES, Side, decide, run, suite_named
+from properties.suites.deciding import decide, run
+from properties.suites.registry import SUITES, suite_named
 from properties.suites.replication import ReplicationMachine
+from properties.suites.replication_sides import SUITE
 from properties.suites.searching import Shown
+from properties.suites.suite import Side
 from reference_impl.bugs import SEEDED_BUGS, Bug, bugs_named
 
 SEEDED = (Bug.NO_DEDUP, Bug.TRUNCATE_TO_HIGH_WATERMARK, Bug.ACK_BEFORE_REPLICATION)
@@ -17,7 +20,7 @@ SEEDED = (Bug.NO_DEDUP, Bug.TRUNCATE_TO_HIGH_WATERMARK, Bug.ACK_BEFORE_REPLICATI
 
 def test_the_correct_broker_keeps_every_claim_and_shows_every_goal() -> None:
     heard: list[int] = []
-    result = run("replication", progress=lambda tally: heard.append(tally.runs))
+    result = run(SUITE, progress=lambda tally: heard.append(tally.runs))
     assert {verdict.claim: verdict.outcome for verdict in result.verdicts} == dict.fromkeys(
         [*ALWAYS, "ambiguous_send", "no_retry_loses", "retry_duplicates", "acks_levels"], "holds"
     )
@@ -28,10 +31,10 @@ def test_the_correct_broker_keeps_every_claim_and_shows_every_goal() -> None:
     assert len(programs) == sum(len(goals) for goals in SOMETIMES.values())
 
 
-@pytest.mark.parametrize("side", REPLICATION.outside, ids=str)
+@pytest.mark.parametrize("side", SUITE.outside, ids=str)
 def test_outside_its_condition_a_claim_is_broken(side: Side) -> None:
     # What no run shows takes all runs to say: fewer here.
-    verdict = decide(side, runs=80 if side.claim in SOMETIMES else 200)
+    verdict = decide(SUITE, side, runs=80 if side.claim in SOMETIMES else 200)
     assert verdict.outcome == side.expected == "violated"
     for program in verdict.programs:
         with pytest.raises(Shown, match=f"^{side.claim}: "):
@@ -41,7 +44,7 @@ def test_outside_its_condition_a_claim_is_broken(side: Side) -> None:
 @pytest.mark.parametrize("bug", SEEDED, ids=lambda bug: bug.value)
 def test_a_seeded_bug_is_found_on_ten_seeds_of_ten_and_the_program_fails_again(bug: Bug) -> None:
     for seed in range(10):
-        result = run("replication", bugs=frozenset({bug}), seed=seed)
+        result = run(SUITE, bugs=frozenset({bug}), seed=seed)
         assert result.violated, f"seed {seed} finds nothing in {result.runs} runs"
         verdict = result.violated[0]
         (program,) = verdict.programs
@@ -55,24 +58,21 @@ def test_a_seeded_bug_is_found_on_ten_seeds_of_ten_and_the_program_fails_again(b
 
 
 def test_without_the_bug_the_same_program_shows_nothing() -> None:
-    result = run("replication", bugs=bugs_named("truncate-to-high-watermark"))
+    result = run(SUITE, bugs=bugs_named("truncate-to-high-watermark"))
     (program,) = result.violated[0].programs
     exec(program.replace(', bugs=bugs_named("truncate-to-high-watermark")', ""), {})
 
 
 def test_equal_seeds_give_equal_verdicts() -> None:
     bugs = bugs_named("no-dedup")
-    assert (
-        run("replication", bugs=bugs, seed=5).verdicts
-        == run("replication", bugs=bugs, seed=5).verdicts
-    )
+    assert run(SUITE, bugs=bugs, seed=5).verdicts == run(SUITE, bugs=bugs, seed=5).verdicts
 
 
 def test_each_claim_of_the_suite_has_two_sides() -> None:
-    inside = {side.claim for side in REPLICATION.inside}
-    outside = {side.claim for side in REPLICATION.outside}
+    inside = {side.claim for side in SUITE.inside}
+    outside = {side.claim for side in SUITE.outside}
     assert inside == outside == {*ALWAYS, *SOMETIMES} <= {*BY_ID}
-    assert {bug for side in REPLICATION.outside for bug in side.bugs} == {
+    assert {bug for side in SUITE.outside for bug in side.bugs} == {
         row.bug for row in SEEDED_BUGS if "suite replication" in row.caught_by
     }
 
@@ -95,7 +95,7 @@ def test_a_session_that_ends_within_the_condition_is_no_progress() -> None:
 
 
 def test_a_claim_that_the_smallest_run_does_not_break_is_undecided() -> None:
-    result = run("replication", bugs=bugs_named("zero-offset-ack"))
+    result = run(SUITE, bugs=bugs_named("zero-offset-ack"))
     outcomes = {verdict.claim: verdict.outcome for verdict in result.verdicts}
     assert outcomes["offset_identifies"] == "violated"
     assert outcomes["committed_survives"] == "undecided"
