@@ -82,6 +82,7 @@ from reference_impl.step import (
     Reply,
     Send,
     SetTimer,
+    Stopped,
     Timer,
     TimerKind,
 )
@@ -120,6 +121,7 @@ class Broker:
     incarnation: int  # tells this life from every other one
     correlation: int  # grows with every step, over all lives
     previous_broker_epoch: BrokerEpoch = UNKNOWN_BROKER_EPOCH  # -1: no clean shutdown before this
+    shutting_down: bool = False
     broker_epoch: BrokerEpoch = UNKNOWN_BROKER_EPOCH  # -1 until registered
     image: MetadataImage = NO_METADATA
     brokers: Mapping[BrokerId, BrokerState] = field(default_factory=dict[BrokerId, BrokerState])
@@ -331,6 +333,8 @@ class Broker:
                 return replace(self, coordinating=roles), effects
             case RegisteredBroker() as registered:
                 return self._registered(registered)
+            case BrokerHeartbeated(should_shut_down=True) if self.shutting_down:
+                return self._checkpointed(now_ms)[0], (Stopped(),)
             case BrokerHeartbeated(error=ErrorCode.STALE_BROKER_EPOCH):
                 return self, ()  # a newer life of this broker is known; this one is a zombie
             case CreatedTopic() as created:
@@ -355,6 +359,9 @@ class Broker:
                 return self, self._call_controller(now_ms)
             case TimerKind.CHECKPOINT:
                 return self._checkpointed(now_ms)
+            case TimerKind.SHUT_DOWN:
+                broker = replace(self, shutting_down=True)
+                return broker, (broker._heartbeat(),)
             case _:
                 pass
         if timer.kind is TimerKind.COORDINATOR and timer.topic_partition is not None:
@@ -387,6 +394,7 @@ class Broker:
             broker_id=self.config.broker_id,
             broker_epoch=self.broker_epoch,
             metadata_version=self.image.version,
+            wants_shut_down=self.shutting_down,
         )
         return Send(CONTROLLER, self.correlation, heartbeat)
 

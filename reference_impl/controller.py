@@ -11,8 +11,9 @@ every ISR; `elections` says who leads then. A broker that registers without havi
 in its last life may have lost the end of its logs, so it is no eligible leader any more.
 
 Source: KIP-497, KIP-500, KIP-631, KIP-903, KIP-966; protocol rules B1 to B6.
-Simplified: one controller that neither crashes nor forgets; no reassignment, no controlled
-shutdown, no return to the preferred leader.
+Simplified: one controller that neither crashes nor forgets; a broker that wants to shut down is
+fenced at once and not when it leads nothing any more; no reassignment, no return to the preferred
+leader.
 """
 
 from __future__ import annotations
@@ -153,6 +154,8 @@ class Controller:
             return self, BrokerHeartbeated(error=ErrorCode.STALE_BROKER_EPOCH)
         heard = replace(session, heard_ms=now_ms)
         after = replace(self, sessions={**self.sessions, broker_id: heard})
+        if request.wants_shut_down:
+            return after._fenced(broker_id), BrokerHeartbeated(should_shut_down=True)
         if state.fenced and request.metadata_version >= state.broker_epoch:
             after = after._unfenced(broker_id)
         return after, BrokerHeartbeated(fenced=after.brokers[broker_id].fenced)

@@ -364,6 +364,7 @@ class BrokerHeartbeat:
     broker_id: BrokerId
     broker_epoch: BrokerEpoch
     metadata_version: int
+    wants_shut_down: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -372,6 +373,7 @@ class BrokerHeartbeated:
 
     error: ErrorCode = ErrorCode.NONE
     fenced: bool = True
+    should_shut_down: bool = False  # others lead what the broker led
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

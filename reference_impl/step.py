@@ -42,6 +42,7 @@ class TimerKind(Enum):
     FETCH = "fetch"  # of a topic partition: a follower fetches again
     COORDINATOR = "coordinator"  # of an internal topic partition: what was left undone, time-outs
     SESSIONS = "sessions"  # the controller fences the brokers that it no longer hears
+    SHUT_DOWN = "shut-down"  # a broker is asked to end: it hands over what it leads, and stops
     CLIENT = "client"  # a simulated client looks after its requests
 
 
@@ -114,7 +115,12 @@ class Readable:
     topic_partition: TopicPartition
 
 
-Effect = Send | Reply | SetTimer | Readable
+@dataclass(frozen=True, slots=True)
+class Stopped:
+    """The broker was shut down: it says nothing more, and all of its disk is written."""
+
+
+Effect = Send | Reply | SetTimer | Readable | Stopped
 Effects = tuple[Effect, ...]
 
 

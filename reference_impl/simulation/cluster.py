@@ -22,22 +22,35 @@ from collections.abc import Callable, Iterable
 from typing import Final
 
 from model.histories import History, Operation, Poll
-from model.vocabulary import BrokerId, LeaderEpoch, Offset, TopicPartition
+from model.vocabulary import (
+    BrokerEpoch,
+    BrokerId,
+    LeaderEpoch,
+    Offset,
+    TopicPartition,
+)
 from reference_impl.broker import Broker, BrokerConfig, Disk
 from reference_impl.bugs import NO_BUGS, Bugs
 from reference_impl.config import Patience
 from reference_impl.controller import Controller
-from reference_impl.messages import CONTROLLER, FIRST_CLIENT, NO_BROKER, CreateTopic, NodeId
+from reference_impl.messages import (
+    CONTROLLER,
+    FIRST_CLIENT,
+    NO_BROKER,
+    UNKNOWN_BROKER_EPOCH,
+    CreateTopic,
+    NodeId,
+)
 from reference_impl.partition_log import PartitionLog
-from reference_impl.simulation import faults
+from reference_impl.simulation import disks, faults
 from reference_impl.simulation.clients import TICK, Leadership
 from reference_impl.simulation.consumer import Consumer
-from reference_impl.simulation.faults import Fault
+from reference_impl.simulation.faults import Crash, Die, Fault, On, PowerLoss
 from reference_impl.simulation.network import CALM, Conditions, Link
 from reference_impl.simulation.producer import PROCESSES_PER_CLIENT, Producer, ProducerConfig
 from reference_impl.simulation.programs import Application, Program, Programmed
 from reference_impl.simulation.world import World
-from reference_impl.step import Asked, Fired
+from reference_impl.step import Asked, Fired, Timer, TimerKind
 from reference_impl.truncation import Truncation
 
 TOPIC_PARTITION: Final = TopicPartition("orders", 0)
@@ -78,6 +91,7 @@ class Cluster(World):
         self._bugs = bugs
         self._truncation = truncation
         self._disks: dict[BrokerId, Disk] = {}
+        self._clean: dict[BrokerId, BrokerEpoch] = {}  # the files that clean shutdowns leave
         self._incarnations = 0
         self.broker_ids = tuple(BrokerId(number) for number in range(1, brokers + 1))
         controller, effects = Controller.start(0, patience=patience, elr=elr)
@@ -107,8 +121,12 @@ class Cluster(World):
         match fault:
             case faults.Crash(broker):
                 self.crash(broker)
-            case faults.PowerLoss(broker, kept_percent):
-                self.lose_power(broker, kept_percent)
+            case faults.ShutDown(broker):
+                self.shut_down(broker)
+            case faults.PowerLoss(broker, kept_percent, garbled):
+                self.lose_power(broker, kept_percent, garbled=garbled)
+            case faults.ReplaceDisk(broker):
+                self.replace_disk(broker)
             case faults.Restart(broker):
                 self.restart(broker)
             case faults.Isolate(broker):
@@ -121,6 +139,8 @@ class Cluster(World):
                 self.heal()
             case faults.DropResponses(client, count):
                 self.drop_responses(client, count)
+            case faults.On():
+                self._armed.arm(fault)
         self.trace.add(self.now_ms, CONTROLLER, fault, None)
 
     def crash(self, broker: BrokerId) -> None:
@@ -132,24 +152,46 @@ class Cluster(World):
             self._disks[broker] = node.disk()
             self._end_life(NodeId(broker))
 
-    def lose_power(self, broker: BrokerId, kept_percent: int = 0) -> None:
-        """The machine dies: of what was not flushed, some of the oldest records stay; NO_BROKER has
-        no machine.
-        """
+    def shut_down(self, broker: BrokerId) -> None:
+        """The broker is asked to end, and does once others lead what it led."""
+        node = NodeId(broker)
+        if node in self._nodes:
+            asked = Fired(Timer(TimerKind.SHUT_DOWN))
+            self._scheduler.schedule(self.now_ms, (node, self._lives.get(node, 0), asked))
+
+    def lose_power(self, broker: BrokerId, kept_percent: int = 0, *, garbled: bool = False) -> None:
+        """The machine dies, and with it some of what was not flushed; NO_BROKER has no machine."""
         if broker not in self.broker_ids:
             return
         self.crash(broker)
         self._disks[broker] = {
-            topic_partition: log.after_power_loss(
-                Offset(log.flushed + (log.end_offset - log.flushed) * kept_percent // 100)
-            )
-            for topic_partition, log in self._disks[broker].items()
+            place: disks.after_power_loss(log, kept_percent=kept_percent, garbled=garbled)
+            for place, log in self._disks[broker].items()
         }
+
+    def replace_disk(self, broker: BrokerId) -> None:
+        """The machine dies, and its disk with it; NO_BROKER has no machine."""
+        if broker not in self.broker_ids:
+            return
+        self.crash(broker)
+        self._disks[broker] = {}
 
     def restart(self, broker: BrokerId) -> None:
         """A broker that is down starts on its disk; nothing happens to one that is up."""
         if NodeId(broker) not in self._nodes:
             self._start(broker, self._disks[broker])
+
+    def _die(self, node: NodeId, fault: On) -> None:
+        assert isinstance(fault.does, Die)
+        broker, kept_percent = BrokerId(node), fault.does.kept_percent
+        self.apply(Crash(broker) if kept_percent is None else PowerLoss(broker, kept_percent))
+
+    def _stop(self, node: NodeId) -> None:
+        broker = self._nodes.pop(node)
+        assert isinstance(broker, Broker)
+        self._disks[BrokerId(node)] = broker.disk()
+        self._clean[BrokerId(node)] = broker.broker_epoch
+        self._end_life(node)
 
     def isolate(self, broker: BrokerId) -> None:
         """The broker loses the controller and all other brokers, and keeps its clients."""
@@ -190,7 +232,11 @@ class Cluster(World):
             truncation=self._truncation,
         )
         node, effects = Broker.start(
-            self.now_ms, config=config, incarnation=self._incarnations, disk=disk
+            self.now_ms,
+            config=config,
+            incarnation=self._incarnations,
+            disk=disk,
+            previous_broker_epoch=self._clean.pop(broker, UNKNOWN_BROKER_EPOCH),
         )
         self._nodes[NodeId(broker)] = node
         self._carry_out(NodeId(broker), effects)
@@ -346,6 +392,7 @@ class Cluster(World):
         sync, and every producer gets an end to everything that it sends.
         """
         self._network.calm_down()
+        self._armed.disarm()
         for broker in self.broker_ids:
             self.restart(broker)
         self._until(lambda: self.is_led() and self.all_in_sync() and self._idle(), within_ms)

@@ -1,12 +1,19 @@
 """Faults as data: a plan says what goes wrong and when, and can be printed, stored and shrunk.
 
+Most faults come at a time. `On` comes with a request instead: the third EndTxn that reaches broker
+2, say, whose answer is lost, or right after which that broker dies. It waits from its time on until
+as many as it counts have come.
+
 A broker that crashes starts again by a fault of its own, `Restart`: how long it is away is part of
 the plan.
+
+Source: protocol rule B9 (the kinds of crashes); TigerBeetle's and FoundationDB's simulators.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 from model.vocabulary import BrokerId
 from reference_impl.messages import NodeId
@@ -20,11 +27,28 @@ class Crash:
 
 
 @dataclass(frozen=True, slots=True)
+class ShutDown:
+    """A broker is asked to stop: it hands over what it leads, writes everything, and ends."""
+
+    broker: BrokerId
+
+
+@dataclass(frozen=True, slots=True)
 class PowerLoss:
-    """A machine loses power: of the offsets that were not flushed, `kept_percent` stay."""
+    """A machine loses power: of the bytes of each log that were not flushed, `kept_percent` stay,
+    which may tear a batch; garbled, the last of them are not what was written.
+    """
 
     broker: BrokerId
     kept_percent: int = 0
+    garbled: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ReplaceDisk:
+    """A broker dies, and comes back with an empty disk."""
+
+    broker: BrokerId
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +96,57 @@ class DropResponses:
     count: int = 1
 
 
-Fault = Crash | PowerLoss | Restart | Isolate | Split | OneWaySplit | Heal | DropResponses
+@dataclass(frozen=True, slots=True)
+class Lose:
+    """The message never arrives."""
+
+
+@dataclass(frozen=True, slots=True)
+class Hold:
+    """The message arrives so much later, and others overtake it."""
+
+    for_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class Die:
+    """The broker that was asked dies: its process, or its machine with so much unflushed kept."""
+
+    kept_percent: int | None = None  # None: the process alone
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class On:
+    """What becomes of requests that are like this; a field that is None is like any.
+
+    `before`: the request is lost, late, or kills as it arrives, and was not applied. `after`: it
+    was applied; its answer is lost or late, or nothing of what followed leaves the broker.
+    """
+
+    api: str | None = None  # the request's name: "Produce", "EndTxn", ...
+    topic: str | None = None
+    partition: int | None = None
+    source: NodeId | None = None
+    target: NodeId | None = None
+    occurrence: int = 1  # the first that counts, among those that are like this
+    count: int = 1
+    moment: Literal["before", "after"] = "after"
+    does: Lose | Hold | Die = Lose()
+
+
+Fault = (
+    Crash
+    | ShutDown
+    | PowerLoss
+    | ReplaceDisk
+    | Restart
+    | Isolate
+    | Split
+    | OneWaySplit
+    | Heal
+    | DropResponses
+    | On
+)
 
 
 @dataclass(frozen=True, slots=True)

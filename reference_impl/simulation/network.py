@@ -2,13 +2,14 @@
 and losing like none.
 
 A message is delayed, lost, doubled, or held back by a split of one direction or both. What crosses
-a link arrives in the order in which it was sent. Two kinds of loss are told apart, because clients
-must not tell them apart: a request that never arrived, and a response that was dropped after the
-request was applied.
+a link arrives in the order in which it was sent, unless it is overtaken: as between the connections
+that a client has one after the other. Two kinds of loss are told apart, because clients must not
+tell them apart: a request that never arrived, and a response that was dropped after the request was
+applied.
 
 Simplified: a lost message loses nothing that was sent after it, where a connection of TCP would be
-closed. Links to and from the controller double nothing: its protocol relies on one request at a
-time.
+closed. Links to and from the controller double and reorder nothing: its protocol relies on one
+request at a time.
 """
 
 from __future__ import annotations
@@ -36,6 +37,7 @@ class Conditions:
     jitter_ms: int = 0  # up to so much more
     loss: int = 0
     doubling: int = 0
+    overtaking: int = 0  # a message that what is sent behind it may overtake
 
 
 CALM: Final = Conditions()
@@ -50,6 +52,13 @@ class Network:
     split: dict[Link, None] = field(default_factory=dict[Link, None])
     responses_to_drop: dict[NodeId, int] = field(default_factory=dict[NodeId, int])
     last_due: dict[Link, Due] = field(default_factory=dict[Link, Due])
+
+    def overtakes(self, link: Link) -> bool:
+        """The next message of this link need not wait for those before it."""
+        overtaking = self.conditions.overtaking
+        if not overtaking or CONTROLLER in link:
+            return False
+        return self.coins.randrange(100) < overtaking
 
     def delays_ms(self, link: Link, *, is_response: bool) -> tuple[int, ...]:
         """After how long the copies of a message arrive: of a lost one there is none."""
@@ -81,4 +90,4 @@ class Network:
     def calm_down(self) -> None:
         """Nothing is lost or doubled any more."""
         self.heal()
-        self.conditions = replace(self.conditions, loss=0, doubling=0)
+        self.conditions = replace(self.conditions, loss=0, doubling=0, overtaking=0)

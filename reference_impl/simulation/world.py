@@ -16,14 +16,16 @@ from model.histories import Operation
 from reference_impl.broker import Broker
 from reference_impl.controller import Controller
 from reference_impl.messages import NodeId
+from reference_impl.simulation.armed import ArmedFaults, Exchange
 from reference_impl.simulation.clients import NS_PER_MS, ClientEffects, Observed
 from reference_impl.simulation.consumer import Consumer
+from reference_impl.simulation.faults import Die, Hold, Lose, On
 from reference_impl.simulation.network import Conditions, Link, Network
 from reference_impl.simulation.producer import Producer
 from reference_impl.simulation.programs import Programmed
 from reference_impl.simulation.scheduler import Scheduler
 from reference_impl.simulation.trace import Trace
-from reference_impl.step import Answered, Asked, Fired, Input, Reply, Send, SetTimer
+from reference_impl.step import Answered, Asked, Fired, Input, Reply, Send, SetTimer, Stopped
 
 NS_PER_EVENT: Final = 100  # room for what one client does at once
 
@@ -39,6 +41,7 @@ class World:
         # One generator for each purpose: another delay drawn does not change who comes first.
         self._scheduler: Scheduler[tuple[NodeId, int, Input]] = Scheduler(Random(f"order {seed}"))
         self._network = Network(Random(f"network {seed}"), conditions)
+        self._armed = ArmedFaults()
         self._nodes: dict[NodeId, Broker | Controller] = {}
         self._clients: dict[NodeId, Producer | Consumer | Programmed] = {}
         self._lives: dict[NodeId, int] = {}
@@ -90,10 +93,30 @@ class World:
         node = self._nodes.get(target)
         if node is None:
             return  # it is down: what was sent to it is lost
+        killed_by = self._killed_by(target, told)
+        if killed_by is not None and killed_by.moment == "before":
+            self._die(target, killed_by)
+            return
         self.steps += 1
         self._nodes[target], effects = node.step(self.now_ms, told)
         self.trace.add(self.now_ms, target, told, self._nodes[target])
+        if killed_by is not None:
+            self._die(target, killed_by)
+            return
         self._carry_out(target, effects)
+
+    def _killed_by(self, target: NodeId, told: Input) -> On | None:
+        if not (self._armed.met and isinstance(told, Asked)):
+            return None
+        return self._armed.kills(Exchange(told.sender, target, told.correlation))
+
+    def _die(self, node: NodeId, fault: On) -> None:
+        """The node ends in the way of the fault; a cluster, which has the disks, knows how."""
+        raise NotImplementedError
+
+    def _stop(self, node: NodeId) -> None:
+        """The node was shut down."""
+        raise NotImplementedError
 
     def _tick_ns(self) -> int:
         """The time in ns: later than every time told before, within the same ms."""
@@ -112,6 +135,8 @@ class World:
                     self._scheduler.schedule(at_ms, (source, life, Fired(timer)))
                 case Observed(operation):
                     self._observed.append(operation)
+                case Stopped():
+                    self._stop(source)
                 case _:
                     pass  # Readable is for worlds that keep clients waiting themselves
 
@@ -119,12 +144,33 @@ class World:
         link = Link(source, target)
         life = self._lives.get(target, 0)
         delays_ms = self._network.delays_ms(link, is_response=isinstance(told, Answered))
+        if self._armed.waiting or self._armed.met:
+            match self._befalls(link, told):
+                case Lose():
+                    return
+                case Hold(for_ms):
+                    for delay_ms in delays_ms:
+                        at_ms = self.now_ms + delay_ms + for_ms
+                        self._scheduler.schedule(at_ms, (target, life, told))
+                    return
+                case _:
+                    pass
         for delay_ms in delays_ms:
-            self._network.last_due[link] = self._scheduler.schedule(
+            due = self._scheduler.schedule(
                 self.now_ms + delay_ms,
                 (target, life, told),
                 after=self._network.last_due.get(link),
             )
+            if not self._network.overtakes(link):
+                self._network.last_due[link] = due
+
+    def _befalls(self, link: Link, told: Asked | Answered) -> Lose | Hold | Die | None:
+        """What an armed fault does to this message on its way."""
+        if isinstance(told, Answered):
+            fault = self._armed.to_answer(Exchange(link.target, link.source, told.correlation))
+            return None if fault is None else fault.does
+        fault = self._armed.meets(Exchange(*link, told.correlation), told.request)
+        return None if fault is None or fault.moment == "after" else fault.does
 
     def _end_life(self, node: NodeId) -> None:
         """What was on its way to the old life does not reach the new one."""

@@ -1,0 +1,245 @@
+"""Faults that wait for a request, machines that die in their different ways, and what stays."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from model.histories import Send
+from model.vocabulary import BrokerId, LeaderEpoch, Offset, ProducerEpoch, ProducerId
+from reference_impl.messages import NO_BROKER, NodeId
+from reference_impl.partition_log import Batch, PartitionLog
+from reference_impl.record_batch import Record, encode, stamped
+from reference_impl.simulation.armed import Armed
+from reference_impl.simulation.cluster import TOPIC_PARTITION, Cluster
+from reference_impl.simulation.disks import after_power_loss
+from reference_impl.simulation.faults import (
+    Crash,
+    Die,
+    Hold,
+    Lose,
+    On,
+    PowerLoss,
+    ReplaceDisk,
+    Restart,
+    ShutDown,
+)
+from reference_impl.simulation.network import Conditions, Link
+from reference_impl.simulation.producer import ProducerConfig
+from reference_impl.transaction_messages import AddPartitionsToTxn, FindCoordinator
+
+ONCE = ProducerConfig(idempotent=False, retries=False)
+
+
+def started(config: ProducerConfig | None = None) -> tuple[Cluster, NodeId]:
+    cluster = Cluster(min_insync_replicas=2)
+    producer = cluster.add_producer(config)
+    cluster.send(producer, "first")
+    assert cluster.run_until(lambda: cluster.producer(producer).idle, 500)
+    return cluster, producer
+
+
+def outcomes(cluster: Cluster) -> dict[str, str]:
+    return {
+        did.value: operation.outcome
+        for operation in cluster.history()
+        for did in operation.did
+        if isinstance(did, Send)
+    }
+
+
+def log(cluster: Cluster) -> list[str]:
+    return [value for _, value in cluster.read_all()]
+
+
+# ---------------------------------------------------------------- on a request
+
+
+def test_before_it_is_applied_a_lost_request_leaves_nothing_and_after_it_the_record() -> None:
+    for fault, written in ((On(moment="before"), False), (On(moment="after"), True)):
+        cluster, producer = started(ONCE)
+        cluster.apply(replace(fault, api="Produce", does=Lose()))
+        cluster.send(producer, "a")
+        cluster.run_for(100)
+        cluster.recover()
+        assert outcomes(cluster)["a"] == "info"
+        assert ("a" in log(cluster)) is written
+
+
+def test_it_waits_for_its_occurrence_and_counts() -> None:
+    cluster, producer = started(ONCE)
+    cluster.apply(On(api="Produce", occurrence=2, count=2, moment="before"))
+    for value in "abcd":
+        cluster.send(producer, value)
+        cluster.run_until(lambda: cluster.producer(producer).idle, 500)
+    told = outcomes(cluster)
+    assert [told[value] for value in "abcd"] == ["ok", "info", "info", "ok"]
+
+
+def test_an_answer_that_is_held_comes_later_and_one_held_too_long_is_given_up() -> None:
+    for for_ms, outcome in ((100, "ok"), (1_000, "info")):
+        cluster, producer = started(ONCE)
+        cluster.apply(On(api="Produce", does=Hold(for_ms)))
+        cluster.send(producer, "a")
+        cluster.run_for(90)
+        assert outcomes(cluster)["a"] == "info"  # not yet
+        cluster.recover()
+        assert outcomes(cluster)["a"] == outcome
+        assert log(cluster) == ["first", "a"]
+
+
+def test_a_leader_that_dies_after_an_append_has_it_on_disk_and_told_nobody() -> None:
+    cluster, producer = started(ONCE)
+    leader = cluster.leader()
+    cluster.apply(On(api="Produce", moment="after", does=Die()))
+    cluster.send(producer, "a")
+    cluster.run_for(200)
+    assert not cluster.is_up(leader)
+    assert cluster.log(leader).end_offset == 2
+    assert {cluster.log(b).end_offset for b in cluster.broker_ids if b != leader} == {1}
+
+
+def test_a_leader_that_dies_before_an_append_lacks_it() -> None:
+    cluster, producer = started(ONCE)
+    leader = cluster.leader()
+    cluster.apply(On(api="Produce", moment="before", does=Die(kept_percent=100)))
+    cluster.send(producer, "a")
+    cluster.run_for(200)
+    assert not cluster.is_up(leader)
+    assert cluster.log(leader).end_offset == 1
+
+
+def test_a_request_is_met_by_what_it_is_and_by_whom_it_concerns() -> None:
+    link = Link(NodeId(7), NodeId(1))
+    request = AddPartitionsToTxn(
+        transactional_id="t",
+        producer_id=ProducerId(1),
+        producer_epoch=ProducerEpoch(0),
+        topic_partitions=(TOPIC_PARTITION,),
+    )
+    for fault, takes in (
+        (On(), True),
+        (On(api="AddPartitionsToTxn", topic="orders", partition=0), True),
+        (On(topic="orders", partition=1), False),
+        (On(topic="output"), False),
+        (On(api="Produce"), False),
+        (On(source=NodeId(7), target=NodeId(1)), True),
+        (On(target=NodeId(2)), False),
+    ):
+        assert Armed(fault).takes(link, request) is takes, fault
+    of_no_partition = FindCoordinator(key="t", is_transactional=True)
+    assert not Armed(On(topic="orders")).takes(link, of_no_partition)
+
+
+# ---------------------------------------------------------------- ways to end
+
+
+def test_a_leader_that_is_shut_down_hands_over_and_comes_back_clean() -> None:
+    cluster, producer = started()
+    leader = cluster.leader()
+    cluster.apply(ShutDown(leader))
+    cluster.run_for(50)  # long before a session would have timed out
+    assert not cluster.is_up(leader)
+    assert cluster.leader() not in {leader, NO_BROKER}
+    assert cluster.log(leader).high_watermark == 1  # it was written
+    cluster.send(producer, "a")
+    cluster.apply(Restart(leader))
+    cluster.recover()
+    assert log(cluster) == ["first", "a"]
+
+
+@pytest.mark.parametrize(("end", "leads"), [(ShutDown, True), (Crash, False)])
+def test_an_eligible_replica_that_was_shut_down_may_lead_and_one_that_crashed_may_not(
+    end: type[ShutDown | Crash], leads: bool
+) -> None:
+    """KIP-966: who comes back from an unclean shutdown may have lost its end."""
+    cluster, _ = started()
+    last, first, second = sorted(cluster.broker_ids, key=lambda b: b != cluster.leader())
+    for fault in (Crash(first), end(second), Crash(last), Restart(second)):
+        cluster.apply(fault)
+        cluster.run_for(1_000)
+    assert cluster.leader() == (second if leads else NO_BROKER)
+    cluster.recover()
+    assert log(cluster) == ["first"]
+
+
+def test_a_broker_with_a_new_disk_fetches_everything_again() -> None:
+    cluster, producer = started()
+    follower = next(b for b in cluster.broker_ids if b != cluster.leader())
+    cluster.apply(ReplaceDisk(follower))
+    assert not cluster.is_up(follower)
+    cluster.send(producer, "a")
+    cluster.recover()
+    assert cluster.log(follower).end_offset == 2
+    assert log(cluster) == ["first", "a"]
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_messages_that_overtake_each_other_change_nothing_that_is_promised(seed: int) -> None:
+    cluster = Cluster(seed=seed, conditions=Conditions(jitter_ms=20, overtaking=40))
+    producer = cluster.add_producer()
+    values = [f"v{number}" for number in range(30)]
+    cluster.send(producer, *values)
+    cluster.recover()
+    assert log(cluster) == values
+
+
+# ---------------------------------------------------------------- disks
+
+
+def written(sizes: list[int], flushed: int) -> PartitionLog:
+    """A log of batches whose records have these sizes, the first of them flushed."""
+    found = PartitionLog()
+    for number, size in enumerate(sizes):
+        if number == flushed:
+            found = found.on_disk()
+        batch = encode([Record(value=b"x" * size)])
+        placed = stamped(batch, base_offset=Offset(number), leader_epoch=LeaderEpoch(0))
+        found = found.append(Batch.of(placed))
+    return found
+
+
+LOGS = st.tuples(st.lists(st.integers(0, 40), min_size=1, max_size=8), st.integers(0, 8)).map(
+    lambda drawn: written(drawn[0], min(drawn[1], len(drawn[0]) - 1))
+)
+
+
+@given(LOGS, st.integers(0, 100))
+def test_of_what_was_not_flushed_the_batches_stay_that_are_whole(
+    before: PartitionLog, kept_percent: int
+) -> None:
+    after = after_power_loss(before, kept_percent=kept_percent, garbled=False)
+    tail = [batch.data for batch in before.batches(before.flushed)]
+    room = sum(map(len, tail)) * kept_percent // 100
+    whole = sum(sum(map(len, tail[: n + 1])) <= room for n in range(len(tail)))
+    assert after.end_offset == before.flushed + whole
+
+
+@given(LOGS, st.integers(0, 100))
+def test_what_is_garbled_is_not_read_and_what_was_flushed_always_is(
+    before: PartitionLog, kept_percent: int
+) -> None:
+    whole = after_power_loss(before, kept_percent=kept_percent, garbled=False)
+    garbled = after_power_loss(before, kept_percent=kept_percent, garbled=True)
+    assert before.flushed <= garbled.end_offset <= whole.end_offset
+    kept = [batch.data for batch in garbled.batches()]
+    assert kept == [batch.data for batch in before.batches()][: len(kept)]
+    if kept_percent == 100 and before.end_offset > before.flushed:
+        assert garbled.end_offset == before.end_offset - 1
+
+
+def test_a_plan_of_power_losses_tears_logs_and_nothing_acknowledged_by_all_is_lost() -> None:
+    cluster, producer = started()
+    for number in range(6):
+        cluster.send(producer, f"v{number}")
+        cluster.run_for(30)
+        victim = BrokerId(1 + number % 3)
+        cluster.apply(PowerLoss(victim, kept_percent=37, garbled=number % 2 == 0))
+        cluster.run_for(700)
+        cluster.apply(Restart(victim))
+        cluster.run_for(1_500)
+    cluster.recover()
+    assert log(cluster) == ["first", *(f"v{number}" for number in range(6))]
