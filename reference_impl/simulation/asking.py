@@ -85,7 +85,7 @@ class Brokers:
         while attempts is None or attempts > 0:
             to = self.coordinators.get((key, is_transactional))
             if to is None:
-                yield from self._look_for_coordinator(key, is_transactional=is_transactional)
+                yield from self.look_for_coordinator(key, is_transactional=is_transactional)
                 continue
             answer = yield Call(to, request, timeout_ms)
             if error_of(answer) not in RETRIABLE:
@@ -130,9 +130,10 @@ class Brokers:
             self.image = answer.image
         yield Pause(BACKOFF_MS)
 
-    def _look_for_coordinator(
+    def look_for_coordinator(
         self, key: str, *, is_transactional: bool
     ) -> Generator[Call | Pause, Response | None, None]:
+        """Asks once who coordinates; the first to ask has the internal topic created."""
         request = FindCoordinator(key=key, is_transactional=is_transactional)
         answer = yield Call(self.any_broker(), request)
         if isinstance(answer, FoundCoordinator) and answer.error is ErrorCode.NONE:

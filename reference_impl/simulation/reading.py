@@ -45,6 +45,30 @@ class Reader:
         so.
         """
         self.app.begin("poll", group=self.group, isolation=self.isolation)
+        answer = yield from self._fetch()
+        polled = self._taken(answer)
+        if polled:
+            self.app.end("ok", *polled)
+        else:
+            self.app.drop()
+        if answer.error is ErrorCode.OFFSET_OUT_OF_RANGE:
+            self.app.begin("assign")
+            self.app.end("fail", error=answer.error.name)
+            self.position = Offset(max(0, answer.log_start_offset))
+        elif answer.error is not ErrorCode.NONE:
+            yield from self.brokers.doubt()
+        return polled
+
+    def gather(self) -> Generator[Call | Pause, Response | None, tuple[Poll, ...]]:
+        """The same as a part of the operation that is open, which stays where it is on an error."""
+        answer = yield from self._fetch()
+        polled = self._taken(answer)
+        self.app.does(*polled)
+        if answer.error is not ErrorCode.NONE:
+            yield from self.brokers.doubt()
+        return polled
+
+    def _fetch(self) -> Generator[Call | Pause, Response | None, Fetched]:
         request = Fetch(
             topic_partition=self.topic_partition,
             fetch_offset=self.position,
@@ -52,22 +76,9 @@ class Reader:
             read_committed=self.isolation == "read_committed",
         )
         answer = yield from self.brokers.ask_leader(self.topic_partition, request, attempts=1)
-        if isinstance(answer, Fetched) and answer.error is ErrorCode.NONE:
-            polled = self._visible(answer)
-            if polled:
-                self.app.end("ok", *polled)
-            else:
-                self.app.drop()
-            return polled
-        if isinstance(answer, Fetched) and answer.error is ErrorCode.OFFSET_OUT_OF_RANGE:
-            self.app.drop()
-            self.app.begin("assign")
-            self.app.end("fail", error=answer.error.name)
-            self.position = Offset(max(0, answer.log_start_offset))
-        else:
-            self.app.drop()
-            yield from self.brokers.doubt()
-        return ()
+        if isinstance(answer, Fetched):
+            return answer
+        return Fetched(topic_partition=self.topic_partition, error=error_of(answer))
 
     def end_offset(self) -> Generator[Call | Pause, Response | None, Offset]:
         """Where the log ends for a reader of this isolation level."""
@@ -92,8 +103,10 @@ class Reader:
             found += yield from self.poll()
         return found
 
-    def _visible(self, answer: Fetched) -> tuple[Poll, ...]:
+    def _taken(self, answer: Fetched) -> tuple[Poll, ...]:
         """The records that an application is given; the position moves past all that came."""
+        if answer.error is not ErrorCode.NONE:
+            return ()
         waiting = sorted(answer.aborted, key=lambda aborted: -aborted.first_offset)
         aborted: set[int] = set()
         found: list[Poll] = []

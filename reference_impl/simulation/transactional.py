@@ -1,0 +1,318 @@
+"""A transactional producer of a program: what it sends counts as a whole, or not at all.
+
+    init_transactions -> begin -> send, send_offsets ... -> commit | abort -> begin ...
+           |                             | refused             |
+           |                             v                     | fenced, or nobody knows
+           |                        only abort is left         v
+           +--------------------------------------------- it is over: make another one
+
+In V1 the producer tells its coordinator each topic partition before it sends there, and its epoch
+stays; an abort behind an error asks for the next epoch, so that nothing on its way can follow. In
+V2 (KIP-890) the leaders tell the coordinator, and the end of each transaction gives the next epoch.
+
+A transaction is one operation `txn` of the history, from `begin` to the answer that ends it. What
+it is about to send is on record before it leaves. It is `ok` once its commit was answered, `fail`
+if no commit of it was asked for or the first that was asked for was refused, else `info`. A
+producer that is made is a new process, by an operation `init_producer`.
+
+Source: KIP-98, KIP-360, KIP-588, KIP-890; protocol rules D1 to D4, D8, D10; the Java client's
+TransactionManager.
+Simplified: one record in flight; a producer whose commit has no answer in `attempts` is over.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Mapping
+from dataclasses import dataclass, field
+from typing import Final, TypeVar
+
+from model.histories import CommitOffset, Isolation, Outcome
+from model.histories import Send as Sent
+from model.vocabulary import NO_PRODUCER_ID, Offset, ProducerEpoch, ProducerId, TopicPartition
+from model.vocabulary import Sequence as SequenceNumber
+from reference_impl.group_messages import NO_GENERATION, NO_MEMBER, CommitOffsets, CommittedOffset
+from reference_impl.messages import (
+    NO_PRODUCER_EPOCH,
+    RETRIABLE,
+    ErrorCode,
+    InitializedProducerId,
+    InitProducerId,
+    Produce,
+    Produced,
+)
+from reference_impl.record_batch import Record, encode
+from reference_impl.requests import Request, Response
+from reference_impl.simulation.asking import BACKOFF_MS, Brokers, error_of
+from reference_impl.simulation.programs import Application, Call, Pause
+from reference_impl.simulation.sending import REPLICATION_MS
+from reference_impl.transaction_messages import (
+    AddOffsetsToTxn,
+    AddPartitionsToTxn,
+    EndedTxn,
+    EndTxn,
+    TransactionVersion,
+    TxnResult,
+)
+
+Result = TypeVar("Result")
+Steps = Generator[Call | Pause, Response | None, Result]
+
+# Errors that end the producer. Any other that is not retriable ends its transaction: a leader's
+# INVALID_PRODUCER_EPOCH may only say that the transaction took too long (KIP-588).
+FATAL: Final = frozenset({
+    ErrorCode.INVALID_PRODUCER_ID_MAPPING,
+    ErrorCode.INVALID_TXN_STATE,
+    ErrorCode.PRODUCER_FENCED,
+})  # fmt: skip
+FATAL_OF_COORDINATORS: Final = FATAL | {ErrorCode.INVALID_PRODUCER_EPOCH}
+
+
+@dataclass(slots=True, kw_only=True)
+class TransactionalProducer:
+    """One instance of a transactional id."""
+
+    app: Application
+    brokers: Brokers
+    transactional_id: str
+    version: TransactionVersion = TransactionVersion.V2
+    timeout_ms: int = 60_000  # transaction.timeout.ms
+    attempts: int | None = None  # of each request; None: until it is answered
+    producer_id: ProducerId = NO_PRODUCER_ID
+    producer_epoch: ProducerEpoch = NO_PRODUCER_EPOCH
+    failed: ErrorCode | None = None  # why the open transaction can only be aborted
+    over: ErrorCode | None = None  # why this producer can do nothing any more
+    _is_known: bool = False  # the coordinator may know of the open transaction
+    _added: set[TopicPartition | str] = field(default_factory=set[TopicPartition | str])
+    _sequences: dict[TopicPartition, int] = field(default_factory=dict[TopicPartition, int])
+    _acknowledged: dict[Sent, Sent] = field(default_factory=dict[Sent, Sent])
+
+    def init_transactions(self) -> Steps[bool]:
+        """This is the newest instance, and what an older one left open is aborted; False: over."""
+        self.app.process += 1
+        self.app.begin("init_producer", transactional_id=self.transactional_id)
+        yield from self._ask_for_epoch()
+        error = None if self.over is None else self.over.name
+        self.app.end("ok" if error is None else "info", error=error)
+        return error is None
+
+    # ------------------------------------------------------------ a transaction
+
+    def begin(
+        self, *, group: str | None = None, isolation: Isolation | None = "read_committed"
+    ) -> None:
+        """A transaction begins; what is polled and committed in it is the group's."""
+        self.app.begin(
+            "txn", transactional_id=self.transactional_id, group=group, isolation=isolation
+        )
+
+    def send(self, topic_partition: TopicPartition, value: str) -> Steps[Offset | None]:
+        """The offset that was acknowledged; None: the transaction can only be aborted."""
+        if self._is_stopped():
+            return None
+        sent = Sent(str(topic_partition), value)
+        self.app.does(sent)
+        yield from self._add(topic_partition)
+        if self._is_stopped():
+            return None
+        request = Produce(
+            topic_partition=topic_partition,
+            batches=self._encoded(topic_partition, value),
+            timeout_ms=REPLICATION_MS,
+            transactional_id=self.transactional_id,
+            adds_partition=self.version is TransactionVersion.V2,
+        )
+        self._is_known = True
+        answer = yield from self.brokers.ask_leader(
+            topic_partition, request, attempts=self.attempts
+        )
+        if not isinstance(answer, Produced) or answer.error is not ErrorCode.NONE:
+            self._refuse(error_of(answer), FATAL)
+            return None
+        self._sequences[topic_partition] = self._sequences.get(topic_partition, 0) + 1
+        self._acknowledged[sent] = Sent(sent.key, sent.value, answer.base_offset)
+        return answer.base_offset
+
+    def send_offsets(
+        self,
+        group: str,
+        offsets: Mapping[TopicPartition, Offset],
+        *,
+        generation: int = NO_GENERATION,
+        member_id: str = NO_MEMBER,
+    ) -> Steps[bool]:
+        """The group's offsets take effect with the transaction; False: it can only be aborted.
+
+        Without a member they are those of a client before KIP-447: no generation fences them.
+        """
+        if self._is_stopped():
+            return False
+        self.app.does(*(CommitOffset(str(place), offset) for place, offset in offsets.items()))
+        while (group, False) not in self.brokers.coordinators:
+            yield from self.brokers.look_for_coordinator(group, is_transactional=False)
+        if self.version is TransactionVersion.V1 and group not in self._added:
+            adding = AddOffsetsToTxn(
+                transactional_id=self.transactional_id,
+                producer_id=self.producer_id,
+                producer_epoch=self.producer_epoch,
+                group=group,
+            )
+            self._is_known = True
+            yield from self._ask_coordinator(adding)
+            if self._is_stopped():
+                return False
+            self._added.add(group)
+        request = CommitOffsets(
+            group=group,
+            offsets=tuple((place, CommittedOffset(offset=at)) for place, at in offsets.items()),
+            generation=generation,
+            member_id=member_id,
+            transactional_id=self.transactional_id,
+            producer_id=self.producer_id,
+            producer_epoch=self.producer_epoch,
+            adds_partition=self.version is TransactionVersion.V2,
+        )
+        self._is_known = True
+        answer = yield from self.brokers.ask_coordinator(group, request, attempts=self.attempts)
+        if error_of(answer) is not ErrorCode.NONE:
+            self._refuse(error_of(answer), FATAL_OF_COORDINATORS)
+        return not self._is_stopped()
+
+    def commit(self) -> Steps[Outcome]:
+        """How the transaction ended; one that was refused something is aborted."""
+        if self._is_stopped():
+            return (yield from self.abort())
+        if not self._is_known:
+            return self._ended("ok", None)
+        self.app.asks_end()
+        error, is_first = yield from self._end(TxnResult.COMMIT)
+        if error is ErrorCode.NONE:
+            return self._ended("ok", None)
+        self._refuse(error, FATAL_OF_COORDINATORS)
+        if self.over is None and error not in RETRIABLE:
+            return (yield from self.abort())
+        self.over = error
+        is_refusal = is_first and error not in RETRIABLE
+        return self._ended("fail" if is_refusal else "info", error)
+
+    def abort(self) -> Steps[Outcome]:
+        """The transaction ends without effect: `fail`, unless a commit of it may be on its way."""
+        assert self.app.open is not None
+        commit_was_asked = self.app.open.end_asked_ns is not None
+        failed = self.failed
+        error = ErrorCode.NONE
+        if self.over is None and self._is_known:
+            if not commit_was_asked:
+                self.app.asks_end()
+            error, _ = yield from self._end(TxnResult.ABORT)
+            if error is not ErrorCode.NONE:
+                self.over = error
+        in_doubt = commit_was_asked and error is not ErrorCode.NONE
+        outcome = self._ended("info" if in_doubt else "fail", self.over or failed or error)
+        if failed is not None and self.over is None and self.version is TransactionVersion.V1:
+            yield from self._ask_for_epoch()
+        return outcome
+
+    # ------------------------------------------------------------ the coordinator
+
+    def _ask_for_epoch(self) -> Steps[None]:
+        """The next epoch, as the newest instance or, with an epoch already, as the same one."""
+        request = InitProducerId(
+            transactional_id=self.transactional_id,
+            timeout_ms=self.timeout_ms,
+            producer_id=self.producer_id,
+            producer_epoch=self.producer_epoch,
+        )
+        answer = yield from self._ask(request)
+        if isinstance(answer, InitializedProducerId) and answer.error is ErrorCode.NONE:
+            self._goes_on_as(answer.producer_id, answer.producer_epoch)
+        else:
+            self.over = error_of(answer)
+
+    def _add(self, topic_partition: TopicPartition) -> Steps[None]:
+        """In V1 the coordinator is told of the topic partition first."""
+        if self.version is TransactionVersion.V2 or topic_partition in self._added:
+            return
+        adding = AddPartitionsToTxn(
+            transactional_id=self.transactional_id,
+            producer_id=self.producer_id,
+            producer_epoch=self.producer_epoch,
+            topic_partitions=(topic_partition,),
+        )
+        self._is_known = True
+        yield from self._ask_coordinator(adding)
+        if not self._is_stopped():
+            self._added.add(topic_partition)
+
+    def _end(self, result: TxnResult) -> Steps[tuple[ErrorCode, bool]]:
+        """The error of the last answer, and whether it was the first."""
+        request = EndTxn(
+            transactional_id=self.transactional_id,
+            producer_id=self.producer_id,
+            producer_epoch=self.producer_epoch,
+            result=result,
+            version=self.version,
+        )
+        asked = 0
+        while True:
+            answer = yield from self._ask(request, attempts=1)
+            asked += 1
+            error = error_of(answer)
+            if isinstance(answer, EndedTxn) and error is ErrorCode.NONE:
+                if self.version is TransactionVersion.V2:
+                    self._goes_on_as(answer.producer_id, answer.producer_epoch)
+                return error, asked == 1
+            if error not in RETRIABLE or asked == self.attempts:
+                return error, asked == 1
+            yield Pause(BACKOFF_MS)
+
+    def _ask_coordinator(self, request: Request) -> Steps[None]:
+        """Asks for what the transaction can't go on without."""
+        answer = yield from self._ask(request)
+        if error_of(answer) is not ErrorCode.NONE:
+            self._refuse(error_of(answer), FATAL_OF_COORDINATORS)
+
+    def _ask(self, request: Request, *, attempts: int | None = None) -> Steps[Response | None]:
+        return self.brokers.ask_coordinator(
+            self.transactional_id,
+            request,
+            is_transactional=True,
+            attempts=attempts or self.attempts,
+        )
+
+    # ------------------------------------------------------------ what it knows of itself
+
+    def _is_stopped(self) -> bool:
+        return self.failed is not None or self.over is not None
+
+    def _refuse(self, error: ErrorCode, fatal: frozenset[ErrorCode]) -> None:
+        self.failed = error
+        if error in fatal:
+            self.over = error
+
+    def _goes_on_as(self, producer_id: ProducerId, producer_epoch: ProducerEpoch) -> None:
+        """Under another epoch sequence numbers begin at 0."""
+        self.producer_id, self.producer_epoch = producer_id, producer_epoch
+        self._sequences.clear()
+
+    def _ended(self, outcome: Outcome, error: ErrorCode | None) -> Outcome:
+        """The operation ends; of what was acknowledged it tells the offsets."""
+        assert self.app.open is not None
+        did = tuple(
+            self._acknowledged.get(it, it) if isinstance(it, Sent) else it
+            for it in self.app.open.did
+        )
+        told = None if error is None else "ABORTED" if error is ErrorCode.NONE else error.name
+        self.app.end(outcome, *did, error=told, instead=True)
+        self._acknowledged.clear()
+        self._added.clear()
+        self._is_known, self.failed = False, None
+        return outcome
+
+    def _encoded(self, topic_partition: TopicPartition, value: str) -> bytes:
+        return encode(
+            [Record(value=value.encode(), timestamp_ms=self.app.now_ms)],
+            producer_id=self.producer_id,
+            producer_epoch=self.producer_epoch,
+            base_sequence=SequenceNumber(self._sequences.get(topic_partition, 0)),
+            transactional=True,
+        )
