@@ -70,6 +70,7 @@ from reference_impl.partition_roles import (
     TOLD_TO_ROLE,
     Replica,
     moved,
+    cleaned,
     refusal,
 )
 from reference_impl.step import (
@@ -156,7 +157,8 @@ class Broker:
             unassigned=dict(disk or {}),
         )
         checkpoint = SetTimer(Timer(TimerKind.CHECKPOINT), now_ms + config.patience.checkpoint_ms)
-        return broker, (*broker._call_controller(now_ms), checkpoint)
+        retention = broker._retention_timer(now_ms)
+        return broker, (*broker._call_controller(now_ms), checkpoint, retention)
 
     def step(self, now_ms: int, told: Input) -> tuple[Broker, Effects]:
         """The broker after one input, and what is to be done.
@@ -362,6 +364,8 @@ class Broker:
             case TimerKind.SHUT_DOWN:
                 broker = replace(self, shutting_down=True)
                 return broker, (broker._heartbeat(),)
+            case TimerKind.RETENTION:
+                return self._cleaned(now_ms)
             case _:
                 pass
         if timer.kind is TimerKind.COORDINATOR and timer.topic_partition is not None:
@@ -411,6 +415,15 @@ class Broker:
             now_ms=now_ms,
             broker_id=self.config.broker_id,
             broker_epoch=self.broker_epoch,
+    def _cleaned(self, now_ms: int) -> tuple[Broker, Effects]:
+        around = self._around(now_ms)
+        replicas = {place: cleaned(replica, around) for place, replica in self.replicas.items()}
+        return replace(self, replicas=replicas), (self._retention_timer(now_ms),)
+
+    def _retention_timer(self, now_ms: int) -> SetTimer:
+        at_ms = now_ms + self.config.patience.retention_check_ms
+        return SetTimer(Timer(TimerKind.RETENTION), at_ms)
+
             brokers=self.brokers,
             correlation=self.correlation,
             patience=self.config.patience,

@@ -26,6 +26,10 @@ class Patience:
     request_timeout_ms: int = 30_000  # request.timeout.ms, of a broker's question to a coordinator
     coordinator_ms: int = 1_000  # how often a coordinator looks for what it has left undone
     group_initial_delay_ms: int = 3_000  # group.initial.rebalance.delay.ms
+    retention_check_ms: int = 300_000  # log.retention.check.interval.ms
+    producer_expiration_ms: int = 86_400_000  # producer.id.expiration.ms
+    member_session_ms: int = 45_000  # group.consumer.session.timeout.ms
+    member_heartbeat_ms: int = 5_000  # group.consumer.heartbeat.interval.ms
     checkpoint_ms: int = 5_000  # replica.high.watermark.checkpoint.interval.ms, and the flush
 
     def __post_init__(self) -> None:

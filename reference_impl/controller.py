@@ -342,4 +342,5 @@ def _new_state(request: CreateTopic, alive: list[BrokerId], index: int) -> Parti
         partition_epoch=PartitionEpoch(0),
         min_insync_replicas=request.min_insync_replicas,
         unclean_leader_election=request.unclean_leader_election,
+        log_config=request.log_config,
     )

@@ -40,9 +40,16 @@ class RemoteReplica:
     fetched_ms: int = NEVER_MS
     leader_end_then: Offset = UNKNOWN_OFFSET  # the leader's end offset at that fetch
     told_high_watermark: Offset = UNKNOWN_OFFSET
+    log_start: Offset = UNKNOWN_OFFSET
 
     def after_fetch(
-        self, offset: Offset, broker_epoch: BrokerEpoch, leader_end: Offset, now_ms: int
+        self,
+        offset: Offset,
+        broker_epoch: BrokerEpoch,
+        leader_end: Offset,
+        now_ms: int,
+        *,
+        log_start: Offset = UNKNOWN_OFFSET,
     ) -> RemoteReplica:
         """The follower after a fetch from this offset."""
         if offset >= leader_end:
@@ -58,6 +65,7 @@ class RemoteReplica:
             caught_up_ms=caught_up_ms,
             fetched_ms=now_ms,
             leader_end_then=leader_end,
+            log_start=log_start,
         )
 
     def is_caught_up(self, leader_end: Offset, now_ms: int, lag_ms: int) -> bool:
@@ -129,6 +137,12 @@ class InSyncReplicas:
             ):
                 lowest = remote.end_offset
         return lowest
+
+    def low_watermark(self, log_start: Offset, around: Surroundings) -> Offset:
+        """The offset below which no replica that lives has a record; -1: one is unknown."""
+        followers = self.remotes.items()
+        alive = [remote.log_start for broker, remote in followers if around.may_be_in_sync(broker)]
+        return min([log_start, *alive])
 
     def lagging(self, leader_end: Offset, around: Surroundings) -> tuple[BrokerId, ...]:
         """The members of the ISR that have not had the whole log for too long."""

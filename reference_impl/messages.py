@@ -34,6 +34,7 @@ from model.vocabulary import (
     ProducerId,
     TopicPartition,
 )
+from reference_impl.log_config import KAFKAS_LOG, LogConfig
 
 NodeId = NewType("NodeId", int)  # a broker, the controller or a client
 CONTROLLER: Final = NodeId(-1)
@@ -83,6 +84,7 @@ class ErrorCode(IntEnum):
     INVALID_REPLICATION_FACTOR = 38
     NOT_CONTROLLER = 41
     INVALID_REQUEST = 42
+    POLICY_VIOLATION = 44
     OUT_OF_ORDER_SEQUENCE_NUMBER = 45
     INVALID_PRODUCER_EPOCH = 47
     INVALID_TXN_STATE = 48
@@ -163,6 +165,7 @@ class Fetch:
     last_fetched_epoch: LeaderEpoch = UNKNOWN_LEADER_EPOCH  # that of the follower's last record
     max_bytes: int = 1_048_576  # at least one whole batch is answered, however large
     max_wait_ms: int = 0  # 0: with nothing to give the answer is empty and at once
+    log_start_offset: Offset = UNKNOWN_OFFSET  # the follower's
     read_committed: bool = False  # nothing of a transaction that has not ended
 
 
@@ -285,6 +288,7 @@ class PartitionState:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BrokerState:
+    log_config: LogConfig = KAFKAS_LOG
     """What the controller knows of a broker."""
 
     broker_id: BrokerId
@@ -329,6 +333,7 @@ class CreateTopic:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CreatedTopic:
+    log_config: LogConfig = KAFKAS_LOG
     """The controller has created it; brokers learn of it a little later."""
 
     error: ErrorCode = ErrorCode.NONE

@@ -22,6 +22,7 @@ from dataclasses import replace
 from model.vocabulary import NO_PRODUCER_ID, Offset
 from reference_impl import transaction_marker
 from reference_impl.bugs import LOST_EVERY, Bug
+from reference_impl.log_segment import Batch
 from reference_impl.messages import ACKS_ALL, ACKS_LEADER, ACKS_NONE, ErrorCode, Produce, Produced
 from reference_impl.partition_leader import (
     Appended,
@@ -34,7 +35,6 @@ from reference_impl.partition_leader import (
     settle,
     wake_by,
 )
-from reference_impl.partition_log import Batch
 from reference_impl.producer_state import Duplicate, Fresh, Judgement, Refused
 from reference_impl.record_batch import CorruptBatch, Header, batches, stamped, verified
 from reference_impl.step import Effects, Send
@@ -234,7 +234,10 @@ def _written(leader: Leader, around: Surroundings, appended: Appended, data: byt
         log = leader.log.leave_hole(batch.header.record_count)
         leader = replace(leader, log=log, producers=producers, appends=appends)
         return acknowledge(leader, around, appended, base_offset)
-    leader = replace(leader, log=leader.log.append(batch), producers=producers, appends=appends)
+    log = leader.log.append(
+        batch, before=leader.producers, segment_bytes=leader.state.log_config.segment_bytes
+    )
+    leader = replace(leader, log=log, producers=producers, appends=appends)
     leader, answered = _await_replication(
         leader, around, appended, base_offset, batch.header.next_offset
     )

@@ -20,6 +20,7 @@ from dataclasses import dataclass, replace
 
 from model.vocabulary import UNKNOWN_LEADER_EPOCH, Offset, TopicPartition
 from reference_impl.bugs import Bug
+from reference_impl.log_segment import Batch
 from reference_impl.messages import (
     NO_BROKER,
     UNKNOWN_OFFSET,
@@ -32,7 +33,7 @@ from reference_impl.messages import (
     OffsetOfLeaderEpoch,
     PartitionState,
 )
-from reference_impl.partition_log import Batch, PartitionLog
+from reference_impl.partition_log import PartitionLog
 from reference_impl.producer_state import ProducerStates
 from reference_impl.record_batch import batches, verified
 from reference_impl.step import Effects, Send, SetTimer, Timer, TimerKind
@@ -93,6 +94,7 @@ def fetch_again(follower: Follower, around: Surroundings) -> Followed:
             fetch_offset=follower.log.end_offset,
             replica_id=around.broker_id,
             replica_epoch=around.broker_epoch,
+            log_start_offset=follower.log.log_start,
             current_leader_epoch=leader_epoch,
             last_fetched_epoch=follower.log.last_epoch if tells_epoch else UNKNOWN_LEADER_EPOCH,
             max_wait_ms=around.patience.replica_fetch_wait_ms,
@@ -117,10 +119,7 @@ def on_fetched(
     if correlation != follower.awaits:
         return follower, ()
     if answer.error is ErrorCode.OFFSET_OUT_OF_RANGE:
-        if answer.log_end_offset >= follower.log.end_offset:
-            return _fetch_later(follower, around)
-        # The leader's log is shorter, and no leader epoch told it where the two part.
-        return fetch_again(_truncated(follower, answer.log_end_offset, around), around)
+        return _out_of_range(follower, answer, around)
     if answer.error is not ErrorCode.NONE:
         return _fetch_later(follower, around)
     if answer.diverging_epoch is not None:
@@ -151,17 +150,30 @@ def on_end_told(
     return fetch_again(follower, around)
 
 
+def _out_of_range(follower: Follower, answer: Fetched, around: Surroundings) -> Followed:
+    """The leader's log is shorter, or it has deleted what the follower would fetch next."""
+    if answer.log_end_offset < follower.log.end_offset:
+        # No leader epoch told where the two part.
+        return fetch_again(_truncated(follower, answer.log_end_offset, around), around)
+    if answer.log_start_offset > follower.log.end_offset:
+        log = follower.log.starting_at(answer.log_start_offset)
+        return fetch_again(replace(follower, log=log, producers=ProducerStates()), around)
+    return _fetch_later(follower, around)
+
+
 def _appended(follower: Follower, answer: Fetched, around: Surroundings) -> Follower:
     log, producers = follower.log, follower.producers
+    segment_bytes = follower.state.log_config.segment_bytes
     for data in batches(answer.batches):
         verified(data)
         batch = Batch.of(data)
-        log = log.append(batch)
+        log = log.append(batch, before=producers, segment_bytes=segment_bytes)
         if Bug.DEDUP_LOST_ON_FAILOVER not in around.bugs:
             producers = producers.after(batch)
     if log.high_watermark != answer.high_watermark:
         log = log.with_high_watermark(answer.high_watermark)
         producers = producers.replicated_to(log.high_watermark)
+    log = log.with_log_start(answer.log_start_offset)
     return replace(follower, log=log, producers=producers)
 
 
@@ -176,7 +188,7 @@ def _truncated(follower: Follower, offset: Offset, around: Surroundings) -> Foll
         return follower
     log = follower.log.truncate_to(offset)
     forgets = Bug.DEDUP_LOST_ON_FAILOVER in around.bugs
-    producers = ProducerStates() if forgets else ProducerStates.of(log.batches())
+    producers = ProducerStates() if forgets else log.producers().replicated_to(log.high_watermark)
     return replace(follower, log=log, producers=producers)
 
 

@@ -27,6 +27,7 @@ from reference_impl.bugs import (
     ZERO_OFFSET_EVERY,
     Bug,
 )
+from reference_impl.deletion_messages import DeletedRecords
 from reference_impl.in_sync_replicas import InSyncReplicas
 from reference_impl.messages import (
     ACKS_NONE,
@@ -86,6 +87,23 @@ class WaitingProduce(NamedTuple):
     deadline_ms: int
 
 
+class WaitingDeletion(NamedTuple):
+    """A deletion that is done here, and not yet on every replica that lives."""
+
+    requester: Requester
+    before: Offset  # the low watermark has to reach it
+    deadline_ms: int
+
+    def reply(
+        self, leader: Leader, error: ErrorCode, low_watermark: Offset = UNKNOWN_OFFSET
+    ) -> Reply:
+        """The answer to the request."""
+        answer = DeletedRecords(
+            topic_partition=leader.topic_partition, error=error, low_watermark=low_watermark
+        )
+        return self.requester.reply(answer)
+
+
 class Unverified(NamedTuple):
     """The batches of a producer that wait until the coordinator knows of their transaction.
 
@@ -119,6 +137,7 @@ class Leader:
     epoch_start: Offset  # the end offset at which this leader epoch began
     waiting_produces: tuple[WaitingProduce, ...] = ()
     waiting_fetches: tuple[WaitingFetch, ...] = ()
+    waiting_deletions: tuple[WaitingDeletion, ...] = ()
     unverified: tuple[Unverified, ...] = ()
     wakes_ms: int | None = None  # when the next timer for waiting requests fires
     appends: int = 0  # counted for the seeded bugs
@@ -159,6 +178,7 @@ def resign(leader: Leader) -> Effects:
     topic_partition = leader.topic_partition
     return (
         *(waiting.appended.reply(leader, error=error) for waiting in leader.waiting_produces),
+        *(waiting.reply(leader, error) for waiting in leader.waiting_deletions),
         *refuse_unverified(leader.unverified, error),
         *(
             waiting.requester.reply(Fetched(topic_partition=topic_partition, error=error))
@@ -209,7 +229,8 @@ def settle(leader: Leader, around: Surroundings) -> Led:
         leader, effects = _answer_replicated(leader, around)
         effects = (*effects, Readable(leader.topic_partition))
     leader, fetched = _answer_fetches(leader, around)
-    return leader, effects + fetched
+    leader, deleted = _answer_deletions(leader, around)
+    return leader, effects + fetched + deleted
 
 
 def _answer_replicated(leader: Leader, around: Surroundings) -> Led:
@@ -229,8 +250,24 @@ def _answer_replicated(leader: Leader, around: Surroundings) -> Led:
 
 def _answer_fetches(leader: Leader, around: Surroundings) -> Led:
     """Those fetches that waited and now find something; a follower waits for records only."""
-    found = [waiting for waiting in leader.waiting_fetches if read(leader, around, waiting.request)]
+    start = leader.log.log_start
+    found = [
+        waiting
+        for waiting in leader.waiting_fetches
+        if waiting.request.fetch_offset < start or read(leader, around, waiting.request)
+    ]
     return _answer_now(leader, around, found) if found else (leader, ())
+
+
+def _answer_deletions(leader: Leader, around: Surroundings) -> Led:
+    """Those deletions that every replica has heard of."""
+    if not leader.waiting_deletions:
+        return leader, ()
+    low = leader.in_sync.low_watermark(leader.log.log_start, around)
+    done = [waiting for waiting in leader.waiting_deletions if waiting.before <= low]
+    still = tuple(waiting for waiting in leader.waiting_deletions if waiting.before > low)
+    answers = tuple(waiting.reply(leader, ErrorCode.NONE, low) for waiting in done)
+    return replace(leader, waiting_deletions=still), answers
 
 
 def _answer_now(leader: Leader, around: Surroundings, answered: list[WaitingFetch]) -> Led:
@@ -265,9 +302,11 @@ def read(leader: Leader, around: Surroundings, request: Fetch) -> bytes:
 
 def answer(leader: Leader, around: Surroundings, request: Fetch, high_watermark: Offset) -> Fetched:
     """The answer to a fetch that is in order, under this high watermark."""
-    found = read(leader, around, request)
+    is_deleted = request.fetch_offset < leader.log.log_start  # since it began to wait
+    found = b"" if is_deleted else read(leader, around, request)
     fetched = Fetched(
         topic_partition=leader.topic_partition,
+        error=ErrorCode.OFFSET_OUT_OF_RANGE if is_deleted else ErrorCode.NONE,
         high_watermark=high_watermark,
         log_start_offset=leader.log.log_start,
         batches=found,
@@ -286,10 +325,14 @@ def answer(leader: Leader, around: Surroundings, request: Fetch, high_watermark:
 
 
 def last_stable_offset(leader: Leader, around: Surroundings, high_watermark: Offset) -> Offset:
-    """The offset below which every transaction has ended, as of this high watermark."""
-    return leader.producers.transactions.last_stable_offset(
+    """The offset below which every transaction has ended, as of this high watermark.
+
+    A deletion does not wait for transactions, so the log may start behind an open one.
+    """
+    stable = leader.producers.transactions.last_stable_offset(
         high_watermark, counts_unreplicated=Bug.UNREPLICATED_MARKER_COUNTS not in around.bugs
     )
+    return max(stable, leader.log.log_start)
 
 
 def tell_high_watermark(leader: Leader, request: Fetch, high_watermark: Offset) -> Leader:
@@ -319,11 +362,16 @@ def on_waits_timer(leader: Leader, around: Surroundings) -> Led:
     timed_out: Effects = tuple(
         waiting.appended.reply(leader, error=ErrorCode.REQUEST_TIMED_OUT) for waiting in late
     )
+    undone = [
+        waiting for waiting in leader.waiting_deletions if waiting.deadline_ms <= around.now_ms
+    ]
+    timed_out += tuple(waiting.reply(leader, ErrorCode.REQUEST_TIMED_OUT) for waiting in undone)
     unheard = [entry for entry in leader.unverified if entry.deadline_ms <= around.now_ms]
     timed_out += refuse_unverified(unheard, ErrorCode.NOT_ENOUGH_REPLICAS)
     leader = replace(
         leader,
         waiting_produces=patient,
+        waiting_deletions=tuple(w for w in leader.waiting_deletions if w not in undone),
         unverified=tuple(entry for entry in leader.unverified if entry not in unheard),
         wakes_ms=None,
     )
@@ -331,6 +379,7 @@ def on_waits_timer(leader: Leader, around: Surroundings) -> Led:
     leader, empty = _answer_now(leader, around, due)
     deadlines = [waiting.deadline_ms for waiting in leader.waiting_produces]
     deadlines += [waiting.deadline_ms for waiting in leader.waiting_fetches]
+    deadlines += [waiting.deadline_ms for waiting in leader.waiting_deletions]
     deadlines += [entry.deadline_ms for entry in leader.unverified]
     leader, woken = wake_by(leader, min(deadlines)) if deadlines else (leader, ())
     return leader, timed_out + empty + woken

@@ -140,7 +140,11 @@ def _note(leader: Leader, around: Surroundings, request: Fetch, remote: RemoteRe
     """The leader knows how far the follower is; it may propose it for the ISR."""
     follower = request.replica_id
     remote = remote.after_fetch(
-        request.fetch_offset, request.replica_epoch, leader.log.end_offset, around.now_ms
+        request.fetch_offset,
+        request.replica_epoch,
+        leader.log.end_offset,
+        around.now_ms,
+        log_start=request.log_start_offset,
     )
     # A follower has one fetch open: an older one that still waits was given up.
     waiting = tuple(

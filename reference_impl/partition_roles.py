@@ -18,11 +18,13 @@ from typing import Any, Final
 from model.vocabulary import TopicPartition
 from reference_impl import (
     partition_appends,
+    partition_deletions,
     partition_follower,
     partition_isr,
     partition_leader,
     partition_reads,
 )
+from reference_impl.deletion_messages import DeletedRecords, DeleteRecords
 from reference_impl.messages import (
     AlteredPartition,
     ErrorCode,
@@ -39,7 +41,7 @@ from reference_impl.messages import (
 from reference_impl.partition_follower import Follower, become_follower
 from reference_impl.partition_leader import Leader, Led, become_leader, resign
 from reference_impl.partition_log import PartitionLog
-from reference_impl.producer_state import ProducerStates
+from reference_impl.partition_retention import retained
 from reference_impl.requests import Response
 from reference_impl.step import Effects, TimerKind
 from reference_impl.surroundings import Requester, Surroundings
@@ -50,7 +52,7 @@ from reference_impl.transaction_messages import (
 )
 
 Replica = Leader | Follower
-OfPartition = Produce | Fetch | ListOffsets | OffsetForLeaderEpoch | WriteTxnMarker
+OfPartition = Produce | Fetch | ListOffsets | OffsetForLeaderEpoch | DeleteRecords | WriteTxnMarker
 
 
 def moved(
@@ -64,8 +66,7 @@ def moved(
     leads = state.leader == around.broker_id
     if known is None:
         become = become_leader if leads else become_follower
-        producers = ProducerStates.of(stored.batches())
-        return become(topic_partition, stored, producers, state, around)
+        return become(topic_partition, stored, stored.producers(), state, around)
     if state.leader_epoch == known.state.leader_epoch:
         if isinstance(known, Leader):
             return partition_isr.on_state(known, around, state)
@@ -81,6 +82,7 @@ SERVED_BY_LEADER: Final[Mapping[type, Callable[[Leader, Surroundings, Requester,
     Fetch: partition_reads.fetch,
     ListOffsets: partition_reads.list_offsets,
     OffsetForLeaderEpoch: partition_reads.offset_for_leader_epoch,
+    DeleteRecords: partition_deletions.delete_records,
     WriteTxnMarker: partition_appends.write_marker,
 }
 TOLD_TO_ROLE: Final[Mapping[type, tuple[type, Callable[[Any, Surroundings, int, Any], Any]]]] = {
@@ -93,6 +95,15 @@ LEADER_TIMERS: Final[Mapping[TimerKind, Callable[[Leader, Surroundings], Led]]] 
     TimerKind.WAITS: partition_leader.on_waits_timer,
     TimerKind.REPLICA_LAG: partition_isr.on_lag_timer,
 }
+
+
+def cleaned(replica: Replica, around: Surroundings) -> Replica:
+    """The replica without what has grown too old: records, and producers that are silent."""
+    log, producers = retained(
+        replica.log, replica.producers, replica.state.log_config, around.now_ms
+    )
+    producers = producers.unexpired(around.now_ms, around.patience.producer_expiration_ms)
+    return replace(replica, log=log, producers=producers)
 
 
 def refusal(request: OfPartition, requester: Requester, error: ErrorCode) -> Effects:
@@ -109,6 +120,8 @@ def refusal(request: OfPartition, requester: Requester, error: ErrorCode) -> Eff
             response = ListedOffsets(error=error)
         case OffsetForLeaderEpoch(topic_partition=topic_partition):
             response = OffsetOfLeaderEpoch(topic_partition=topic_partition, error=error)
+        case DeleteRecords(topic_partition=topic_partition):
+            response = DeletedRecords(topic_partition=topic_partition, error=error)
         case WriteTxnMarker(topic_partition=topic_partition, transactional_id=transactional_id):
             response = WrittenTxnMarker(
                 topic_partition=topic_partition, transactional_id=transactional_id, error=error

@@ -24,8 +24,8 @@ from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from model.vocabulary import Offset, ProducerId
+from reference_impl.log_segment import Batch
 from reference_impl.messages import AbortedTransaction
-from reference_impl.partition_log import Batch
 from reference_impl.transaction_marker import Marker
 from reference_impl.transaction_messages import TxnResult
 
@@ -81,6 +81,13 @@ class PartitionTransactions:
         if counts_unreplicated:
             held += [e.first_offset for e in self.unreplicated if e.marker_offset >= high_watermark]
         return min([high_watermark, *held])
+
+    def kept_from(self, offset: Offset) -> PartitionTransactions:
+        """Without the aborted ones that lie wholly below the offset, where all is deleted."""
+        if not self.aborted or self.aborted[0].marker_offset >= offset:
+            return self
+        left = tuple(ended for ended in self.aborted if ended.marker_offset >= offset)
+        return replace(self, aborted=left)
 
     def aborted_between(self, start: Offset, end: Offset) -> tuple[AbortedTransaction, ...]:
         """The aborted transactions with records or their marker in this range."""

@@ -6,11 +6,15 @@ offsets. Five, because a client has at most five requests in flight: a retry of 
 recognized, and answered with the offset it was given the first time. Beside them the transactions.
 The state is a fold of the log, so every replica has it up to its own end.
 
+It outlives the records: what retention deletes is remembered until the producer has been silent for
+`producer.id.expiration.ms` and has no transaction open. A snapshot, from which a replica starts
+again after a crash or a truncation, keeps the newest batch of each producer only.
+
 A marker may raise the producer epoch; a new epoch, whoever brings it, begins at sequence number 0.
 
 Source: KIP-98, KIP-360, KIP-890; protocol rules, section c, in their order.
-Simplified: state never expires; after a restart the whole log is folded again, where Kafka starts
-from a snapshot that remembers the newest batch only.
+Simplified: a snapshot is the value itself, not Kafka's file, and keeps the aborted-transaction
+index too.
 """
 
 from __future__ import annotations
@@ -21,8 +25,8 @@ from typing import Final, NamedTuple
 
 from model.vocabulary import NO_PRODUCER_ID, Offset, ProducerEpoch, ProducerId, Sequence
 from reference_impl import transaction_marker
+from reference_impl.log_segment import NEVER_MS, Batch
 from reference_impl.messages import ErrorCode
-from reference_impl.partition_log import Batch
 from reference_impl.partition_transactions import PartitionTransactions
 from reference_impl.record_batch import SEQUENCE_NUMBERS, Header
 from reference_impl.transaction_messages import TransactionVersion, WriteTxnMarker
@@ -45,6 +49,7 @@ class Producer(NamedTuple):
     producer_epoch: ProducerEpoch
     batches: tuple[AppendedBatch, ...]
     coordinator_epoch: int = -1  # of its last marker
+    timestamp_ms: int = NEVER_MS  # of its last record, as it told, or of its last marker
 
 
 class Fresh(NamedTuple):
@@ -76,19 +81,42 @@ class ProducerStates:
     @classmethod
     def of(cls, batches: Iterable[Batch]) -> ProducerStates:
         """The state after these batches of a log."""
-        producers: dict[ProducerId, Producer] = {}
-        transactions = PartitionTransactions()
-        for batch in batches:
-            transactions = _remember(producers, transactions, batch)
-        return cls(producers, transactions)
+        return cls().after_all(batches)
 
     def after(self, batch: Batch) -> ProducerStates:
         """The state with one more batch of the log."""
-        if batch.header.producer_id == NO_PRODUCER_ID:
-            return self
-        producers = dict(self.producers)
-        transactions = _remember(producers, self.transactions, batch)
+        return self if batch.header.producer_id == NO_PRODUCER_ID else self.after_all([batch])
+
+    def after_all(self, batches: Iterable[Batch]) -> ProducerStates:
+        """The state with more batches of the log."""
+        producers, transactions = dict(self.producers), self.transactions
+        for batch in batches:
+            transactions = _remember(producers, transactions, batch)
         return ProducerStates(producers, transactions)
+
+    def with_newest_batches(self) -> ProducerStates:
+        """What a snapshot keeps: of each producer its newest batch."""
+        newest = {
+            id_: known._replace(batches=known.batches[-1:]) for id_, known in self.producers.items()
+        }
+        return ProducerStates(newest, self.transactions)
+
+    def unexpired(self, now_ms: int, expiration_ms: int) -> ProducerStates:
+        """Without the producers that have been silent for so long, by the time of their records."""
+        is_open = self.transactions.open
+        left = {
+            id_: known
+            for id_, known in self.producers.items()
+            if id_ in is_open or now_ms - known.timestamp_ms < expiration_ms
+        }
+        return self if len(left) == len(self.producers) else ProducerStates(left, self.transactions)
+
+    def kept_from(self, offset: Offset) -> ProducerStates:
+        """Without the aborted transactions that readers can't meet any more."""
+        transactions = self.transactions.kept_from(offset)
+        if transactions is self.transactions:
+            return self
+        return ProducerStates(self.producers, transactions)
 
     def replicated_to(self, high_watermark: Offset) -> ProducerStates:
         """The state once the high watermark has come so far."""
@@ -191,16 +219,18 @@ def _remember(
     if head.is_control:
         marker = transaction_marker.read(batch.data)
         producers[head.producer_id] = Producer(
-            head.producer_epoch, earlier, marker.coordinator_epoch
+            head.producer_epoch, earlier, marker.coordinator_epoch, head.max_timestamp_ms
         )
         return transactions.with_marker(batch, marker)
-    if head.base_sequence < 0:
-        producers[head.producer_id] = Producer(head.producer_epoch, earlier, coordinator_epoch)
-        return transactions.with_records(batch) if head.is_transactional else transactions
-    appended = AppendedBatch(
-        head.base_sequence, head.last_sequence, head.base_offset, head.next_offset
-    )
+    if head.base_sequence >= 0:
+        appended = AppendedBatch(
+            head.base_sequence, head.last_sequence, head.base_offset, head.next_offset
+        )
+        earlier = (*earlier[1 - REMEMBERED_BATCHES :], appended)
     producers[head.producer_id] = Producer(
-        head.producer_epoch, (*earlier[1 - REMEMBERED_BATCHES :], appended), coordinator_epoch
+        head.producer_epoch, earlier, coordinator_epoch, head.max_timestamp_ms
     )
     return transactions.with_records(batch) if head.is_transactional else transactions
+
+
+NO_PRODUCERS: Final = ProducerStates()

@@ -40,6 +40,7 @@ class TimerKind(Enum):
     WAITS = "waits"  # of a topic partition: requests that have waited long enough
     REPLICA_LAG = "replica-lag"  # of a topic partition: followers that lag leave the ISR
     FETCH = "fetch"  # of a topic partition: a follower fetches again
+    RETENTION = "retention"  # old records are deleted, silent producers forgotten
     COORDINATOR = "coordinator"  # of an internal topic partition: what was left undone, time-outs
     SESSIONS = "sessions"  # the controller fences the brokers that it no longer hears
     SHUT_DOWN = "shut-down"  # a broker is asked to end: it hands over what it leads, and stops

@@ -13,6 +13,7 @@ Simplified: living nodes never lose messages between them; only clients' connect
 from __future__ import annotations
 
 import asyncio
+import time
 import traceback
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
@@ -72,12 +73,14 @@ class Host:
     _disks: dict[BrokerId, Disk] = field(default_factory=dict)
     _lives: dict[NodeId, int] = field(default_factory=dict)
     _started: int = 0
+    _ahead_s: float = 0.0  # of the loop's clock, which tells no time of day
     _asked: int = 0
     _owed: dict[tuple[NodeId, int], asyncio.Future[Response]] = field(default_factory=dict)
     _polling: dict[tuple[NodeId, TopicPartition], set[asyncio.Event]] = field(default_factory=dict)
 
     def start(self) -> None:
         """The controller and every broker start."""
+        self._ahead_s = time.time() - asyncio.get_running_loop().time()
         self._begin(CONTROLLER, *Controller.start(self.now_ms, patience=self.patience))
         for broker_id in self.brokers:
             self.start_broker(broker_id)
@@ -117,7 +120,8 @@ class Host:
 
     @property
     def now_ms(self) -> int:
-        return int(asyncio.get_running_loop().time() * 1000)
+        """The time that producers stamp their records with; it never goes back."""
+        return int((asyncio.get_running_loop().time() + self._ahead_s) * 1000)
 
     # ------------------------------------------------------------ clients
 
@@ -223,7 +227,9 @@ class Host:
 
     def _schedule(self, node_id: NodeId, at_ms: int, told: Fired) -> None:
         loop = asyncio.get_running_loop()
-        loop.call_at((at_ms + 1) / 1000, self._step, node_id, told, self._lives[node_id])
+        loop.call_at(
+            (at_ms + 1) / 1000 - self._ahead_s, self._step, node_id, told, self._lives[node_id]
+        )
 
 
 def _all_live(known: Mapping[BrokerId, BrokerState], brokers: tuple[BrokerId, ...]) -> bool:

@@ -15,6 +15,7 @@ from reference_impl.broker import Broker, BrokerConfig
 from reference_impl.bugs import NO_BUGS, Bugs
 from reference_impl.config import Patience
 from reference_impl.controller import Controller
+from reference_impl.log_config import KAFKAS_LOG, LogConfig
 from reference_impl.messages import (
     CONTROLLER,
     FIRST_CLIENT,
@@ -34,7 +35,7 @@ from reference_impl.requests import Request, Response
 from reference_impl.step import Answered, Asked, Effects, Fired, Input, Reply, Send, SetTimer
 from reference_impl.transaction_messages import FindCoordinator
 
-PATIENCE = Patience(replica_lag_ms=600, replica_fetch_backoff_ms=20)
+PATIENCE = Patience(replica_lag_ms=600, replica_fetch_backoff_ms=20, retention_check_ms=1_000)
 
 
 @dataclass
@@ -127,9 +128,12 @@ class Conversation:
 
     # ------------------------------------------------------------ what clients do
 
-    def create(self, topic: str, partitions: int = 1) -> None:
+    def create(self, topic: str, partitions: int = 1, log_config: LogConfig = KAFKAS_LOG) -> None:
         request = CreateTopic(
-            topic=topic, topic_partitions=partitions, replication_factor=self.brokers
+            topic=topic,
+            topic_partitions=partitions,
+            replication_factor=self.brokers,
+            log_config=log_config,
         )
         assert self.ask(request).error is ErrorCode.NONE
 

@@ -16,6 +16,7 @@ from model.vocabulary import (
 )
 from reference_impl.broker import Broker, BrokerConfig, Disk
 from reference_impl.config import Patience
+from reference_impl.log_segment import Batch
 from reference_impl.messages import (
     CONTROLLER,
     FIRST_CLIENT,
@@ -43,7 +44,7 @@ from reference_impl.messages import (
     RegisteredBroker,
     UpdateMetadata,
 )
-from reference_impl.partition_log import Batch, PartitionLog
+from reference_impl.partition_log import PartitionLog
 from reference_impl.record_batch import Record, encode
 from reference_impl.requests import Request
 from reference_impl.step import Answered, Asked, Effects, Fired, Reply, Send, Timer, TimerKind

@@ -17,6 +17,7 @@ from model.vocabulary import (
 )
 from reference_impl.bugs import NO_BUGS, Bug, Bugs
 from reference_impl.config import Patience
+from reference_impl.log_segment import Batch
 from reference_impl.messages import (
     NO_BROKER,
     EpochEndOffset,
@@ -31,7 +32,7 @@ from reference_impl.partition_follower import (
     on_fetch_timer,
     on_fetched,
 )
-from reference_impl.partition_log import Batch, PartitionLog
+from reference_impl.partition_log import PartitionLog
 from reference_impl.producer_state import ProducerStates
 from reference_impl.record_batch import Record, encode
 from reference_impl.step import Effects, Send, SetTimer

@@ -19,6 +19,7 @@ from model.vocabulary import (
 )
 from reference_impl.bugs import NO_BUGS, Bug, Bugs
 from reference_impl.config import Patience
+from reference_impl.log_segment import Batch
 from reference_impl.messages import (
     ACKS_ALL,
     ACKS_LEADER,
@@ -43,7 +44,7 @@ from reference_impl.messages import (
 from reference_impl.partition_appends import produce
 from reference_impl.partition_isr import on_altered, on_lag_timer, on_state, propose
 from reference_impl.partition_leader import Leader, become_leader, on_waits_timer, resign
-from reference_impl.partition_log import Batch, PartitionLog
+from reference_impl.partition_log import PartitionLog
 from reference_impl.partition_reads import fetch, list_offsets, offset_for_leader_epoch
 from reference_impl.producer_state import ProducerStates
 from reference_impl.record_batch import Record, encode

@@ -9,8 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from model.vocabulary import LeaderEpoch, Offset
+from reference_impl.log_segment import Batch
 from reference_impl.messages import EpochEndOffset
-from reference_impl.partition_log import SEGMENT_BATCHES, Batch, PartitionLog
+from reference_impl.partition_log import SEGMENT_BATCHES, PartitionLog
+from reference_impl.producer_state import NO_PRODUCERS
 from reference_impl.record_batch import Record, batches, encode, header
 
 
@@ -103,7 +105,11 @@ def test_an_empty_log_knows_no_epoch() -> None:
 
 def test_a_long_log_has_many_segments_and_reads_as_one() -> None:
     log, in_order = log_of([Shape(1, 0)] * (2 * SEGMENT_BATCHES + 5))
-    assert [len(segment) for segment in log.segments] == [SEGMENT_BATCHES, SEGMENT_BATCHES, 5]
+    assert [len(segment.batches) for segment in log.segments] == [
+        SEGMENT_BATCHES,
+        SEGMENT_BATCHES,
+        5,
+    ]
     assert list(log.batches(Offset(SEGMENT_BATCHES - 1))) == in_order[SEGMENT_BATCHES - 1 :]
     cut = log.truncate_to(Offset(SEGMENT_BATCHES))
     assert cut.end_offset == SEGMENT_BATCHES
@@ -137,6 +143,56 @@ def test_a_power_loss_keeps_what_was_flushed_and_perhaps_more(kept: int, left: i
 
 def test_the_high_watermark_does_not_pass_the_end() -> None:
     assert log_of([Shape(2, 0)])[0].with_high_watermark(Offset(9)).high_watermark == 2
+
+
+@given(shapes, st.integers(0, 30))
+def test_what_lies_before_the_log_start_is_given_to_nobody(
+    appended: list[Shape], start: int
+) -> None:
+    log, in_order = log_of(appended)
+    start = min(start, log.end_offset)
+    begun = log.with_log_start(Offset(start))
+    assert list(begun.batches()) == [b for b in in_order if b.header.last_offset >= start]
+    assert (begun.log_start, begun.end_offset) == (start, log.end_offset)
+    assert begun.high_watermark == start  # nothing was replicated: the mark is not left behind
+    epochs = {batch.header.leader_epoch for batch in in_order}
+    for leader_epoch in {*epochs, LeaderEpoch(99)}:
+        before, after = log.end_of_epoch(leader_epoch), begun.end_of_epoch(leader_epoch)
+        if before.end_offset > start:
+            assert after == before  # where an epoch ends is known as long as it has records
+
+
+def test_segments_go_as_a_whole_and_the_snapshot_behind_them_stays() -> None:
+    log = log_of([Shape(1, 0)] * (SEGMENT_BATCHES + 5))[0].with_high_watermark(Offset(200))
+    gone = log.without_segments(1, NO_PRODUCERS)
+    assert (gone.first_offset, gone.log_start) == (SEGMENT_BATCHES, SEGMENT_BATCHES)
+    assert [kept.offset for kept in gone.snapshots] == [SEGMENT_BATCHES]
+    empty = log.without_segments(2, NO_PRODUCERS)
+    assert (empty.log_start, empty.end_offset) == (SEGMENT_BATCHES + 5, SEGMENT_BATCHES + 5)
+    assert empty.last_epoch == log.last_epoch  # it is still known where the last epoch ends
+    assert empty.append(batch_at(empty.end_offset, 0)).end_offset == SEGMENT_BATCHES + 6
+
+
+def test_the_log_start_survives_a_crash_once_it_is_checkpointed() -> None:
+    log = log_of([Shape(1, 0)] * 4)[0].with_high_watermark(Offset(4)).with_log_start(Offset(2))
+    # In the middle of a segment: until the checkpoint the records are there again.
+    assert log.after_process_crash().log_start == 0
+    assert log.on_disk().after_process_crash().log_start == 2
+    rolled = log_of([Shape(1, 0)] * (SEGMENT_BATCHES + 1))[0]
+    deleted = rolled.with_high_watermark(rolled.end_offset).without_segments(1, NO_PRODUCERS)
+    crashed = deleted.after_process_crash()
+    assert (crashed.log_start, crashed.high_watermark) == (SEGMENT_BATCHES, SEGMENT_BATCHES)
+    lost = deleted.after_power_loss(Offset(0))
+    assert (lost.log_start, lost.high_watermark, lost.end_offset) == (SEGMENT_BATCHES,) * 3
+
+
+def test_a_cut_before_the_log_start_takes_it_along() -> None:
+    log = log_of([Shape(1, 0)] * 4)[0].with_log_start(Offset(3)).truncate_to(Offset(1))
+    assert (log.log_start, log.high_watermark, log.end_offset) == (1, 1, 1)
+    anew = log.starting_at(Offset(7))
+    assert (anew.first_offset, anew.log_start, anew.high_watermark, anew.end_offset) == (7,) * 4
+    assert anew.epochs == ()
+    assert anew.truncate_to(Offset(5)).end_offset == 5
 
 
 def test_headers_are_read_once() -> None:

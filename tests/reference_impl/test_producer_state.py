@@ -6,8 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from model.vocabulary import LeaderEpoch, Offset, ProducerEpoch, ProducerId, Sequence
+from reference_impl.log_segment import Batch
 from reference_impl.messages import ErrorCode
-from reference_impl.partition_log import Batch, PartitionLog
+from reference_impl.partition_log import PartitionLog
 from reference_impl.producer_state import (
     REMEMBERED_BATCHES,
     Duplicate,

@@ -15,6 +15,7 @@ from model.vocabulary import (
     TopicPartition,
 )
 from reference_impl.config import Patience
+from reference_impl.log_segment import Batch
 from reference_impl.messages import (
     EpochEndOffset,
     ErrorCode,
@@ -29,7 +30,7 @@ from reference_impl.partition_follower import (
     on_end_told,
     on_fetch_timer,
 )
-from reference_impl.partition_log import Batch, PartitionLog
+from reference_impl.partition_log import PartitionLog
 from reference_impl.producer_state import ProducerStates
 from reference_impl.record_batch import Record, encode
 from reference_impl.simulation.cluster import Cluster

@@ -1,0 +1,34 @@
+"""What a topic keeps, and for how long: the part of its configuration that its logs obey.
+
+Source: Apache Kafka's topic configuration; the names in the comments are its settings.
+Simplified: `cleanup.policy` is one of two, not both; topics do not change their configuration.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import Final
+
+UNLIMITED: Final = -1
+
+
+class CleanupPolicy(Enum):
+    """What becomes of old records."""
+
+    DELETE = "delete"
+    COMPACT = "compact"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogConfig:
+    """Times in ms, sizes in bytes; -1 is no limit."""
+
+    cleanup_policy: CleanupPolicy = CleanupPolicy.DELETE
+    retention_ms: int = 604_800_000  # retention.ms
+    retention_bytes: int = UNLIMITED  # retention.bytes
+    segment_bytes: int = 1_073_741_824  # segment.bytes
+    delete_retention_ms: int = 86_400_000  # delete.retention.ms: how long a tombstone stays
+
+
+KAFKAS_LOG: Final = LogConfig()
