@@ -46,6 +46,7 @@ class Conversation:
     bugs: Bugs = NO_BUGS
     now_ms: int = 0
     config: dict[str, Any] = field(default_factory=dict)
+    patience: Patience = PATIENCE
     nodes: dict[NodeId, Broker | Controller] = field(default_factory=dict)
     lives: dict[NodeId, int] = field(default_factory=dict)
     answers: dict[int, Response] = field(default_factory=dict)
@@ -56,7 +57,7 @@ class Conversation:
     set: int = 0
 
     def __post_init__(self) -> None:
-        controller, effects = Controller.start(0, patience=PATIENCE)
+        controller, effects = Controller.start(0, patience=self.patience)
         self.nodes[CONTROLLER] = controller
         self._do(CONTROLLER, effects)
         for number in range(1, self.brokers + 1):
@@ -68,7 +69,7 @@ class Conversation:
         disk = before.disk() if isinstance(before, Broker) else None
         self.lives[NodeId(broker)] = self.lives.get(NodeId(broker), 0) + 1
         config = BrokerConfig(
-            broker_id=BrokerId(broker), patience=PATIENCE, bugs=self.bugs, **self.config
+            broker_id=BrokerId(broker), patience=self.patience, bugs=self.bugs, **self.config
         )
         node, effects = Broker.start(
             self.now_ms, config=config, incarnation=self.lives[NodeId(broker)], disk=disk
@@ -154,7 +155,7 @@ class Conversation:
         adds: bool = False,
     ) -> ErrorCode:
         data = encode(
-            [Record(value=value.encode())],
+            [Record(value=value.encode(), timestamp_ms=self.now_ms)],
             producer_id=ProducerId(producer[0]),
             producer_epoch=ProducerEpoch(producer[1]),
             base_sequence=Sequence(sequence if producer[0] >= 0 else -1),
