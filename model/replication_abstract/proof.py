@@ -60,7 +60,11 @@ class ReplicationProof(SharedHistory):
                 for e in LeaderEpoch
                 for r in Replica
             ),
-            forall(implies(s.elected[e], s.isr[e][s.leader[e]]) for e in LeaderEpoch),
+            forall(
+                implies(s.elected[e] & ~s.vacant[e], s.isr[e][s.leader[e]]) for e in LeaderEpoch
+            ),
+            forall(implies(s.led[e].begun, ~s.vacant[e]) for e in LeaderEpoch),
+            forall(implies(s.vacant[e], s.elected[e]) for e in LeaderEpoch),
         )
 
     @lemma

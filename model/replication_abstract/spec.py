@@ -108,6 +108,7 @@ class AbstractReplication(Spec):
     newest: LeaderEpoch
     elected: Set[LeaderEpoch]
     leader: Map[LeaderEpoch, Replica]
+    vacant: Set[LeaderEpoch]  # nobody leads in it
     isr: Map[LeaderEpoch, Set[Replica]]  # as the controller last knew it in that epoch
     first_isr: Map[LeaderEpoch, Set[Replica]]  # as the election announced it
 
@@ -149,6 +150,10 @@ class AbstractReplication(Spec):
 
     # ---- the controller
 
+    def leads_in(s, r: Replica, e: LeaderEpoch) -> Bool:
+        """The controller chose the replica to lead in the epoch."""
+        return (s.leader[e] == r) & ~s.vacant[e]
+
     @action
     def elect(s, leader: Replica, newer: LeaderEpoch) -> None:
         """The controller makes a member of the ISR the leader of a larger epoch."""
@@ -161,10 +166,27 @@ class AbstractReplication(Spec):
         s.newest = newer
 
     @action
+    def elect_nobody(s, newer: LeaderEpoch) -> None:
+        """No member of the ISR is there to lead: a larger epoch begins without a leader."""
+        when(s.newest < newer)
+        members = s.isr[s.newest]
+        s.elected[newer] = true
+        s.vacant[newer] = true
+        s.first_isr[newer] = members
+        s.isr[newer] = members
+        s.newest = newer
+
+    @action
     def shrink_isr(s, out: Replica) -> None:
         """The controller removes one that does not lead; what the leader proposed is refused."""
-        when(out != s.leader[s.newest])
+        when(~s.leads_in(out, s.newest))
         s.isr[s.newest][out] = False
+        for r in Replica:
+            s.led[s.newest].proposed[r] = False
+
+    @action
+    def refuse(s) -> None:
+        """The controller refuses the leader's proposal: it knows a reason against the member."""
         for r in Replica:
             s.led[s.newest].proposed[r] = False
 
@@ -194,7 +216,7 @@ class AbstractReplication(Spec):
     @action
     def become_leader(s, r: Replica, newer: LeaderEpoch) -> None:
         """A replica leads, with the log that it has, and waits for all of the announced ISR."""
-        when(s.elected[newer], s.leader[newer] == r, s.replica[r].leader_epoch < newer)
+        when(s.elected[newer], s.leads_in(r, newer), s.replica[r].leader_epoch < newer)
         s.depart(r, newer)
         log = s.replica[r]
         s.led[newer].begun = true
@@ -210,7 +232,7 @@ class AbstractReplication(Spec):
     @action
     def become_follower(s, r: Replica, newer: LeaderEpoch) -> None:
         """A replica follows a newer leader; its log stays until a fetch shows where it differs."""
-        when(s.elected[newer], s.leader[newer] != r, s.replica[r].leader_epoch < newer)
+        when(s.elected[newer], ~s.leads_in(r, newer), s.replica[r].leader_epoch < newer)
         s.depart(r, newer)
         s.on_following(r)
         s.replica[r].leader_epoch = newer
@@ -268,12 +290,11 @@ class AbstractReplication(Spec):
 
     @action
     def follower_high_watermark(s, r: Replica, latest: Offset, mark: Offset) -> None:
-        """The follower raises its high watermark to one that its leader had."""
+        """The follower takes a high watermark that its leader had, higher or lower than its own."""
         led = s.led[s.replica[r].leader_epoch]
         when(
             s.follows(r),
             s.may_fetch(r, latest),
-            s.replica[r].high_watermark < mark,
             mark <= led.high_watermark,
             mark <= s.replica[r].end_offset,
         )

@@ -13,7 +13,7 @@ from model.replication.versions import Kip101, Kip320
 from model.transactions.bugs import UncleanElection
 from model.transactions.spec import Transactions
 from model.transactions.variants import QUIET
-from properties.refinement import (
+from properties.refinement.committed_log import (
     CommittedLog,
     coverage,
     explained,

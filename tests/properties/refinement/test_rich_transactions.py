@@ -12,7 +12,7 @@ from model.transactions.spec import Transactions
 from model.transactions.variants import QUIET
 from model.transactions.versions import LaxMarkers, Version1
 from model.variants import Constants
-from properties.transactions_refinement import Refinement
+from properties.refinement.rich_transactions import Refinement
 
 LATE: Constants = {**QUIET, "records_late": True, "ends_late": True, "markers_late": True}
 UNEXPLAINED = "unexplained"

@@ -1,0 +1,128 @@
+"""A run is followed, event by event: each is actions of a spec, in order, or changes nothing.
+
+A mapping says what an event looks like: which actions made it, and what the state of the spec must
+be after them. There is no search: a table of what changed gives the actions, bounded by what
+changed, and the spec decides. A step is a stutter only if nothing that the mapping sees has
+changed; what has changed must be in the state that the actions made, so it takes some action.
+
+A run is accepted when its last event was consumed, and that is counted. Else the answer is the
+first event that no actions explain, what was tried, and the conjunct that was false.
+
+Source: Cirstea, Kuppe, Loillier, Merz, Validating Traces of Distributed Programs Against TLA+
+Specifications; smart casual verification (arXiv 2406.17455).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from model.language.meaning import Cell, State, Value
+from properties.refinement.behaviour import Behaviour, Call
+from reference_impl.simulation.trace import Traced
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Seen:
+    """What an event looks like to a spec."""
+
+    calls: tuple[Call, ...]
+    shows: Mapping[Cell, Value] = field(default_factory=dict[Cell, Value])  # true afterwards
+    at_least: Mapping[Cell, int] = field(default_factory=dict[Cell, int])  # and so
+
+
+class Refinement(Protocol):
+    """How events look to one spec."""
+
+    behaviour: Behaviour
+
+    def seen(self, traced: Traced) -> Seen | None:
+        """What the event looks like; None: nothing that this spec speaks of has changed."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unexplained:
+    """The first event that is no step of the spec."""
+
+    number: int  # of the event in the run
+    event: str
+    why: tuple[str, ...]  # what was tried, the decisive reason last
+
+    def __str__(self) -> str:
+        return f"event {self.number}, {self.event}: {'; '.join(self.why)}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Followed:
+    """What became of a run."""
+
+    events: int
+    consumed: int
+    steps: int  # events that took actions
+    actions: Counter[str]
+    unexplained: Unexplained | None
+
+    @property
+    def accepted(self) -> bool:
+        """Every event was consumed."""
+        return self.unexplained is None and self.consumed == self.events
+
+
+def follow(mapping: Refinement, events: Sequence[Traced]) -> Followed:
+    """The run as far as the spec goes along."""
+    consumed = steps = 0
+    unexplained: Unexplained | None = None
+    for number, traced in enumerate(events):
+        seen = mapping.seen(traced)
+        if seen is not None:
+            steps += 1
+            why = explain(mapping.behaviour, seen)
+            if why:
+                unexplained = Unexplained(number=number, event=_told(traced), why=why)
+                break
+        consumed += 1
+    return Followed(
+        events=len(events),
+        consumed=consumed,
+        steps=steps,
+        actions=mapping.behaviour.taken,
+        unexplained=unexplained,
+    )
+
+
+def explain(behaviour: Behaviour, seen: Seen) -> tuple[str, ...]:
+    """The behaviour takes the actions; why it could not, or empty."""
+    tried: list[str] = []
+    for call in seen.calls:
+        refusal = behaviour.take(call)
+        if refusal is not None:
+            tried.append(str(refusal))
+            if not call.maybe:
+                return tuple(tried)
+    different = _different(behaviour.state, seen)
+    return (*tried, different) if different else ()
+
+
+def _different(state: State, seen: Seen) -> str:
+    """What is not as the event shows it."""
+    for cell, value in seen.shows.items():
+        if state[cell] != value:
+            return f"{_named(cell)} is {value}, and by these actions {state[cell]}"
+    for cell, least in seen.at_least.items():
+        if int(state[cell] or 0) < least:
+            return f"{_named(cell)} is {least}, and by these actions {state[cell]} at most"
+    return ""
+
+
+def _named(cell: Cell) -> str:
+    name, keys = cell
+    return f"{name}[{', '.join(map(str, keys))}]" if keys else name
+
+
+def _told(traced: Traced) -> str:
+    event = traced.event
+    told = getattr(event, "request", getattr(event, "response", event))
+    return f"{type(told).__name__} at node {traced.node}, {traced.at_ms} ms"
