@@ -306,7 +306,15 @@ CLAIMS: Final = (
             "A record is committed when every in-sync replica has it (since Kafka 3.7: and at "
             "least min.insync.replicas are in sync)."
         ),
+        broken_by=(
+            "A member of the set cuts its log to its own high watermark; or the high watermark "
+            "moves though too few are in sync."
+        ),
         source="D3",
+        decided_by=(
+            Decider("suite", "elections"),
+            Decider("model", "replication.strong_isr"),
+        ),
     ),
     Claim(
         id="committed_survives",
@@ -332,8 +340,15 @@ CLAIMS: Final = (
             "Each cleans and deletes on its own: compare the offsets that both still hold, at or "
             "above both log starts."
         ),
+        broken_by=(
+            "Where whoever lives may lead, a replica that was away comes back with records that"
+            " others took the place of."
+        ),
         source="D0 D3",
-        decided_by=(Decider("model", "replication.weak_isr"),),
+        decided_by=(
+            Decider("suite", "elections"),
+            Decider("model", "replication.weak_isr"),
+        ),
     ),
     Claim(
         id="reads_are_committed",
@@ -362,7 +377,9 @@ CLAIMS: Final = (
             "which then commits alone (min.insync.replicas=1, or Kafka before 3.7; otherwise the "
             "high watermark stops)."
         ),
+        broken_by="With min.insync.replicas=2 the leader that is left alone commits nothing.",
         source="D3",
+        decided_by=(Decider("suite", "elections"),),
     ),
     Claim(
         id="min_isr_refuses",
@@ -371,7 +388,12 @@ CLAIMS: Final = (
             "acks=all with fewer than min.insync.replicas in sync is refused, not weakly "
             "accepted: availability is given up, not durability."
         ),
+        broken_by=(
+            "A leader acknowledges before its followers have the record, or does not look how "
+            "many are in sync."
+        ),
         source="docs",
+        decided_by=(Decider("suite", "elections"),),
     ),
     Claim(
         id="survives_f_failures",
@@ -380,7 +402,9 @@ CLAIMS: Final = (
             "With f+1 replicas, all in sync, a committed record survives f failures; a set that "
             "had shrunk survives fewer and then waits for its last member (wait_for_last_leader)."
         ),
+        broken_by="All f+1 machines lose power before anything was flushed.",
         source="docs",
+        decided_by=(Decider("suite", "elections"),),
     ),
     Claim(
         id="clean_election",
@@ -389,7 +413,9 @@ CLAIMS: Final = (
             "When the leader fails and an in-sync replica lives, it becomes leader, clients see "
             "retriable errors, and nothing acknowledged with acks=all is lost."
         ),
+        broken_by="Where whoever lives may lead, another is elected and what it lacks is lost.",
         source="D3",
+        decided_by=(Decider("suite", "elections"),),
     ),
     Claim(
         id="wait_for_last_leader",
@@ -398,7 +424,12 @@ CLAIMS: Final = (
             "All replicas down, wait for the last in-sync one: unavailable, but nothing is lost, "
             "if it comes back with its whole log (a lost unflushed tail is lost here: KIP-966)."
         ),
+        broken_by=(
+            "Nobody waits where whoever lives may lead; and a machine that lost power comes "
+            "back without its end."
+        ),
         source="D3",
+        decided_by=(Decider("suite", "elections"),),
     ),
     Claim(
         id="unclean_election",
@@ -407,7 +438,9 @@ CLAIMS: Final = (
             "All replicas down, first one back leads: records written in between are lost and "
             "other replicas drop theirs."
         ),
+        broken_by="With clean elections only, everybody waits for the last in sync.",
         source="D3",
+        decided_by=(Decider("suite", "elections"),),
     ),
     Claim(
         id="writes_to_leader",
@@ -417,7 +450,9 @@ CLAIMS: Final = (
             "follower, up to that follower's high watermark), go through one leader; what only a "
             "stale leader acknowledged (acks=1) isn't committed."
         ),
+        broken_by="Where whoever lives may lead, what was committed is replaced.",
         source="D3",
+        decided_by=(Decider("suite", "elections"),),
     ),
     Claim(
         id="atomic_commit",

@@ -29,6 +29,7 @@ class Bug(Enum):
     ZERO_OFFSET_ACK = "zero-offset-ack"
     REORDERED_ACK_OFFSET = "reordered-ack-offset"
     LOST_APPEND = "lost-append"
+    MINIMUM_IGNORED = "minimum-ignored"
     LAST_STABLE_OFFSET_READ = "last-stable-offset-read"
     ABORTED_NOT_TOLD = "aborted-not-told"
     UNREPLICATED_MARKER_COUNTS = "unreplicated-marker-counts"
@@ -136,6 +137,13 @@ SEEDED_BUGS: Final = (
         breaks=("committed_survives", "lost-write"),
         caught_by=("suite replication", "history analysis"),
         source="Jepsen, Bufstream 0.1.0 (lost acknowledged writes in healthy clusters)",
+    ),
+    SeededBug(
+        bug=Bug.MINIMUM_IGNORED,
+        changes="A leader takes acks=all and moves its high watermark however few are in sync.",
+        breaks=("committed_definition", "min_isr_refuses", "committed_survives", "lost-write"),
+        caught_by=("suite elections",),
+        source="KIP-966: the high watermark below min.insync.replicas, as before Kafka 3.7",
     ),
     SeededBug(
         bug=Bug.LAST_STABLE_OFFSET_READ,

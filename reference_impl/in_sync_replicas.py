@@ -17,6 +17,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from model.vocabulary import BrokerEpoch, BrokerId, Offset, TopicPartition
+from reference_impl.bugs import Bug
 from reference_impl.messages import (
     UNKNOWN_BROKER_EPOCH,
     UNKNOWN_OFFSET,
@@ -81,12 +82,14 @@ class InSyncReplicas:
     remotes: Mapping[BrokerId, RemoteReplica]
     proposal: AlterPartition | None = None  # what the controller was asked, and has not decided
     proposal_correlation: int | None = None  # of the last request that carried it
+    ignores_minimum: bool = False  # a seeded bug
 
     @classmethod
     def of_new_leader(cls, state: PartitionState, around: Surroundings) -> InSyncReplicas:
         """Nothing is known of the followers; members of the ISR get the benefit of the doubt."""
         return cls(
             state=state,
+            ignores_minimum=Bug.MINIMUM_IGNORED in around.bugs,
             remotes={
                 broker: RemoteReplica(
                     caught_up_ms=around.now_ms if broker in state.isr else NEVER_MS
@@ -110,7 +113,8 @@ class InSyncReplicas:
     @property
     def min_insync_replicas(self) -> int:
         """As configured, but never more than there are replicas."""
-        return min(self.state.min_insync_replicas, len(self.state.replicas))
+        configured = 1 if self.ignores_minimum else self.state.min_insync_replicas
+        return min(configured, len(self.state.replicas))
 
     @property
     def below_minimum(self) -> bool:

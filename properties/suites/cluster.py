@@ -18,9 +18,11 @@ from properties.suites.searching import Tally
 from reference_impl.bugs import NO_BUGS, Bugs
 from reference_impl.messages import NO_BROKER, NodeId
 from reference_impl.simulation.cluster import Cluster
+from reference_impl.simulation.faults import Crash, PowerLoss
 
 _PAUSES_MS: Final = (5, 40, 150, 400, 900)
 _BROKERS: Final = (0, 1, 2)
+_NOTICED_MS: Final = 800  # by then a broker that died is out of the ISR, or has come back to it
 
 
 class ClusterMachine(JudgedMachine):
@@ -40,6 +42,8 @@ class ClusterMachine(JudgedMachine):
         cluster: Cluster,
         *,
         isolates_leaders: bool = True,
+        splits: bool = True,
+        failures: int = len(_BROKERS),
         bugs: Bugs = NO_BUGS,
         judge: Sequence[str] | None = None,
         tally: Tally | None = None,
@@ -47,6 +51,9 @@ class ClusterMachine(JudgedMachine):
         super().__init__(setting, bugs=bugs, judge=judge, tally=tally)
         self.cluster = cluster
         self.isolates_leaders = isolates_leaders  # a leader may lose all but its clients
+        self.splits = splits  # a broker may lose another
+        self.failures = failures  # so many brokers may be away, or not back in sync, at a time
+        self._failed_ms: dict[BrokerId, int] = {}
 
     def steps(self) -> int:
         """How many steps brokers and the controller took."""
@@ -75,20 +82,20 @@ class ClusterMachine(JudgedMachine):
     @rule()
     def crash_leader(self) -> None:
         """The leader's process dies."""
-        self.cluster.crash(self.cluster.leader())
+        self.fail(Crash(self.cluster.leader()))
 
     @precondition(lambda self: not self.leads_well())
     @rule()
     def crash_leader_at_election(self) -> None:
         """The next leader's process dies at the moment at which it is elected."""
         self.await_election()
-        self.cluster.crash(self.cluster.leader())
+        self.fail(Crash(self.cluster.leader()))
 
     @precondition(lambda self: not self.some_down())
     @rule(broker=st.integers(0, 2))
     def crash(self, broker: int) -> None:
         """A broker's process dies."""
-        self.cluster.crash(self.broker(broker))
+        self.fail(Crash(self.broker(broker)))
 
     @precondition(lambda self: self.some_down())
     @rule()
@@ -114,13 +121,27 @@ class ClusterMachine(JudgedMachine):
     @rule(sender=st.integers(0, 2), receiver=st.integers(0, 2))
     def split_one_way(self, sender: int, receiver: int) -> None:
         """What one broker sends no longer reaches another."""
-        if sender != receiver:
+        if self.splits and sender != receiver:
             self.cluster.split_one_way(NodeId(self.broker(sender)), NodeId(self.broker(receiver)))
 
     @rule()
     def heal(self) -> None:
         """Every split ends."""
         self.cluster.heal()
+
+    def fail(self, fault: Crash | PowerLoss) -> None:
+        """The fault happens to its broker, unless so many are away that this one has to stay."""
+        broker = fault.broker
+        away = {other for other in self.cluster.broker_ids if not self._is_whole(other)}
+        if broker != NO_BROKER and len({*away, broker}) <= self.failures:
+            self._failed_ms[broker] = self.cluster.now_ms
+            self.cluster.apply(fault)
+
+    def _is_whole(self, broker: BrokerId) -> bool:
+        """It is up and in sync, and not because the controller has yet to notice its last death."""
+        since_ms = self.cluster.now_ms - self._failed_ms.get(broker, -_NOTICED_MS)
+        is_in_sync = broker in self.cluster.in_sync() and self.cluster.is_up(broker)
+        return is_in_sync and since_ms >= _NOTICED_MS
 
     # ------------------------------------------------------------ looking in
 

@@ -8,7 +8,9 @@
 
        class GroupsMachine(ClusterMachine):            # the rules of time and faults are inherited
            ALWAYS, SOMETIMES = ALWAYS, SOMETIMES
-           SIMPLER = ClusterMachine.SIMPLER | {"members": (1, 2, 3)}
+           SIMPLER: ClassVar[Mapping[str, tuple[int, ...]]] = {
+               **ClusterMachine.SIMPLER, "members": (1, 2, 3)
+           }
 
            def __init__(self, setting, *, bugs=NO_BUGS, judge=None, tally=None):
                super().__init__(setting, Cluster(bugs=bugs), bugs=bugs, judge=judge, tally=tally)
@@ -43,10 +45,10 @@ from __future__ import annotations
 from typing import Final
 
 from model.faults import UnknownName
-from properties.suites import replication_sides
+from properties.suites import elections, replication_sides
 from properties.suites.suite import Suite
 
-SUITES: Final = {suite.name: suite for suite in (replication_sides.SUITE,)}
+SUITES: Final = {suite.name: suite for suite in (replication_sides.SUITE, elections.SUITE)}
 
 
 def suite_named(name: str) -> Suite:

@@ -12,9 +12,9 @@ break it; outside some run does.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import ClassVar, Final
 
 from hypothesis import strategies as st
 from hypothesis.stateful import rule
@@ -26,6 +26,7 @@ from properties.suites.searching import Tally
 from reference_impl.bugs import NO_BUGS, Bugs
 from reference_impl.messages import ACKS_LEADER, NodeId
 from reference_impl.simulation.cluster import Cluster
+from reference_impl.simulation.faults import Crash
 from reference_impl.simulation.producer import PROCESSES_PER_CLIENT, ProducerConfig
 
 
@@ -38,6 +39,10 @@ class Setting:
     min_insync_replicas: int = 2
     session_lasts: bool = False  # no error may end the session
     isolates_leaders: bool = True  # a leader may lose the controller and keep its clients
+    splits: bool = True  # links between brokers are cut
+    unclean_leader_election: bool = False
+    loses_power: bool = False  # machines die, and with them what was not flushed
+    failures: int = 3  # so many brokers at a time
 
 
 SETTINGS: Final = {
@@ -78,6 +83,7 @@ class ReplicationMachine(ClusterMachine):
 
     ALWAYS = ALWAYS
     SOMETIMES = SOMETIMES
+    SETTINGS: ClassVar[Mapping[str, Setting]] = SETTINGS
 
     def __init__(
         self,
@@ -87,11 +93,17 @@ class ReplicationMachine(ClusterMachine):
         judge: Sequence[str] | None = None,
         tally: Tally | None = None,
     ) -> None:
-        self._setting = SETTINGS[setting]
+        self._setting = chosen = self.SETTINGS[setting]
         super().__init__(
             setting,
-            Cluster(min_insync_replicas=self._setting.min_insync_replicas, bugs=bugs),
-            isolates_leaders=self._setting.isolates_leaders,
+            Cluster(
+                min_insync_replicas=chosen.min_insync_replicas,
+                unclean_leader_election=chosen.unclean_leader_election,
+                bugs=bugs,
+            ),
+            isolates_leaders=chosen.isolates_leaders,
+            splits=chosen.splits,
+            failures=chosen.failures,
             bugs=bugs,
             judge=judge,
             tally=tally,
@@ -135,14 +147,13 @@ class ReplicationMachine(ClusterMachine):
     def send_and_crash_leader(self, count: int) -> None:
         """The leader's process dies at the moment at which the last value is acknowledged."""
         self.send_and_await(count)
-        self.cluster.crash(self.cluster.leader())
+        self.fail(Crash(self.cluster.leader()))
 
     # ------------------------------------------------------------ the end
 
-    def end(self) -> Published:
+    def end(self) -> object:
         """The cluster recovers, and the log is read."""
-        self.cluster.recover()
-        return self._publish(self.cluster.read_all())
+        return self.publish()
 
     def stuck(self) -> str | None:
         """A session that should last has ended."""
@@ -151,7 +162,10 @@ class ReplicationMachine(ClusterMachine):
             return None
         return f"the producer session ended with {over.name}"
 
-    def _publish(self, log: tuple[tuple[int, str], ...]) -> Published:
+    def publish(self) -> Published:
+        """What the clients have observed after recovery, the reader of the whole log included."""
+        self.cluster.recover()
+        log = self.cluster.read_all()
         history = self.cluster.history()
         sessions = {
             operation.process: operation.process // PROCESSES_PER_CLIENT

@@ -1,0 +1,78 @@
+"""What a simulated cluster looked like at every moment, told from its trace.
+
+The trace has every node after each of its steps; what is seen here is one topic partition, whenever
+something about it has changed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import lru_cache
+
+from properties.elections_claims import Entry, Moment, Replica
+from reference_impl.broker import Broker
+from reference_impl.controller import Controller
+from reference_impl.messages import PartitionState
+from reference_impl.partition_leader import Leader
+from reference_impl.partition_log import PartitionLog
+from reference_impl.record_batch import decode, header
+from reference_impl.simulation import faults
+from reference_impl.simulation.cluster import TOPIC_PARTITION, Cluster
+
+
+def moments(cluster: Cluster) -> Iterator[Moment]:
+    """Every moment of the cluster's topic partition, from its creation on."""
+    state: PartitionState | None = None
+    replicas = {int(broker): Replica() for broker in cluster.broker_ids}
+    last: Moment | None = None
+    for traced in cluster.trace.events:
+        match traced.event, traced.after:
+            case _, Controller(topic_partitions=known):
+                state = known.get(TOPIC_PARTITION)
+            case _, Broker() as broker:
+                replicas[broker.config.broker_id] = _replica(broker)
+            case ((faults.Crash(name) | faults.PowerLoss(name)), _) if name in replicas:
+                replicas[name] = replace(replicas[name], is_up=False, leads=False)
+            case _:
+                continue
+        if state is None:
+            continue
+        seen = Moment(
+            at_ms=traced.at_ms,
+            leader=state.leader,
+            leader_epoch=state.leader_epoch,
+            in_sync=state.isr,
+            eligible=state.elr,
+            replicas={**replicas},
+        )
+        if last is None or replace(seen, at_ms=last.at_ms) != last:
+            yield seen
+            last = seen
+
+
+def _replica(broker: Broker) -> Replica:
+    role = broker.replicas.get(TOPIC_PARTITION)
+    if role is None:  # it has just started, and knows of no topics yet
+        stored = broker.unassigned.get(TOPIC_PARTITION)
+        log = () if stored is None else _entries(stored)
+        return Replica(log=log, high_watermark=0 if stored is None else stored.high_watermark)
+    return Replica(
+        leads=isinstance(role, Leader),
+        leader_epoch=role.state.leader_epoch,
+        in_sync=role.state.isr,
+        high_watermark=role.log.high_watermark,
+        log=_entries(role.log),
+    )
+
+
+def _entries(log: PartitionLog) -> tuple[Entry, ...]:
+    return tuple(entry for batch in log.batches() for entry in _entries_of(batch.data))
+
+
+@lru_cache(maxsize=4_096)  # the same bytes lie in the logs of all replicas, at every moment
+def _entries_of(batch: bytes) -> tuple[Entry, ...]:
+    epoch = header(batch).leader_epoch
+    return tuple(
+        Entry(offset, epoch, (record.value or b"").decode()) for offset, record in decode(batch)
+    )

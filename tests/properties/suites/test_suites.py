@@ -1,0 +1,67 @@
+"""What every suite owes, whatever it is about: each side of each claim, and programs to paste."""
+
+from __future__ import annotations
+
+import pytest
+
+from properties.claims import BY_ID, Decider
+from properties.suites.deciding import decide, run
+from properties.suites.registry import SUITES
+from properties.suites.searching import Shown
+from properties.suites.suite import Side, Suite
+from reference_impl.bugs import SEEDED_BUGS
+
+EVERY = [pytest.param(suite, id=suite.name) for suite in SUITES.values()]
+OUTSIDE = [
+    pytest.param(suite, side, id=f"{suite.name}: {side}")
+    for suite in SUITES.values()
+    for side in suite.outside
+]
+
+
+@pytest.mark.parametrize("suite", EVERY)
+def test_inside_their_conditions_all_claims_hold_and_every_goal_is_shown(suite: Suite) -> None:
+    heard: list[int] = []
+    result = run(suite, runs=60, progress=lambda tally: heard.append(tally.runs))
+    assert {verdict.claim: verdict.outcome for verdict in result.verdicts} == dict.fromkeys(
+        [side.claim for side in suite.inside], "holds"
+    )
+    assert result.violated == ()
+    assert result.runs == heard[-1] >= 60
+    programs = [program for verdict in result.verdicts for program in verdict.programs]
+    shown = [goal for side in suite.inside for goal in suite.sometimes.get(side.claim, ())]
+    assert len(programs) == len(shown)
+    for program in programs:
+        with pytest.raises(Shown):
+            exec(program, {})
+
+
+@pytest.mark.parametrize(("suite", "side"), OUTSIDE)
+def test_outside_its_condition_a_claim_is_broken_by_a_program_that_fails_again(
+    suite: Suite, side: Side
+) -> None:
+    # What no run shows takes all runs to say: fewer here.
+    verdict = decide(suite, side, runs=30 if side.claim in suite.sometimes else 200)
+    assert verdict.outcome == side.expected == "violated"
+    for program in verdict.programs:
+        assert program.startswith(f"# {side.claim}: {verdict.why}\n")
+        for _ in range(2):  # nothing is left over from the first time
+            with pytest.raises(Shown) as shown:
+                exec(program, {})
+            assert str(shown.value) == f"{side.claim}: {verdict.why}"
+
+
+@pytest.mark.parametrize("suite", EVERY)
+def test_each_claim_of_a_suite_has_two_sides_and_a_literal_definition(suite: Suite) -> None:
+    inside = {side.claim for side in suite.inside}
+    outside = {side.claim for side in suite.outside}
+    assert inside == outside == {*suite.always, *suite.sometimes}
+    assert suite.always.keys().isdisjoint(suite.sometimes)
+    named = {claim for claim in BY_ID if Decider("suite", suite.name) in BY_ID[claim].decided_by}
+    assert named == inside
+
+
+@pytest.mark.parametrize("suite", EVERY)
+def test_a_bug_says_which_suite_catches_it(suite: Suite) -> None:
+    caught = {row.bug for row in SEEDED_BUGS if f"suite {suite.name}" in row.caught_by}
+    assert caught <= {bug for side in suite.outside for bug in side.bugs}
