@@ -33,6 +33,7 @@ class Bug(Enum):
     LAST_STABLE_OFFSET_READ = "last-stable-offset-read"
     ABORTED_NOT_TOLD = "aborted-not-told"
     UNREPLICATED_MARKER_COUNTS = "unreplicated-marker-counts"
+    COMPACTS_UNCOMMITTED = "compacts-uncommitted"
     GUARD_OUTLIVES_MARKER = "guard-outlives-marker"
     LATE_MARKER_ACCEPTED = "late-marker-accepted"
     MARKER_ON_ONE_PARTITION = "marker-on-one-partition"
@@ -170,6 +171,16 @@ SEEDED_BUGS: Final = (
         bug=Bug.GUARD_OUTLIVES_MARKER,
         changes="A batch that was verified is appended though a marker came in between.",
         breaks=("atomic_commit",),
+    SeededBug(
+        bug=Bug.COMPACTS_UNCOMMITTED,
+        changes="Where no transaction is open compaction passes the high watermark.",
+        breaks=("committed_survives", "lost-write"),
+        caught_by=(
+            "transcripts of compaction",
+            "model retention, variant cleans-past-hw",
+        ),
+        source="KAFKA-13194; bugs T13",
+    ),
         caught_by=("transcripts of transactions",),
         source="KAFKA-14884; bugs T3",
     ),

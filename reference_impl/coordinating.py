@@ -20,6 +20,7 @@ from model.vocabulary import BrokerId, LeaderEpoch, TopicPartition
 from reference_impl.coordinators import CONSUMER_OFFSETS, TRANSACTION_STATE
 from reference_impl.group_coordinator import GroupCoordinator
 from reference_impl.group_messages import GroupRequest, refusal
+from reference_impl.log_config import INTERNAL_LOG
 from reference_impl.messages import (
     CreateTopic,
     ErrorCode,
@@ -172,6 +173,7 @@ def missing_topic(
     )
 
 
+        log_config=INTERNAL_LOG,
 def _not_coordinator(request: OfTransaction) -> Response:
     error = ErrorCode.NOT_COORDINATOR
     match request:

@@ -1,11 +1,11 @@
 """The log of a coordinator: records of an internal topic, and its state as their fold.
 
 A coordinator appends through the leader of its topic partition, as any producer with acks=all does,
-and takes a change for true when it is answered. A new coordinator reads the whole log.
+and takes a change for true when it is answered. A new coordinator reads the whole log, or what
+compaction has left of it: the last record of a key counts.
 
 Source: KIP-98; protocol rules D6, section e.
-Simplified: keys and values are JSON, not Kafka's own schemas; the internal topics are not
-compacted, the last record of a key counts.
+Simplified: keys and values are JSON, not Kafka's own schemas.
 """
 
 from __future__ import annotations

@@ -28,7 +28,11 @@ class LogConfig:
     retention_ms: int = 604_800_000  # retention.ms
     retention_bytes: int = UNLIMITED  # retention.bytes
     segment_bytes: int = 1_073_741_824  # segment.bytes
+    min_cleanable_dirty_ratio: float = 0.5  # min.cleanable.dirty.ratio
     delete_retention_ms: int = 86_400_000  # delete.retention.ms: how long a tombstone stays
 
 
 KAFKAS_LOG: Final = LogConfig()
+INTERNAL_LOG: Final = LogConfig(  # offsets.topic.segment.bytes, transaction.state.log.segment.bytes
+    cleanup_policy=CleanupPolicy.COMPACT, segment_bytes=104_857_600
+)

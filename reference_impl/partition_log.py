@@ -71,6 +71,7 @@ class PartitionLog:
     snapshots: tuple[Snapshot, ...] = ()  # ascending
     first_offset: Offset = FIRST_OFFSET  # what lies before is gone from the disk
     log_start: Offset = FIRST_OFFSET  # what lies before is given to nobody
+    cleaned: Offset = FIRST_OFFSET  # what lies before is compacted
     end_offset: Offset = FIRST_OFFSET
     high_watermark: Offset = FIRST_OFFSET
     checkpoint: Offset = FIRST_OFFSET  # of the high watermark
@@ -163,6 +164,7 @@ class PartitionLog:
             epochs=tuple(entry for entry in self.epochs if entry.start_offset < end),
             snapshots=tuple(kept for kept in self.snapshots if kept.offset <= end),
             log_start=min(self.log_start, end),
+            cleaned=min(self.cleaned, end),
             end_offset=end,
             high_watermark=min(self.high_watermark, end),
             checkpoint=min(self.checkpoint, end),

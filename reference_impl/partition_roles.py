@@ -24,6 +24,7 @@ from reference_impl import (
     partition_leader,
     partition_reads,
 )
+from reference_impl.bugs import Bug
 from reference_impl.deletion_messages import DeletedRecords, DeleteRecords
 from reference_impl.messages import (
     AlteredPartition,
@@ -38,6 +39,7 @@ from reference_impl.messages import (
     Produce,
     Produced,
 )
+from reference_impl.partition_compaction import compacted
 from reference_impl.partition_follower import Follower, become_follower
 from reference_impl.partition_leader import Leader, Led, become_leader, resign
 from reference_impl.partition_log import PartitionLog
@@ -98,11 +100,16 @@ LEADER_TIMERS: Final[Mapping[TimerKind, Callable[[Leader, Surroundings], Led]]] 
 
 
 def cleaned(replica: Replica, around: Surroundings) -> Replica:
-    """The replica without what has grown too old: records, and producers that are silent."""
-    log, producers = retained(
-        replica.log, replica.producers, replica.state.log_config, around.now_ms
+    """The replica without what has grown too old: records, values, producers that are silent."""
+    config, now_ms, producers = replica.state.log_config, around.now_ms, replica.producers
+    stable = producers.transactions.last_stable_offset(replica.log.high_watermark)
+    if Bug.COMPACTS_UNCOMMITTED in around.bugs and not producers.open_ids:
+        stable = replica.log.end_offset
+    log = compacted(
+        replica.log, producers.transactions.aborted, config, stable=stable, now_ms=now_ms
     )
-    producers = producers.unexpired(around.now_ms, around.patience.producer_expiration_ms)
+    log, producers = retained(log, producers, config, now_ms)
+    producers = producers.unexpired(now_ms, around.patience.producer_expiration_ms)
     return replace(replica, log=log, producers=producers)
 
 

@@ -10,7 +10,7 @@ covers the records as one block.
 
 Source: Kafka documentation, "Message Format"; KIP-98.
 Simplified: magic 0 and 1 are refused, as Kafka 4 does. `encode` numbers records without gaps;
-`decode` reads the gaps that compaction leaves.
+`thinned` leaves the gaps of compaction, which `decode` reads.
 """
 
 from __future__ import annotations
@@ -32,6 +32,7 @@ from model.vocabulary import (
     ProducerId,
 )
 from model.vocabulary import Sequence as SequenceNumber
+from reference_impl.varint import put_bytes, put_varint, take_bytes, take_varint
 
 MAGIC: Final = 2
 SEQUENCE_NUMBERS: Final = 2**31  # sequence numbers wrap to 0 behind the largest int32
@@ -47,6 +48,7 @@ _SIGNED_FROM: Final = 21  # the checksum covers everything from the attributes o
 _COMPRESSION_BITS: Final = 0x07
 _TRANSACTIONAL: Final = 0x10
 _CONTROL: Final = 0x20
+_DELETE_HORIZON: Final = 0x40
 
 Compression = Literal["none", "gzip", "snappy", "lz4", "zstd"]
 COMPRESSIONS: Final[tuple[Compression, ...]] = get_args(Compression)  # by their number
@@ -113,6 +115,11 @@ class Header:
     def is_control(self) -> bool:
         """The batch carries a marker of the broker, never given to an application."""
         return bool(self.attributes & _CONTROL)
+
+    @property
+    def delete_horizon_ms(self) -> int | None:
+        """From when on the records without a value may go (KIP-534); None: not yet decided."""
+        return self.base_timestamp_ms if self.attributes & _DELETE_HORIZON else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -219,8 +226,50 @@ def encode(
         base_sequence,
         len(records),
     )
-    batch = bytearray(head + packed)
-    _CRC.pack_into(batch, _CRC_AT, google_crc32c.value(bytes(batch[_SIGNED_FROM:])))
+    return _sealed(head + packed)
+
+
+def thinned(
+    batch: bytes, kept: Sequence[tuple[Offset, Record]], delete_horizon_ms: int | None
+) -> bytes:
+    """The batch with some of its records only: its offsets, producer and time stay what they were.
+
+    A delete horizon takes the place of the base timestamp (KIP-534).
+    """
+    head = header(batch)
+    attributes = head.attributes
+    base_timestamp_ms = head.base_timestamp_ms
+    if delete_horizon_ms is not None:
+        attributes, base_timestamp_ms = attributes | _DELETE_HORIZON, delete_horizon_ms
+    body = bytearray()
+    for offset, record in kept:
+        delta = offset - head.base_offset
+        _put_record(body, record, delta, record.timestamp_ms - base_timestamp_ms)
+    packed = _PACK[head.compression](bytes(body))
+    return _sealed(
+        _HEADER.pack(
+            head.base_offset,
+            _HEADER.size - _PREFIX.size + len(packed),
+            head.leader_epoch,
+            MAGIC,
+            0,
+            attributes,
+            head.last_offset_delta,
+            base_timestamp_ms,
+            head.max_timestamp_ms,
+            head.producer_id,
+            head.producer_epoch,
+            head.base_sequence,
+            len(kept),
+        )
+        + packed
+    )
+
+
+def _sealed(data: bytes) -> bytes:
+    """The batch with its checksum."""
+    batch = bytearray(data)
+    _CRC.pack_into(batch, _CRC_AT, google_crc32c.value(data[_SIGNED_FROM:]))
     return bytes(batch)
 
 
@@ -246,32 +295,32 @@ def decode(batch: bytes) -> tuple[tuple[Offset, Record], ...]:
 
 def _put_record(out: bytearray, record: Record, offset_delta: int, timestamp_delta_ms: int) -> None:
     body = bytearray(1)  # attributes of a record: none are defined
-    _put_varint(body, timestamp_delta_ms)
-    _put_varint(body, offset_delta)
-    _put_bytes(body, record.key)
-    _put_bytes(body, record.value)
-    _put_varint(body, len(record.headers))
+    put_varint(body, timestamp_delta_ms)
+    put_varint(body, offset_delta)
+    put_bytes(body, record.key)
+    put_bytes(body, record.value)
+    put_varint(body, len(record.headers))
     for name, value in record.headers:
-        _put_bytes(body, name.encode())
-        _put_bytes(body, value)
-    _put_varint(out, len(body))
+        put_bytes(body, name.encode())
+        put_bytes(body, value)
+    put_varint(out, len(body))
     out += body
 
 
 def _take_record(data: bytes, at: int, base_timestamp_ms: int) -> tuple[int, Record, int]:
-    length, at = _take_varint(data, at)
+    length, at = take_varint(data, at)
     end = at + length
     if length < 0 or end > len(data):
         raise IndexError(f"it claims {length} bytes, {len(data) - at} are left")
-    timestamp_delta_ms, at = _take_varint(data, at + 1)
-    offset_delta, at = _take_varint(data, at)
-    key, at = _take_bytes(data, at)
-    value, at = _take_bytes(data, at)
-    header_count, at = _take_varint(data, at)
+    timestamp_delta_ms, at = take_varint(data, at + 1)
+    offset_delta, at = take_varint(data, at)
+    key, at = take_bytes(data, at)
+    value, at = take_bytes(data, at)
+    header_count, at = take_varint(data, at)
     headers: list[tuple[str, bytes | None]] = []
     for _ in range(header_count):
-        name, at = _take_bytes(data, at)
-        header_value, at = _take_bytes(data, at)
+        name, at = take_bytes(data, at)
+        header_value, at = take_bytes(data, at)
         headers.append(((name or b"").decode(), header_value))
     if at != end:
         raise IndexError(f"it ends at byte {at} and claims to end at {end}")
@@ -281,45 +330,6 @@ def _take_record(data: bytes, at: int, base_timestamp_ms: int) -> tuple[int, Rec
         Record(value=value, key=key, timestamp_ms=timestamp_ms, headers=tuple(headers)),
         end,
     )
-
-
-def _put_varint(out: bytearray, number: int) -> None:
-    """Zigzag, 64 bits: a small number is short whatever its sign."""
-    rest = (number << 1) ^ (number >> 63)
-    while rest > 0x7F:
-        out.append(rest & 0x7F | 0x80)
-        rest >>= 7
-    out.append(rest)
-
-
-def _take_varint(data: bytes, at: int) -> tuple[int, int]:
-    rest = shift = 0
-    while True:
-        byte = data[at]
-        at += 1
-        rest |= (byte & 0x7F) << shift
-        if byte < 0x80:
-            return (rest >> 1) ^ -(rest & 1), at
-        shift += 7
-        if shift > 63:
-            raise IndexError("a varint of more than ten bytes")
-
-
-def _put_bytes(out: bytearray, value: bytes | None) -> None:
-    if value is None:
-        _put_varint(out, -1)
-        return
-    _put_varint(out, len(value))
-    out += value
-
-
-def _take_bytes(data: bytes, at: int) -> tuple[bytes | None, int]:
-    length, at = _take_varint(data, at)
-    if length < 0:
-        return None, at
-    if at + length > len(data):
-        raise IndexError(f"a field of {length} bytes, {len(data) - at} are left")
-    return data[at : at + length], at + length
 
 
 # ---------------------------------------------------------------- compression
