@@ -69,8 +69,8 @@ from reference_impl.partition_roles import (
     SERVED_BY_LEADER,
     TOLD_TO_ROLE,
     Replica,
-    moved,
     cleaned,
+    moved,
     refusal,
 )
 from reference_impl.step import (
@@ -361,11 +361,11 @@ class Broker:
                 return self, self._call_controller(now_ms)
             case TimerKind.CHECKPOINT:
                 return self._checkpointed(now_ms)
+            case TimerKind.RETENTION:
+                return self._cleaned(now_ms)
             case TimerKind.SHUT_DOWN:
                 broker = replace(self, shutting_down=True)
                 return broker, (broker._heartbeat(),)
-            case TimerKind.RETENTION:
-                return self._cleaned(now_ms)
             case _:
                 pass
         if timer.kind is TimerKind.COORDINATOR and timer.topic_partition is not None:
@@ -410,11 +410,6 @@ class Broker:
         again = SetTimer(Timer(TimerKind.CHECKPOINT), now_ms + self.config.patience.checkpoint_ms)
         return replace(self, replicas=replicas), (again,)
 
-    def _around(self, now_ms: int) -> Surroundings:
-        return Surroundings(
-            now_ms=now_ms,
-            broker_id=self.config.broker_id,
-            broker_epoch=self.broker_epoch,
     def _cleaned(self, now_ms: int) -> tuple[Broker, Effects]:
         around = self._around(now_ms)
         replicas = {place: cleaned(replica, around) for place, replica in self.replicas.items()}
@@ -424,6 +419,11 @@ class Broker:
         at_ms = now_ms + self.config.patience.retention_check_ms
         return SetTimer(Timer(TimerKind.RETENTION), at_ms)
 
+    def _around(self, now_ms: int) -> Surroundings:
+        return Surroundings(
+            now_ms=now_ms,
+            broker_id=self.config.broker_id,
+            broker_epoch=self.broker_epoch,
             brokers=self.brokers,
             correlation=self.correlation,
             patience=self.config.patience,

@@ -168,10 +168,6 @@ SEEDED_BUGS: Final = (
         source="KAFKA-5121; bugs T12",
     ),
     SeededBug(
-        bug=Bug.GUARD_OUTLIVES_MARKER,
-        changes="A batch that was verified is appended though a marker came in between.",
-        breaks=("atomic_commit",),
-    SeededBug(
         bug=Bug.COMPACTS_UNCOMMITTED,
         changes="Where no transaction is open compaction passes the high watermark.",
         breaks=("committed_survives", "lost-write"),
@@ -181,6 +177,10 @@ SEEDED_BUGS: Final = (
         ),
         source="KAFKA-13194; bugs T13",
     ),
+    SeededBug(
+        bug=Bug.GUARD_OUTLIVES_MARKER,
+        changes="A batch that was verified is appended though a marker came in between.",
+        breaks=("atomic_commit",),
         caught_by=("transcripts of transactions",),
         source="KAFKA-14884; bugs T3",
     ),

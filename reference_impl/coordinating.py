@@ -170,10 +170,10 @@ def missing_topic(
         topic_partitions=topic_partitions,
         replication_factor=replicas,
         min_insync_replicas=min(MIN_INSYNC, replicas),
+        log_config=INTERNAL_LOG,
     )
 
 
-        log_config=INTERNAL_LOG,
 def _not_coordinator(request: OfTransaction) -> Response:
     error = ErrorCode.NOT_COORDINATOR
     match request:
