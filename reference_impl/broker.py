@@ -30,6 +30,7 @@ from reference_impl import coordinating as coordinators_of
 from reference_impl import partition_follower, partition_reads
 from reference_impl.bugs import NO_BUGS, Bugs
 from reference_impl.config import KAFKAS_PATIENCE, Patience
+from reference_impl.consumer_group_messages import ConsumerGroupDescribe, ConsumerGroupHeartbeat
 from reference_impl.coordinating import Coordinating
 from reference_impl.coordinators import NO_COORDINATORS, Coordinators
 from reference_impl.group_messages import (
@@ -242,6 +243,8 @@ class Broker:
                 | SyncGroup()
                 | HeartbeatGroup()
                 | LeaveGroup()
+                | ConsumerGroupHeartbeat()
+                | ConsumerGroupDescribe()
                 | CommitOffsets()
                 | FetchOffsets()
             ) as request:
@@ -369,7 +372,9 @@ class Broker:
             case _:
                 pass
         if timer.kind is TimerKind.COORDINATOR and timer.topic_partition is not None:
-            roles, effects = self.coordinating.fired(self._around(now_ms), timer.topic_partition)
+            roles, effects = self.coordinating.fired(
+                self._around(now_ms), timer.topic_partition, self.replicas
+            )
             return replace(self, coordinating=roles), effects
         replica = self.replicas.get(timer.topic_partition) if timer.topic_partition else None
         around = self._around(now_ms)

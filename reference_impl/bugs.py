@@ -41,6 +41,10 @@ class Bug(Enum):
     OFFSETS_DESPITE_ABORT = "offsets-despite-abort"
     OFFSETS_LOST_AT_COMMIT = "offsets-lost-at-commit"
     GENERATION_NOT_CHECKED = "generation-not-checked"
+    PARTITION_EPOCH_ERASED = "partition-epoch-erased"
+    REJOIN_REFUSED = "rejoin-refused"
+    EMPTY_GROUP_UNSETTLED = "empty-group-unsettled"
+    EXACT_EPOCH_WANTED = "exact-epoch-wanted"
 
 
 Bugs = frozenset[Bug]
@@ -225,6 +229,41 @@ SEEDED_BUGS: Final = (
         breaks=("exactly_once_pipeline", "input-processed-twice"),
         caught_by=("transcripts of groups",),
         source="KIP-447; bugs T15",
+    ),
+    SeededBug(
+        bug=Bug.PARTITION_EPOCH_ERASED,
+        changes="A partition that a member was giving up, and is given again, has no owner on the "
+        "books of a KIP-848 group: another member gets it too.",
+        breaks=("one_owner",),
+        caught_by=(
+            "transcripts of groups",
+            "model group-ownership, variant erases-what-comes-back",
+        ),
+        source="KAFKA-16147; bugs G1",
+    ),
+    SeededBug(
+        bug=Bug.REJOIN_REFUSED,
+        changes="A fenced member that a KIP-848 group still knows may not join with epoch 0.",
+        breaks=("position_resumes",),
+        caught_by=("transcripts of groups", "model group-ownership, variant refuses-return"),
+        source="KAFKA-19233; bugs G2",
+    ),
+    SeededBug(
+        bug=Bug.EMPTY_GROUP_UNSETTLED,
+        changes="When the last member is fenced the group epoch grows, the assignment epoch not.",
+        breaks=("one_owner",),
+        caught_by=(
+            "transcripts of groups",
+            "model group-ownership, variant leaves-empty-group-open",
+        ),
+        source="KAFKA-20442; bugs G3",
+    ),
+    SeededBug(
+        bug=Bug.EXACT_EPOCH_WANTED,
+        changes="An owner's commit is refused when it has not heard of its newest epoch yet.",
+        breaks=("position_resumes",),
+        caught_by=("transcripts of groups", "model group-ownership, variant wants-exact-epoch"),
+        source="KIP-1251, KAFKA-20066; bugs G4",
     ),
 )
 

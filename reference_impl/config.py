@@ -35,6 +35,7 @@ class Patience:
     def __post_init__(self) -> None:
         for longer, shorter in (
             ("session_timeout_ms", "heartbeat_ms"),
+            ("member_session_ms", "member_heartbeat_ms"),
             ("replica_lag_ms", "replica_fetch_wait_ms"),
             ("replica_fetch_timeout_ms", "replica_fetch_wait_ms"),
         ):

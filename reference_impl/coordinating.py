@@ -134,13 +134,16 @@ class Coordinating:
         return self._with(role), effects
 
     def fired(
-        self, around: Surroundings, topic_partition: TopicPartition
+        self, around: Surroundings, topic_partition: TopicPartition, replicas: Replicas
     ) -> tuple[Coordinating, Effects]:
         """The timer of a coordinator; of one that has ended it comes to nothing."""
         role = self.roles.get(topic_partition)
         if role is None:
             return self, ()
-        role, effects = role.fired(around)
+        if isinstance(role, GroupCoordinator):
+            role, effects = role.fired(around, replicas[topic_partition].log)
+        else:
+            role, effects = role.fired(around)
         return self._with(role), effects
 
     def _with(self, role: Coordinator) -> Coordinating:

@@ -8,6 +8,7 @@ Source: KIP-98; `Utils.abs(id.hashCode()) % partitions` of Apache Kafka.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
@@ -34,6 +35,10 @@ class Coordinators:
         return cls(
             {topic_partition: state.leader for topic_partition, state in image.topic_partitions}
         )
+
+    def partition_counts(self) -> dict[str, int]:
+        """How many partitions each topic has."""
+        return dict(Counter(topic_partition.topic for topic_partition in self.leaders))
 
     def place(self, topic: str, key: str) -> TopicPartition | None:
         """The topic partition that keeps what belongs to the key; None until the topic exists."""

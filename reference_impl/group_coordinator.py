@@ -1,12 +1,13 @@
 """A group coordinator: who leads a topic partition of `__consumer_offsets`, in one leader epoch.
 
-Memberships (`group_membership`) live in memory and are written to the log when a generation has its
-assignment, so that a new coordinator goes on with the same generation. Offsets live in the log
-alone (`group_offsets`).
+Memberships of classic groups (`group_membership`) live in memory and are written to the log when a
+generation has its assignment, so that a new coordinator goes on with the same generation. Groups of
+KIP-848 (`consumer_group_log`) and offsets (`group_offsets`) live in the log alone. An id is of one
+protocol at a time: the other one may have it once the group is empty.
 
-Source: KIP-62, KIP-98, KIP-134, KIP-345, KIP-447; protocol rules, section e.
-Simplified: classic groups only; a coordinator whose high watermark lags behind what earlier ones
-had written answers COORDINATOR_LOAD_IN_PROGRESS.
+Source: KIP-62, KIP-98, KIP-134, KIP-345, KIP-447, KIP-848; protocol rules, section e.
+Simplified: a coordinator whose high watermark lags behind what earlier ones had written answers
+COORDINATOR_LOAD_IN_PROGRESS; no group has members of both protocols.
 """
 
 from __future__ import annotations
@@ -16,17 +17,33 @@ from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 from model.vocabulary import LeaderEpoch, Offset, TopicPartition
-from reference_impl import classic_group, coordinator_log, group_membership, group_offsets
+from reference_impl import (
+    classic_group,
+    consumer_group_heartbeat,
+    consumer_group_log,
+    consumer_group_sessions,
+    coordinator_log,
+    group_membership,
+    group_offsets,
+)
 from reference_impl.bugs import Bug
-from reference_impl.classic_group import ClassicGroup, GroupState, Member
-from reference_impl.coordinator_log import AS_TOLD
+from reference_impl.classic_group import ClassicGroup, GroupState
+from reference_impl.consumer_group import ConsumerGroup
+from reference_impl.consumer_group_log import ConsumerGroups
+from reference_impl.consumer_group_messages import (
+    ConsumerGroupDescribe,
+    ConsumerGroupDescribed,
+    ConsumerGroupHeartbeat,
+)
+from reference_impl.consumer_group_sessions import Clocks, MemberKey
+from reference_impl.coordinator_log import AS_TOLD, Entry
 from reference_impl.group_messages import (
     CommitOffsets,
     CommittedOffsets,
     FetchedOffsets,
     FetchOffsets,
     GroupRequest,
-    HeartbeatedGroup,
+    GroupResponse,
     HeartbeatGroup,
     JoinedGroup,
     JoinGroup,
@@ -42,11 +59,23 @@ from reference_impl.step import Effects, SetTimer, Timer, TimerKind
 from reference_impl.surroundings import Requester, Surroundings
 
 
-class Written(NamedTuple):
-    """An append on its way: who asked, and which generation it assigns, if it does."""
+class Owed(NamedTuple):
+    """The answer to a request, once what it rests on is replicated."""
 
-    requester: Requester | None
+    requester: Requester
     request: GroupRequest
+    response: GroupResponse
+
+    def answered(self, error: ErrorCode = ErrorCode.NONE) -> Effects:
+        """It is given, or refused."""
+        return (self.requester.reply(refusal(self.request, error) if error else self.response),)
+
+
+class Written(NamedTuple):
+    """An append on its way: what is owed then, and which generation it assigns, if it does."""
+
+    group: str = ""
+    owed: tuple[Owed, ...] = ()
     generation: int | None = None
 
 
@@ -62,6 +91,8 @@ class GroupCoordinator:
     coordinator_epoch: LeaderEpoch
     loaded_at: Offset  # the end of the log when this coordinator began
     groups: Mapping[str, ClassicGroup] = field(default_factory=dict[str, ClassicGroup])
+    consumers: ConsumerGroups = ConsumerGroups()  # noqa: RUF009 - a frozen value
+    clocks: Clocks = field(default_factory=dict[MemberKey, consumer_group_sessions.Clock])
     offsets: GroupOffsets = GroupOffsets()  # noqa: RUF009 - a frozen value
     changes: Mapping[int, Written] = field(default_factory=dict[int, Written])
 
@@ -78,7 +109,10 @@ class GroupCoordinator:
         for batch in coordinator_log.written(log):
             for entry in batch.entries:
                 key: Any = entry.key
-                if key[0] == classic_group.KIND:
+                if key[0] != classic_group.KIND:
+                    continue
+                groups.pop(key[1], None)
+                if entry.value is not None:
                     groups[key[1]] = ClassicGroup.of(entry, around.now_ms)
         coordinator = cls(
             topic_partition=topic_partition,
@@ -86,7 +120,7 @@ class GroupCoordinator:
             loaded_at=log.end_offset,
             groups=groups,
         )
-        return coordinator.fired(around)
+        return coordinator._caught_up(log, around), (coordinator._timer(around),)
 
     def end(self) -> Effects:
         """What is owed when another broker coordinates."""
@@ -98,11 +132,8 @@ class GroupCoordinator:
                     waiting += (member.joining.reply(JoinedGroup(error=error)),)
                 if member.syncing is not None:
                     waiting += (member.syncing.reply(SyncedGroup(error=error)),)
-        return waiting + tuple(
-            written.requester.reply(refusal(written.request, error))
-            for written in self.changes.values()
-            if written.requester is not None
-        )
+        owed = (owed.answered(error) for written in self.changes.values() for owed in written.owed)
+        return waiting + tuple(effect for effects in owed for effect in effects)
 
     # ------------------------------------------------------------ requests
 
@@ -113,34 +144,103 @@ class GroupCoordinator:
         if log.high_watermark < self.loaded_at:
             error = ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
             return self, (requester.reply(refusal(request, error)),)
-        coordinator = replace(self, offsets=self.offsets.caught_up(log, around.bugs))
+        coordinator = self._caught_up(log, around)
+        match request:
+            case ConsumerGroupHeartbeat():
+                return coordinator._heartbeat(around, requester, request)
+            case ConsumerGroupDescribe():
+                described = coordinator._described(request)
+                return coordinator._once_written(
+                    around, request.group, [], Owed(requester, request, described)
+                )
+            case CommitOffsets():
+                return coordinator._commit(around, requester, request)
+            case FetchOffsets():
+                return coordinator, (requester.reply(coordinator._fetch(request)),)
+            case _:
+                return coordinator._asked_by_classic(around, requester, request)
+
+    def _asked_by_classic(
+        self,
+        around: Surroundings,
+        requester: Requester,
+        request: JoinGroup | SyncGroup | HeartbeatGroup | LeaveGroup,
+    ) -> Coordinated:
         group = self.groups.get(request.group, ClassicGroup(group=request.group))
+        consumer = self.consumers.groups.get(request.group)
+        if consumer is not None and consumer.members:
+            is_new = isinstance(request, JoinGroup)
+            error = "INCONSISTENT_GROUP_PROTOCOL" if is_new else "UNKNOWN_MEMBER_ID"
+            return self, (requester.reply(refusal(request, ErrorCode[error])),)
         match request:
             case JoinGroup():
                 group, effects = group_membership.join(group, around, requester, request)
             case SyncGroup():
-                return coordinator._sync(around, requester, request, group)
+                return self._sync(around, requester, request, group)
             case HeartbeatGroup():
-                group, effects = _heartbeat(group, around, requester, request)
+                group, effects = group_membership.heartbeat(group, around, requester, request)
             case LeaveGroup():
                 group, effects = group_membership.leave(group, around, requester, request)
-            case CommitOffsets():
-                return coordinator._commit(around, requester, request, group)
-            case FetchOffsets():
-                return coordinator, (requester.reply(coordinator._fetch(request)),)
-        return coordinator._with(group), effects
+        coordinator = self._with(group)
+        if consumer is not None and group.members:
+            coordinator, sent = coordinator._append(
+                around, consumer_group_log.tombstones(consumer), Written(request.group)
+            )
+            effects += sent
+        return coordinator, effects
+
+    def _heartbeat(
+        self, around: Surroundings, requester: Requester, request: ConsumerGroupHeartbeat
+    ) -> Coordinated:
+        classic = self.groups.get(request.group, ClassicGroup(group=request.group))
+        if classic.members or classic.promised:
+            error = ErrorCode.GROUP_ID_NOT_FOUND  # it is, but not of this protocol
+            return self, (requester.reply(refusal(request, error)),)
+        before = self.consumers.groups.get(request.group, ConsumerGroup(group=request.group))
+        after, answer = consumer_group_heartbeat.heartbeat(before, around, request)
+        clocks = self.clocks
+        if answer.error is ErrorCode.NONE:
+            clocks = consumer_group_sessions.heard(
+                clocks, before, after, answer.member_id, around.now_ms
+            )
+        entries = consumer_group_log.entries(before, after)
+        if entries and before.epoch == 0 and classic.generation:
+            entries.append(Entry(classic.entry().key, None))
+        owed = Owed(requester, request, answer)
+        return replace(self, clocks=clocks)._once_written(around, request.group, entries, owed)
+
+    def _once_written(
+        self, around: Surroundings, group: str, entries: list[Entry], owed: Owed
+    ) -> Coordinated:
+        """The answer is given when the entries are replicated, and what it rests on beside them."""
+        if entries:
+            return self._append(around, entries, Written(group, (owed,)))
+        last = max((n for n, known in self.changes.items() if known.group == group), default=None)
+        if last is None:
+            return self, owed.answered()
+        written = self.changes[last]
+        written = written._replace(owed=(*written.owed, owed))
+        return replace(self, changes={**self.changes, last: written}), ()
+
+    def _append(
+        self, around: Surroundings, entries: list[Entry], written: Written, **transaction: Any
+    ) -> Coordinated:
+        send = coordinator_log.append(around, self.topic_partition, entries, **transaction)
+        return replace(self, changes={**self.changes, around.correlation: written}), (send,)
 
     def _sync(
         self, around: Surroundings, requester: Requester, request: SyncGroup, group: ClassicGroup
     ) -> Coordinated:
-        error = _member_error(group, request)
+        error = group_membership.member_error(group, request)
         if error is ErrorCode.NONE and group.state is GroupState.PREPARING:
             error = ErrorCode.REBALANCE_IN_PROGRESS
         if error is not ErrorCode.NONE:
             return self, (requester.reply(SyncedGroup(error=error)),)
         member = replace(group.members[request.member_id], heard_ms=around.now_ms)
         if group.state is GroupState.STABLE:
-            return self._with(group.with_member(member)), (requester.reply(_part(group, member)),)
+            return self._with(group.with_member(member)), (
+                requester.reply(group_membership.part(group, member)),
+            )
         group = group.with_member(replace(member, syncing=requester))
         is_assigned = any(written.generation == group.generation for written in self._of(group))
         if request.member_id != group.leader or is_assigned:
@@ -153,42 +253,52 @@ class GroupCoordinator:
                 for id_, member in group.members.items()
             },
         )
-        send = coordinator_log.append(around, self.topic_partition, [group.entry()])
-        written = Written(None, request, group.generation)
-        changes = {**self.changes, around.correlation: written}
-        return replace(self._with(group), changes=changes), (send,)
+        written = Written(request.group, (), group.generation)
+        return self._with(group)._append(around, [group.entry()], written)
 
     def _commit(
-        self,
-        around: Surroundings,
-        requester: Requester,
-        request: CommitOffsets,
-        group: ClassicGroup,
+        self, around: Surroundings, requester: Requester, request: CommitOffsets
     ) -> Coordinated:
-        error = _commit_error(group, request)
-        if Bug.GENERATION_NOT_CHECKED in around.bugs and request.transactional_id is not None:
-            error = ErrorCode.NONE
+        group = self.groups.get(request.group, ClassicGroup(group=request.group))
+        error = self._commit_error(request, group, around)
         if error is not ErrorCode.NONE or not request.offsets:
             return self, (requester.reply(CommittedOffsets(error=error)),)
         entries = [group_offsets.entry(request.group, at, kept) for at, kept in request.offsets]
-        send = coordinator_log.append(
+        member = group.members.get(request.member_id)
+        heard = None if member is None else replace(member, heard_ms=around.now_ms)
+        coordinator = self if heard is None else self._with(group.with_member(heard))
+        return coordinator._append(
             around,
-            self.topic_partition,
             entries,
+            Written(request.group, (Owed(requester, request, CommittedOffsets()),)),
             transactional_id=request.transactional_id,
             producer_id=request.producer_id,
             producer_epoch=request.producer_epoch,
             adds_partition=request.adds_partition,
         )
-        changes = {**self.changes, around.correlation: Written(requester, request)}
-        member = group.members.get(request.member_id)
-        coordinator = replace(self, changes=changes)
-        if member is not None:
-            heard = replace(member, heard_ms=around.now_ms)
-            coordinator = coordinator._with(group.with_member(heard))
-        return coordinator, (send,)
+
+    def _commit_error(
+        self, request: CommitOffsets, group: ClassicGroup, around: Surroundings
+    ) -> ErrorCode:
+        is_txn = request.transactional_id is not None
+        if Bug.GENERATION_NOT_CHECKED in around.bugs and is_txn:
+            return ErrorCode.NONE
+        consumer = self.consumers.groups.get(request.group)
+        if consumer is None:
+            return group_membership.commit_error(group, request)
+        is_member = bool(request.member_id) or request.instance_id is not None
+        if is_txn and request.generation < 0 and not is_member:
+            return ErrorCode.NONE  # a client before KIP-447: it is not fenced
+        places = [place for place, _ in request.offsets]
+        error = consumer.commit_error(request.member_id, request.generation, places, around.bugs)
+        is_stale = error is ErrorCode.STALE_MEMBER_EPOCH
+        return ErrorCode.ILLEGAL_GENERATION if is_txn and is_stale else error
 
     def _fetch(self, request: FetchOffsets) -> FetchedOffsets:
+        consumer = self.consumers.groups.get(request.group, ConsumerGroup(group=request.group))
+        error = consumer.fetch_error(request.member_id, request.member_epoch)
+        if error is not ErrorCode.NONE:
+            return FetchedOffsets(error=error)
         known = self.offsets.of(request.group)
         wanted = request.topic_partitions
         places = tuple(sorted(known)) if wanted is None else wanted
@@ -201,7 +311,25 @@ class GroupCoordinator:
             )
         )
 
+    def _described(self, request: ConsumerGroupDescribe) -> ConsumerGroupDescribed:
+        group = self.consumers.groups.get(request.group)
+        if group is None:
+            return ConsumerGroupDescribed(error=ErrorCode.GROUP_ID_NOT_FOUND)
+        return consumer_group_heartbeat.described(group)
+
     # ------------------------------------------------------------ the log and time
+
+    def _caught_up(self, log: PartitionLog, around: Surroundings) -> GroupCoordinator:
+        """What the log says: groups up to its end, offsets up to the high watermark."""
+        consumers = self.consumers.caught_up(log, around.bugs)
+        return replace(
+            self,
+            offsets=self.offsets.caught_up(log, around.bugs),
+            consumers=consumers,
+            clocks=self.clocks
+            if consumers is self.consumers
+            else consumer_group_sessions.known(self.clocks, consumers.groups, around.now_ms),
+        )
 
     def appended(self, around: Surroundings, correlation: int, answer: Produced) -> Coordinated:
         """The leader has answered an append."""
@@ -209,20 +337,24 @@ class GroupCoordinator:
         rest = {key: value for key, value in self.changes.items() if key != correlation}
         coordinator = replace(self, changes=rest)
         error = AS_TOLD.get(answer.error, answer.error)
+        effects: Effects = ()
+        for owed in written.owed:
+            effects += owed.answered(error)
         if written.generation is None:
-            assert written.requester is not None
-            return coordinator, (written.requester.reply(CommittedOffsets(error=error)),)
-        group = self.groups[written.request.group]
+            return coordinator, effects
+        group = self.groups[written.group]
         if group.generation != written.generation or group.state is not GroupState.COMPLETING:
-            return coordinator, ()  # the next rebalance has begun: it told them so
+            return coordinator, effects  # the next rebalance has begun: it told them so
         syncing = [member for member in group.members.values() if member.syncing is not None]
         told = replace(
             group,
             members={id_: replace(member, syncing=None) for id_, member in group.members.items()},
         )
         after = told if error else told.moved(GroupState.STABLE)
-        effects: Effects = tuple(
-            member.syncing.reply(SyncedGroup(error=error) if error else _part(after, member))
+        effects += tuple(
+            member.syncing.reply(
+                SyncedGroup(error=error) if error else group_membership.part(after, member)
+            )
             for member in syncing
             if member.syncing is not None
         )
@@ -231,19 +363,30 @@ class GroupCoordinator:
             effects += more
         return coordinator._with(after), effects
 
-    def fired(self, around: Surroundings) -> Coordinated:
-        """The timer: silent members are removed, rebalances end whose time is up."""
-        coordinator = self
+    def fired(self, around: Surroundings, log: PartitionLog) -> Coordinated:
+        """The timer: late members are removed, rebalances end whose time is up."""
+        coordinator = self._caught_up(log, around)
         effects: Effects = ()
+        entries: list[Entry] = []
         for known in self.groups.values():
             group, some = group_membership.without_the_silent(known, around)
             coordinator, effects = coordinator._with(group), effects + some
+        for consumer in coordinator.consumers.groups.values():
+            late = consumer_group_sessions.late(coordinator.clocks, consumer, around)
+            if late:
+                after = consumer_group_heartbeat.removed(consumer, around, *late)
+                entries += consumer_group_log.entries(consumer, after)
+        if entries:
+            coordinator, sent = coordinator._append(around, entries, Written())
+            effects += sent
+        return coordinator, (*effects, self._timer(around))
+
+    def _timer(self, around: Surroundings) -> SetTimer:
         timer = Timer(TimerKind.COORDINATOR, self.topic_partition)
-        again = SetTimer(timer, around.now_ms + around.patience.coordinator_ms)
-        return coordinator, (*effects, again)
+        return SetTimer(timer, around.now_ms + around.patience.coordinator_ms)
 
     def _of(self, group: ClassicGroup) -> list[Written]:
-        return [w for w in self.changes.values() if w.request.group == group.group]
+        return [written for written in self.changes.values() if written.group == group.group]
 
     def _with(self, group: ClassicGroup) -> GroupCoordinator:
         if self.groups.get(group.group) is group or (
@@ -251,60 +394,3 @@ class GroupCoordinator:
         ):
             return self
         return replace(self, groups={**self.groups, group.group: group})
-
-
-# ---------------------------------------------------------------- who may
-
-
-def _heartbeat(
-    group: ClassicGroup, around: Surroundings, requester: Requester, request: HeartbeatGroup
-) -> Answered:
-    error = _member_error(group, request)
-    if error is ErrorCode.NONE:
-        member = replace(group.members[request.member_id], heard_ms=around.now_ms)
-        group = group.with_member(member)
-        if group.state is GroupState.PREPARING:
-            error = ErrorCode.REBALANCE_IN_PROGRESS
-    return group, (requester.reply(HeartbeatedGroup(error=error)),)
-
-
-def _member_error(
-    group: ClassicGroup, request: SyncGroup | HeartbeatGroup | CommitOffsets
-) -> ErrorCode:
-    static = group.of_instance(request.instance_id)
-    if static is not None and static.member_id != request.member_id:
-        return ErrorCode.FENCED_INSTANCE_ID
-    if request.member_id not in group.members:
-        return ErrorCode.UNKNOWN_MEMBER_ID
-    if request.generation != group.generation:
-        return ErrorCode.ILLEGAL_GENERATION
-    return ErrorCode.NONE
-
-
-def _commit_error(group: ClassicGroup, request: CommitOffsets) -> ErrorCode:
-    """Who may commit: members in their generation, and anybody while nobody is a member.
-
-    A transactional commit without a member is one of a client before KIP-447: it is not fenced.
-    """
-    if not request.group:
-        return ErrorCode.INVALID_GROUP_ID
-    is_txn = request.transactional_id is not None
-    is_member = bool(request.member_id) or request.instance_id is not None
-    if request.generation < 0 and not is_member and (not group.members or is_txn):
-        return ErrorCode.NONE
-    if request.generation < 0 and not is_member:
-        return ErrorCode.UNKNOWN_MEMBER_ID
-    if not group.members:
-        return ErrorCode.ILLEGAL_GENERATION
-    error = _member_error(group, request)
-    if error is ErrorCode.NONE and group.state is GroupState.COMPLETING and not is_txn:
-        return ErrorCode.REBALANCE_IN_PROGRESS
-    return error
-
-
-def _part(group: ClassicGroup, member: Member) -> SyncedGroup:
-    return SyncedGroup(
-        protocol_type=group.protocol_type,
-        protocol=group.protocol,
-        assignment=group.members[member.member_id].assignment,
-    )

@@ -13,11 +13,15 @@ from dataclasses import replace
 from reference_impl.classic_group import ClassicGroup, GroupState, Member
 from reference_impl.group_messages import (
     NO_MEMBER,
+    CommitOffsets,
+    HeartbeatedGroup,
+    HeartbeatGroup,
     JoinedGroup,
     JoinGroup,
     LeaveGroup,
     LeftGroup,
     SyncedGroup,
+    SyncGroup,
 )
 from reference_impl.messages import ErrorCode
 from reference_impl.step import Effects
@@ -185,3 +189,63 @@ def without_the_silent(group: ClassicGroup, around: Surroundings) -> Answered:
     for member_id in silent:
         group = group.without(member_id)
     return rebalance(group, around)
+
+
+# ---------------------------------------------------------------- who may
+
+
+def heartbeat(
+    group: ClassicGroup, around: Surroundings, requester: Requester, request: HeartbeatGroup
+) -> Answered:
+    """The member is heard, if it is one."""
+    error = member_error(group, request)
+    if error is ErrorCode.NONE:
+        member = replace(group.members[request.member_id], heard_ms=around.now_ms)
+        group = group.with_member(member)
+        if group.state is GroupState.PREPARING:
+            error = ErrorCode.REBALANCE_IN_PROGRESS
+    return group, (requester.reply(HeartbeatedGroup(error=error)),)
+
+
+def member_error(
+    group: ClassicGroup, request: SyncGroup | HeartbeatGroup | CommitOffsets
+) -> ErrorCode:
+    """Why who says to be a member of this generation is none; NONE: it is one."""
+    static = group.of_instance(request.instance_id)
+    if static is not None and static.member_id != request.member_id:
+        return ErrorCode.FENCED_INSTANCE_ID
+    if request.member_id not in group.members:
+        return ErrorCode.UNKNOWN_MEMBER_ID
+    if request.generation != group.generation:
+        return ErrorCode.ILLEGAL_GENERATION
+    return ErrorCode.NONE
+
+
+def commit_error(group: ClassicGroup, request: CommitOffsets) -> ErrorCode:
+    """Who may commit: members in their generation, and anybody while nobody is a member.
+
+    A transactional commit without a member is one of a client before KIP-447: it is not fenced.
+    """
+    if not request.group:
+        return ErrorCode.INVALID_GROUP_ID
+    is_txn = request.transactional_id is not None
+    is_member = bool(request.member_id) or request.instance_id is not None
+    if request.generation < 0 and not is_member and (not group.members or is_txn):
+        return ErrorCode.NONE
+    if request.generation < 0 and not is_member:
+        return ErrorCode.UNKNOWN_MEMBER_ID
+    if not group.members:
+        return ErrorCode.ILLEGAL_GENERATION
+    error = member_error(group, request)
+    if error is ErrorCode.NONE and group.state is GroupState.COMPLETING and not is_txn:
+        return ErrorCode.REBALANCE_IN_PROGRESS
+    return error
+
+
+def part(group: ClassicGroup, member: Member) -> SyncedGroup:
+    """What a member is told when the generation is assigned."""
+    return SyncedGroup(
+        protocol_type=group.protocol_type,
+        protocol=group.protocol,
+        assignment=group.members[member.member_id].assignment,
+    )

@@ -18,6 +18,12 @@ from model.vocabulary import (
     ProducerId,
     TopicPartition,
 )
+from reference_impl.consumer_group_messages import (
+    ConsumerGroupDescribe,
+    ConsumerGroupDescribed,
+    ConsumerGroupHeartbeat,
+    ConsumerGroupHeartbeated,
+)
 from reference_impl.messages import NO_PRODUCER_EPOCH, ErrorCode
 
 NO_GENERATION = -1
@@ -122,7 +128,7 @@ class CommitOffsets:
 
     group: str
     offsets: tuple[tuple[TopicPartition, CommittedOffset], ...]
-    generation: int = NO_GENERATION
+    generation: int = NO_GENERATION  # or the member epoch, in a KIP-848 group
     member_id: str = NO_MEMBER
     instance_id: str | None = None
     transactional_id: str | None = None
@@ -145,6 +151,8 @@ class FetchOffsets:
     group: str
     topic_partitions: tuple[TopicPartition, ...] | None = None
     require_stable: bool = False  # refuse where a transaction may still change the answer
+    member_id: str = NO_MEMBER  # with its epoch, of a member of a KIP-848 group
+    member_epoch: int = NO_GENERATION
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -155,9 +163,25 @@ class FetchedOffsets:
     offsets: tuple[tuple[TopicPartition, CommittedOffset | None, ErrorCode], ...] = ()
 
 
-GroupRequest = JoinGroup | SyncGroup | HeartbeatGroup | LeaveGroup | CommitOffsets | FetchOffsets
+GroupRequest = (
+    JoinGroup
+    | SyncGroup
+    | HeartbeatGroup
+    | LeaveGroup
+    | ConsumerGroupHeartbeat
+    | ConsumerGroupDescribe
+    | CommitOffsets
+    | FetchOffsets
+)
 GroupResponse = (
-    JoinedGroup | SyncedGroup | HeartbeatedGroup | LeftGroup | CommittedOffsets | FetchedOffsets
+    JoinedGroup
+    | SyncedGroup
+    | HeartbeatedGroup
+    | LeftGroup
+    | ConsumerGroupHeartbeated
+    | ConsumerGroupDescribed
+    | CommittedOffsets
+    | FetchedOffsets
 )
 
 
@@ -172,6 +196,10 @@ def refusal(request: GroupRequest, error: ErrorCode) -> GroupResponse:
             return HeartbeatedGroup(error=error)
         case LeaveGroup():
             return LeftGroup(error=error)
+        case ConsumerGroupHeartbeat(member_id=member_id):
+            return ConsumerGroupHeartbeated(error=error, member_id=member_id)
+        case ConsumerGroupDescribe():
+            return ConsumerGroupDescribed(error=error)
         case CommitOffsets():
             return CommittedOffsets(error=error)
         case FetchOffsets():

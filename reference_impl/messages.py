@@ -106,6 +106,10 @@ class ErrorCode(IntEnum):
     DUPLICATE_BROKER_REGISTRATION = 101
     BROKER_ID_NOT_REGISTERED = 102
     INELIGIBLE_REPLICA = 107
+    FENCED_MEMBER_EPOCH = 110
+    UNRELEASED_INSTANCE_ID = 111
+    UNSUPPORTED_ASSIGNOR = 112
+    STALE_MEMBER_EPOCH = 113
     TRANSACTION_ABORTABLE = 120
 
 
@@ -161,11 +165,11 @@ class Fetch:
     fetch_offset: Offset
     replica_id: BrokerId = CONSUMER
     replica_epoch: BrokerEpoch = UNKNOWN_BROKER_EPOCH  # the follower's broker epoch, KIP-903
+    log_start_offset: Offset = UNKNOWN_OFFSET  # the follower's
     current_leader_epoch: LeaderEpoch = UNKNOWN_LEADER_EPOCH
     last_fetched_epoch: LeaderEpoch = UNKNOWN_LEADER_EPOCH  # that of the follower's last record
     max_bytes: int = 1_048_576  # at least one whole batch is answered, however large
     max_wait_ms: int = 0  # 0: with nothing to give the answer is empty and at once
-    log_start_offset: Offset = UNKNOWN_OFFSET  # the follower's
     read_committed: bool = False  # nothing of a transaction that has not ended
 
 
@@ -284,11 +288,11 @@ class PartitionState:
     last_known_leader: BrokerId = NO_BROKER  # told only while nobody leads
     recovering: bool = False  # an unclean election made the leader, and it has not answered for it
     unclean_leader_election: bool = False  # as configured
+    log_config: LogConfig = KAFKAS_LOG
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BrokerState:
-    log_config: LogConfig = KAFKAS_LOG
     """What the controller knows of a broker."""
 
     broker_id: BrokerId
@@ -329,11 +333,11 @@ class CreateTopic:
     replication_factor: int = 3
     min_insync_replicas: int = 1
     unclean_leader_election: bool = False
+    log_config: LogConfig = KAFKAS_LOG
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CreatedTopic:
-    log_config: LogConfig = KAFKAS_LOG
     """The controller has created it; brokers learn of it a little later."""
 
     error: ErrorCode = ErrorCode.NONE

@@ -1,0 +1,92 @@
+"""Who shall own what: the assignors of the coordinator, as pure functions.
+
+Each gives every partition that somebody subscribes to, to exactly one of those who do; who
+subscribes to nothing gets nothing. The order in which members are known never counts, so that every
+coordinator computes the same.
+
+- *range*: per topic, members in order of their ids get neighbours, the first ones one more.
+- *uniform*: members own as many as each other, give or take one, and keep what they can.
+
+Source: KIP-848; RangeAssignor and UniformAssignor of Apache Kafka.
+Simplified: no racks; range does not align topics that have the same number of partitions and
+different subscribers; uniform moves one partition at a time and is quadratic in the members.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from model.vocabulary import TopicPartition
+
+Subscriptions = Mapping[str, frozenset[str]]  # member id: topics
+PartitionCounts = Mapping[str, int]  # topic: how many partitions it has
+Assignment = Mapping[str, frozenset[TopicPartition]]  # member id: its part
+Assignor = Callable[[Subscriptions, PartitionCounts, Assignment], Assignment]
+
+
+def by_range(members: Subscriptions, topics: PartitionCounts, _current: Assignment) -> Assignment:
+    """Neighbouring partitions of each topic.
+
+    >>> parts = by_range({"a": frozenset("t"), "b": frozenset("t")}, {"t": 3}, {})
+    >>> [sorted(str(partition) for partition in part) for part in parts.values()]
+    [['t-0', 't-1'], ['t-2']]
+    """
+    parts: dict[str, set[TopicPartition]] = {member: set() for member in sorted(members)}
+    for topic, count in sorted(topics.items()):
+        subscribers = [member for member in parts if topic in members[member]]
+        if not subscribers:
+            continue
+        each, more = divmod(count, len(subscribers))
+        ends = [each * (n + 1) + min(n + 1, more) for n in range(len(subscribers))]
+        for member, start, end in zip(subscribers, [0, *ends], ends, strict=False):
+            parts[member] |= {TopicPartition(topic, index) for index in range(start, end)}
+    return {member: frozenset(part) for member, part in parts.items()}
+
+
+def uniform(members: Subscriptions, topics: PartitionCounts, current: Assignment) -> Assignment:
+    """As evenly as the subscriptions allow, and as it was as far as that allows.
+
+    >>> before = {"a": frozenset({TopicPartition("t", 1)})}
+    >>> parts = uniform({"a": frozenset("t"), "b": frozenset("t")}, {"t": 2}, before)
+    >>> [sorted(str(partition) for partition in part) for part in parts.values()]
+    [['t-1'], ['t-0']]
+    """
+    parts: dict[str, set[TopicPartition]] = {member: set() for member in sorted(members)}
+    partitions = [
+        TopicPartition(topic, index)
+        for topic, count in sorted(topics.items())
+        for index in range(count)
+    ]
+    owners = {
+        partition: member for member in reversed(parts) for partition in current.get(member, ())
+    }
+
+    def least_loaded(partition: TopicPartition) -> str | None:
+        able = [member for member in parts if partition.topic in members[member]]
+        return min(able, key=lambda member: (len(parts[member]), member), default=None)
+
+    for partition in partitions:
+        owner = owners.get(partition)
+        if owner is not None and partition.topic in members[owner]:
+            parts[owner].add(partition)
+    kept = {partition for part in parts.values() for partition in part}
+    for partition in partitions:
+        if partition not in kept and (member := least_loaded(partition)) is not None:
+            parts[member].add(partition)
+    # Each move takes from one who has at least two more, so the sum of squares falls: it ends.
+    moved = True
+    while moved:
+        moved = False
+        for owner in sorted(parts, key=lambda member: (-len(parts[member]), member)):
+            for partition in sorted(parts[owner], reverse=True):
+                to = least_loaded(partition)
+                if to is not None and len(parts[to]) + 1 < len(parts[owner]):
+                    parts[owner].remove(partition)
+                    parts[to].add(partition)
+                    moved = True
+    return {member: frozenset(part) for member, part in parts.items()}
+
+
+ASSIGNORS: Final[Mapping[str, Assignor]] = {"uniform": uniform, "range": by_range}
+DEFAULT_ASSIGNOR: Final = "uniform"
