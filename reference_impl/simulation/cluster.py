@@ -18,7 +18,7 @@ program (`reference_impl.simulation.programs`), started by `run_program` and end
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Collection, Iterable
 from typing import Final
 
 from model.histories import History, Operation, Poll
@@ -48,7 +48,7 @@ from reference_impl.simulation.consumer import Consumer
 from reference_impl.simulation.faults import Crash, Die, Fault, On, PowerLoss
 from reference_impl.simulation.network import CALM, Conditions, Link
 from reference_impl.simulation.producer import PROCESSES_PER_CLIENT, Producer, ProducerConfig
-from reference_impl.simulation.programs import Application, Program, Programmed
+from reference_impl.simulation.programs import Application, Conduct, Programmed
 from reference_impl.simulation.world import World
 from reference_impl.step import Asked, Fired, Timer, TimerKind
 from reference_impl.truncation import Truncation
@@ -288,7 +288,7 @@ class Cluster(World):
         assert isinstance(client, Consumer)
         return client
 
-    def run_program(self, conduct: Callable[[Application], Program]) -> NodeId:
+    def run_program(self, conduct: Conduct) -> NodeId:
         """One more application, at the first line of its program."""
         client_id, process = self._new_client()
         app = Application(client_id=client_id, process=process, brokers=self.broker_ids)
@@ -369,15 +369,38 @@ class Cluster(World):
             for place, state in self._controller().topic_partitions.items()
         )
 
-    def all_in_sync(self) -> bool:
-        """Every replica of every topic partition is in the controller's ISR."""
+    def all_in_sync(self, core: Iterable[BrokerId] | None = None) -> bool:
+        """Every replica of every topic partition, or those on these brokers, is in the ISR."""
+        meant = {*(self.broker_ids if core is None else core)}
         states = self._controller().topic_partitions.values()
-        return all(len(state.isr) == len(state.replicas) for state in states)
+        return all(meant.intersection(state.replicas) <= {*state.isr} for state in states)
+
+    def may_do_alone(self, core: Iterable[BrokerId]) -> bool:
+        """These brokers are enough: of each topic partition one of them may lead, and has been up
+        since it may; and the ISR can become large enough.
+        """
+        alone = {*core}
+        up = {*filter(self._is_registered, alone)}
+        return all(
+            up.intersection((*state.isr, *state.elr))
+            and len(alone.intersection(state.replicas)) >= state.min_insync_replicas
+            for state in self._controller().topic_partitions.values()
+        )
 
     def _controller(self) -> Controller:
         controller = self._nodes[CONTROLLER]
         assert isinstance(controller, Controller)
         return controller
+
+    def _is_registered(self, broker: BrokerId) -> bool:
+        """The broker is up, in the life that the controller knows."""
+        node, known = self._nodes.get(NodeId(broker)), self._controller().brokers.get(broker)
+        return (
+            isinstance(node, Broker)
+            and known is not None
+            and not node.shutting_down
+            and node.broker_epoch == known.broker_epoch
+        )
 
     def _unfenced(self) -> list[BrokerId]:
         brokers = self._controller().brokers
@@ -385,17 +408,37 @@ class Cluster(World):
 
     # ------------------------------------------------------------ recovery
 
-    def recover(self, within_ms: int = 20_000) -> None:
+    def recover(
+        self,
+        within_ms: int = 20_000,
+        *,
+        core: Collection[BrokerId] | None = None,
+        programs: Collection[NodeId] = (),
+    ) -> None:
         """Faults end and progress follows; NoProgress if it does not.
 
         Every broker is up, every split healed, nothing is lost any more. Then all replicas get in
-        sync, and every producer gets an end to everything that it sends.
+        sync, every producer gets an end to everything that it sends, and these programs to their
+        last lines.
+
+        With a core, that much is due to these brokers alone: the others are down for good.
         """
         self._network.calm_down()
         self._armed.disarm()
         for broker in self.broker_ids:
-            self.restart(broker)
-        self._until(lambda: self.is_led() and self.all_in_sync() and self._idle(), within_ms)
+            if core is None or broker in core:
+                self.restart(broker)
+            else:
+                self.crash(broker)
+        self._until(
+            lambda: (
+                self.is_led()
+                and self.all_in_sync(core)
+                and self._idle()
+                and all(map(self.is_over, programs))
+            ),
+            within_ms,
+        )
 
     def read_all(self, within_ms: int = 20_000) -> tuple[tuple[Offset, str], ...]:
         """The log as a fresh consumer reads it, from the beginning to the end offset it is told."""

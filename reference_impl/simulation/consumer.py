@@ -72,7 +72,9 @@ class Consumer:
                 consumer, sent = consumer._ask(now_ns)
                 return consumer, (*ended, *sent, next_tick(now_ns))
             case Answered(response=DescribedMetadata(image=image)):
-                return replace(self, leadership=self.leadership.learn(image))._ask(now_ns)
+                knows = replace(self, leadership=self.leadership.learn(image))
+                # Where nobody leads, the next tick asks again.
+                return knows._ask(now_ns) if knows.leadership.leader != NO_BROKER else (knows, ())
             case Answered(correlation=correlation, response=response):
                 if self.asked is None or self.asked.correlation != correlation:
                     return self, ()  # an answer to a request that was given up

@@ -52,6 +52,7 @@ class Pause(NamedTuple):
 
 
 Program = Generator[Call | Pause, Response | None, None]
+Conduct = Callable[["Application"], Program]
 
 
 @dataclass(slots=True, kw_only=True)
@@ -148,7 +149,7 @@ class Programmed:
     _correlation: int = 0
 
     @classmethod
-    def starting(cls, app: Application, conduct: Callable[[Application], Program]) -> Programmed:
+    def starting(cls, app: Application, conduct: Conduct) -> Programmed:
         """The client at the first line of its program."""
         return cls(app=app, program=conduct(app))
 

@@ -1,40 +1,89 @@
 """Runs as data: a scenario says who sends what under which faults, a run says what came of it.
 
-A scenario with the same fields gives the same run, byte for byte. In a *safety* run the faults may
-leave the cluster as broken as they like; the log is read after recovery. A *liveness* run is the
-same with a bound: once the last fault is over everything has to be in order again within so much
-virtual time, else `NoProgress`.
+A scenario with the same fields gives the same run, byte for byte. Either mode begins with faults,
+under which nothing may be promised falsely. Then, in *safety* mode, all of them end; in *liveness*
+mode they end for a core alone, as few brokers as can do, and the others are down for good. Within
+so much virtual time everything has to be in order again, else `NoProgress`; then the log is read.
+
+Source: TigerBeetle's simulator (safety and liveness modes).
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import combinations
 from random import Random
 from typing import Final
 
 from model.histories import History
 from model.vocabulary import BrokerId, Offset
 from reference_impl.bugs import NO_BUGS, Bugs
-from reference_impl.messages import FIRST_CLIENT, NodeId
+from reference_impl.messages import CONTROLLER, FIRST_CLIENT, NodeId
 from reference_impl.simulation.cluster import Cluster
 from reference_impl.simulation.faults import (
     At,
     Crash,
+    Die,
     DropResponses,
     Fault,
     Heal,
+    Hold,
     Isolate,
+    Lose,
+    On,
+    OneWaySplit,
     Plan,
     PowerLoss,
+    ReplaceDisk,
     Restart,
+    ShutDown,
 )
 from reference_impl.simulation.network import CALM, Conditions
 from reference_impl.simulation.producer import ProducerConfig
+from reference_impl.simulation.programs import Conduct
 from reference_impl.simulation.trace import Trace
 
 RECOVERY_MS: Final = 20_000
 IDEMPOTENT: Final = ProducerConfig()
+FIRST_PRODUCER: Final = NodeId(FIRST_CLIENT + 1)
 _NAMES: Final = "abcdefghijklmnopqrstuvwxyz"  # of producers: the first letter of what they send
+
+Kind = Callable[[Random, BrokerId], tuple[Fault, Fault]]  # how it begins, and how it ends
+
+PROCESSES: Final[tuple[Kind, ...]] = (
+    lambda _, broker: (Crash(broker), Restart(broker)),
+    lambda _, broker: (Isolate(broker), Heal()),
+    lambda coins, _: (DropResponses(FIRST_PRODUCER, 1 + coins.randrange(5)), Heal()),
+)
+STOPS: Final[tuple[Kind, ...]] = (
+    *PROCESSES,
+    lambda _, broker: (ShutDown(broker), Restart(broker)),
+    lambda coins, broker: (OneWaySplit(NodeId(broker), coins.choice(_peers(broker))), Heal()),
+    lambda coins, broker: (OneWaySplit(coins.choice(_peers(broker)), NodeId(broker)), Heal()),
+    lambda coins, broker: (
+        On(
+            target=NodeId(broker),
+            api=coins.choice(("Produce", "Fetch", "UpdateMetadata")),
+            occurrence=1 + coins.randrange(9),
+            moment=coins.choice(("before", "after")),
+            does=coins.choice((Lose(), Hold(1 + coins.randrange(400)), Die())),
+        ),
+        Restart(broker),
+    ),
+)
+MACHINES: Final[tuple[Kind, ...]] = (
+    lambda coins, broker: (
+        PowerLoss(broker, coins.randrange(101), garbled=coins.random() < 0.5),
+        Restart(broker),
+    ),
+    lambda _, broker: (ReplaceDisk(broker), Restart(broker)),
+)
+
+
+def _peers(broker: BrokerId) -> tuple[NodeId, ...]:
+    """The controller, and two brokers that are not this one."""
+    return (CONTROLLER, *(NodeId(other) for other in (1, 2, 3) if other != broker))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,12 +94,14 @@ class Scenario:
     brokers: int = 3
     min_insync_replicas: int = 2
     producers: tuple[ProducerConfig, ...] = (IDEMPOTENT,)
+    programs: tuple[Conduct, ...] = ()  # applications that come to an end
     consumers: int = 1
     sends: int = 50  # of each producer
     send_every_ms: int = 10
     conditions: Conditions = CALM
     faults: Plan = ()
     bugs: Bugs = NO_BUGS
+    liveness: bool = False
     recovery_ms: int = RECOVERY_MS
 
     def __post_init__(self) -> None:
@@ -81,6 +132,7 @@ def run(scenario: Scenario) -> Run:
     producers = [cluster.add_producer(config) for config in scenario.producers]
     for _ in range(scenario.consumers):
         cluster.add_consumer(asks_end_every=5)
+    programs = [cluster.run_program(conduct) for conduct in scenario.programs]
     start_ms = cluster.now_ms
     todo: list[tuple[int, Fault | tuple[NodeId, str]]] = [
         (start_ms + number * scenario.send_every_ms, (producer, f"{name}{number}"))
@@ -95,7 +147,8 @@ def run(scenario: Scenario) -> Run:
             cluster.send(producer, value)
         else:
             cluster.apply(deed)
-    cluster.recover(scenario.recovery_ms)
+    core = core_drawn(scenario.seed, cluster) if scenario.liveness else None
+    cluster.recover(scenario.recovery_ms, core=core, programs=programs)
     log = cluster.read_all()
     return Run(
         history=cluster.history(),
@@ -107,9 +160,14 @@ def run(scenario: Scenario) -> Run:
 
 
 def faults_drawn(
-    seed: int, brokers: tuple[BrokerId, ...], *, count: int, every_ms: int, power_loss: bool = False
+    seed: int,
+    brokers: tuple[BrokerId, ...],
+    *,
+    count: int,
+    every_ms: int,
+    kinds: tuple[Kind, ...] = PROCESSES,
 ) -> Plan:
-    """A plan of so many faults, drawn from the seed: crashes with restarts, isolations that heal.
+    """A plan of so many faults of these kinds, drawn from the seed; each ends before the next.
 
     Never more than one broker is away at a time, so there is always one from which a majority of
     the replicas can go on.
@@ -118,14 +176,17 @@ def faults_drawn(
     plan: list[At] = []
     for number in range(1, count + 1):
         broker = coins.choice(brokers)
-        down: Fault = PowerLoss(broker, coins.randrange(101)) if power_loss else Crash(broker)
-        begins, ends = coins.choice(
-            (
-                (down, Restart(broker)),
-                (Isolate(broker), Heal()),
-                (DropResponses(NodeId(FIRST_CLIENT + 1), 1 + coins.randrange(5)), Heal()),
-            )
-        )
+        begins, ends = coins.choice(kinds)(coins, broker)
         at_ms = number * every_ms + coins.randrange(every_ms // 2)
         plan += [At(at_ms, begins), At(at_ms + coins.randrange(1, every_ms // 2), ends)]
     return tuple(plan)
+
+
+def core_drawn(seed: int, cluster: Cluster) -> tuple[BrokerId, ...]:
+    """As few brokers as can do alone, drawn from the seed."""
+    coins = Random(f"core {seed}")
+    for size in range(1, len(cluster.broker_ids)):
+        enough = [*filter(cluster.may_do_alone, combinations(cluster.broker_ids, size))]
+        if enough:
+            return coins.choice(enough)
+    return cluster.broker_ids

@@ -22,7 +22,7 @@ from reference_impl.record_batch import batches, header
 from reference_impl.simulation.faults import Fault
 from reference_impl.step import Answered, Asked, Fired, Input
 
-Json = None | bool | int | str | list["Json"] | dict[str, "Json"]
+Json = None | bool | int | float | str | list["Json"] | dict[str, "Json"]
 
 
 class Traced(NamedTuple):
@@ -94,7 +94,7 @@ def _plain(value: object) -> Json:
             return str(value)
         case Enum():
             return value.name
-        case None | bool() | int() | str():
+        case None | bool() | int() | float() | str():
             return value
         case bytes():
             return [_batch(batch) for batch in batches(value)]

@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 
 from model.histories import Send
 from model.vocabulary import BrokerId, LeaderEpoch, Offset, ProducerEpoch, ProducerId
+from reference_impl.log_segment import Batch
 from reference_impl.messages import NO_BROKER, NodeId
-from reference_impl.partition_log import Batch, PartitionLog
+from reference_impl.partition_log import PartitionLog
 from reference_impl.record_batch import Record, encode, stamped
 from reference_impl.simulation.armed import Armed
 from reference_impl.simulation.cluster import TOPIC_PARTITION, Cluster

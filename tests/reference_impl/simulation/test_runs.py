@@ -7,15 +7,29 @@ import os
 import subprocess
 import sys
 from collections import Counter
+from dataclasses import replace
+from itertools import combinations
 
 import pytest
 
 from model.histories import Send
 from model.vocabulary import BrokerId
 from reference_impl.bugs import Bug
+from reference_impl.simulation.asking import Brokers
+from reference_impl.simulation.cluster import TOPIC_PARTITION, Cluster
 from reference_impl.simulation.faults import At, Crash
 from reference_impl.simulation.network import CALM, Conditions
-from reference_impl.simulation.runs import IDEMPOTENT, Run, Scenario, faults_drawn, run
+from reference_impl.simulation.programs import Application, Program
+from reference_impl.simulation.runs import (
+    IDEMPOTENT,
+    Run,
+    Scenario,
+    core_drawn,
+    faults_drawn,
+    run,
+)
+from reference_impl.simulation.sending import Sender
+from reference_impl.simulation.sweeps import SWEEPS
 from reference_impl.simulation.world import NoProgress
 
 BROKERS = tuple(map(BrokerId, (1, 2, 3)))
@@ -56,6 +70,47 @@ def test_everything_sent_is_there_once_in_order_where_it_was_acknowledged(
     for name in "ab":
         mine = [value for _, value in found.log if value.startswith(name)]
         assert mine == [f"{name}{number}" for number in range(60)]
+
+
+@pytest.mark.parametrize("name", SWEEPS)
+@pytest.mark.parametrize("liveness", [False, True], ids=["safety", "liveness"])
+def test_every_sweep_keeps_its_promises_in_both_modes(name: str, liveness: bool) -> None:
+    for seed in range(4):
+        found = run(replace(SWEEPS[name].scenario(seed), liveness=liveness))
+        assert acknowledged(found).items() <= {value: at for at, value in found.log}.items()
+        assert max(Counter(value for _, value in found.log).values()) == 1
+
+
+def test_as_few_brokers_as_can_do_alone_go_on_and_the_others_stay_away() -> None:
+    cluster = Cluster(min_insync_replicas=2)
+    assert {core_drawn(seed, cluster) for seed in range(20)} == {*combinations(BROKERS, 2)}
+    first, second, third = BROKERS
+    cluster.crash(first)
+    cluster.run_for(1_000)
+    cluster.crash(second)  # it may have lost the end of its log: alone, it must not lead
+    assert cluster.may_do_alone((first, third))
+    assert not cluster.may_do_alone((first, second))
+    assert not cluster.may_do_alone((third,))
+    cluster.recover(core=(first, third))
+    assert not cluster.is_up(second)
+    assert cluster.in_sync() == (first, third)
+
+
+def test_a_core_that_cannot_do_alone_makes_no_progress() -> None:
+    cluster = Cluster(min_insync_replicas=2)
+    cluster.send(cluster.add_producer(), "a")
+    with pytest.raises(NoProgress):
+        cluster.recover(3_000, core=BROKERS[:1])
+
+
+def test_an_application_comes_to_its_end_before_the_log_is_read() -> None:
+    def sends(app: Application) -> Program:
+        sender = Sender(app=app, brokers=Brokers(app=app))
+        for number in range(20):
+            yield from sender.send(TOPIC_PARTITION, f"p{number}")
+
+    found = run(Scenario(producers=(), programs=(sends,), faults=(At(5, Crash(BROKERS[0])),)))
+    assert [value for _, value in found.log] == [f"p{number}" for number in range(20)]
 
 
 def test_a_bug_is_seen_in_the_same_runs() -> None:

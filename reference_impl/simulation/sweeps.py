@@ -1,0 +1,81 @@
+"""Sweeps as data: what a seed stands for. Each row is a workload, a network and faults drawn from
+the seed, of a kind that takes nothing from what is promised.
+
+Simplified: a machine that loses its power or its disk has rejoined the ISR before the next one
+does. Where several replicas of a topic partition lose what they had not flushed, so does Kafka.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from model.faults import UnknownName
+from model.vocabulary import BrokerId
+from reference_impl.simulation.network import CALM, Conditions
+from reference_impl.simulation.runs import (
+    IDEMPOTENT,
+    MACHINES,
+    STOPS,
+    Kind,
+    Scenario,
+    faults_drawn,
+)
+
+BROKERS: Final = tuple(map(BrokerId, (1, 2, 3)))
+ROUGH: Final = Conditions(jitter_ms=15, loss=3, doubling=5, overtaking=5)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sweep:
+    """What is the same for all seeds."""
+
+    name: str
+    says: str
+    scenario: Callable[[int], Scenario]
+
+
+def _publishing(
+    kinds: tuple[Kind, ...], every_ms: int, conditions: Conditions = CALM
+) -> Callable[[int], Scenario]:
+    def scenario(seed: int) -> Scenario:
+        return Scenario(
+            seed=seed,
+            producers=(IDEMPOTENT, IDEMPOTENT),
+            sends=40,
+            send_every_ms=every_ms // 10,
+            conditions=conditions,
+            faults=faults_drawn(seed, BROKERS, count=4, every_ms=every_ms, kinds=kinds),
+        )
+
+    return scenario
+
+
+SWEEPS: Final[Mapping[str, Sweep]] = {
+    sweep.name: sweep
+    for sweep in (
+        Sweep(
+            name="publish",
+            says="two producers, brokers that stop, splits, requests that are lost, late or deadly",
+            scenario=_publishing(STOPS, 600),
+        ),
+        Sweep(
+            name="rough",
+            says="the same on a network that delays, loses, doubles and reorders",
+            scenario=_publishing(STOPS, 600, ROUGH),
+        ),
+        Sweep(
+            name="machines",
+            says="two producers, machines that lose power, torn logs, new disks",
+            scenario=_publishing(MACHINES, 3_000),
+        ),
+    )
+}
+
+
+def sweep_named(name: str) -> Sweep:
+    """The sweep of this name; UnknownName tells the nearest ones."""
+    if name not in SWEEPS:
+        raise UnknownName("sweep", name, SWEEPS)
+    return SWEEPS[name]
