@@ -29,7 +29,7 @@ from model.faults import InputFault
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-PACKAGES: Final = ("model", "properties", "checkers")
+PACKAGES: Final = ("model", "reference_impl", "properties", "checkers")
 CELLS_PER_BATCH: Final = 64  # a row is a whole table, as bytes
 LOCAL: Final = "local[*]"
 _FOR_KERNELS: Final = (
@@ -37,6 +37,13 @@ _FOR_KERNELS: Final = (
     ("spark.sql.session.timeZone", "UTC"),
 )
 _LOG4J: Final = Path(__file__).with_name("log4j2.properties")
+# Java hands bytes on and computes nothing: its second compiler, and a collector with threads of
+# its own, take more CPU time than they save
+_JAVA: Final = (
+    f"-Dlog4j2.configurationFile={_LOG4J.as_uri()}",
+    "-XX:TieredStopAtLevel=1",
+    "-XX:+UseSerialGC",
+)
 _ANSWERS_WITHIN_S: Final = 5.0  # the master of a cluster
 _ENDS_WITHIN_S: Final = 10.0  # Java, once it is told to end; after that it is killed
 
@@ -141,7 +148,7 @@ def _settings(folder: Path, *, local: bool) -> Iterator[tuple[str, str]]:
     yield "spark.ui.showConsoleProgress", "false"
     yield "spark.executorEnv.PYTHONSAFEPATH", "1"
     yield from _FOR_KERNELS
-    yield "spark.driver.extraJavaOptions", f"-Dlog4j2.configurationFile={_LOG4J.as_uri()}"
+    yield "spark.driver.extraJavaOptions", " ".join(_JAVA)
     yield "spark.sql.warehouse.dir", str(folder / "warehouse")
     if local:
         cores = os.cpu_count() or 1
