@@ -16,7 +16,7 @@ Source: "duplicates need no shuffle by value"; jepsen.tests.kafka version-orders
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Final
 
@@ -24,7 +24,7 @@ import numpy as np
 import pyarrow as pa
 
 from checkers.histories.columns.fingerprints import Ints, mixed
-from checkers.histories.columns.order import begins, grouped, member
+from checkers.histories.columns.order import begins, grouped, lengths, member
 from checkers.histories.inquiries.inquiry import OPERATIONS, PLACES, SENDS, Ask, Inquiry
 from checkers.histories.pieces.piece import UNKNOWN, Mask, Piece
 from checkers.histories.pieces.pieces import GROUP, Kernel
@@ -203,7 +203,8 @@ class Strays:
     """All that the history shows of values that are not confirmed.
 
     `places` and `sends` have the columns of ROW; `committed` are the operations that ended info and
-    must have taken effect: something that they sent was read by a poll that ended ok.
+    must have taken effect: something that they sent was read by a poll that ended ok. `resent` are
+    acknowledged sends of values whose send had also failed: strays or not, of these few it is told.
     """
 
     places: Piece
@@ -211,6 +212,7 @@ class Strays:
     committed: Ints
     keys: Ints  # of the values, pair by pair
     values: Ints
+    resent: Piece
 
     def placings(self) -> Piece:
         """What tells where they lie: no copy of an aborted transaction, if it was sent again."""
@@ -237,9 +239,8 @@ class Strays:
 
 
 _NOBODY: Final = np.zeros(0, dtype=np.int64)
-NO_STRAYS: Final = Strays(
-    Piece(ROW.empty_table()), Piece(ROW.empty_table()), _NOBODY, _NOBODY, _NOBODY
-)
+_NOTHING: Final = Piece(ROW.empty_table())
+NO_STRAYS: Final = Strays(_NOTHING, _NOTHING, _NOBODY, _NOBODY, _NOBODY, _NOTHING)
 _PAIR: Final = pa.schema([("key", pa.int64()), ("value", pa.int64())])
 _COMMITTED: Final = pa.schema([("op", pa.int64())])
 
@@ -249,22 +250,23 @@ def strays() -> Inquiry[Strays]:
     found = yield Ask(PLACES, Kernel("values without a confirmed place", NAMES, _PAIR, _stray))
     pairs = Piece(found.group_by(["key", "value"], use_threads=False).aggregate([]))
     keys, values = pairs.ints("key"), pairs.ints("value")
+    resent = Ask(SENDS, Kernel("what was sent again", NAMES, ROW, _resent))
     if not len(keys):
-        return NO_STRAYS
+        return replace(NO_STRAYS, resent=Piece((yield resent)))
     of_strays = partial(_of_pairs, keys=keys, values=values)
     places = yield Ask(PLACES, Kernel("where strays lie", NAMES, ROW, of_strays))
-    sends = yield Ask(SENDS, Kernel("who sent the strays", NAMES, ROW, of_strays))
-    seen, sent = Piece(places), Piece(sends)
-    return _strays(seen, sent, keys, values)
+    sends = Ask(SENDS, Kernel("who sent the strays", NAMES, ROW, of_strays))
+    sent, again = yield sends, resent
+    return _strays(Piece(places), Piece(sent), keys, values, Piece(again))
 
 
-def _strays(seen: Piece, sent: Piece, keys: Ints, values: Ints) -> Strays:
+def _strays(seen: Piece, sent: Piece, keys: Ints, values: Ints, resent: Piece = _NOTHING) -> Strays:
     given = seen.where(seen.ints("role") == READ)
     doubted = sent.where(sent.ints("role") == DOUBTED)
     were_read = pairs_in(
         doubted.ints("key"), doubted.ints("value"), given.ints("key"), given.ints("value")
     )
-    return Strays(seen, sent, np.unique(doubted.ints("op")[were_read]), keys, values)
+    return Strays(seen, sent, np.unique(doubted.ints("op")[were_read]), keys, values, resent)
 
 
 def _stray(piece: Piece) -> pa.Table:
@@ -274,6 +276,18 @@ def _stray(piece: Piece) -> pa.Table:
     confirmed = any_of(piece.ints("role") == SENT, at)
     first = at[~confirmed | (offset[at] == UNKNOWN)]
     return pa.table({"key": key[first], "value": value[first]}, schema=_PAIR)
+
+
+def _resent(piece: Piece) -> pa.Table:
+    """The acknowledged sends among those of a value of which one failed."""
+    role = piece.ints("role")
+    failed = role == FAILED
+    if not failed.any():
+        return ROW.empty_table()
+    starts = begins(piece.ints("value"), piece.ints("key"))  # SENDS are in that order
+    one_failed = np.repeat(any_of(failed, starts), lengths(starts, len(piece)))
+    placed = (role == SENT) & (piece.ints("offset") != UNKNOWN)
+    return piece.where(one_failed & placed).table
 
 
 def _of_pairs(piece: Piece, keys: Ints, values: Ints) -> pa.Table:

@@ -94,16 +94,17 @@ class Ground:
     ) -> Self:
         """From what is known of the history; `outranked` are places at which a value has no rank.
 
-        A value that has such a place counts as a stray.
+        A value that has such a place counts as a stray, and one that was sent again: a send that
+        failed ranks where its value was acknowledged later.
         """
-        lower = _placed(outranked)
-        known = np.concatenate([together(strays.keys, strays.values), lower[0]])
-        pairs = np.unique(known)
+        lower, resent = _placed(outranked), _placed(strays.resent)
+        pairs = np.unique(np.r_[together(strays.keys, strays.values), lower[0], resent[0]])
         lie = np.full(len(pairs), UNKNOWN)
-        pair, offset = _placed(strays.placings())
+        pair, offset = map(np.concatenate, zip(_placed(strays.placings()), resent, strict=True))
         ranks = ~member(together(pair, offset), np.sort(together(*lower)))
         np.maximum.at(lie, np.searchsorted(pairs, pair[ranks]), offset[ranks])
-        values = np.unique(np.r_[strays.values, outranked.ints("value")])
+        others = outranked.ints("value"), strays.resent.ints("value")
+        values = np.unique(np.concatenate([strays.values, *others]))
         return cls(isolation, strays.committed, pairs, values, lie, log, kept)
 
     def places(

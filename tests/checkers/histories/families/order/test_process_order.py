@@ -60,6 +60,17 @@ def test_an_assignment_in_another_chunk_parts_what_it_leaves_out(
     assert analysed(h, ("poll-skip",), NOTHING, at).decisions[0].count == skips
 
 
+@pytest.mark.parametrize("at", [[], [1], [2], [1, 2]])
+def test_a_send_that_failed_ranks_where_its_value_was_acknowledged_later(at: list[int]) -> None:
+    h = history("""
+        p1  send k=b k=a  -> fail
+        p1  send k=a k=b  -> ok @0 @1
+    """)
+    assert_agrees(h, ANOMALIES, NOTHING, at)
+    analysis = analysed(h, ("int-nonmonotonic-send",), NOTHING, at)
+    assert [d.count for d in analysis.decisions] == [1]
+
+
 def test_what_a_rebalance_explains_is_permitted_to_subscribers() -> None:
     subscribed = Declared(sub_via=frozenset({"subscribe"}))
     for declared, code in ((NOTHING, 1), (subscribed, 0)):

@@ -86,7 +86,7 @@ def test_kernels_agree_with_the_literal_definition(
 def assert_agrees(h: History, declared: Declared = NOTHING, rows: int = 1) -> None:
     tables = [Rows(as_table([one], first_op=number)) for number, one in enumerate(h)]
     none, nothing = Piece(ROW.empty_table()), np.zeros(0, dtype=np.int64)
-    known = Known(declared=declared, strays=Strays(none, none, nothing, nothing, nothing))
+    known = Known(declared=declared, strays=Strays(none, none, nothing, nothing, nothing, none))
     ((found,),) = answered(
         {"it": stale_group_offsets(known)},
         {OPERATIONS: lambda: LocalPieces(chunks_of(tables, rows))},

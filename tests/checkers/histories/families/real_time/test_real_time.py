@@ -145,7 +145,7 @@ SOUND = "\n".join(
 def test_a_sound_history_is_looked_at_once(text: str, looks: int) -> None:
     h = chunks(history(text), 7)
     none, nothing = Piece(ROW.empty_table()), np.zeros(0, dtype=np.int64)
-    strays = Strays(none, none, nothing, nothing, nothing)
+    strays = Strays(none, none, nothing, nothing, nothing, none)
     inquiry = linearizable_offsets(Known(declared=NOTHING, strays=strays))
     asked = 0
 
