@@ -1,10 +1,15 @@
 """Arrow as kernels use it: tables of integers by their columns, and its compute functions.
 
 These are made when the library loads, so no checker knows their types.
+
+PyArrow imports pandas, where there is one, as soon as it makes an array: a third of a second for
+who never uses it. If it finds none then, it looks again when it is asked for what needs it.
 """
 
 from __future__ import annotations
 
+import sys
+from importlib.abc import MetaPathFinder
 from typing import Any, Final
 
 import pyarrow as pa
@@ -13,6 +18,23 @@ import pyarrow.compute
 from checkers.histories.columns.fingerprints import Ints
 
 compute: Final[Any] = pyarrow.compute
+
+
+class _NoPandas(MetaPathFinder):
+    """Finds no pandas, and leaves every other module to the finders behind it."""
+
+    def find_spec(self, fullname: str, path: object, target: object = None) -> None:
+        if fullname == "pandas":
+            raise ModuleNotFoundError(fullname)
+
+
+def _leave_pandas() -> None:
+    sys.meta_path.insert(0, _NoPandas())
+    pa.array([])
+    sys.meta_path.pop(0)
+
+
+_leave_pandas()
 
 
 def ints(*names: str) -> pa.Schema:

@@ -21,8 +21,6 @@ from typing import Final
 
 import numpy as np
 import numpy.typing as npt
-from scipy.sparse import coo_array
-from scipy.sparse.csgraph import connected_components
 
 from checkers.histories.columns.fingerprints import Ints
 from checkers.histories.columns.order import begins, lengths, member
@@ -71,6 +69,8 @@ class Graph:
         kinds = FORMS[form]
         wanted = [number for number, kind in KIND_OF.items() if kind in kinds]
         records = np.flatnonzero(np.isin(self.kind, wanted))
+        if not len(records):
+            return []
         edges = [(self.first[records], self.second[records])]
         edges += _in_processes(self.of) if "process" in kinds else ()
         edges += _in_time(self.of) if "realtime" in kinds else ()
@@ -105,6 +105,9 @@ class Graph:
 
 def strong(edges: Sequence[tuple[Ints, Ints]], count: int) -> Ints:
     """For each node the number of its component."""
+    from scipy.sparse import coo_array  # a quarter of a second, and most histories have no cycle
+    from scipy.sparse.csgraph import connected_components
+
     first, second = (np.concatenate(ends) for ends in zip(*edges, strict=True))
     adjacency = coo_array((np.ones(len(first), np.bool_), (first, second)), shape=(count, count))
     _, label = connected_components(adjacency.tocsr(), directed=True, connection="strong")
