@@ -38,6 +38,9 @@ class Bug(Enum):
     LATE_MARKER_ACCEPTED = "late-marker-accepted"
     MARKER_ON_ONE_PARTITION = "marker-on-one-partition"
     ZOMBIE_NOT_FENCED = "zombie-not-fenced"
+    FAILED_FENCE_COUNTS = "failed-fence-counts"
+    DELAYED_END_ACCEPTED = "delayed-end-accepted"
+    LATE_PRODUCE_ACCEPTED = "late-produce-accepted"
     OFFSETS_DESPITE_ABORT = "offsets-despite-abort"
     OFFSETS_LOST_AT_COMMIT = "offsets-lost-at-commit"
     GENERATION_NOT_CHECKED = "generation-not-checked"
@@ -208,6 +211,29 @@ SEEDED_BUGS: Final = (
         breaks=("exactly_once_pipeline", "zombie-write"),
         caught_by=("transcripts of transactions",),
         source="anomalies M12",
+    ),
+    SeededBug(
+        bug=Bug.FAILED_FENCE_COUNTS,
+        changes="A coordinator raises the epoch of an open transaction before its log has it: "
+        "every new instance whose fence fails takes one more.",
+        breaks=("retry_resumes",),
+        caught_by=("transcripts of transactional ids",),
+        source="KAFKA-9666; bugs T9",
+    ),
+    SeededBug(
+        bug=Bug.DELAYED_END_ACCEPTED,
+        changes="An EndTxn of an older producer epoch ends the transaction that is open now.",
+        breaks=("atomic_commit", "G1a", "torn-transaction", "lost-write"),
+        caught_by=("transcripts of transactional ids",),
+        source="KAFKA-17754; anomalies M8, M9",
+    ),
+    SeededBug(
+        bug=Bug.LATE_PRODUCE_ACCEPTED,
+        changes="A leader does not ask whether a transaction is open: a batch that comes behind "
+        "the marker opens one that nobody will end.",
+        breaks=("read_committed_waits", "unseen"),
+        caught_by=("transcripts of transactional ids",),
+        source="KIP-890, KAFKA-14402; bugs T1, anomalies M10",
     ),
     SeededBug(
         bug=Bug.OFFSETS_DESPITE_ABORT,

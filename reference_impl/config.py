@@ -27,6 +27,7 @@ class Patience:
     coordinator_ms: int = 1_000  # how often a coordinator looks for what it has left undone
     group_initial_delay_ms: int = 3_000  # group.initial.rebalance.delay.ms
     retention_check_ms: int = 300_000  # log.retention.check.interval.ms
+    transactional_id_expiration_ms: int = 604_800_000  # transactional.id.expiration.ms
     producer_expiration_ms: int = 86_400_000  # producer.id.expiration.ms
     member_session_ms: int = 45_000  # group.consumer.session.timeout.ms
     member_heartbeat_ms: int = 5_000  # group.consumer.heartbeat.interval.ms

@@ -67,7 +67,8 @@ def produce(leader: Leader, around: Surroundings, requester: Requester, request:
             )
         case Fresh():
             needs = head.is_transactional and not leader.producers.is_open(head)
-            if needs and around.verifies_transactions:
+            verifies = Bug.LATE_PRODUCE_ACCEPTED not in around.bugs
+            if needs and verifies and around.verifies_transactions:
                 return _verify(leader, around, requester, request, head)
             return _append(leader, around, requester, request)
 

@@ -1,10 +1,13 @@
-"""A transactional id as its coordinator keeps it: a state machine of six states, as a table.
+"""A transactional id as its coordinator keeps it: a state machine of seven states, as a table.
 
                  AddPartitions            EndTxn            all markers written
     Empty ---------------> Ongoing ----------> Prepare* ----------------------> Complete*
       ^                       ^  next transaction                                  | |
       |                       +----------------------------------------------------+ |
       +---------------------------- InitProducerId ----------------------------------+
+
+    Empty, Complete* ---------------> Dead
+                      rests too long
 
 Prepare is the decision: once it is in the log of the coordinator, the transaction ends so, whoever
 coordinates. Complete says that every topic partition has its marker.
@@ -13,8 +16,7 @@ An epoch counts the instances of a transactional id, and with KIP-890 also its t
 last one that a client may have is `LAST_EPOCH`; after it comes another producer id.
 
 Source: KIP-98, KIP-360, KIP-890; protocol rules, section d.
-Simplified: transactional ids do not expire, so there is no state Dead; PrepareEpochFence, which
-Kafka never stores, is the pending append of PrepareAbort.
+Simplified: PrepareEpochFence, which Kafka never stores, is the pending append of PrepareAbort.
 """
 
 from __future__ import annotations
@@ -41,6 +43,7 @@ class TxnState(Enum):
     PREPARE_ABORT = "PrepareAbort"
     COMPLETE_COMMIT = "CompleteCommit"
     COMPLETE_ABORT = "CompleteAbort"
+    DEAD = "Dead"  # forgotten: a tombstone in the log
 
 
 _AT_REST: Final = frozenset({TxnState.EMPTY, TxnState.COMPLETE_COMMIT, TxnState.COMPLETE_ABORT})
@@ -54,6 +57,7 @@ PREDECESSORS: Final[Mapping[TxnState, frozenset[TxnState]]] = {
     TxnState.PREPARE_ABORT: _AT_REST | {TxnState.ONGOING},
     TxnState.COMPLETE_COMMIT: frozenset({TxnState.PREPARE_COMMIT}),
     TxnState.COMPLETE_ABORT: frozenset({TxnState.PREPARE_ABORT}),
+    TxnState.DEAD: _AT_REST,
 }
 PREPARED: Final[Mapping[TxnResult, TxnState]] = {
     TxnResult.COMMIT: TxnState.PREPARE_COMMIT,
@@ -82,6 +86,7 @@ class Transaction:
     state: TxnState = TxnState.EMPTY
     topic_partitions: tuple[TopicPartition, ...] = ()
     started_ms: int = -1
+    updated_ms: int = -1  # when it last changed
     version: TransactionVersion = TransactionVersion.V1
 
     @property
@@ -147,7 +152,9 @@ class Transaction:
         return self.producer_id, self.producer_epoch
 
     def entry(self) -> Entry:
-        """As the coordinator's log keeps it."""
+        """As the coordinator's log keeps it; of what is dead it keeps nothing."""
+        if self.state is TxnState.DEAD:
+            return Entry(self.transactional_id, None)
         return Entry(
             self.transactional_id,
             {
@@ -160,6 +167,7 @@ class Transaction:
                 "state": self.state.value,
                 "topic_partitions": [[place.topic, place.index] for place in self.topic_partitions],
                 "started_ms": self.started_ms,
+                "updated_ms": self.updated_ms,
                 "version": int(self.version),
             },
         )
@@ -179,5 +187,6 @@ class Transaction:
             state=TxnState(told["state"]),
             topic_partitions=tuple(TopicPartition(*at) for at in told["topic_partitions"]),
             started_ms=told["started_ms"],
+            updated_ms=told["updated_ms"],
             version=TransactionVersion(told["version"]),
         )

@@ -3,6 +3,11 @@
     request -> refused
             -> a change -> appended to the log -> true, and answered
                                                -> decided? markers go out -> all there: a change
+    time    -> open for too long: aborted; at rest for too long: forgotten
+
+A transactional id that has rested for `transactional.id.expiration.ms` is forgotten: whoever comes
+with it then is its first producer, and an old instance that comes back is told that nobody knows
+it. One with a transaction that is open, or that waits for its markers, is not.
 
 While a change of a transactional id is on its way to the log, every other request for it is told to
 come again (CONCURRENT_TRANSACTIONS). Markers go to the leaders of the transaction's topic
@@ -18,11 +23,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from enum import Enum
 from typing import Final, NamedTuple
 
 from model.vocabulary import (
-    NO_PRODUCER_ID,
     LeaderEpoch,
     ProducerEpoch,
     TopicPartition,
@@ -32,24 +35,30 @@ from reference_impl.bugs import Bug
 from reference_impl.coordinator_log import AS_TOLD
 from reference_impl.coordinators import CONSUMER_OFFSETS
 from reference_impl.messages import (
-    NO_BROKER,
-    NO_PRODUCER_EPOCH,
     ErrorCode,
     InitializedProducerId,
     InitProducerId,
-    NodeId,
     Produced,
 )
 from reference_impl.partition_log import PartitionLog
 from reference_impl.requests import Response
-from reference_impl.step import Effects, Send, SetTimer, Timer, TimerKind
+from reference_impl.step import Effects, SetTimer, Timer, TimerKind
 from reference_impl.surroundings import Requester, Surroundings
 from reference_impl.transaction import (
     LAST_EPOCH,
-    RESULTS,
     Transaction,
     TxnState,
 )
+from reference_impl.transaction_ending import (
+    Markers,
+    Outcome,
+    Sent,
+    ended,
+    outcome,
+    sent_markers,
+    unsent,
+)
+from reference_impl.transaction_instances import may_go_on, with_next_epoch
 from reference_impl.transaction_messages import (
     AddedOffsetsToTxn,
     AddedPartitionsToTxn,
@@ -59,47 +68,11 @@ from reference_impl.transaction_messages import (
     EndTxn,
     TransactionVersion,
     TxnResult,
-    WriteTxnMarker,
     WrittenTxnMarker,
 )
 
 MAX_TIMEOUT_MS: Final = 900_000  # transaction.max.timeout.ms
-COMMIT, ABORT = TxnResult.COMMIT, TxnResult.ABORT
-
-
-class Outcome(Enum):
-    """What comes of a request to end a transaction."""
-
-    PREPARE = "it is decided now"
-    LATER = "it is being done"
-    DONE = "it was done: a retry"
-    INVALID = "there is nothing to end so"
-
-
-# V1: nothing in the request tells one transaction of a producer epoch from the next, so a delayed
-# request may end the next one (KAFKA-17754).
-ENDS_V1: Final[Mapping[tuple[TxnState, TxnResult], Outcome]] = {
-    (TxnState.ONGOING, COMMIT): Outcome.PREPARE,
-    (TxnState.ONGOING, ABORT): Outcome.PREPARE,
-    (TxnState.PREPARE_COMMIT, COMMIT): Outcome.LATER,
-    (TxnState.PREPARE_ABORT, ABORT): Outcome.LATER,
-    (TxnState.COMPLETE_COMMIT, COMMIT): Outcome.DONE,
-    (TxnState.COMPLETE_ABORT, ABORT): Outcome.DONE,
-}
-# V2: the epoch tells whether the transaction that the client means has ended before.
-ENDS_V2_FIRST: Final[Mapping[tuple[TxnState, TxnResult], Outcome]] = {
-    (TxnState.ONGOING, COMMIT): Outcome.PREPARE,
-    (TxnState.ONGOING, ABORT): Outcome.PREPARE,
-    (TxnState.EMPTY, ABORT): Outcome.PREPARE,
-    (TxnState.COMPLETE_COMMIT, ABORT): Outcome.PREPARE,
-    (TxnState.COMPLETE_ABORT, ABORT): Outcome.PREPARE,
-}
-ENDS_V2_RETRY: Final[Mapping[tuple[TxnState, TxnResult], Outcome]] = {
-    (TxnState.PREPARE_COMMIT, COMMIT): Outcome.LATER,
-    (TxnState.PREPARE_ABORT, ABORT): Outcome.LATER,
-    (TxnState.COMPLETE_COMMIT, COMMIT): Outcome.DONE,
-    (TxnState.COMPLETE_ABORT, ABORT): Outcome.DONE,
-}
+ABORT: Final = TxnResult.ABORT
 
 
 class Change(NamedTuple):
@@ -110,14 +83,6 @@ class Change(NamedTuple):
     owed: Response | None = None
 
 
-class Sent(NamedTuple):
-    """A marker that is still to be written: when and under which correlation it was last sent."""
-
-    correlation: int | None = None  # None: not yet, or it was refused for now
-    at_ms: int = 0
-
-
-Markers = Mapping[TopicPartition, Sent]
 AnyRequest = InitProducerId | AddPartitionsToTxn | AddOffsetsToTxn | EndTxn
 Coordinated = tuple["TransactionCoordinator", Effects]
 
@@ -144,13 +109,15 @@ class TransactionCoordinator:
         transactions: dict[str, Transaction] = {}
         for batch in coordinator_log.written(log):
             for entry in batch.entries:
-                transactions[str(entry.key)] = Transaction.of(entry)
+                transactions.pop(str(entry.key), None)
+                if entry.value is not None:
+                    transactions[str(entry.key)] = Transaction.of(entry)
         coordinator = cls(
             topic_partition=topic_partition,
             coordinator_epoch=coordinator_epoch,
             transactions=transactions,
             markers={
-                id_: _unsent(transaction, around)
+                id_: unsent(transaction, around)
                 for id_, transaction in transactions.items()
                 if transaction.is_prepared
             },
@@ -182,7 +149,19 @@ class TransactionCoordinator:
                 decided = self._end_txn(around, request)
         if not isinstance(decided, Change):
             return self, (requester.reply(decided),)
-        return self._append(around, (decided._replace(requester=requester),))
+        coordinator = self
+        if Bug.FAILED_FENCE_COUNTS in around.bugs and isinstance(request, InitProducerId):
+            coordinator = self._with_fence(decided.after.transactional_id)
+        return coordinator._append(around, (decided._replace(requester=requester),))
+
+    def _with_fence(self, transactional_id: str) -> TransactionCoordinator:
+        """The epoch of an open transaction is raised here, whatever comes of the append."""
+        known = self.transactions.get(transactional_id)
+        if known is None or known.state is not TxnState.ONGOING:
+            return self
+        raised = ProducerEpoch(min(known.producer_epoch + 1, LAST_EPOCH))
+        fenced = replace(known, producer_epoch=raised)
+        return replace(self, transactions={**self.transactions, transactional_id: fenced})
 
     def _init_producer_id(self, around: Surroundings, request: InitProducerId) -> Change | Response:
         transactional_id = request.transactional_id or ""
@@ -195,7 +174,7 @@ class TransactionCoordinator:
             return InitializedProducerId(error=ErrorCode.INVALID_TRANSACTION_TIMEOUT)
         if self._is_changing(transactional_id) or known.is_prepared:
             return InitializedProducerId(error=ErrorCode.CONCURRENT_TRANSACTIONS)
-        if not _may_go_on(known, request):
+        if not may_go_on(known, request):
             return InitializedProducerId(error=ErrorCode.PRODUCER_FENCED)
         if known.state is TxnState.ONGOING and Bug.ZOMBIE_NOT_FENCED not in around.bugs:
             # The epoch of this fence is given to nobody; the client comes again for the next one.
@@ -203,7 +182,7 @@ class TransactionCoordinator:
                 known.prepared(ABORT, TransactionVersion.V2, around.new_producer_id),
                 owed=InitializedProducerId(error=ErrorCode.CONCURRENT_TRANSACTIONS),
             )
-        after = _with_next_epoch(known, request, around)
+        after = with_next_epoch(known, request, around)
         if after is None:
             return InitializedProducerId(error=ErrorCode.PRODUCER_FENCED)
         owed = InitializedProducerId(
@@ -265,35 +244,15 @@ class TransactionCoordinator:
         known = self.transactions.get(request.transactional_id)
         if known is None:
             return EndedTxn(error=ErrorCode.INVALID_PRODUCER_ID_MAPPING)
-        is_v2 = request.version is TransactionVersion.V2
-        is_retry = is_v2 and _is_retry(known, request)
-        is_current = (
-            known.producer_id == request.producer_id
-            and known.producer_epoch == request.producer_epoch
-        )
-        is_id_known = known.producer_id == request.producer_id or is_retry
-        is_epoch_known = is_retry or (is_current and not (is_v2 and known.is_prepared))
-        changing = self._is_changing(request.transactional_id)
-        reasons = (
-            (not is_id_known, ErrorCode.INVALID_PRODUCER_ID_MAPPING),
-            (is_v2 and changing, ErrorCode.CONCURRENT_TRANSACTIONS),
-            (not is_epoch_known, ErrorCode.PRODUCER_FENCED),
-            (changing, ErrorCode.CONCURRENT_TRANSACTIONS),
-        )
-        for applies, error in reasons:
-            if applies:
+        is_changing = self._is_changing(request.transactional_id)
+        match outcome(known, request, around.bugs, is_changing=is_changing):
+            case ErrorCode() as error:
                 return EndedTxn(error=error)
-        table = ENDS_V2_RETRY if is_retry else ENDS_V2_FIRST if is_v2 else ENDS_V1
-        match table.get((known.state, request.result), Outcome.INVALID):
             case Outcome.PREPARE:
                 after = known.prepared(request.result, request.version, around.new_producer_id)
-                return Change(after, owed=_ended(after, request))
+                return Change(after, owed=ended(after, request))
             case Outcome.DONE:
-                return _ended(known, request)
-            case Outcome.LATER:
-                return EndedTxn(error=ErrorCode.CONCURRENT_TRANSACTIONS)
-            case Outcome.INVALID:
-                return EndedTxn(error=ErrorCode.INVALID_TXN_STATE)
+                return ended(known, request)
 
     # ------------------------------------------------------------ the log
 
@@ -305,6 +264,10 @@ class TransactionCoordinator:
         )
 
     def _append(self, around: Surroundings, changes: tuple[Change, ...]) -> Coordinated:
+        changes = tuple(
+            change._replace(after=replace(change.after, updated_ms=around.now_ms))
+            for change in changes
+        )
         send = coordinator_log.append(
             around, self.topic_partition, [change.after.entry() for change in changes]
         )
@@ -328,11 +291,15 @@ class TransactionCoordinator:
         transactions = {change.after.transactional_id: change.after for change in changes}
         coordinator = replace(
             coordinator,
-            transactions={**self.transactions, **transactions},
+            transactions={
+                id_: transaction
+                for id_, transaction in {**self.transactions, **transactions}.items()
+                if transaction.state is not TxnState.DEAD
+            },
             markers={
                 **{id_: left for id_, left in self.markers.items() if id_ not in transactions},
                 **{
-                    id_: _unsent(transaction, around)
+                    id_: unsent(transaction, around)
                     for id_, transaction in transactions.items()
                     if transaction.is_prepared
                 },
@@ -367,18 +334,18 @@ class TransactionCoordinator:
         return coordinator._pursue(around) if left == {} else (coordinator, ())
 
     def fired(self, around: Surroundings) -> Coordinated:
-        """The timer: transactions that are open for too long are aborted, markers sent again."""
+        """The timer: what is open for too long is aborted, what rests for too long is forgotten,
+        markers are sent again.
+        """
         coordinator, effects = self._pursue(around, again=True)
-        late = tuple(
-            Change(transaction.prepared(ABORT, TransactionVersion.V2, around.new_producer_id))
+        overdue = tuple(
+            change
             for id_, transaction in coordinator.transactions.items()
-            if transaction.state is TxnState.ONGOING
-            and around.now_ms - transaction.started_ms > transaction.timeout_ms
-            and not coordinator._is_changing(id_)
+            if (change := _overdue(transaction, around)) and not coordinator._is_changing(id_)
         )
-        if late and around.correlation not in coordinator.changes:
-            coordinator, aborted = coordinator._append(around, late)
-            effects += aborted
+        if overdue and around.correlation not in coordinator.changes:
+            coordinator, appended = coordinator._append(around, overdue)
+            effects += appended
         timer = Timer(TimerKind.COORDINATOR, self.topic_partition)
         again = SetTimer(timer, around.now_ms + around.patience.coordinator_ms)
         return coordinator, (*effects, again)
@@ -388,7 +355,9 @@ class TransactionCoordinator:
         markers = dict(self.markers)
         effects: Effects = ()
         for id_, unwritten in self.markers.items():
-            markers[id_], sent = self._send_markers(around, id_, unwritten, again=again)
+            markers[id_], sent = sent_markers(
+                self.transactions[id_], unwritten, self.coordinator_epoch, around, again=again
+            )
             effects += sent
         coordinator = replace(self, markers=markers)
         done = tuple(
@@ -401,100 +370,17 @@ class TransactionCoordinator:
         coordinator, appended = coordinator._append(around, done)
         return coordinator, effects + appended
 
-    def _send_markers(
-        self, around: Surroundings, transactional_id: str, unwritten: Markers, *, again: bool
-    ) -> tuple[Markers, Effects]:
-        transaction = self.transactions[transactional_id]
-        effects: list[Send] = []
-        left: dict[TopicPartition, Sent] = {}
-        for topic_partition, sent in unwritten.items():
-            leader = around.coordinators.leaders.get(topic_partition)
-            if leader is None:
-                continue  # the topic is gone
-            is_lost = around.now_ms - sent.at_ms > around.patience.request_timeout_ms
-            is_due = sent.at_ms < 0 or (again and (sent.correlation is None or is_lost))
-            if leader == NO_BROKER or not is_due:
-                left[topic_partition] = sent
-                continue
-            left[topic_partition] = Sent(around.correlation, around.now_ms)
-            marker = WriteTxnMarker(
-                topic_partition=topic_partition,
-                transactional_id=transactional_id,
-                producer_id=transaction.producer_id,
-                producer_epoch=transaction.producer_epoch,
-                coordinator_epoch=self.coordinator_epoch,
-                result=RESULTS[transaction.state],
-                version=transaction.version,
-            )
-            effects.append(Send(NodeId(leader), around.correlation, marker))
-        return left, tuple(effects)
 
-
-_NEVER: Final = Sent(None, -1)
-
-
-def _unsent(transaction: Transaction, around: Surroundings) -> Markers:
-    places = transaction.topic_partitions
-    if Bug.MARKER_ON_ONE_PARTITION in around.bugs:
-        places = places[:1]
-    return dict.fromkeys(places, _NEVER)
-
-
-def _may_go_on(known: Transaction, request: InitProducerId) -> bool:
-    """A producer that tells who it was is the newest one, or was before its epochs ran out."""
-    if request.producer_id == NO_PRODUCER_ID or known.producer_epoch == NO_PRODUCER_EPOCH:
-        return True
-    is_before = (
-        request.producer_id == known.previous_producer_id and request.producer_epoch >= LAST_EPOCH
-    )
-    return request.producer_id == known.producer_id or is_before
-
-
-def _with_next_epoch(
-    known: Transaction, request: InitProducerId, around: Surroundings
-) -> Transaction | None:
-    """The next instance; the same state for a retry, None for an instance that is fenced."""
-    told, current = request.producer_epoch, known.producer_epoch
-    is_first = request.producer_id == NO_PRODUCER_ID or current == NO_PRODUCER_EPOCH
-    if Bug.ZOMBIE_NOT_FENCED in around.bugs and current != NO_PRODUCER_EPOCH:
-        return known
-    if current >= LAST_EPOCH and (is_first or told == current):
-        return known.moved(
-            TxnState.EMPTY,
-            producer_id=around.new_producer_id,
-            previous_producer_id=known.producer_id,
-            producer_epoch=ProducerEpoch(0),
-            last_producer_epoch=NO_PRODUCER_EPOCH,
-            timeout_ms=request.timeout_ms,
-        )
-    if is_first or told == current:
-        return known.moved(
-            TxnState.EMPTY,
-            producer_epoch=ProducerEpoch(current + 1),
-            last_producer_epoch=NO_PRODUCER_EPOCH if is_first else current,
-            timeout_ms=request.timeout_ms,
-        )
-    return known if told == known.last_producer_epoch else None
-
-
-def _is_retry(known: Transaction, request: EndTxn) -> bool:
-    """In V2: the transaction that the client means is the one that was decided last."""
-    if known.state in (TxnState.EMPTY, TxnState.ONGOING):
-        return False
-    same_id = request.producer_id == known.producer_id
-    after_last = (
-        request.producer_id == known.previous_producer_id
-        and request.producer_epoch == LAST_EPOCH
-        and known.producer_epoch == 0
-    )
-    return (same_id and request.producer_epoch == known.producer_epoch - 1) or after_last
-
-
-def _ended(transaction: Transaction, request: EndTxn) -> EndedTxn:
-    if request.version is TransactionVersion.V1:
-        return EndedTxn()
-    producer_id, producer_epoch = transaction.of_next_transaction
-    return EndedTxn(producer_id=producer_id, producer_epoch=producer_epoch)
+def _overdue(transaction: Transaction, around: Surroundings) -> Change | None:
+    """What becomes of a transactional id by time alone; a decision waits for its markers."""
+    if transaction.state is TxnState.ONGOING:
+        if around.now_ms - transaction.started_ms <= transaction.timeout_ms:
+            return None
+        return Change(transaction.prepared(ABORT, TransactionVersion.V2, around.new_producer_id))
+    rested_ms = around.now_ms - transaction.updated_ms
+    if transaction.is_prepared or rested_ms < around.patience.transactional_id_expiration_ms:
+        return None
+    return Change(transaction.moved(TxnState.DEAD))
 
 
 def _refusal(owed: Response, error: ErrorCode) -> Response:
