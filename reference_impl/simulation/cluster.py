@@ -85,11 +85,13 @@ class Cluster(World):
         truncation: Truncation = Truncation.IN_FETCH,
         elr: bool = True,
         unclean_leader_election: bool = False,
+        verifies_transactions: bool = True,
     ) -> None:
         super().__init__(seed, conditions)
         self._patience = patience
         self._bugs = bugs
         self._truncation = truncation
+        self._verifies_transactions = verifies_transactions
         self._disks: dict[BrokerId, Disk] = {}
         self._clean: dict[BrokerId, BrokerEpoch] = {}  # the files that clean shutdowns leave
         self._incarnations = 0
@@ -230,6 +232,7 @@ class Cluster(World):
             patience=self._patience,
             bugs=self._bugs,
             truncation=self._truncation,
+            verifies_transactions=self._verifies_transactions,
         )
         node, effects = Broker.start(
             self.now_ms,

@@ -43,7 +43,7 @@ from reference_impl.messages import (
 from reference_impl.record_batch import Record, encode
 from reference_impl.requests import Request, Response
 from reference_impl.simulation.asking import BACKOFF_MS, Brokers, error_of
-from reference_impl.simulation.programs import Application, Call, Pause
+from reference_impl.simulation.programs import CALL_MS, Application, Call, Pause
 from reference_impl.simulation.sending import REPLICATION_MS
 from reference_impl.transaction_messages import (
     AddOffsetsToTxn,
@@ -76,7 +76,9 @@ class TransactionalProducer:
     transactional_id: str
     version: TransactionVersion = TransactionVersion.V2
     timeout_ms: int = 60_000  # transaction.timeout.ms
-    attempts: int | None = None  # of each request; None: until it is answered
+    attempts: int | None = None  # of each request to its coordinator; None: until it is answered
+    send_attempts: int | None = None  # of each request with a record or with offsets
+    call_ms: int = CALL_MS  # how long an answer is waited for
     producer_id: ProducerId = NO_PRODUCER_ID
     producer_epoch: ProducerEpoch = NO_PRODUCER_EPOCH
     failed: ErrorCode | None = None  # why the open transaction can only be aborted
@@ -123,7 +125,7 @@ class TransactionalProducer:
         )
         self._is_known = True
         answer = yield from self.brokers.ask_leader(
-            topic_partition, request, attempts=self.attempts
+            topic_partition, request, attempts=self.send_attempts, timeout_ms=self.call_ms
         )
         if not isinstance(answer, Produced) or answer.error is not ErrorCode.NONE:
             self._refuse(error_of(answer), FATAL)
@@ -172,7 +174,9 @@ class TransactionalProducer:
             adds_partition=self.version is TransactionVersion.V2,
         )
         self._is_known = True
-        answer = yield from self.brokers.ask_coordinator(group, request, attempts=self.attempts)
+        answer = yield from self.brokers.ask_coordinator(
+            group, request, attempts=self.send_attempts, timeout_ms=self.call_ms
+        )
         if error_of(answer) is not ErrorCode.NONE:
             self._refuse(error_of(answer), FATAL_OF_COORDINATORS)
         return not self._is_stopped()
@@ -277,6 +281,7 @@ class TransactionalProducer:
             request,
             is_transactional=True,
             attempts=attempts or self.attempts,
+            timeout_ms=self.call_ms,
         )
 
     # ------------------------------------------------------------ what it knows of itself
