@@ -152,6 +152,13 @@ def suites() -> Iterator[Listed]:
         yield Listed(kind="suite", item=suite.name, says=suite.says, facts=facts)
 
 
+def sweeps() -> Iterator[Listed]:
+    from reference_impl.simulation.sweeps import SWEEPS
+
+    for sweep in SWEEPS.values():
+        yield Listed(kind="sweep", item=sweep.name, says=sweep.says)
+
+
 KINDS: Final[dict[str, Callable[[], Iterator[Listed]]]] = {
     "versions": versions,
     "bugs": bugs,
@@ -159,6 +166,7 @@ KINDS: Final[dict[str, Callable[[], Iterator[Listed]]]] = {
     "properties": properties,
     "claims": claims,
     "suites": suites,
+    "sweeps": sweeps,
     "specs": specs,
     "anomalies": anomalies,
 }

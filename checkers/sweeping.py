@@ -1,0 +1,119 @@
+"""Sweeps: the simulated cluster from many seeds, and the analysis of every history.
+
+A seed is run, its history goes to the analysis that recorded ones go to, and what comes back is
+small: which anomalies occurred and which were looked for, what the run cost, or that it got stuck.
+Seeds know nothing of each other, so they are judged wherever there is a core: here in processes, in
+`checkers.spark.sweeping` as tasks.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import time
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Final
+
+import pyarrow.parquet as pq
+
+from checkers.histories.analysis import Decision, analyze
+from checkers.histories.readers.recorded import as_table
+from reference_impl.bugs import NO_BUGS, Bugs
+from reference_impl.simulation.runs import Scenario, run
+from reference_impl.simulation.sweeps import sweep_named
+from reference_impl.simulation.world import NoProgress
+
+SEEDS_AT_ONCE: Final = 4  # that a process is given
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Swept:
+    """What is the same for every seed of a sweep."""
+
+    sweep: str
+    bugs: Bugs = NO_BUGS
+    liveness: bool = False
+
+    def scenario(self, seed: int) -> Scenario:
+        """What the seed stands for."""
+        drawn = sweep_named(self.sweep).scenario(seed)
+        return replace(drawn, bugs=self.bugs, liveness=self.liveness)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Judged:
+    """What came of a seed; counts are by anomaly."""
+
+    seed: int
+    stuck: str | None = None  # how far it was when nothing moved any more
+    occurs: dict[str, int] = field(default_factory=dict[str, int])
+    observations: dict[str, int] = field(default_factory=dict[str, int])
+    operations: int = 0
+    broker_steps: int = 0
+    cpu_s: float = 0.0
+
+
+def judge(swept: Swept, seed: int) -> Judged:
+    """The verdict on one seed."""
+    started = time.process_time()
+    try:
+        found = run(swept.scenario(seed))
+    except NoProgress as stuck:
+        return Judged(seed=seed, stuck=str(stuck), cpu_s=time.process_time() - started)
+    decisions = analyze(as_table(found.history)).decisions
+    return Judged(
+        seed=seed,
+        occurs={d.anomaly.id: d.count for d in decisions if _convicts(d)},
+        observations={d.anomaly.id: d.observations for d in decisions if d.observations},
+        operations=len(found.history),
+        broker_steps=found.broker_steps,
+        cpu_s=time.process_time() - started,
+    )
+
+
+def _convicts(decision: Decision) -> bool:
+    return decision.verdict == "violated" and not decision.permitted
+
+
+def judged_in_processes(
+    swept: Swept, seeds: range, *, processes: int | None = None
+) -> Iterator[Judged]:
+    """The verdicts on the seeds as they come, from all cores of this machine."""
+    count = min(processes or os.cpu_count() or 1, len(seeds))
+    if count <= 1:
+        yield from (judge(swept, seed) for seed in seeds)
+        return
+    # A forked process would inherit the locks of Arrow's threads, and not the threads.
+    spawning = multiprocessing.get_context("spawn")
+    with closing(spawning.Pool(count, initializer=_leave_interrupts_alone)) as pool:
+        try:
+            work = _Judge(swept)
+            yield from pool.imap_unordered(work, seeds, chunksize=SEEDS_AT_ONCE)
+        finally:
+            pool.terminate()
+
+
+@dataclass(frozen=True, slots=True)
+class _Judge:
+    swept: Swept
+
+    def __call__(self, seed: int) -> Judged:
+        return judge(self.swept, seed)
+
+
+def _leave_interrupts_alone() -> None:
+    """Ctrl-C reaches the whole group; it is the parent that ends its processes."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+def keep(swept: Swept, seed: int, folder: Path) -> None:
+    """Runs a seed again, and keeps its history and its trace for whoever wants to look."""
+    folder.mkdir(parents=True, exist_ok=True)
+    found = run(swept.scenario(seed))
+    pq.write_table(as_table(found.history), folder / "history.parquet")
+    with (folder / "trace.ndjson").open("w") as file:
+        file.writelines(f"{line}\n" for line in found.trace.lines())

@@ -1,0 +1,57 @@
+"""`urteil sweep`: many seeds, one verdict on each anomaly, a line for the seed that shows it."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+
+def test_a_healthy_broker_holds_on_every_seed(call: Any) -> None:
+    said = call("sweep", "rough", "--seeds", "3..6", "--liveness")
+    assert said.exit_code == 0
+    assert set(said.verdicts().values()) == {"holds"}
+    measured = {e["what"]: e["value"] for e in said.those("measured")}
+    assert measured["rough: seeds"] == 4
+    assert measured["rough: broker steps"] > 4_000
+
+
+def test_a_seeded_bug_is_found_its_run_is_kept_and_its_line_finds_it_again(
+    call: Any, tmp_path: Path
+) -> None:
+    said = call("sweep", "publish", "--seeds", "0..1", "--bug", "no-dedup")
+    assert said.exit_code == 1
+    row = next(e for e in said.those("anomaly_decided") if e["anomaly"] == "duplicate")
+    assert (row["verdict"], row["over"]) == ("violated", "sweep")
+    folder = tmp_path / said.events[0]["folder"]
+    assert (folder / "seed-0" / "history.parquet").exists()
+    assert (folder / "seed-0" / "trace.ndjson").exists()
+    again = call(*shlex.split(row["replay"])[1:])
+    assert again.verdicts()["duplicate"] == "violated"
+
+
+def test_a_budget_leaves_seeds_out_and_says_so(call: Any) -> None:
+    said = call("sweep", "publish", "--seeds", "0..999", "--budget", "0.1s")
+    assert said.exit_code == 0
+    (progress,) = said.those("property_decided")
+    assert progress["reason"].endswith(" of 1,000 seeds")
+    assert not progress["reason"].startswith("1,000")
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["publsh"], "'publsh'; the nearest: publish"),
+        (["publish", "--seeds", "9..3"], "--seeds 9..3: write one, as 17, or"),
+        (["publish", "--seeds", "all"], "--seeds all: write one"),
+        (["publish", "--bug", "no-dedupe"], "'no-dedupe'; the nearest: no-dedup"),
+        (["publish", "--budget", "10k-states"], "a sweep has a budget of time"),
+    ],
+)
+def test_a_bad_word_is_one_clear_line_and_exit_2(call: Any, words: list[str], says: str) -> None:
+    said = call("sweep", *words)
+    assert said.exit_code == 2
+    assert says in said.stderr
+    assert said.stderr.count("\n") == 1

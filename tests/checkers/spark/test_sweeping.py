@@ -1,0 +1,19 @@
+"""A sweep as Spark tasks: the verdicts are those of one process, wherever a seed was judged."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from checkers.spark.sweeping import judged_on_spark
+from checkers.sweeping import Swept, judge
+from reference_impl.bugs import bugs_named
+
+
+def test_tasks_say_what_one_process_says() -> None:
+    swept = Swept(sweep="publish", bugs=bugs_named("no-dedup"))
+    seeds = range(5, 22)  # three tasks
+    told = sorted(judged_on_spark(swept, seeds, "local[2]"), key=lambda it: it.seed)
+    assert [it.seed for it in told] == [*seeds]
+    assert any(it.occurs for it in told)
+    for it in told[:4]:
+        assert replace(it, cpu_s=0.0) == replace(judge(swept, it.seed), cpu_s=0.0)

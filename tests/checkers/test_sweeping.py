@@ -1,0 +1,63 @@
+"""Sweeps: every seed judged once, alike wherever it is judged."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from checkers.histories.analysis import analyze
+from checkers.sweeping import Judged, Swept, judge, judged_in_processes, keep
+from model.faults import UnknownName
+from reference_impl.bugs import bugs_named
+from reference_impl.simulation import sweeps
+from reference_impl.simulation.runs import Scenario
+
+PUBLISH = Swept(sweep="publish")
+BUGGY = replace(PUBLISH, bugs=bugs_named("no-dedup"))
+
+
+def told(judged: Judged) -> Judged:
+    return replace(judged, cpu_s=0.0)
+
+
+def test_a_healthy_broker_is_acquitted_on_what_there_was_to_see() -> None:
+    judged = judge(PUBLISH, 1)
+    assert (judged.occurs, judged.stuck) == ({}, None)
+    assert judged.observations["duplicate"] == 80  # two producers, forty values each
+    assert judged.broker_steps > 1_000
+
+
+def test_a_broker_with_a_bug_is_convicted_and_the_kept_history_says_the_same(
+    tmp_path: Path,
+) -> None:
+    judged = judge(BUGGY, 0)
+    assert judged.occurs["duplicate"] > 0
+    keep(BUGGY, 0, tmp_path)
+    again = analyze(tmp_path / "history.parquet")
+    assert {d.anomaly.id: d.count for d in again.decisions if d.count} == judged.occurs
+    assert (tmp_path / "trace.ndjson").read_text().startswith('{"seq":0,')
+
+
+def test_processes_say_what_one_process_says() -> None:
+    seeds = range(3, 7)
+    alone = [told(judge(BUGGY, seed)) for seed in seeds]
+    together = judged_in_processes(BUGGY, seeds, processes=2)
+    assert sorted(map(told, together), key=lambda it: it.seed) == alone
+
+
+def test_a_cluster_that_does_not_recover_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    hurried = sweeps.Sweep(
+        name="hurried", says="no time", scenario=lambda seed: Scenario(seed=seed, recovery_ms=1)
+    )
+    monkeypatch.setattr(sweeps, "SWEEPS", {"hurried": hurried})
+    judged = judge(Swept(sweep="hurried"), 0)
+    assert judged.stuck is not None
+    assert judged.stuck.startswith("not within 1 ms")
+    assert judged.occurs == {}
+
+
+def test_a_sweep_that_is_none_is_named_with_the_nearest() -> None:
+    with pytest.raises(UnknownName, match="publish"):
+        judge(Swept(sweep="publsh"), 0)
