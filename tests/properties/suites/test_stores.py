@@ -1,0 +1,201 @@
+"""Stores: what a transaction, a prepared one and the death of an application leave behind."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from model.faults import InputFault
+from properties.suites import store
+from properties.suites.postgres_store import PostgresStore
+from properties.suites.sqlite_store import SqliteStore
+from properties.suites.store import Conflict, Store, transaction
+
+Opens = Callable[[], Store]
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def opens(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Opens]:
+    """Each call is one more connection to one database."""
+    opened: list[Store] = []
+
+    def connect() -> Store:
+        if request.param == "sqlite":
+            opened.append(SqliteStore(tmp_path / "store.db"))
+        elif not opened:
+            opened.append(PostgresStore(_dsn()))
+        else:
+            first = opened[0]
+            assert isinstance(first, PostgresStore)
+            opened.append(PostgresStore(_dsn(), schema=first.schema))
+        return opened[-1]
+
+    yield connect
+    for one in reversed(opened):
+        one.close()
+
+
+def _dsn() -> str:
+    if store.DSN not in os.environ:
+        pytest.skip(f"{store.DSN} names no server")
+    return os.environ[store.DSN]
+
+
+def test_a_transaction_happens_as_a_whole(opens: Opens) -> None:
+    database, other = opens(), opens()
+    with transaction(database):
+        store.append(database, "a")
+        store.remember(database, "orders-0", 1)
+    assert store.effects(other) == ("a",)
+    assert store.position(other, "orders-0") == 1
+
+
+def test_of_one_that_raises_nothing_happens(opens: Opens) -> None:
+    database = opens()
+
+    def fails() -> None:
+        with transaction(database):
+            store.append(database, "a")
+            raise Conflict("it can't go on")
+
+    with pytest.raises(Conflict):
+        fails()
+    assert store.effects(database) == ()
+    store.append(database, "b")  # and it goes on
+    assert store.effects(database) == ("b",)
+
+
+def test_who_advances_from_where_the_position_no_longer_is_changes_nothing(opens: Opens) -> None:
+    owner, zombie = opens(), opens()
+    since = store.position(zombie, "orders-0")
+    with transaction(owner):
+        store.append(owner, "a")
+        store.advance(owner, "orders-0", 0, 1)
+
+    def goes_on() -> None:
+        with transaction(zombie):
+            store.append(zombie, "a")
+            store.advance(zombie, "orders-0", since, 1)
+
+    with pytest.raises(Conflict, match="orders-0 is no longer at 0"):
+        goes_on()
+    assert store.effects(owner) == ("a",)
+
+
+def test_a_message_is_new_once(opens: Opens) -> None:
+    database = opens()
+    assert [store.is_new(database, message) for message in ("m", "n", "m")] == [True, True, False]
+
+
+def test_what_is_prepared_is_invisible_survives_and_ends_as_somebody_else_says(
+    opens: Opens,
+) -> None:
+    dies, after = opens(), opens()
+    for name in ("kept", "dropped"):
+        with transaction(dies, prepare_as=name):
+            store.append(dies, name)
+    assert store.effects(after) == ()
+    assert after.prepared() == ("dropped", "kept")
+    after.commit_prepared("kept")
+    after.roll_back_prepared("dropped")
+    assert store.effects(after) == ("kept",)
+    assert after.prepared() == ()
+    with pytest.raises(Conflict, match="nothing is prepared as kept"):
+        dies.commit_prepared("kept")
+    with pytest.raises(Conflict, match="nothing is prepared as dropped"):
+        dies.roll_back_prepared("dropped")
+
+
+DIES = """
+import os, signal
+from pathlib import Path
+from properties.suites import store
+from properties.suites.store import transaction
+from properties.suites.{module} import {name}
+
+database = {name}({arguments})
+store.append(database, "before")
+with transaction(database, prepare_as="prepared"):
+    store.append(database, "prepared")
+with transaction(database):
+    store.append(database, "inside")
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def test_a_process_that_is_killed_inside_a_transaction_died_before_it(
+    opens: Opens, tmp_path: Path
+) -> None:
+    database = opens()
+    if isinstance(database, PostgresStore):
+        arguments = f"{_dsn()!r}, schema={database.schema!r}"
+    else:
+        arguments = f"Path({str(tmp_path / 'store.db')!r})"
+    kind = type(database)
+    program = DIES.format(
+        module=kind.__module__.rpartition(".")[2], name=kind.__name__, arguments=arguments
+    )
+    assert subprocess.run([sys.executable, "-c", program]).returncode == -signal.SIGKILL
+    assert store.effects(database) == ("before",)
+    assert database.prepared() == ("prepared",)
+    database.commit_prepared("prepared")
+    assert store.effects(database) == ("before", "prepared")
+
+
+ENDS = st.sampled_from(["commit", "raise", "prepare, commit", "prepare, roll back"])
+
+
+@given(st.lists(st.tuples(ENDS, st.lists(st.sampled_from("abc"), max_size=3)), max_size=8))
+def test_the_effects_are_those_of_the_transactions_that_were_committed(
+    did: list[tuple[str, list[str]]],
+) -> None:
+    database = SqliteStore()
+    expected: list[str] = []
+    for number, (ends, values) in enumerate(did):
+        name = f"t{number}" if ends.startswith("prepare") else None
+        try:
+            with transaction(database, prepare_as=name):
+                for value in values:
+                    store.append(database, value)
+                if ends == "raise":
+                    raise Conflict
+        except Conflict:
+            continue
+        if ends == "prepare, commit":
+            database.commit_prepared(f"t{number}")
+        if ends == "prepare, roll back":
+            database.roll_back_prepared(f"t{number}")
+        else:
+            expected += values
+    assert store.effects(database) == tuple(expected)
+    database.close()
+
+
+def test_the_environment_names_the_server(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(store.DSN, raising=False)
+    assert isinstance(store.opened(), SqliteStore)
+    monkeypatch.setenv(store.DSN, "host=127.0.0.1 port=1 connect_timeout=2")
+    with pytest.raises(InputFault, match=r"^URTEIL_POSTGRES_DSN: .*refused"):
+        store.opened()
+
+
+def test_a_schema_ends_with_its_store() -> None:
+    first = PostgresStore(_dsn())
+    with transaction(first, prepare_as="open"):
+        store.append(first, "a")
+    first.close()
+    second = PostgresStore(_dsn())
+    schemas = "SELECT 1 FROM information_schema.schemata WHERE schema_name = ?"
+    assert not second.execute(schemas, first.schema)
+    assert not second.execute(
+        "SELECT 1 FROM pg_prepared_xacts WHERE gid LIKE ?", f"{first.schema}/%"
+    )
+    second.close()
