@@ -1,6 +1,6 @@
 """Seeded bugs: named defects of the reference broker, each a row that says who must notice.
 
-A bug is off unless the frozenset `bugs` given to a broker at its construction names it; no file,
+A bug is off unless the frozenset `bugs` given to a node at its construction names it; no file,
 setting or variable of the environment switches one on. A bug acts on what the broker has counted
 (every seventh append, every third question), never by chance, so a run with a bug replays like any
 other.
@@ -22,6 +22,12 @@ class Bug(Enum):
 
     NO_DEDUP = "no-dedup"
     DEDUP_LOST_ON_FAILOVER = "dedup-lost-on-failover"
+    PRODUCERS_GO_WITH_RECORDS = "producers-go-with-records"
+    DELETES_UNCOMMITTED = "deletes-uncommitted"
+    DELETION_ANSWERED_ALONE = "deletion-answered-alone"
+    MARK_LEFT_BEHIND = "mark-left-behind"
+    DEAD_LEADER_RETURNS = "dead-leader-returns"
+    UNCLEAN_SHUTDOWN_UNNOTICED = "unclean-shutdown-unnoticed"
     TRUNCATE_TO_HIGH_WATERMARK = "truncate-to-high-watermark"
     ACK_BEFORE_REPLICATION = "ack-before-replication"
     READ_ABOVE_HIGH_WATERMARK = "read-above-high-watermark"
@@ -89,6 +95,48 @@ SEEDED_BUGS: Final = (
         breaks=("exactly_once_publish", "duplicate"),
         caught_by=("suite replication", "history analysis"),
         source="redpanda#5355; anomalies M2",
+    ),
+    SeededBug(
+        bug=Bug.PRODUCERS_GO_WITH_RECORDS,
+        changes="A producer whose records are all deleted is forgotten, as before Kafka 2.4.",
+        breaks=("exactly_once_publish", "duplicate"),
+        caught_by=("transcripts of producers", "model idempotence, variant kip-98"),
+        source="KIP-360 (KAFKA-7190); bugs I2",
+    ),
+    SeededBug(
+        bug=Bug.DELETES_UNCOMMITTED,
+        changes="Retention deletes segments above the high watermark.",
+        breaks=("retention_loses", "lost-write"),
+        caught_by=("transcripts of retention", "model retention, variant expires-uncommitted"),
+        source="KAFKA-5634",
+    ),
+    SeededBug(
+        bug=Bug.DELETION_ANSWERED_ALONE,
+        changes="DeleteRecords is answered as soon as the leader has deleted.",
+        breaks=("offset_identifies",),
+        caught_by=("transcripts of retention", "model retention, variant answers-alone"),
+        source="KIP-107",
+    ),
+    SeededBug(
+        bug=Bug.MARK_LEFT_BEHIND,
+        changes="A follower that starts anew keeps its high watermark, below its log.",
+        breaks=("reads_are_committed",),
+        caught_by=("transcripts of retention", "model retention, variant leaves-mark-behind"),
+        source="KAFKA-9491",
+    ),
+    SeededBug(
+        bug=Bug.DEAD_LEADER_RETURNS,
+        changes="The last known leader is elected whether or not it lives.",
+        breaks=("wait_for_last_leader",),
+        caught_by=("transcripts of elections", "model election, variant elects-the-dead"),
+        source="KAFKA-19522; bugs R12",
+    ),
+    SeededBug(
+        bug=Bug.UNCLEAN_SHUTDOWN_UNNOTICED,
+        changes="A broker that may have lost the end of its logs stays eligible to lead.",
+        breaks=("committed_survives", "clean_election", "lost-write"),
+        caught_by=("transcripts of elections", "model election, variant admits-unclean"),
+        source="KAFKA-18635; bugs R13",
     ),
     SeededBug(
         bug=Bug.TRUNCATE_TO_HIGH_WATERMARK,

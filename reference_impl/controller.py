@@ -25,6 +25,7 @@ from typing import Final
 
 from model.vocabulary import BrokerEpoch, BrokerId, LeaderEpoch, PartitionEpoch, TopicPartition
 from reference_impl import elections
+from reference_impl.bugs import NO_BUGS, Bug, Bugs
 from reference_impl.config import KAFKAS_PATIENCE, Patience
 from reference_impl.messages import (
     NO_BROKER,
@@ -77,6 +78,7 @@ class Controller:
 
     patience: Patience = KAFKAS_PATIENCE
     elr: bool = True  # eligible.leader.replicas.version >= 1, as in every new cluster since 4.1
+    bugs: Bugs = NO_BUGS
     version: int = 0
     brokers: Mapping[BrokerId, BrokerState] = field(default_factory=dict[BrokerId, BrokerState])
     sessions: Mapping[BrokerId, Session] = field(default_factory=dict[BrokerId, Session])
@@ -87,10 +89,10 @@ class Controller:
 
     @classmethod
     def start(
-        cls, now_ms: int, *, patience: Patience, elr: bool = True
+        cls, now_ms: int, *, patience: Patience, elr: bool = True, bugs: Bugs = NO_BUGS
     ) -> tuple[Controller, Effects]:
         """A controller of an empty cluster, and its first effects."""
-        controller = cls(patience=patience, elr=elr)
+        controller = cls(patience=patience, elr=elr, bugs=bugs)
         return controller, (controller._session_timer(now_ms),)
 
     def step(self, now_ms: int, told: Input) -> tuple[Controller, Effects]:
@@ -131,7 +133,8 @@ class Controller:
             return self, RegisteredBroker(error=ErrorCode.DUPLICATE_BROKER_REGISTRATION)
         known = self.brokers.get(broker_id)
         is_clean = known is None or known.broker_epoch == request.previous_broker_epoch
-        fenced = self._fenced(broker_id, unclean_shutdown=not is_clean)
+        is_noticed = not is_clean and Bug.UNCLEAN_SHUTDOWN_UNNOTICED not in self.bugs
+        fenced = self._fenced(broker_id, unclean_shutdown=is_noticed)
         broker_epoch = BrokerEpoch(fenced.version + 1)
         state = BrokerState(broker_id=broker_id, broker_epoch=broker_epoch, fenced=True)
         after = replace(
@@ -183,7 +186,12 @@ class Controller:
         )
         changed = {
             topic_partition: elections.without(
-                state, broker_id, after._may_lead, elr=self.elr, unclean_shutdown=unclean_shutdown
+                state,
+                broker_id,
+                after._may_lead,
+                elr=self.elr,
+                unclean_shutdown=unclean_shutdown,
+                bugs=self.bugs,
             )
             for topic_partition, state in self.topic_partitions.items()
             if broker_id in (*state.isr, *(state.elr if unclean_shutdown else ()))
@@ -203,7 +211,7 @@ class Controller:
         return state is not None and not state.fenced
 
     def _decided(self, state: PartitionState, isr: tuple[BrokerId, ...]) -> PartitionState:
-        return elections.changed(state, isr, self._may_lead, elr=self.elr)
+        return elections.changed(state, isr, self._may_lead, elr=self.elr, bugs=self.bugs)
 
     # ------------------------------------------------------------ topic partitions
 

@@ -26,6 +26,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from model.vocabulary import BrokerId, LeaderEpoch, PartitionEpoch
+from reference_impl.bugs import NO_BUGS, Bug, Bugs
 from reference_impl.messages import NO_BROKER, PartitionState
 
 Members = tuple[BrokerId, ...]
@@ -41,14 +42,20 @@ class Elected(NamedTuple):
 
 
 def changed(
-    state: PartitionState, isr: Members, alive: Alive, *, elr: bool, unclean_shutdown: Members = ()
+    state: PartitionState,
+    isr: Members,
+    alive: Alive,
+    *,
+    elr: bool,
+    unclean_shutdown: Members = (),
+    bugs: Bugs = NO_BUGS,
 ) -> PartitionState:
     """The state one partition epoch later with this ISR, after the election that it makes needed.
 
     `unclean_shutdown` are the brokers that may not enter the ELR, or stay in it.
     """
     eligible = _eligible(state, isr, unclean_shutdown) if elr else ()
-    elected = _elected(state, isr, eligible, alive)
+    elected = _elected(state, isr, eligible, alive, bugs)
     is_new = elected.leader != state.leader
     last_known = NO_BROKER
     if elr and elected.leader == NO_BROKER:
@@ -66,15 +73,20 @@ def changed(
 
 
 def without(
-    state: PartitionState, broker: BrokerId, alive: Alive, *, elr: bool, unclean_shutdown: bool
+    state: PartitionState,
+    broker: BrokerId,
+    alive: Alive,
+    *,
+    elr: bool,
+    unclean_shutdown: bool,
+    bugs: Bugs = NO_BUGS,
 ) -> PartitionState:
     """The state after a broker was fenced or came back from an unclean shutdown."""
     isr = tuple(member for member in state.isr if member != broker)
     if not isr and not elr:
         isr = state.isr
-    return changed(
-        state, isr, alive, elr=elr, unclean_shutdown=(broker,) if unclean_shutdown else ()
-    )
+    lost = (broker,) if unclean_shutdown else ()
+    return changed(state, isr, alive, elr=elr, unclean_shutdown=lost, bugs=bugs)
 
 
 def _eligible(state: PartitionState, isr: Members, unclean_shutdown: Members) -> Members:
@@ -84,7 +96,9 @@ def _eligible(state: PartitionState, isr: Members, unclean_shutdown: Members) ->
     return tuple(broker for broker in state.replicas if broker in candidates)
 
 
-def _elected(state: PartitionState, isr: Members, eligible: Members, alive: Alive) -> Elected:
+def _elected(
+    state: PartitionState, isr: Members, eligible: Members, alive: Alive, bugs: Bugs
+) -> Elected:
     if state.leader in isr and alive(state.leader):
         return Elected(state.leader, isr)
     for leader in filter(alive, isr):
@@ -92,8 +106,10 @@ def _elected(state: PartitionState, isr: Members, eligible: Members, alive: Aliv
     if not isr:
         for leader in filter(alive, eligible):
             return Elected(leader, (leader,))
-        if not eligible and alive(state.last_known_leader):
-            return Elected(state.last_known_leader, (state.last_known_leader,), is_unclean=True)
+        last = state.last_known_leader
+        may_lead = alive(last) or (Bug.DEAD_LEADER_RETURNS in bugs and last != NO_BROKER)
+        if not eligible and may_lead:
+            return Elected(last, (last,), is_unclean=True)
     if state.unclean_leader_election:
         for leader in filter(alive, state.replicas):
             return Elected(leader, (leader,), is_unclean=True)

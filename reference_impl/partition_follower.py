@@ -157,6 +157,8 @@ def _out_of_range(follower: Follower, answer: Fetched, around: Surroundings) -> 
         return fetch_again(_truncated(follower, answer.log_end_offset, around), around)
     if answer.log_start_offset > follower.log.end_offset:
         log = follower.log.starting_at(answer.log_start_offset)
+        if Bug.MARK_LEFT_BEHIND in around.bugs:
+            log = replace(log, high_watermark=follower.log.high_watermark)
         return fetch_again(replace(follower, log=log, producers=ProducerStates()), around)
     return _fetch_later(follower, around)
 

@@ -21,12 +21,7 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from model.vocabulary import Offset, ProducerEpoch, ProducerId, TopicPartition
-from reference_impl.bugs import (
-    REORDERED_BY,
-    REORDERED_EVERY,
-    ZERO_OFFSET_EVERY,
-    Bug,
-)
+from reference_impl.bugs import REORDERED_BY, REORDERED_EVERY, ZERO_OFFSET_EVERY, Bug
 from reference_impl.deletion_messages import DeletedRecords
 from reference_impl.in_sync_replicas import InSyncReplicas
 from reference_impl.messages import (
@@ -264,6 +259,8 @@ def _answer_deletions(leader: Leader, around: Surroundings) -> Led:
     if not leader.waiting_deletions:
         return leader, ()
     low = leader.in_sync.low_watermark(leader.log.log_start, around)
+    if Bug.DELETION_ANSWERED_ALONE in around.bugs:
+        low = leader.log.log_start
     done = [waiting for waiting in leader.waiting_deletions if waiting.before <= low]
     still = tuple(waiting for waiting in leader.waiting_deletions if waiting.before > low)
     answers = tuple(waiting.reply(leader, ErrorCode.NONE, low) for waiting in done)

@@ -15,20 +15,27 @@ Simplified: a segment that is deleted is gone at once.
 
 from __future__ import annotations
 
+from model.vocabulary import Offset
+from reference_impl.bugs import NO_BUGS, Bug, Bugs
 from reference_impl.log_config import UNLIMITED, CleanupPolicy, LogConfig
 from reference_impl.partition_log import PartitionLog
 from reference_impl.producer_state import ProducerStates
 
 
 def retained(
-    log: PartitionLog, producers: ProducerStates, config: LogConfig, now_ms: int
+    log: PartitionLog,
+    producers: ProducerStates,
+    config: LogConfig,
+    now_ms: int,
+    bugs: Bugs = NO_BUGS,
 ) -> tuple[PartitionLog, ProducerStates]:
     """The log without the segments that are too old or too many."""
-    log = log.without_segments(_deletable(log, config, now_ms), producers)
+    replicated = log.end_offset if Bug.DELETES_UNCOMMITTED in bugs else log.high_watermark
+    log = log.without_segments(_deletable(log, config, now_ms, replicated), producers)
     return log, producers.kept_from(log.first_offset)
 
 
-def _deletable(log: PartitionLog, config: LogConfig, now_ms: int) -> int:
+def _deletable(log: PartitionLog, config: LogConfig, now_ms: int, replicated: Offset) -> int:
     """How many of the oldest segments may go."""
     size = sum(segment.size for segment in log.segments)
     for number, segment in enumerate(log.segments):
@@ -36,7 +43,7 @@ def _deletable(log: PartitionLog, config: LogConfig, now_ms: int) -> int:
         end = log.end_offset if is_last else log.segments[number + 1].base_offset
         size -= segment.size
         is_deleted = end <= log.log_start and not is_last
-        if end > log.high_watermark or not (
+        if end > replicated or not (
             is_deleted or _is_old(segment.max_timestamp_ms, config, now_ms) or _fits(size, config)
         ):
             return number

@@ -108,7 +108,9 @@ def cleaned(replica: Replica, around: Surroundings) -> Replica:
     log = compacted(
         replica.log, producers.transactions.aborted, config, stable=stable, now_ms=now_ms
     )
-    log, producers = retained(log, producers, config, now_ms)
+    log, producers = retained(log, producers, config, now_ms, around.bugs)
+    if Bug.PRODUCERS_GO_WITH_RECORDS in around.bugs:
+        producers = producers.with_records_from(log.log_start)
     producers = producers.unexpired(now_ms, around.patience.producer_expiration_ms)
     return replace(replica, log=log, producers=producers)
 

@@ -111,6 +111,15 @@ class ProducerStates:
         }
         return self if len(left) == len(self.producers) else ProducerStates(left, self.transactions)
 
+    def with_records_from(self, offset: Offset) -> ProducerStates:
+        """Those only whose newest batch reaches the offset, as before KIP-360."""
+        left = {
+            id_: known
+            for id_, known in self.producers.items()
+            if known.batches and known.batches[-1].next_offset > offset
+        }
+        return ProducerStates(left, self.transactions)
+
     def kept_from(self, offset: Offset) -> ProducerStates:
         """Without the aborted transactions that readers can't meet any more."""
         transactions = self.transactions.kept_from(offset)

@@ -81,7 +81,8 @@ class Host:
     def start(self) -> None:
         """The controller and every broker start."""
         self._ahead_s = time.time() - asyncio.get_running_loop().time()
-        self._begin(CONTROLLER, *Controller.start(self.now_ms, patience=self.patience))
+        controller = Controller.start(self.now_ms, patience=self.patience, bugs=self.bugs)
+        self._begin(CONTROLLER, *controller)
         for broker_id in self.brokers:
             self.start_broker(broker_id)
 

@@ -57,7 +57,7 @@ class Conversation:
     set: int = 0
 
     def __post_init__(self) -> None:
-        controller, effects = Controller.start(0, patience=self.patience)
+        controller, effects = Controller.start(0, patience=self.patience, bugs=self.bugs)
         self.nodes[CONTROLLER] = controller
         self._do(CONTROLLER, effects)
         for number in range(1, self.brokers + 1):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from model.vocabulary import BrokerEpoch, BrokerId, LeaderEpoch, PartitionEpoch, TopicPartition
+from reference_impl.bugs import NO_BUGS, Bug, Bugs
 from reference_impl.config import Patience
 from reference_impl.controller import Controller
 from reference_impl.messages import (
@@ -34,8 +35,8 @@ SESSION_MS = Patience().session_timeout_ms
 class Talk:
     """A controller and those who talk to it."""
 
-    def __init__(self) -> None:
-        self.controller, _ = Controller.start(0, patience=Patience())
+    def __init__(self, bugs: Bugs = NO_BUGS) -> None:
+        self.controller, _ = Controller.start(0, patience=Patience(), bugs=bugs)
         self.now_ms = 0
         self.updates: list[UpdateMetadata] = []
 
@@ -96,14 +97,18 @@ class Talk:
         return self.controller.topic_partitions[TP]
 
 
-@pytest.fixture
-def talk() -> Talk:
-    talk = Talk()
+def cluster(bugs: Bugs = NO_BUGS, min_insync_replicas: int = 1) -> Talk:
+    talk = Talk(bugs)
     for broker in (1, 2, 3):
         talk.register(broker)
         talk.beat(broker)
-    talk.ask(CreateTopic(topic="orders"))
+    talk.ask(CreateTopic(topic="orders", min_insync_replicas=min_insync_replicas))
     return talk
+
+
+@pytest.fixture
+def talk() -> Talk:
+    return cluster()
 
 
 def where(state: PartitionState) -> tuple[int, tuple[int, ...], int, int]:
@@ -297,3 +302,37 @@ def test_the_controller_leaves_what_is_the_brokers_own_to_them(talk: Talk) -> No
     before = talk.controller
     after, effects = before.step(0, Asked(CONTROLLER, 1, UpdateMetadata(image=before.image)))
     assert (after, effects) == (before, ())
+
+
+# ---------------------------------------------------------------- seeded bugs
+
+
+@pytest.mark.parametrize(
+    ("bugs", "leader"), [(NO_BUGS, NO_BROKER), (frozenset({Bug.DEAD_LEADER_RETURNS}), 1)]
+)
+def test_bug_dead_leader_returns_elects_who_can_not_lead(bugs: Bugs, leader: int) -> None:
+    talk = cluster(bugs)
+    talk.silence(3)
+    talk.silence(2, 3)
+    talk.silence(1, 2, 3)
+    assert (talk.state.isr, talk.state.elr, talk.state.last_known_leader) == ((), (1,), 1)
+    talk.register(1, incarnation=2)  # it may have lost its end: nobody is eligible
+    assert talk.state.leader == leader
+    assert talk.controller.brokers[BrokerId(1)].fenced
+
+
+@pytest.mark.parametrize(
+    ("bugs", "leader"), [(NO_BUGS, NO_BROKER), (frozenset({Bug.UNCLEAN_SHUTDOWN_UNNOTICED}), 2)]
+)
+def test_bug_unclean_shutdown_unnoticed_elects_who_may_have_lost_its_end(
+    bugs: Bugs, leader: int
+) -> None:
+    talk = cluster(bugs, min_insync_replicas=2)
+    talk.silence(3)
+    talk.silence(2, 3)
+    talk.silence(1, 2, 3)
+    assert (talk.state.isr, talk.state.elr) == ((), (1, 2))
+    talk.register(2, incarnation=2)
+    talk.beat(2)
+    assert (talk.state.leader, talk.state.recovering) == (leader, False)
+    assert (2 in talk.state.elr) is False

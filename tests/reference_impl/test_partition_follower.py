@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
+
 from model.vocabulary import (
     BrokerEpoch,
     BrokerId,
@@ -151,6 +153,34 @@ def test_a_log_beyond_a_leader_that_knows_none_of_its_epochs_is_cut_to_the_leade
     # Nothing to cut: asking again at once would ask for ever.
     refused = replace(refused, log_end_offset=Offset(2))
     assert fetches(on_fetched(follower, around(), 1, refused)[1]) == []
+
+
+@pytest.mark.parametrize(
+    ("bugs", "high_watermark"), [(NO_BUGS, 7), (frozenset({Bug.MARK_LEFT_BEHIND}), 1)]
+)
+def test_where_the_leader_has_deleted_what_comes_next_it_starts_anew(
+    bugs: Bugs, high_watermark: int
+) -> None:
+    """KAFKA-9491: the high watermark is not left below the log."""
+    follower, _ = following(log_of(1, 1, high_watermark=1))
+    refused = replace(
+        answer(ErrorCode.OFFSET_OUT_OF_RANGE), log_start_offset=Offset(7), log_end_offset=Offset(9)
+    )
+    after, effects = on_fetched(follower, around(correlation=2, bugs=bugs), 1, refused)
+    log = after.log
+    assert (log.log_start, log.end_offset, log.high_watermark) == (7, 7, high_watermark)
+    assert after.producers == ProducerStates()
+    assert fetches(effects) == [(7, -1, 2)]
+
+
+def test_the_log_start_is_the_leaders_where_that_is_later() -> None:
+    follower, _ = following(log_of(1, 1, 1, high_watermark=3))
+    told = replace(answer(high_watermark=3), log_start_offset=Offset(2))
+    follower, _ = on_fetched(follower, around(correlation=2), 1, told)
+    assert (follower.log.log_start, follower.log.epochs[0].start_offset) == (2, 2)
+    told = replace(told, log_start_offset=Offset(1))
+    follower, _ = on_fetched(follower, around(correlation=3), 2, told)
+    assert follower.log.log_start == 2  # its own deletions are not taken back
 
 
 def test_after_an_error_it_waits_and_after_silence_it_asks_again() -> None:

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from model.vocabulary import LeaderEpoch, Offset, TopicPartition
 from reference_impl.broker import Broker
+from reference_impl.bugs import NO_BUGS, Bug, Bugs
 from reference_impl.coordinators import TRANSACTION_STATE
 from reference_impl.deletion_messages import DeletedRecords, DeleteRecords
 from reference_impl.log_config import UNLIMITED, CleanupPolicy, LogConfig
@@ -79,6 +80,13 @@ def test_a_log_is_not_cut_below_the_size_that_it_may_have(
         assert size - oldest.size < retention_bytes or oldest.next_offset > log.high_watermark
 
 
+def test_bug_deletes_uncommitted_passes_the_high_watermark() -> None:
+    log = log_of([0] * 9, 4)
+    bugs = frozenset({Bug.DELETES_UNCOMMITTED})
+    assert retained(log, NO_PRODUCERS, LogConfig(retention_ms=50), 100)[0].log_start <= 4
+    assert retained(log, NO_PRODUCERS, LogConfig(retention_ms=50), 100, bugs)[0].log_start == 9
+
+
 def test_what_is_compacted_is_not_deleted_by_age_or_size() -> None:
     log = log_of([0] * 9, 9)
     config = LogConfig(cleanup_policy=CleanupPolicy.COMPACT, retention_ms=1, retention_bytes=0)
@@ -88,8 +96,8 @@ def test_what_is_compacted_is_not_deleted_by_age_or_size() -> None:
 # ---------------------------------------------------------------- a cluster
 
 
-def written(converse: Converse, records: int, **config: Any) -> Conversation:
-    talk = converse(brokers=3)
+def written(converse: Converse, records: int, bugs: Bugs = NO_BUGS, **config: Any) -> Conversation:
+    talk = converse(brokers=3, bugs=bugs)
     talk.create("orders", log_config=LogConfig(segment_bytes=200, **config))
     for number in range(records):
         assert talk.write(TP, str(number)) is ErrorCode.NONE
@@ -161,6 +169,15 @@ def test_delete_records_waits_for_a_silent_replica_and_not_for_a_fenced_one(
     assert waiting not in talk.answers
     talk.pass_time(10_000)  # longer than a session
     assert talk.answers[waiting].low_watermark == 3
+
+
+def test_bug_deletion_answered_alone_does_not_wait_for_a_silent_replica(
+    converse: Converse,
+) -> None:
+    talk = written(converse, 4, bugs=frozenset({Bug.DELETION_ANSWERED_ALONE}))
+    talk.held = lambda to, told: isinstance(told, Answered) and to == NodeId(3)
+    assert delete(talk, 2, timeout_ms=500).low_watermark == 2
+    assert {log.log_start for log in logs(talk)} == {0, 2}  # whoever is elected may have them yet
 
 
 def test_delete_records_is_refused_where_records_are_not_deleted(converse: Converse) -> None:

@@ -19,6 +19,7 @@ from model.vocabulary import (
     TopicPartition,
 )
 from reference_impl import transaction_marker
+from reference_impl.bugs import Bug
 from reference_impl.config import Patience
 from reference_impl.deletion_messages import DeleteRecords
 from reference_impl.log_config import LogConfig
@@ -164,6 +165,16 @@ def test_a_retry_of_a_record_that_is_deleted_is_still_a_duplicate(
     assert sent(talk, 2).base_offset == 2  # KIP-360: where it was, though it is no more
     assert sent(talk, 4).error is ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
     assert sent(talk, 3).base_offset == 3
+
+
+def test_bug_producers_go_with_records_makes_a_retry_a_second_record(converse: Converse) -> None:
+    talk = converse(bugs=frozenset({Bug.PRODUCERS_GO_WITH_RECORDS}))
+    talk.create("orders", log_config=LogConfig(segment_bytes=100, retention_ms=10_000))
+    assert [sent(talk, number).base_offset for number in range(3)] == [0, 1, 2]
+    talk.pass_time(5_000)
+    assert sent(talk, 2).base_offset == 2
+    talk.pass_time(10_000)
+    assert sent(talk, 2).base_offset == 3
 
 
 def test_after_a_restart_the_newest_batch_and_what_is_behind_it_are_remembered(
