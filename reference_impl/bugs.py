@@ -54,6 +54,10 @@ class Bug(Enum):
     REJOIN_REFUSED = "rejoin-refused"
     EMPTY_GROUP_UNSETTLED = "empty-group-unsettled"
     EXACT_EPOCH_WANTED = "exact-epoch-wanted"
+    STATIC_REPLACED_WHEN_STABLE = "static-replaced-when-stable"
+    STATIC_REPLACEMENT_NOT_KEPT = "static-replacement-not-kept"
+    OFFSETS_EXPIRE_WHILE_ALIVE = "offsets-expire-while-alive"
+    OFFSETS_DROPPED_WITH_GROUP = "offsets-dropped-with-group"
 
 
 Bugs = frozenset[Bug]
@@ -338,6 +342,36 @@ SEEDED_BUGS: Final = (
         breaks=("position_resumes",),
         caught_by=("transcripts of groups", "model group-ownership, variant wants-exact-epoch"),
         source="KIP-1251, KAFKA-20066; bugs G4",
+    ),
+    SeededBug(
+        bug=Bug.STATIC_REPLACED_WHEN_STABLE,
+        changes="During a rebalance a new process of a static member does not take the place of "
+        "the old one: both are members.",
+        breaks=("one_owner",),
+        caught_by=("transcripts of groups",),
+        source="KAFKA-8500; bugs G6",
+    ),
+    SeededBug(
+        bug=Bug.STATIC_REPLACEMENT_NOT_KEPT,
+        changes="That a new process has taken the place of a static member is not in the log.",
+        breaks=("one_owner",),
+        caught_by=("transcripts of groups",),
+        source="KAFKA-10284; bugs G6",
+    ),
+    SeededBug(
+        bug=Bug.OFFSETS_EXPIRE_WHILE_ALIVE,
+        changes="Offsets are forgotten some time after their commit, whoever is a member.",
+        breaks=("position_resumes", "retention_loses"),
+        caught_by=("transcripts of groups",),
+        source="KAFKA-13636, KAFKA-8069; bugs G7",
+    ),
+    SeededBug(
+        bug=Bug.OFFSETS_DROPPED_WITH_GROUP,
+        changes="A new coordinator drops all offsets of a group that was forgotten once, those "
+        "that were committed later too.",
+        breaks=("position_resumes",),
+        caught_by=("transcripts of groups",),
+        source="KAFKA-4704; bugs G8",
     ),
 )
 

@@ -13,8 +13,8 @@ who owns what. A static member (KIP-345) is known by its instance: a new process
 place of the old one, which is fenced.
 
 Source: KIP-62, KIP-134, KIP-345, KIP-394; KAFKA-8500; protocol rules, section e.
-Simplified: no state Dead, groups are never forgotten; a member that joined and never syncs is
-noticed by its session only.
+Simplified: no state Dead, a group that is forgotten begins anew; a member that joined and never
+syncs is noticed by its session only.
 """
 
 from __future__ import annotations
@@ -75,6 +75,7 @@ class ClassicGroup:
     leader: str = ""
     members: Mapping[str, Member] = field(default_factory=dict[str, Member])  # in order of joining
     promised: Mapping[str, int] = field(default_factory=dict[str, int])  # member ids, until when
+    empty_since_ms: int = -1  # -1: it has members, or never had any
     deadline_ms: int = 0  # of the rebalance
     opens_ms: int = 0  # the rebalance does not end before
 
@@ -129,7 +130,7 @@ class ClassicGroup:
         """All members wait for the next generation, and none was promised a place."""
         return not self.promised and all(m.joining is not None for m in self.members.values())
 
-    def completed(self) -> ClassicGroup:
+    def completed(self, now_ms: int) -> ClassicGroup:
         """The next generation, of those who have joined; a static member may be late."""
         stays = {
             id_: member
@@ -140,6 +141,7 @@ class ClassicGroup:
             return self.moved(
                 GroupState.EMPTY,
                 generation=self.generation + 1,
+                empty_since_ms=now_ms,
                 members={},
                 promised={},
                 leader="",
@@ -150,6 +152,7 @@ class ClassicGroup:
         return self.moved(
             GroupState.COMPLETING,
             generation=self.generation + 1,
+            empty_since_ms=-1,
             members=stays,
             promised={},
             leader=leader,
@@ -183,6 +186,7 @@ class ClassicGroup:
                 "protocol_type": self.protocol_type,
                 "protocol": self.protocol,
                 "leader": self.leader,
+                "empty_since_ms": self.empty_since_ms,
                 "members": [
                     {
                         "member_id": member.member_id,
@@ -221,6 +225,7 @@ class ClassicGroup:
             protocol_type=told["protocol_type"],
             protocol=told["protocol"],
             leader=told["leader"],
+            empty_since_ms=told["empty_since_ms"],
             members=members,
         )
 

@@ -31,6 +31,8 @@ class Patience:
     producer_expiration_ms: int = 86_400_000  # producer.id.expiration.ms
     member_session_ms: int = 45_000  # group.consumer.session.timeout.ms
     member_heartbeat_ms: int = 5_000  # group.consumer.heartbeat.interval.ms
+    offsets_retention_ms: int = 604_800_000  # offsets.retention.minutes
+    offsets_check_ms: int = 600_000  # offsets.retention.check.interval.ms
     checkpoint_ms: int = 5_000  # replica.high.watermark.checkpoint.interval.ms, and the flush
 
     def __post_init__(self) -> None:

@@ -39,6 +39,7 @@ class Written:
     """Entries of one batch at their offset, and whose transaction they belong to, or its marker."""
 
     offset: int
+    timestamp_ms: int
     producer_id: ProducerId
     is_transactional: bool
     entries: tuple[Entry, ...] = ()
@@ -92,6 +93,7 @@ def written(
         if head.is_control:
             yield Written(
                 offset=head.base_offset,
+                timestamp_ms=head.max_timestamp_ms,
                 producer_id=head.producer_id,
                 is_transactional=True,
                 marker=transaction_marker.read(batch.data),
@@ -106,6 +108,7 @@ def written(
         )
         yield Written(
             offset=head.base_offset,
+            timestamp_ms=head.max_timestamp_ms,
             producer_id=head.producer_id,
             is_transactional=head.is_transactional,
             entries=entries,

@@ -23,10 +23,11 @@ from reference_impl import (
     consumer_group_log,
     consumer_group_sessions,
     coordinator_log,
+    group_expiry,
     group_membership,
     group_offsets,
 )
-from reference_impl.bugs import Bug
+from reference_impl.bugs import Bug, Bugs
 from reference_impl.classic_group import ClassicGroup, GroupState
 from reference_impl.consumer_group import ConsumerGroup
 from reference_impl.consumer_group_log import ConsumerGroups
@@ -43,7 +44,6 @@ from reference_impl.group_messages import (
     FetchedOffsets,
     FetchOffsets,
     GroupRequest,
-    GroupResponse,
     HeartbeatGroup,
     JoinedGroup,
     JoinGroup,
@@ -55,7 +55,8 @@ from reference_impl.group_messages import (
 from reference_impl.group_offsets import GroupOffsets
 from reference_impl.messages import ErrorCode, Produced
 from reference_impl.partition_log import PartitionLog
-from reference_impl.step import Effects, SetTimer, Timer, TimerKind
+from reference_impl.requests import Response
+from reference_impl.step import Effects, Reply, SetTimer, Timer, TimerKind
 from reference_impl.surroundings import Requester, Surroundings
 
 
@@ -64,7 +65,7 @@ class Owed(NamedTuple):
 
     requester: Requester
     request: GroupRequest
-    response: GroupResponse
+    response: Response
 
     def answered(self, error: ErrorCode = ErrorCode.NONE) -> Effects:
         """It is given, or refused."""
@@ -95,6 +96,7 @@ class GroupCoordinator:
     clocks: Clocks = field(default_factory=dict[MemberKey, consumer_group_sessions.Clock])
     offsets: GroupOffsets = GroupOffsets()  # noqa: RUF009 - a frozen value
     changes: Mapping[int, Written] = field(default_factory=dict[int, Written])
+    expiry_ms: int = 0  # when to look next for what has expired
 
     @classmethod
     def begin(
@@ -119,6 +121,8 @@ class GroupCoordinator:
             coordinator_epoch=coordinator_epoch,
             loaded_at=log.end_offset,
             groups=groups,
+            offsets=GroupOffsets.of_log(log, around.bugs),
+            expiry_ms=around.now_ms + around.patience.offsets_check_ms,
         )
         return coordinator._caught_up(log, around), (coordinator._timer(around),)
 
@@ -166,7 +170,7 @@ class GroupCoordinator:
         requester: Requester,
         request: JoinGroup | SyncGroup | HeartbeatGroup | LeaveGroup,
     ) -> Coordinated:
-        group = self.groups.get(request.group, ClassicGroup(group=request.group))
+        before = group = self.groups.get(request.group, ClassicGroup(group=request.group))
         consumer = self.consumers.groups.get(request.group)
         if consumer is not None and consumer.members:
             is_new = isinstance(request, JoinGroup)
@@ -182,12 +186,20 @@ class GroupCoordinator:
             case LeaveGroup():
                 group, effects = group_membership.leave(group, around, requester, request)
         coordinator = self._with(group)
-        if consumer is not None and group.members:
-            coordinator, sent = coordinator._append(
-                around, consumer_group_log.tombstones(consumer), Written(request.group)
-            )
-            effects += sent
-        return coordinator, effects
+        takes_over = consumer is not None and bool(group.members)
+        entries = consumer_group_log.tombstones(consumer) if consumer and takes_over else []
+        if _must_be_kept(before, group, around.bugs):
+            entries.append(group.entry())
+        if not entries:
+            return coordinator, effects
+        mine = [
+            effect
+            for effect in effects
+            if isinstance(effect, Reply) and (effect.to, effect.correlation) == requester
+        ]
+        owed = tuple(Owed(requester, request, reply.response) for reply in mine)
+        coordinator, sent = coordinator._append(around, entries, Written(request.group, owed))
+        return coordinator, (*(effect for effect in effects if effect not in mine), *sent)
 
     def _heartbeat(
         self, around: Surroundings, requester: Requester, request: ConsumerGroupHeartbeat
@@ -371,15 +383,35 @@ class GroupCoordinator:
         for known in self.groups.values():
             group, some = group_membership.without_the_silent(known, around)
             coordinator, effects = coordinator._with(group), effects + some
+            if _must_be_kept(known, group, around.bugs):
+                entries.append(group.entry())
         for consumer in coordinator.consumers.groups.values():
             late = consumer_group_sessions.late(coordinator.clocks, consumer, around)
             if late:
                 after = consumer_group_heartbeat.removed(consumer, around, *late)
                 entries += consumer_group_log.entries(consumer, after)
+        coordinator, expired = coordinator._expired(around)
+        entries += expired
         if entries:
             coordinator, sent = coordinator._append(around, entries, Written())
             effects += sent
         return coordinator, (*effects, self._timer(around))
+
+    def _expired(self, around: Surroundings) -> tuple[GroupCoordinator, list[Entry]]:
+        """Now and then: the tombstones of what is forgotten."""
+        if around.now_ms < self.expiry_ms:
+            return self, []
+        busy = frozenset(written.group for written in self.changes.values())
+        groups = {id_: group for id_, group in self.groups.items() if id_ not in busy}
+        consumers = {id_: g for id_, g in self.consumers.groups.items() if id_ not in busy}
+        entries = group_expiry.expired_offsets(self.offsets, groups, consumers, busy, around)
+        tombstones, forgotten = group_expiry.forgotten_groups(self.offsets, groups, consumers)
+        coordinator = replace(
+            self,
+            groups={id_: group for id_, group in self.groups.items() if id_ not in forgotten},
+            expiry_ms=around.now_ms + around.patience.offsets_check_ms,
+        )
+        return coordinator, entries + tombstones
 
     def _timer(self, around: Surroundings) -> SetTimer:
         timer = Timer(TimerKind.COORDINATOR, self.topic_partition)
@@ -394,3 +426,10 @@ class GroupCoordinator:
         ):
             return self
         return replace(self, groups={**self.groups, group.group: group})
+
+
+def _must_be_kept(before: ClassicGroup, after: ClassicGroup, bugs: Bugs) -> bool:
+    """No assignment will write it: nobody is left, or a static member is another process."""
+    is_emptied = after.state is GroupState.EMPTY and before.state is not GroupState.EMPTY
+    is_replaced = after.state is GroupState.STABLE and after.members.keys() != before.members.keys()
+    return is_emptied or (is_replaced and Bug.STATIC_REPLACEMENT_NOT_KEPT not in bugs)

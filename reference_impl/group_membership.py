@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from reference_impl.bugs import Bug
 from reference_impl.classic_group import ClassicGroup, GroupState, Member
 from reference_impl.group_messages import (
     NO_MEMBER,
@@ -53,7 +54,10 @@ def join(
         promised = replace(group, promised={**group.promised, new_id: until_ms})
         required = JoinedGroup(error=ErrorCode.MEMBER_ID_REQUIRED, member_id=new_id)
         return promised, (requester.reply(required),)
-    if member_id == NO_MEMBER and static is not None:
+    is_replaced = (
+        Bug.STATIC_REPLACED_WHEN_STABLE not in around.bugs or group.state is GroupState.STABLE
+    )
+    if member_id == NO_MEMBER and static is not None and is_replaced:
         return _join_again(group, around, requester, request, static, new_id)
     known = group.members.get(member_id)
     stays = group.state is GroupState.COMPLETING or (
@@ -138,7 +142,7 @@ def _ended(group: ClassicGroup, around: Surroundings) -> Answered:
         return group, ()
     if not group.everybody_joined and around.now_ms < group.deadline_ms:
         return group, ()
-    group = group.completed()
+    group = group.completed(around.now_ms)
     effects = tuple(
         member.joining.reply(group.joined(member))
         for member in group.members.values()

@@ -5,15 +5,16 @@ pends until the transaction's marker: COMMIT lets it count, ABORT drops it. What
 in the log is not overtaken by a marker: where the record lies decides, not where its marker does.
 A running coordinator and a new one read the same log in the same way, so they can't differ.
 
+A tombstone takes back what was committed, and what pends.
+
 Source: KIP-98, KIP-447; KAFKA-4704; protocol rules D3, section e.
-Simplified: offsets do not expire.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple, cast
 
 from model.vocabulary import LeaderEpoch, Offset, ProducerId, TopicPartition
 from reference_impl import coordinator_log
@@ -38,6 +39,7 @@ class At(NamedTuple):
 
     record_offset: int
     committed: CommittedOffset
+    committed_ms: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,6 +51,12 @@ class GroupOffsets:
         default_factory=dict[ProducerId, Mapping[Place, At]]
     )
     read_to: Offset = FIRST_OFFSET
+    skipped: frozenset[int] = frozenset()  # by a seeded bug
+
+    @classmethod
+    def of_log(cls, log: PartitionLog, bugs: Bugs) -> GroupOffsets:
+        """What a new coordinator begins with."""
+        return cls(skipped=_skipped(log, bugs)).caught_up(log, bugs)
 
     def caught_up(self, log: PartitionLog, bugs: Bugs) -> GroupOffsets:
         """The fold up to the high watermark."""
@@ -56,6 +64,8 @@ class GroupOffsets:
             return self
         committed, pending = dict(self.committed), dict(self.pending)
         for batch in coordinator_log.written(log, self.read_to, log.high_watermark):
+            if batch.offset in self.skipped:
+                continue
             if batch.marker is not None:
                 ended = pending.pop(batch.producer_id, {})
                 if _counts(batch.marker.result, bugs):
@@ -64,8 +74,14 @@ class GroupOffsets:
                 earlier = pending.get(batch.producer_id, {})
                 pending[batch.producer_id] = {**earlier, **_told(batch)}
             else:
+                for place in _taken_back(batch):
+                    committed.pop(place, None)
+                    pending = {
+                        id_: {known: at for known, at in places.items() if known != place}
+                        for id_, places in pending.items()
+                    }
                 _keep(committed, _told(batch))
-        return GroupOffsets(committed=committed, pending=pending, read_to=log.high_watermark)
+        return replace(self, committed=committed, pending=pending, read_to=log.high_watermark)
 
     def of(self, group: str) -> dict[TopicPartition, CommittedOffset]:
         """All that a group has committed."""
@@ -89,23 +105,52 @@ def entry(group: str, topic_partition: TopicPartition, committed: CommittedOffse
     )
 
 
+def tombstone(group: str, topic_partition: TopicPartition) -> Entry:
+    """The record that takes back what was committed for a place."""
+    return Entry([KIND, group, topic_partition.topic, topic_partition.index], None)
+
+
 def _told(batch: Written) -> dict[Place, At]:
     found: dict[Place, At] = {}
     for number, (key, value) in enumerate(batch.entries):
-        told_key: Any = key
-        told: Any = value
-        if told_key[0] == KIND:
-            _, group, topic, index = told_key
+        place, told = _place(key), cast("Any", value)
+        if place is not None and told is not None:
             offset, leader_epoch, metadata = told
-            found[Place(group, TopicPartition(topic, index))] = At(
+            found[place] = At(
                 batch.offset + number,
                 CommittedOffset(
                     offset=Offset(offset),
                     leader_epoch=LeaderEpoch(leader_epoch),
                     metadata=metadata,
                 ),
+                batch.timestamp_ms,
             )
     return found
+
+
+def _taken_back(batch: Written) -> list[Place]:
+    places = [_place(entry.key) for entry in batch.entries if entry.value is None]
+    return [place for place in places if place is not None]
+
+
+def _place(key: Any) -> Place | None:
+    return Place(key[1], TopicPartition(key[2], key[3])) if key[0] == KIND else None
+
+
+def _skipped(log: PartitionLog, bugs: Bugs) -> frozenset[int]:
+    """The seeded bug: where a new coordinator doesn't read, as a group was forgotten once."""
+    if Bug.OFFSETS_DROPPED_WITH_GROUP not in bugs:
+        return frozenset()
+    batches = [
+        (batch.offset, entry) for batch in coordinator_log.written(log) for entry in batch.entries
+    ]
+    keys: list[Any] = [entry.key for _, entry in batches if entry.value is None]
+    forgotten = {key[1] for key in keys if key[0] != KIND}
+    return frozenset(
+        offset
+        for offset, entry in batches
+        if (place := _place(entry.key)) is not None and place.group in forgotten
+    )
 
 
 def _keep(committed: dict[Place, At], told: Mapping[Place, At]) -> None:
