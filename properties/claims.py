@@ -224,13 +224,17 @@ CLAIMS: Final = (
         id="consumer_order",
         group="log",
         statement="One consumer instance sees records in log order.",
+        broken_by="Two readers that take turns are not one instance: they have two positions.",
         source="D3",
+        decided_by=(Decider("suite", "log"),),
     ),
     Claim(
         id="order_is_per_partition",
         group="log",
         statement="There is no order across the partitions of a topic.",
+        broken_by="One partition has one order.",
         source="D3",
+        decided_by=(Decider("suite", "log"),),
     ),
     Claim(
         id="offset_identifies",
@@ -276,7 +280,12 @@ CLAIMS: Final = (
             "A consumer may read from any retained offset, and several consumers read the same "
             "log independently."
         ),
+        broken_by=(
+            "What was deleted is not retained; an offset that was acknowledged and not kept is "
+            "empty."
+        ),
         source="D3",
+        decided_by=(Decider("suite", "log"),),
     ),
     Claim(
         id="two_writers_two_readers",
@@ -286,7 +295,9 @@ CLAIMS: Final = (
             'per-consumer orders still hold, and exactly the guarantees that D3 calls "off" are'
             " off: show which."
         ),
+        broken_by="With one writer and one reader there is one order of each.",
         source="D3",
+        decided_by=(Decider("suite", "log"),),
     ),
     Claim(
         id="retention_loses",

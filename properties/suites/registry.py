@@ -45,10 +45,12 @@ from __future__ import annotations
 from typing import Final
 
 from model.faults import UnknownName
-from properties.suites import elections, replication_sides
+from properties.suites import elections, log, replication_sides
 from properties.suites.suite import Suite
 
-SUITES: Final = {suite.name: suite for suite in (replication_sides.SUITE, elections.SUITE)}
+SUITES: Final = {
+    suite.name: suite for suite in (replication_sides.SUITE, elections.SUITE, log.SUITE)
+}
 
 
 def suite_named(name: str) -> Suite:

@@ -24,7 +24,7 @@ from properties.replication_claims import ALWAYS, SOMETIMES, Published
 from properties.suites.cluster import ClusterMachine
 from properties.suites.searching import Tally
 from reference_impl.bugs import NO_BUGS, Bugs
-from reference_impl.messages import ACKS_LEADER, NodeId
+from reference_impl.messages import ACKS_LEADER, ACKS_NONE, NodeId
 from reference_impl.simulation.cluster import Cluster
 from reference_impl.simulation.faults import Crash
 from reference_impl.simulation.producer import PROCESSES_PER_CLIENT, ProducerConfig
@@ -66,6 +66,10 @@ SETTINGS: Final = {
     "no retries": Setting(
         says="no idempotence, acks=all, no retries, five in flight",
         producer=ProducerConfig(idempotent=False, retries=False),
+    ),
+    "acks=0": Setting(
+        says="no idempotence, acks=0: nothing is answered, and nothing retried",
+        producer=ProducerConfig(acks=ACKS_NONE, idempotent=False),
     ),
     "acks=1": Setting(
         says="idempotence, acks=1, retries until acknowledged, five in flight",

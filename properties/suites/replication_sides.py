@@ -23,6 +23,7 @@ SUITE: Final = Suite(
         inside("ambiguous_send", "no retries", "a lost answer and a lost request look alike"),
         inside("no_retry_loses", "no retries", "a request that never arrived is not sent again"),
         inside("retry_duplicates", "not idempotent", "the broker cannot know a retry"),
+        inside("acks_levels", "acks=0", "nobody hears that a request was lost"),
         inside("acks_levels", "acks=1", "the leader dies before its followers have the record"),
     ),
     outside=(

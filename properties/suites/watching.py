@@ -55,19 +55,25 @@ def _replica(broker: Broker) -> Replica:
     role = broker.replicas.get(TOPIC_PARTITION)
     if role is None:  # it has just started, and knows of no topics yet
         stored = broker.unassigned.get(TOPIC_PARTITION)
-        log = () if stored is None else _entries(stored)
+        log = () if stored is None else entries(stored)
         return Replica(log=log, high_watermark=0 if stored is None else stored.high_watermark)
     return Replica(
         leads=isinstance(role, Leader),
         leader_epoch=role.state.leader_epoch,
         in_sync=role.state.isr,
         high_watermark=role.log.high_watermark,
-        log=_entries(role.log),
+        log=entries(role.log),
     )
 
 
-def _entries(log: PartitionLog) -> tuple[Entry, ...]:
-    return tuple(entry for batch in log.batches() for entry in _entries_of(batch.data))
+def entries(log: PartitionLog) -> tuple[Entry, ...]:
+    """The records of a log from its start on."""
+    return tuple(
+        entry
+        for batch in log.batches()
+        for entry in _entries_of(batch.data)
+        if entry.offset >= log.log_start
+    )
 
 
 @lru_cache(maxsize=4_096)  # the same bytes lie in the logs of all replicas, at every moment

@@ -4,6 +4,8 @@ it.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -150,10 +152,13 @@ def test_a_goal_is_shown_by_one_log_and_not_by_another(
     assert not SOMETIMES[claim][goal](published(doubtful, log=shows_not))
 
 
-def test_what_acks_levels_can_lose_is_acknowledged() -> None:
-    goal = SOMETIMES["acks_levels"]["acknowledged and lost"]
+def test_what_acks_levels_can_lose_is_no_longer_being_sent() -> None:
+    goal = SOMETIMES["acks_levels"]["done with and lost"]
     assert goal(published(send(1, "a", 0), log="."))
-    assert not goal(published(send(1, "a", outcome="info"), log="."))
+    assert goal(published(send(1, "a", outcome="info"), log="."))
+    assert not goal(published(send(1, "a", outcome="info"), log="a"))
+    unfinished = replace(send(1, "a", outcome="info"), completed_ns=None)
+    assert not goal(published(unfinished, log="."))
 
 
 def test_the_names_are_claims_of_the_catalogue() -> None:
