@@ -163,13 +163,13 @@ class BrokerIdempotence:
 
     def _shows(self, leader: Leader, log: dict[int, Stamp]) -> dict[Cell, Value]:
         shows: dict[Cell, Value] = {("end_offset", ()): leader.log.end_offset}
+        for offset, stamp in log.items():
+            shows |= _stamped(offset, stamp)
         for producer_id, known in leader.producers.producers.items():
             for batch in known.batches[-1:]:
                 producer = self._stamps.numbers.get(producer_id, -1)
                 remembered = Stamp(producer, known.producer_epoch, batch.last_sequence)
                 shows |= _stamped(batch.next_offset - 1, remembered)
-        for offset, stamp in log.items():
-            shows |= _stamped(offset, stamp)
         return shows
 
     # ---- what clients hold
@@ -178,9 +178,11 @@ class BrokerIdempotence:
         """The records that the client sent are where it is told that they are, and committed."""
         match traced.event:
             case Answered(correlation=correlation, response=Produced(error=ErrorCode.NONE) as told):
-                sent = self._sent.pop((traced.node, correlation), ())
+                sent = self._sent.get((traced.node, correlation), ())
                 calls = [Call("acknowledge", (told.base_offset + k,)) for k in range(len(sent))]
                 shows: dict[Cell, Value] = {("acked", tuple(stamp)): True for stamp in sent}
+                for k, stamp in enumerate(sent):
+                    shows |= _stamped(told.base_offset + k, stamp)
                 return Seen(calls=tuple(calls), shows=shows) if sent else None
             case _:
                 return None

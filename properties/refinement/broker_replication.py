@@ -21,7 +21,7 @@ are no steps of the spec, and are reported; what a consumer is told of end offse
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
@@ -35,11 +35,14 @@ from reference_impl.controller import Controller
 from reference_impl.messages import (
     NO_BROKER,
     AlterPartition,
+    BrokerHeartbeated,
     ErrorCode,
     Fetch,
     Fetched,
     NodeId,
+    OffsetOfLeaderEpoch,
     PartitionState,
+    UpdateMetadata,
 )
 from reference_impl.partition_follower import Follower
 from reference_impl.partition_leader import Leader
@@ -50,6 +53,24 @@ from reference_impl.step import Answered, Asked
 
 Replica = Leader | Follower
 _SIGNED_FROM: Final = 21  # bytes: what comes before is the broker's own
+
+
+# What a broker may do when it hears something. A leader that coordinates, too, may append whenever
+# what its own coordinator waits for is replicated: all within the step.
+_HEARS: Final[Mapping[type, frozenset[str]]] = {
+    UpdateMetadata: frozenset({
+        "become_leader", "become_follower", "propose_member", "drop_member", "fetch_request",
+        "append", "advance_high_watermark",
+    }),
+    Fetched: frozenset({
+        "fetch_response", "truncate", "follower_high_watermark", "fetch_request"
+    }),
+    OffsetOfLeaderEpoch: frozenset({"truncate", "fetch_request"}),
+    BrokerHeartbeated: frozenset(),
+}  # fmt: skip
+_LEADS: Final = frozenset({
+    "append", "propose_member", "drop_member", "fetch_request", "advance_high_watermark"
+})  # fmt: skip
 
 
 class Entry(NamedTuple):
@@ -108,7 +129,7 @@ class BrokerReplication:
         Consumers are out of sync before anything happens.
         """
         states = [s for e in events for s in [_decision(e.after, place)] if s is not None]
-        logs = [r.log for e in events for r in [_replica(e.after, place)] if r is not None]
+        held = [r for e in events for r in [_replica(e.after, place)] if r is not None]
         brokers = states[0].replicas
         consumers = dict.fromkeys(who for e in events for who in [_polls(e, place)] if who)
         replicas = {node: k for k, node in enumerate((*map(NodeId, brokers), *consumers))}
@@ -116,8 +137,8 @@ class BrokerReplication:
             ReplicationProof(),
             {
                 "Replica": len(replicas),
-                "LeaderEpoch": max(s.leader_epoch for s in states) + 1,
-                "Offset": max((log.end_offset for log in logs), default=0) + 1,
+                "LeaderEpoch": max(s.leader_epoch for s in (*states, *(r.state for r in held))) + 1,
+                "Offset": max((r.log.end_offset for r in held), default=0) + 1,
                 "Message": ANY,
             },
             (leader := brokers.index(states[0].leader), 0),
@@ -212,10 +233,15 @@ class BrokerReplication:
             calls += self._waits_for(r, after)
         else:
             calls += [Call("fetch_response", (r, _last(e.offset), e.offset + 1)) for e in new]
-        calls += self._marks(r, after)
+        calls += self._marks(traced, r, after)
         if isinstance(after, Follower) and _sent(before) != _sent(after) is not None:
             calls.append(Call("fetch_request", (r, _last(after.log.end_offset)), maybe=True))
-        return Seen(calls=tuple(calls), shows=self._shows(r, after), at_least=self._heard(after))
+        return Seen(
+            calls=tuple(calls),
+            shows=self._shows(r, after),
+            at_least=self._heard(after),
+            may_make=_HEARS.get(_told(traced), _LEADS),
+        )
 
     def _restarted(self, node: NodeId, broker: Broker) -> Seen | None:
         """A new life begins with what the old one left on the disk."""
@@ -255,9 +281,16 @@ class BrokerReplication:
         yield from (Call("propose_member", (r, f)) for f in sorted(members - was))
         yield from (Call("drop_member", (r, f)) for f in sorted(was - members))
 
-    def _marks(self, r: int, after: Replica) -> Iterator[Call]:
-        """The high watermark moves; that of a follower may go back to its new leader's."""
-        mark = after.log.high_watermark
+    def _marks(self, traced: Traced, r: int, after: Replica) -> Iterator[Call]:
+        """The high watermark moves; that of a follower to the one that it is told."""
+        mark: int = after.log.high_watermark
+        match traced.event:
+            case Answered(
+                response=Fetched(error=ErrorCode.NONE, diverging_epoch=None, high_watermark=told)
+            ) if isinstance(after, Follower):
+                mark = min(told, after.log.end_offset)
+            case _:
+                pass
         if mark == self.behaviour.state["replica.high_watermark", (r,)]:
             return
         if isinstance(after, Leader):
@@ -354,6 +387,15 @@ def _polls(traced: Traced, place: TopicPartition) -> NodeId | None:
             return sender if asked == place and replica < 0 else None
         case _:
             return None
+
+
+def _told(traced: Traced) -> type:
+    """What a node was told, or the timer that fired."""
+    match traced.event:
+        case Asked(request=told) | Answered(response=told):
+            return type(told)
+        case told:
+            return type(told)
 
 
 def _sent(replica: Replica | None) -> int | None:

@@ -31,6 +31,7 @@ class Seen:
     calls: tuple[Call, ...]
     shows: Mapping[Cell, Value] = field(default_factory=dict[Cell, Value])  # true afterwards
     at_least: Mapping[Cell, int] = field(default_factory=dict[Cell, int])  # and so
+    may_make: frozenset[str] | None = None  # actions that such an event can be; None: any
 
 
 class Refinement(Protocol):
@@ -97,6 +98,8 @@ def explain(behaviour: Behaviour, seen: Seen) -> tuple[str, ...]:
     """The behaviour takes the actions; why it could not, or empty."""
     tried: list[str] = []
     for call in seen.calls:
+        if seen.may_make is not None and call.action not in seen.may_make:
+            return (*tried, f"such an event makes no {call.action}")
         refusal = behaviour.take(call)
         if refusal is not None:
             tried.append(str(refusal))
