@@ -142,6 +142,10 @@ def milliseconds(span: timedelta) -> int:
     return round(span / timedelta(milliseconds=1))
 
 
+def span(ms: int) -> timedelta:
+    return timedelta(milliseconds=ms)
+
+
 def _as_kio(field: str, value: Any) -> Any:
     return KioErrorCode(value) if field.endswith("error_code") else value
 

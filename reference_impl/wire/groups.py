@@ -3,7 +3,7 @@
 A request to join is answered when the next generation is there; until then its connection waits.
 
 Source: KIP-62, KIP-345, KIP-394, KIP-447, KIP-516, KIP-709.
-Simplified: the classic protocol only; a request for the offsets of many groups is asked one by one.
+Simplified: a request for the offsets of many groups is asked one by one.
 """
 
 from __future__ import annotations
@@ -12,6 +12,8 @@ from typing import Any, Final
 
 from model.vocabulary import TopicPartition
 from reference_impl.group_messages import (
+    NO_GENERATION,
+    NO_MEMBER,
     CommitOffsets,
     CommittedOffset,
     CommittedOffsets,
@@ -179,7 +181,7 @@ async def offset_fetch(broker: BrokerSide, call: Call) -> bytes:
         return call.respond(error_code=error, topics=topics)
     groups: list[Any] = []
     for group in body.groups:
-        error, topics = await _fetched(broker, call, group.group_id, group.topics)
+        error, topics = await _fetched(broker, call, group.group_id, group.topics, member=group)
         made = call.make(
             "OffsetFetchResponseGroup", group_id=group.group_id, error_code=error, topics=topics
         )
@@ -188,7 +190,7 @@ async def offset_fetch(broker: BrokerSide, call: Call) -> bytes:
 
 
 async def _fetched(
-    broker: BrokerSide, call: Call, group: str, topics: Any
+    broker: BrokerSide, call: Call, group: str, topics: Any, *, member: Any = None
 ) -> tuple[ErrorCode, tuple[Any, ...]]:
     named = None if topics is None else await named_topics(broker, topics)
     wanted = (
@@ -205,6 +207,8 @@ async def _fetched(
         group=group,
         topic_partitions=wanted,
         require_stable=getattr(call.body, "require_stable", False),
+        member_id=getattr(member, "member_id", None) or NO_MEMBER,
+        member_epoch=getattr(member, "member_epoch", NO_GENERATION),
     )
     said = await asked(broker, request, FetchedOffsets)
     found = {place: (committed, error) for place, committed, error in said.offsets}

@@ -50,6 +50,7 @@ SERVED: Final = Patience(
     request_timeout_ms=3_000,
     coordinator_ms=100,
     group_initial_delay_ms=0,
+    member_heartbeat_ms=500,
 )
 
 Note = Callable[[str], None]

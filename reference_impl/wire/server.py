@@ -19,7 +19,7 @@ from typing import Final
 
 from model.vocabulary import BrokerId, TopicPartition
 from reference_impl.requests import Request, Response
-from reference_impl.wire import control_plane, data_plane, groups, transactions
+from reference_impl.wire import consumer_groups, control_plane, data_plane, groups, transactions
 from reference_impl.wire.adapter import Call, MalformedFrame, UnsupportedApiVersions, decode
 from reference_impl.wire.applied import AppliedLog
 from reference_impl.wire.broker_side import BrokerSide
@@ -44,6 +44,8 @@ ANSWERS: Final[Mapping[Api, Callable[[BrokerSide, Call], Awaitable[bytes]]]] = {
     Api.ADD_OFFSETS_TO_TXN: transactions.add_offsets_to_txn,
     Api.END_TXN: transactions.end_txn,
     Api.TXN_OFFSET_COMMIT: transactions.txn_offset_commit,
+    Api.CONSUMER_GROUP_HEARTBEAT: consumer_groups.heartbeat,
+    Api.CONSUMER_GROUP_DESCRIBE: consumer_groups.describe,
     Api.FIND_COORDINATOR: control_plane.find_coordinator,
     Api.API_VERSIONS: control_plane.api_versions,
     Api.CREATE_TOPICS: control_plane.create_topics,

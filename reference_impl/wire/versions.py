@@ -36,6 +36,8 @@ class Api(IntEnum):
     ADD_OFFSETS_TO_TXN = 25
     END_TXN = 26
     TXN_OFFSET_COMMIT = 28
+    CONSUMER_GROUP_HEARTBEAT = 68
+    CONSUMER_GROUP_DESCRIBE = 69
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,4 +72,6 @@ VERSIONS: Final = {
     Api.ADD_OFFSETS_TO_TXN: Versions(0, 4, 0),
     Api.END_TXN: Versions(0, 5, 0),
     Api.TXN_OFFSET_COMMIT: Versions(0, 5, 0),
+    Api.CONSUMER_GROUP_HEARTBEAT: Versions(0, 1, 0),
+    Api.CONSUMER_GROUP_DESCRIBE: Versions(0, 1, 0),
 }
