@@ -19,7 +19,8 @@ from pathlib import Path
 
 from checkers.explicit.engines import Declined
 
-FLAGS = ("-std=gnu11", "-O2", "-shared", "-fPIC", "-pthread", "-w")
+# -O1 takes 6/10 of the time that -O2 takes, and its code is as fast: memory is what costs
+FLAGS = ("-std=gnu11", "-O1", "-shared", "-fPIC", "-pthread", "-w")
 ZIG = ("-m", "ziglang", "cc")
 ONLY_ZIG = ("-fno-sanitize=undefined",)  # which zig adds by itself
 

@@ -13,11 +13,10 @@ from dataclasses import dataclass, field
 from itertools import count, islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from checkers.explicit.blame import blamed_action, blamed_claim, blamed_init
 from checkers.explicit.compiled.library import Library
-from checkers.explicit.compiled.spill import Spilled
 from checkers.explicit.exploration import (
     Exploration,
     IllDefined,
@@ -34,6 +33,9 @@ from checkers.explicit.exploration import (
 from checkers.explicit.instance import Instance, Packed
 from model.language.meaning import Meaning, State, Undefined
 from model.language.spec import Claim
+
+if TYPE_CHECKING:
+    from checkers.explicit.compiled.spill import Spilled  # NumPy takes longer than many a search
 
 PULSE = 4096  # states of a shard between two looks at the clock
 MOST_THREADS = 16  # SHARDS of `runtime.c`
@@ -96,6 +98,8 @@ class Search:
         """Goes on with states on disk where this level may not leave room for the next."""
         memory, likely = self.task.memory, self.store.count() + GROWTH * size
         if memory is not None and self.store is self.c and self.c.bytes_for(likely) > memory:
+            from checkers.explicit.compiled.spill import Spilled
+
             self.store = Spilled(self.c, folder, memory)
 
     def _initial(self) -> list[State]:

@@ -1,7 +1,7 @@
 """From terms to C expressions, at a finite scope.
 
-A term becomes an int expression over `s`, the cells of a state, one a byte; quantifiers become
-loops in statement expressions, which every compiler that we use has. What is evaluated, and in
+A term becomes an int expression over the cells of a state, one a byte; quantifiers become loops in
+statement expressions, which every compiler that we use has. What is evaluated, and in
 which order, is what `model.language.meaning` says: `inside` notes that a value left its sort, and
 goes on with one that does no harm, since all that is found after that is thrown away.
 """
@@ -64,14 +64,14 @@ class Expressions:
             return self.named[id(n)]
         match n:
             case t.Const():
-                known = n.sort.flavour == "int" and n.sort.name in self.at.ranges
-                return literal(n.value - self.at.elements(n.sort).start if known else n.value)
+                return literal(self.packed(n))
             case t.Least():
                 return "0"
             case t.Local():
                 return env[n.uid]
             case t.Get():
-                return f"s[{self.cell(n.variable, n.keys, env)}]"
+                after = n.variable.name.endswith(t.AFTER)
+                return f"{'AFTER' if after else 'CELL'}({self.cell(n.variable, n.keys, env)})"
             case t.Some():
                 return f"({self.kept(n.of, env)} + 1)"
             case t.Plus():
@@ -101,6 +101,11 @@ class Expressions:
                 return self.extreme(n, env)
             case _:
                 assert_never(n)
+
+    def packed(self, n: t.Const) -> int:
+        """The literal as values of its sort are kept; a number is what it is."""
+        known = n.sort.flavour == "int" and n.sort.name in self.at.ranges
+        return n.value - self.at.elements(n.sort).start if known else n.value
 
     def loop(self, n: LOOPS, env: Env) -> str:
         """A quantifier: left as soon as its answer is known; a count is never left."""

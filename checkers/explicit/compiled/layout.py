@@ -1,7 +1,7 @@
-"""How a state is stored: every cell in as many bits as it needs, in 64-bit words.
+"""How a state is stored: every cell in as many bits as it needs.
 
-No cell straddles two words, so a write is one mask and one shift. The last word is kept only as
-far as it is used.
+No cell straddles two bytes, so that a byte of many states is unpacked at once. Bytes are put
+together to 64-bit words, in which a write is one mask and one shift.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from functools import cached_property
 
 from checkers.explicit.instance import Instance, Packed
 
-WORD = 64  # bits
+WORD, BYTE = 64, 8  # bits
 
 
 @dataclass(frozen=True)
@@ -22,16 +22,17 @@ class Layout:
 
     @cached_property
     def places(self) -> list[tuple[int, int, int]]:
-        """Wide cells first, each in the first word that has room for it."""
+        """Wide cells first, each in the first byte that has room for it."""
         widths = [(self.at.size(sort) - 1).bit_length() for _, sort in self.at.cells]
         used: list[int] = [0]
         made = [(0, 0, 0)] * len(widths)
         for cell in sorted(range(len(widths)), key=lambda c: -widths[c]):
             width = widths[cell]
-            word = next((k for k, bits in enumerate(used) if bits + width <= WORD), len(used))
-            used += [0] * (word == len(used))
-            made[cell] = (word, used[word], width)
-            used[word] += width
+            byte = next((k for k, bits in enumerate(used) if bits + width <= BYTE), len(used))
+            used += [0] * (byte == len(used))
+            word, first = divmod(BYTE * byte, WORD)
+            made[cell] = (word, first + used[byte], width)
+            used[byte] += width
         return made
 
     @property

@@ -7,6 +7,10 @@
    shards, wait for each other, and take in the letters for them, those of shard 0 first: what is
    found, and in which order, depends on the number of shards and on nothing else.
 
+   States are looked at in blocks: `cells` holds a byte of each in a row, so that one instruction
+   tests a cell of many, and a set of bits says which of them a guard or a claim leaves. What is born
+   of a block is set in order again before it is posted.
+
    A state's number is its index in its shard times the number of shards, plus its shard. The caller
    judges a level, expands it, goes on to the next, all in slices, and reads `Found` between them.
 
@@ -17,6 +21,9 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
 
 #include "sizes.h"
 
@@ -26,17 +33,23 @@
 #define KEY_BYTES STATE_BYTES
 #endif
 
+#define BLOCK 16 /* states that are looked at together */
+
 enum {
   SHARDS = 16,      /* at most */
   ROUND = 512,      /* states expanded between two meetings */
   AHEAD = 12,       /* letters that are looked up before their turn */
   RECENT_BITS = 13, /* of a hash: as many letters are remembered as a cache has room for */
-  BLOCK = 64,       /* states that are taken into a larger hash set at a time */
+  BATCH = 64,       /* states that are taken into a larger hash set at a time */
   SMALL = 1000000,  /* states: while there are fewer, a full hash set grows at once by much */
 };
 
 typedef struct { uint64_t word[WORDS]; } Packed;
 typedef struct { Packed state; uint64_t hash; uint64_t parent; } Letter;
+typedef struct { Packed state; uint32_t action, next; } Born; /* the next one of the same state */
+typedef int8_t Many __attribute__((vector_size(BLOCK)));       /* a cell of each state of a block */
+typedef uint16_t Wide __attribute__((vector_size(BLOCK)));
+typedef uint32_t Bits;                                         /* some states of a block */
 typedef struct { Letter *letters; uint64_t count, room; } Outbox;
 
 /* Numbers of states are kept plus one: 0 is none. One array may be empty, hence the `+ 1`. */
@@ -49,6 +62,12 @@ typedef struct {
 
 typedef struct Search Search;
 typedef struct {
+  Many cells[CELLS + 1];                      /* of a block of states, which are */
+  Packed packed[BLOCK];
+  Born *born;                                 /* from 1 on, by */
+  uint32_t births, first[BLOCK], last[BLOCK];
+  uint32_t reading;                           /* the state of the block that is read, for `inside` */
+  Bits undefined;                             /* in which states a term has no value */
   Search *search;
   uint64_t number;
   uint8_t *keys;
@@ -61,8 +80,6 @@ typedef struct {
   const uint8_t *given;                       /* its states, where the caller keeps them */
   uint8_t *now, *next;                        /* its states, where keys are fingerprints */
   uint64_t now_room, next_room;
-  int undefined;
-  uint64_t current;                           /* the state that is read, for `emit` */
   Packed recent[1 << RECENT_BITS];            /* the last letter of each such hash */
   Outbox out[SHARDS];
   Found found;
@@ -76,7 +93,8 @@ struct Search {
   Shard shard[];
 };
 
-typedef int (*Predicate)(Shard *, const uint8_t *);
+typedef Bits (*StateClaim)(Shard *, Bits some);
+typedef int (*StepClaim)(Shard *, uint32_t k, const uint8_t *after);
 
 /* ---- stored states */
 
@@ -166,8 +184,8 @@ static int rebuilt(Shard *w, uint64_t size) {
   w->tags = calloc(size, 1);
   w->places = malloc(size * sizeof *w->places);
   if (!w->tags || !w->places) return w->found.failed = 1, 0;
-  for (uint64_t start = 0; start < w->count; start += BLOCK) {
-    uint64_t h[BLOCK], n = w->count - start < BLOCK ? w->count - start : BLOCK;
+  for (uint64_t start = 0; start < w->count; start += BATCH) {
+    uint64_t h[BATCH], n = w->count - start < BATCH ? w->count - start : BATCH;
     for (uint64_t k = 0; k < n; k++) look_ahead(w, h[k] = hash_of_key(w, start + k));
     for (uint64_t k = 0; k < n; k++) {
       uint64_t place = place_of(w, h[k]);
@@ -248,45 +266,57 @@ static void post(Shard *w, const Packed *state, uint64_t parent) {
   box->letters[box->count++] = (Letter){*state, h, parent};
 }
 
-/* ---- what the spec says */
+/* ---- what the spec says, of a block of states */
+
+#define BIT(k) ((Bits)1 << (k))
+
+/* Each of some states in turn, as `k`. */
+#define FOR_EACH(k, some)                                                                   \
+  for (Bits rest = (some), k; rest && (k = w->reading = __builtin_ctz(rest), 1); rest &= rest - 1)
+
+#define CELL(cell) ((const uint8_t *)w->cells)[(cell) * BLOCK + k]
+#define AFTER(cell) after[(cell) - CELLS]
 
 static inline int inside(Shard *w, int value, int size) {
   if ((unsigned)value < (unsigned)size) return value;
-  w->undefined = 1;
+  w->undefined |= BIT(w->reading);
   return 0;
 }
 
-static void judge_step(Shard *w, const uint8_t *s, const Packed *to);
+static inline Many every(int value) { return (Many){0} + (int8_t)value; }
+static inline Many chosen(Many test, Many then, Many other) { return (test & then) | (~test & other); }
 
-static inline void emit(Shard *w, const Packed *from, const uint8_t *s, const Packed *to, int action) {
-  w->found.generated++;
-  w->found.taken[action]++;
-  if (JUDGES_STEPS && memcmp(from, to, sizeof *to)) judge_step(w, s, to);
-  post(w, to, w->current);
+/* In which lanes a truth is true. */
+static inline Bits which(Many truth) {
+  Bits out = 0;
+#ifdef __SSE2__
+  __m128i half[BLOCK / 16];
+  memcpy(half, &truth, BLOCK);
+  for (int h = 0; h < BLOCK / 16; h++) out |= (Bits)_mm_movemask_epi8(half[h]) << 16 * h;
+#else
+  uint64_t eight[BLOCK / 8];
+  memcpy(eight, &truth, BLOCK);
+  for (int e = 0; e < BLOCK / 8; e++)
+    out |= (Bits)((eight[e] & 0x0101010101010101u) * 0x0102040810204080u >> 56) << 8 * e;
+#endif
+  return out;
+}
+
+static inline void emit(Shard *w, uint32_t k, const Packed *to, int action) {
+  uint32_t birth = ++w->births;
+  w->born[birth] = (Born){*to, action, 0};
+  *(w->first[k] ? &w->born[w->last[k]].next : &w->first[k]) = birth;
+  w->last[k] = birth;
 }
 
 #ifdef COVERAGE
-#define MISSED(conjunct, instances) w->found.missed[conjunct] += instances
+#define MISSED(conjunct, instances) \
+  w->found.missed[conjunct] += (uint64_t)__builtin_popcount(some & ~left) * instances
 #else
 #define MISSED(conjunct, instances) (void)0
 #endif
 
 #include "spec.h"
-
-static void judge_step(Shard *w, const uint8_t *s, const Packed *to) {
-  uint8_t both[2 * CELLS + 1];
-  int before = w->undefined, read = 0;
-  for (int c = 0; c < CLAIMS; c++) {
-    if (!about_steps[c] || !w->found.open[c]) continue;
-    if (!read++) memcpy(both, s, CELLS), unpack(to, both + CELLS);
-    if (!claim_is_true[c](w, both) && !w->undefined) {
-      w->found.open[c] = 0;
-      w->found.broken[c] = w->current + 1;
-      memcpy(w->found.broken_by[c], to, sizeof *to);
-    }
-  }
-  if (w->undefined && !before) w->found.undefined_step = 1;
-}
 
 static const uint8_t *states_of_level(const Shard *w) {
   if (w->given) return w->given;
@@ -297,40 +327,98 @@ static const uint8_t *states_of_level(const Shard *w) {
 #endif
 }
 
-static uint64_t judge_some(Shard *w, uint64_t quota) {
-  const uint8_t *states = states_of_level(w);
-  uint8_t s[CELLS + 1];
-  uint64_t n = 0;
-  for (; n < quota && w->judged < w->end && !w->undefined; n++, w->judged++) {
-    Packed p = load(states + (w->judged - w->level) * STATE_BYTES);
-    uint64_t name = number_of(w, w->judged) + 1;
-    unpack(&p, s);
-    for (int c = 0; c < CLAIMS; c++)
-      if (!about_steps[c] && w->found.open[c] && !claim_is_true[c](w, s)) {
-        w->found.open[c] = 0;
-        w->found.broken[c] = name;
-      }
-    for (int c = 0; c < WITNESSES; c++)
-      if (witness_is_true[c](w, s) && !w->found.seen[c]++) w->found.first_seen[c] = name;
-    if (w->undefined) w->found.undefined = name;
+/* Unpacks a block of stored states, at most `most` of them. */
+static Bits read_block(Shard *w, uint64_t start, uint64_t most) {
+  const uint8_t *stored = states_of_level(w) + (start - w->level) * STATE_BYTES;
+  uint64_t n = w->end - start;
+  if (n > most) n = most;
+  if (n > BLOCK) n = BLOCK;
+  union { uint8_t one[STATE_BYTES][BLOCK]; Wide all[STATE_BYTES]; } bytes;
+  for (uint64_t k = 0; k < n; k++, stored += STATE_BYTES) {
+    w->packed[k] = load(stored);
+    for (int byte = 0; byte < STATE_BYTES; byte++) bytes.one[byte][k] = stored[byte];
   }
-  return n;
+#define CELL_OF_ALL(cell, at, by, wide) \
+  w->cells[cell] = (Many)(bytes.all[at * 8 + by / 8] >> by % 8) & every((1 << wide) - 1);
+  FOR_EVERY_CELL(CELL_OF_ALL)
+#undef CELL_OF_ALL
+  w->undefined = 0;
+  return BIT(n - 1) | (BIT(n - 1) - 1);
+}
+
+static void judge_block(Shard *w, Bits some) {
+  uint64_t first = number_of(w, w->judged) + 1, shards = w->search->shards;
+  for (int c = 0; c < CLAIMS; c++) {
+    if (!claim_of_states[c] || !w->found.open[c]) continue;
+    Bits broken = some & ~claim_of_states[c](w, some);
+    if (!broken) continue;
+    w->found.open[c] = 0;
+    w->found.broken[c] = first + __builtin_ctz(broken) * shards;
+  }
+  for (int c = 0; c < WITNESSES; c++) {
+    Bits seen = witness[c](w, some);
+    if (seen && !w->found.seen[c]) w->found.first_seen[c] = first + __builtin_ctz(seen) * shards;
+    w->found.seen[c] += __builtin_popcount(seen);
+  }
+  if (w->undefined) w->found.undefined = first + __builtin_ctz(w->undefined) * shards;
+}
+
+static uint64_t judge_some(Shard *w, uint64_t quota) {
+  while (quota && w->judged < w->end && !w->found.undefined) {
+    Bits some = read_block(w, w->judged, quota);
+    judge_block(w, some);
+    w->judged += __builtin_popcount(some);
+    quota -= __builtin_popcount(some);
+  }
+  return quota;
+}
+
+static void judge_step(Shard *w, uint32_t k, uint64_t name, const Packed *to) {
+  uint8_t after[CELLS + 1];
+  int read = 0;
+  Bits before = w->undefined;
+  for (int c = 0; c < CLAIMS; c++) {
+    if (!claim_of_steps[c] || !w->found.open[c]) continue;
+    if (!read++) unpack(to, after);
+    if (!claim_of_steps[c](w, k, after) && !w->undefined) {
+      w->found.open[c] = 0;
+      w->found.broken[c] = name;
+      memcpy(w->found.broken_by[c], to, sizeof *to);
+    }
+  }
+  if (w->undefined && !before) w->found.undefined_step = 1;
+}
+
+/* Posts what was born of a state of the block. */
+static void post_born(Shard *w, uint32_t k, uint64_t number) {
+  w->reading = k;
+  if (!w->first[k] && !w->found.stuck++) w->found.first_stuck = number + 1;
+  for (uint32_t birth = w->first[k]; birth; birth = w->born[birth].next) {
+    const Born *born = w->born + birth;
+    w->found.generated++;
+    w->found.taken[born->action]++;
+    if (JUDGES_STEPS && memcmp(w->packed + k, &born->state, sizeof born->state))
+      judge_step(w, k, number + 1, &born->state);
+    post(w, &born->state, number);
+  }
 }
 
 static uint64_t expand_some(Shard *w, uint64_t quota) {
-  const uint8_t *states = states_of_level(w);
-  uint8_t s[CELLS + 1];
-  uint64_t n = 0;
-  for (; n < quota && w->expanded < w->end && !w->undefined; n++, w->expanded++) {
-    Packed p = load(states + (w->expanded - w->level) * STATE_BYTES);
-    uint64_t before = w->found.generated;
-    unpack(&p, s);
-    w->current = number_of(w, w->expanded);
-    successors(w, &p, s);
-    if (w->undefined) w->found.undefined = w->current + 1;
-    else if (w->found.generated == before && !w->found.stuck++) w->found.first_stuck = w->current + 1;
+  while (quota && w->expanded < w->end && !w->found.undefined) {
+    Bits some = read_block(w, w->expanded, quota);
+    w->births = 0;
+    memset(w->first, 0, sizeof w->first);
+    successors(w, some);
+    FOR_EACH(k, some) {
+      uint64_t number = number_of(w, w->expanded++);
+      if (!(w->undefined & BIT(k))) post_born(w, k, number);
+      if (!(w->undefined & BIT(k))) continue;
+      w->found.undefined = number + 1;
+      break;
+    }
+    quota -= __builtin_popcount(some);
   }
-  return n;
+  return quota;
 }
 
 /* ---- threads: shard 0 is the caller's */
@@ -378,14 +466,18 @@ static void on_all(Search *all, void *(*work)(void *), uint64_t quota) {
 /* ---- what is called from outside */
 
 Search *search_open(uint64_t shards) {
-  Search *all = calloc(1, sizeof *all + shards * sizeof(Shard));
+  uint64_t size = (sizeof(Search) + shards * sizeof(Shard) + 63) / 64 * 64;
+  Search *all = aligned_alloc(64, size);
   if (!all || shards > SHARDS) return NULL;
+  memset(all, 0, size);
   all->shards = shards;
   pthread_mutex_init(&all->mutex, NULL);
   pthread_cond_init(&all->turned, NULL);
   for (uint64_t k = 0; k < shards; k++) {
     all->shard[k].search = all;
     all->shard[k].number = k;
+    all->shard[k].born = malloc((INSTANCES * BLOCK + 1) * sizeof(Born));
+    if (!all->shard[k].born) return NULL;
     remember_nothing(all->shard + k);
   }
   return all;
@@ -395,6 +487,7 @@ void search_close(Search *all) {
   for (uint64_t k = 0; k < all->shards; k++) {
     Shard *w = all->shard + k;
     free(w->keys), free(w->parents), free(w->tags), free(w->places), free(w->now), free(w->next);
+    free(w->born);
     for (uint64_t to = 0; to < all->shards; to++) free(w->out[to].letters);
   }
   pthread_mutex_destroy(&all->mutex);

@@ -1,18 +1,21 @@
 """The C of one instance: its sizes, its actions, its claims; `runtime.c` is the search around them.
 
-An action is nested loops over its parameters; each conjunct of its guard is tested as far out as
-the parameters that it mentions allow, and counts what it disables when coverage is asked for. A
-successor starts as the stored state before, and writes are masked into it.
+An action is nested loops over its parameters, in which a block of states is looked at together: a
+set of bits says in which of them the guard is true so far. Each conjunct takes some out, as far out
+in the loops as the parameters that it mentions allow, and counts them when coverage is asked for:
+in all lanes at once where `lanes` takes it, else state by state. For each state that is left the
+successor starts as the stored state before, and writes are masked into it. Claims are judged alike.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import prod
 
 from checkers.explicit.compiled.expressions import Env, Expressions
+from checkers.explicit.compiled.lanes import Lanes
 from checkers.explicit.compiled.layout import Layout
 from checkers.explicit.instance import Instance
 from model.language import terms as t
@@ -53,6 +56,7 @@ class Source:
             "CLAIMS": len(self.claims),
             "WITNESSES": len(self.witnesses),
             "JUDGES_STEPS": int(any(c.about == "steps" for c in self.claims)),
+            "INSTANCES": sum(prod(self.at.size(p.sort) for p in a.params) for a in self.actions),
         }
         cells = " ".join(
             f"X({c}, {', '.join(map(str, p))})" for c, p in enumerate(self.layout.places)
@@ -76,19 +80,43 @@ class Source:
         for number, action in enumerate(self.actions):
             out += _ActionText(self.at, action, number, first_conjunct).lines()
             first_conjunct += len(action.guards)
-        out.append("static void successors(Shard *w, const Packed *from, const uint8_t *s) {")
-        out += [f"  action_{number}(w, from, s);" for number in range(len(self.actions))]
+        out.append("static void successors(Shard *w, Bits some) {")
+        out += [f"  action_{number}(w, some);" for number in range(len(self.actions))]
         out.append("}")
-        for kind, claims in (("claim", self.claims), ("witness", self.witnesses)):
-            for number, claim in enumerate(claims):
-                code = Expressions(self.at).code(claim.formula, {})
-                head = f"static int {kind}_{number}(Shard *w, const uint8_t *restrict s)"
-                out.append(f"{head} {{  // {claim.name}\n  return {code};\n}}")
-            names = ", ".join(f"{kind}_{number}" for number in range(len(claims)))
-            out.append(f"static const Predicate {kind}_is_true[] = {{{names or '0'}}};")
-        about = ", ".join(str(int(c.about == "steps")) for c in self.claims)
-        out.append(f"static const uint8_t about_steps[] = {{{about or '0'}}};")
+        of_states = {k: c for k, c in enumerate(self.claims) if c.about == "states"}
+        of_steps = {k: c for k, c in enumerate(self.claims) if c.about == "steps"}
+        out += self._table("StateClaim", "claim_of_states", of_states, len(self.claims))
+        out += self._table("StepClaim", "claim_of_steps", of_steps, len(self.claims))
+        witnesses = dict(enumerate(self.witnesses))
+        out += self._table("StateClaim", "witness", witnesses, len(witnesses))
         return "\n".join(out) + "\n"
+
+    def _table(self, kind: str, name: str, claims: Mapping[int, Claim], size: int) -> list[str]:
+        """A function a claim, and the table of them."""
+        out: list[str] = []
+        for number, claim in claims.items():
+            expressions = Expressions(self.at)
+            out.append(f"// {claim.name}")
+            if kind == "StepClaim":
+                takes = "Shard *w, uint32_t k, const uint8_t *after"
+                returned = expressions.code(claim.formula, {})
+                out.append(f"static int {name}_{number}({takes}) {{")
+            else:
+                returned = "left"
+                out.append(f"static Bits {name}_{number}(Shard *w, Bits some) {{")
+                out.append(f"  {left(claim.formula, {}, expressions)}")
+            out.append(f"  return {returned};\n}}")
+        names = ", ".join(f"{name}_{k}" if k in claims else "0" for k in range(size))
+        return [*out, f"static const {kind} {name}[] = {{{names or '0'}}};"]
+
+
+def left(formula: t.Node, env: Env, expressions: Expressions) -> str:
+    """C that keeps, as `left`, those of `some` states in which the formula is true."""
+    lanes = Lanes(expressions)
+    if lanes.takes(formula):
+        return f"const Bits left = some & which({lanes.code(formula, env)});"
+    test = expressions.code(formula, env)
+    return f"Bits left = some; FOR_EACH(k, some) if (!{test}) left &= ~BIT(k);"
 
 
 @dataclass
@@ -101,8 +129,7 @@ class _ActionText:
     def lines(self) -> list[str]:
         self.out = [
             f"// {self.action.name}",
-            f"static void action_{self.number}"
-            "(Shard *w, const Packed *from, const uint8_t *restrict s) {",
+            f"static void action_{self.number}(Shard *w, Bits some) {{",
         ]
         self.expressions = Expressions(self.at)
         self._level(0, {}, 0)
@@ -120,9 +147,9 @@ class _ActionText:
             formula = self.action.guards[done].formula
             if t.locals_of(formula) & later:
                 break
-            test = self.expressions.code(formula, env)
-            missed = f"MISSED({self.first_conjunct + done}, {instances})"
-            self.out.append(f"{pad}if (!{test}) {missed}; else {{")
+            self.out.append(f"{pad}{left(formula, env, self.expressions)}")
+            self.out.append(f"{pad}MISSED({self.first_conjunct + done}, {instances});")
+            self.out.append(f"{pad}if (left) {{ const Bits some = left;")
             opened += 1
             done += 1
         if depth < len(params):
@@ -131,7 +158,9 @@ class _ActionText:
             self._level(depth + 1, {**env, params[depth].uid: x}, done)
             self.out.append(f"{pad}}}")
         else:
-            self._writes(env, pad)
+            self.out.append(f"{pad}FOR_EACH(k, some) {{")
+            self._writes(env, pad + "  ")
+            self.out.append(f"{pad}}}")
         if opened:
             self.out.append(pad + "}" * opened)
 
@@ -144,7 +173,7 @@ class _ActionText:
                     name = self.expressions.fresh("v")
                     self.out.append(f"{pad}const int {name} = {self.expressions.code(n, env)};")
                     self.expressions.named[id(n)] = name
-        self.out.append(f"{pad}Packed to = *from;")
+        self.out.append(f"{pad}Packed to = w->packed[k];")
         for write in self.action.writes:
             inner, heads = dict(env), ""
             for binder in write.binders:
@@ -156,4 +185,4 @@ class _ActionText:
             cell = self.expressions.cell(write.variable, write.keys, inner)
             value = self.expressions.kept(write.value, inner)
             self.out.append(f"{pad}{heads}put(&to, {cell}, {value});")
-        self.out.append(f"{pad}emit(w, from, s, &to, {self.number});")
+        self.out.append(f"{pad}emit(w, k, &to, {self.number});")

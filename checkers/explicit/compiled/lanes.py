@@ -1,0 +1,104 @@
+"""From formulas to C that says of a whole block of states at once in which of them they are true.
+
+A term becomes an expression over vectors of bytes, `Many`: a lane a state, a truth all ones or all
+zeros. Both sides of `and`, `or` and `if` are evaluated, and no quantifier is left early, so only a
+formula that has a value in any state is taken; and none that looks where another cell says, since
+every lane would have to look elsewhere. For the others there is `expressions`, a state at a time.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import prod
+from typing import assert_never
+
+from checkers.explicit.compiled.expressions import LOOPS, Env, Expressions
+from model.language import terms as t
+
+MOST = 127  # of a byte with a sign, as which values are compared
+
+
+@dataclass(frozen=True)
+class Lanes:
+    """C source for formulas in lanes; `one` knows places, names, and what depends on no state."""
+
+    one: Expressions
+
+    def takes(self, formula: t.Node) -> bool:
+        """Whether a formula has a value in any state, fits in bytes and finds its cells at once."""
+        terms = list(t.walk(formula))
+        return (
+            self.one.total(formula)
+            and not any(t.reads(key) for x in terms if isinstance(x, t.Get) for key in x.keys)
+            and self._largest(terms) <= MOST
+        )
+
+    def _largest(self, terms: list[t.Node]) -> int:
+        """No value in any of these terms is further from 0."""
+        sizes = [self.one.at.size(x.sort) for x in terms if x.sort != t.NUMBER]
+        literals = [abs(self.one.packed(x)) for x in terms if isinstance(x, t.Const)]
+        shifts = sum(abs(x.delta) for x in terms if isinstance(x, t.Plus))
+        counted = [self._bindings(x) for x in terms if isinstance(x, t.Count)]
+        return max(*sizes, *literals, *counted, 0, 0) + shifts + 1
+
+    def _bindings(self, n: t.Count) -> int:
+        return prod(self.one.at.size(binder.sort) for binder in n.binders)
+
+    def code(self, n: t.Node, env: Env) -> str:  # noqa: C901 - a case a word
+        """The term's packed value in each lane, a truth as a mask."""
+        if not t.reads(n):
+            sign = "-" if n.sort == t.BOOL else ""
+            return f"every({sign}{self.one.code(n, env)})"
+        match n:
+            case t.Const() | t.Least() | t.Local():
+                raise AssertionError("depends on no state")
+            case t.Get():
+                cell = f"w->cells[{self.one.cell(n.variable, n.keys, env)}]"
+                return f"-{cell}" if n.sort == t.BOOL else cell
+            case t.Some():
+                return f"({self.code(n.of, env)} + every(1))"
+            case t.Plus():
+                return f"({self.code(n.of, env)} + every({n.delta}))"
+            case t.Ite():
+                parts = (self.code(x, env) for x in (n.test, n.then, n.other))
+                return f"chosen({', '.join(parts)})"
+            case t.Not():
+                return f"~{self.code(n.of, env)}"
+            case t.And():
+                return f"({' & '.join(self.code(x, env) for x in n.of)})"
+            case t.Or():
+                return f"({' | '.join(self.code(x, env) for x in n.of)})"
+            case t.Implies():
+                return f"(~{self.code(n.left, env)} | {self.code(n.right, env)})"
+            case t.Eq() | t.Le() | t.Lt():
+                sign = {t.Eq: "==", t.Le: "<=", t.Lt: "<"}[type(n)]
+                return f"({self.code(n.left, env)} {sign} {self.code(n.right, env)})"
+            case t.Succ():
+                return f"({self.code(n.left, env)} + every(1) == {self.code(n.right, env)})"
+            case t.Forall() | t.Exists() | t.Count():
+                return self._loop(n, env)
+            case t.Extreme():
+                return self._extreme(n, env)
+            case _:
+                assert_never(n)
+
+    def _loop(self, n: LOOPS, env: Env) -> str:
+        found = self.one.fresh("r")
+        inner, heads = dict(env), ""
+        start, sign = {t.Forall: (-1, "&="), t.Exists: (0, "|="), t.Count: (0, "-=")}[type(n)]
+        for binder in n.binders:
+            x = inner[binder.uid] = self.one.fresh("x")
+            heads += f"for (int {x} = 0; {x} < {self.one.at.size(binder.sort)}; {x}++) "
+        body = self.code(n.body, inner)
+        return f"({{ Many {found} = every({start}); {heads}{found} {sign} {body}; {found}; }})"
+
+    def _extreme(self, n: t.Extreme, env: Env) -> str:
+        """Read from the other end: what is found later is nearer to the end that counts."""
+        found, x = self.one.fresh("r"), self.one.fresh("x")
+        size = self.one.at.size(n.binder.sort)
+        walk = f"int {x} = {size - 1}; {x} >= 0; {x}--"
+        if n.last:
+            walk = f"int {x} = 0; {x} < {size}; {x}++"
+        body = self.code(n.body, {**env, n.binder.uid: x})
+        keep = f"{found} = chosen({body}, every({x}), {found});"
+        return f"({{ Many {found} = {self.code(n.default, env)}; for ({walk}) {keep} {found}; }})"
