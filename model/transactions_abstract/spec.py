@@ -9,8 +9,8 @@ Source: KIP-98; KIP-890 part 2 (an epoch for every transaction); KIP-1228 (a mar
 only above the epoch that the partition has seen).
 Simplified: the coordinator never fails, and epochs never run out. A producer that asks to end a
 transaction names it, so that version 1's delayed EndTxn (KAFKA-17754) has no place here. What a
-partition holds is a set of transactions, not a log. Neither verification (KIP-890 part 1) nor the
-answer to a marker that comes again (KAFKA-19999) is here: both refuse more, or do nothing.
+partition holds is a set of transactions, not a log. Verification (KIP-890 part 1), which refuses
+more, is not here.
 """
 
 from __future__ import annotations
@@ -195,6 +195,17 @@ class Transactions(Spec):
             s.kept[y][t] = s.kept[y][t] | closes & s.committed[x]
             s.dropped[y][t] = s.dropped[y][t] | closes & s.aborted[x]
             s.pending[y][t] = s.pending[y][t] & ~closes
+
+    @action
+    def write_marker_again(s, x: Transaction, t: TopicPartition) -> None:
+        """A marker that comes again and finds nothing pending changes nothing (KAFKA-19999)."""
+        producer = s.producer[x]
+        when(
+            s.marked[x][t],
+            s.seen_epoch[t][producer] == s.marker_epoch[x],
+            forall(implies(s.producer[y] == producer, ~s.pending[y][t]) for y in Transaction),
+        )
+        s.marked[x][t] = True
 
     # ---- what is claimed
 

@@ -144,7 +144,9 @@ class BrokerIdempotence:
         """A leader appends; a new one begins with what it shares with the log of before."""
         end = _int(self.behaviour.state["end_offset", ()])
         if leader.state.leader_epoch > self._leader_epoch >= 0:
-            end = sum(1 for _ in takewhile(lambda o: self._at(o) == log.get(o), range(end)))
+            deleted = leader.log.log_start
+            shared = takewhile(lambda o: o < deleted or self._at(o) == log.get(o), range(end))
+            end = sum(1 for _ in shared)
             yield Call("change_leader", (end,))
         latest = {stamp.producer: o for o in range(end) for stamp in [self._at(o)]}
         for offset in (o for o in log if o >= end):
