@@ -39,11 +39,7 @@ _FOR_KERNELS: Final = (
 _LOG4J: Final = Path(__file__).with_name("log4j2.properties")
 # Java hands bytes on and computes nothing: its second compiler, and a collector with threads of
 # its own, take more CPU time than they save
-_JAVA: Final = (
-    f"-Dlog4j2.configurationFile={_LOG4J.as_uri()}",
-    "-XX:TieredStopAtLevel=1",
-    "-XX:+UseSerialGC",
-)
+_JAVA: Final = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 _ANSWERS_WITHIN_S: Final = 5.0  # the master of a cluster
 _ENDS_WITHIN_S: Final = 10.0  # Java, once it is told to end; after that it is killed
 
@@ -148,7 +144,8 @@ def _settings(folder: Path, *, local: bool) -> Iterator[tuple[str, str]]:
     yield "spark.ui.showConsoleProgress", "false"
     yield "spark.executorEnv.PYTHONSAFEPATH", "1"
     yield from _FOR_KERNELS
-    yield "spark.driver.extraJavaOptions", " ".join(_JAVA)
+    logging_as = f"-Dlog4j2.configurationFile={_LOG4J.as_uri()}"
+    yield "spark.driver.extraJavaOptions", f"{_JAVA} {logging_as}"
     yield "spark.sql.warehouse.dir", str(folder / "warehouse")
     if local:
         cores = os.cpu_count() or 1
