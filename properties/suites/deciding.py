@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final
 
@@ -58,6 +58,12 @@ class Search:
     runs: int
     rules: int
     tally: Tally
+    shrinks: bool = True
+
+    @property
+    def rules_of_each(self) -> int:
+        """The suite's share of the rules."""
+        return max(1, round(self.rules * self.suite.share_of_rules))
 
     def machine(self, setting: str, bugs: Bugs) -> Callable[..., JudgedMachine]:
         """The machine in a setting; it still takes what it is judged by."""
@@ -69,13 +75,14 @@ class Search:
             partial(self.machine(setting, bugs), judge=tuple(judge)),
             seed=self.seed,
             runs=self.runs,
-            rules=self.rules,
+            rules=self.rules_of_each,
             simpler=self.suite.machine.SIMPLER,
+            shrinks=self.shrinks,
         )
 
     def none(self, does: str) -> str:
         """Words for a search that found nothing."""
-        return f"none of {self.runs} runs of {self.rules} rules {does} (seed {self.seed})"
+        return f"none of {self.runs} runs of {self.rules_of_each} rules {does} (seed {self.seed})"
 
 
 def run(
@@ -96,13 +103,14 @@ def run(
     started = time.process_time()
     tally = Tally(progress=progress)
     where = Search(suite=suite, seed=seed, runs=runs, rules=rules, tally=tally)
+    fewer = replace(where, runs=max(1, round(runs * suite.share_of_runs)))
     always = [side for side in suite.inside if side.claim in suite.always]
     verdicts: list[ClaimVerdict] = []
     for setting in dict.fromkeys(side.setting for side in always):
         claims = [side.claim for side in always if side.setting == setting]
         broken = next((verdict for verdict in verdicts if verdict.outcome == "violated"), None)
         if broken is None:
-            verdicts += _judge_together(where, claims, setting, bugs)
+            verdicts += _judge_together(fewer, claims, setting, bugs)
         else:
             why = f"the search ended when it had broken {broken.claim}"
             verdicts += (
@@ -129,11 +137,12 @@ def decide(
     seed: int = 0,
     runs: int = RUNS,
     rules: int = RULES,
+    shrinks: bool = True,
     progress: Callable[[Tally], None] | None = None,
 ) -> ClaimVerdict:
-    """What a search says of a claim on one side of its condition."""
+    """What a search says of a claim on one side of its condition; its program may stay long."""
     tally = Tally(progress=progress)
-    where = Search(suite=suite, seed=seed, runs=runs, rules=rules, tally=tally)
+    where = Search(suite=suite, seed=seed, runs=runs, rules=rules, tally=tally, shrinks=shrinks)
     if side.claim in suite.sometimes:
         return _decide_goals(where, side)
     verdicts = _judge_together(where, [side.claim], side.setting, side.bugs)

@@ -54,6 +54,8 @@ class Suite:
     machine: type[JudgedMachine]
     inside: tuple[Side, ...]
     outside: tuple[Side, ...]
+    share_of_runs: float = 1.0  # that are asked for, inside: many settings take fewer each
+    share_of_rules: float = 1.0  # that are asked for of each run: long rules need fewer
 
     @property
     def always(self) -> Always:

@@ -1,0 +1,64 @@
+"""What client libraries do when nobody configures them, as far as delivery depends on it.
+
+`default_is_at_least_once` is decided for each row by the setting of the suite `delivery` that acts
+as the library does, and for confluent-kafka also on the wire. A library whose defaults break the
+claim is a result, not an error. Which one does is a matter of one moment: when a position that is
+to be committed moves past a record.
+
+Source: Java: ConsumerConfig, ProducerConfig, ConsumerCoordinator.maybeAutoCommitOffsetsAsync;
+librdkafka: CONFIGURATION.md and its wiki, "Consumer offset management" (what is committed is "the
+last message handed to the application"); franz-go: package kgo, AutoCommitInterval.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClientDefaults:
+    """A library, and the setting of the suite `delivery` that does as it does."""
+
+    library: str
+    commits: str
+    every_ms: int  # auto.commit.interval.ms
+    begins_at: str  # auto.offset.reset: a group that has committed nothing
+    acks: str
+    retries: str
+    setting: str
+    is_at_least_once: bool
+
+
+CLIENT_DEFAULTS: Final = (
+    ClientDefaults(
+        library="Java client, 3.0 and later",
+        commits="in a poll, what earlier polls gave",
+        every_ms=5_000,
+        begins_at="latest",
+        acks="all, idempotent",
+        retries="until delivery.timeout.ms (120 s)",
+        setting="commits in poll",
+        is_at_least_once=True,
+    ),
+    ClientDefaults(
+        library="librdkafka (confluent-kafka for Python, Go, .NET)",
+        commits="in a thread, what the application was given",
+        every_ms=5_000,
+        begins_at="latest",
+        acks="all",
+        retries="until message.timeout.ms (300 s)",
+        setting="commits behind",
+        is_at_least_once=False,
+    ),
+    ClientDefaults(
+        library="franz-go",
+        commits="in a goroutine, what earlier polls gave",
+        every_ms=5_000,
+        begins_at="earliest",
+        acks="all, idempotent",
+        retries="without a limit",
+        setting="commits in poll",
+        is_at_least_once=True,
+    ),
+)

@@ -1,0 +1,435 @@
+"""The suite `delivery`: an application that stores what it does, killed and held up at every step.
+
+A producer sends to `orders-0`; the application, a program of `applications`, consumes it in a
+group and writes to a database that outlives it. The rules send, kill the application at one of its
+steps, start it again, and *replace* it: it is held up until another instance has taken over, and
+then goes on as a zombie. A broker crashes, answers are lost. A run ends with the end of all faults,
+and the application reads to the end. Then what is stored, and what lies downstream, is compared
+with what was sent.
+
+The rules are fewer than those of `cluster`: what is searched for here happens in the application.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import ClassVar, Final
+
+from hypothesis import strategies as st
+from hypothesis.stateful import precondition, rule
+
+from model.histories import Isolation
+from model.vocabulary import Offset
+from properties.delivery_claims import ALWAYS, SOMETIMES, Delivered
+from properties.suites import applications, store
+from properties.suites.applications import OUTPUT, Conduct, Instance
+from properties.suites.machine import JudgedMachine
+from properties.suites.searching import Tally
+from reference_impl.bugs import NO_BUGS, Bugs
+from reference_impl.messages import CreateTopic, NodeId
+from reference_impl.simulation.asking import Brokers
+from reference_impl.simulation.cluster import TOPIC_PARTITION, Cluster
+from reference_impl.simulation.producer import ProducerConfig
+from reference_impl.simulation.programs import Application, Program
+from reference_impl.simulation.reading import Reader
+from reference_impl.simulation.world import NoProgress
+
+_PAUSES_MS: Final = (10, 100, 500)
+_BROKERS: Final = (0, 1, 2)
+TAKEOVER_MS: Final = 2_000
+CATCH_UP_MS: Final = 20_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Setting:
+    """An application, and who sends to it and reads from it: a condition, or its opposite."""
+
+    says: str
+    runs: Conduct
+    producer: ProducerConfig = field(default_factory=ProducerConfig)
+    is_replaced: bool = True  # an instance may be held up until another has taken over
+    is_rewound: bool = False
+    has_output: bool = False
+    reads: Isolation = "read_committed"  # downstream
+    knows_repeats: bool = False  # downstream, by the value
+
+
+SETTINGS: Final = {
+    "position first": Setting(
+        says="commits the position, then processes; the producer does not retry",
+        runs=applications.position_first,
+        producer=ProducerConfig(idempotent=False, retries=False),
+    ),
+    "position first, the producer retries": Setting(
+        says="commits the position, then processes; the producer retries, and is not idempotent",
+        runs=applications.position_first,
+        producer=ProducerConfig(idempotent=False),
+    ),
+    "processing first": Setting(
+        says="processes, then commits the position; acks=all, retries until acknowledged",
+        runs=applications.processing_first,
+    ),
+    "processing first, no retries": Setting(
+        says="processes, then commits the position; the producer does not retry",
+        runs=applications.processing_first,
+        producer=ProducerConfig(idempotent=False, retries=False),
+    ),
+    "pipeline": Setting(
+        says="output and position in one transaction, which tells the group's generation",
+        runs=applications.pipeline,
+        has_output=True,
+    ),
+    "pipeline, a transactional id for each partition": Setting(
+        says="output and position in one transaction; who owns the partition has its producer",
+        runs=partial(
+            applications.pipeline, tells_generation=False, transactional_id=str(TOPIC_PARTITION)
+        ),
+        has_output=True,
+    ),
+    "pipeline without generation": Setting(
+        says="output and position in one transaction, of a producer that only this process has",
+        runs=partial(applications.pipeline, tells_generation=False),
+        has_output=True,
+    ),
+    "pipeline, position apart": Setting(
+        says="output in a transaction, then the position",
+        runs=applications.producing_apart,
+        has_output=True,
+    ),
+    "pipeline, read uncommitted": Setting(
+        says="output and position in one transaction; downstream reads what was aborted too",
+        runs=applications.pipeline,
+        has_output=True,
+        reads="read_uncommitted",
+    ),
+    "pipeline with a side effect": Setting(
+        says="a pipeline that writes to a database while it processes",
+        runs=applications.with_side_effect,
+        has_output=True,
+    ),
+    "pipeline with a side effect that is guarded": Setting(
+        says="the same with a table of consumed messages",
+        runs=partial(applications.with_side_effect, is_guarded=True),
+        has_output=True,
+    ),
+    "position with output": Setting(
+        says="output and position in one transaction of a database, if nobody else moved it",
+        runs=applications.position_with_output,
+    ),
+    "position with output, overwritten": Setting(
+        says="output and position in one transaction of a database, whoever moved it",
+        runs=partial(applications.position_with_output, looks=False),
+    ),
+    "output, then position": Setting(
+        says="output in one database, then the position in another",
+        runs=partial(applications.two_databases, output_first=True),
+        is_replaced=False,
+    ),
+    "position, then output": Setting(
+        says="the position in one database, then the output in another",
+        runs=partial(applications.two_databases, output_first=False),
+        is_replaced=False,
+    ),
+    "two-phase commit": Setting(
+        says="output prepared in one database, decided by the position in another",
+        runs=applications.two_phase_commit,
+        is_replaced=False,
+    ),
+    "commits in poll": Setting(
+        says="the client commits in a poll what earlier polls gave (the Java client's default)",
+        runs=applications.committing_in_poll,
+    ),
+    "commits behind": Setting(
+        says="a thread of the client commits what the application was given (librdkafka's default)",
+        runs=applications.committing_behind,
+    ),
+    "commits in poll, processed elsewhere": Setting(
+        says="the same as in poll, but processing ends after the next poll",
+        runs=applications.handing_over,
+    ),
+    "commits in poll, from the latest": Setting(
+        says="the same as in poll, in a group that begins at the end of the log",
+        runs=partial(applications.committing_in_poll, offset_reset="latest"),
+    ),
+    "rewinds": Setting(
+        says="seeks back when it is told to",
+        runs=applications.rewinding,
+        is_rewound=True,
+    ),
+    "rewinds by a commit": Setting(
+        says="commits an older offset when it is told to go back, and reads on",
+        runs=partial(applications.rewinding, by_commit=True),
+        is_rewound=True,
+    ),
+    "consumed table": Setting(
+        says="effect and consumed-messages table in one transaction, then the position",
+        runs=applications.idempotent_consumer,
+        producer=ProducerConfig(idempotent=False),
+    ),
+    "consumed table apart": Setting(
+        says="a consumed-messages table in a transaction of its own",
+        runs=applications.noting_apart,
+    ),
+    "database, then Kafka": Setting(
+        says="the transaction of the database is committed, then that of Kafka",
+        runs=applications.database_then_kafka,
+        has_output=True,
+    ),
+    "database, then Kafka, idempotent": Setting(
+        says="the same with a consumed-messages table, and the result is sent again",
+        runs=partial(applications.database_then_kafka, is_idempotent=True),
+        has_output=True,
+    ),
+    "database, then Kafka, known messages dropped": Setting(
+        says="the same with a consumed-messages table, and nothing is sent for a known message",
+        runs=partial(applications.database_then_kafka, is_idempotent=True, drops_known=True),
+        has_output=True,
+    ),
+    "Kafka, then database": Setting(
+        says="the transaction of Kafka is committed, then that of the database",
+        runs=applications.kafka_then_database,
+        has_output=True,
+    ),
+    "Kafka, then database, idempotent": Setting(
+        says="the same, read again from the database's position; downstream knows repeats too",
+        runs=partial(applications.kafka_then_database, repairs=True),
+        has_output=True,
+        knows_repeats=True,
+    ),
+}
+
+
+class DeliveryMachine(JudgedMachine):
+    """A producer, a cluster and the instances of one application, of which the last one counts."""
+
+    ALWAYS = ALWAYS
+    SOMETIMES = SOMETIMES
+    SIMPLER: ClassVar[Mapping[str, tuple[int, ...]]] = {
+        "count": (1, 2, 3),
+        "steps": (1, 2, 3, 4),
+        "pause_ms": _PAUSES_MS,
+        "broker": _BROKERS,
+        "offset": (0, 1, 2),
+    }
+
+    def __init__(
+        self,
+        setting: str,
+        *,
+        bugs: Bugs = NO_BUGS,
+        judge: Sequence[str] | None = None,
+        tally: Tally | None = None,
+    ) -> None:
+        super().__init__(setting, bugs=bugs, judge=judge, tally=tally)
+        self.setting = SETTINGS[setting]
+        self._cluster = Cluster(min_insync_replicas=2, bugs=bugs)
+        if self.setting.has_output:
+            self._cluster.create_topic(
+                CreateTopic(topic=OUTPUT.topic, replication_factor=3, min_insync_replicas=2)
+            )
+        self._database, self._elsewhere = store.opened(), store.opened()
+        self._producer = self._cluster.add_producer(self.setting.producer)
+        self._sent: list[str] = []
+        self._instances: dict[NodeId, Instance] = {}
+        self._current = self._start()
+        self._cluster.run_for(150)  # the producer has its id, the application its part
+
+    # ------------------------------------------------------------ what arrives
+
+    @rule(count=st.integers(1, 3))
+    def send(self, count: int) -> None:
+        """Some values are sent; time passes until all are acknowledged, or 200 ms."""
+        self._send(count)
+        self._cluster.run_until(lambda: self._cluster.producer(self._producer).idle, 200)
+
+    @rule(count=st.integers(1, 3))
+    def send_and_lose_responses(self, count: int) -> None:
+        """Some values are sent and appended; the answers are lost."""
+        self._cluster.drop_responses(self._producer, count)
+        self._send(count)
+        self._cluster.run_for(10)
+
+    @rule(count=st.integers(1, 3))
+    def send_and_lose_requests(self, count: int) -> None:
+        """Some values are sent and never arrive."""
+        brokers = [NodeId(broker) for broker in self._cluster.broker_ids]
+        for broker in brokers:
+            self._cluster.split_one_way(self._producer, broker)
+        self._send(count)
+        self._cluster.run_for(10)
+        for broker in brokers:
+            self._cluster.rejoin_one_way(self._producer, broker)
+
+    # ------------------------------------------------------------ the application
+
+    @rule(pause_ms=st.sampled_from(_PAUSES_MS))
+    def pass_time(self, pause_ms: int) -> None:
+        """Nothing happens but what is on its way."""
+        self._cluster.run_for(pause_ms)
+
+    @precondition(lambda self: not self._cluster.is_over(self._current))
+    @rule(count=st.integers(1, 3), steps=st.integers(1, 4))
+    def send_and_kill(self, count: int, steps: int) -> None:
+        """Some values are sent; at such a step of processing them the application dies."""
+        self._send(count)
+        self._work(steps)
+        self._cluster.kill(self._current)
+
+    @precondition(lambda self: self._cluster.is_over(self._current))
+    @rule()
+    def start(self) -> None:
+        """Another process of it begins."""
+        self._current = self._start()
+
+    @precondition(lambda self: self._may_be_replaced())
+    @rule(count=st.integers(1, 3), steps=st.integers(1, 4))
+    def send_and_replace(self, count: int, steps: int) -> None:
+        """Some values are sent; at such a step it is held up until another process has taken over.
+
+        Then it goes on: a zombie.
+        """
+        self._send(count)
+        self._work(steps)
+        held = self._instances[self._current]
+        held.is_held = True
+        self._current = self._start()
+        successor = self._instances[self._current]
+        self._cluster.run_until(lambda: successor.consumer.empty_polls > 0, TAKEOVER_MS)
+        held.is_held = False
+
+    @precondition(lambda self: self._may_be_replaced())
+    @rule()
+    def rebalance(self) -> None:
+        """Another process joins, and shares the work."""
+        self._current = self._start()
+
+    @precondition(lambda self: self.setting.is_rewound)
+    @rule(offset=st.integers(0, 2))
+    def rewind(self, offset: int) -> None:
+        """Some values are sent and processed; it is told to go back; one more value is sent."""
+        self.send(3)
+        self._cluster.run_for(100)
+        self._instances[self._current].rewind_to = Offset(offset)
+        self._cluster.run_for(100)
+        self.send(1)
+
+    @rule(count=st.integers(1, 3))
+    def lose_responses(self, count: int) -> None:
+        """The next answers to the application are lost."""
+        self._cluster.drop_responses(self._current, count)
+
+    # ------------------------------------------------------------ brokers
+
+    @precondition(lambda self: self._all_up())
+    @rule(broker=st.integers(0, 2))
+    def crash(self, broker: int) -> None:
+        """A broker's process dies."""
+        self._cluster.crash(self._cluster.broker_ids[broker])
+
+    @precondition(lambda self: not self._all_up())
+    @rule()
+    def restart_all(self) -> None:
+        """All brokers that are down start again."""
+        for broker in self._cluster.broker_ids:
+            self._cluster.restart(broker)
+
+    # ------------------------------------------------------------ the end
+
+    def end(self) -> Delivered:
+        """Nothing goes wrong any more, and the application comes to the end of its input."""
+        try:
+            self._cluster.recover()
+            self._catch_up()
+            downstream = self._downstream() if self.setting.has_output else ()
+            if self.setting.knows_repeats:
+                downstream = tuple(dict.fromkeys(downstream))
+            return Delivered(
+                sent=tuple(self._sent),
+                stored=store.effects(self._database),
+                downstream=downstream,
+                log=self._cluster.read_all() if self.setting.is_rewound else (),
+                rewinds=tuple(it for one in self._instances.values() for it in one.rewinds),
+                history=self._cluster.history(),
+            )
+        finally:
+            self._database.close()
+            self._elsewhere.close()
+
+    def steps(self) -> int:
+        """How many steps brokers and the controller took."""
+        return self._cluster.steps
+
+    def _catch_up(self) -> None:
+        """An application that has ended is started again, as whoever runs it would."""
+        end_ms = self._cluster.now_ms + CATCH_UP_MS
+        while self._cluster.now_ms < end_ms:
+            if not self._running():
+                self._current = self._start()
+            self._cluster.run_until(lambda: self._is_done() or not self._running(), CATCH_UP_MS)
+            if self._is_done():
+                return
+        raise NoProgress(f"the application is not at its end within {CATCH_UP_MS} ms")
+
+    def _is_done(self) -> bool:
+        """All who run find nothing more, and one of them stands at the end of the input."""
+        running = self._running()
+        end = self._cluster.log(self._cluster.leader()).end_offset
+        return any(one.consumer.positions.get(TOPIC_PARTITION) == end for one in running) and all(
+            one.consumer.empty_polls > 1 and not one.waiting for one in running
+        )
+
+    def _downstream(self) -> tuple[str, ...]:
+        """What a reader finds up to the end of the output, once no transaction is open there."""
+        found: list[str] = []
+
+        def reads(app: Application) -> Program:
+            brokers = Brokers(app=app)
+            asks = Reader(
+                app=app, brokers=brokers, topic_partition=OUTPUT, isolation="read_uncommitted"
+            )
+            reader = Reader(
+                app=app, brokers=brokers, topic_partition=OUTPUT, isolation=self.setting.reads
+            )
+            end = yield from asks.end_offset()
+            while reader.position < end:
+                found.extend(record.value for record in (yield from reader.poll()))
+
+        program = self._cluster.run_program(reads)
+        if not self._cluster.run_until(lambda: self._cluster.is_over(program), CATCH_UP_MS):
+            raise NoProgress(f"the output can't be read to its end within {CATCH_UP_MS} ms")
+        return tuple(found)
+
+    # ------------------------------------------------------------ its parts
+
+    def _send(self, count: int) -> None:
+        values = [f"v{len(self._sent) + number}" for number in range(count)]
+        self._sent += values
+        self._cluster.send(self._producer, *values)
+
+    def _work(self, steps: int) -> None:
+        """Time passes until the application stands at such a step, or 200 ms."""
+        instance = self._instances[self._current]
+        until = instance.steps + steps
+        self._cluster.run_until(lambda: instance.steps >= until, 200)
+
+    def _start(self) -> NodeId:
+        started: list[Instance] = []
+
+        def conduct(app: Application) -> Program:
+            started.append(Instance(app=app, database=self._database, elsewhere=self._elsewhere))
+            return self.setting.runs(started[0])
+
+        client_id = self._cluster.run_program(conduct)
+        self._instances[client_id] = started[0]
+        return client_id
+
+    def _running(self) -> list[Instance]:
+        return [one for at, one in self._instances.items() if not self._cluster.is_over(at)]
+
+    def _may_be_replaced(self) -> bool:
+        return self.setting.is_replaced and 0 < len(self._running()) < 3
+
+    def _all_up(self) -> bool:
+        return all(map(self._cluster.is_up, self._cluster.broker_ids))
