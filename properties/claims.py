@@ -40,6 +40,7 @@ class Claim:
     broken_by: str = ""
     source: str
     decided_by: tuple[Decider, ...] = ()
+    explained: str = ""  # why no run decides it inside its condition, or outside
 
 
 CLAIMS: Final = (
@@ -50,7 +51,12 @@ CLAIMS: Final = (
             "Commit the position before processing and disable producer retries: a message may be"
             " lost, it is never processed twice."
         ),
+        broken_by=(
+            "It dies between processing and the commit; or the producer retries without "
+            "idempotence."
+        ),
         source="D0 D1 D3",
+        decided_by=(Decider("suite", "delivery"),),
     ),
     Claim(
         id="at_least_once",
@@ -59,7 +65,9 @@ CLAIMS: Final = (
             "Retry until acknowledged (acks=all), process before committing the position: no "
             "message is lost, some may be processed twice."
         ),
+        broken_by="It dies between the commit and processing; or the producer does not retry.",
         source="D0 D1 D3",
+        decided_by=(Decider("suite", "delivery"),),
     ),
     Claim(
         id="exactly_once_publish",
@@ -97,8 +105,13 @@ CLAIMS: Final = (
             "Offset commits carry the group's generation, KIP-447, or each input partition has "
             "its own transactional id: without either a zombie repeats."
         ),
+        broken_by=(
+            "A zombie commits offsets without a generation; position and output are committed "
+            "apart; downstream reads uncommitted records."
+        ),
         source="D2",
         decided_by=(
+            Decider("suite", "delivery"),
             Decider("history", "input-processed-twice"),
             Decider("history", "input-skipped"),
             Decider("history", "output-without-offset"),
@@ -112,7 +125,9 @@ CLAIMS: Final = (
             "A consumer that stores its position in the same atomic store as its output loses and"
             " repeats nothing (the ETL-into-HDFS pattern; here a real SQL database)."
         ),
+        broken_by="The position lies in another store; or a zombie overwrites it without a look.",
         source="D0 D3",
+        decided_by=(Decider("suite", "delivery"),),
     ),
     Claim(
         id="two_phase_commit",
@@ -122,7 +137,12 @@ CLAIMS: Final = (
             "nor idempotent output, a crash between the two writes shows a loss or a repeat, by "
             "their order; two-phase commit removes both."
         ),
+        broken_by=(
+            "Neither atomic commitment nor idempotent output: output first repeats, position "
+            "first loses."
+        ),
         source="D0",
+        decided_by=(Decider("suite", "delivery"),),
     ),
     Claim(
         id="default_is_at_least_once",
@@ -135,7 +155,12 @@ CLAIMS: Final = (
             "commit; a send that fails for good after delivery.timeout.ms is reported, not "
             "retried."
         ),
+        broken_by=(
+            "librdkafka commits what the application was given before it is processed; the next "
+            "poll comes before processing ends; a group begins at the latest offset."
+        ),
         source="D0 D3",
+        decided_by=(Decider("suite", "delivery"),),
     ),
     Claim(
         id="ambiguous_send",
@@ -173,7 +198,9 @@ CLAIMS: Final = (
             "Rewinding a consumer redelivers every record from that offset on; exactly-once needs"
             " the application's co-operation."
         ),
+        broken_by="An older offset is committed and the consumer is not taken back to it.",
         source="D1",
+        decided_by=(Decider("suite", "delivery"),),
     ),
     Claim(
         id="side_effects_repeat",
@@ -182,7 +209,9 @@ CLAIMS: Final = (
             "Side effects of processing (calls, database writes) inside a Kafka transaction can "
             "happen more than once."
         ),
+        broken_by="A consumed-messages table knows that the effect is there.",
         source="D2",
+        decided_by=(Decider("suite", "delivery"),),
     ),
     Claim(
         id="idempotent_consumer",
@@ -191,7 +220,9 @@ CLAIMS: Final = (
             "A consumed-messages table written in the same database transaction as the effect "
             "makes redelivery harmless."
         ),
+        broken_by="No consumed-messages table, or one in a transaction of its own.",
         source="D0 D2",
+        decided_by=(Decider("suite", "delivery"),),
     ),
     Claim(
         id="kafka_and_database_not_atomic",
@@ -201,7 +232,12 @@ CLAIMS: Final = (
             "window between the two commits, in both orders, leaves the stated inconsistency, "
             "which the idempotent consumer repairs."
         ),
+        broken_by=(
+            "Without an idempotent consumer: twice in the database if that commits first, not "
+            "there at all if Kafka does."
+        ),
         source="D2",
+        decided_by=(Decider("suite", "delivery"),),
     ),
     Claim(
         id="append_order",

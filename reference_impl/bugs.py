@@ -290,22 +290,27 @@ SEEDED_BUGS: Final = (
     SeededBug(
         bug=Bug.OFFSETS_DESPITE_ABORT,
         changes="The offsets of an aborted transaction count.",
-        breaks=("offsets_in_transaction", "aborted-offset-read", "input-skipped"),
-        caught_by=("transcripts of groups", "history analysis"),
+        breaks=(
+            "exactly_once_pipeline",
+            "offsets_in_transaction",
+            "aborted-offset-read",
+            "input-skipped",
+        ),
+        caught_by=("suite delivery", "transcripts of groups", "history analysis"),
         source="anomalies M13",
     ),
     SeededBug(
         bug=Bug.OFFSETS_LOST_AT_COMMIT,
         changes="The offsets of a committed transaction are dropped.",
-        breaks=("offsets_in_transaction", "input-processed-twice"),
-        caught_by=("transcripts of groups",),
+        breaks=("exactly_once_pipeline", "offsets_in_transaction", "input-processed-twice"),
+        caught_by=("suite delivery", "transcripts of groups"),
         source="anomalies M14",
     ),
     SeededBug(
         bug=Bug.GENERATION_NOT_CHECKED,
         changes="Offsets in a transaction are taken from members of any generation.",
         breaks=("exactly_once_pipeline", "input-processed-twice"),
-        caught_by=("transcripts of groups",),
+        caught_by=("suite delivery", "transcripts of groups"),
         source="KIP-447; bugs T15",
     ),
     SeededBug(

@@ -45,12 +45,18 @@ from __future__ import annotations
 from typing import Final
 
 from model.faults import UnknownName
-from properties.suites import elections, log, replication_sides, retention
+from properties.suites import delivery_sides, elections, log, replication_sides, retention
 from properties.suites.suite import Suite
 
 SUITES: Final = {
     suite.name: suite
-    for suite in (replication_sides.SUITE, elections.SUITE, log.SUITE, retention.SUITE)
+    for suite in (
+        replication_sides.SUITE,
+        elections.SUITE,
+        log.SUITE,
+        retention.SUITE,
+        delivery_sides.SUITE,
+    )
 }
 
 
