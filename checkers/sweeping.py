@@ -8,6 +8,7 @@ Seeds know nothing of each other, so they are judged wherever there is a core: h
 
 from __future__ import annotations
 
+import json
 import multiprocessing
 import os
 import signal
@@ -21,7 +22,9 @@ from typing import Final
 import pyarrow.parquet as pq
 
 from checkers.histories.analysis import Decision, analyze
-from checkers.histories.readers.recorded import as_table
+from checkers.histories.readers.recorded import METADATA, as_table, part_path
+from model.histories import SCHEMA_VERSION
+from properties.anomalies.declared import Declared
 from reference_impl.bugs import NO_BUGS, Bugs
 from reference_impl.simulation.runs import Scenario, run
 from reference_impl.simulation.sweeps import sweep_named
@@ -37,6 +40,12 @@ class Swept:
     sweep: str
     bugs: Bugs = NO_BUGS
     liveness: bool = False
+
+    @property
+    def declared(self) -> Declared:
+        """What the analysis has to know of its clients."""
+        subscribes = sweep_named(self.sweep).subscribes
+        return Declared(sub_via=frozenset({"subscribe" if subscribes else "assign"}))
 
     def scenario(self, seed: int) -> Scenario:
         """What the seed stands for."""
@@ -64,7 +73,7 @@ def judge(swept: Swept, seed: int) -> Judged:
         found = run(swept.scenario(seed))
     except NoProgress as stuck:
         return Judged(seed=seed, stuck=str(stuck), cpu_s=time.process_time() - started)
-    decisions = analyze(as_table(found.history)).decisions
+    decisions = analyze(as_table(found.history), declared=swept.declared).decisions
     return Judged(
         seed=seed,
         occurs={d.anomaly.id: d.count for d in decisions if _convicts(d)},
@@ -112,8 +121,18 @@ def _leave_interrupts_alone() -> None:
 
 def keep(swept: Swept, seed: int, folder: Path) -> None:
     """Runs a seed again, and keeps its history and its trace for whoever wants to look."""
-    folder.mkdir(parents=True, exist_ok=True)
+    history = folder / "history"
+    history.mkdir(parents=True, exist_ok=True)
     found = run(swept.scenario(seed))
-    pq.write_table(as_table(found.history), folder / "history.parquet")
+    pq.write_table(as_table(found.history), part_path(history, 0))
+    described = {
+        "schema_version": SCHEMA_VERSION,
+        "workload": swept.sweep,
+        "clients": {},
+        "settings": {"sub_via": sorted(swept.declared.sub_via)},
+        "seed": seed,
+        "finished": True,
+    }
+    (history / METADATA).write_text(json.dumps(described, indent=1) + "\n")
     with (folder / "trace.ndjson").open("w") as file:
         file.writelines(f"{line}\n" for line in found.trace.lines())

@@ -11,7 +11,7 @@ Source: TigerBeetle's simulator (safety and liveness modes).
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import combinations
 from random import Random
 from typing import Final
@@ -19,7 +19,8 @@ from typing import Final
 from model.histories import History
 from model.vocabulary import BrokerId, Offset
 from reference_impl.bugs import NO_BUGS, Bugs
-from reference_impl.messages import CONTROLLER, FIRST_CLIENT, NodeId
+from reference_impl.messages import CONTROLLER, FIRST_CLIENT, CreateTopic, NodeId
+from reference_impl.simulation import workloads
 from reference_impl.simulation.cluster import Cluster
 from reference_impl.simulation.faults import (
     At,
@@ -94,6 +95,7 @@ class Scenario:
     brokers: int = 3
     min_insync_replicas: int = 2
     producers: tuple[ProducerConfig, ...] = (IDEMPOTENT,)
+    topics: tuple[CreateTopic, ...] = ()  # beside that of the producers
     programs: tuple[Conduct, ...] = ()  # applications that come to an end
     consumers: int = 1
     sends: int = 50  # of each producer
@@ -113,9 +115,9 @@ class Scenario:
 class Run:
     """What came of a scenario."""
 
-    history: History  # of the producers and consumers, and at last of the reader of the whole log
+    history: History  # of all clients, and at last of readers of the whole logs
     log: tuple[tuple[Offset, str], ...]  # as read from the beginning after recovery
-    trace: Trace
+    trace: Trace = field(repr=False)  # long
     broker_steps: int
     virtual_ms: int
 
@@ -129,6 +131,8 @@ def run(scenario: Scenario) -> Run:
         conditions=scenario.conditions,
         bugs=scenario.bugs,
     )
+    for topic in scenario.topics:
+        cluster.create_topic(topic)
     producers = [cluster.add_producer(config) for config in scenario.producers]
     for _ in range(scenario.consumers):
         cluster.add_consumer(asks_end_every=5)
@@ -150,6 +154,8 @@ def run(scenario: Scenario) -> Run:
     core = core_drawn(scenario.seed, cluster) if scenario.liveness else None
     cluster.recover(scenario.recovery_ms, core=core, programs=programs)
     log = cluster.read_all()
+    last = [cluster.run_program(workloads.reads(topic)) for topic in scenario.topics]
+    cluster.recover(scenario.recovery_ms, core=core, programs=last)
     return Run(
         history=cluster.history(),
         log=log,

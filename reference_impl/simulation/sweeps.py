@@ -13,6 +13,7 @@ from typing import Final
 
 from model.faults import UnknownName
 from model.vocabulary import BrokerId
+from reference_impl.simulation import workloads
 from reference_impl.simulation.network import CALM, Conditions
 from reference_impl.simulation.runs import (
     IDEMPOTENT,
@@ -34,6 +35,7 @@ class Sweep:
     name: str
     says: str
     scenario: Callable[[int], Scenario]
+    subscribes: bool = False  # a group says who reads what: positions jump where it rebalances
 
 
 def _publishing(
@@ -50,6 +52,39 @@ def _publishing(
         )
 
     return scenario
+
+
+def _transactions(seed: int) -> Scenario:
+    until_ms = 3_000
+    return Scenario(
+        seed=seed,
+        producers=(),
+        consumers=0,
+        topics=(workloads.ACCOUNTS,),
+        programs=(
+            workloads.transfers("a", seed, until_ms),
+            workloads.transfers("b", seed, until_ms),
+            workloads.reads(workloads.ACCOUNTS, until_ms + 500),
+        ),
+        faults=faults_drawn(seed, BROKERS, count=4, every_ms=600, kinds=STOPS),
+    )
+
+
+def _pipeline(seed: int) -> Scenario:
+    until_ms = 3_000
+    return Scenario(
+        seed=seed,
+        producers=(IDEMPOTENT,),
+        sends=40,
+        send_every_ms=60,
+        topics=(workloads.INVOICES,),
+        programs=(
+            workloads.bills("one", until_ms),
+            workloads.bills("other", until_ms),
+            workloads.reads(workloads.INVOICES, until_ms + 500),
+        ),
+        faults=faults_drawn(seed, BROKERS, count=4, every_ms=600, kinds=STOPS),
+    )
 
 
 SWEEPS: Final[Mapping[str, Sweep]] = {
@@ -69,6 +104,17 @@ SWEEPS: Final[Mapping[str, Sweep]] = {
             name="machines",
             says="two producers, machines that lose power, torn logs, new disks",
             scenario=_publishing(MACHINES, 3_000),
+        ),
+        Sweep(
+            name="transactions",
+            says="two transactional producers that commit and abort, under the faults of publish",
+            scenario=_transactions,
+        ),
+        Sweep(
+            name="pipeline",
+            says="a group of two consumes and produces, exactly once, under the faults of publish",
+            scenario=_pipeline,
+            subscribes=True,
         ),
     )
 }

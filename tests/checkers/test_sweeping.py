@@ -13,6 +13,7 @@ from model.faults import UnknownName
 from reference_impl.bugs import bugs_named
 from reference_impl.simulation import sweeps
 from reference_impl.simulation.runs import Scenario
+from reference_impl.simulation.sweeps import SWEEPS
 
 PUBLISH = Swept(sweep="publish")
 BUGGY = replace(PUBLISH, bugs=bugs_named("no-dedup"))
@@ -29,13 +30,24 @@ def test_a_healthy_broker_is_acquitted_on_what_there_was_to_see() -> None:
     assert judged.broker_steps > 1_000
 
 
+@pytest.mark.parametrize("name", SWEEPS)
+@pytest.mark.parametrize("liveness", [False, True], ids=["safety", "liveness"])
+def test_no_sweep_convicts_a_healthy_broker_and_each_has_something_to_see(
+    name: str, liveness: bool
+) -> None:
+    judged = judge(Swept(sweep=name, liveness=liveness), 2)
+    assert (judged.occurs, judged.stuck) == ({}, None)
+    sees = {"transactions": "torn-transaction", "pipeline": "input-processed-twice"}
+    assert judged.observations[sees.get(name, "lost-write")] > 0
+
+
 def test_a_broker_with_a_bug_is_convicted_and_the_kept_history_says_the_same(
     tmp_path: Path,
 ) -> None:
     judged = judge(BUGGY, 0)
     assert judged.occurs["duplicate"] > 0
     keep(BUGGY, 0, tmp_path)
-    again = analyze(tmp_path / "history.parquet")
+    again = analyze(tmp_path / "history")
     assert {d.anomaly.id: d.count for d in again.decisions if d.count} == judged.occurs
     assert (tmp_path / "trace.ndjson").read_text().startswith('{"seq":0,')
 

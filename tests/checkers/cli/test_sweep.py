@@ -26,7 +26,7 @@ def test_a_seeded_bug_is_found_its_run_is_kept_and_its_line_finds_it_again(
     row = next(e for e in said.those("anomaly_decided") if e["anomaly"] == "duplicate")
     assert (row["verdict"], row["over"]) == ("violated", "sweep")
     folder = tmp_path / said.events[0]["folder"]
-    assert (folder / "seed-0" / "history.parquet").exists()
+    assert (folder / "seed-0" / "history" / "part-00000.parquet").exists()
     assert (folder / "seed-0" / "trace.ndjson").exists()
     again = call(*shlex.split(row["replay"])[1:])
     assert again.verdicts()["duplicate"] == "violated"

@@ -72,10 +72,10 @@ def test_everything_sent_is_there_once_in_order_where_it_was_acknowledged(
         assert mine == [f"{name}{number}" for number in range(60)]
 
 
-@pytest.mark.parametrize("name", SWEEPS)
+@pytest.mark.parametrize("name", ["publish", "rough", "machines"])
 @pytest.mark.parametrize("liveness", [False, True], ids=["safety", "liveness"])
-def test_every_sweep_keeps_its_promises_in_both_modes(name: str, liveness: bool) -> None:
-    for seed in range(4):
+def test_what_producers_were_promised_is_kept_in_both_modes(name: str, liveness: bool) -> None:
+    for seed in range(3):
         found = run(replace(SWEEPS[name].scenario(seed), liveness=liveness))
         assert acknowledged(found).items() <= {value: at for at, value in found.log}.items()
         assert max(Counter(value for _, value in found.log).values()) == 1

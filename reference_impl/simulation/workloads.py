@@ -1,0 +1,100 @@
+"""What applications do in a sweep: they write transactions, pass records on, and read, for a while.
+
+Each is a program that ends at its time, so that a run comes to an end; one whose producer is over
+begins again with another, as an application that is restarted would.
+"""
+
+from __future__ import annotations
+
+from random import Random
+from typing import Final
+
+from model.vocabulary import TopicPartition
+from reference_impl.messages import CreateTopic
+from reference_impl.simulation.asking import Brokers
+from reference_impl.simulation.cluster import TOPIC_PARTITION
+from reference_impl.simulation.programs import Application, Conduct, Pause, Program
+from reference_impl.simulation.reading import Reader
+from reference_impl.simulation.subscribing import Subscription
+from reference_impl.simulation.transactional import TransactionalProducer
+
+ACCOUNTS: Final = CreateTopic(topic="accounts", topic_partitions=2, min_insync_replicas=2)
+INVOICES: Final = CreateTopic(topic="invoices", topic_partitions=1, min_insync_replicas=2)
+GROUP: Final = "billing"
+TRANSACTION_MS: Final = 400
+PAUSE_MS: Final = 10
+
+
+def transfers(name: str, seed: int, until_ms: int) -> Conduct:
+    """Writes to both accounts, and commits or thinks better of it."""
+    coins = Random(f"transfers {name} {seed}")
+
+    def program(app: Application) -> Program:
+        brokers = Brokers(app=app)
+        places = yield from brokers.topic_partitions(ACCOUNTS.topic)
+        number = 0
+        while app.now_ms < until_ms:
+            producer = TransactionalProducer(
+                app=app, brokers=brokers, transactional_id=name, timeout_ms=TRANSACTION_MS
+            )
+            yield from producer.init_transactions()
+            while producer.over is None and app.now_ms < until_ms:
+                producer.begin()
+                number += 1
+                for place in places:
+                    yield from producer.send(place, f"{name}{number} to {place.index}")
+                yield from producer.abort() if coins.randrange(4) == 0 else producer.commit()
+                yield Pause(PAUSE_MS)
+
+    return program
+
+
+def bills(name: str, until_ms: int) -> Conduct:
+    """A member of the pipeline: each order is an invoice, its position is committed with it."""
+
+    def program(app: Application) -> Program:
+        brokers = Brokers(app=app)
+        consumer = Subscription(app=app, brokers=brokers, group=GROUP, topic=TOPIC_PARTITION.topic)
+        output = TopicPartition(INVOICES.topic, 0)
+        while app.now_ms < until_ms:
+            producer = TransactionalProducer(
+                app=app, brokers=brokers, transactional_id=name, timeout_ms=TRANSACTION_MS
+            )
+            yield from producer.init_transactions()
+            yield from consumer.resume()
+            while producer.over is None and app.now_ms < until_ms:
+                yield from consumer.keep_up()
+                producer.begin(group=GROUP)
+                for record in (yield from consumer.gather()):
+                    yield from producer.send(output, record.value)
+                if not consumer.empty_polls:
+                    member = consumer.member
+                    yield from producer.send_offsets(
+                        GROUP,
+                        consumer.positions,
+                        generation=member.generation,
+                        member_id=member.member_id,
+                    )
+                if (yield from producer.commit()) != "ok":
+                    yield from consumer.resume()
+        yield from consumer.member.leave()
+
+    return program
+
+
+def reads(topic: CreateTopic, until_ms: int = 0) -> Conduct:
+    """Reads what is committed, and asks now and then where that ends; at last all that there is."""
+
+    def program(app: Application) -> Program:
+        brokers = Brokers(app=app)
+        places = yield from brokers.topic_partitions(topic.topic)
+        readers = [Reader(app=app, brokers=brokers, topic_partition=place) for place in places]
+        while app.now_ms < until_ms:
+            for reader in readers:
+                yield from reader.poll()
+                if app.now_ms % 5 == 0:
+                    yield from reader.end_offset()
+        for reader in readers:
+            yield from reader.read_to_end()
+
+    return program
