@@ -1,40 +1,59 @@
-"""The simulator: whole runs of a cluster under drawn faults, against the same runs without any."""
+"""The simulator: broker steps per CPU second of every sweep, and what a second core brings.
+
+The contract is 5,000 steps per CPU second, faults and clients included. A sweep is timed with its
+analysis, by one process and by two.
+"""
 
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
+from dataclasses import replace
 
 from benchmarks.pairs import Pairing, paired
-from model.vocabulary import BrokerId
-from reference_impl.simulation.runs import Scenario, faults_drawn
+from checkers.sweeping import Swept, judged_in_processes
 from reference_impl.simulation.runs import run as simulate
+from reference_impl.simulation.sweeps import SWEEPS
 
-SEEDS = range(8)
-BROKERS = tuple(BrokerId(number) for number in (1, 2, 3))
+SEEDS = range(6)
+SWEPT = range(40)
 
 
 def run() -> list[Pairing]:
-    rate = steps(faulty=True) / cpu_seconds(faulty=True)
-    return [
-        paired(
-            (f"8 runs under faults, {rate:,.0f} steps per CPU s", lambda: steps(faulty=True)),
-            ("8 runs without faults", lambda: steps(faulty=False)),
-            runs=3,
-        )
-    ]
+    return [*(steps(name) for name in SWEEPS), cores()]
 
 
-def steps(*, faulty: bool) -> int:
+def steps(name: str) -> Pairing:
+    """A sweep's runs, with its faults and with none."""
+    started, rate = time.process_time(), simulated(name)
+    rate /= time.process_time() - started
+    return paired(
+        (f"{name}: {rate:,.0f} broker steps per CPU s, under faults", _of(name, faulty=True)),
+        (f"{name}: without faults", _of(name, faulty=False)),
+        runs=3,
+    )
+
+
+def cores() -> Pairing:
+    """The same seeds, run and analysed, by two processes and by one."""
+
+    def sweep(processes: int) -> int:
+        return len([*judged_in_processes(Swept(sweep="publish"), SWEPT, processes=processes)])
+
+    return paired(
+        (f"{len(SWEPT)} seeds of publish, run and analysed by two processes", lambda: sweep(2)),
+        ("by one", lambda: sweep(1)),
+        runs=2,
+    )
+
+
+def simulated(name: str, *, faulty: bool = True) -> int:
     """Broker steps of the runs of all seeds."""
-    return sum(simulate(scenario(seed, faulty=faulty)).broker_steps for seed in SEEDS)
+    return sum(
+        simulate(scenario if faulty else replace(scenario, faults=())).broker_steps
+        for scenario in map(SWEEPS[name].scenario, SEEDS)
+    )
 
 
-def cpu_seconds(*, faulty: bool) -> float:
-    started = time.process_time()
-    steps(faulty=faulty)
-    return time.process_time() - started
-
-
-def scenario(seed: int, *, faulty: bool) -> Scenario:
-    plan = faults_drawn(seed, BROKERS, count=4, every_ms=150) if faulty else ()
-    return Scenario(seed=seed, sends=50, faults=plan)
+def _of(name: str, *, faulty: bool) -> Callable[[], int]:
+    return lambda: simulated(name, faulty=faulty)
