@@ -25,8 +25,8 @@ def run() -> list[Pairing]:
 
 def steps(name: str) -> Pairing:
     """A sweep's runs, with its faults and with none."""
-    started, rate = time.process_time(), simulated(name)
-    rate /= time.process_time() - started
+    started = time.process_time()
+    rate = simulated(name) / (time.process_time() - started)
     return paired(
         (f"{name}: {rate:,.0f} broker steps per CPU s, under faults", _of(name, faulty=True)),
         (f"{name}: without faults", _of(name, faulty=False)),
