@@ -39,7 +39,7 @@ import pyarrow as pa
 
 from checkers.histories.columns.fingerprints import NULL, Ints, fingerprints
 from checkers.histories.columns.order import member
-from checkers.histories.pieces.piece import Piece, as_ints
+from checkers.histories.pieces.piece import Piece
 from checkers.histories.pieces.pieces import Kernel, Pieces
 
 ResultT = TypeVar("ResultT")
@@ -191,17 +191,13 @@ def spelled(*wanted: Ints, column: str = "value") -> Inquiry[Callable[[Ints], pa
     sought = sought[sought != NULL]
     if len(sought):
         found = yield Spell(column, sought)
-        found = (
-            found.group_by(["fingerprint", "text"], use_threads=False)
-            .aggregate([])
-            .sort_by("fingerprint")
-        )
     else:
         found = TEXTS.empty_table()
-    known = as_ints(found["fingerprint"])
-    if len(np.unique(known)) < len(known):
+    pairs = sorted({*zip(*found.to_pydict().values(), strict=True)})
+    known = np.array([number for number, _ in pairs], dtype=np.int64)
+    if np.any(known[1:] == known[:-1]):
         raise Collision
-    texts = pa.array([*found["text"].to_pylist(), None], pa.string())
+    texts = pa.array([*(text for _, text in pairs), None], pa.string())
     return partial(_text_of, known, texts)
 
 
@@ -235,10 +231,11 @@ def _texts(piece: Piece, sought: Ints | None, column: str) -> pa.Table:
     """The texts of these fingerprints; without any, all."""
     if sought is None:
         _, texts = piece.codes(column)
-        numbers = fingerprints(texts, piece.salt)
-    else:
-        of_row = piece.fingerprints(column)
-        rows = np.flatnonzero(member(of_row, sought))
-        numbers, texts = of_row[rows], piece.table[column].take(pa.array(rows)).cast(pa.string())
+        return pa.table({"fingerprint": fingerprints(texts, piece.salt), "text": texts}, TEXTS)
+    of_row = piece.fingerprints(column)
+    rows = np.flatnonzero(member(of_row, sought))
+    if not len(rows):
+        return TEXTS.empty_table()
+    numbers, texts = of_row[rows], piece.table[column].take(pa.array(rows)).cast(pa.string())
     made = pa.table({"fingerprint": numbers, "text": texts}, schema=TEXTS)
     return made.group_by(["fingerprint", "text"], use_threads=False).aggregate([])

@@ -14,11 +14,11 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from checkers.histories.columns.arrow import compute
 from checkers.histories.columns.fingerprints import NULL, Ints, fingerprints
 
 ViewT = TypeVar("ViewT")
 Mask = npt.NDArray[np.bool_]
+_INT64: Final = pa.int64()
 NEVER_NS: Final = 2**63 - 1  # when an operation completes that never does
 UNKNOWN: Final = -(2**63)  # an offset that nobody knows
 
@@ -85,7 +85,8 @@ class Piece:
     def where(self, rows: Mask | Ints) -> Piece:
         """A piece of these rows alone."""
         at = np.flatnonzero(rows) if rows.dtype == np.bool_ else rows
-        return Piece(self.table.take(pa.array(at)), self.number, self.salt)
+        some = self.table.take(pa.array(at)) if len(at) else self.table.slice(0, 0)
+        return Piece(some, self.number, self.salt)
 
     def _known(self, name: str) -> Mask:
         column = self.table[name]
@@ -93,8 +94,9 @@ class Piece:
 
     def _is(self, name: str, words: tuple[str, ...]) -> Mask:
         numbers, texts = self._once(("narrow", name), lambda: _narrow(self.table[name]))
+        numbered = self._once(("words", name), lambda: _numbered(texts))
         found = np.zeros(len(self), dtype=np.bool_)
-        for number in compute.index_in(pa.array(words), value_set=texts).drop_null().to_pylist():
+        for number in (numbered[word] for word in words if word in numbered):
             found |= numbers == number
         return found
 
@@ -122,13 +124,19 @@ def as_ints(column: pa.ChunkedArray, null: int = 0) -> Ints:
     """A column as int64, with `null` for what is null."""
     if column.null_count:
         column = column.fill_null(null)
-    numbers: Ints = column.cast(pa.int64()).to_numpy()
+    if column.type != _INT64:
+        column = column.cast(_INT64)
+    numbers: Ints = column.to_numpy()
     return numbers
 
 
 def _coded(column: pa.ChunkedArray) -> tuple[Ints, pa.Array]:
     numbers, texts = _narrow(column)
     return numbers.astype(np.int64), texts
+
+
+def _numbered(texts: pa.Array) -> dict[str, int]:
+    return {text: number for number, text in enumerate(texts.to_pylist())}
 
 
 def _narrow(column: pa.ChunkedArray) -> tuple[npt.NDArray[np.signedinteger[Any]], pa.Array]:

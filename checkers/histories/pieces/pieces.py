@@ -51,7 +51,7 @@ class Kernel:
     def __call__(self, piece: Piece) -> pa.Table:
         made = self.run(piece)
         assert made.schema.names == self.schema.names, (self.says, made.schema, self.schema)
-        return made.cast(self.schema)
+        return made if made.schema.equals(self.schema) else made.cast(self.schema)
 
 
 def said(kernels: Iterable[Kernel], piece: Piece) -> Iterator[pa.Table]:
@@ -225,11 +225,10 @@ class LocalPieces:
             yield replace(self, chunks=tuple(chunks))
 
     def gather(self, kernels: Sequence[Kernel]) -> list[pa.Table]:
-        made: list[list[pa.Table]] = [[kernel.schema.empty_table()] for kernel in kernels]
-        for piece in self._pieces(kernels):
-            for tables, table in zip(made, said(kernels, piece), strict=True):
-                tables.append(table)
-        return [pa.concat_tables(tables) for tables in made]
+        made = [list(said(kernels, piece)) for piece in self._pieces(kernels)]
+        if not made:
+            return [kernel.schema.empty_table() for kernel in kernels]
+        return [pa.concat_tables(tables) for tables in zip(*made, strict=True)]
 
     @contextmanager
     def exchange(
