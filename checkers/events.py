@@ -217,7 +217,7 @@ class Listed(Event):
 
     def as_json(self) -> str:
         told = {"kind": self.kind, "name": self.item, "says": self.says, **self.facts}
-        return json.dumps({"v": VERSION, "event": self.name, **told}, default=str)
+        return json.dumps({"v": VERSION, "event": self.name, **told}, default=_plain)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

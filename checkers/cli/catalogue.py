@@ -5,7 +5,7 @@ Each kind is read from the table that owns it, and only when it is asked for.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
@@ -13,6 +13,7 @@ from checkers.events import Listed
 from model.faults import UnknownName
 
 if TYPE_CHECKING:  # a list of one kind must not wait for the others
+    from checkers.claim_record import Decided
     from model.variants import Variant
     from properties.anomalies.anomaly import Anomaly
     from properties.log_audit.check import Check
@@ -131,17 +132,35 @@ def _anomaly(of: str, row: Anomaly | Check) -> Listed:
 
 
 def claims() -> Iterator[Listed]:
+    """What decides each, the runs that did, inside its condition and outside, and what shows it."""
+    from checkers.claim_record import kept
     from properties.claims import CLAIMS
 
+    record = kept()
     for claim in CLAIMS:
+        engines = list(dict.fromkeys(decider.engine for decider in claim.decided_by))
+        outside = [run for run in record if (run.claim, run.side) == (claim.id, "outside")]
+        inside = [run for run in record if (run.claim, run.side) == (claim.id, "inside")]
         facts = {
+            "of": f"{len(inside)} inside, {len(outside)} outside",
             "group": claim.group,
             "condition": claim.condition,
             "broken_by": claim.broken_by,
             "decided_by": [str(d) for d in claim.decided_by],
+            "engines": engines,
+            "inside": inside,
+            "outside": outside,
+            "counterexample": shown_by(outside) or shown_by(inside),
+            "explained": claim.explained,
             "source": claim.source,
         }
         yield Listed(kind="claim", item=claim.id, says=claim.statement, facts=facts)
+
+
+def shown_by(runs: Iterable[Decided]) -> str | None:
+    """The shortest of the programs that show it; else the shortest line to type."""
+    texts = [run.counterexample for run in runs if run.counterexample]
+    return min(texts, key=lambda text: ("\n" not in text, len(text)), default=None)
 
 
 def suites() -> Iterator[Listed]:

@@ -6,6 +6,7 @@ import textwrap
 
 import click
 
+from checkers.claim_record import Decided
 from checkers.cli import catalogue
 from checkers.cli.run import Run, command
 from checkers.events import Evidence, Listed
@@ -35,7 +36,9 @@ def explained(row: Listed) -> str:
     }
     width = max(map(len, facts), default=0) + 2
     told = [
-        textwrap.fill(
+        f"  {name}\n{textwrap.indent(text.strip(), '    ')}"  # a program stays as it is
+        if "\n" in text
+        else textwrap.fill(
             text, WIDTH, initial_indent=f"  {name:<{width}}", subsequent_indent=" " * (width + 2)
         )
         for name, text in facts.items()
@@ -48,6 +51,8 @@ def _words(value: object) -> str:
     match value:
         case dict():
             return ", ".join(f"{k}={v}" for k, v in value.items())
+        case [Decided(), *_] as runs:
+            return "\n".join(map(str, runs)) + "\n"
         case list() | tuple():
             return "; ".join(map(str, value))
         case bool():

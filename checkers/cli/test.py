@@ -1,10 +1,11 @@
-"""`urteil test`: a property suite, driven by Hypothesis against the simulated reference broker."""
+"""`urteil test`: property suites, driven by Hypothesis against the simulated reference broker."""
 
 from __future__ import annotations
 
 import shlex
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import click
@@ -16,44 +17,61 @@ from model.faults import InputFault
 
 if TYPE_CHECKING:
     from properties.suites.deciding import ClaimVerdict
+    from properties.suites.profiles import Profile
     from properties.suites.searching import Tally
     from properties.suites.suite import Side, Suite
     from reference_impl.bugs import Bugs
 
 
 @click.command("test")
-@click.argument("suite", default="replication")
+@click.argument("suites", nargs=-1, metavar="[SUITE]...")
 @click.option("--bug", "bugs", multiple=True, help="A seeded bug, on purpose: urteil list bugs.")
 @click.option("--outside", is_flag=True, help="Decide claims outside their conditions instead.")
-@click.option("--runs", default=100, show_default=True, help="How many runs each search tries.")
+@click.option("--profile", default="pr", show_default=True, help="pr, nightly or deep.")
+@click.option("--runs", type=int, help="How many runs each search tries; else the profile's.")
 @command()
-def test_command(run: Run, suite: str, bugs: Sequence[str], outside: bool, runs: int) -> None:
-    """Run SUITE: each claim inside its condition; a breach is shrunk to a program to paste.
+def test_command(
+    run: Run,
+    suites: Sequence[str],
+    bugs: Sequence[str],
+    outside: bool,
+    profile: str,
+    runs: int | None,
+) -> None:
+    """Run each SUITE, or all: each claim inside its condition; a breach is shrunk to a program.
 
     \b
     urteil test replication
     urteil test replication --bug no-dedup
+    urteil test --outside --profile nightly
 
     With --outside every claim is taken out of its condition, where it must break: the exit code
     then says whether verdicts are the expected ones.
     """
-    from properties.suites.registry import suite_named
+    from properties.suites.profiles import profile_named
+    from properties.suites.registry import SUITES, suite_named
     from reference_impl.bugs import bugs_named
 
-    if runs < 1:
+    if runs is not None and runs < 1:
         raise InputFault(f"--runs {runs}: at least 1")
     if outside and bugs:
         raise InputFault("--outside brings its own bugs: leave --bug out")
-    chosen = suite_named(suite)
-    if outside:
-        run.judged_by_expectation = True
-        for side in chosen.outside:
-            decide(run, chosen, side, runs)
-    else:
-        inside(run, chosen, bugs_named(*bugs), runs)
+    thorough = profile_named(profile)
+    if runs is not None:
+        thorough = replace(thorough, runs=runs)
+    chosen = [suite_named(name) for name in suites or SUITES]
+    seeded = bugs_named(*bugs)
+    run.judged_by_expectation = outside
+    for suite in chosen:
+        for seed in range(run.seed, run.seed + thorough.seeds):
+            if outside:
+                for side in suite.outside:
+                    decide(run, suite, side, thorough, seed)
+            else:
+                inside(run, suite, seeded, thorough, seed)
 
 
-def inside(run: Run, suite: Suite, bugs: Bugs, runs: int) -> None:
+def inside(run: Run, suite: Suite, bugs: Bugs, profile: Profile, seed: int) -> None:
     """Every claim of the suite inside its condition, on a broker with these bugs."""
     from properties.suites import deciding
     from reference_impl.bugs import SEEDED_BUGS
@@ -61,64 +79,71 @@ def inside(run: Run, suite: Suite, bugs: Bugs, runs: int) -> None:
     started = time.monotonic()
     try:
         found = deciding.run(
-            suite, bugs=bugs, seed=run.seed, runs=runs, progress=told(run, suite.name)
+            suite,
+            bugs=bugs,
+            seed=seed,
+            runs=profile.runs,
+            rules=profile.rules,
+            progress=told(run, suite.name),
         )
     except KeyboardInterrupt:
         for claim in dict.fromkeys(side.claim for side in suite.inside):
             open_claim = deciding.ClaimVerdict(claim=claim, outcome="undecided", why="interrupted")
-            emit(run, suite.name, open_claim, None, named(bugs), time.monotonic() - started, "")
+            seconds = round(time.monotonic() - started, 2)
+            emit(run, suite, open_claim, None, named(bugs), seconds, "")
         raise
     breaks = {claim for row in SEEDED_BUGS if row.bug in bugs for claim in row.breaks}
     seconds = round(time.monotonic() - started, 2)
+    again = replayed(suite, seed, profile) + options(bugs)
     for verdict in found.verdicts:
         expected: Verdict | None = "holds"
         if bugs:
             known = verdict.claim in breaks and verdict.outcome != "undecided"
             expected = "violated" if known else None
-        emit(
-            run,
-            suite.name,
-            verdict,
-            expected,
-            named(bugs),
-            seconds,
-            f"{options(bugs)} --runs {runs}",
-        )
+        emit(run, suite, verdict, expected, named(bugs), seconds, again)
     rate = found.broker_steps / found.cpu_seconds if found.cpu_seconds else 0.0
     run.emit(Measured(what=f"{suite.name}: runs", value=found.runs))
     run.emit(Measured(what=f"{suite.name}: broker steps per CPU second", value=round(rate)))
 
 
-def decide(run: Run, suite: Suite, side: Side, runs: int) -> None:
+def decide(run: Run, suite: Suite, side: Side, profile: Profile, seed: int) -> None:
     """One claim on one side of its condition."""
     from properties.suites import deciding
 
     started = time.monotonic()
-    verdict = deciding.decide(suite, side, seed=run.seed, runs=runs, progress=told(run, str(side)))
+    verdict = deciding.decide(
+        suite,
+        side,
+        seed=seed,
+        runs=profile.runs,
+        rules=profile.rules,
+        progress=told(run, str(side)),
+    )
     variant = ", ".join(filter(None, (side.setting, named(side.bugs))))
     seconds = round(time.monotonic() - started, 2)
-    emit(run, suite.name, verdict, side.expected, variant, seconds, f" --outside --runs {runs}")
+    again = f"{replayed(suite, seed, profile)} --outside"
+    emit(run, suite, verdict, side.expected, variant, seconds, again)
 
 
 def emit(
     run: Run,
-    suite: str,
+    suite: Suite,
     verdict: ClaimVerdict,
     expected: Verdict | None,
     variant: str | None,
     seconds: float,
-    side: str,
+    again: str,
 ) -> None:
-    """A verdict; the programs that show a violation before it."""
+    """A verdict; the programs that show why it does not hold before it."""
     from properties.claims import BY_ID
 
     claim = BY_ID.get(verdict.claim)  # that a cluster makes progress is no claim of the catalogue
-    again = shlex.join(["urteil", "test", suite, "--seed", str(run.seed)]) + side
-    if verdict.outcome == "violated":
+    if verdict.outcome != "holds":
         for program in verdict.programs:
-            title = f"✗ {verdict.claim}  violated  ({', '.join(filter(None, (suite, variant)))})"
+            where = ", ".join(filter(None, (suite.name, variant)))
+            title = f"✗ {verdict.claim}  {verdict.outcome}  ({where})"
             shown = f"{title}\n  {verdict.why}\n\n{program}# replay: {again}"
-            file, known = f"{suite}-{verdict.claim}.txt", expected == "violated"
+            file, known = f"{suite.name}-{verdict.claim}.txt", expected == "violated"
             run.keep(verdict.claim, shown, file, verdict_expected=known)
     run.emit(
         PropertyDecided(
@@ -127,12 +152,18 @@ def emit(
             verdict=verdict.outcome,
             expected=expected,
             engine="hypothesis",
-            spec=suite,
+            spec=suite.name,
             variant=variant,
             seconds=seconds,
             reason=verdict.why,
         )
     )
+
+
+def replayed(suite: Suite, seed: int, profile: Profile) -> str:
+    """The command that begins with the same search."""
+    words = ["urteil", "test", suite.name, "--seed", str(seed), "--profile", profile.name]
+    return shlex.join([*words, "--runs", str(profile.runs)])
 
 
 def told(run: Run, what: str) -> Callable[[Tally], None]:

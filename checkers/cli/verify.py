@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -129,15 +129,17 @@ def proof(run: Run) -> None:
 
 def suite(run: Run) -> None:
     """The claims on a right broker, and three seeded bugs that must be found."""
+    from properties.suites.profiles import PROFILES
     from properties.suites.registry import suite_named
     from reference_impl.bugs import NO_BUGS, bugs_named
 
     chosen = suite_named(SUITE)
-    test.inside(run, chosen, NO_BUGS, RUNS)
+    quick = replace(PROFILES["pr"], runs=RUNS)
+    test.inside(run, chosen, NO_BUGS, quick, run.seed)
     wanted = [bugs_named(name) for name in SEEDED]
     for side in chosen.outside:
         if side.bugs in wanted:
-            test.decide(run, chosen, side, RUNS)
+            test.decide(run, chosen, side, quick, run.seed)
 
 
 def histories(run: Run) -> None:

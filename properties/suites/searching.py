@@ -66,8 +66,10 @@ def search(
     runs: int,
     rules: int,
     simpler: Mapping[str, tuple[int, ...]],
+    shrinks: bool = True,
 ) -> Found | None:
-    """What some run of the machine shows, shrunk; None if none of so many runs shows anything.
+    """What some run of the machine shows, as small as it gets if it is to be shrunk; None if none
+    of so many runs shows anything.
 
     `simpler` lists the values of each argument, the simplest first. Equal arguments give equal
     results. Whatever else a run raises passes through.
@@ -90,7 +92,7 @@ def search(
             seeded(seed)(test)()
     except Shown as shown:
         found = Found(name=shown.name, how=shown.how, calls=_noted_calls(shown))
-        return shrunk(machine, found, simpler)
+        return shrunk(machine, found, simpler) if shrinks else found
     return None
 
 

@@ -24,6 +24,7 @@ def test_a_seeded_bug_is_printed_as_a_program_that_fails_again(call: Any) -> Non
         (["replicaton"], "replication"),
         (["replication", "--bug", "no-dedupe"], "'no-dedupe'; the nearest: no-dedup"),
         (["replication", "--runs", "0"], "--runs 0: at least 1"),
+        (["log", "--profile", "nightli"], "no profile 'nightli'; the nearest: nightly"),
         (["replication", "--outside", "--bug", "no-dedup"], "leave --bug out"),
     ],
 )

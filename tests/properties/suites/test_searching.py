@@ -53,6 +53,18 @@ def test_the_smallest_program_is_found_and_runs_again() -> None:
         assert replay(Counter(6), found.calls[:at] + found.calls[at + 1 :]) is None
 
 
+def test_what_is_found_stays_as_long_as_it_is_unless_it_is_to_be_shrunk() -> None:
+    def found(*, shrinks: bool) -> Found:
+        machine = partial(Counter, 6)
+        result = search(machine, seed=0, runs=200, rules=8, simpler=SIMPLER, shrinks=shrinks)
+        assert result is not None
+        return result
+
+    long = found(shrinks=False)
+    assert len(long.calls) > len(found(shrinks=True).calls)
+    assert replay(Counter(6), long.calls) is not None
+
+
 def test_what_no_run_shows_is_not_found_and_every_run_is_counted() -> None:
     tally = Tally()
     assert search(partial(Counter, 10**6, tally), seed=0, runs=50, rules=5, simpler=SIMPLER) is None
