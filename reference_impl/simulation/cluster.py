@@ -1,8 +1,8 @@
 """A simulated cluster: brokers, the controller and clients on one network, in one order of events.
 
-A cluster starts brokers and clients in a world, keeps the disks, and lets things go wrong on
-demand. It is the one mutable thing here; nodes, messages and faults are values. A run is determined
-by the seed, the arguments and the calls.
+A cluster is machines (`reference_impl.simulation.machines`: brokers, disks, faults) with topics and
+clients. It is the one mutable thing here; nodes, messages and faults are values. A run is
+determined by the seed, the arguments and the calls.
 
     cluster = Cluster(seed=7)
     producer = cluster.add_producer()
@@ -22,35 +22,20 @@ from collections.abc import Collection, Iterable
 from typing import Final
 
 from model.histories import History, Operation, Poll
-from model.vocabulary import (
-    BrokerEpoch,
-    BrokerId,
-    LeaderEpoch,
-    Offset,
-    TopicPartition,
-)
-from reference_impl.broker import Broker, BrokerConfig, Disk
+from model.vocabulary import BrokerId, LeaderEpoch, Offset, TopicPartition
+from reference_impl.broker import Broker, BrokerConfig
 from reference_impl.bugs import NO_BUGS, Bugs
 from reference_impl.config import Patience
 from reference_impl.controller import Controller
-from reference_impl.messages import (
-    CONTROLLER,
-    FIRST_CLIENT,
-    NO_BROKER,
-    UNKNOWN_BROKER_EPOCH,
-    CreateTopic,
-    NodeId,
-)
+from reference_impl.messages import CONTROLLER, FIRST_CLIENT, NO_BROKER, CreateTopic, NodeId
 from reference_impl.partition_log import PartitionLog
-from reference_impl.simulation import disks, faults
 from reference_impl.simulation.clients import TICK, Leadership
 from reference_impl.simulation.consumer import Consumer
-from reference_impl.simulation.faults import Crash, Die, Fault, On, PowerLoss
-from reference_impl.simulation.network import CALM, Conditions, Link
+from reference_impl.simulation.machines import Machines
+from reference_impl.simulation.network import CALM, Conditions
 from reference_impl.simulation.producer import PROCESSES_PER_CLIENT, Producer, ProducerConfig
 from reference_impl.simulation.programs import Application, Conduct, Programmed
-from reference_impl.simulation.world import World
-from reference_impl.step import Asked, Fired, Timer, TimerKind
+from reference_impl.step import Asked, Fired
 from reference_impl.truncation import Truncation
 
 TOPIC_PARTITION: Final = TopicPartition("orders", 0)
@@ -70,7 +55,7 @@ QUICK: Final = Patience(
 )
 
 
-class Cluster(World):
+class Cluster(Machines):
     """A running cluster, its topic created and led."""
 
     def __init__(
@@ -87,15 +72,14 @@ class Cluster(World):
         unclean_leader_election: bool = False,
         verifies_transactions: bool = True,
     ) -> None:
-        super().__init__(seed, conditions)
-        self._patience = patience
-        self._bugs = bugs
-        self._truncation = truncation
-        self._verifies_transactions = verifies_transactions
-        self._disks: dict[BrokerId, Disk] = {}
-        self._clean: dict[BrokerId, BrokerEpoch] = {}  # the files that clean shutdowns leave
-        self._incarnations = 0
-        self.broker_ids = tuple(BrokerId(number) for number in range(1, brokers + 1))
+        like = BrokerConfig(
+            broker_id=NO_BROKER,
+            patience=patience,
+            bugs=bugs,
+            truncation=truncation,
+            verifies_transactions=verifies_transactions,
+        )
+        super().__init__(seed, conditions, brokers, like)
         controller, effects = Controller.start(0, patience=patience, elr=elr)
         self._nodes[CONTROLLER] = controller
         self._carry_out(CONTROLLER, effects)
@@ -115,134 +99,6 @@ class Cluster(World):
         """The topic exists, is led, and all its replicas are in sync."""
         self._tell(CONTROLLER, Asked(FIRST_CLIENT, 0, request))
         self._until(lambda: self.is_led() and self.all_in_sync(), 10_000)
-
-    # ------------------------------------------------------------ faults
-
-    def apply(self, fault: Fault) -> None:
-        """The fault happens now."""
-        match fault:
-            case faults.Crash(broker):
-                self.crash(broker)
-            case faults.ShutDown(broker):
-                self.shut_down(broker)
-            case faults.PowerLoss(broker, kept_percent, garbled):
-                self.lose_power(broker, kept_percent, garbled=garbled)
-            case faults.ReplaceDisk(broker):
-                self.replace_disk(broker)
-            case faults.Restart(broker):
-                self.restart(broker)
-            case faults.Isolate(broker):
-                self.isolate(broker)
-            case faults.Split(one, other):
-                self.split(one, other)
-            case faults.OneWaySplit(source, target):
-                self.split_one_way(source, target)
-            case faults.Heal():
-                self.heal()
-            case faults.DropResponses(client, count):
-                self.drop_responses(client, count)
-            case faults.On():
-                self._armed.arm(fault)
-        self.trace.add(self.now_ms, CONTROLLER, fault, None)
-
-    def crash(self, broker: BrokerId) -> None:
-        """The process dies; nothing happens to a broker that is down, or to NO_BROKER."""
-        if broker not in self.broker_ids:
-            return
-        node = self._nodes.pop(NodeId(broker), None)
-        if isinstance(node, Broker):
-            self._disks[broker] = node.disk()
-            self._end_life(NodeId(broker))
-
-    def shut_down(self, broker: BrokerId) -> None:
-        """The broker is asked to end, and does once others lead what it led."""
-        node = NodeId(broker)
-        if node in self._nodes:
-            asked = Fired(Timer(TimerKind.SHUT_DOWN))
-            self._scheduler.schedule(self.now_ms, (node, self._lives.get(node, 0), asked))
-
-    def lose_power(self, broker: BrokerId, kept_percent: int = 0, *, garbled: bool = False) -> None:
-        """The machine dies, and with it some of what was not flushed; NO_BROKER has no machine."""
-        if broker not in self.broker_ids:
-            return
-        self.crash(broker)
-        self._disks[broker] = {
-            place: disks.after_power_loss(log, kept_percent=kept_percent, garbled=garbled)
-            for place, log in self._disks[broker].items()
-        }
-
-    def replace_disk(self, broker: BrokerId) -> None:
-        """The machine dies, and its disk with it; NO_BROKER has no machine."""
-        if broker not in self.broker_ids:
-            return
-        self.crash(broker)
-        self._disks[broker] = {}
-
-    def restart(self, broker: BrokerId) -> None:
-        """A broker that is down starts on its disk; nothing happens to one that is up."""
-        if NodeId(broker) not in self._nodes:
-            self._start(broker, self._disks[broker])
-
-    def _die(self, node: NodeId, fault: On) -> None:
-        assert isinstance(fault.does, Die)
-        broker, kept_percent = BrokerId(node), fault.does.kept_percent
-        self.apply(Crash(broker) if kept_percent is None else PowerLoss(broker, kept_percent))
-
-    def _stop(self, node: NodeId) -> None:
-        broker = self._nodes.pop(node)
-        assert isinstance(broker, Broker)
-        self._disks[BrokerId(node)] = broker.disk()
-        self._clean[BrokerId(node)] = broker.broker_epoch
-        self._end_life(node)
-
-    def isolate(self, broker: BrokerId) -> None:
-        """The broker loses the controller and all other brokers, and keeps its clients."""
-        if broker not in self.broker_ids:
-            return
-        node = NodeId(broker)
-        for other in (CONTROLLER, *map(NodeId, self.broker_ids)):
-            if other != node:
-                self.split(node, other)
-
-    def split(self, one: NodeId, other: NodeId) -> None:
-        """Nothing that either sends reaches the other."""
-        self.split_one_way(one, other)
-        self.split_one_way(other, one)
-
-    def split_one_way(self, source: NodeId, target: NodeId) -> None:
-        """What the source sends no longer reaches the target."""
-        self._network.split_one_way(source, target)
-
-    def rejoin_one_way(self, source: NodeId, target: NodeId) -> None:
-        """What the source sends reaches the target again."""
-        self._network.split.pop(Link(source, target), None)
-
-    def heal(self) -> None:
-        """Every split ends."""
-        self._network.heal()
-
-    def drop_responses(self, client: NodeId, count: int = 1) -> None:
-        """The next responses to the client are lost, after their requests were applied."""
-        self._network.responses_to_drop[client] = count
-
-    def _start(self, broker: BrokerId, disk: Disk) -> None:
-        self._incarnations += 1
-        config = BrokerConfig(
-            broker_id=broker,
-            patience=self._patience,
-            bugs=self._bugs,
-            truncation=self._truncation,
-            verifies_transactions=self._verifies_transactions,
-        )
-        node, effects = Broker.start(
-            self.now_ms,
-            config=config,
-            incarnation=self._incarnations,
-            disk=disk,
-            previous_broker_epoch=self._clean.pop(broker, UNKNOWN_BROKER_EPOCH),
-        )
-        self._nodes[NodeId(broker)] = node
-        self._carry_out(NodeId(broker), effects)
 
     # ------------------------------------------------------------ clients
 
@@ -356,14 +212,6 @@ class Cluster(World):
         """Those of a topic, or all, internal ones included."""
         known = sorted(self._controller().topic_partitions)
         return tuple(place for place in known if topic is None or place.topic == topic)
-
-    def is_split(self) -> bool:
-        """Some link is cut."""
-        return bool(self._network.split)
-
-    def is_up(self, broker: BrokerId) -> bool:
-        """The broker's process runs."""
-        return NodeId(broker) in self._nodes
 
     def is_led(self) -> bool:
         """Whom the controller chose leads, of every topic partition."""

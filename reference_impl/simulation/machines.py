@@ -1,0 +1,160 @@
+"""The machines of a cluster: brokers on disks, and everything that goes wrong with either.
+
+A fault is carried out at once, by a method of its own or as data (`apply`); one that waits for a
+request is armed. What a broker leaves behind depends on how it ended: its process alone, its
+machine, its disk with it, or asked to.
+
+Source: protocol rule B9.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from model.vocabulary import BrokerEpoch, BrokerId
+from reference_impl.broker import Broker, BrokerConfig, Disk
+from reference_impl.messages import CONTROLLER, UNKNOWN_BROKER_EPOCH, NodeId
+from reference_impl.simulation import disks, faults
+from reference_impl.simulation.faults import Crash, Die, Fault, On, PowerLoss
+from reference_impl.simulation.network import Conditions, Link
+from reference_impl.simulation.world import World
+from reference_impl.step import Fired, Timer, TimerKind
+
+
+class Machines(World):
+    """The brokers 1 to `brokers`, all like one another, each on a disk of its own."""
+
+    def __init__(self, seed: int, conditions: Conditions, brokers: int, like: BrokerConfig) -> None:
+        super().__init__(seed, conditions)
+        self._like = like
+        self._disks: dict[BrokerId, Disk] = {}
+        self._clean: dict[BrokerId, BrokerEpoch] = {}  # the files that clean shutdowns leave
+        self._incarnations = 0
+        self.broker_ids = tuple(BrokerId(number) for number in range(1, brokers + 1))
+
+    def is_up(self, broker: BrokerId) -> bool:
+        """The broker's process runs."""
+        return NodeId(broker) in self._nodes
+
+    def is_split(self) -> bool:
+        """Some link is cut."""
+        return bool(self._network.split)
+
+    def apply(self, fault: Fault) -> None:
+        """The fault happens now."""
+        match fault:
+            case faults.Crash(broker):
+                self.crash(broker)
+            case faults.ShutDown(broker):
+                self.shut_down(broker)
+            case faults.PowerLoss(broker, kept_percent, garbled):
+                self.lose_power(broker, kept_percent, garbled=garbled)
+            case faults.ReplaceDisk(broker):
+                self.replace_disk(broker)
+            case faults.Restart(broker):
+                self.restart(broker)
+            case faults.Isolate(broker):
+                self.isolate(broker)
+            case faults.Split(one, other):
+                self.split(one, other)
+            case faults.OneWaySplit(source, target):
+                self.split_one_way(source, target)
+            case faults.Heal():
+                self.heal()
+            case faults.DropResponses(client, count):
+                self.drop_responses(client, count)
+            case faults.On():
+                self._armed.arm(fault)
+        self.trace.add(self.now_ms, CONTROLLER, fault, None)
+
+    def crash(self, broker: BrokerId) -> None:
+        """The process dies; nothing happens to a broker that is down, or to NO_BROKER."""
+        if broker not in self.broker_ids:
+            return
+        node = self._nodes.pop(NodeId(broker), None)
+        if isinstance(node, Broker):
+            self._disks[broker] = node.disk()
+            self._end_life(NodeId(broker))
+
+    def shut_down(self, broker: BrokerId) -> None:
+        """The broker is asked to end, and does once others lead what it led."""
+        node = NodeId(broker)
+        if node in self._nodes:
+            asked = Fired(Timer(TimerKind.SHUT_DOWN))
+            self._scheduler.schedule(self.now_ms, (node, self._lives.get(node, 0), asked))
+
+    def lose_power(self, broker: BrokerId, kept_percent: int = 0, *, garbled: bool = False) -> None:
+        """The machine dies, and with it some of what was not flushed; NO_BROKER has no machine."""
+        if broker not in self.broker_ids:
+            return
+        self.crash(broker)
+        self._disks[broker] = {
+            place: disks.after_power_loss(log, kept_percent=kept_percent, garbled=garbled)
+            for place, log in self._disks[broker].items()
+        }
+
+    def replace_disk(self, broker: BrokerId) -> None:
+        """The machine dies, and its disk with it; NO_BROKER has no machine."""
+        if broker not in self.broker_ids:
+            return
+        self.crash(broker)
+        self._disks[broker] = {}
+
+    def restart(self, broker: BrokerId) -> None:
+        """A broker that is down starts on its disk; nothing happens to one that is up."""
+        if NodeId(broker) not in self._nodes:
+            self._start(broker, self._disks[broker])
+
+    def _die(self, node: NodeId, fault: On) -> None:
+        assert isinstance(fault.does, Die)
+        broker, kept_percent = BrokerId(node), fault.does.kept_percent
+        self.apply(Crash(broker) if kept_percent is None else PowerLoss(broker, kept_percent))
+
+    def _stop(self, node: NodeId) -> None:
+        broker = self._nodes.pop(node)
+        assert isinstance(broker, Broker)
+        self._disks[BrokerId(node)] = broker.disk()
+        self._clean[BrokerId(node)] = broker.broker_epoch
+        self._end_life(node)
+
+    def isolate(self, broker: BrokerId) -> None:
+        """The broker loses the controller and all other brokers, and keeps its clients."""
+        if broker not in self.broker_ids:
+            return
+        node = NodeId(broker)
+        for other in (CONTROLLER, *map(NodeId, self.broker_ids)):
+            if other != node:
+                self.split(node, other)
+
+    def split(self, one: NodeId, other: NodeId) -> None:
+        """Nothing that either sends reaches the other."""
+        self.split_one_way(one, other)
+        self.split_one_way(other, one)
+
+    def split_one_way(self, source: NodeId, target: NodeId) -> None:
+        """What the source sends no longer reaches the target."""
+        self._network.split_one_way(source, target)
+
+    def rejoin_one_way(self, source: NodeId, target: NodeId) -> None:
+        """What the source sends reaches the target again."""
+        self._network.split.pop(Link(source, target), None)
+
+    def heal(self) -> None:
+        """Every split ends."""
+        self._network.heal()
+
+    def drop_responses(self, client: NodeId, count: int = 1) -> None:
+        """The next responses to the client are lost, after their requests were applied."""
+        self._network.responses_to_drop[client] = count
+
+    def _start(self, broker: BrokerId, disk: Disk) -> None:
+        self._incarnations += 1
+        node, effects = Broker.start(
+            self.now_ms,
+            config=replace(self._like, broker_id=broker),
+            incarnation=self._incarnations,
+            disk=disk,
+            previous_broker_epoch=self._clean.pop(broker, UNKNOWN_BROKER_EPOCH),
+        )
+        self._nodes[NodeId(broker)] = node
+        self._carry_out(NodeId(broker), effects)
