@@ -521,8 +521,10 @@ CLAIMS: Final = (
             "All of them in the end, never at one instant: each partition shows its part when its"
             " own marker is committed."
         ),
+        broken_by="In V1 a late EndTxn ends the next transaction (KAFKA-17754).",
         source="D2",
         decided_by=(
+            Decider("suite", "transactions"),
             Decider("proof", "transactions-abstract.atomic"),
             Decider("proof", "transactions-abstract.faithful"),
             Decider("model", "transactions.atomic"),
@@ -536,7 +538,9 @@ CLAIMS: Final = (
         id="transactional_implies_idempotent",
         group="transactions",
         statement="Setting a transactional id makes the producer idempotent.",
+        broken_by="A leader that appends a retry again.",
         source="D2",
+        decided_by=(Decider("suite", "transactions"),),
     ),
     Claim(
         id="read_committed_waits",
@@ -546,8 +550,10 @@ CLAIMS: Final = (
             "marker, never an aborted one, and is held at the first open transaction, "
             "non-transactional records behind it included."
         ),
+        broken_by="A reader at read_uncommitted, or a last stable offset that is too high.",
         source="D2",
         decided_by=(
+            Decider("suite", "transactions"),
             Decider("model", "transactions.no_aborted_read"),
             Decider("model", "transactions.aborted_index_is_exact"),
             Decider("history", "open-transaction-read"),
@@ -561,7 +567,9 @@ CLAIMS: Final = (
             "The default isolation level delivers transactional records at once, also those "
             "aborted later."
         ),
+        broken_by="A reader at read_committed waits.",
         source="D2",
+        decided_by=(Decider("suite", "transactions"),),
     ),
     Claim(
         id="coordinator_log_is_replicated",
@@ -570,7 +578,9 @@ CLAIMS: Final = (
             "The coordinator's state survives the loss of a broker when its log is replicated "
             "over three brokers, and not when it has one replica."
         ),
+        broken_by="The one broker that had the coordinator's log loses its disk.",
         source="D2",
+        decided_by=(Decider("suite", "transactions"),),
     ),
     Claim(
         id="offsets_in_transaction",
@@ -579,8 +589,10 @@ CLAIMS: Final = (
             "Offsets sent by the producer to the group coordinator stay pending until the "
             "transaction ends, then take effect or vanish."
         ),
+        broken_by="A group coordinator that keeps what was aborted, or drops what was not.",
         source="D2",
         decided_by=(
+            Decider("suite", "transactions"),
             Decider("history", "aborted-offset-read"),
             Decider("history", "group-offset-went-backwards"),
         ),
@@ -592,8 +604,10 @@ CLAIMS: Final = (
             "A restarted service with the same transactional id finds the open transaction, which"
             " is completed or aborted once; the old instance is fenced."
         ),
+        broken_by="A new instance is given the epoch of the old one.",
         source="D2",
         decided_by=(
+            Decider("suite", "transactions"),
             Decider("model", "transactions.zombies_write_nothing"),
             Decider("history", "zombie-write"),
             Decider("history", "fenced-transaction-read"),
@@ -606,8 +620,12 @@ CLAIMS: Final = (
             "A transaction that outlives its timeout is aborted: aborted in the transaction log, "
             "abort markers in the partitions."
         ),
+        broken_by="In V1 without verification a late record opens what nobody ends.",
         source="D2",
-        decided_by=(Decider("model", "transactions.open_transactions_close"),),
+        decided_by=(
+            Decider("suite", "transactions"),
+            Decider("model", "transactions.open_transactions_close"),
+        ),
     ),
     Claim(
         id="writes_may_repeat_before_commit",
@@ -616,7 +634,9 @@ CLAIMS: Final = (
             "Records may be written several times before one commit; only read_committed readers "
             "see them once."
         ),
+        broken_by="A reader at read_uncommitted is given each of them.",
         source="D2",
+        decided_by=(Decider("suite", "transactions"),),
     ),
     Claim(
         id="one_owner",

@@ -45,7 +45,14 @@ from __future__ import annotations
 from typing import Final
 
 from model.faults import UnknownName
-from properties.suites import delivery_sides, elections, log, replication_sides, retention
+from properties.suites import (
+    delivery_sides,
+    elections,
+    log,
+    replication_sides,
+    retention,
+    transactions_sides,
+)
 from properties.suites.suite import Suite
 
 SUITES: Final = {
@@ -54,6 +61,7 @@ SUITES: Final = {
         replication_sides.SUITE,
         elections.SUITE,
         log.SUITE,
+        transactions_sides.SUITE,
         retention.SUITE,
         delivery_sides.SUITE,
     )
