@@ -60,7 +60,7 @@ _SIGNED_FROM: Final = 21  # bytes: what comes before is the broker's own
 _HEARS: Final[Mapping[type, frozenset[str]]] = {
     UpdateMetadata: frozenset({
         "become_leader", "become_follower", "propose_member", "drop_member", "fetch_request",
-        "append", "advance_high_watermark",
+        "truncate", "append", "advance_high_watermark",
     }),
     Fetched: frozenset({
         "fetch_response", "truncate", "follower_high_watermark", "fetch_request"

@@ -20,6 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import chain, starmap
 
 from model.language.meaning import Cell, Value
 from model.transactions_abstract.spec import Transactions
@@ -90,15 +91,20 @@ class BrokerTransactions:
         self._note_question(traced)
         calls: list[Call] = []
         shows: dict[Cell, Value] = {}
-        for place, replica in traced.after.replicas.items():
-            if isinstance(replica, Leader):
-                calls += self._passes(place, replica)
+        passed = [
+            (place, batch)
+            for place, replica in traced.after.replicas.items()
+            if isinstance(replica, Leader)
+            for batch in self._passes(place, replica)
+        ]
         for role in _coordinators(traced.after):
             for transaction in self._news(role):
                 moves, seen = self._moved(transaction)
                 calls += moves
                 shows |= seen
-        return Seen(calls=tuple(calls), shows=shows) if calls or shows else None
+        if not (passed or calls or shows):
+            return None
+        return Seen(calls=chain(starmap(self._passed, passed), calls), shows=shows)
 
     # ---- the coordinator
 
@@ -204,7 +210,7 @@ class BrokerTransactions:
 
     # ---- topic partitions
 
-    def _passes(self, place: TopicPartition, leader: Leader) -> Iterator[Call]:
+    def _passes(self, place: TopicPartition, leader: Leader) -> Iterator[Batch]:
         """What a high watermark passes for the first time."""
         mark, known = leader.log.high_watermark, self._committed.get(place, 0)
         if mark <= known:
@@ -213,9 +219,9 @@ class BrokerTransactions:
         for batch in leader.log.batches():
             head = batch.header
             if known < head.next_offset <= mark and head.producer_id in self._ids:
-                yield from self._passed(place, batch)
+                yield batch
 
-    def _passed(self, place: TopicPartition, batch: Batch) -> Iterator[Call]:
+    def _passed(self, place: TopicPartition, batch: Batch) -> Call:
         head, t = batch.header, self.places[place]
         p = self.producers[self._ids[head.producer_id]]
         carries = "marker_epoch" if head.is_control else "producer_epoch"
@@ -233,9 +239,8 @@ class BrokerTransactions:
             decided = state["committed" if commits else "aborted", (x,)]
             again = state["marked", (x, t)] if named else False
             action = "write_marker_again" if again else "write_marker"
-            yield Call(action, (x if decided else self._begun, t))
-        else:
-            yield Call("append", (x, t))
+            return Call(action, (x if decided else self._begun, t))
+        return Call("append", (x, t))
 
 
 def _coordinators(broker: Broker) -> Iterator[TransactionCoordinator]:

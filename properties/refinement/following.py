@@ -15,7 +15,7 @@ Specifications; smart casual verification (arXiv 2406.17455).
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -28,7 +28,7 @@ from reference_impl.simulation.trace import Traced
 class Seen:
     """What an event looks like to a spec."""
 
-    calls: tuple[Call, ...]
+    calls: Iterable[Call]  # may look at the state that those before have made
     shows: Mapping[Cell, Value] = field(default_factory=dict[Cell, Value])  # true afterwards
     at_least: Mapping[Cell, int] = field(default_factory=dict[Cell, int])  # and so
     may_make: frozenset[str] | None = None  # actions that such an event can be; None: any

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from random import Random
-from typing import Final
+from typing import Final, Literal
 
 from model.vocabulary import BrokerId, TopicPartition
 from properties.refinement.broker_idempotence import BrokerIdempotence
@@ -21,7 +21,17 @@ from reference_impl.bugs import NO_BUGS, Bugs
 from reference_impl.messages import CreateTopic, NodeId
 from reference_impl.simulation.asking import Brokers
 from reference_impl.simulation.cluster import TOPIC_PARTITION, Cluster
-from reference_impl.simulation.faults import At, Crash, Heal, Isolate, OneWaySplit, Plan, Restart
+from reference_impl.simulation.faults import (
+    At,
+    Crash,
+    Heal,
+    Hold,
+    Isolate,
+    On,
+    OneWaySplit,
+    Plan,
+    Restart,
+)
 from reference_impl.simulation.network import Conditions
 from reference_impl.simulation.producer import ProducerConfig
 from reference_impl.simulation.programs import Application, Pause, Program
@@ -32,6 +42,12 @@ from reference_impl.simulation.transactional import TransactionalProducer
 Events = tuple[Traced, ...]
 BROKERS: Final = tuple(map(BrokerId, (1, 2, 3)))
 PLACES: Final = (TopicPartition("pairs", 0), TopicPartition("pairs", 1))
+_LATE: Final[tuple[tuple[str, Literal["before", "after"]], ...]] = (
+    ("WriteTxnMarker", "before"),
+    ("WriteTxnMarker", "before"),
+    ("AddPartitionsToTxn", "after"),
+    ("EndTxn", "before"),
+)
 
 
 def replicated(seed: int, bugs: Bugs = NO_BUGS, *, sends: int = 60, faults: int = 8) -> Events:
@@ -69,11 +85,17 @@ def transactional(seed: int, bugs: Bugs = NO_BUGS, *, transactions: int = 8) -> 
         seed=seed,
         min_insync_replicas=2,
         bugs=bugs,
-        conditions=Conditions(jitter_ms=seed % 4, doubling=20 * (seed % 2)),
+        conditions=Conditions(
+            jitter_ms=(1, 3, 20, 40)[seed % 4],
+            doubling=20 * (seed % 2),
+            overtaking=30 * (seed % 2),
+        ),
     )
     cluster.create_topic(
         CreateTopic(topic="pairs", topic_partitions=2, replication_factor=3, min_insync_replicas=2)
     )
+    for fault in _held(seed):
+        cluster.apply(fault)
     programs = [cluster.run_program(_pairs(name, seed, transactions)) for name in "xy"]
     start_ms = cluster.now_ms
     for planned in faults_drawn(seed, BROKERS, count=4, every_ms=200):
@@ -84,6 +106,21 @@ def transactional(seed: int, bugs: Bugs = NO_BUGS, *, transactions: int = 8) -> 
     cluster.recover()
     cluster.run_until(lambda: all(map(cluster.is_over, programs)), 30_000)
     return tuple(cluster.trace.events)
+
+
+def _held(seed: int) -> tuple[On, ...]:
+    """Markers, answers of verification and ends of transactions that come too late."""
+    coins = Random(f"held {seed}")
+    return tuple(
+        On(
+            api=api,
+            occurrence=1 + coins.randrange(8),
+            count=1 + coins.randrange(3),
+            moment=moment,
+            does=Hold(50 + coins.randrange(400)),
+        )
+        for api, moment in _LATE
+    )
 
 
 def _pairs(name: str, seed: int, transactions: int) -> Callable[[Application], Program]:
