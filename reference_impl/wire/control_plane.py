@@ -1,8 +1,8 @@
 """ApiVersions, Metadata, CreateTopics, InitProducerId and FindCoordinator.
 
 Source: KIP-35 and KIP-511 (ApiVersions), KIP-464 (defaults of CreateTopics), KIP-516, KIP-699.
-Simplified: topics are never created by asking for them; no configuration but
-`min.insync.replicas` and `unclean.leader.election.enable`.
+Simplified: topics are never created by asking for them; of the configuration `topic_configs` names
+what is served.
 """
 
 from __future__ import annotations
@@ -32,13 +32,12 @@ from reference_impl.wire.broker_side import (
     asked,
     image,
 )
+from reference_impl.wire.topic_configs import configured
 from reference_impl.wire.versions import VERSIONS, Api
 
 CLUSTER_ID: Final = "urteil-reference-broker"
 BROKER_DEFAULT: Final = -1  # KIP-464: leave it to the broker
 DEFAULT_REPLICATION_FACTOR: Final = 3
-MIN_INSYNC_REPLICAS: Final = "min.insync.replicas"
-UNCLEAN_ELECTION: Final = "unclean.leader.election.enable"
 FEATURES_SINCE: Final = 3  # the version of ApiVersions
 GROUP, TRANSACTION = 0, 1  # what a coordinator is asked for
 FEATURES: Final = {"transaction.version": 2}  # KIP-890: clients may speak the second protocol
@@ -177,17 +176,15 @@ async def _created(broker: BrokerSide, call: Call, topic: Any) -> Any:
     replicas = topic.replication_factor
     if replicas == BROKER_DEFAULT:
         replicas = min(DEFAULT_REPLICATION_FACTOR, len(broker.addresses))
-    error, message = _not_served(call, topic)
+    error, message, configs = _served(call, topic)
     if not error:
-        configured = {config.name: config.value for config in topic.configs}
         said = await asked(
             broker,
             CreateTopic(
                 topic=topic.name,
                 topic_partitions=partitions,
                 replication_factor=replicas,
-                min_insync_replicas=int(configured.get(MIN_INSYNC_REPLICAS) or 1),
-                unclean_leader_election=configured.get(UNCLEAN_ELECTION) == "true",
+                **configs,
             ),
             CreatedTopic,
         )
@@ -204,21 +201,16 @@ async def _created(broker: BrokerSide, call: Call, topic: Any) -> Any:
     )
 
 
-def _not_served(call: Call, topic: Any) -> tuple[int, str]:
-    """What of a topic the wire has to refuse, as an error and its words; 0 where nothing is."""
+def _served(call: Call, topic: Any) -> tuple[int, str, dict[str, Any]]:
+    """What of a topic the wire has to refuse, as an error and its words; else its configuration."""
     if topic.assignments:
-        return INVALID_REPLICA_ASSIGNMENT, "the reference broker places replicas itself"
+        return INVALID_REPLICA_ASSIGNMENT, "the reference broker places replicas itself", {}
     if call.body.validate_only:
-        return ErrorCode.INVALID_REQUEST, "the reference broker can't only validate"
-    for config in topic.configs:
-        if config.name == UNCLEAN_ELECTION and config.value in {"true", "false"}:
-            continue
-        if config.name != MIN_INSYNC_REPLICAS:
-            served = f"{MIN_INSYNC_REPLICAS} and {UNCLEAN_ELECTION}"
-            return INVALID_CONFIG, f"only {served} are served, not {config.name}={config.value}"
-        if not (config.value or "").isdigit() or int(config.value) < 1:
-            return INVALID_CONFIG, f"{config.name}={config.value}: a number from 1 on is needed"
-    return 0, ""
+        return ErrorCode.INVALID_REQUEST, "the reference broker can't only validate", {}
+    try:
+        return 0, "", configured(topic.configs)
+    except ValueError as fault:
+        return INVALID_CONFIG, str(fault), {}
 
 
 # ---------------------------------------------------------------- producers and coordinators

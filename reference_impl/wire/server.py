@@ -19,7 +19,14 @@ from typing import Final
 
 from model.vocabulary import BrokerId, TopicPartition
 from reference_impl.requests import Request, Response
-from reference_impl.wire import consumer_groups, control_plane, data_plane, groups, transactions
+from reference_impl.wire import (
+    consumer_groups,
+    control_plane,
+    data_plane,
+    deletions,
+    groups,
+    transactions,
+)
 from reference_impl.wire.adapter import Call, MalformedFrame, UnsupportedApiVersions, decode
 from reference_impl.wire.applied import AppliedLog
 from reference_impl.wire.broker_side import BrokerSide
@@ -49,6 +56,7 @@ ANSWERS: Final[Mapping[Api, Callable[[BrokerSide, Call], Awaitable[bytes]]]] = {
     Api.FIND_COORDINATOR: control_plane.find_coordinator,
     Api.API_VERSIONS: control_plane.api_versions,
     Api.CREATE_TOPICS: control_plane.create_topics,
+    Api.DELETE_RECORDS: deletions.delete_records,
     Api.INIT_PRODUCER_ID: control_plane.init_producer_id,
     Api.OFFSET_FOR_LEADER_EPOCH: data_plane.offset_for_leader_epoch,
 }

@@ -30,6 +30,7 @@ class Api(IntEnum):
     SYNC_GROUP = 14
     API_VERSIONS = 18
     CREATE_TOPICS = 19
+    DELETE_RECORDS = 21
     INIT_PRODUCER_ID = 22
     OFFSET_FOR_LEADER_EPOCH = 23
     ADD_PARTITIONS_TO_TXN = 24
@@ -66,6 +67,7 @@ VERSIONS: Final = {
     Api.SYNC_GROUP: Versions(0, 5, 0),
     Api.API_VERSIONS: Versions(0, 4, 0),
     Api.CREATE_TOPICS: Versions(2, 7, 2),
+    Api.DELETE_RECORDS: Versions(0, 2, 0),
     Api.INIT_PRODUCER_ID: Versions(0, 5, 0),
     Api.OFFSET_FOR_LEADER_EPOCH: Versions(2, 4, 2),
     Api.ADD_PARTITIONS_TO_TXN: Versions(0, 5, 0),

@@ -149,6 +149,46 @@ def test_a_topic_is_refused_twice_and_with_too_many_replicas(cluster: Served) ->
         assert refused.value.args[0].code() == code
 
 
+def test_librdkafka_deletes_records_and_a_consumer_is_sent_to_the_log_start(
+    cluster: Served,
+) -> None:
+    create(cluster, "shorter")
+    producer = Producer({"bootstrap.servers": cluster.bootstrap_servers})
+    for value in ("0", "1", "2"):
+        producer.produce("shorter", value.encode())
+    assert producer.flush(10) == 0
+    admin = AdminClient({"bootstrap.servers": cluster.bootstrap_servers})
+    place = TopicPartition("shorter", 0, 2)
+    assert admin.delete_records([place])[place].result().low_watermark == 2
+    consumer = reader(cluster)
+    assert consumer.get_watermark_offsets(place, timeout=10, cached=False) == (2, 3)
+    consumer.close()
+    assert [message.value() for message in consume(cluster, "shorter", 1, 2)] == [b"2"]
+    beyond = TopicPartition("shorter", 0, 9)
+    with pytest.raises(KafkaException) as refused:
+        admin.delete_records([beyond])[beyond].result()
+    assert refused.value.args[0].code() == KafkaError.OFFSET_OUT_OF_RANGE
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "why"),
+    [
+        ("retention.ms", "soon", "retention.ms=soon: a number from -1 on is needed"),
+        ("min.insync.replicas", "0", "a number from 1 on is needed"),
+        ("cleanup.policy", "compact,delete", "delete or compact is needed"),
+        ("compression.type", "zstd", "are served, not compression.type=zstd"),
+    ],
+)
+def test_a_setting_that_is_not_served_is_refused_by_name(
+    cluster: Served, name: str, value: str, why: str
+) -> None:
+    admin = AdminClient({"bootstrap.servers": cluster.bootstrap_servers})
+    new = NewTopic("set", 1, 1, config={name: value})
+    with pytest.raises(KafkaException) as refused:
+        admin.create_topics([new])["set"].result()
+    assert why in refused.value.args[0].str()
+
+
 # ---------------------------------------------------------------- transactions and groups
 
 

@@ -95,14 +95,35 @@ def test_a_topic_is_created_once(
 ) -> None:
     connection = connect(cluster.bootstrap_servers)
     new = {"name": f"new-{version}", "num_partitions": 2, "replication_factor": 2}
-    odd = {**new, "name": "odd", "configs": [{"name": "cleanup.policy", "value": "compact"}]}
+    odd = {**new, "name": "odd", "configs": [{"name": "compression.type", "value": "zstd"}]}
 
     first = connection.call(Api.CREATE_TOPICS, version, topics=[new, odd], timeout=5000)
     second = connection.call(Api.CREATE_TOPICS, version, topics=[new], timeout=5000)
 
     assert [one.error_code for one in first.topics] == [0, 40]
-    assert "cleanup.policy" in first.topics[1].error_message
+    assert "compression.type" in first.topics[1].error_message
     assert [one.error_code for one in second.topics] == [36]
+
+
+@versions(Api.DELETE_RECORDS)
+def test_deleted_records_are_gone(version: int, broker: Callable[[str], Connection]) -> None:
+    topic = f"deleted-{version}"
+    connection = broker(topic)
+    records = encode([Record(value=b"a")])
+    data = {"name": topic, "partition_data": [{"index": 0, "records": records}]}
+    for _ in range(2):
+        connection.call(Api.PRODUCE, 9, acks=-1, timeout=5000, topic_data=[data])
+
+    def deleted(before: int, index: int = 0) -> tuple[int, int]:
+        wanted = {"name": topic, "partitions": [{"partition_index": index, "offset": before}]}
+        answer = connection.call(Api.DELETE_RECORDS, version, topics=[wanted], timeout=5000)
+        (said,) = answer.topics[0].partitions
+        return said.error_code, said.low_watermark
+
+    assert deleted(1) == (0, 1)
+    assert deleted(3) == (1, -1)
+    assert deleted(-1) == (0, 2)
+    assert deleted(0, index=7) == (3, -1)
 
 
 @versions(Api.PRODUCE)

@@ -1,0 +1,45 @@
+"""DeleteRecords, each topic partition by itself.
+
+Source: KIP-107.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from model.vocabulary import Offset, TopicPartition
+from reference_impl.deletion_messages import DeletedRecords, DeleteRecords
+from reference_impl.wire.adapter import Call, milliseconds
+from reference_impl.wire.broker_side import BrokerSide, asked
+
+
+async def delete_records(broker: BrokerSide, call: Call) -> bytes:
+    """The response frame, once every replica that lives has deleted."""
+    timeout_ms = milliseconds(call.body.timeout)
+
+    async def deleted(topic: str, wanted: Any) -> Any:
+        request = DeleteRecords(
+            topic_partition=TopicPartition(topic, wanted.partition_index),
+            before=Offset(wanted.offset),
+            timeout_ms=timeout_ms,
+        )
+        said = await asked(broker, request, DeletedRecords)
+        return call.make(
+            "DeleteRecordsPartitionResult",
+            partition_index=wanted.partition_index,
+            low_watermark=said.low_watermark,
+            error_code=said.error,
+        )
+
+    topics = [
+        call.make(
+            "DeleteRecordsTopicResult",
+            name=topic.name,
+            partitions=tuple(
+                await asyncio.gather(*(deleted(topic.name, wanted) for wanted in topic.partitions))
+            ),
+        )
+        for topic in call.body.topics
+    ]
+    return call.respond(topics=tuple(topics))
