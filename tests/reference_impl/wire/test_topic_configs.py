@@ -66,15 +66,15 @@ def test_records_go_when_their_time_is_over() -> None:
     with serving(
         ServeOptions(brokers=1, patience=replace(SERVED, retention_check_ms=200))
     ) as served:
-        servers = {"bootstrap.servers": served.bootstrap_servers}
+        servers = served.bootstrap_servers
         new = NewTopic("brief", 1, 1, config={"retention.ms": "500"})
-        admin = AdminClient(servers)
+        admin = AdminClient({"bootstrap.servers": servers})
         admin.create_topics([new])["brief"].result()
-        producer = Producer(servers)
+        producer = Producer({"bootstrap.servers": servers})
         producer.produce("brief", b"0")
         producer.produce("brief", b"1")
         assert producer.flush(10) == 0
-        consumer = Consumer({**servers, "group.id": "nobody", "enable.auto.commit": False})
+        consumer = Consumer({"bootstrap.servers": servers, "group.id": "nobody"})
         place, deadline_s = TopicPartition("brief", 0), time.monotonic() + 20
         while (marks := consumer.get_watermark_offsets(place, 10, cached=False))[0] == 0:
             assert time.monotonic() < deadline_s
