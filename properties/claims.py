@@ -650,6 +650,7 @@ CLAIMS: Final = (
             "commits are refused."
         ),
         source="D3",
+        decided_by=(Decider("suite", "groups"),),
     ),
     Claim(
         id="idle_members",
@@ -659,6 +660,7 @@ CLAIMS: Final = (
             "with as many, each owns one."
         ),
         source="D3",
+        decided_by=(Decider("suite", "groups"),),
     ),
     Claim(
         id="position_resumes",
@@ -666,6 +668,7 @@ CLAIMS: Final = (
         statement="After a failure the new owner resumes at the committed position.",
         source="D0 D3",
         decided_by=(
+            Decider("suite", "groups"),
             Decider("history", "group-offset-went-backwards"),
             Decider("history", "group-offset-moved-without-commit"),
         ),

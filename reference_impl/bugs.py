@@ -329,6 +329,7 @@ SEEDED_BUGS: Final = (
         "books of a KIP-848 group: another member gets it too.",
         breaks=("one_owner",),
         caught_by=(
+            "suite groups",
             "transcripts of groups",
             "model group-ownership, variant erases-what-comes-back",
         ),
@@ -363,21 +364,30 @@ SEEDED_BUGS: Final = (
         changes="During a rebalance a new process of a static member does not take the place of "
         "the old one: both are members.",
         breaks=("one_owner",),
-        caught_by=("transcripts of groups",),
+        caught_by=(
+            "transcripts of groups",
+            "model group-generations, variant adds-instances",
+        ),
         source="KAFKA-8500; bugs G6",
     ),
     SeededBug(
         bug=Bug.STATIC_REPLACEMENT_NOT_KEPT,
         changes="That a new process has taken the place of a static member is not in the log.",
         breaks=("one_owner",),
-        caught_by=("transcripts of groups",),
+        caught_by=(
+            "transcripts of groups",
+            "model group-generations, variant forgets-replacement",
+        ),
         source="KAFKA-10284; bugs G6",
     ),
     SeededBug(
         bug=Bug.OFFSETS_EXPIRE_WHILE_ALIVE,
         changes="Offsets are forgotten some time after their commit, whoever is a member.",
         breaks=("position_resumes", "retention_loses"),
-        caught_by=("transcripts of groups",),
+        caught_by=(
+            "transcripts of groups",
+            "model group-offsets, variant expires-in-rebalance",
+        ),
         source="KAFKA-13636, KAFKA-8069; bugs G7",
     ),
     SeededBug(
@@ -385,7 +395,10 @@ SEEDED_BUGS: Final = (
         changes="A new coordinator drops all offsets of a group that was forgotten once, those "
         "that were committed later too.",
         breaks=("position_resumes",),
-        caught_by=("transcripts of groups",),
+        caught_by=(
+            "transcripts of groups",
+            "model group-offsets, variant drops-deleted-groups",
+        ),
         source="KAFKA-4704; bugs G8",
     ),
 )

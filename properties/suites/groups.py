@@ -368,12 +368,6 @@ SUITE: Final = Suite(
         outside(
             "position_resumes", "KIP-848, soon forgotten", "the group stood empty for too long"
         ),
-        outside(
-            "position_resumes",
-            "KIP-848, soon forgotten",
-            "a member that lives loses its position",
-            Bug.OFFSETS_EXPIRE_WHILE_ALIVE,
-        ),
     ),
     share_of_runs=0.5,
 )

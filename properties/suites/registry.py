@@ -64,6 +64,7 @@ SUITES: Final = {
         transactions_sides.SUITE,
         retention.SUITE,
         delivery_sides.SUITE,
+        groups.SUITE,
     )
 }
 
