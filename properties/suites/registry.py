@@ -48,6 +48,7 @@ from model.faults import UnknownName
 from properties.suites import (
     delivery_sides,
     elections,
+    groups,
     log,
     replication_sides,
     retention,
