@@ -18,6 +18,7 @@ from checkers.histories.families.cycles.intermediate_reads import intermediate_r
 from checkers.histories.families.log.log import contested
 from checkers.histories.families.order.steps import (
     ASSIGNED,
+    AT_WORK,
     BETWEEN,
     COUNTED,
     HEAD,
@@ -29,6 +30,8 @@ from checkers.histories.families.order.steps import (
     Ground,
     across,
     assignments,
+    at_work,
+    lasting,
     steps,
 )
 from checkers.histories.inquiries import occupied
@@ -61,13 +64,15 @@ _ASSIGNED_READS: Final = ("op", "process", "f", "outcome", "kind", "key")
 def in_order(known: Known) -> Inquiry[tuple[Found, ...]]:
     """All that steps show."""
     isolation = known.declared.isolation
-    words, several, assigned = yield (
+    words, several, assigned, worked = yield (
         occupied.asked(known.strays.committed),
         contested(known.strays.committed),
         Ask(OPERATIONS, Kernel("who reads what", _ASSIGNED_READS, ASSIGNED, assignments)),
+        Ask(OPERATIONS, Kernel("who is at work", ("process",), AT_WORK, at_work)),
     )
     outranked = yield from _outranked(Piece(several))
-    ground = Ground.of(isolation, known.strays, outranked, Log.of(words), known.kept)
+    known_of = Log.of(words), known.kept, lasting(Piece(worked))
+    ground = Ground.of(isolation, known.strays, outranked, *known_of)
     run = partial(steps, ground)
     told = yield Ask(OPERATIONS, Kernel("steps of processes", READS, STEPS, run))
     every = Piece(pa.concat_tables([told, across(ground, assigned, told)]))

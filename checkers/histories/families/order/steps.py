@@ -7,7 +7,9 @@ connected if of the assignments of their process as many left the key out before
 the other.
 
 What has no predecessor in its piece is a `HEAD`; the last that moved its process in a piece is a
-`TAIL`. Of these the steps across pieces are made, in one place.
+`TAIL`. Of these the steps across pieces are made, in one place. Both are told only of processes
+that several pieces have: whoever ends an operation `info` goes on as another process, and where
+faults are many most live in one piece.
 
 Source: `properties.anomalies.order.steps`.
 """
@@ -20,6 +22,7 @@ from typing import Final, Self
 import numpy as np
 import pyarrow as pa
 
+from checkers.histories.columns.arrow import columns_of, ints
 from checkers.histories.columns.fingerprints import NULL, Ints
 from checkers.histories.columns.order import begins, codes, lengths, member, stable
 from checkers.histories.inquiries.occupied import Log
@@ -73,6 +76,7 @@ STEPS: Final = pa.schema(
         )
     ]
 )
+AT_WORK: Final = ints("process")
 ASSIGNED: Final = pa.schema([("process", pa.int64()), ("op", pa.int64()), ("key", pa.int64())])
 
 
@@ -87,10 +91,17 @@ class Ground:
     lie: Ints  # the last place at which each ranks; UNKNOWN if nobody knows it
     log: Log
     kept: Kept
+    lasting: Ints  # processes that several pieces have, ascending
 
     @classmethod
     def of(
-        cls, isolation: Isolation, strays: Strays, outranked: Piece, log: Log, kept: Kept
+        cls,
+        isolation: Isolation,
+        strays: Strays,
+        outranked: Piece,
+        log: Log,
+        kept: Kept,
+        lasting: Ints,
     ) -> Self:
         """From what is known of the history; `outranked` are places at which a value has no rank.
 
@@ -105,7 +116,7 @@ class Ground:
         np.maximum.at(lie, np.searchsorted(pairs, pair[ranks]), offset[ranks])
         others = outranked.ints("value"), strays.resent.ints("value")
         values = np.unique(np.concatenate([strays.values, *others]))
-        return cls(isolation, strays.committed, pairs, values, lie, log, kept)
+        return cls(isolation, strays.committed, pairs, values, lie, log, kept, lasting)
 
     def places(
         self, op: Ints, role: Ints, offset: Ints, key: Ints, value: Ints, rows: Ints
@@ -183,6 +194,18 @@ def _before(group: Ints, at: Ints, of_group: Ints, of_at: Ints) -> Ints:
     return counts
 
 
+def at_work(piece: Piece) -> pa.Table:
+    """The processes of the piece."""
+    return columns_of(AT_WORK, np.unique(piece.ints("process")))
+
+
+def lasting(told: Piece) -> Ints:
+    """Those that several pieces told of."""
+    process, pieces = np.unique(told.ints("process"), return_counts=True)
+    several: Ints = process[pieces > 1]
+    return several
+
+
 # ---------------------------------------------------------------- in a piece
 
 
@@ -245,10 +268,9 @@ def _walk(walk: int, ground: Ground, assigned: Piece, piece: Piece) -> list[pa.T
     last = np.flatnonzero(np.diff(group[starts], append=-1))
     some = moved[last] >= 0
     some[some] = group[starts[moved[last[some]]]] == group[starts[last[some]]]
-    made += [
-        _told(walk, HEAD, seen, None, starts[asked & ~known], None),
-        _told(walk, TAIL, seen, None, ends[moved[last[some]]], None),
-    ]
+    for what, at in ((HEAD, starts[asked & ~known]), (TAIL, ends[moved[last[some]]])):
+        open_end = at[member(seen.process[seen.row[at]], ground.lasting)]
+        made.append(_told(walk, what, seen, None, open_end, None))
     return made
 
 
