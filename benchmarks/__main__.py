@@ -8,7 +8,7 @@ from collections.abc import Mapping
 
 from benchmarks.pairs import Pairing, keep
 
-BENCHMARKS = ("help", "explore", "simulate", "analyze", "log_dirs")
+BENCHMARKS = ("help", "explore", "simulate", "refinement", "analyze", "log_dirs")
 
 
 def main(names: list[str]) -> None:

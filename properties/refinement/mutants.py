@@ -161,7 +161,9 @@ def _commute(events: Events, k: int, place: TopicPartition) -> bool:
             return _visible(first.after, place) == _visible(second.after, place)
         case _:
             pass
-    return first.node != second.node and _received(second) not in _sent(events, k)
+    if first.node == second.node:
+        return False
+    return _received(second) not in _sent(events, k) or _is_kept_to_itself(events, k, place)
 
 
 _Message = tuple[str, NodeId, NodeId, int]  # what it is, from, to, correlation

@@ -25,7 +25,7 @@ class Shown(NamedTuple):
 SHOWN: Final = (
     Shown(Bug.NO_DEDUP, "replicated", 1, "idempotence-abstract", "append_next"),
     Shown(Bug.DEDUP_LOST_ON_FAILOVER, "replicated", 4, "idempotence-abstract", "append_next"),
-    Shown(Bug.TRUNCATE_TO_HIGH_WATERMARK, "replicated", 3, "replication-abstract", "truncate"),
+    Shown(Bug.TRUNCATE_TO_HIGH_WATERMARK, "replicated", 0, "replication-abstract", "truncate"),
     Shown(Bug.ACK_BEFORE_REPLICATION, "replicated", 0, "idempotence-abstract", "acknowledge"),
     Shown(
         Bug.READ_ABOVE_HIGH_WATERMARK,

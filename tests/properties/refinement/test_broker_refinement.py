@@ -1,0 +1,176 @@
+"""The reference broker does what the proved specs allow, and what is wrong is not gone along with.
+
+python -m benchmarks.refinement     more seeds, and the mutants in their hundreds
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from functools import cache
+from random import Random
+
+import pytest
+
+from model.idempotence_abstract.spec import IdempotentProducer
+from properties.refinement.behaviour import Behaviour, Call
+from properties.refinement.broker_replication import BrokerReplication
+from properties.refinement.following import Followed, follow
+from properties.refinement.mutants import KINDS, mutants
+from properties.refinement.scenarios import OF, Events, judged, replicated, transactional
+from properties.refinement.seeded_bugs import SHOWN, UNSEEN, Shown
+from reference_impl.broker import Broker
+from reference_impl.bugs import Bug
+from reference_impl.controller import Controller
+from reference_impl.simulation.cluster import TOPIC_PARTITION
+
+SEEDS = {"replicated": (3, 4), "transactional": (0, 3)}
+
+
+@cache
+def events_of(scenario: str, seed: int) -> Events:
+    return OF[scenario][0](seed)
+
+
+@cache
+def followed(scenario: str, seed: int) -> dict[str, Followed]:
+    return judged(scenario, events_of(scenario, seed))
+
+
+# ---- a behaviour takes what the spec allows
+
+
+def test_the_spec_says_what_may_happen_and_why_not() -> None:
+    behaviour = Behaviour.beginning(
+        IdempotentProducer(),
+        {"Producer": 1, "ProducerEpoch": 1, "Sequence": 3, "Offset": 3},
+        (0,),
+    )
+    assert behaviour.take(Call("append_first", (0, 0, 1))) is None
+    refusal = behaviour.take(Call("append_next", (0, 2, 0, 2)))
+    assert str(refusal) == (
+        "append_next(producer=0, sequence=2, latest=0, end=2) is not allowed: "
+        "it needs sequence comes next after stamp.sequence[latest]"
+    )
+    refusal = behaviour.take(Call("append_first", (0, 1, 2)))
+    assert "is not allowed" in str(refusal)
+    assert behaviour.state["end_offset", ()] == 1
+    assert behaviour.taken == {"append_first": 1}
+
+
+# ---- runs
+
+
+@pytest.mark.parametrize(
+    ("scenario", "seed"), [(name, seed) for name, seeds in SEEDS.items() for seed in seeds]
+)
+def test_a_run_is_a_behaviour_to_its_last_event(scenario: str, seed: int) -> None:
+    for spec, after in followed(scenario, seed).items():
+        assert after.unexplained is None, (spec, str(after.unexplained))
+        assert after.consumed == after.events == len(events_of(scenario, seed))
+        assert after.accepted
+
+
+def test_the_runs_take_most_of_the_actions() -> None:
+    taken: Counter[str] = Counter()
+    for scenario, seeds in SEEDS.items():
+        for seed in seeds:
+            for after in followed(scenario, seed).values():
+                taken += after.actions
+    for action in (
+        "elect", "shrink_isr", "expand_isr", "become_leader", "become_follower", "restart",
+        "fetch_request", "fetch_response", "follower_high_watermark", "append", "propose_member",
+        "drop_member", "advance_high_watermark", "append_first", "append_next", "change_leader",
+        "acknowledge", "begin", "add_partition", "end_commit", "end_abort", "write_marker",
+        "complete_transaction", "init_producer",
+    ):  # fmt: skip
+        assert taken[action], action
+
+
+def _state(node: object) -> object:
+    """What may never change unnoticed, read without the mapping."""
+    match node:
+        case Broker() if TOPIC_PARTITION in node.replicas:
+            replica = node.replicas[TOPIC_PARTITION]
+            log = replica.log
+            return log.end_offset, log.high_watermark, log.epochs, replica.state.leader_epoch
+        case Controller() if TOPIC_PARTITION in node.topic_partitions:
+            state = node.topic_partitions[TOPIC_PARTITION]
+            return state.isr, state.leader, state.leader_epoch
+        case _:
+            return None
+
+
+@pytest.mark.parametrize("seed", SEEDS["replicated"])
+def test_a_change_of_log_mark_epoch_or_isr_is_no_stutter(seed: int) -> None:
+    events = events_of("replicated", seed)
+    mapping = BrokerReplication.of(TOPIC_PARTITION, events)
+    known: dict[object, object] = {}
+    changes = 0
+    for traced in events:
+        taken = mapping.behaviour.taken.total()
+        seen = mapping.seen(traced)
+        for call in () if seen is None else seen.calls:
+            mapping.behaviour.take(call)
+        now = _state(traced.after)
+        before = known.get(traced.node)
+        if now is not None:
+            known[traced.node] = now
+        if before is not None and now is not None and before != now:
+            changes += 1
+            assert mapping.behaviour.taken.total() > taken, traced
+    assert changes > 300
+
+
+# ---- it can fail
+
+
+@pytest.mark.parametrize("row", SHOWN, ids=lambda row: row.bug.value)
+def test_a_seeded_bug_is_no_behaviour(row: Shown) -> None:
+    events = OF[row.scenario][0](row.seed, frozenset({row.bug}))
+    unexplained = judged(row.scenario, events)[row.spec].unexplained
+    assert unexplained is not None
+    assert row.action in unexplained.why[-1]
+
+
+def test_every_seeded_bug_is_shown_or_said_to_be_unseen() -> None:
+    shown = [row.bug for row in SHOWN]
+    assert sorted(b.value for b in (*shown, *UNSEEN)) == sorted(b.value for b in Bug)
+
+
+def test_runs_with_one_thing_wrong_are_not_gone_along_with() -> None:
+    """A few of each kind; every one that is no other order of the same run is noticed."""
+    events = replicated(1, sends=12)
+    kinds: Counter[str] = Counter()
+    survivors: list[str] = []
+    for mutant in mutants(events, TOPIC_PARTITION, Random(1), of_each=1):
+        if mutant.is_equivalent:
+            continue
+        kinds[mutant.kind] += 1
+        found = judged("replicated", mutant.events)
+        if all(after.accepted for after in found.values()):
+            survivors.append(str(mutant))
+    assert len(survivors) <= 1, survivors  # the benchmark makes more, and names them
+    assert set(kinds) >= set(KINDS) - {"ISR with a stranger"}
+
+
+def test_an_event_left_out_is_named_with_what_was_tried() -> None:
+    events = transactional(0)
+    without = tuple(e for e in events if not isinstance(e.after, Controller))
+    assert all(f.accepted for f in judged("transactional", without).values())
+    replication = replicated(4, sends=20)
+    number = next(
+        k
+        for k, traced in enumerate(replication)
+        if isinstance(traced.after, Controller)
+        and (state := traced.after.topic_partitions.get(TOPIC_PARTITION))
+        and state.leader_epoch > 0
+    )
+    epoch_unheard = tuple(
+        traced
+        for k, traced in enumerate(replication)
+        if k < number or not isinstance(traced.after, Controller)
+    )
+    after = follow(BrokerReplication.of(TOPIC_PARTITION, epoch_unheard), epoch_unheard)
+    assert after.unexplained is not None
+    assert "elected[newer]" in after.unexplained.why[-1]
+    assert str(after.unexplained).startswith(f"event {after.consumed}, UpdateMetadata at node ")
