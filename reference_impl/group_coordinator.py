@@ -23,6 +23,7 @@ from reference_impl import (
     consumer_group_log,
     consumer_group_sessions,
     coordinator_log,
+    group_commits,
     group_expiry,
     group_membership,
     group_offsets,
@@ -41,7 +42,6 @@ from reference_impl.coordinator_log import AS_TOLD, Entry
 from reference_impl.group_messages import (
     CommitOffsets,
     CommittedOffsets,
-    FetchedOffsets,
     FetchOffsets,
     GroupRequest,
     HeartbeatGroup,
@@ -160,7 +160,9 @@ class GroupCoordinator:
             case CommitOffsets():
                 return coordinator._commit(around, requester, request)
             case FetchOffsets():
-                return coordinator, (requester.reply(coordinator._fetch(request)),)
+                consumer = coordinator._consumer(request.group)
+                told = group_commits.fetched(request, coordinator.offsets, consumer)
+                return coordinator, (requester.reply(told),)
             case _:
                 return coordinator._asked_by_classic(around, requester, request)
 
@@ -208,7 +210,7 @@ class GroupCoordinator:
         if classic.members or classic.promised:
             error = ErrorCode.GROUP_ID_NOT_FOUND  # it is, but not of this protocol
             return self, (requester.reply(refusal(request, error)),)
-        before = self.consumers.groups.get(request.group, ConsumerGroup(group=request.group))
+        before = self._consumer(request.group)
         after, answer = consumer_group_heartbeat.heartbeat(before, around, request)
         clocks = self.clocks
         if answer.error is ErrorCode.NONE:
@@ -272,7 +274,9 @@ class GroupCoordinator:
         self, around: Surroundings, requester: Requester, request: CommitOffsets
     ) -> Coordinated:
         group = self.groups.get(request.group, ClassicGroup(group=request.group))
-        error = self._commit_error(request, group, around)
+        error = group_commits.commit_error(
+            request, group, self._consumer(request.group), around.bugs
+        )
         if error is not ErrorCode.NONE or not request.offsets:
             return self, (requester.reply(CommittedOffsets(error=error)),)
         entries = [group_offsets.entry(request.group, at, kept) for at, kept in request.offsets]
@@ -287,40 +291,6 @@ class GroupCoordinator:
             producer_id=request.producer_id,
             producer_epoch=request.producer_epoch,
             adds_partition=request.adds_partition,
-        )
-
-    def _commit_error(
-        self, request: CommitOffsets, group: ClassicGroup, around: Surroundings
-    ) -> ErrorCode:
-        is_txn = request.transactional_id is not None
-        if Bug.GENERATION_NOT_CHECKED in around.bugs and is_txn:
-            return ErrorCode.NONE
-        consumer = self.consumers.groups.get(request.group)
-        if consumer is None:
-            return group_membership.commit_error(group, request)
-        is_member = bool(request.member_id) or request.instance_id is not None
-        if is_txn and request.generation < 0 and not is_member:
-            return ErrorCode.NONE  # a client before KIP-447: it is not fenced
-        places = [place for place, _ in request.offsets]
-        error = consumer.commit_error(request.member_id, request.generation, places, around.bugs)
-        is_stale = error is ErrorCode.STALE_MEMBER_EPOCH
-        return ErrorCode.ILLEGAL_GENERATION if is_txn and is_stale else error
-
-    def _fetch(self, request: FetchOffsets) -> FetchedOffsets:
-        consumer = self.consumers.groups.get(request.group, ConsumerGroup(group=request.group))
-        error = consumer.fetch_error(request.member_id, request.member_epoch)
-        if error is not ErrorCode.NONE:
-            return FetchedOffsets(error=error)
-        known = self.offsets.of(request.group)
-        wanted = request.topic_partitions
-        places = tuple(sorted(known)) if wanted is None else wanted
-        return FetchedOffsets(
-            offsets=tuple(
-                (place, None, ErrorCode.UNSTABLE_OFFSET_COMMIT)
-                if request.require_stable and self.offsets.is_unstable(request.group, place)
-                else (place, known.get(place), ErrorCode.NONE)
-                for place in places
-            )
         )
 
     def _described(self, request: ConsumerGroupDescribe) -> ConsumerGroupDescribed:
@@ -416,6 +386,9 @@ class GroupCoordinator:
     def _timer(self, around: Surroundings) -> SetTimer:
         timer = Timer(TimerKind.COORDINATOR, self.topic_partition)
         return SetTimer(timer, around.now_ms + around.patience.coordinator_ms)
+
+    def _consumer(self, group: str) -> ConsumerGroup:
+        return self.consumers.groups.get(group, ConsumerGroup(group=group))
 
     def _of(self, group: ClassicGroup) -> list[Written]:
         return [written for written in self.changes.values() if written.group == group.group]

@@ -225,27 +225,6 @@ def member_error(
     return ErrorCode.NONE
 
 
-def commit_error(group: ClassicGroup, request: CommitOffsets) -> ErrorCode:
-    """Who may commit: members in their generation, and anybody while nobody is a member.
-
-    A transactional commit without a member is one of a client before KIP-447: it is not fenced.
-    """
-    if not request.group:
-        return ErrorCode.INVALID_GROUP_ID
-    is_txn = request.transactional_id is not None
-    is_member = bool(request.member_id) or request.instance_id is not None
-    if request.generation < 0 and not is_member and (not group.members or is_txn):
-        return ErrorCode.NONE
-    if request.generation < 0 and not is_member:
-        return ErrorCode.UNKNOWN_MEMBER_ID
-    if not group.members:
-        return ErrorCode.ILLEGAL_GENERATION
-    error = member_error(group, request)
-    if error is ErrorCode.NONE and group.state is GroupState.COMPLETING and not is_txn:
-        return ErrorCode.REBALANCE_IN_PROGRESS
-    return error
-
-
 def part(group: ClassicGroup, member: Member) -> SyncedGroup:
     """What a member is told when the generation is assigned."""
     return SyncedGroup(
