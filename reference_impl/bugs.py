@@ -213,8 +213,8 @@ SEEDED_BUGS: Final = (
     SeededBug(
         bug=Bug.LAST_STABLE_OFFSET_READ,
         changes="A read_committed fetch ends at the last stable offset, and includes it.",
-        breaks=("read_committed_waits", "atomic_commit", "G1a"),
-        caught_by=("suite transactions", "transcripts of transactions"),
+        breaks=("read_committed_waits", "atomic_commit", "G1a", "open-transaction-read"),
+        caught_by=("suite transactions", "transcripts of transactions", "history analysis"),
         source="redpanda#3036; anomalies M6",
     ),
     SeededBug(
@@ -227,8 +227,8 @@ SEEDED_BUGS: Final = (
     SeededBug(
         bug=Bug.UNREPLICATED_MARKER_COUNTS,
         changes="The last stable offset passes a transaction whose marker is not yet replicated.",
-        breaks=("read_committed_waits",),
-        caught_by=("suite transactions", "transcripts of transactions"),
+        breaks=("read_committed_waits", "stale-end-offset"),
+        caught_by=("suite transactions", "transcripts of transactions", "history analysis"),
         source="KAFKA-5121; bugs T12",
     ),
     SeededBug(
@@ -244,29 +244,29 @@ SEEDED_BUGS: Final = (
     SeededBug(
         bug=Bug.GUARD_OUTLIVES_MARKER,
         changes="A batch that was verified is appended though a marker came in between.",
-        breaks=("timeout_aborts", "atomic_commit"),
-        caught_by=("suite transactions", "transcripts of transactions"),
+        breaks=("timeout_aborts", "atomic_commit", "G1a"),
+        caught_by=("suite transactions", "transcripts of transactions", "history analysis"),
         source="KAFKA-14884; bugs T3",
     ),
     SeededBug(
         bug=Bug.LATE_MARKER_ACCEPTED,
         changes="A V2 marker with the epoch of the open transaction ends it.",
         breaks=("atomic_commit", "torn-transaction"),
-        caught_by=("suite transactions", "transcripts of transactions"),
+        caught_by=("suite transactions", "transcripts of transactions", "history analysis"),
         source="KAFKA-19446, KIP-1228; bugs T20",
     ),
     SeededBug(
         bug=Bug.MARKER_ON_ONE_PARTITION,
         changes="A coordinator writes a marker to one topic partition of each transaction alone.",
-        breaks=("atomic_commit", "torn-transaction"),
-        caught_by=("suite transactions", "transcripts of transactions"),
+        breaks=("atomic_commit", "torn-transaction", "unseen"),
+        caught_by=("suite transactions", "transcripts of transactions", "history analysis"),
         source="anomalies M11",
     ),
     SeededBug(
         bug=Bug.ZOMBIE_NOT_FENCED,
         changes="A new instance of a transactional id is given the epoch of the old one.",
         breaks=("retry_resumes", "exactly_once_pipeline", "zombie-write"),
-        caught_by=("suite transactions", "transcripts of transactions"),
+        caught_by=("suite transactions", "transcripts of transactions", "history analysis"),
         source="anomalies M12",
     ),
     SeededBug(
@@ -281,15 +281,15 @@ SEEDED_BUGS: Final = (
         bug=Bug.DELAYED_END_ACCEPTED,
         changes="An EndTxn of an older producer epoch ends the transaction that is open now.",
         breaks=("atomic_commit", "G1a", "torn-transaction", "lost-write"),
-        caught_by=("suite transactions", "transcripts of transactional ids"),
+        caught_by=("suite transactions", "transcripts of transactional ids", "history analysis"),
         source="KAFKA-17754; anomalies M8, M9",
     ),
     SeededBug(
         bug=Bug.LATE_PRODUCE_ACCEPTED,
         changes="A leader does not ask whether a transaction is open: a batch that comes behind "
         "the marker opens one that nobody will end.",
-        breaks=("timeout_aborts", "read_committed_waits", "unseen"),
-        caught_by=("suite transactions", "transcripts of transactional ids"),
+        breaks=("timeout_aborts", "read_committed_waits", "unseen", "G1a"),
+        caught_by=("suite transactions", "transcripts of transactional ids", "history analysis"),
         source="KIP-890, KAFKA-14402; bugs T1, anomalies M10",
     ),
     SeededBug(
@@ -312,8 +312,18 @@ SEEDED_BUGS: Final = (
     SeededBug(
         bug=Bug.OFFSETS_LOST_AT_COMMIT,
         changes="The offsets of a committed transaction are dropped.",
-        breaks=("exactly_once_pipeline", "offsets_in_transaction", "input-processed-twice"),
-        caught_by=("suite transactions", "suite delivery", "transcripts of groups"),
+        breaks=(
+            "exactly_once_pipeline",
+            "offsets_in_transaction",
+            "input-processed-twice",
+            "stale-group-offset",
+        ),
+        caught_by=(
+            "suite transactions",
+            "suite delivery",
+            "transcripts of groups",
+            "history analysis",
+        ),
         source="anomalies M14",
     ),
     SeededBug(

@@ -4,42 +4,116 @@ bug that shows there.
 
 from __future__ import annotations
 
+from functools import partial
+
 import pytest
 
+from model.histories import History
+from properties.anomalies.catalogue import CATALOGUE
+from properties.anomalies.declared import NOTHING
 from properties.suites.deciding import Search
-from properties.suites.programs import calls_in
-from properties.suites.searching import Tally, replay
+from properties.suites.programs import Call, calls_in
+from properties.suites.searching import Tally, replay, search
 from properties.suites.transactions import TransactionsMachine
 from properties.suites.transactions_sides import SUITE
-from properties.transactions_claims import ALWAYS
-from reference_impl.bugs import NO_BUGS, Bug
+from properties.transactions_claims import ALWAYS, Transacted
+from reference_impl.bugs import NO_BUGS, SEEDED_BUGS, Bug
 
 HANGS = "readers are held at offset 1 for ever"
-MOMENTS = (
-    ("V1", Bug.GUARD_OUTLIVES_MARKER, "verify_late()", "timeout_aborts", HANGS),
-    ("V1", Bug.LATE_PRODUCE_ACCEPTED, "send_late()", "timeout_aborts", HANGS),
-    ("V2", Bug.LATE_MARKER_ACCEPTED, "mark_late()", "atomic_commit", "work 2.1:2 is not"),
-    ("V2", Bug.DELAYED_END_ACCEPTED, "end_late(commits=1)", "atomic_commit", "not committed"),
-    ("V2", Bug.ZOMBIE_NOT_FENCED, "zombie_commits(count=1)", "retry_resumes", "replaced"),
-    (
+
+# In which setting a bug shows, by which calls, which claim it breaks, and as which anomaly.
+MOMENTS = {
+    Bug.GUARD_OUTLIVES_MARKER: ("V1", "verify_late()", "timeout_aborts", "G1a"),
+    Bug.LATE_PRODUCE_ACCEPTED: ("V1", "send_late()", "timeout_aborts", "G1a"),
+    Bug.LATE_MARKER_ACCEPTED: ("V2", "mark_late()", "atomic_commit", "torn-transaction"),
+    Bug.DELAYED_END_ACCEPTED: ("V2", "end_late(commits=1) abort()", "atomic_commit", "G1a"),
+    Bug.ZOMBIE_NOT_FENCED: ("V2", "zombie_commits(count=1)", "retry_resumes", "zombie-write"),
+    Bug.UNREPLICATED_MARKER_COUNTS: (
         "read at the leader",
-        Bug.UNREPLICATED_MARKER_COUNTS,
         "commit_and_crash_leader_of_marker()",
         "read_committed_waits",
-        "the end was 1, and then 0",
+        "stale-end-offset",
     ),
-)
+    Bug.MARKER_ON_ONE_PARTITION: ("V2", "send(count=2) commit()", "atomic_commit", "unseen"),
+    Bug.ABORTED_NOT_TOLD: ("V2", "send(count=2) abort()", "atomic_commit", "G1a"),
+    Bug.LAST_STABLE_OFFSET_READ: (
+        "read at the leader",
+        "send(count=1) pass_time(pause_ms=150) abort()",
+        "read_committed_waits",
+        "open-transaction-read",
+    ),
+    Bug.OFFSETS_DESPITE_ABORT: (
+        "V2",
+        "ask_offset(stable=1) send_offset() abort()",
+        "offsets_in_transaction",
+        "aborted-offset-read",
+    ),
+    Bug.OFFSETS_LOST_AT_COMMIT: (
+        "V2",
+        "send_offset() commit()",
+        "offsets_in_transaction",
+        "stale-group-offset",
+    ),
+    Bug.NO_DEDUP: (
+        "V2",
+        "send(count=1) lose_responses(count=1) send(count=2) commit()",
+        "transactional_implies_idempotent",
+        "duplicate",
+    ),
+}
 
 
-@pytest.mark.parametrize(("setting", "bug", "call", "claim", "why"), MOMENTS)
-def test_a_bug_shows_at_its_moment_and_a_correct_broker_shows_nothing(
-    setting: str, bug: Bug, call: str, claim: str, why: str
-) -> None:
-    calls = calls_in(f"state.{call}")
-    shown = replay(TransactionsMachine(setting, bugs=frozenset({bug}), judge=(claim,)), calls)
-    assert shown is not None
-    assert (shown.name, why in shown.how) == (claim, True)
-    assert replay(TransactionsMachine(setting), calls) is None
+def calls(text: str) -> tuple[Call, ...]:
+    return calls_in("\n".join(f"state.{call}" for call in text.split()))
+
+
+def ended(setting: str, text: str, *bugs: Bug) -> TransactionsMachine:
+    """A machine after these calls and the end of its run."""
+    machine = TransactionsMachine(setting, bugs=frozenset(bugs), judge=())
+    assert replay(machine, calls(text)) is None
+    return machine
+
+
+def anomalies(history: History) -> set[str]:
+    """Those that nothing permits."""
+    permitted = NOTHING.conditions()
+    looked_for = [one for one in CATALOGUE if permitted.isdisjoint(one.permits)]
+    return {anomaly.id for anomaly in looked_for if anomaly.find(history)}
+
+
+@pytest.mark.parametrize("bug", MOMENTS, ids=lambda bug: bug.value)
+def test_a_bug_shows_at_its_moment_and_a_correct_broker_shows_nothing(bug: Bug) -> None:
+    setting, text, claim, anomaly = MOMENTS[bug]
+    broken = ended(setting, text, bug)
+    assert broken.shows(claim) is not None
+    assert anomaly in anomalies(broken.observed.history)
+    correct = ended(setting, text)
+    assert [correct.shows(every) for every in ALWAYS] == [None] * len(ALWAYS)
+    assert anomalies(correct.observed.history) == set()
+
+
+def test_a_bug_that_the_suite_catches_is_one_that_breaks_what_its_row_says() -> None:
+    rows = {row.bug: row for row in SEEDED_BUGS if "suite transactions" in row.caught_by}
+    assert set(rows) == set(MOMENTS)
+    for bug, (_, _, claim, anomaly) in MOMENTS.items():
+        assert {claim, anomaly} <= set(rows[bug].breaks)
+        assert "history analysis" in rows[bug].caught_by
+
+
+class Analysed(TransactionsMachine):
+    """A machine whose histories are analysed: nothing is to be found."""
+
+    def end(self) -> Transacted:
+        run = super().end()
+        assert anomalies(run.history) == set()
+        return run
+
+
+def test_no_run_of_a_correct_broker_shows_an_anomaly() -> None:
+    tally = Tally()
+    machine = partial(Analysed, "read at the leader", judge=(), tally=tally)
+    assert search(machine, seed=3, runs=10, rules=12, simpler=Analysed.SIMPLER) is None
+    assert tally.runs >= 10
 
 
 @pytest.mark.parametrize(
@@ -52,13 +126,12 @@ def test_a_bug_shows_at_its_moment_and_a_correct_broker_shows_nothing(
 def test_the_first_protocol_breaks_where_the_second_holds(
     setting: str, call: str, why: str
 ) -> None:
-    calls = calls_in(f"state.{call}")
-    judge = (why.partition(":")[0],)
-    assert str(replay(TransactionsMachine(setting, judge=judge), calls)).startswith(why)
-    assert replay(TransactionsMachine("V2"), calls) is None
+    claim = why.partition(":")[0]
+    assert f"{claim}: {ended(setting, call).shows(claim)}".startswith(why)
+    assert ended("V2", call).shows(claim) is None
 
 
 def test_the_first_protocol_holds_while_only_records_are_late() -> None:
-    where = Search(suite=SUITE, seed=0, runs=15, rules=16, tally=Tally())
+    where = Search(suite=SUITE, seed=0, runs=10, rules=12, tally=Tally())
     claims = [claim for claim in ALWAYS if claim != "read_committed_waits"]
     assert where.found("V1", NO_BUGS, claims) is None
