@@ -164,7 +164,8 @@ class InSyncReplicas:
         """The follower, whose fetch is being handled, may be proposed for the ISR.
 
         It has to reach the start of this leader epoch, not only a high watermark that may lag
-        behind what earlier leaders had replicated (KAFKA-7128).
+        behind what earlier leaders had replicated (KAFKA-7128). Where its log starts is not asked,
+        as in Kafka: `joins-with-old-records` of the model says what may come of that.
         """
         remote = self.remotes[broker]
         known = around.brokers.get(broker)

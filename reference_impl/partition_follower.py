@@ -2,6 +2,7 @@
 
     fetch -> records          -> append, take over the high watermark -> fetch
           -> diverging epoch  -> truncate                             -> fetch
+          -> out of range     -> truncate, or start anew where the leader's log starts
           -> error, no answer -> wait a little                        -> fetch
 
 Today there is no phase of truncation before the first fetch: every fetch tells the leader epoch of
@@ -10,7 +11,11 @@ the follower's last record, and the answer tells where the logs part. In the old
 answer to any other is ignored, so what comes late, twice, or from a leader of the past changes
 nothing.
 
-Source: KIP-101, KIP-279, KIP-320, KIP-595 (as in Kafka 2.7); protocol rules A3, A8.
+A log that the leader has deleted from grows shorter here with the next fetch: the log start is the
+leader's, unless the follower's own retention has come further.
+
+Source: KIP-101, KIP-107, KIP-279, KIP-320, KIP-595 (as in Kafka 2.7), KAFKA-9491; protocol rules
+A3, A8, A11.
 Simplified: one topic partition a fetch; no fetch sessions.
 """
 
