@@ -682,6 +682,7 @@ CLAIMS: Final = (
         ),
         condition="A benchmark, never an exit code.",
         source="D3",
+        explained="A cost is measured; it neither holds nor fails, so no run decides it.",
     ),
 )
 

@@ -93,7 +93,7 @@ class LogMachine(ClusterMachine):
         self._writers = [cluster.run_program(self._writes(desk)) for desk in self._desks]
         self._readers: list[NodeId] = []
         self._starts: dict[int, dict[str, int]] = {}
-        self.send(writer=0, place=0, count=3)  # there is something to read from the first rule on
+        self.send(writer=0, place=0, count=5)  # there is something to read from the first rule on
         cluster.run_until(self._has_written, 1_000)
 
     # ------------------------------------------------------------ clients

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
 
 from checkers.cli.catalogue import KINDS
+from checkers.cli.explain import explained
+from checkers.events import Listed
 from properties.claims import BY_ID, CLAIMS, Decider
 from properties.suites.registry import SUITES
 
@@ -16,7 +19,8 @@ HAVE: dict[str, set[str]] = {
     "left-out": {"R21", "R22", "R23", "R24"},
     "properties": {"weak_isr", "strong_isr", "atomic", "lost-write", "duplicate"},
     "claims": {"append_order", "committed_survives", "exactly_once_publish", "ambiguous_send"},
-    "suites": {"replication"},
+    "suites": {"replication", "elections", "log"},
+    "sweeps": {"publish", "machines"},
     "specs": {
         "replication",
         "transactions-abstract",
@@ -49,6 +53,29 @@ def test_a_claim_is_explained_with_its_condition_and_what_decides_it(call: Any) 
     text = call("explain", "exactly_once_publish").those("evidence")[0]["text"]
     assert "One producer session; acks=all" in text
     assert "suite replication" in text
+
+
+def test_a_claim_is_listed_with_its_engines_its_runs_and_what_shows_it(call: Any) -> None:
+    (row,) = [e for e in call("list", "claims").those("listed") if e["name"] == "append_order"]
+    assert row["engines"] == ["suite", "model"]
+    assert {(run["side"], run["verdict"]) for run in row["inside"]} == {("inside", "holds")}
+    assert {(run["side"], run["verdict"]) for run in row["outside"]} == {("outside", "violated")}
+    assert "model" in {run["engine"] for run in row["outside"]}
+    assert row["counterexample"]
+    assert not row["explained"]
+
+
+def test_a_claim_is_explained_with_the_runs_that_decided_it_on_both_sides(call: Any) -> None:
+    text = call("explain", "append_order").those("evidence")[0]["text"]
+    _, inside, outside, *_ = re.split(r"\n  (?:inside|outside|counterexample)\b", text)
+    assert "model idempotence.as_it_was_sent, kip-360: holds, in all 293 states" in inside
+    assert "model idempotence.as_it_was_sent, renumbers-backwards: violated" in outside
+
+
+def test_a_program_is_explained_line_by_line() -> None:
+    facts = {"counterexample": "state = Machine()\nstate.send(count=1)\n", "source": "D3"}
+    text = explained(Listed(kind="claim", item="a_claim", says="It holds.", facts=facts))
+    assert "  counterexample\n    state = Machine()\n    state.send(count=1)\n  source" in text
 
 
 def test_a_bug_is_explained_with_its_report_what_it_took_and_the_line_that_shows_it(
