@@ -26,27 +26,22 @@ Opens = Callable[[], Store]
 def opens(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Opens]:
     """Each call is one more connection to one database."""
     opened: list[Store] = []
+    dsn = request.getfixturevalue("postgres") if request.param == "postgres" else ""
 
     def connect() -> Store:
         if request.param == "sqlite":
             opened.append(SqliteStore(tmp_path / "store.db"))
         elif not opened:
-            opened.append(PostgresStore(_dsn()))
+            opened.append(PostgresStore(dsn))
         else:
             first = opened[0]
             assert isinstance(first, PostgresStore)
-            opened.append(PostgresStore(_dsn(), schema=first.schema))
+            opened.append(PostgresStore(dsn, schema=first.schema))
         return opened[-1]
 
     yield connect
     for one in reversed(opened):
         one.close()
-
-
-def _dsn() -> str:
-    if store.DSN not in os.environ:
-        pytest.skip(f"{store.DSN} names no server")
-    return os.environ[store.DSN]
 
 
 def test_a_transaction_happens_as_a_whole(opens: Opens) -> None:
@@ -136,7 +131,7 @@ def test_a_process_that_is_killed_inside_a_transaction_died_before_it(
 ) -> None:
     database = opens()
     if isinstance(database, PostgresStore):
-        arguments = f"{_dsn()!r}, schema={database.schema!r}"
+        arguments = f"{os.environ[store.DSN]!r}, schema={database.schema!r}"
     else:
         arguments = f"Path({str(tmp_path / 'store.db')!r})"
     kind = type(database)
@@ -180,19 +175,18 @@ def test_the_effects_are_those_of_the_transactions_that_were_committed(
 
 
 def test_the_environment_names_the_server(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv(store.DSN, raising=False)
     assert isinstance(store.opened(), SqliteStore)
     monkeypatch.setenv(store.DSN, "host=127.0.0.1 port=1 connect_timeout=2")
     with pytest.raises(InputFault, match=r"^URTEIL_POSTGRES_DSN: .*refused"):
         store.opened()
 
 
-def test_a_schema_ends_with_its_store() -> None:
-    first = PostgresStore(_dsn())
+def test_a_schema_ends_with_its_store(postgres: str) -> None:
+    first = PostgresStore(postgres)
     with transaction(first, prepare_as="open"):
         store.append(first, "a")
     first.close()
-    second = PostgresStore(_dsn())
+    second = PostgresStore(postgres)
     schemas = "SELECT 1 FROM information_schema.schemata WHERE schema_name = ?"
     assert not second.execute(schemas, first.schema)
     assert not second.execute(
