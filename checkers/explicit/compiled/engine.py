@@ -54,6 +54,7 @@ class Search:
 
     task: Task
     hash_bits: int = 64
+    prefix_bits: int = 28
     depth: int = 0
     ill_defined: IllDefined | None = None
     initial: int = 0  # how many initial states
@@ -67,6 +68,7 @@ class Search:
             fingerprints=self.task.fingerprints,
             coverage=self.task.coverage,
             hash_bits=self.hash_bits,
+            prefix_bits=self.prefix_bits,
         )
         self.threads = 1 if self.task.memory else max(1, min(self.task.threads, MOST_THREADS))
         self.store: Library | Spilled = self.c  # where the states are

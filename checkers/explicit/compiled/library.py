@@ -54,6 +54,7 @@ class Library:
         fingerprints: bool = False,
         coverage: bool = False,
         hash_bits: int = 64,
+        prefix_bits: int = 28,
     ) -> None:
         spec = at.spec
         self.claims: Sequence[Claim] = (*spec.claims, *spec.action_properties)
@@ -66,6 +67,7 @@ class Library:
         self.fingerprints = fingerprints
         flags = ["-DFINGERPRINTS"] * fingerprints + ["-DCOVERAGE"] * coverage
         flags += [f"-DHASH_BITS={hash_bits}"] * (hash_bits < 64)
+        flags += [f"-DPREFIX={prefix_bits}"] * (prefix_bits < 28)
         self.c = library(texts, RUNTIME, flags)
         for name, (returns, takes) in SIGNATURES.items():
             function = getattr(self.c, name)
@@ -157,7 +159,7 @@ class Library:
 
     def bytes_for(self, states: int) -> int:
         """What so many states take at most: keys, parents, and a hash set that has just grown."""
-        return int(states * (self.key_bytes + 4 + 5 * 15 / 8))
+        return int(states * (self.key_bytes + 4 + 64 / 10 * 1.6))
 
     def parent(self, number: int) -> int:
         parent: int = self.c.search_parent(self.search, number)

@@ -2,8 +2,7 @@
 
    States live in shards; the hash of a state says in which. A shard keeps its states in the order
    in which they were found, so that a level is a range of them and needs no queue: `keys` (the
-   stored state, or its fingerprint), `parents`, and a hash set of one byte of tag and four of index
-   a place. Each round the shards, a thread each, expand some of their level into letters for all
+   stored state, or its fingerprint), `parents`, and a hash set of their indices. Each round the shards, a thread each, expand some of their level into letters for all
    shards, wait for each other, and take in the letters for them, those of shard 0 first: what is
    found, and in which order, depends on the number of shards and on nothing else.
 
@@ -14,8 +13,14 @@
    A state's number is its index in its shard times the number of shards, plus its shard. The caller
    judges a level, expands it, goes on to the next, all in slices, and reads `Found` between them.
 
+   The hash set is buckets of a cache line, ordered by the first 28 bits of the hash. A state is in
+   the first bucket from its own on that had room, with the last 16 of those bits as its tag. Where a
+   bucket stands says the others, unless a state is far from its own: so the set grows in place, in
+   one sweep from its end to its start, and no key is read.
+
    -DFINGERPRINTS keeps 64 bits of hash in place of a state; -DCOVERAGE counts false conjuncts;
-   -DHASH_BITS=n makes hashes that often collide, for tests. */
+   -DHASH_BITS=n makes hashes that often collide, -DPREFIX=n hash sets that soon are swept, for
+   tests. */
 
 #include <pthread.h>
 #include <stdint.h>
@@ -29,8 +34,14 @@
 
 #ifdef FINGERPRINTS
 #define KEY_BYTES 8
+#define SLOTS_A_STATE 1.4 /* of a hash set that has just grown */
 #else
 #define KEY_BYTES STATE_BYTES
+#define SLOTS_A_STATE 1.6
+#endif
+
+#ifndef PREFIX
+#define PREFIX 28 /* bits of a hash that order buckets */
 #endif
 
 #define BLOCK 16 /* states that are looked at together */
@@ -39,12 +50,15 @@ enum {
   SHARDS = 16,      /* at most */
   ROUND = 512,      /* states expanded between two meetings */
   AHEAD = 12,       /* letters that are looked up before their turn */
-  RECENT_BITS = 13, /* of a hash: as many letters are remembered as a cache has room for */
-  BATCH = 64,       /* states that are taken into a larger hash set at a time */
-  SMALL = 1000000,  /* states: while there are fewer, a full hash set grows at once by much */
+  RECENT_BITS = 11, /* of a hash: as many letters are remembered as a cache has room for */
+  BATCH = 64,       /* states that are taken into a new hash set at a time */
+  SLOTS = 10,       /* of a bucket */
+  TAG = 16,         /* bits of these that are kept */
+  REACH = 48,       /* buckets that a state may be away from its own, or it is far */
 };
 
 typedef struct { uint64_t word[WORDS]; } Packed;
+typedef struct { uint16_t tag[SLOTS]; uint32_t used, index[SLOTS]; } Bucket;
 typedef struct { Packed state; uint64_t hash; uint64_t parent; } Letter;
 typedef struct { Packed state; uint32_t action, next; } Born; /* the next one of the same state */
 typedef int8_t Many __attribute__((vector_size(BLOCK)));       /* a cell of each state of a block */
@@ -73,13 +87,13 @@ typedef struct {
   uint8_t *keys;
   uint32_t *parents;
   uint64_t count, room;
-  uint8_t *tags;
-  uint32_t *places;
-  uint64_t size;                              /* of the hash set */
+  Bucket *buckets;
+  uint64_t size;                              /* of the hash set: so many, and REACH to spare */
+  int far;                                    /* some state is far from its own bucket */
   uint64_t level, end, judged, expanded;      /* the level is [level, end) */
   const uint8_t *given;                       /* its states, where the caller keeps them */
   uint8_t *now, *next;                        /* its states, where keys are fingerprints */
-  uint64_t now_room, next_room;
+  uint64_t next_room;
   Packed recent[1 << RECENT_BITS];            /* the last letter of each such hash */
   Outbox out[SHARDS];
   Found found;
@@ -102,6 +116,12 @@ static inline Packed load(const uint8_t *stored) {
   Packed p = {{0}};
   memcpy(&p, stored, STATE_BYTES);
   return p;
+}
+
+static inline int equal(const Packed *p, const Packed *q) {
+  uint64_t differ = 0;
+  for (int k = 0; k < WORDS; k++) differ |= p->word[k] ^ q->word[k];
+  return !differ;
 }
 
 static inline void unpack(const Packed *p, uint8_t *s) {
@@ -154,11 +174,27 @@ static int has_room(Shard *w, uint64_t more) {
 
 /* ---- the hash set */
 
-static inline uint64_t place_of(const Shard *w, uint64_t h) {
-  return (unsigned __int128)h * w->size >> 64;
+static inline uint64_t prefix_of(uint64_t h) { return h >> (64 - PREFIX); }
+static inline uint16_t tag_of(uint64_t prefix) { return prefix & ((1 << TAG) - 1); }
+static inline uint64_t home_of(const Shard *w, uint64_t prefix) { return prefix * w->size >> PREFIX; }
+
+static inline uint64_t after(const Shard *w, uint64_t bucket) {
+  return bucket + 1 < w->size + REACH ? bucket + 1 : 0;
 }
 
-static inline uint8_t tag_of(uint64_t h) { return (uint8_t)h ? (uint8_t)h : 1; }
+static inline void look_ahead(const Shard *w, uint64_t h) {
+  __builtin_prefetch(w->buckets + home_of(w, prefix_of(h)), 1);
+}
+
+/* Puts a state that is not in the set into the first bucket that has room. */
+static inline void put_in(Shard *w, uint64_t prefix, uint32_t index) {
+  uint64_t bucket = home_of(w, prefix), away = 0;
+  for (; w->buckets[bucket].used == SLOTS; bucket = after(w, bucket)) away++;
+  Bucket *b = w->buckets + bucket;
+  b->tag[b->used] = tag_of(prefix);
+  b->index[b->used++] = index;
+  w->far |= away >= REACH;
+}
 
 static inline uint64_t hash_of_key(const Shard *w, uint64_t index) {
 #ifdef FINGERPRINTS
@@ -170,48 +206,92 @@ static inline uint64_t hash_of_key(const Shard *w, uint64_t index) {
 #endif
 }
 
-static inline void look_ahead(const Shard *w, uint64_t h) {
-  uint64_t place = place_of(w, h);
-  __builtin_prefetch(w->tags + place, 1);
-  __builtin_prefetch(w->places + place, 1);
-}
-
-/* A larger set, filled from the keys: the old one is given back before. */
-static int rebuilt(Shard *w, uint64_t size) {
-  free(w->tags);
-  free(w->places);
-  w->size = size;
-  w->tags = calloc(size, 1);
-  w->places = malloc(size * sizeof *w->places);
-  if (!w->tags || !w->places) return w->found.failed = 1, 0;
+/* The hash set anew, from the keys. */
+static void put_in_all(Shard *w) {
+  memset(w->buckets, 0, (w->size + REACH) * sizeof(Bucket));
+  w->far = 0;
   for (uint64_t start = 0; start < w->count; start += BATCH) {
     uint64_t h[BATCH], n = w->count - start < BATCH ? w->count - start : BATCH;
     for (uint64_t k = 0; k < n; k++) look_ahead(w, h[k] = hash_of_key(w, start + k));
-    for (uint64_t k = 0; k < n; k++) {
-      uint64_t place = place_of(w, h[k]);
-      while (w->tags[place]) place = place + 1 < size ? place + 1 : 0;
-      w->tags[place] = tag_of(h[k]);
-      w->places[place] = start + k;
-    }
+    for (uint64_t k = 0; k < n; k++) put_in(w, prefix_of(h[k]), start + k);
   }
+}
+
+/* Every state of a bucket to its own, in a set that was smaller. It was at most REACH beyond its own,
+   so its prefix is the largest with its tag that belongs no further than here. */
+static void put_again(Shard *w, const Bucket *here, uint64_t bucket, uint64_t smaller) {
+  uint64_t last = (((bucket + 1) << PREFIX) + smaller - 1) / smaller - 1;
+  for (uint32_t k = 0; k < here->used; k++)
+    put_in(w, last - tag_of(last - here->tag[k]), here->index[k]);
+}
+
+/* From the last bucket to the first: all that is put is put where the sweep has been. At the start,
+   where a state may stay as it is or even go back, all buckets are emptied before. */
+static void sweep(Shard *w, uint64_t smaller) {
+  uint64_t early = (REACH + 2) * w->size / (w->size - smaller) + 2;
+  Bucket *first = malloc(early * sizeof *first);
+  if (!first || early > smaller) {
+    put_in_all(w);
+  } else {
+    memset(w->buckets + smaller + REACH, 0, (w->size - smaller) * sizeof(Bucket));
+    for (uint64_t bucket = smaller + REACH; bucket-- > early;) {
+      Bucket here = w->buckets[bucket];
+      w->buckets[bucket].used = 0;
+      put_again(w, &here, bucket, smaller);
+    }
+    memcpy(first, w->buckets, early * sizeof *first);
+    memset(w->buckets, 0, early * sizeof *first);
+    for (uint64_t bucket = 0; bucket < early; bucket++)
+      put_again(w, first + bucket, bucket, smaller);
+  }
+  free(first);
+}
+
+/* Makes a hash set that has room for so many states, if it has none. */
+static int has_buckets(Shard *w, uint64_t states) {
+  if (states * 4 <= w->size * SLOTS * 3) return 1;
+  uint64_t smaller = w->size, size = states / SLOTS * (states >> (PREFIX - 8) == 0 ? 4 : SLOTS_A_STATE) + 1024;
+  w->buckets = grown(w, w->buckets, (size + REACH) * sizeof(Bucket));
+  if (w->found.failed) return 0;
+  w->size = size;
+  if (smaller > (REACH + 1) << (PREFIX - TAG) && !w->far) sweep(w, smaller);
+  else put_in_all(w);
   return 1;
 }
 
-static void insert(Shard *w, const Letter *letter) {
-  uint8_t tag = tag_of(letter->hash), key[KEY_BYTES];
+/* Where in its bucket a state may be that has this tag, from a slot on. */
+static inline uint32_t slot_of(const Bucket *b, uint16_t tag, uint32_t slot) {
+  while (slot < b->used && b->tag[slot] != tag) slot++;
+  return slot;
+}
+
+static inline int is_key_of(const Shard *w, uint64_t index, const Letter *letter) {
 #ifdef FINGERPRINTS
-  memcpy(key, &letter->hash, 8);
+  return hash_of_key(w, index) == letter->hash;
 #else
-  memcpy(key, &letter->state, STATE_BYTES);
+  Packed p = load(w->keys + index * STATE_BYTES);
+  return equal(&p, &letter->state);
 #endif
-  uint64_t place = place_of(w, letter->hash);
-  for (; w->tags[place]; place = place + 1 < w->size ? place + 1 : 0)
-    if (w->tags[place] == tag &&
-        !memcmp(w->keys + (uint64_t)w->places[place] * KEY_BYTES, key, KEY_BYTES))
-      return;
-  w->tags[place] = tag;
-  w->places[place] = w->count;
-  memcpy(w->keys + w->count * KEY_BYTES, key, KEY_BYTES);
+}
+
+static inline int is_known(const Shard *w, const Letter *letter) {
+  uint64_t prefix = prefix_of(letter->hash);
+  for (uint64_t bucket = home_of(w, prefix);; bucket = after(w, bucket)) {
+    const Bucket *b = w->buckets + bucket;
+    for (uint32_t k = 0; (k = slot_of(b, tag_of(prefix), k)) < b->used; k++)
+      if (is_key_of(w, b->index[k], letter)) return 1;
+    if (b->used < SLOTS) return 0;
+  }
+}
+
+static void insert(Shard *w, const Letter *letter) {
+  if (is_known(w, letter)) return;
+  put_in(w, prefix_of(letter->hash), w->count);
+#ifdef FINGERPRINTS
+  memcpy(w->keys + w->count * 8, &letter->hash, 8);
+#else
+  memcpy(w->keys + w->count * STATE_BYTES, &letter->state, STATE_BYTES);
+#endif
   w->parents[w->count] = letter->parent;
 #ifdef FINGERPRINTS
   uint64_t after = w->count - w->end;
@@ -228,15 +308,15 @@ static void take_in(Shard *w, Outbox *box) {
   const Letter *l = box->letters;
   uint64_t n = box->count;
   if (!n || !has_room(w, n)) return;
-  uint64_t states = w->count + n;
-  if (states * 5 > w->size * 4 && !rebuilt(w, states * (states < SMALL ? 5 : 15 / 8.0) + 8192)) return;
+  if (!has_buckets(w, w->count + n)) return;
   for (uint64_t k = 0; k < n && k < AHEAD; k++) look_ahead(w, l[k].hash);
   for (uint64_t k = 0; k < n && !w->found.failed; k++) {
     if (k + AHEAD < n) look_ahead(w, l[k + AHEAD].hash);
-    if (k + AHEAD / 2 < n) {  /* the first place that may hold it is here by now: fetch its key */
-      uint64_t place = place_of(w, l[k + AHEAD / 2].hash);
-      if (w->tags[place])
-        __builtin_prefetch(w->keys + (uint64_t)w->places[place] * KEY_BYTES);
+    if (k + AHEAD / 2 < n) {  /* its bucket is here by now: fetch the key of who may be it */
+      uint64_t prefix = prefix_of(l[k + AHEAD / 2].hash);
+      const Bucket *b = w->buckets + home_of(w, prefix);
+      uint32_t slot = slot_of(b, tag_of(prefix), 0);
+      if (slot < b->used) __builtin_prefetch(w->keys + (uint64_t)b->index[slot] * KEY_BYTES);
     }
     insert(w, l + k);
   }
@@ -255,7 +335,7 @@ static void remember_nothing(Shard *w) {
 static void post(Shard *w, const Packed *state, uint64_t parent) {
   uint64_t h = hash(state), shards = w->search->shards;
   Packed *recent = recent_of(w, h);
-  if (!memcmp(recent, state, sizeof *state)) return;
+  if (equal(recent, state)) return;
   *recent = *state;
   Outbox *box = w->out + (shards == 1 ? 0 : ((h >> 8 & 0xffff) * shards >> 16));
   if (box->count == box->room) {
@@ -397,7 +477,7 @@ static void post_born(Shard *w, uint32_t k, uint64_t number) {
     const Born *born = w->born + birth;
     w->found.generated++;
     w->found.taken[born->action]++;
-    if (JUDGES_STEPS && memcmp(w->packed + k, &born->state, sizeof born->state))
+    if (JUDGES_STEPS && !equal(w->packed + k, &born->state))
       judge_step(w, k, number + 1, &born->state);
     post(w, &born->state, number);
   }
@@ -486,7 +566,7 @@ Search *search_open(uint64_t shards) {
 void search_close(Search *all) {
   for (uint64_t k = 0; k < all->shards; k++) {
     Shard *w = all->shard + k;
-    free(w->keys), free(w->parents), free(w->tags), free(w->places), free(w->now), free(w->next);
+    free(w->keys), free(w->parents), free(w->buckets), free(w->now), free(w->next);
     free(w->born);
     for (uint64_t to = 0; to < all->shards; to++) free(w->out[to].letters);
   }
@@ -507,9 +587,8 @@ uint64_t search_next_level(Search *all) {
   uint64_t states = 0;
   for (uint64_t k = 0; k < all->shards; k++) {
     Shard *w = all->shard + k;
-    uint8_t *now = w->now;
-    uint64_t room = w->now_room;
-    w->now = w->next, w->now_room = w->next_room, w->next = now, w->next_room = room;
+    free(w->now);
+    w->now = w->next, w->next = NULL, w->next_room = 0;
     w->level = w->judged = w->expanded = w->end;
     w->end = w->count;
     states += w->end - w->level;
@@ -565,9 +644,9 @@ const uint8_t *search_level(const Search *all) { return states_of_level(all->sha
 /* No state is kept here any more. */
 void search_forget(Search *all) {
   Shard *w = all->shard;
-  free(w->keys), free(w->parents), free(w->tags), free(w->places), free(w->now), free(w->next);
-  w->keys = w->tags = w->now = w->next = NULL;
-  w->parents = w->places = NULL;
+  free(w->keys), free(w->parents), free(w->buckets), free(w->now), free(w->next);
+  w->keys = w->now = w->next = NULL;
+  w->parents = NULL, w->buckets = NULL;
 }
 
 /* The level is these states for now, numbered from `first` on. */
