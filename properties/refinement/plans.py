@@ -67,7 +67,7 @@ class Stage:
     def live(self, broker: BrokerId) -> PartitionLog:
         """The log in the memory of a broker, with the high watermark that no disk has yet."""
         for traced in reversed(self.cluster.trace.events):
-            if traced.node == broker and isinstance(traced.after, Broker):
+            if traced.node == NodeId(broker) and isinstance(traced.after, Broker):
                 return traced.after.replicas[TOPIC_PARTITION].log
         return PartitionLog()
 
