@@ -36,6 +36,7 @@ from reference_impl.step import (
     Reply,
     Send,
     SetTimer,
+    Stopped,
 )
 
 # Failures are noticed in seconds, and a loop that a busy machine stalls for one is forgiven.
@@ -213,6 +214,8 @@ class Host:
                     self._schedule(source, at_ms, Fired(timer))
                 case Readable(topic_partition):
                     self._wake(source, topic_partition)
+                case Stopped():
+                    self.kill_broker(BrokerId(source))
 
     def _deliver(self, source: NodeId, target: NodeId, told: Asked | Answered) -> None:
         lives = self._lives.get(source), self._lives.get(target)
