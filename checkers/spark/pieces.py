@@ -3,16 +3,19 @@
 What a task is given is the place of its chunk; it reads the columns that its kernels need from the
 files itself, as in one process. What goes through Spark are tables of Arrow, whole, as bytes: what
 kernels say to the driver, and what they deal out to the groups of an exchange. So neither rows nor
-texts are converted on the way, and a shuffle moves few large cells.
+texts are converted on the way, and a shuffle moves few large cells. On this machine nothing is
+shuffled: tasks find what others dealt out in files.
 
 Kernels run under mapInArrow. The files must be readable under the same path wherever tasks run.
 """
 
 from __future__ import annotations
 
+import pickle
+import shutil
 import tempfile
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import groupby, pairwise
@@ -28,13 +31,13 @@ from checkers.histories.pieces.piece import Piece, Readable
 from checkers.histories.pieces.pieces import (
     Kernel,
     Pieces,
-    Spilled,
     columns_of,
     dealt,
     looked_at,
     put_together,
     said,
     spilled,
+    without_group,
 )
 from checkers.histories.pieces.unpacked import Shelf, Unpacked
 from checkers.progress import Watcher, unwatched
@@ -45,7 +48,9 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 _Run = Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]
+_Part = tuple[int, Readable]  # of which kernel, and where it lies
 TASKS_PER_CORE: Final = 4
+ROWS_PER_TASK: Final = 4_000_000  # where there are as many: a task costs 40 ms by itself
 # a table as bytes: of which kernel it is, for which group, and made of which piece
 _COLUMNS: Final = "kernel int, part int, piece int, cell binary"
 _CELL: Final = pa.schema(
@@ -86,10 +91,7 @@ class SparkPieces:
     def gather(self, kernels: Sequence[Kernel]) -> list[pa.Table]:
         """What each kernel says of all chunks, in their order."""
         run = partial(_of_chunks, self.chunks, tuple(kernels), self.salt, None)
-        count, tasks = len(self.chunks), self._tasks
-        bounds = pairwise(count * task // tasks for task in range(tasks + 1))
-        rows = [sum(it.rows for it in self.chunks[first:end]) for first, end in bounds]
-        with watched(self.spark, _says(kernels), rows, self.watch):
+        with self._watched(_says(kernels)):
             return _collected(self._each(run), kernels)
 
     @contextmanager
@@ -100,18 +102,17 @@ class SparkPieces:
 
         On this machine it lies in files that tasks map; elsewhere Spark keeps what it shuffled.
         """
+        if is_local(self.spark):
+            with tempfile.TemporaryDirectory(prefix="urteil-exchange-") as folder:
+                yield self._on_disk(kernels, groups, Path(folder))
+            return
         from pyspark import StorageLevel
 
         run = partial(_of_chunks, self.chunks, tuple(kernels.values()), self.salt, groups)
-        tasks = min(groups, TASKS_PER_CORE * parallelism(self.spark))
+        tasks = self._tasks_for(groups)
         about = [self.rows // tasks] * tasks  # of each task that looks at what was dealt
         cells = self._each(run).repartition(tasks, "part")
         cells = cells.sortWithinPartitions("kernel", "part", "piece")
-        if is_local(self.spark):
-            with tempfile.TemporaryDirectory(prefix="urteil-exchange-") as folder:
-                lay = partial(_laid_down, tuple(kernels.values()), Path(folder))
-                yield self._mapped(cells.mapInArrow(lay, _COLUMNS), tuple(kernels))
-            return
         together = partial(_put_together, tuple(kernels.values()))
         cells = cells.mapInArrow(together, _COLUMNS).persist(StorageLevel.DISK_ONLY)
         try:
@@ -122,23 +123,46 @@ class SparkPieces:
         finally:
             cells.unpersist()
 
-    def _mapped(self, laid: DataFrame, names: Sequence[str]) -> Mapping[str, SparkPieces]:
+    def _on_disk(
+        self, kernels: Mapping[str, Kernel], groups: int, folder: Path
+    ) -> Mapping[str, SparkPieces]:
         """Under each name the files of its groups, which tasks have written."""
-        told = laid.toArrow().sort_by([("kernel", "ascending"), ("part", "ascending")])
-        files: list[list[Readable]] = [[] for _ in names]
-        for row in told.to_pylist():
-            files[row["kernel"]].append(Spilled(row["cell"].decode(), 0, row["piece"]))
+        asked = tuple(kernels.values())
+        passing = Path(tempfile.mkdtemp(dir=folder))
+        dealing = partial(_dealt_out, self.chunks, asked, self.salt, groups, passing)
+        parts: list[list[_Part]] = [[] for _ in range(groups)]
+        with self._watched(_says(asked)):
+            for row in _in_order(self._each(dealing)):
+                dealt_out: dict[int, Readable] = pickle.loads(row["cell"])
+                for part, readable in dealt_out.items():
+                    parts[part].append((row["kernel"], readable))
+        laying = partial(_laid_down, asked, parts, folder)
+        laid = self.spark.range(0, groups, 1, self._tasks_for(groups)).mapInArrow(laying, _COLUMNS)
+        files: list[list[Readable]] = [[] for _ in asked]
+        for row in _in_order(laid):
+            files[row["kernel"]].append(pickle.loads(row["cell"]))
+        shutil.rmtree(passing)
         return {
-            name: replace(self, chunks=tuple(some)) for name, some in zip(names, files, strict=True)
+            name: replace(self, chunks=tuple(some))
+            for name, some in zip(kernels, files, strict=True)
         }
 
-    @property
-    def _tasks(self) -> int:
-        """A task has several chunks, where there are many."""
-        return max(1, min(len(self.chunks), TASKS_PER_CORE * parallelism(self.spark)))
+    def _watched(self, says: str) -> AbstractContextManager[None]:
+        count = len(self.chunks)
+        tasks = self._tasks_for(count)
+        bounds = pairwise(count * task // tasks for task in range(tasks + 1))
+        rows = [sum(it.rows for it in self.chunks[first:end]) for first, end in bounds]
+        return watched(self.spark, says, rows, self.watch)
+
+    def _tasks_for(self, pieces: int) -> int:
+        """One for each core, and several where rows are many."""
+        cores = parallelism(self.spark)
+        tasks = min(max(cores, self.rows // ROWS_PER_TASK), TASKS_PER_CORE * cores)
+        return max(1, min(pieces, tasks))
 
     def _each(self, run: _Run) -> DataFrame:
-        return self.spark.range(0, len(self.chunks), 1, self._tasks).mapInArrow(run, _COLUMNS)
+        count = len(self.chunks)
+        return self.spark.range(0, count, 1, self._tasks_for(count)).mapInArrow(run, _COLUMNS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,13 +195,26 @@ def _of_chunks(
     batches: Iterable[pa.RecordBatch],
 ) -> Iterator[pa.RecordBatch]:
     keep_freed()
-    for batch in batches:
-        for number in batch.column(0).to_pylist():
-            piece = looked_at(chunks[number], columns_of(kernels), number, salt)
-            for which, made in enumerate(said(kernels, piece)):
-                parts = iter([(0, made)]) if groups is None else dealt(made, groups)
-                for part, table in parts:
-                    yield _cell(which, part, number, table)
+    for piece in _pieces(chunks, kernels, salt, batches):
+        for which, made in enumerate(said(kernels, piece)):
+            parts = iter([(0, made)]) if groups is None else dealt(made, groups)
+            for part, table in parts:
+                yield _cell(which, part, piece.number, table)
+
+
+def _pieces(
+    chunks: Sequence[Readable],
+    kernels: Sequence[Kernel],
+    salt: int,
+    batches: Iterable[pa.RecordBatch],
+) -> Iterator[Piece]:
+    columns = columns_of(kernels)
+    return (looked_at(chunks[number], columns, number, salt) for number in _numbers(batches))
+
+
+def _numbers(batches: Iterable[pa.RecordBatch]) -> Iterator[int]:
+    """What a task was given: the numbers of what it is to look at."""
+    return (number for batch in batches for number in batch.column(0).to_pylist())
 
 
 def _put_together(
@@ -187,14 +224,40 @@ def _put_together(
         yield _cell(which, part, part, table)
 
 
-def _laid_down(
-    kernels: Sequence[Kernel], folder: Path, batches: Iterable[pa.RecordBatch]
+def _dealt_out(
+    chunks: Sequence[Readable],
+    kernels: Sequence[Kernel],
+    salt: int,
+    groups: int,
+    folder: Path,
+    batches: Iterable[pa.RecordBatch],
 ) -> Iterator[pa.RecordBatch]:
-    """Writes each group to a file; in its cell is the path, and as its piece how many rows."""
-    for which, part, table in _groups(kernels, batches):
-        path = folder / f"{which}-{part}.arrow"
-        spilled({part: table}, path)
-        yield _row(which, part, table.num_rows, str(path).encode())
+    """Writes what a kernel deals out of a piece to a file; in its cell is where each group lies."""
+    keep_freed()
+    for piece in _pieces(chunks, kernels, salt, batches):
+        for which, made in enumerate(said(kernels, piece)):
+            if parts := dict(dealt(made, groups)):
+                path = folder / f"{which}-of-{piece.number}.arrow"
+                lie = pickle.dumps(spilled(parts, path, "lz4"))
+                yield _row(which, 0, piece.number, lie)
+
+
+def _laid_down(
+    kernels: Sequence[Kernel],
+    parts: Sequence[Sequence[_Part]],
+    folder: Path,
+    batches: Iterable[pa.RecordBatch],
+) -> Iterator[pa.RecordBatch]:
+    """Writes what was dealt to each group to a file for each kernel; in its cell is which."""
+    keep_freed()
+    for group in _numbers(batches):
+        for which, kernel in enumerate(kernels):
+            columns = without_group(kernel).names
+            some = (part.read(columns) for number, part in parts[group] if number == which)
+            table = put_together(some, kernel)
+            path = folder / f"{which}-{group}.arrow"
+            if table.num_rows:
+                yield _row(which, group, group, pickle.dumps(spilled({0: table}, path)[0]))
 
 
 def _groups(
@@ -240,11 +303,18 @@ def _in_cell(row: Mapping[str, Any]) -> pa.Table:
 
 def _collected(cells: DataFrame, kernels: Sequence[Kernel]) -> list[pa.Table]:
     """What each kernel said, in the order of the pieces."""
-    told = cells.toArrow().sort_by([("kernel", "ascending"), ("piece", "ascending")])
     made: list[list[pa.Table]] = [[kernel.schema.empty_table()] for kernel in kernels]
-    for row in told.to_pylist():
+    for row in _in_order(cells):
         made[row["kernel"]].append(_in_cell(row))
     return [pa.concat_tables(tables) for tables in made]
+
+
+def _in_order(cells: DataFrame) -> list[dict[str, Any]]:
+    """The cells as they came to the driver, by kernel and piece."""
+    told: list[dict[str, Any]] = (
+        cells.toArrow().sort_by([("kernel", "ascending"), ("piece", "ascending")]).to_pylist()
+    )
+    return told
 
 
 def _says(kernels: Sequence[Kernel]) -> str:
