@@ -139,7 +139,7 @@ def test_one_transaction_after_another() -> None:
 
 
 @pytest.mark.parametrize(
-    ("partitions", "counts"), [(1, (1_660, 4_507, 14)), (2, (17_164, 56_619, 20))]
+    ("partitions", "counts"), [(1, (1_660, 5_579, 14)), (2, (17_164, 79_371, 20))]
 )
 def test_version_2_holds_in_every_state_of_a_small_scope(
     partitions: int, counts: tuple[int, int, int]
