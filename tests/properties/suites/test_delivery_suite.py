@@ -53,9 +53,16 @@ def test_a_death_between_two_writes_leaves_what_their_order_says_and_nothing_els
     assert all(re.fullmatch(leaves or "", why) for why in said)
 
 
-def test_a_loss_is_found_on_ten_seeds_of_ten() -> None:
+@pytest.mark.parametrize(
+    ("claim", "setting"),
+    [
+        ("at_least_once", "position first"),
+        ("two_phase_commit", "output, then position"),
+    ],
+)
+def test_a_breach_is_found_on_ten_seeds_of_ten(claim: str, setting: str) -> None:
     for seed in range(10):
-        verdict = decide(SUITE, SIDES["at_least_once", "position first"], seed=seed)
+        verdict = decide(SUITE, SIDES[claim, setting], seed=seed, shrinks=False)
         assert verdict.outcome == "violated", f"seed {seed}: {verdict.why}"
 
 
