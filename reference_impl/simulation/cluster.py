@@ -80,7 +80,7 @@ class Cluster(Machines):
             verifies_transactions=verifies_transactions,
         )
         super().__init__(seed, conditions, brokers, like)
-        controller, effects = Controller.start(0, patience=patience, elr=elr)
+        controller, effects = Controller.start(0, patience=patience, elr=elr, bugs=bugs)
         self._nodes[CONTROLLER] = controller
         self._carry_out(CONTROLLER, effects)
         for broker in self.broker_ids:
