@@ -241,6 +241,14 @@ class GroupsMachine(JudgedMachine):
         self._cluster.run_for(100)
 
     @precondition(lambda self: self.living())
+    @rule()
+    def stand_empty(self) -> None:
+        """All members leave, and nobody comes for a while."""
+        for at in self.living():
+            self._workers[at].is_leaving = True
+        self._cluster.run_for(800)
+
+    @precondition(lambda self: self.living())
     @rule(number=st.integers(0, _MEMBERS - 1))
     def kill(self, number: int) -> None:
         """A member's process dies."""

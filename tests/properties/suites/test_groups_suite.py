@@ -47,7 +47,7 @@ def test_a_partition_that_comes_back_has_two_owners_when_the_books_are_wrong() -
 
 
 def test_a_group_that_stood_empty_for_too_long_begins_anew() -> None:
-    rules = (("join", NO), ("leave", 0), ("pass_time", 500), ("pass_time", 500), ("join", NO))
+    rules = (("join", NO), ("stand_empty", NO))
     assert ended("KIP-848", *rules).shows("position_resumes") is None
     why = ended("KIP-848, soon forgotten", *rules).shows("position_resumes")
     assert why is not None
