@@ -8,7 +8,15 @@ from collections.abc import Mapping
 
 from benchmarks.pairs import Pairing, keep
 
-BENCHMARKS = ("help", "explore", "simulate", "refinement", "analyze", "log_dirs")
+BENCHMARKS = (
+    "help",
+    "explore",
+    "simulate",
+    "refinement",
+    "analyze",
+    "log_dirs",
+    "exactly_once_costs",
+)
 
 
 def main(names: list[str]) -> None:
