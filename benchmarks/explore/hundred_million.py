@@ -21,7 +21,8 @@ def main() -> None:
         told = contender.run()
         figures[contender.name] = told.figures()
         sys.stdout.write(f"{contender.name}: {told.figures()}\n")
-    sys.stdout.write(f"kept in {keep('explore-hundred-million', [], figures)}\n")
+        sys.stdout.write(f"kept in {keep('explore-hundred-million', [], figures)}\n")
+        sys.stdout.flush()
 
 
 if __name__ == "__main__":
