@@ -6,15 +6,12 @@ does not; it is replaced, dies, is too slow. Requests and answers are lost, or c
 others overtake them. Brokers die, those that coordinate at delicate moments: *focused* rules calm
 the cluster down and go straight to such a moment. A run ends with the end of all faults: time
 passes until every transaction must have ended, one more is committed, and everything is read.
-
-A `Setting` says under which condition a run stands. Inside the condition of a claim no run may
-break it; outside some run does.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import ClassVar, Final
 
 from hypothesis import strategies as st
@@ -36,6 +33,7 @@ from properties.suites.instances import (
     works_once,
 )
 from properties.suites.searching import Tally
+from properties.suites.transactions_settings import SETTINGS
 from properties.transactions_claims import ALWAYS, SOMETIMES, Ends, Entry, Transacted
 from reference_impl import transaction_marker
 from reference_impl.bugs import NO_BUGS, Bugs
@@ -45,7 +43,6 @@ from reference_impl.record_batch import decode
 from reference_impl.simulation.cluster import QUICK, TOPIC_PARTITION, Cluster
 from reference_impl.simulation.faults import Hold, Lose, On
 from reference_impl.simulation.programs import Conduct
-from reference_impl.transaction_messages import TransactionVersion
 
 ID: Final = "t"
 TIMEOUT_MS: Final = 500  # of a transaction
@@ -54,53 +51,6 @@ CLOSED_WITHIN_MS: Final = 2_000  # after the end of all faults
 CALM_FOLLOWERS: Final = replace(
     QUICK, replica_fetch_wait_ms=200, replica_fetch_timeout_ms=300, replica_lag_ms=400
 )
-V1, V2 = TransactionVersion.V1, TransactionVersion.V2
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Setting:
-    """The producers', the readers' and the cluster's configuration: a condition, or its opposite.
-
-    Some requests may be late: they are given up, sent again, and arrive behind what was sent after
-    them.
-    """
-
-    says: str
-    version: TransactionVersion = V2
-    isolation: Isolation = "read_committed"  # of the readers that are judged
-    late: tuple[str, ...] = ("records", "verifications", "ends", "markers")
-    verifies: bool = True  # transaction.partition.verification.enable
-    replicas: int = 3  # of the coordinator's log
-    isolates_leaders: bool = True
-
-
-SETTINGS: Final = {
-    "V2": Setting(says="KIP-890: each transaction has its own epoch; anything may be late"),
-    "read at the leader": Setting(
-        says="as V2, and no leader is cut off from the controller but not from its clients",
-        isolates_leaders=False,
-    ),
-    "read_uncommitted": Setting(
-        says="as V2, and readers do not wait", isolation="read_uncommitted"
-    ),
-    "V1": Setting(
-        says="one epoch for a session, partitions are verified; only records may be late",
-        version=V1,
-        late=("records", "verifications"),
-    ),
-    "V1, late ends": Setting(
-        says="one epoch for a session, and a commit or an abort may be late",
-        version=V1,
-        late=("ends",),
-    ),
-    "V1, not verified": Setting(
-        says="one epoch for a session, and leaders believe every producer; records may be late",
-        version=V1,
-        late=("records",),
-        verifies=False,
-    ),
-    "one replica": Setting(says="as V2, and one broker has the coordinator's log", replicas=1),
-}
 
 
 class TransactionsMachine(ClusterMachine):

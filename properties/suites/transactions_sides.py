@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Final
 
 from properties.suites.suite import Suite, inside, outside
-from properties.suites.transactions import SETTINGS, TransactionsMachine
+from properties.suites.transactions import TransactionsMachine
+from properties.suites.transactions_settings import SETTINGS
 from properties.transactions_claims import ALWAYS
 from reference_impl.bugs import Bug
 
