@@ -137,7 +137,9 @@ def _is_late(events: Events, k: int, altered: Traced, place: TopicPartition) -> 
             was, less, did = (b.replicas[place].log for b in (before, after, real))
             marks = was.high_watermark <= less.high_watermark <= did.high_watermark
             ends = was.end_offset <= less.end_offset <= did.end_offset
-            return marks and ends and less.segments == did.segments[: len(less.segments)]
+            rest = replace(real.replicas[place], log=less) == after.replicas[place]
+            parts = less.segments == did.segments[: len(less.segments)]
+            return rest and less != did and marks and ends and parts
         case _:
             return False
 
