@@ -334,8 +334,11 @@ def test_no_answer_is_given_before_what_it_rests_on_is_replicated(converse: Conv
     assert written.epoch == 2  # the coordinator goes on from there
     talk.held = lambda _to, _told: False
     talk.pass_time(31_000)  # the followers ask again
-    assert talk.answers[n].error in {NONE, ErrorCode.COORDINATOR_NOT_AVAILABLE}
-    assert talk.answers[again].error is talk.answers[n].error
+    joined, heard = talk.answers[n], talk.answers[again]
+    assert isinstance(joined, ConsumerGroupHeartbeated)
+    assert isinstance(heard, ConsumerGroupHeartbeated)
+    assert joined.error in {NONE, ErrorCode.COORDINATOR_NOT_AVAILABLE}
+    assert heard.error is joined.error
 
 
 def test_an_append_that_is_refused_has_changed_nothing(converse: Converse) -> None:
