@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from properties.suites.delivery import SETTINGS, DeliveryMachine
+from properties.suites.delivery import DeliveryMachine
+from properties.suites.delivery_settings import SETTINGS
 from properties.suites.suite import Side, Suite, inside, outside
 from reference_impl.bugs import Bug
 

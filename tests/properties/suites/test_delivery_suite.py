@@ -9,7 +9,8 @@ import pytest
 from properties.suites import store
 from properties.suites.client_defaults import CLIENT_DEFAULTS
 from properties.suites.deciding import decide
-from properties.suites.delivery import SETTINGS, DeliveryMachine
+from properties.suites.delivery import DeliveryMachine
+from properties.suites.delivery_settings import SETTINGS
 from properties.suites.delivery_sides import SUITE
 from properties.suites.postgres_store import PostgresStore
 
