@@ -187,5 +187,10 @@ def test_workers_import_ours_and_not_what_lies_in_the_users_folder(
 
 def test_the_archive_holds_our_packages_and_nothing_else(tmp_path: Path) -> None:
     names = zipfile.ZipFile(archive(tmp_path / "urteil.zip")).namelist()
-    assert {name.split("/")[0] for name in names} == {"model", "properties", "checkers"}
+    assert {name.split("/")[0] for name in names} == {
+        "model",
+        "reference_impl",
+        "properties",
+        "checkers",
+    }
     assert all(name.endswith(".py") for name in names)
