@@ -26,6 +26,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #ifdef __SSE2__
 #include <emmintrin.h>
 #endif
@@ -51,6 +52,7 @@ enum {
   ROUND = 512,      /* states expanded between two meetings */
   AHEAD = 12,       /* letters that are looked up before their turn */
   RECENT_BITS = 11, /* of a hash: as many letters are remembered as a cache has room for */
+  PAGES = 1 << 16,  /* bytes of the level that are given back at a time: whole pages */
   BATCH = 64,       /* states that are taken into a new hash set at a time */
   SLOTS = 10,       /* of a bucket */
   TAG = 16,         /* bits of these that are kept */
@@ -93,7 +95,7 @@ typedef struct {
   uint64_t level, end, judged, expanded;      /* the level is [level, end) */
   const uint8_t *given;                       /* its states, where the caller keeps them */
   uint8_t *now, *next;                        /* its states, where keys are fingerprints */
-  uint64_t next_room;
+  uint64_t next_room, left;                   /* `now` is given back up to `left`, in bytes */
   Packed recent[1 << RECENT_BITS];            /* the last letter of each such hash */
   Outbox out[SHARDS];
   Found found;
@@ -160,6 +162,16 @@ static void *grown(Shard *w, void *old, uint64_t bytes) {
   void *made = realloc(old, bytes);
   if (!made) w->found.failed = 1;
   return made ? made : old;
+}
+
+/* What was expanded is read no more: its pages go to who wants them, so a level and the next one
+   take little more than the larger. */
+static void give_back(Shard *w) {
+  uintptr_t from = ((uintptr_t)w->now + w->left + PAGES - 1) & -PAGES;
+  uintptr_t to = ((uintptr_t)w->now + (w->expanded - w->level) * STATE_BYTES) & -PAGES;
+  if (!w->now || to <= from) return;
+  madvise((void *)from, to - from, MADV_DONTNEED);
+  w->left = to - (uintptr_t)w->now;
 }
 
 static int has_room(Shard *w, uint64_t more) {
@@ -527,6 +539,7 @@ static void *expand_shard(void *arg) {
   Search *all = w->search;
   for (uint64_t done = 0; done < all->quota; done += ROUND) {
     expand_some(w, ROUND);
+    give_back(w);
     meet(all);
     for (uint64_t k = 0; k < all->shards; k++) take_in(w, all->shard[k].out + w->number);
     meet(all);
@@ -588,7 +601,7 @@ uint64_t search_next_level(Search *all) {
   for (uint64_t k = 0; k < all->shards; k++) {
     Shard *w = all->shard + k;
     free(w->now);
-    w->now = w->next, w->next = NULL, w->next_room = 0;
+    w->now = w->next, w->next = NULL, w->next_room = w->left = 0;
     w->level = w->judged = w->expanded = w->end;
     w->end = w->count;
     states += w->end - w->level;
