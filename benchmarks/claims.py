@@ -1,9 +1,10 @@
 """Makes the record of the claims: decides each by each of its engines, inside and outside.
 
-`python -m benchmarks.claims [NAME ...]` writes `checkers/claim_record.json`; a name is that of a
-suite, or `model`, `proof`, `history`: then only their runs are made again.
+`python -m benchmarks.claims [--profile pr] [NAME ...]` writes `checkers/claim_record.json`; a name
+is that of a suite, or `model`, `proof`, `history`: then only their runs are made again.
 
-A suite searches outside on ten seeds, and shrinks what it finds on the first. A model's runs are
+A suite searches outside on the seeds of the profile, ten without one, and shrinks what it finds on
+the first: a row says on how many. A model's runs are
 those of the track record; a proof is made again. A history is one that simulated clients observed:
 on a right broker nothing may show, and with each seeded bug that shows an anomaly some seed has to
 show it.
@@ -11,6 +12,7 @@ show it.
 
 from __future__ import annotations
 
+import argparse
 import sys
 from collections import Counter
 from collections.abc import Iterator
@@ -25,14 +27,13 @@ from model.specs import VARIANTS, find
 from properties.anomalies.catalogue import BY_ID as ANOMALIES
 from properties.claims import CLAIMS, Claim, Decider
 from properties.suites.deciding import decide, run
-from properties.suites.profiles import PROFILES
+from properties.suites.profiles import Profile, profile_named
 from properties.suites.registry import SUITES
 from properties.suites.suite import Outcome, Side, Suite
 from reference_impl.bugs import NO_BUGS, SEEDED_BUGS, SeededBug
 from reference_impl.simulation.runs import run as simulate
 from reference_impl.simulation.sweeps import SWEEPS
 
-PROFILE: Final = PROFILES["nightly"]
 FRUITLESS: Final = 20  # runs on each seed, where none may show it
 SEEDS: Final = 20  # of a sweep, until a bug shows
 
@@ -40,17 +41,17 @@ SEEDS: Final = 20  # of a sweep, until a bug shows
 # ---------------------------------------------------------------- suites
 
 
-def by_suite(suite: Suite) -> Iterator[Decided]:
+def by_suite(suite: Suite, profile: Profile) -> Iterator[Decided]:
     """Both sides of every claim of the suite."""
     for setting in dict.fromkeys(side.setting for side in suite.inside):
-        yield from _inside(suite, setting)
+        yield from _inside(suite, setting, profile)
     for side in suite.outside:
-        yield _outside(suite, side)
+        yield _outside(suite, side, profile)
 
 
-def _inside(suite: Suite, setting: str) -> Iterator[Decided]:
+def _inside(suite: Suite, setting: str, profile: Profile) -> Iterator[Decided]:
     there = tuple(side for side in suite.inside if side.setting == setting)
-    result = run(replace(suite, inside=there), runs=PROFILE.runs, rules=PROFILE.rules)
+    result = run(replace(suite, inside=there), runs=profile.runs, rules=profile.rules)
     for verdict in result.verdicts:
         yield Decided(
             claim=verdict.claim,
@@ -64,12 +65,12 @@ def _inside(suite: Suite, setting: str) -> Iterator[Decided]:
         )
 
 
-def _outside(suite: Suite, side: Side) -> Decided:
+def _outside(suite: Suite, side: Side, profile: Profile) -> Decided:
     fruitless = side.claim in suite.sometimes
-    runs = FRUITLESS if fruitless else PROFILE.runs
+    runs = FRUITLESS if fruitless else profile.runs
     verdicts = [
-        decide(suite, side, seed=seed, runs=runs, rules=PROFILE.rules, shrinks=seed == 0)
-        for seed in range(PROFILE.seeds)
+        decide(suite, side, seed=seed, runs=runs, rules=profile.rules, shrinks=seed == 0)
+        for seed in range(profile.seeds)
     ]
     outcomes: Counter[Outcome] = Counter(verdict.outcome for verdict in verdicts)
     ((outcome, times),) = outcomes.most_common(1)
@@ -81,7 +82,7 @@ def _outside(suite: Suite, side: Side) -> Decided:
         side="outside",
         where=where.strip("()"),
         verdict=outcome,
-        searched=f"on {times} seeds of {PROFILE.seeds}"
+        searched=f"on {times} seeds of {profile.seeds}"
         + (f", none of {runs} runs shows it" if fruitless else ""),
         counterexample="\n".join(verdicts[0].programs),
     )
@@ -195,21 +196,26 @@ def _found(anomaly: str, row: SeededBug) -> tuple[str, int] | None:
 ENGINES: Final = {"model": by_model, "proof": by_proof, "history": by_history}
 
 
-def made(names: list[str]) -> Iterator[Decided]:
+def made(names: list[str], profile: Profile) -> Iterator[Decided]:
     """The runs of these suites and engines; of all without a name."""
     for suite in SUITES.values():
         if not names or suite.name in names:
-            yield from by_suite(suite)
+            yield from by_suite(suite, profile)
     for claim in CLAIMS:
         for decider in claim.decided_by:
             if decider.engine in ENGINES and (not names or decider.engine in names):
                 yield from ENGINES[decider.engine](claim, decider)
 
 
-def main(names: list[str]) -> None:
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.claims")
+    parser.add_argument("--profile", default="nightly")
+    parser.add_argument("names", nargs="*", metavar="NAME")
+    told = parser.parse_args()
+    names: list[str] = told.names
     order = [claim.id for claim in CLAIMS]
     fresh: list[Decided] = []
-    for row in made(names):
+    for row in made(names, profile_named(told.profile)):
         sys.stdout.write(f"{row.claim} {row.side}: {row}\n")
         sys.stdout.flush()
         fresh.append(row)
@@ -223,4 +229,4 @@ def main(names: list[str]) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    main()
