@@ -18,6 +18,7 @@ from checkers.explicit.instance import Instance, Packed
 from model.language.spec import Claim
 
 RUNTIME = "runtime.c"
+WRITTEN = (RUNTIME, "hash_set.h")  # the C that no spec changes
 WHOLE = ctypes.c_uint64
 
 SIGNATURES: dict[str, tuple[Any, tuple[Any, ...]]] = {
@@ -34,7 +35,7 @@ SIGNATURES: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "search_key": (ctypes.c_void_p, (ctypes.c_void_p, WHOLE)),
     "search_fingerprint": (WHOLE, (ctypes.c_char_p,)),
     "search_keys": (ctypes.c_void_p, (ctypes.c_void_p,)),
-    "search_parents": (ctypes.c_void_p, (ctypes.c_void_p,)),
+    "search_parents": (None, (ctypes.c_void_p, WHOLE, WHOLE, ctypes.c_void_p)),
     "search_level": (ctypes.c_void_p, (ctypes.c_void_p,)),
     "search_forget": (None, (ctypes.c_void_p,)),
     "search_give": (None, (ctypes.c_void_p, ctypes.c_void_p, WHOLE, WHOLE)),
@@ -60,7 +61,7 @@ class Library:
         self.claims: Sequence[Claim] = (*spec.claims, *spec.action_properties)
         self.source = Source(at, self.claims, spec.witnesses)
         texts = {
-            RUNTIME: files(compiled).joinpath(RUNTIME).read_text(),
+            **{name: files(compiled).joinpath(name).read_text() for name in WRITTEN},
             "sizes.h": self.source.sizes,
             "spec.h": self.source.spec,
         }
@@ -158,8 +159,8 @@ class Library:
         return 8 if self.fingerprints else self.source.layout.state_bytes
 
     def bytes_for(self, states: int) -> int:
-        """What so many states take at most: keys, parents, and a hash set that has just grown."""
-        return int(states * (self.key_bytes + 4 + 64 / 10 * 1.6))
+        """What so many states take at most: keys, parents, and a hash set that was made anew."""
+        return int(states * (self.key_bytes + 1 + 64 / 10 * 2))
 
     def parent(self, number: int) -> int:
         parent: int = self.c.search_parent(self.search, number)

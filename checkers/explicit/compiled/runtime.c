@@ -2,9 +2,11 @@
 
    States live in shards; the hash of a state says in which. A shard keeps its states in the order
    in which they were found, so that a level is a range of them and needs no queue: `keys` (the
-   stored state, or its fingerprint), `parents`, and a hash set of their indices. Each round the shards, a thread each, expand some of their level into letters for all
-   shards, wait for each other, and take in the letters for them, those of shard 0 first: what is
-   found, and in which order, depends on the number of shards and on nothing else.
+   stored state, or its fingerprint), `parents`, and a set of their indices (`hash_set.h`). Each
+   round the shards, a thread each, expand some of their level into letters for all shards, wait for
+   each other, and take in the letters for them, those of shard 0 first: what is found, and in which
+   order, depends on the number of shards and on nothing else. Fingerprints need the states of two
+   levels beside them: those that are expanded go as the next ones come.
 
    States are looked at in blocks: `cells` holds a byte of each in a row, so that one instruction
    tests a cell of many, and a set of bits says which of them a guard or a claim leaves. What is born
@@ -12,11 +14,6 @@
 
    A state's number is its index in its shard times the number of shards, plus its shard. The caller
    judges a level, expands it, goes on to the next, all in slices, and reads `Found` between them.
-
-   The hash set is buckets of a cache line, ordered by the first 28 bits of the hash. A state is in
-   the first bucket from its own on that had room, with the last 16 of those bits as its tag. Where a
-   bucket stands says the others, unless a state is far from its own: so the set grows in place, in
-   one sweep from its end to its start, and no key is read.
 
    -DFINGERPRINTS keeps 64 bits of hash in place of a state; -DCOVERAGE counts false conjuncts;
    -DHASH_BITS=n makes hashes that often collide, -DPREFIX=n hash sets that soon are swept, for
@@ -35,14 +32,8 @@
 
 #ifdef FINGERPRINTS
 #define KEY_BYTES 8
-#define SLOTS_A_STATE 1.4 /* of a hash set that has just grown */
 #else
 #define KEY_BYTES STATE_BYTES
-#define SLOTS_A_STATE 1.6
-#endif
-
-#ifndef PREFIX
-#define PREFIX 28 /* bits of a hash that order buckets */
 #endif
 
 #define BLOCK 16 /* states that are looked at together */
@@ -53,14 +44,11 @@ enum {
   AHEAD = 12,       /* letters that are looked up before their turn */
   RECENT_BITS = 11, /* of a hash: as many letters are remembered as a cache has room for */
   PAGES = 1 << 16,  /* bytes of the level that are given back at a time: whole pages */
-  BATCH = 64,       /* states that are taken into a new hash set at a time */
-  SLOTS = 10,       /* of a bucket */
-  TAG = 16,         /* bits of these that are kept */
-  REACH = 48,       /* buckets that a state may be away from its own, or it is far */
 };
 
 typedef struct { uint64_t word[WORDS]; } Packed;
-typedef struct { uint16_t tag[SLOTS]; uint32_t used, index[SLOTS]; } Bucket;
+typedef struct Bucket Bucket;
+typedef struct { uint32_t first, parent; } Run; /* from a state on, parents soon after this one */
 typedef struct { Packed state; uint64_t hash; uint64_t parent; } Letter;
 typedef struct { Packed state; uint32_t action, next; } Born; /* the next one of the same state */
 typedef int8_t Many __attribute__((vector_size(BLOCK)));       /* a cell of each state of a block */
@@ -87,7 +75,9 @@ typedef struct {
   Search *search;
   uint64_t number;
   uint8_t *keys;
-  uint32_t *parents;
+  uint8_t *parents;                           /* how many after its run's, in the same shard */
+  Run *runs;
+  uint64_t run_count, run_room;
   uint64_t count, room;
   Bucket *buckets;
   uint64_t size;                              /* of the hash set: so many, and REACH to spare */
@@ -184,116 +174,32 @@ static int has_room(Shard *w, uint64_t more) {
   return 1;
 }
 
-/* ---- the hash set */
+#include "hash_set.h"
 
-static inline uint64_t prefix_of(uint64_t h) { return h >> (64 - PREFIX); }
-static inline uint16_t tag_of(uint64_t prefix) { return prefix & ((1 << TAG) - 1); }
-static inline uint64_t home_of(const Shard *w, uint64_t prefix) { return prefix * w->size >> PREFIX; }
+/* ---- parents: they come in order, so a byte says how far one is from where its run began */
 
-static inline uint64_t after(const Shard *w, uint64_t bucket) {
-  return bucket + 1 < w->size + REACH ? bucket + 1 : 0;
-}
-
-static inline void look_ahead(const Shard *w, uint64_t h) {
-  __builtin_prefetch(w->buckets + home_of(w, prefix_of(h)), 1);
-}
-
-/* Puts a state that is not in the set into the first bucket that has room. */
-static inline void put_in(Shard *w, uint64_t prefix, uint32_t index) {
-  uint64_t bucket = home_of(w, prefix), away = 0;
-  for (; w->buckets[bucket].used == SLOTS; bucket = after(w, bucket)) away++;
-  Bucket *b = w->buckets + bucket;
-  b->tag[b->used] = tag_of(prefix);
-  b->index[b->used++] = index;
-  w->far |= away >= REACH;
-}
-
-static inline uint64_t hash_of_key(const Shard *w, uint64_t index) {
-#ifdef FINGERPRINTS
-  uint64_t h;
-  return memcpy(&h, w->keys + index * 8, 8), h;
-#else
-  Packed p = load(w->keys + index * STATE_BYTES);
-  return hash(&p);
-#endif
-}
-
-/* The hash set anew, from the keys. */
-static void put_in_all(Shard *w) {
-  memset(w->buckets, 0, (w->size + REACH) * sizeof(Bucket));
-  w->far = 0;
-  for (uint64_t start = 0; start < w->count; start += BATCH) {
-    uint64_t h[BATCH], n = w->count - start < BATCH ? w->count - start : BATCH;
-    for (uint64_t k = 0; k < n; k++) look_ahead(w, h[k] = hash_of_key(w, start + k));
-    for (uint64_t k = 0; k < n; k++) put_in(w, prefix_of(h[k]), start + k);
-  }
-}
-
-/* Every state of a bucket to its own, in a set that was smaller. It was at most REACH beyond its own,
-   so its prefix is the largest with its tag that belongs no further than here. */
-static void put_again(Shard *w, const Bucket *here, uint64_t bucket, uint64_t smaller) {
-  uint64_t last = (((bucket + 1) << PREFIX) + smaller - 1) / smaller - 1;
-  for (uint32_t k = 0; k < here->used; k++)
-    put_in(w, last - tag_of(last - here->tag[k]), here->index[k]);
-}
-
-/* From the last bucket to the first: all that is put is put where the sweep has been. At the start,
-   where a state may stay as it is or even go back, all buckets are emptied before. */
-static void sweep(Shard *w, uint64_t smaller) {
-  uint64_t early = (REACH + 2) * w->size / (w->size - smaller) + 2;
-  Bucket *first = malloc(early * sizeof *first);
-  if (!first || early > smaller) {
-    put_in_all(w);
-  } else {
-    memset(w->buckets + smaller + REACH, 0, (w->size - smaller) * sizeof(Bucket));
-    for (uint64_t bucket = smaller + REACH; bucket-- > early;) {
-      Bucket here = w->buckets[bucket];
-      w->buckets[bucket].used = 0;
-      put_again(w, &here, bucket, smaller);
+static void keep_parent(Shard *w, uint64_t parent) {
+  uint64_t shards = w->search->shards;
+  uint64_t far = w->run_count ? parent - w->runs[w->run_count - 1].parent : UINT64_MAX;
+  if (far / shards > UINT8_MAX || far % shards) {
+    far = 0;
+    if (w->run_count == w->run_room) {
+      w->runs = grown(w, w->runs, (w->run_room * 5 / 4 + 1024) * sizeof *w->runs);
+      if (w->found.failed) return;
+      w->run_room = w->run_room * 5 / 4 + 1024;
     }
-    memcpy(first, w->buckets, early * sizeof *first);
-    memset(w->buckets, 0, early * sizeof *first);
-    for (uint64_t bucket = 0; bucket < early; bucket++)
-      put_again(w, first + bucket, bucket, smaller);
+    w->runs[w->run_count++] = (Run){w->count, parent};
   }
-  free(first);
+  w->parents[w->count] = far / shards;
 }
 
-/* Makes a hash set that has room for so many states, if it has none. */
-static int has_buckets(Shard *w, uint64_t states) {
-  if (states * 4 <= w->size * SLOTS * 3) return 1;
-  uint64_t smaller = w->size, size = states / SLOTS * (states >> (PREFIX - 8) == 0 ? 4 : SLOTS_A_STATE) + 1024;
-  w->buckets = grown(w, w->buckets, (size + REACH) * sizeof(Bucket));
-  if (w->found.failed) return 0;
-  w->size = size;
-  if (smaller > (REACH + 1) << (PREFIX - TAG) && !w->far) sweep(w, smaller);
-  else put_in_all(w);
-  return 1;
-}
-
-/* Where in its bucket a state may be that has this tag, from a slot on. */
-static inline uint32_t slot_of(const Bucket *b, uint16_t tag, uint32_t slot) {
-  while (slot < b->used && b->tag[slot] != tag) slot++;
-  return slot;
-}
-
-static inline int is_key_of(const Shard *w, uint64_t index, const Letter *letter) {
-#ifdef FINGERPRINTS
-  return hash_of_key(w, index) == letter->hash;
-#else
-  Packed p = load(w->keys + index * STATE_BYTES);
-  return equal(&p, &letter->state);
-#endif
-}
-
-static inline int is_known(const Shard *w, const Letter *letter) {
-  uint64_t prefix = prefix_of(letter->hash);
-  for (uint64_t bucket = home_of(w, prefix);; bucket = after(w, bucket)) {
-    const Bucket *b = w->buckets + bucket;
-    for (uint32_t k = 0; (k = slot_of(b, tag_of(prefix), k)) < b->used; k++)
-      if (is_key_of(w, b->index[k], letter)) return 1;
-    if (b->used < SLOTS) return 0;
+static uint64_t parent_of(const Shard *w, uint64_t index) {
+  uint64_t low = 0, high = w->run_count;
+  while (high - low > 1) {
+    uint64_t middle = (low + high) / 2;
+    *(w->runs[middle].first <= index ? &low : &high) = middle;
   }
+  return w->runs[low].parent + w->parents[index] * w->search->shards;
 }
 
 static void insert(Shard *w, const Letter *letter) {
@@ -304,7 +210,7 @@ static void insert(Shard *w, const Letter *letter) {
 #else
   memcpy(w->keys + w->count * STATE_BYTES, &letter->state, STATE_BYTES);
 #endif
-  w->parents[w->count] = letter->parent;
+  keep_parent(w, letter->parent);
 #ifdef FINGERPRINTS
   uint64_t after = w->count - w->end;
   if ((after + 1) * STATE_BYTES > w->next_room) {
@@ -327,8 +233,8 @@ static void take_in(Shard *w, Outbox *box) {
     if (k + AHEAD / 2 < n) {  /* its bucket is here by now: fetch the key of who may be it */
       uint64_t prefix = prefix_of(l[k + AHEAD / 2].hash);
       const Bucket *b = w->buckets + home_of(w, prefix);
-      uint32_t slot = slot_of(b, tag_of(prefix), 0);
-      if (slot < b->used) __builtin_prefetch(w->keys + (uint64_t)b->index[slot] * KEY_BYTES);
+      uint32_t may = slots_of(b, tag_of(prefix));
+      if (may) __builtin_prefetch(w->keys + (uint64_t)b->index[__builtin_ctz(may)] * KEY_BYTES);
     }
     insert(w, l + k);
   }
@@ -579,8 +485,8 @@ Search *search_open(uint64_t shards) {
 void search_close(Search *all) {
   for (uint64_t k = 0; k < all->shards; k++) {
     Shard *w = all->shard + k;
-    free(w->keys), free(w->parents), free(w->buckets), free(w->now), free(w->next);
-    free(w->born);
+    free(w->keys), free(w->parents), free(w->runs), free(w->buckets);
+    free(w->now), free(w->next), free(w->born);
     for (uint64_t to = 0; to < all->shards; to++) free(w->out[to].letters);
   }
   pthread_mutex_destroy(&all->mutex);
@@ -638,16 +544,20 @@ uint64_t search_queue(const Search *all) {
 Found *search_found(Search *all, uint64_t shard) { return &all->shard[shard].found; }
 
 uint64_t search_parent(const Search *all, uint64_t number) {
-  return all->shard[number % all->shards].parents[number / all->shards];
+  return parent_of(all->shard + number % all->shards, number / all->shards);
 }
 
 const uint8_t *search_key(const Search *all, uint64_t number) {
   return all->shard[number % all->shards].keys + number / all->shards * KEY_BYTES;
 }
 
-/* What is kept of the first shard's states, and their parents. */
+/* What is kept of the first shard's states. */
 const uint8_t *search_keys(const Search *all) { return all->shard->keys; }
-const uint32_t *search_parents(const Search *all) { return all->shard->parents; }
+
+/* The parents of so many of its states. */
+void search_parents(const Search *all, uint64_t first, uint64_t count, uint32_t *parents) {
+  for (uint64_t k = 0; k < count; k++) parents[k] = parent_of(all->shard, first + k);
+}
 
 /* The current level, where keys are fingerprints; where they are states, it is among them. */
 const uint8_t *search_level(const Search *all) { return states_of_level(all->shard); }
@@ -657,9 +567,10 @@ const uint8_t *search_level(const Search *all) { return states_of_level(all->sha
 /* No state is kept here any more. */
 void search_forget(Search *all) {
   Shard *w = all->shard;
-  free(w->keys), free(w->parents), free(w->buckets), free(w->now), free(w->next);
-  w->keys = w->now = w->next = NULL;
-  w->parents = NULL, w->buckets = NULL;
+  free(w->keys), free(w->parents), free(w->runs), free(w->buckets);
+  free(w->now), free(w->next);
+  w->keys = w->parents = w->now = w->next = NULL;
+  w->runs = NULL, w->buckets = NULL;
 }
 
 /* The level is these states for now, numbered from `first` on. */

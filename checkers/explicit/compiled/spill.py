@@ -81,7 +81,11 @@ class Spilled:
         self.judged = self.expanded = count - size
         keys = _view(c.search_keys(search), count * self.library.key_bytes)
         keys.tofile(self._file("keys"))
-        _view(c.search_parents(search), 4 * count).tofile(self._file("parents"))
+        with self._file("parents").open("wb") as file:
+            for start in range(0, count, CHUNK):
+                parents = np.empty(min(CHUNK, count - start), np.uint32)
+                c.search_parents(search, start, len(parents), parents.ctypes.data)
+                parents.tofile(file)
         _view(c.search_level(search), size * self.width).tofile(self._frontier(self.level[0]))
         rows = keys.reshape(count, -1)
         for start in range(0, count, self.quota):
