@@ -85,7 +85,7 @@ class Piece:
     def where(self, rows: Mask | Ints) -> Piece:
         """A piece of these rows alone."""
         at = np.flatnonzero(rows) if rows.dtype == np.bool_ else rows
-        some = self.table.take(pa.array(at)) if len(at) else self.table.slice(0, 0)
+        some = self.table.take(pa.array(at)) if len(at) else self.table.schema.empty_table()
         return Piece(some, self.number, self.salt)
 
     def _known(self, name: str) -> Mask:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 
+import numpy as np
 import pyarrow as pa
 
 from checkers.histories.pieces.piece import Piece
@@ -16,3 +17,11 @@ def test_a_piece_travels_without_its_views() -> None:
     assert again == piece
     assert (again.number, again.salt) == (3, 4)
     assert again._seen == {}
+
+
+def test_of_a_piece_of_which_nothing_is_wanted_nothing_is_held() -> None:
+    keys = pa.array(["a", "b"] * 500).dictionary_encode()
+    piece = Piece(pa.table({"op": range(1000), "key": keys}), number=0, salt=0)
+    nothing = piece.where(np.zeros(1000, dtype=np.bool_))
+    assert nothing.table.schema == piece.table.schema
+    assert nothing.table.get_total_buffer_size() < 100 < piece.table.get_total_buffer_size()
