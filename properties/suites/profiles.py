@@ -27,7 +27,7 @@ PROFILES: Final = {
     profile.name: profile
     for profile in (
         Profile(name="pr", says="minutes, before every merge", runs=100, rules=16),
-        Profile(name="nightly", says="hours: ten seeds", runs=200, rules=16, seeds=10),
+        Profile(name="nightly", says="hours: ten seeds", runs=400, rules=16, seeds=10),
         Profile(name="deep", says="days: ten seeds, long runs", runs=2_000, rules=32, seeds=10),
     )
 }
