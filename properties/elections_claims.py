@@ -40,6 +40,7 @@ class Replica:
     """One replica at one moment."""
 
     is_up: bool = True
+    is_registered: bool = True  # in this life: the controller knows whether it lost its end
     leads: bool = False  # as it believes
     leader_epoch: int = 0
     in_sync: tuple[int, ...] = ()  # as it knows
@@ -182,10 +183,13 @@ def survives_f_failures(watched: Watched) -> Iterator[str]:
 def clean_election(watched: Watched) -> Iterator[str]:
     """While a member of the ISR or the ELR lives, nobody else is elected; no send ends with an
     error; nothing acknowledged is lost.
+
+    Who comes back from a crash is no member in its new life (KIP-966): it may lack what it had.
     """
     for before, after in pairwise(watched.moments):
         candidates = {*before.in_sync, *before.eligible}
-        lives = any(before.replicas[name].is_up for name in candidates)
+        known = (before.replicas[name] for name in candidates)
+        lives = any(replica.is_up and replica.is_registered for replica in known)
         is_new = after.leader_epoch > before.leader_epoch and after.leader != NOBODY
         if is_new and lives and after.leader not in candidates:
             yield f"{after.leader} was elected, and {_names(candidates)} were in sync"

@@ -436,7 +436,11 @@ class Broker:
             truncation=self.config.truncation,
             verifies_transactions=self.config.verifies_transactions,
             coordinators=self.coordinators,
+            objection=self._objection,
         )
+
+    def _objection(self, topic_partition: TopicPartition, correlation: int) -> ErrorCode:
+        return self.coordinating.objection(topic_partition, correlation, self.config.bugs)
 
     def _with(self, replica: Replica) -> Broker:
         if self.replicas.get(replica.topic_partition) is replica:

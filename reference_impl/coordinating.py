@@ -17,6 +17,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from model.vocabulary import BrokerId, LeaderEpoch, TopicPartition
+from reference_impl.bugs import Bugs
 from reference_impl.coordinators import CONSUMER_OFFSETS, TRANSACTION_STATE
 from reference_impl.group_coordinator import GroupCoordinator
 from reference_impl.group_messages import GroupRequest, refusal
@@ -121,6 +122,13 @@ class Coordinating:
                 after, effects = role.appended(around, correlation, answer)
                 return self._with(after), effects
         return self, ()
+
+    def objection(self, topic_partition: TopicPartition, correlation: int, bugs: Bugs) -> ErrorCode:
+        """Why a coordinator does not want any more what it wanted to be appended."""
+        role = self.roles.get(topic_partition)
+        if not isinstance(role, GroupCoordinator):
+            return ErrorCode.NONE
+        return role.objection(correlation, bugs)
 
     def marked(
         self, around: Surroundings, correlation: int, answer: WrittenTxnMarker

@@ -270,13 +270,24 @@ class GroupCoordinator:
         written = Written(request.group, (), group.generation)
         return self._with(group)._append(around, [group.entry()], written)
 
+    def objection(self, correlation: int, bugs: Bugs) -> ErrorCode:
+        """A commit that waited until its transaction was verified has to be right still: meanwhile
+        the group may have gone on without the member.
+        """
+        written = self.changes.get(correlation)
+        commits = () if written is None else (owed.request for owed in written.owed)
+        errors = (self._commit_error(it, bugs) for it in commits if isinstance(it, CommitOffsets))
+        return next(errors, ErrorCode.NONE)
+
+    def _commit_error(self, request: CommitOffsets, bugs: Bugs) -> ErrorCode:
+        group = self.groups.get(request.group, ClassicGroup(group=request.group))
+        return group_commits.commit_error(request, group, self._consumer(request.group), bugs)
+
     def _commit(
         self, around: Surroundings, requester: Requester, request: CommitOffsets
     ) -> Coordinated:
         group = self.groups.get(request.group, ClassicGroup(group=request.group))
-        error = group_commits.commit_error(
-            request, group, self._consumer(request.group), around.bugs
-        )
+        error = self._commit_error(request, around.bugs)
         if error is not ErrorCode.NONE or not request.offsets:
             return self, (requester.reply(CommittedOffsets(error=error)),)
         entries = [group_offsets.entry(request.group, at, kept) for at, kept in request.offsets]

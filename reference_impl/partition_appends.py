@@ -154,7 +154,10 @@ def on_verified(
     for requester, request in entry.waiting:
         head = _acceptable(leader, request)
         judgement = head if isinstance(head, ErrorCode) else _judged(leader, head, around)
-        if isinstance(judgement, Fresh):
+        objection = around.objection(leader.topic_partition, requester.correlation)
+        if request.by_coordinator and objection is not ErrorCode.NONE:
+            some = _unless_acks_none(request, requester, objection)
+        elif isinstance(judgement, Fresh):
             leader, some = _append(leader, around, requester, request)
         elif isinstance(judgement, Duplicate):
             leader, some = produce(leader, around, requester, request)

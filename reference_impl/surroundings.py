@@ -6,20 +6,26 @@ this.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
-from model.vocabulary import BrokerEpoch, BrokerId, ProducerId
+from model.vocabulary import BrokerEpoch, BrokerId, ProducerId, TopicPartition
 from reference_impl.bugs import Bugs
 from reference_impl.config import Patience
 from reference_impl.coordinators import NO_COORDINATORS, TRANSACTION_STATE, Coordinators
-from reference_impl.messages import BrokerState, NodeId
+from reference_impl.messages import BrokerState, ErrorCode, NodeId
 from reference_impl.requests import Response
 from reference_impl.step import Reply
 from reference_impl.truncation import Truncation
 
 STEPS_PER_LIFE: Final = 2**32
+
+
+def no_objection(topic_partition: TopicPartition, correlation: int) -> ErrorCode:
+    """No coordinator of this broker waits for that append."""
+    del topic_partition, correlation
+    return ErrorCode.NONE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,6 +42,8 @@ class Surroundings:
     truncation: Truncation = Truncation.IN_FETCH
     verifies_transactions: bool = True  # transaction.partition.verification.enable
     coordinators: Coordinators = NO_COORDINATORS
+    # Against an append of a coordinator's own, under that correlation, which had to wait.
+    objection: Callable[[TopicPartition, int], ErrorCode] = no_objection
 
     def coordinator_of_transaction(self, transactional_id: str | None) -> NodeId | None:
         """The broker to ask about a transaction; None while there is none."""

@@ -60,14 +60,21 @@ class JudgedMachine(RuleBasedStateMachine):
         try:
             self.observed = self.end()
         except NoProgress as stuck:
-            raise Shown(PROGRESS, str(stuck)) from stuck
+            if self._minds_progress:
+                raise Shown(PROGRESS, str(stuck)) from stuck
+            return
         finally:
             self._tally.add(self.steps())
         for name in self._judge:
             if (how := self.shows(name)) is not None:
                 raise Shown(name, how)
-        if (why := self.stuck()) is not None:
+        if self._minds_progress and (why := self.stuck()) is not None:
             raise Shown(PROGRESS, why)
+
+    @property
+    def _minds_progress(self) -> bool:
+        """Who wants one claim broken by a bug goes on searching where the bug stops everything."""
+        return not (self.bugs and len(self._judge) == 1)
 
     def shows(self, name: str) -> str | None:
         """How the run, which has ended, shows what the name says; None: it does not."""

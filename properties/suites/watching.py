@@ -13,7 +13,7 @@ from functools import lru_cache
 from properties.elections_claims import Entry, Moment, Replica
 from reference_impl.broker import Broker
 from reference_impl.controller import Controller
-from reference_impl.messages import PartitionState
+from reference_impl.messages import UNKNOWN_BROKER_EPOCH, PartitionState
 from reference_impl.partition_leader import Leader
 from reference_impl.partition_log import PartitionLog
 from reference_impl.record_batch import decode, header
@@ -51,13 +51,19 @@ def moments(cluster: Cluster) -> Iterator[Moment]:
             last = seen
 
 
+def _is_registered(broker: Broker) -> bool:
+    return broker.broker_epoch != UNKNOWN_BROKER_EPOCH
+
+
 def _replica(broker: Broker) -> Replica:
     role = broker.replicas.get(TOPIC_PARTITION)
     if role is None:  # it has just started, and knows of no topics yet
         stored = broker.unassigned.get(TOPIC_PARTITION)
         log = () if stored is None else entries(stored)
-        return Replica(log=log, high_watermark=0 if stored is None else stored.high_watermark)
+        mark = 0 if stored is None else stored.high_watermark
+        return Replica(log=log, high_watermark=mark, is_registered=_is_registered(broker))
     return Replica(
+        is_registered=_is_registered(broker),
         leads=isinstance(role, Leader),
         leader_epoch=role.state.leader_epoch,
         in_sync=role.state.isr,

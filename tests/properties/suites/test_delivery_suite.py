@@ -97,6 +97,20 @@ def test_every_setting_stands_on_some_side() -> None:
     assert {side.setting for side in SUITE.sides} == {*SETTINGS}
 
 
+def test_a_commit_that_waited_for_its_verification_is_refused_where_the_group_has_gone_on() -> None:
+    """A rebalance fits between the two, where the coordinator's log is slow (KIP-890)."""
+    machine = DeliveryMachine("pipeline", judge=("exactly_once_pipeline",))
+    machine.send_and_lose_requests(count=1)
+    machine.pass_time(pause_ms=500)
+    machine.send_and_lose_requests(count=1)
+    machine.send_and_replace(count=2, steps=1)
+    machine.crash(broker=1)
+    machine.restart_all()
+    machine.send_and_replace(count=1, steps=1)
+    machine.crash(broker=0)
+    machine.teardown()
+
+
 def test_a_zombie_of_the_pipeline_is_refused_and_without_generation_it_is_not() -> None:
     def run(setting: str) -> tuple[str, ...]:
         machine = DeliveryMachine(setting, judge=())
