@@ -29,7 +29,7 @@ class PostgresStore:
 
     def __init__(self, dsn: str, schema: str | None = None) -> None:
         try:
-            self._connection = psycopg.connect(dsn, autocommit=True)
+            self._connection = psycopg.connect(dsn, autocommit=True, client_encoding="utf8")
         except psycopg.OperationalError as error:
             reason = str(error).splitlines()[0]
             raise InputFault(f"{DSN}: {reason}; name a server that runs, or unset it") from error

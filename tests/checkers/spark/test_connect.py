@@ -114,7 +114,7 @@ def test_a_server_gives_the_same_verdict(
     assert sum(decision.count for decision in in_process.decisions) > 5
     stages = [one.stage for one in told if one.stage.startswith("spark: ")]
     assert len(set(stages)) > 2
-    assert {one.total for one in told if one.done} >= {3, 2}  # chunks, and groups
+    assert max(one.total or 0 for one in told if one.done) > 1  # of tasks
 
 
 @pytest.mark.timeout(600)
