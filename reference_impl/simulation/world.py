@@ -8,6 +8,7 @@ messages nor timers of an earlier life reach it.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from random import Random
 from typing import Final
@@ -34,7 +35,7 @@ class NoProgress(Exception):
     """The faults have ended, and the cluster did not get on in the time that it was given."""
 
 
-class World:
+class World(ABC):
     """Nodes, clients, and the one order of what happens to them."""
 
     def __init__(self, seed: int, conditions: Conditions) -> None:
@@ -110,13 +111,13 @@ class World:
             return None
         return self._armed.kills(Exchange(told.sender, target, told.correlation))
 
+    @abstractmethod
     def _die(self, node: NodeId, fault: On) -> None:
-        """The node ends in the way of the fault; a cluster, which has the disks, knows how."""
-        raise NotImplementedError
+        """The node ends in the way of the fault; who has the disks knows how."""
 
+    @abstractmethod
     def _stop(self, node: NodeId) -> None:
         """The node was shut down."""
-        raise NotImplementedError
 
     def _tick_ns(self) -> int:
         """The time in ns: later than every time told before, within the same ms."""

@@ -178,6 +178,16 @@ def test_while_nobody_in_sync_lives_another_may_be_elected_cleanly() -> None:
     assert ALWAYS["clean_election"](watched(nobody, AFTER, log="a b")) == ()
 
 
+@pytest.mark.parametrize("is_registered", [False, True])
+def test_who_is_back_from_a_crash_is_no_member_before_the_controller_knows(
+    is_registered: bool,
+) -> None:
+    back = replace(FOLLOWS, is_registered=is_registered)
+    nobody = moment(1, back, FOLLOWS, leader=NOBODY, isr=(1,))
+    breaches = ALWAYS["clean_election"](watched(nobody, AFTER, log="a b"))
+    assert bool(breaches) is is_registered
+
+
 def test_the_eligible_may_be_elected() -> None:
     left = moment(1, LEADS, FOLLOWS, isr=(), elr=(2,))
     assert breached(watched(left, AFTER, log="a b")) == set()
