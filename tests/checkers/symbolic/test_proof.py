@@ -59,7 +59,7 @@ def by_frame(proof: Proof) -> int:
 def test_transactions_are_proved_for_any_number_of_everything(seed: int) -> None:
     proof = prove(Transactions(), seed=seed)
     assert (proof.holds, proof.reason) == (True, "")
-    assert (len(proof.conditions), by_frame(proof)) == (100, 52)
+    assert (len(proof.conditions), by_frame(proof)) == (110, 59)
     assert {s.claim for s in proof.summaries if not s.lemma} == {
         "atomic",
         "no_hanging_transaction",
@@ -78,7 +78,7 @@ def test_version_1_fails_at_append_and_at_write_marker(seed: int) -> None:
         "write_marker faithful refuted",
     }
     assert {s.verdict for s in proof.summaries} == {"undecided"}
-    assert "4 of 100 conditions not proved, at" in proof.reason
+    assert "4 of 110 conditions not proved, at" in proof.reason
 
 
 @pytest.mark.parametrize("seed", SEEDS)
