@@ -1,13 +1,13 @@
 """Makes the record of the claims: decides each by each of its engines, inside and outside.
 
-`python -m benchmarks.claims [--profile pr] [NAME ...]` writes `checkers/claim_record.json`; a name
-is that of a suite, or `model`, `proof`, `history`: then only their runs are made again.
+`python -m benchmarks.claims [--profile pr] [--side outside] [NAME ...]` writes
+`checkers/claim_record.json`; a name is that of a suite, or `model`, `proof`, `history`: then only
+their runs are made again, of one side if it is told; all others stay as they are.
 
 A suite searches outside on the seeds of the profile, ten without one, and shrinks what it finds on
-the first: a row says on how many. A model's runs are
-those of the track record; a proof is made again. A history is one that simulated clients observed:
-on a right broker nothing may show, and with each seeded bug that shows an anomaly some seed has to
-show it.
+the first: a row says on how many. A model's runs are those of the track record; a proof is made
+again. A history is what clients of a sweep observed: no seed shows an anomaly on a right broker,
+and with each seeded bug that the history analysis has to notice, some seed shows it.
 """
 
 from __future__ import annotations
@@ -15,38 +15,42 @@ from __future__ import annotations
 import argparse
 import sys
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import replace
+from functools import cache
 from typing import Final
 
 from checkers import symbolic
 from checkers.claim_record import Decided, keep, kept
+from checkers.sweeping import Judged, Swept, judge
 from checkers.track_record import Caught
 from checkers.track_record import kept as caught
 from model.specs import VARIANTS, find
-from properties.anomalies.catalogue import BY_ID as ANOMALIES
 from properties.claims import CLAIMS, Claim, Decider
 from properties.suites.deciding import decide, run
 from properties.suites.profiles import Profile, profile_named
 from properties.suites.registry import SUITES
 from properties.suites.suite import Outcome, Side, Suite
-from reference_impl.bugs import NO_BUGS, SEEDED_BUGS, SeededBug
-from reference_impl.simulation.runs import run as simulate
+from reference_impl.bugs import SEEDED_BUGS, Bug, SeededBug
 from reference_impl.simulation.sweeps import SWEEPS
 
 FRUITLESS: Final = 20  # runs on each seed, where none may show it
 SEEDS: Final = 20  # of a sweep, until a bug shows
+HISTORY: Final = "history analysis"  # as the table of bugs names it
+SIDES: Final = ("inside", "outside")
 
 
 # ---------------------------------------------------------------- suites
 
 
-def by_suite(suite: Suite, profile: Profile) -> Iterator[Decided]:
-    """Both sides of every claim of the suite."""
-    for setting in dict.fromkeys(side.setting for side in suite.inside):
-        yield from _inside(suite, setting, profile)
-    for side in suite.outside:
-        yield _outside(suite, side, profile)
+def by_suite(suite: Suite, sides: Collection[str], profile: Profile) -> Iterator[Decided]:
+    """Every claim of the suite, on these sides."""
+    if "inside" in sides:
+        for setting in dict.fromkeys(side.setting for side in suite.inside):
+            yield from _inside(suite, setting, profile)
+    if "outside" in sides:
+        for side in suite.outside:
+            yield _outside(suite, side, profile)
 
 
 def _inside(suite: Suite, setting: str, profile: Profile) -> Iterator[Decided]:
@@ -151,81 +155,99 @@ def by_proof(claim: Claim, decider: Decider) -> Iterator[Decided]:
 
 def by_history(claim: Claim, decider: Decider) -> Iterator[Decided]:
     """The anomaly on a right broker, and with each seeded bug that is to show it."""
-    anomaly = ANOMALIES[decider.name]
-    bugs = [row for row in SEEDED_BUGS if anomaly.id in row.breaks]
-    found = [_found(decider.name, row) for row in bugs]
-    for row, where in zip(bugs, found, strict=True):
-        if where is not None:
-            yield Decided(
-                claim=claim.id,
-                engine="history",
-                name=decider.name,
-                side="outside",
-                where=f"bug {row.name}",
-                verdict="violated",
-                searched=f"sweep {where[0]}, seed {where[1]}",
-                counterexample=f"urteil sweep {where[0]} --seeds {where[1]} --bug {row.name}",
-            )
-    for name, sweep in SWEEPS.items():
-        if not any(where is not None and where[0] == name for where in found):
-            continue
-        shown = [
-            seed for seed in range(SEEDS) if anomaly.find(simulate(sweep.scenario(seed)).history)
-        ]
+    sweeps = [sweep for sweep in SWEEPS if _observations(decider.name, sweep)]
+    for sweep in sweeps:
+        shown = any(decider.name in _judged(sweep, seed).occurs for seed in range(SEEDS))
         yield Decided(
             claim=claim.id,
             engine="history",
             name=decider.name,
             side="inside",
-            where="a right broker",
+            where=f"sweep {sweep}",
             verdict="violated" if shown else "holds",
-            searched=f"sweep {name}, {SEEDS} seeds",
+            searched=f"{_observations(decider.name, sweep):,} observations on {SEEDS} seeds",
         )
+    for row in SEEDED_BUGS:
+        if decider.name in row.breaks and HISTORY in row.caught_by:
+            yield _by_bug(claim, decider, row, sweeps)
 
 
-def _found(anomaly: str, row: SeededBug) -> tuple[str, int] | None:
-    """The sweep and the seed that show it."""
-    for name, sweep in SWEEPS.items():
-        for seed in range(SEEDS):
-            scenario = replace(sweep.scenario(seed), bugs=NO_BUGS | {row.bug})
-            if ANOMALIES[anomaly].find(simulate(scenario).history):
-                return name, seed
-    return None
+def _by_bug(claim: Claim, decider: Decider, row: SeededBug, sweeps: list[str]) -> Decided:
+    tried = ((sweep, seed) for seed in range(SEEDS) for sweep in sweeps)
+    shown = (at for at in tried if decider.name in _judged(*at, row.bug).occurs)
+    sweep, seed = next(shown, (None, SEEDS))
+    return Decided(
+        claim=claim.id,
+        engine="history",
+        name=decider.name,
+        side="outside",
+        where=f"bug {row.name}",
+        verdict="violated" if sweep else "holds",
+        searched=f"sweep {sweep}, seed {seed}" if sweep else f"{SEEDS} seeds of each sweep",
+        counterexample=f"urteil sweep {sweep} --seeds {seed} --bug {row.name}" if sweep else "",
+    )
+
+
+def _observations(anomaly: str, sweep: str) -> int:
+    """How often a right broker could have shown it."""
+    return sum(_judged(sweep, seed).observations.get(anomaly, 0) for seed in range(SEEDS))
+
+
+@cache
+def _judged(sweep: str, seed: int, *bugs: Bug) -> Judged:
+    """The verdict on one seed: on all anomalies, and so on all claims, at once."""
+    return judge(Swept(sweep=sweep, bugs=frozenset(bugs)), seed)
+
+
+# ---------------------------------------------------------------- the record
 
 
 ENGINES: Final = {"model": by_model, "proof": by_proof, "history": by_history}
 
 
-def made(names: list[str], profile: Profile) -> Iterator[Decided]:
-    """The runs of these suites and engines; of all without a name."""
+def made(names: Collection[str], sides: Collection[str], profile: Profile) -> Iterator[Decided]:
+    """The runs of these suites and engines, on these sides."""
     for suite in SUITES.values():
-        if not names or suite.name in names:
-            yield from by_suite(suite, profile)
+        if suite.name in names:
+            yield from by_suite(suite, sides, profile)
     for claim in CLAIMS:
         for decider in claim.decided_by:
-            if decider.engine in ENGINES and (not names or decider.engine in names):
-                yield from ENGINES[decider.engine](claim, decider)
+            if decider.engine in ENGINES and decider.engine in names:
+                rows = ENGINES[decider.engine](claim, decider)
+                yield from (row for row in rows if row.side in sides)
 
 
 def main() -> None:
+    everything = [*SUITES, *ENGINES]
     parser = argparse.ArgumentParser(prog="python -m benchmarks.claims")
     parser.add_argument("--profile", default="nightly")
-    parser.add_argument("names", nargs="*", metavar="NAME")
+    parser.add_argument("--side", choices=SIDES)
+    parser.add_argument("names", nargs="*", metavar="NAME", choices=everything, default=everything)
     told = parser.parse_args()
     names: list[str] = told.names
-    order = [claim.id for claim in CLAIMS]
-    fresh: list[Decided] = []
-    for row in made(names, profile_named(told.profile)):
+    sides: list[str] = [told.side] if told.side else [*SIDES]
+    record = {_place(row): row for row in kept()}
+    left = {
+        at
+        for at, row in record.items()
+        if row.side in sides and {row.engine, row.name}.intersection(names)
+    }
+    for row in made(names, sides, profile_named(told.profile)):
         sys.stdout.write(f"{row.claim} {row.side}: {row}\n")
         sys.stdout.flush()
-        fresh.append(row)
-        others = [row for row in kept() if names and not {row.engine, row.name} & {*names}]
-        keep(
-            sorted(
-                (*others, *fresh),
-                key=lambda row: (order.index(row.claim), row.engine, row.name, row.side),
-            )
-        )
+        record[_place(row)] = row
+        left.discard(_place(row))
+        keep(sorted(record.values(), key=_order))
+    keep(sorted((row for at, row in record.items() if at not in left), key=_order))
+
+
+def _place(row: Decided) -> tuple[str, ...]:
+    """The cell of the record: the last run that was made is in it."""
+    return row.claim, row.engine, row.name, row.side, row.where
+
+
+def _order(row: Decided) -> tuple[int, str, str, str]:
+    return [claim.id for claim in CLAIMS].index(row.claim), row.engine, row.name, row.side
 
 
 if __name__ == "__main__":
