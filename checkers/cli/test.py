@@ -6,7 +6,7 @@ import shlex
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import click
 
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from properties.suites.suite import Side, Suite
     from reference_impl.bugs import Bugs
 
+STORES: Final = "delivery"  # the suite whose applications have a database
+
 
 @click.command("test")
 @click.argument("suites", nargs=-1, metavar="[SUITE]...")
@@ -29,6 +31,11 @@ if TYPE_CHECKING:
 @click.option("--outside", is_flag=True, help="Decide claims outside their conditions instead.")
 @click.option("--profile", default="pr", show_default=True, help="pr, nightly or deep.")
 @click.option("--runs", type=int, help="How many runs each search tries; else the profile's.")
+@click.option(
+    "--postgres",
+    metavar="DSN",
+    help="Applications of `delivery` store there; else $URTEIL_POSTGRES_DSN, else SQLite.",
+)
 @command()
 def test_command(
     run: Run,
@@ -37,6 +44,7 @@ def test_command(
     outside: bool,
     profile: str,
     runs: int | None,
+    postgres: str | None,
 ) -> None:
     """Run each SUITE, or all: each claim inside its condition; a breach is shrunk to a program.
 
@@ -48,6 +56,7 @@ def test_command(
     With --outside every claim is taken out of its condition, where it must break: the exit code
     then says whether verdicts are the expected ones.
     """
+    from properties.suites import store
     from properties.suites.profiles import profile_named
     from properties.suites.registry import SUITES, suite_named
     from reference_impl.bugs import bugs_named
@@ -62,13 +71,18 @@ def test_command(
     chosen = [suite_named(name) for name in suites or SUITES]
     seeded = bugs_named(*bugs)
     run.judged_by_expectation = outside
-    for suite in chosen:
-        for seed in range(run.seed, run.seed + thorough.seeds):
-            if outside:
-                for side in suite.outside:
-                    decide(run, suite, side, thorough, seed)
-            else:
-                inside(run, suite, seeded, thorough, seed)
+    with store.kept_in(postgres):
+        if any(suite.name == STORES for suite in chosen):
+            store.tried()
+        elif postgres is not None:
+            run.note(f"--postgres: only the suite {STORES} stores anything")
+        for suite in chosen:
+            for seed in range(run.seed, run.seed + thorough.seeds):
+                if outside:
+                    for side in suite.outside:
+                        decide(run, suite, side, thorough, seed)
+                else:
+                    inside(run, suite, seeded, thorough, seed)
 
 
 def inside(run: Run, suite: Suite, bugs: Bugs, profile: Profile, seed: int) -> None:
@@ -162,8 +176,13 @@ def emit(
 
 def replayed(suite: Suite, seed: int, profile: Profile) -> str:
     """The command that begins with the same search."""
+    from properties.suites import store
+
     words = ["urteil", "test", suite.name, "--seed", str(seed), "--profile", profile.name]
-    return shlex.join([*words, "--runs", str(profile.runs)])
+    words += ["--runs", str(profile.runs)]
+    if (dsn := store.server()) is not None:
+        words += ["--postgres", dsn]
+    return shlex.join(words)
 
 
 def told(run: Run, what: str) -> Callable[[Tally], None]:

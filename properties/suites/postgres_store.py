@@ -14,9 +14,10 @@ try:
     from psycopg import sql
 except ModuleNotFoundError as missing:
     raise InputFault(
-        f"{DSN} is set and psycopg is not there: pip install 'urteil[postgres]'"
+        f"--postgres or {DSN} is given and psycopg is not there: pip install 'urteil[postgres]'"
     ) from missing
 
+NAMED_BY: Final = f"--postgres or {DSN}"
 TABLES: Final = (
     "effects (id BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY, value TEXT NOT NULL)",
     "positions (key TEXT PRIMARY KEY, next_offset BIGINT NOT NULL)",
@@ -28,17 +29,20 @@ class PostgresStore:
     """One connection, in a schema of its own unless it is told which."""
 
     def __init__(self, dsn: str, schema: str | None = None) -> None:
-        try:
-            self._connection = psycopg.connect(dsn, autocommit=True, client_encoding="utf8")
-        except psycopg.OperationalError as error:
-            reason = str(error).splitlines()[0]
-            raise InputFault(f"{DSN}: {reason}; name a server that runs, or unset it") from error
         self.schema = schema or f"urteil_{uuid.uuid4().hex}"
         self._owns_schema = schema is None
         name = sql.Identifier(self.schema)
-        if self._owns_schema:
-            self._connection.execute("SET client_min_messages = warning")
-            self._connection.execute(sql.SQL("CREATE SCHEMA {}").format(name))
+        try:
+            self._connection = psycopg.connect(dsn, autocommit=True, client_encoding="utf8")
+            if self._owns_schema:
+                self._connection.execute("SET client_min_messages = warning")
+                self._connection.execute(sql.SQL("CREATE SCHEMA {}").format(name))
+        except psycopg.Error as error:
+            reason = str(error).splitlines()[0]
+            raise InputFault(
+                f"{NAMED_BY}: {reason}; name a server that runs and lets you create a schema,"
+                " or leave it out"
+            ) from error
         self._connection.execute(sql.SQL("SET search_path TO {}").format(name))
         for table in TABLES if self._owns_schema else ():
             self.execute(f"CREATE TABLE {table}")
@@ -52,7 +56,8 @@ class PostgresStore:
             self._ended("PREPARE TRANSACTION {}", name)
         except psycopg.errors.ObjectNotInPrerequisiteState as error:
             raise InputFault(
-                f"{DSN}: the server prepares no transactions; set max_prepared_transactions = 10"
+                f"{NAMED_BY}: the server prepares no transactions;"
+                " set max_prepared_transactions = 10"
             ) from error
 
     def prepared(self) -> tuple[str, ...]:

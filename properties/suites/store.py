@@ -26,10 +26,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Generator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
+from contextvars import ContextVar
 from typing import Any, Final, Protocol
 
 DSN: Final = "URTEIL_POSTGRES_DSN"  # where the variable names a server, applications store there
+_SERVER: Final = ContextVar[str | None]("the server that applications store in", default=None)
 
 Row = tuple[Any, ...]
 
@@ -124,9 +126,30 @@ def advance(store: Store, key: str, since: int, offset: int) -> None:
         raise Conflict(f"{key} is no longer at {since}")
 
 
+@contextmanager
+def kept_in(dsn: str | None) -> Generator[None]:
+    """Stores are opened in this PostgreSQL server; None leaves the choice to the environment."""
+    before = _SERVER.set(dsn)
+    try:
+        yield
+    finally:
+        _SERVER.reset(before)
+
+
+def server() -> str | None:
+    """The PostgreSQL server that stores are opened in, if it was named and not only found."""
+    return _SERVER.get()
+
+
+def tried() -> None:
+    """A store can be opened, written and prepared; InputFault where it can't."""
+    with closing(opened()) as trial, transaction(trial, prepare_as="trial"):
+        append(trial, "trial")
+
+
 def opened() -> Store:
-    """An empty store: in PostgreSQL where the environment names a server, else SQLite in memory."""
-    dsn = os.environ.get(DSN)
+    """An empty store: in PostgreSQL where somebody names a server, else in SQLite in memory."""
+    dsn = server() or os.environ.get(DSN)
     if dsn:
         from properties.suites.postgres_store import PostgresStore  # loads psycopg
 

@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 import pytest
+
+from checkers.cli.test import replayed
+from properties.suites import store
+from properties.suites.profiles import profile_named
+from properties.suites.registry import suite_named
+from properties.suites.store import DSN
 
 
 def test_a_seeded_bug_is_printed_as_a_program_that_fails_again(call: Any) -> None:
@@ -26,6 +33,8 @@ def test_a_seeded_bug_is_printed_as_a_program_that_fails_again(call: Any) -> Non
         (["replication", "--runs", "0"], "--runs 0: at least 1"),
         (["log", "--profile", "nightli"], "no profile 'nightli'; the nearest: nightly"),
         (["replication", "--outside", "--bug", "no-dedup"], "leave --bug out"),
+        (["delivery", "--postgres", "host=127.0.0.1 port=1"], "refused; name a server that runs"),
+        (["delivery", "--postgres", "nonsense"], 'missing "=" after "nonsense"'),
     ],
 )
 def test_a_bad_word_is_one_clear_line_and_exit_2(call: Any, words: list[str], says: str) -> None:
@@ -33,3 +42,28 @@ def test_a_bad_word_is_one_clear_line_and_exit_2(call: Any, words: list[str], sa
     assert said.exit_code == 2
     assert says in said.stderr
     assert said.stderr.count("\n") == 1
+
+
+def test_applications_store_in_the_server_that_is_named(
+    call: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    dsn = os.environ.get(DSN)
+    if dsn is None:
+        pytest.skip(f"{DSN} names no server")
+    monkeypatch.setenv(DSN, "host=127.0.0.1 port=1")
+    assert call("test", "delivery", "--runs", "1").exit_code == 2
+    said = call("test", "delivery", "--runs", "1", "--postgres", dsn)
+    assert said.verdicts()["at_least_once"] == "holds"
+
+
+def test_the_replay_names_the_server_too() -> None:
+    suite, profile = suite_named("delivery"), profile_named("pr")
+    assert "--postgres" not in replayed(suite, 7, profile)
+    with store.kept_in("host=db dbname=apps"):
+        assert replayed(suite, 7, profile).endswith(" --postgres 'host=db dbname=apps'")
+
+
+def test_a_suite_that_stores_nothing_says_so(call: Any) -> None:
+    said = call("test", "log", "--runs", "1", "--postgres", "nonsense")
+    assert said.exit_code != 2
+    assert "--postgres: only the suite delivery stores anything" in said.stderr

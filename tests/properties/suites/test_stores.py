@@ -174,10 +174,47 @@ def test_the_effects_are_those_of_the_transactions_that_were_committed(
     database.close()
 
 
+NOBODY = "host=127.0.0.1 port=1 connect_timeout=2"
+
+
 def test_the_environment_names_the_server(monkeypatch: pytest.MonkeyPatch) -> None:
     assert isinstance(store.opened(), SqliteStore)
-    monkeypatch.setenv(store.DSN, "host=127.0.0.1 port=1 connect_timeout=2")
-    with pytest.raises(InputFault, match=r"^URTEIL_POSTGRES_DSN: .*refused"):
+    monkeypatch.setenv(store.DSN, NOBODY)
+    with pytest.raises(InputFault, match=r"^--postgres or URTEIL_POSTGRES_DSN: .*refused"):
+        store.opened()
+
+
+def test_a_server_that_is_told_goes_before_that_of_the_environment(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv(store.DSN, NOBODY)
+    with store.kept_in("nonsense"):
+        assert store.server() == "nonsense"
+        with pytest.raises(InputFault, match="in connection info string; name a server"):
+            store.opened()
+    assert store.server() is None
+    with store.kept_in(None), pytest.raises(InputFault, match="refused"):
+        store.opened()
+
+
+def test_what_was_tried_leaves_nothing(postgres: str) -> None:
+    with store.kept_in(postgres):
+        store.tried()
+        database = store.opened()
+    assert isinstance(database, PostgresStore)
+    schemas = "SELECT schema_name FROM information_schema.schemata WHERE schema_name = ?"
+    assert database.execute(schemas, database.schema)
+    assert store.effects(database) == ()
+    database.close()
+
+
+def test_without_psycopg_the_next_move_is_to_install_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delitem(sys.modules, "properties.suites.postgres_store")
+    monkeypatch.setitem(sys.modules, "psycopg", None)
+    with (
+        store.kept_in(NOBODY),
+        pytest.raises(InputFault, match=r"psycopg is not there: pip install 'urteil\[postgres\]'"),
+    ):
         store.opened()
 
 
