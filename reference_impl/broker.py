@@ -31,6 +31,20 @@ from reference_impl import partition_follower, partition_reads
 from reference_impl.bugs import NO_BUGS, Bugs
 from reference_impl.config import KAFKAS_PATIENCE, Patience
 from reference_impl.consumer_group_messages import ConsumerGroupDescribe, ConsumerGroupHeartbeat
+from reference_impl.controller_messages import (
+    NO_METADATA,
+    BrokerHeartbeat,
+    BrokerHeartbeated,
+    BrokerState,
+    CreatedTopic,
+    CreateTopic,
+    DescribedMetadata,
+    Metadata,
+    MetadataImage,
+    RegisterBroker,
+    RegisteredBroker,
+    UpdateMetadata,
+)
 from reference_impl.coordinating import Coordinating
 from reference_impl.coordinators import NO_COORDINATORS, Coordinators
 from reference_impl.group_messages import (
@@ -43,24 +57,12 @@ from reference_impl.group_messages import (
 )
 from reference_impl.messages import (
     CONTROLLER,
-    NO_METADATA,
     UNKNOWN_BROKER_EPOCH,
-    BrokerHeartbeat,
-    BrokerHeartbeated,
-    BrokerState,
-    CreatedTopic,
-    CreateTopic,
-    DescribedMetadata,
     ErrorCode,
     InitializedProducerId,
     InitProducerId,
-    Metadata,
-    MetadataImage,
     NodeId,
     Produced,
-    RegisterBroker,
-    RegisteredBroker,
-    UpdateMetadata,
 )
 from reference_impl.partition_follower import Follower
 from reference_impl.partition_leader import Leader

@@ -27,10 +27,8 @@ from model.vocabulary import BrokerEpoch, BrokerId, LeaderEpoch, PartitionEpoch,
 from reference_impl import elections
 from reference_impl.bugs import NO_BUGS, Bug, Bugs
 from reference_impl.config import KAFKAS_PATIENCE, Patience
-from reference_impl.messages import (
-    NO_BROKER,
+from reference_impl.controller_messages import (
     NO_METADATA,
-    UNKNOWN_BROKER_EPOCH,
     AlteredPartition,
     AlterPartition,
     BrokerHeartbeat,
@@ -38,14 +36,13 @@ from reference_impl.messages import (
     BrokerState,
     CreatedTopic,
     CreateTopic,
-    ErrorCode,
     MetadataImage,
-    NodeId,
     PartitionState,
     RegisterBroker,
     RegisteredBroker,
     UpdateMetadata,
 )
+from reference_impl.messages import NO_BROKER, UNKNOWN_BROKER_EPOCH, ErrorCode, NodeId
 from reference_impl.requests import Response
 from reference_impl.step import (
     Asked,

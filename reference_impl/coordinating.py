@@ -18,17 +18,12 @@ from typing import Final
 
 from model.vocabulary import BrokerId, LeaderEpoch, TopicPartition
 from reference_impl.bugs import Bugs
+from reference_impl.controller_messages import CreateTopic
 from reference_impl.coordinators import CONSUMER_OFFSETS, TRANSACTION_STATE
 from reference_impl.group_coordinator import GroupCoordinator
 from reference_impl.group_messages import GroupRequest, refusal
 from reference_impl.log_config import INTERNAL_LOG
-from reference_impl.messages import (
-    CreateTopic,
-    ErrorCode,
-    InitializedProducerId,
-    InitProducerId,
-    Produced,
-)
+from reference_impl.messages import ErrorCode, InitializedProducerId, InitProducerId, Produced
 from reference_impl.partition_follower import Follower
 from reference_impl.partition_leader import Leader
 from reference_impl.partition_log import PartitionLog

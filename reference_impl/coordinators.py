@@ -14,7 +14,8 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from model.vocabulary import BrokerId, TopicPartition
-from reference_impl.messages import NO_BROKER, MetadataImage, NodeId
+from reference_impl.controller_messages import MetadataImage
+from reference_impl.messages import NO_BROKER, NodeId
 
 TRANSACTION_STATE: Final = "__transaction_state"
 CONSUMER_OFFSETS: Final = "__consumer_offsets"

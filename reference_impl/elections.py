@@ -27,7 +27,8 @@ from typing import NamedTuple
 
 from model.vocabulary import BrokerId, LeaderEpoch, PartitionEpoch
 from reference_impl.bugs import NO_BUGS, Bug, Bugs
-from reference_impl.messages import NO_BROKER, PartitionState
+from reference_impl.controller_messages import PartitionState
+from reference_impl.messages import NO_BROKER
 
 Members = tuple[BrokerId, ...]
 Alive = Callable[[BrokerId], bool]

@@ -18,14 +18,8 @@ from typing import Final
 
 from model.vocabulary import BrokerEpoch, BrokerId, Offset, TopicPartition
 from reference_impl.bugs import Bug
-from reference_impl.messages import (
-    UNKNOWN_BROKER_EPOCH,
-    UNKNOWN_OFFSET,
-    AlteredPartition,
-    AlterPartition,
-    ErrorCode,
-    PartitionState,
-)
+from reference_impl.controller_messages import AlteredPartition, AlterPartition, PartitionState
+from reference_impl.messages import UNKNOWN_BROKER_EPOCH, UNKNOWN_OFFSET, ErrorCode
 from reference_impl.surroundings import Surroundings
 
 NEVER_MS: Final = -(10**15)

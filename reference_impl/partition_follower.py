@@ -25,6 +25,7 @@ from dataclasses import dataclass, replace
 
 from model.vocabulary import UNKNOWN_LEADER_EPOCH, Offset, TopicPartition
 from reference_impl.bugs import Bug
+from reference_impl.controller_messages import PartitionState
 from reference_impl.log_segment import Batch
 from reference_impl.messages import (
     NO_BROKER,
@@ -36,7 +37,6 @@ from reference_impl.messages import (
     NodeId,
     OffsetForLeaderEpoch,
     OffsetOfLeaderEpoch,
-    PartitionState,
 )
 from reference_impl.partition_log import PartitionLog
 from reference_impl.producer_state import ProducerStates

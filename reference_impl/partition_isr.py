@@ -8,7 +8,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from model.vocabulary import BrokerId
-from reference_impl.messages import CONTROLLER, AlteredPartition, AlterPartition, PartitionState
+from reference_impl.controller_messages import AlteredPartition, AlterPartition, PartitionState
+from reference_impl.messages import CONTROLLER
 from reference_impl.partition_leader import Leader, Led, lag_timer, settle
 from reference_impl.step import Send
 from reference_impl.surroundings import Surroundings

@@ -22,6 +22,7 @@ from typing import NamedTuple
 
 from model.vocabulary import Offset, ProducerEpoch, ProducerId, TopicPartition
 from reference_impl.bugs import REORDERED_BY, REORDERED_EVERY, ZERO_OFFSET_EVERY, Bug
+from reference_impl.controller_messages import PartitionState
 from reference_impl.deletion_messages import DeletedRecords
 from reference_impl.in_sync_replicas import InSyncReplicas
 from reference_impl.messages import (
@@ -30,7 +31,6 @@ from reference_impl.messages import (
     ErrorCode,
     Fetch,
     Fetched,
-    PartitionState,
     Produce,
     Produced,
 )

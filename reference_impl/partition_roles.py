@@ -25,9 +25,9 @@ from reference_impl import (
     partition_reads,
 )
 from reference_impl.bugs import Bug
+from reference_impl.controller_messages import AlteredPartition, PartitionState
 from reference_impl.deletion_messages import DeletedRecords, DeleteRecords
 from reference_impl.messages import (
-    AlteredPartition,
     ErrorCode,
     Fetch,
     Fetched,
@@ -35,7 +35,6 @@ from reference_impl.messages import (
     ListOffsets,
     OffsetForLeaderEpoch,
     OffsetOfLeaderEpoch,
-    PartitionState,
     Produce,
     Produced,
 )

@@ -13,8 +13,9 @@ from typing import Final, NamedTuple
 from model.vocabulary import BrokerEpoch, BrokerId, ProducerId, TopicPartition
 from reference_impl.bugs import Bugs
 from reference_impl.config import Patience
+from reference_impl.controller_messages import BrokerState
 from reference_impl.coordinators import NO_COORDINATORS, TRANSACTION_STATE, Coordinators
-from reference_impl.messages import BrokerState, ErrorCode, NodeId
+from reference_impl.messages import ErrorCode, NodeId
 from reference_impl.requests import Response
 from reference_impl.step import Reply
 from reference_impl.truncation import Truncation

@@ -34,12 +34,7 @@ from reference_impl import coordinator_log
 from reference_impl.bugs import Bug
 from reference_impl.coordinator_log import AS_TOLD
 from reference_impl.coordinators import CONSUMER_OFFSETS
-from reference_impl.messages import (
-    ErrorCode,
-    InitializedProducerId,
-    InitProducerId,
-    Produced,
-)
+from reference_impl.messages import ErrorCode, InitializedProducerId, InitProducerId, Produced
 from reference_impl.partition_log import PartitionLog
 from reference_impl.requests import Response
 from reference_impl.step import Effects, SetTimer, Timer, TimerKind

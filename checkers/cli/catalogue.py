@@ -33,7 +33,7 @@ def versions() -> Iterator[Listed]:
 
 def bugs() -> Iterator[Listed]:
     """Bugs of the model, then those seeded in the reference broker."""
-    from reference_impl.bugs import SEEDED_BUGS
+    from reference_impl.seeded_bugs import SEEDED_BUGS
 
     yield from _variants("bug")
     for row in SEEDED_BUGS:

@@ -25,6 +25,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
+from reference_impl.controller_messages import (
+    AlterPartition,
+    BrokerHeartbeated,
+    PartitionState,
+    UpdateMetadata,
+)
+
 from model.language.meaning import Cell, Value
 from model.replication_abstract.proof import ReplicationProof
 from model.vocabulary import BrokerId, TopicPartition
@@ -34,15 +41,11 @@ from reference_impl.broker import Broker
 from reference_impl.controller import Controller
 from reference_impl.messages import (
     NO_BROKER,
-    AlterPartition,
-    BrokerHeartbeated,
     ErrorCode,
     Fetch,
     Fetched,
     NodeId,
     OffsetOfLeaderEpoch,
-    PartitionState,
-    UpdateMetadata,
 )
 from reference_impl.partition_follower import Follower
 from reference_impl.partition_leader import Leader

@@ -16,6 +16,7 @@ from typing import ClassVar, Final
 
 from hypothesis import strategies as st
 from hypothesis.stateful import precondition, rule
+from reference_impl.controller_messages import CreateTopic
 
 from model.histories import Isolation, Poll
 from model.vocabulary import BrokerId, Offset, TopicPartition
@@ -38,7 +39,7 @@ from properties.transactions_claims import ALWAYS, SOMETIMES, Ends, Entry, Trans
 from reference_impl import transaction_marker
 from reference_impl.bugs import NO_BUGS, Bugs
 from reference_impl.coordinators import CONSUMER_OFFSETS, TRANSACTION_STATE
-from reference_impl.messages import NO_BROKER, CreateTopic, NodeId
+from reference_impl.messages import NO_BROKER, NodeId
 from reference_impl.record_batch import decode
 from reference_impl.simulation.cluster import QUICK, TOPIC_PARTITION, Cluster
 from reference_impl.simulation.faults import Hold, Lose, On

@@ -15,15 +15,8 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from model.vocabulary import BrokerId, TopicPartition
-from reference_impl.messages import (
-    NO_BROKER,
-    RETRIABLE,
-    DescribedMetadata,
-    ErrorCode,
-    Metadata,
-    MetadataImage,
-    NodeId,
-)
+from reference_impl.controller_messages import DescribedMetadata, Metadata, MetadataImage
+from reference_impl.messages import NO_BROKER, RETRIABLE, ErrorCode, NodeId
 from reference_impl.requests import Request, Response
 from reference_impl.simulation.programs import CALL_MS, Application, Call, Pause
 from reference_impl.transaction_messages import FindCoordinator, FoundCoordinator

@@ -11,7 +11,8 @@ from typing import Final, NamedTuple, Protocol, Self
 
 from model.histories import Operation
 from model.vocabulary import BrokerId, LeaderEpoch, TopicPartition
-from reference_impl.messages import NO_BROKER, MetadataImage, NodeId
+from reference_impl.controller_messages import MetadataImage
+from reference_impl.messages import NO_BROKER, NodeId
 from reference_impl.step import Effect, Input, SetTimer, Timer, TimerKind
 
 NS_PER_MS: Final = 1_000_000

@@ -27,7 +27,8 @@ from reference_impl.broker import Broker, BrokerConfig
 from reference_impl.bugs import NO_BUGS, Bugs
 from reference_impl.config import Patience
 from reference_impl.controller import Controller
-from reference_impl.messages import CONTROLLER, FIRST_CLIENT, NO_BROKER, CreateTopic, NodeId
+from reference_impl.controller_messages import CreateTopic
+from reference_impl.messages import CONTROLLER, FIRST_CLIENT, NO_BROKER, NodeId
 from reference_impl.partition_log import PartitionLog
 from reference_impl.simulation.clients import TICK, Leadership
 from reference_impl.simulation.consumer import Consumer

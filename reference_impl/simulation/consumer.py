@@ -16,15 +16,14 @@ from dataclasses import dataclass, replace
 
 from model.histories import EndOffset, MicroOperation, Operation, Outcome, Poll
 from model.vocabulary import Offset
+from reference_impl.controller_messages import DescribedMetadata, Metadata
 from reference_impl.messages import (
     NO_BROKER,
-    DescribedMetadata,
     ErrorCode,
     Fetch,
     Fetched,
     ListedOffsets,
     ListOffsets,
-    Metadata,
     NodeId,
 )
 from reference_impl.record_batch import batches, decode, header

@@ -23,16 +23,15 @@ from typing import Final
 from model.histories import Operation, Outcome
 from model.histories import Send as Sent
 from model.vocabulary import NO_PRODUCER_ID, Offset, ProducerEpoch, ProducerId, Sequence
+from reference_impl.controller_messages import DescribedMetadata, Metadata
 from reference_impl.messages import (
     ACKS_ALL,
     ACKS_NONE,
     NO_BROKER,
     RETRIABLE,
-    DescribedMetadata,
     ErrorCode,
     InitializedProducerId,
     InitProducerId,
-    Metadata,
     NodeId,
     Produce,
     Produced,

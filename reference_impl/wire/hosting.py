@@ -24,7 +24,8 @@ from reference_impl.broker import Broker, BrokerConfig, Disk
 from reference_impl.bugs import NO_BUGS, Bugs
 from reference_impl.config import Patience
 from reference_impl.controller import Controller
-from reference_impl.messages import CONTROLLER, FIRST_CLIENT, BrokerState, NodeId
+from reference_impl.controller_messages import BrokerState
+from reference_impl.messages import CONTROLLER, FIRST_CLIENT, NodeId
 from reference_impl.requests import Request, Response
 from reference_impl.step import (
     Answered,

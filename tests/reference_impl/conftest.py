@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
+from reference_impl.controller_messages import CreateTopic
 
 from model.vocabulary import BrokerId, ProducerEpoch, ProducerId, Sequence, TopicPartition
 from reference_impl.broker import Broker, BrokerConfig
@@ -19,7 +20,6 @@ from reference_impl.log_config import KAFKAS_LOG, LogConfig
 from reference_impl.messages import (
     CONTROLLER,
     FIRST_CLIENT,
-    CreateTopic,
     ErrorCode,
     Fetch,
     Fetched,

@@ -5,6 +5,19 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from reference_impl.controller_messages import (
+    BrokerHeartbeat,
+    BrokerState,
+    CreatedTopic,
+    CreateTopic,
+    DescribedMetadata,
+    Metadata,
+    MetadataImage,
+    PartitionState,
+    RegisterBroker,
+    RegisteredBroker,
+    UpdateMetadata,
+)
 
 from model.vocabulary import (
     BrokerEpoch,
@@ -20,11 +33,6 @@ from reference_impl.log_segment import Batch
 from reference_impl.messages import (
     CONTROLLER,
     FIRST_CLIENT,
-    BrokerHeartbeat,
-    BrokerState,
-    CreatedTopic,
-    CreateTopic,
-    DescribedMetadata,
     ErrorCode,
     Fetch,
     Fetched,
@@ -32,17 +40,11 @@ from reference_impl.messages import (
     InitProducerId,
     ListedOffsets,
     ListOffsets,
-    Metadata,
-    MetadataImage,
     NodeId,
     OffsetForLeaderEpoch,
     OffsetOfLeaderEpoch,
-    PartitionState,
     Produce,
     Produced,
-    RegisterBroker,
-    RegisteredBroker,
-    UpdateMetadata,
 )
 from reference_impl.partition_log import PartitionLog
 from reference_impl.record_batch import Record, encode

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from reference_impl.controller_messages import PartitionState
 
 from model.vocabulary import (
     BrokerEpoch,
@@ -30,7 +31,7 @@ from reference_impl.group_messages import CommittedOffset
 from reference_impl.group_offsets import GroupOffsets
 from reference_impl.log_config import CleanupPolicy, LogConfig
 from reference_impl.log_segment import Batch
-from reference_impl.messages import ErrorCode, Fetch, InitProducerId, NodeId, PartitionState
+from reference_impl.messages import ErrorCode, Fetch, InitProducerId, NodeId
 from reference_impl.partition_compaction import compacted
 from reference_impl.partition_follower import Follower
 from reference_impl.partition_log import PartitionLog

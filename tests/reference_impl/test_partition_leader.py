@@ -5,6 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from reference_impl.controller_messages import (
+    AlteredPartition,
+    AlterPartition,
+    BrokerState,
+    PartitionState,
+)
 
 from model.vocabulary import (
     BrokerEpoch,
@@ -26,9 +32,6 @@ from reference_impl.messages import (
     ACKS_NONE,
     EARLIEST_TIMESTAMP,
     FIRST_CLIENT,
-    AlteredPartition,
-    AlterPartition,
-    BrokerState,
     EpochEndOffset,
     ErrorCode,
     Fetch,
@@ -37,7 +40,6 @@ from reference_impl.messages import (
     ListOffsets,
     OffsetForLeaderEpoch,
     OffsetOfLeaderEpoch,
-    PartitionState,
     Produce,
     Produced,
 )

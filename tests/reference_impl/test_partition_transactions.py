@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from reference_impl.controller_messages import BrokerState, PartitionState
 
 from model.vocabulary import (
     BrokerEpoch,
@@ -22,13 +23,11 @@ from reference_impl.config import Patience
 from reference_impl.coordinators import TRANSACTION_STATE, Coordinators
 from reference_impl.messages import (
     FIRST_CLIENT,
-    BrokerState,
     ErrorCode,
     Fetch,
     Fetched,
     ListedOffsets,
     ListOffsets,
-    PartitionState,
     Produce,
     Produced,
 )

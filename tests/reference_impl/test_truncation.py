@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from reference_impl.controller_messages import PartitionState
 
 from model.vocabulary import (
     BrokerEpoch,
@@ -22,7 +23,6 @@ from reference_impl.messages import (
     Fetch,
     OffsetForLeaderEpoch,
     OffsetOfLeaderEpoch,
-    PartitionState,
 )
 from reference_impl.partition_follower import (
     Follower,

@@ -7,6 +7,7 @@ from __future__ import annotations
 from functools import partial
 
 import pytest
+from reference_impl.seeded_bugs import SEEDED_BUGS
 
 from model.histories import History
 from properties.anomalies.catalogue import CATALOGUE
@@ -17,7 +18,7 @@ from properties.suites.searching import Tally, replay, search
 from properties.suites.transactions import TransactionsMachine
 from properties.suites.transactions_sides import SUITE
 from properties.transactions_claims import ALWAYS, Transacted
-from reference_impl.bugs import NO_BUGS, SEEDED_BUGS, Bug
+from reference_impl.bugs import NO_BUGS, Bug
 
 HANGS = "readers are held at offset 1 for ever"
 
