@@ -8,7 +8,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from reference_impl.bugs import Bug
+from reference_impl.bugs import (
+    LOST_EVERY,
+    REORDERED_BY,
+    REORDERED_EVERY,
+    STALE_EVERY,
+    ZERO_OFFSET_EVERY,
+    Bug,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
