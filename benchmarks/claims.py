@@ -20,8 +20,6 @@ from dataclasses import replace
 from functools import cache
 from typing import Final
 
-from reference_impl.seeded_bugs import SEEDED_BUGS, SeededBug
-
 from checkers import symbolic
 from checkers.claim_record import Decided, keep, kept
 from checkers.sweeping import Judged, Swept, judge
@@ -34,6 +32,7 @@ from properties.suites.profiles import Profile, profile_named
 from properties.suites.registry import SUITES
 from properties.suites.suite import Outcome, Side, Suite
 from reference_impl.bugs import Bug
+from reference_impl.seeded_bugs import SEEDED_BUGS, SeededBug
 from reference_impl.simulation.sweeps import SWEEPS
 
 FRUITLESS: Final = 20  # runs on each seed, where none may show it

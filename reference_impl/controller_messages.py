@@ -7,8 +7,8 @@
     client -> broker                Metadata: the image that the broker has applied
 
 Source: the message schemas of Apache Kafka; KIP-497, KIP-631, KIP-903, KIP-966.
-Simplified: as in `messages`; brokers get the metadata as a whole image, not as a log of changes; one
-controller that is never replaced.
+Simplified: as in `messages`; brokers get the metadata as a whole image, not as a log of changes;
+there is one controller, and it is never replaced.
 """
 
 from __future__ import annotations

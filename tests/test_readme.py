@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-from reference_impl.seeded_bugs import SEEDED_BUGS, SeededBug
 
 from checkers.cli.main import COMMANDS, urteil
 from checkers.report.track_record import table
@@ -15,6 +14,7 @@ from checkers.track_record import kept
 from checkers.verdicts import EXIT_CODES
 from model.specs import VARIANTS
 from model.variants import Variant
+from reference_impl.seeded_bugs import SEEDED_BUGS, SeededBug
 
 README = (Path(__file__).parent.parent / "README.md").read_text()
 

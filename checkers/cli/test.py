@@ -87,9 +87,8 @@ def test_command(
 
 def inside(run: Run, suite: Suite, bugs: Bugs, profile: Profile, seed: int) -> None:
     """Every claim of the suite inside its condition, on a broker with these bugs."""
-    from reference_impl.seeded_bugs import SEEDED_BUGS
-
     from properties.suites import deciding
+    from reference_impl.seeded_bugs import SEEDED_BUGS
 
     started = time.monotonic()
     try:

@@ -8,10 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from reference_impl.seeded_bugs import SEEDED_BUGS
-
 from checkers.track_record import kept
 from model.specs import VARIANTS
+from reference_impl.seeded_bugs import SEEDED_BUGS
 
 Row = tuple[str, str, str, str, str, str]
 HEAD: Row = ("bug or version", "reported as", "what is wrong", "of", "breaks", "caught by")

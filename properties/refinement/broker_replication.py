@@ -25,13 +25,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
-from reference_impl.controller_messages import (
-    AlterPartition,
-    BrokerHeartbeated,
-    PartitionState,
-    UpdateMetadata,
-)
-
 from model.language.meaning import Cell, Value
 from model.replication_abstract.proof import ReplicationProof
 from model.vocabulary import BrokerId, TopicPartition
@@ -39,6 +32,12 @@ from properties.refinement.behaviour import ANY, Behaviour, Call
 from properties.refinement.following import Seen
 from reference_impl.broker import Broker
 from reference_impl.controller import Controller
+from reference_impl.controller_messages import (
+    AlterPartition,
+    BrokerHeartbeated,
+    PartitionState,
+    UpdateMetadata,
+)
 from reference_impl.messages import (
     NO_BROKER,
     ErrorCode,

@@ -21,12 +21,11 @@ from itertools import islice
 from random import Random
 from typing import Final
 
-from reference_impl.controller_messages import PartitionState
-
 from model.vocabulary import BrokerId, LeaderEpoch, Offset, TopicPartition
 from model.vocabulary import Sequence as SequenceNumber
 from reference_impl.broker import Broker
 from reference_impl.controller import Controller
+from reference_impl.controller_messages import PartitionState
 from reference_impl.log_segment import Batch
 from reference_impl.messages import ErrorCode, NodeId, Produced
 from reference_impl.partition_follower import Follower

@@ -12,14 +12,13 @@ from collections.abc import Callable, Mapping
 from random import Random
 from typing import Final, Literal
 
-from reference_impl.controller_messages import CreateTopic
-
 from model.vocabulary import BrokerId, TopicPartition
 from properties.refinement.broker_idempotence import BrokerIdempotence
 from properties.refinement.broker_replication import BrokerReplication
 from properties.refinement.broker_transactions import BrokerTransactions
 from properties.refinement.following import Followed, Refinement, follow
 from reference_impl.bugs import NO_BUGS, Bugs
+from reference_impl.controller_messages import CreateTopic
 from reference_impl.messages import NodeId
 from reference_impl.simulation.asking import Brokers
 from reference_impl.simulation.cluster import TOPIC_PARTITION, Cluster

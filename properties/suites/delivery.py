@@ -17,7 +17,6 @@ from typing import ClassVar, Final
 
 from hypothesis import strategies as st
 from hypothesis.stateful import precondition, rule
-from reference_impl.controller_messages import CreateTopic
 
 from model.vocabulary import Offset
 from properties.delivery_claims import ALWAYS, SOMETIMES, Delivered
@@ -27,6 +26,7 @@ from properties.suites.delivery_settings import SETTINGS
 from properties.suites.machine import JudgedMachine
 from properties.suites.searching import Tally
 from reference_impl.bugs import NO_BUGS, Bugs
+from reference_impl.controller_messages import CreateTopic
 from reference_impl.messages import NodeId
 from reference_impl.simulation.asking import Brokers
 from reference_impl.simulation.cluster import TOPIC_PARTITION, Cluster

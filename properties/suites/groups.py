@@ -14,7 +14,6 @@ from typing import ClassVar, Final
 
 from hypothesis import strategies as st
 from hypothesis.stateful import precondition, rule
-from reference_impl.controller_messages import CreateTopic
 
 from model.vocabulary import Offset, TopicPartition
 from properties.groups_claims import ALWAYS, SOMETIMES, Began, Committed, Grouped
@@ -23,6 +22,7 @@ from properties.suites.searching import Tally
 from properties.suites.suite import Suite, inside, outside
 from reference_impl.bugs import NO_BUGS, Bug, Bugs
 from reference_impl.config import Patience
+from reference_impl.controller_messages import CreateTopic
 from reference_impl.messages import NodeId
 from reference_impl.requests import Response
 from reference_impl.simulation import heartbeating, membership

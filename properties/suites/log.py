@@ -14,7 +14,6 @@ from typing import ClassVar, Final
 
 from hypothesis import strategies as st
 from hypothesis.stateful import precondition, rule
-from reference_impl.controller_messages import CreateTopic
 
 from model.vocabulary import Offset, TopicPartition
 from properties.log_claims import ALWAYS, SOMETIMES, ReadAndWritten
@@ -23,6 +22,7 @@ from properties.suites.searching import Tally
 from properties.suites.suite import Suite, inside, outside
 from properties.suites.watching import entries
 from reference_impl.bugs import NO_BUGS, Bug, Bugs
+from reference_impl.controller_messages import CreateTopic
 from reference_impl.deletion_messages import DeleteRecords
 from reference_impl.messages import NO_BROKER, NodeId
 from reference_impl.simulation.asking import Brokers

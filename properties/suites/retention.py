@@ -14,7 +14,6 @@ from typing import ClassVar, Final
 
 from hypothesis import strategies as st
 from hypothesis.stateful import rule
-from reference_impl.controller_messages import CreateTopic
 
 from model.vocabulary import TopicPartition
 from properties.retention_claims import ALWAYS, Absence, KeptForReaders
@@ -22,6 +21,7 @@ from properties.suites.cluster import ClusterMachine
 from properties.suites.searching import Tally
 from properties.suites.suite import Suite, inside, outside
 from reference_impl.bugs import NO_BUGS, Bugs
+from reference_impl.controller_messages import CreateTopic
 from reference_impl.log_config import LogConfig
 from reference_impl.requests import Response
 from reference_impl.simulation.asking import Brokers

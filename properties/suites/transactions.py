@@ -16,7 +16,6 @@ from typing import ClassVar, Final
 
 from hypothesis import strategies as st
 from hypothesis.stateful import precondition, rule
-from reference_impl.controller_messages import CreateTopic
 
 from model.histories import Isolation, Poll
 from model.vocabulary import BrokerId, Offset, TopicPartition
@@ -38,6 +37,7 @@ from properties.suites.transactions_settings import SETTINGS
 from properties.transactions_claims import ALWAYS, SOMETIMES, Ends, Entry, Transacted
 from reference_impl import transaction_marker
 from reference_impl.bugs import NO_BUGS, Bugs
+from reference_impl.controller_messages import CreateTopic
 from reference_impl.coordinators import CONSUMER_OFFSETS, TRANSACTION_STATE
 from reference_impl.messages import NO_BROKER, NodeId
 from reference_impl.record_batch import decode

@@ -10,11 +10,10 @@ from collections.abc import Iterator
 from dataclasses import replace
 from functools import lru_cache
 
-from reference_impl.controller_messages import PartitionState
-
 from properties.elections_claims import Entry, Moment, Replica
 from reference_impl.broker import Broker
 from reference_impl.controller import Controller
+from reference_impl.controller_messages import PartitionState
 from reference_impl.messages import UNKNOWN_BROKER_EPOCH
 from reference_impl.partition_leader import Leader
 from reference_impl.partition_log import PartitionLog

@@ -9,13 +9,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
-from reference_impl.controller_messages import CreateTopic
 
 from model.vocabulary import BrokerId, ProducerEpoch, ProducerId, Sequence, TopicPartition
 from reference_impl.broker import Broker, BrokerConfig
 from reference_impl.bugs import NO_BUGS, Bugs
 from reference_impl.config import Patience
 from reference_impl.controller import Controller
+from reference_impl.controller_messages import CreateTopic
 from reference_impl.log_config import KAFKAS_LOG, LogConfig
 from reference_impl.messages import (
     CONTROLLER,

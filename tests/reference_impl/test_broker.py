@@ -5,6 +5,17 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+
+from model.vocabulary import (
+    BrokerEpoch,
+    BrokerId,
+    LeaderEpoch,
+    Offset,
+    PartitionEpoch,
+    TopicPartition,
+)
+from reference_impl.broker import Broker, BrokerConfig, Disk
+from reference_impl.config import Patience
 from reference_impl.controller_messages import (
     BrokerHeartbeat,
     BrokerState,
@@ -18,17 +29,6 @@ from reference_impl.controller_messages import (
     RegisteredBroker,
     UpdateMetadata,
 )
-
-from model.vocabulary import (
-    BrokerEpoch,
-    BrokerId,
-    LeaderEpoch,
-    Offset,
-    PartitionEpoch,
-    TopicPartition,
-)
-from reference_impl.broker import Broker, BrokerConfig, Disk
-from reference_impl.config import Patience
 from reference_impl.log_segment import Batch
 from reference_impl.messages import (
     CONTROLLER,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from reference_impl.seeded_bugs import SEEDED_BUGS
 
 from model.faults import UnknownName
 from model.vocabulary import BrokerId
@@ -11,6 +10,7 @@ from properties.anomalies.catalogue import CATALOGUE
 from properties.claims import BY_ID
 from reference_impl.broker import BrokerConfig
 from reference_impl.bugs import NO_BUGS, Bug, bugs_named
+from reference_impl.seeded_bugs import SEEDED_BUGS
 
 
 def test_every_bug_has_one_row() -> None:

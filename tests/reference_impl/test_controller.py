@@ -3,6 +3,11 @@
 from __future__ import annotations
 
 import pytest
+
+from model.vocabulary import BrokerEpoch, BrokerId, LeaderEpoch, PartitionEpoch, TopicPartition
+from reference_impl.bugs import NO_BUGS, Bug, Bugs
+from reference_impl.config import Patience
+from reference_impl.controller import Controller
 from reference_impl.controller_messages import (
     AlteredPartition,
     AlterPartition,
@@ -15,11 +20,6 @@ from reference_impl.controller_messages import (
     RegisteredBroker,
     UpdateMetadata,
 )
-
-from model.vocabulary import BrokerEpoch, BrokerId, LeaderEpoch, PartitionEpoch, TopicPartition
-from reference_impl.bugs import NO_BUGS, Bug, Bugs
-from reference_impl.config import Patience
-from reference_impl.controller import Controller
 from reference_impl.messages import CONTROLLER, FIRST_CLIENT, NO_BROKER, ErrorCode, NodeId
 from reference_impl.requests import Request, Response
 from reference_impl.step import Asked, Effects, Fired, Reply, Send, SetTimer, Timer, TimerKind

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from reference_impl.controller_messages import PartitionState
 
 from model.vocabulary import BrokerId, LeaderEpoch, PartitionEpoch
+from reference_impl.controller_messages import PartitionState
 from reference_impl.elections import changed, without
 from reference_impl.messages import NO_BROKER
 

@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from reference_impl.controller_messages import PartitionState
 
 from model.vocabulary import (
     BrokerEpoch,
@@ -25,6 +24,7 @@ from model.vocabulary import (
 from reference_impl import group_offsets, transaction_marker
 from reference_impl.bugs import NO_BUGS, Bug, Bugs
 from reference_impl.config import Patience
+from reference_impl.controller_messages import PartitionState
 from reference_impl.coordinator_log import Entry
 from reference_impl.coordinators import TRANSACTION_STATE
 from reference_impl.group_messages import CommittedOffset

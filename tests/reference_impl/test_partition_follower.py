@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from reference_impl.controller_messages import PartitionState
 
 from model.vocabulary import (
     BrokerEpoch,
@@ -20,6 +19,7 @@ from model.vocabulary import (
 )
 from reference_impl.bugs import NO_BUGS, Bug, Bugs
 from reference_impl.config import Patience
+from reference_impl.controller_messages import PartitionState
 from reference_impl.log_segment import Batch
 from reference_impl.messages import NO_BROKER, EpochEndOffset, ErrorCode, Fetch, Fetched
 from reference_impl.partition_follower import (

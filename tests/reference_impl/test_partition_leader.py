@@ -5,12 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from reference_impl.controller_messages import (
-    AlteredPartition,
-    AlterPartition,
-    BrokerState,
-    PartitionState,
-)
 
 from model.vocabulary import (
     BrokerEpoch,
@@ -25,6 +19,12 @@ from model.vocabulary import (
 )
 from reference_impl.bugs import NO_BUGS, Bug, Bugs
 from reference_impl.config import Patience
+from reference_impl.controller_messages import (
+    AlteredPartition,
+    AlterPartition,
+    BrokerState,
+    PartitionState,
+)
 from reference_impl.log_segment import Batch
 from reference_impl.messages import (
     ACKS_ALL,

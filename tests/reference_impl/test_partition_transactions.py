@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from reference_impl.controller_messages import BrokerState, PartitionState
 
 from model.vocabulary import (
     BrokerEpoch,
@@ -20,6 +19,7 @@ from model.vocabulary import (
 )
 from reference_impl.bugs import NO_BUGS, Bug, Bugs
 from reference_impl.config import Patience
+from reference_impl.controller_messages import BrokerState, PartitionState
 from reference_impl.coordinators import TRANSACTION_STATE, Coordinators
 from reference_impl.messages import (
     FIRST_CLIENT,

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from reference_impl.controller_messages import PartitionState
 
 from model.vocabulary import (
     BrokerEpoch,
@@ -16,6 +15,7 @@ from model.vocabulary import (
     TopicPartition,
 )
 from reference_impl.config import Patience
+from reference_impl.controller_messages import PartitionState
 from reference_impl.log_segment import Batch
 from reference_impl.messages import (
     EpochEndOffset,

@@ -7,7 +7,6 @@ from __future__ import annotations
 from functools import partial
 
 import pytest
-from reference_impl.seeded_bugs import SEEDED_BUGS
 
 from model.histories import History
 from properties.anomalies.catalogue import CATALOGUE
@@ -19,6 +18,7 @@ from properties.suites.transactions import TransactionsMachine
 from properties.suites.transactions_sides import SUITE
 from properties.transactions_claims import ALWAYS, Transacted
 from reference_impl.bugs import NO_BUGS, Bug
+from reference_impl.seeded_bugs import SEEDED_BUGS
 
 HANGS = "readers are held at offset 1 for ever"
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
-from reference_impl.controller_messages import CreateTopic
-
 from model.vocabulary import Offset, TopicPartition
+from reference_impl.controller_messages import CreateTopic
 from reference_impl.simulation.asking import Brokers
 from reference_impl.simulation.cluster import QUICK, Cluster
 from reference_impl.simulation.heartbeating import Member

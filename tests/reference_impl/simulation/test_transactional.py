@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import pytest
-from reference_impl.controller_messages import CreateTopic
 
 from model.histories import CommitOffset, Operation, Poll, Send
 from model.vocabulary import Offset, TopicPartition
 from properties.anomalies.catalogue import CATALOGUE
+from reference_impl.controller_messages import CreateTopic
 from reference_impl.simulation.asking import Brokers
 from reference_impl.simulation.cluster import TOPIC_PARTITION, Cluster
 from reference_impl.simulation.programs import Application, Pause, Program
