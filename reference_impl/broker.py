@@ -33,10 +33,15 @@ from reference_impl.config import KAFKAS_PATIENCE, Patience
 from reference_impl.consumer_group_messages import ConsumerGroupDescribe, ConsumerGroupHeartbeat
 from reference_impl.controller_messages import (
     NO_METADATA,
+    Administered,
+    AlterConfigs,
+    AlteredConfigs,
     BrokerHeartbeat,
     BrokerHeartbeated,
     BrokerState,
+    CreatedPartitions,
     CreatedTopic,
+    CreatePartitions,
     CreateTopic,
     DescribedMetadata,
     Metadata,
@@ -256,7 +261,7 @@ class Broker:
                 return replace(self, coordinating=roles), effects
             case FindCoordinator() as request:
                 return self, self._find_coordinator(now_ms, requester, request)
-            case CreateTopic() as request:
+            case CreateTopic() | CreatePartitions() | AlterConfigs() as request:
                 forwarded = (*self.forwarded, (self.correlation, requester))
                 broker = replace(self, forwarded=forwarded[-_FORWARDED_AT_MOST:])
                 return broker, (Send(CONTROLLER, self.correlation, request),)
@@ -344,8 +349,8 @@ class Broker:
                 return self._checkpointed(now_ms)[0], (Stopped(),)
             case BrokerHeartbeated(error=ErrorCode.STALE_BROKER_EPOCH):
                 return self, ()  # a newer life of this broker is known; this one is a zombie
-            case CreatedTopic() as created:
-                return self._forward_answer(answered.correlation, created)
+            case CreatedTopic() | CreatedPartitions() | AlteredConfigs() as answer:
+                return self._forward_answer(answered.correlation, answer)
             case _:
                 return self, ()
 
@@ -355,10 +360,10 @@ class Broker:
         broker = replace(self, broker_epoch=registered.broker_epoch)
         return broker, (broker._heartbeat(),)
 
-    def _forward_answer(self, correlation: int, created: CreatedTopic) -> tuple[Broker, Effects]:
+    def _forward_answer(self, correlation: int, answer: Administered) -> tuple[Broker, Effects]:
         owed = [requester for sent, requester in self.forwarded if sent == correlation]
         rest = tuple(entry for entry in self.forwarded if entry[0] != correlation)
-        return replace(self, forwarded=rest), tuple(who.reply(created) for who in owed)
+        return replace(self, forwarded=rest), tuple(who.reply(answer) for who in owed)
 
     def _fired(self, now_ms: int, timer: Timer) -> tuple[Broker, Effects]:
         match timer.kind:

@@ -8,7 +8,8 @@ grows with every life of every broker.
 
 A broker is fenced until it has applied the image of its own registration. Fencing takes it out of
 every ISR; `elections` says who leads then. A broker that registers without having shut down cleanly
-in its last life may have lost the end of its logs, so it is no eligible leader any more.
+in its last life may have lost the end of its logs, so it is no eligible leader any more. What is
+asked of topics is answered by `topics`.
 
 Source: KIP-497, KIP-500, KIP-631, KIP-903, KIP-966; protocol rules B1 to B6.
 Simplified: one controller that neither crashes nor forgets; a broker that wants to shut down is
@@ -18,23 +19,24 @@ leader.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from model.vocabulary import BrokerEpoch, BrokerId, LeaderEpoch, PartitionEpoch, TopicPartition
-from reference_impl import elections
+from model.vocabulary import BrokerEpoch, BrokerId, TopicPartition
+from reference_impl import elections, topics
 from reference_impl.bugs import NO_BUGS, Bug, Bugs
 from reference_impl.config import KAFKAS_PATIENCE, Patience
 from reference_impl.controller_messages import (
     NO_METADATA,
+    Administration,
+    AlterConfigs,
     AlteredPartition,
     AlterPartition,
     BrokerHeartbeat,
     BrokerHeartbeated,
     BrokerState,
-    CreatedTopic,
+    CreatePartitions,
     CreateTopic,
     MetadataImage,
     PartitionState,
@@ -56,8 +58,6 @@ from reference_impl.step import (
     TimerKind,
 )
 
-MAX_TOPIC_NAME: Final = 249
-_TOPIC_NAME: Final = re.compile(rf"[a-zA-Z0-9._-]{{1,{MAX_TOPIC_NAME}}}")
 _SESSIONS: Final = Timer(TimerKind.SESSIONS)
 
 
@@ -103,8 +103,8 @@ class Controller:
                         after, answer = self._hear(now_ms, request)
                     case AlterPartition():
                         after, answer = self._alter(request)
-                    case CreateTopic():
-                        after, answer = self._create(request)
+                    case CreateTopic() | CreatePartitions() | AlterConfigs():
+                        after, answer = self._administer(request)
                     case _:
                         return self, ()  # the rest is the brokers' own
                 reply = Reply(sender, correlation, answer)
@@ -262,52 +262,18 @@ class Controller:
             and broker_epoch in {UNKNOWN_BROKER_EPOCH, state.broker_epoch}
         )
 
-    def _create(self, request: CreateTopic) -> tuple[Controller, Response]:
-        alive = [broker for broker in sorted(self.brokers) if self._may_lead(broker)]
-        refusal = self._create_error(request, alive)
-        if refusal is not None:
-            return self, refusal
-        created = {
-            TopicPartition(request.topic, index): _new_state(request, alive, index)
-            for index in range(request.topic_partitions)
-        }
-        after = replace(
-            self,
-            version=self.version + 1,
-            topic_partitions={**self.topic_partitions, **created},
+    def _administer(self, request: Administration) -> tuple[Controller, Response]:
+        cluster = topics.Cluster(
+            states=self.topic_partitions,
+            alive=[broker for broker in sorted(self.brokers) if self._may_lead(broker)],
+            elr=self.elr,
+            bugs=self.bugs,
         )
-        return after, CreatedTopic()
-
-    def _create_error(self, request: CreateTopic, alive: list[BrokerId]) -> CreatedTopic | None:
-        name = request.topic
-        is_legal = _TOPIC_NAME.fullmatch(name) is not None and name not in {".", ".."}
-        reasons = (
-            (
-                not is_legal,
-                ErrorCode.INVALID_TOPIC_EXCEPTION,
-                f"a topic name has 1 to {MAX_TOPIC_NAME} letters, digits, '.', '_' or '-', "
-                "and is neither '.' nor '..'",
-            ),
-            (
-                TopicPartition(name, 0) in self.topic_partitions,
-                ErrorCode.TOPIC_ALREADY_EXISTS,
-                f"topic {name} exists",
-            ),
-            (
-                request.topic_partitions < 1,
-                ErrorCode.INVALID_PARTITIONS,
-                "a topic has at least one partition",
-            ),
-            (
-                not 1 <= request.replication_factor <= len(alive),
-                ErrorCode.INVALID_REPLICATION_FACTOR,
-                f"replication factor {request.replication_factor}; {len(alive)} brokers are alive",
-            ),
-        )
-        return next(
-            (CreatedTopic(error=error, message=why) for applies, error, why in reasons if applies),
-            None,
-        )
+        changes, answer = topics.ADMINISTERED[type(request)](cluster, request)
+        if not changes:
+            return self, answer
+        states = {**self.topic_partitions, **changes}
+        return replace(self, version=self.version + 1, topic_partitions=states), answer
 
     # ------------------------------------------------------------ telling the brokers
 
@@ -332,20 +298,3 @@ class Controller:
 
     def _session_timer(self, now_ms: int) -> SetTimer:
         return SetTimer(_SESSIONS, now_ms + self.patience.session_timeout_ms // 4)
-
-
-def _new_state(request: CreateTopic, alive: list[BrokerId], index: int) -> PartitionState:
-    """Replicas go around the living brokers, each partition one further."""
-    replicas = tuple(
-        alive[(index + step) % len(alive)] for step in range(request.replication_factor)
-    )
-    return PartitionState(
-        replicas=replicas,
-        isr=replicas,
-        leader=replicas[0],
-        leader_epoch=LeaderEpoch(0),
-        partition_epoch=PartitionEpoch(0),
-        min_insync_replicas=request.min_insync_replicas,
-        unclean_leader_election=request.unclean_leader_election,
-        log_config=request.log_config,
-    )

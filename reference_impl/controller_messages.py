@@ -2,7 +2,7 @@
 
     broker -> controller            RegisterBroker, BrokerHeartbeat
     leader -> controller            AlterPartition
-    client -> broker -> controller  CreateTopic
+    client -> broker -> controller  CreateTopic, CreatePartitions, AlterConfigs
     controller -> brokers           UpdateMetadata: the whole image, whenever something changed
     client -> broker                Metadata: the image that the broker has applied
 
@@ -23,7 +23,7 @@ from model.vocabulary import (
     PartitionEpoch,
     TopicPartition,
 )
-from reference_impl.log_config import KAFKAS_LOG, LogConfig
+from reference_impl.log_config import KAFKAS_LOG, CleanupPolicy, LogConfig
 from reference_impl.messages import NO_BROKER, UNKNOWN_BROKER_EPOCH, ErrorCode
 
 
@@ -31,8 +31,8 @@ from reference_impl.messages import NO_BROKER, UNKNOWN_BROKER_EPOCH, ErrorCode
 class PartitionState:
     """What the controller decided about a topic partition.
 
-    Every change adds one to the partition epoch, every choice of a leader (also of none) one to the
-    leader epoch.
+    Every change but that of a configuration adds one to the partition epoch, every choice of a
+    leader (also of none) one to the leader epoch.
     """
 
     replicas: tuple[BrokerId, ...]  # in order of preference
@@ -96,6 +96,44 @@ class CreateTopic:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CreatedTopic:
     """The controller has created it; brokers learn of it a little later."""
+
+    error: ErrorCode = ErrorCode.NONE
+    message: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CreatePartitions:
+    """Let the topic grow to so many partitions; a broker passes it on to the controller."""
+
+    topic: str
+    topic_partitions: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CreatedPartitions:
+    """The controller has created them; brokers learn of them a little later."""
+
+    error: ErrorCode = ErrorCode.NONE
+    message: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AlterConfigs:
+    """Change what is told of the topic's configuration; None leaves a setting as it is."""
+
+    topic: str
+    min_insync_replicas: int | None = None
+    unclean_leader_election: bool | None = None
+    cleanup_policy: CleanupPolicy | None = None
+    retention_ms: int | None = None
+    retention_bytes: int | None = None
+    segment_bytes: int | None = None
+    delete_retention_ms: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AlteredConfigs:
+    """The controller has changed it; brokers learn of it a little later."""
 
     error: ErrorCode = ErrorCode.NONE
     message: str = ""
@@ -171,9 +209,11 @@ class AlteredPartition:
     state: PartitionState | None = None
 
 
+Administration = CreateTopic | CreatePartitions | AlterConfigs
+Administered = CreatedTopic | CreatedPartitions | AlteredConfigs
 ControllerRequest = (
-    Metadata | CreateTopic | RegisterBroker | BrokerHeartbeat | UpdateMetadata | AlterPartition
+    Metadata | Administration | RegisterBroker | BrokerHeartbeat | UpdateMetadata | AlterPartition
 )
 ControllerResponse = (
-    DescribedMetadata | CreatedTopic | RegisteredBroker | BrokerHeartbeated | AlteredPartition
+    DescribedMetadata | Administered | RegisteredBroker | BrokerHeartbeated | AlteredPartition
 )

@@ -15,8 +15,7 @@ It is empty as soon as the ISR is large enough again. Without ELR the last membe
 ISR, not even by an unclean shutdown: nobody else may lead, and it may have lost its end.
 
 Source: KIP-966 as shipped in Kafka 4.0 and 4.1, KAFKA-18635, KAFKA-19522; protocol rules B2 to B6.
-Simplified: no reassignment, no preferred leader, no balanced recovery; `min.insync.replicas` and
-`unclean.leader.election.enable` do not change after a topic's creation.
+Simplified: no reassignment, no preferred leader, no balanced recovery.
 """
 
 from __future__ import annotations

@@ -208,6 +208,16 @@ class InSyncReplicas:
             return self
         return replace(self, state=state, proposal=None, proposal_correlation=None)
 
+    def described(self, state: PartitionState) -> InSyncReplicas:
+        """What newer metadata tells: a state, or only another configuration of the same one.
+
+        The answer to a proposal tells its state too, maybe later than metadata that was newer: of
+        the same partition epoch it is no news.
+        """
+        if state.partition_epoch == self.state.partition_epoch:
+            return replace(self, state=state)
+        return self.decided(state)
+
     def answered(self, correlation: int, answer: AlteredPartition) -> InSyncReplicas:
         """What an answer to a proposal changes.
 

@@ -1,7 +1,7 @@
 """What a topic keeps, and for how long: the part of its configuration that its logs obey.
 
 Source: Apache Kafka's topic configuration; the names in the comments are its settings.
-Simplified: `cleanup.policy` is one of two, not both; topics do not change their configuration.
+Simplified: `cleanup.policy` is one of two, not both.
 """
 
 from __future__ import annotations

@@ -51,5 +51,5 @@ def on_altered(
 
 
 def on_state(leader: Leader, around: Surroundings, state: PartitionState) -> Led:
-    """Newer metadata of the same leader epoch: the ISR may have changed."""
-    return settle(replace(leader, in_sync=leader.in_sync.decided(state)), around)
+    """Newer metadata of the same leader epoch: the ISR may have changed, or the configuration."""
+    return settle(replace(leader, in_sync=leader.in_sync.described(state)), around)

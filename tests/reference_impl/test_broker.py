@@ -17,9 +17,13 @@ from model.vocabulary import (
 from reference_impl.broker import Broker, BrokerConfig, Disk
 from reference_impl.config import Patience
 from reference_impl.controller_messages import (
+    AlterConfigs,
+    AlteredConfigs,
     BrokerHeartbeat,
     BrokerState,
+    CreatedPartitions,
     CreatedTopic,
+    CreatePartitions,
     CreateTopic,
     DescribedMetadata,
     Metadata,
@@ -48,7 +52,7 @@ from reference_impl.messages import (
 )
 from reference_impl.partition_log import PartitionLog
 from reference_impl.record_batch import Record, encode
-from reference_impl.requests import Request
+from reference_impl.requests import Request, Response
 from reference_impl.step import Answered, Asked, Effects, Fired, Reply, Send, Timer, TimerKind
 
 TP = TopicPartition("orders", 0)
@@ -187,13 +191,23 @@ def test_acks_none_is_never_answered() -> None:
     assert told(start(), quiet)[1] == ()
 
 
-def test_a_topic_is_created_by_the_controller_and_the_answer_comes_back() -> None:
-    broker, effects = told(start(), CreateTopic(topic="t"), correlation=33)
+@pytest.mark.parametrize(
+    ("request_", "answer"),
+    [
+        (CreateTopic(topic="t"), CreatedTopic()),
+        (CreatePartitions(topic="t", topic_partitions=2), CreatedPartitions()),
+        (AlterConfigs(topic="t", retention_ms=1), AlteredConfigs()),
+    ],
+)
+def test_a_topic_is_changed_by_the_controller_and_the_answer_comes_back(
+    request_: Request, answer: Response
+) -> None:
+    broker, effects = told(start(), request_, correlation=33)
     (forward,) = [effect for effect in effects if isinstance(effect, Send)]
-    assert (forward.to, forward.request) == (CONTROLLER, CreateTopic(topic="t"))
-    broker, effects = broker.step(0, Answered(CONTROLLER, forward.correlation, CreatedTopic()))
-    assert effects == (Reply(FIRST_CLIENT, 33, CreatedTopic()),)
-    assert broker.step(0, Answered(CONTROLLER, forward.correlation, CreatedTopic()))[1] == ()
+    assert (forward.to, forward.request) == (CONTROLLER, request_)
+    broker, effects = broker.step(0, Answered(CONTROLLER, forward.correlation, answer))
+    assert effects == (Reply(FIRST_CLIENT, 33, answer),)
+    assert broker.step(0, Answered(CONTROLLER, forward.correlation, answer))[1] == ()
 
 
 def test_a_producer_id_is_given_once_over_all_lives() -> None:

@@ -19,6 +19,7 @@ from reference_impl.consumer_group_messages import (
     ConsumerGroupHeartbeat,
     ConsumerGroupHeartbeated,
 )
+from reference_impl.controller_messages import CreatePartitions
 from reference_impl.group_coordinator import GroupCoordinator
 from reference_impl.group_messages import (
     CommitOffsets,
@@ -180,6 +181,9 @@ def test_topics_that_come_later_are_assigned(talk: Conversation) -> None:
     talk.create("u", 3)
     m.beat()
     assert (len(m.owned), m.epoch) == (5, 2)
+    talk.ask(CreatePartitions(topic="u", topic_partitions=4))
+    m.beat()
+    assert (len(m.owned), m.epoch) == (6, 3)
     m.beat(topics=("u",))
     m.beat()
     assert {place.topic for place in m.owned} == {"u"}

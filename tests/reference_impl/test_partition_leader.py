@@ -394,8 +394,33 @@ def test_who_may_join_the_in_sync_replicas() -> None:
 def test_newer_metadata_settles_a_proposal_and_older_changes_nothing() -> None:
     leader = leading(given=state(isr=(1, 2), version=3))
     leader, _ = propose(leader, around(), (BrokerId(1),))
-    assert on_state(leader, around(), state(version=3))[0] == leader
+    assert on_state(leader, around(), state(version=2))[0] == leader
     assert on_state(leader, around(), state(isr=(1,), version=4))[0].in_sync.proposal is None
+
+
+def test_another_configuration_counts_at_once_and_settles_no_proposal() -> None:
+    leader = leading(given=state(min_isr=3, version=3))
+    leader, _ = produce(leader, around(), CLIENT, record())
+    for broker in (2, 3):
+        leader, _ = fetch(leader, around(), CLIENT, follower(broker, 1))
+    leader, _ = propose(leader, around(), (BrokerId(1), BrokerId(2)))
+    after, _ = on_state(leader, around(), state(min_isr=1, version=3))
+    assert after.state.min_insync_replicas == 1
+    assert after.in_sync.proposal == leader.in_sync.proposal
+    # A late answer of the same partition epoch tells an older configuration, and is no news.
+    late = AlteredPartition(topic_partition=TP, state=state(min_isr=3, version=3))
+    assert on_altered(after, around(), 1, late)[0] == after
+
+
+def test_a_lower_minimum_moves_the_high_watermark_and_answers_who_waited() -> None:
+    leader = leading(given=state(min_isr=2))
+    leader, _ = produce(leader, around(), CLIENT, record())
+    leader, _ = on_state(leader, around(), state(isr=(1,), version=1))
+    leader, effects = on_state(leader, around(10**6), state(isr=(1,), min_isr=2, version=1))
+    assert replies(effects) == []
+    leader, effects = on_state(leader, around(10**6), state(isr=(1,), min_isr=1, version=1))
+    assert replies(effects) == [Produced(base_offset=Offset(0), log_start_offset=Offset(0))]
+    assert leader.log.high_watermark == 1
 
 
 # ---------------------------------------------------------------- consumers
