@@ -1,36 +1,29 @@
-"""ApiVersions, Metadata, CreateTopics, InitProducerId and FindCoordinator.
+"""ApiVersions, Metadata, InitProducerId and FindCoordinator.
 
-Source: KIP-35 and KIP-511 (ApiVersions), KIP-464 (defaults of CreateTopics), KIP-516, KIP-699.
-Simplified: topics are never created by asking for them; of the configuration `topic_configs` names
-what is served.
+Source: KIP-35 and KIP-511 (ApiVersions), KIP-516, KIP-699.
+Simplified: topics are never created by asking for them.
 """
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Sequence
 from typing import Any, Final
 
 from model.vocabulary import NO_PRODUCER_ID, ProducerEpoch, ProducerId, TopicPartition
-from reference_impl.controller_messages import CreatedTopic, CreateTopic, PartitionState
+from reference_impl.controller_messages import PartitionState
 from reference_impl.coordinators import INTERNAL_TOPICS
 from reference_impl.messages import NO_BROKER, ErrorCode, InitializedProducerId, InitProducerId
 from reference_impl.transaction_messages import FindCoordinator, FoundCoordinator
 from reference_impl.wire.adapter import Call, milliseconds, topic_id
 from reference_impl.wire.broker_side import (
-    INVALID_CONFIG,
-    INVALID_REPLICA_ASSIGNMENT,
     UNKNOWN_TOPIC_ID,
     BrokerSide,
     asked,
     image,
 )
-from reference_impl.wire.topic_configs import configured
 from reference_impl.wire.versions import VERSIONS, Api
 
 CLUSTER_ID: Final = "urteil-reference-broker"
-BROKER_DEFAULT: Final = -1  # KIP-464: leave it to the broker
-DEFAULT_REPLICATION_FACTOR: Final = 3
 FEATURES_SINCE: Final = 3  # the version of ApiVersions
 GROUP, TRANSACTION = 0, 1  # what a coordinator is asked for
 FEATURES: Final = {"transaction.version": 2}  # KIP-890: clients may speak the second protocol
@@ -153,57 +146,6 @@ def _no_topic(call: Call, name: Any) -> Any:
         topic_id=None if known_by_name else name,
         partitions=(),
     )
-
-
-# ---------------------------------------------------------------- CreateTopics
-
-
-async def create_topics(broker: BrokerSide, call: Call) -> bytes:
-    """The response frame, once the controller has decided about each topic."""
-    results = await asyncio.gather(*(_created(broker, call, topic) for topic in call.body.topics))
-    return call.respond(topics=tuple(results))
-
-
-async def _created(broker: BrokerSide, call: Call, topic: Any) -> Any:
-    partitions = 1 if topic.num_partitions == BROKER_DEFAULT else topic.num_partitions
-    replicas = topic.replication_factor
-    if replicas == BROKER_DEFAULT:
-        replicas = min(DEFAULT_REPLICATION_FACTOR, len(broker.addresses))
-    error, message, configs = _served(call, topic)
-    if not error:
-        said = await asked(
-            broker,
-            CreateTopic(
-                topic=topic.name,
-                topic_partitions=partitions,
-                replication_factor=replicas,
-                **configs,
-            ),
-            CreatedTopic,
-        )
-        error, message = int(said.error), said.message
-    return call.make(
-        "CreatableTopicResult",
-        name=topic.name,
-        topic_id=topic_id(topic.name),
-        error_code=error,
-        error_message=message or None,
-        num_partitions=partitions if not error else -1,
-        replication_factor=replicas if not error else -1,
-        configs=None,
-    )
-
-
-def _served(call: Call, topic: Any) -> tuple[int, str, dict[str, Any]]:
-    """What of a topic the wire has to refuse, as an error and its words; else its configuration."""
-    if topic.assignments:
-        return INVALID_REPLICA_ASSIGNMENT, "the reference broker places replicas itself", {}
-    if call.body.validate_only:
-        return ErrorCode.INVALID_REQUEST, "the reference broker can't only validate", {}
-    try:
-        return 0, "", configured(topic.configs)
-    except ValueError as fault:
-        return INVALID_CONFIG, str(fault), {}
 
 
 # ---------------------------------------------------------------- producers and coordinators

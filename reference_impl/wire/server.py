@@ -25,6 +25,7 @@ from reference_impl.wire import (
     data_plane,
     deletions,
     groups,
+    topics,
     transactions,
 )
 from reference_impl.wire.adapter import Call, MalformedFrame, UnsupportedApiVersions, decode
@@ -55,7 +56,10 @@ ANSWERS: Final[Mapping[Api, Callable[[BrokerSide, Call], Awaitable[bytes]]]] = {
     Api.CONSUMER_GROUP_DESCRIBE: consumer_groups.describe,
     Api.FIND_COORDINATOR: control_plane.find_coordinator,
     Api.API_VERSIONS: control_plane.api_versions,
-    Api.CREATE_TOPICS: control_plane.create_topics,
+    Api.CREATE_TOPICS: topics.create_topics,
+    Api.CREATE_PARTITIONS: topics.create_partitions,
+    Api.INCREMENTAL_ALTER_CONFIGS: topics.incremental_alter_configs,
+    Api.DESCRIBE_CONFIGS: topics.describe_configs,
     Api.DELETE_RECORDS: deletions.delete_records,
     Api.INIT_PRODUCER_ID: control_plane.init_producer_id,
     Api.OFFSET_FOR_LEADER_EPOCH: data_plane.offset_for_leader_epoch,

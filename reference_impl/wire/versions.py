@@ -37,6 +37,9 @@ class Api(IntEnum):
     ADD_OFFSETS_TO_TXN = 25
     END_TXN = 26
     TXN_OFFSET_COMMIT = 28
+    DESCRIBE_CONFIGS = 32
+    CREATE_PARTITIONS = 37
+    INCREMENTAL_ALTER_CONFIGS = 44
     CONSUMER_GROUP_HEARTBEAT = 68
     CONSUMER_GROUP_DESCRIBE = 69
 
@@ -74,6 +77,9 @@ VERSIONS: Final = {
     Api.ADD_OFFSETS_TO_TXN: Versions(0, 4, 0),
     Api.END_TXN: Versions(0, 5, 0),
     Api.TXN_OFFSET_COMMIT: Versions(0, 5, 0),
+    Api.DESCRIBE_CONFIGS: Versions(1, 4, 1),
+    Api.CREATE_PARTITIONS: Versions(0, 3, 0),
+    Api.INCREMENTAL_ALTER_CONFIGS: Versions(0, 1, 0),
     Api.CONSUMER_GROUP_HEARTBEAT: Versions(0, 1, 0),
     Api.CONSUMER_GROUP_DESCRIBE: Versions(0, 1, 0),
 }

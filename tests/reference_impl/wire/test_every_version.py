@@ -12,6 +12,7 @@ from model.vocabulary import ProducerEpoch, ProducerId, Sequence
 from reference_impl.record_batch import Record, decode, encode
 from reference_impl.wire.adapter import topic_id
 from reference_impl.wire.serve import Served
+from reference_impl.wire.topic_configs import CONFIGS
 from reference_impl.wire.versions import VERSIONS, Api
 
 LATEST, EARLIEST = -1, -2
@@ -103,6 +104,64 @@ def test_a_topic_is_created_once(
     assert [one.error_code for one in first.topics] == [0, 40]
     assert "compression.type" in first.topics[1].error_message
     assert [one.error_code for one in second.topics] == [36]
+
+
+@versions(Api.CREATE_PARTITIONS)
+def test_a_topic_grows_and_never_shrinks(version: int, broker: Callable[[str], Connection]) -> None:
+    topic = f"grows-{version}"
+    connection = broker(topic)
+
+    def grown(count: int, **told: Any) -> int:
+        wanted = {"name": topic, "count": count, **told}
+        answer = connection.call(
+            Api.CREATE_PARTITIONS, version, topics=[wanted], timeout=5000, validate_only=False
+        )
+        (said,) = answer.results
+        assert said.name == topic
+        return int(said.error_code)
+
+    assert [grown(3), grown(3), grown(2)] == [0, 37, 37]
+    assert grown(4, assignments=[{"broker_ids": [1, 2, 3]}]) == 39
+    only = {"topics": [{"name": topic, "count": 4}], "timeout": 5000, "validate_only": True}
+    assert connection.call(Api.CREATE_PARTITIONS, version, **only).results[0].error_code == 42
+
+
+@versions(Api.INCREMENTAL_ALTER_CONFIGS)
+def test_a_configuration_is_changed_setting_by_setting(
+    version: int, broker: Callable[[str], Connection]
+) -> None:
+    topic = f"altered-{version}"
+    connection = broker(topic)
+
+    def altered(name: str, operation: int, value: str | None, **of: Any) -> int:
+        change = {"name": name, "config_operation": operation, "value": value}
+        told = {"resource_type": 2, "resource_name": topic, "configs": [change], **of}
+        answer = connection.call(
+            Api.INCREMENTAL_ALTER_CONFIGS, version, resources=[told], validate_only=False
+        )
+        return int(answer.responses[0].error_code)
+
+    assert altered("retention.ms", 0, "7") == 0
+    assert altered("retention.ms", 1, None) == 0
+    assert altered("retention.ms", 0, "soon") == 40
+    assert altered("cleanup.policy", 2, "compact") == 40
+    assert altered("retention.ms", 0, "7", resource_name="nope") == 3
+    assert altered("retention.ms", 0, "7", resource_type=4) == 42
+
+
+@versions(Api.DESCRIBE_CONFIGS)
+def test_a_configuration_is_described(version: int, broker: Callable[[str], Connection]) -> None:
+    connection = broker("described-configs")
+
+    def described(kind: int, name: str, keys: list[str] | None) -> Any:
+        told = {"resource_type": kind, "resource_name": name, "configuration_keys": keys}
+        (answer,) = connection.call(Api.DESCRIBE_CONFIGS, version, resources=[told]).results
+        return answer.error_code, {one.name: one.value for one in answer.configs}
+
+    assert described(2, "described-configs", ["retention.ms"]) == (0, {"retention.ms": "604800000"})
+    assert described(2, "described-configs", None)[1].keys() == CONFIGS.keys()
+    assert described(2, "nope", None) == (3, {})
+    assert described(4, "1", None) == (42, {})
 
 
 @versions(Api.DELETE_RECORDS)

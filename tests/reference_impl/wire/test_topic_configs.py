@@ -3,18 +3,31 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
 import pytest
-from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
-from confluent_kafka.cimpl import NewTopic
+from confluent_kafka.admin._config import (
+    AlterConfigOpType,
+    ConfigEntry,
+    ConfigResource,
+    ConfigSource,
+)
+from confluent_kafka.cimpl import NewPartitions, NewTopic
+from hypothesis import given
+from hypothesis import strategies as st
 
+from model.vocabulary import BrokerId
+from model.vocabulary import TopicPartition as Place
+from reference_impl.controller_messages import CreateTopic
 from reference_impl.log_config import CleanupPolicy, LogConfig
+from reference_impl.topics import Cluster, created
 from reference_impl.wire.hosting import SERVED
 from reference_impl.wire.serve import ServeOptions, serving
-from reference_impl.wire.topic_configs import CONFIGS, configured
+from reference_impl.wire.topic_configs import CONFIGS, altered, configured, described
 
 
 @dataclass
@@ -60,6 +73,117 @@ def test_a_setting_that_means_nothing_is_refused_by_name(
 ) -> None:
     with pytest.raises(ValueError, match=why):
         configured([Told(name, value)])
+
+
+@dataclass
+class Change(Told):
+    """A change of a setting."""
+
+    config_operation: int = 0
+
+
+def test_what_is_deleted_has_its_default_again() -> None:
+    told = [Change("retention.ms", "7"), Change("min.insync.replicas", None, 1)]
+    assert altered(told) == {"retention_ms": 7, "min_insync_replicas": 1}
+
+
+@pytest.mark.parametrize(
+    ("changes", "why"),
+    [
+        ([Change("retention.ms", "soon")], "retention.ms=soon: a number from -1 on is needed"),
+        ([Change("cleanup.policy", "compact", 2)], "cleanup.policy: no setting is a list"),
+        ([Change("compression.type", None, 1)], "are served, not compression.type"),
+        ([Change("retention.ms", "1"), Change("retention.ms", None, 1)], "is told twice"),
+    ],
+)
+def test_a_change_that_means_nothing_is_refused_by_name(changes: list[Change], why: str) -> None:
+    with pytest.raises(ValueError, match=why):
+        altered(changes)
+
+
+@given(
+    st.fixed_dictionaries({
+        "min.insync.replicas": st.integers(1, 3).map(str),
+        "unclean.leader.election.enable": st.sampled_from(["true", "false"]),
+        "cleanup.policy": st.sampled_from(["delete", "compact"]),
+        "retention.ms": st.integers(-1, 10**12).map(str),
+        "retention.bytes": st.integers(-1, 10**12).map(str),
+        "segment.bytes": st.integers(14, 10**9).map(str),
+        "delete.retention.ms": st.integers(0, 10**12).map(str),
+    })
+)  # fmt: skip
+def test_what_is_described_is_what_was_told(told: dict[str, str]) -> None:
+    assert told.keys() == CONFIGS.keys()
+    request = CreateTopic(
+        topic="t", replication_factor=1, **configured(Told(*one) for one in told.items())
+    )
+    states, _ = created(Cluster(states={}, alive=(BrokerId(1),)), request)
+    found = described(states[Place("t", 0)])
+    assert {one.name: one.value for one in found} == told
+    again = altered(Change(*one) for one in told.items())
+    defaults = altered(Change(name, None, 1) for name in told)
+    assert [one.is_default for one in found] == [
+        again[field] == defaults[field] for field, _ in CONFIGS.values()
+    ]
+
+
+def test_an_administrator_changes_a_topic_and_sees_that_it_has_changed() -> None:
+    with serving(
+        ServeOptions(brokers=3, patience=replace(SERVED, retention_check_ms=200))
+    ) as served:
+        servers = served.bootstrap_servers
+        admin = AdminClient({"bootstrap.servers": servers})
+        admin.create_topics([NewTopic("kept", 1, 3)])["kept"].result()
+        producer = Producer({"bootstrap.servers": servers})
+        producer.produce("kept", b"0", partition=0)
+        assert producer.flush(10) == 0
+
+        def settings() -> dict[str, str]:
+            topic = ConfigResource(ConfigResource.Type.TOPIC, "kept")
+            found = admin.describe_configs([topic])[topic].result(10)
+            return {
+                name: entry.value
+                for name, entry in found.items()
+                if entry.source == ConfigSource.DYNAMIC_TOPIC_CONFIG.value
+            }
+
+        def change(name: str, operation: AlterConfigOpType, value: str | None = None) -> None:
+            entry = ConfigEntry(name, value, incremental_operation=operation)
+            topic = ConfigResource(ConfigResource.Type.TOPIC, "kept", incremental_configs=[entry])
+            admin.incremental_alter_configs([topic])[topic].result(10)
+
+        assert settings() == {}
+        consumer = Consumer({"bootstrap.servers": servers, "group.id": "nobody"})
+        change("retention.ms", AlterConfigOpType.SET, "500")
+        change("min.insync.replicas", AlterConfigOpType.SET, "3")
+        eventually(lambda: settings() == {"retention.ms": "500", "min.insync.replicas": "3"})
+        place = TopicPartition("kept", 0)
+        eventually(lambda: consumer.get_watermark_offsets(place, 10, cached=False) == (1, 1))
+        change("retention.ms", AlterConfigOpType.DELETE)
+        eventually(lambda: settings() == {"min.insync.replicas": "3"})
+        with pytest.raises(KafkaException, match="a number from -1 on is needed"):
+            change("retention.ms", AlterConfigOpType.SET, "soon")
+
+        admin.create_partitions([NewPartitions("kept", 3)])["kept"].result(10)
+        with pytest.raises(KafkaException, match="has 3 partitions already"):
+            admin.create_partitions([NewPartitions("kept", 2)])["kept"].result(10)
+        eventually(lambda: len(admin.list_topics("kept", 10).topics["kept"].partitions) == 3)
+        late = Producer({"bootstrap.servers": servers})
+        late.produce("kept", b"new", partition=2)
+        assert late.flush(10) == 0
+        consumer.assign([TopicPartition("kept", 2, 0)])
+        message = consumer.poll(20)
+        assert message is not None
+        assert (message.partition(), message.value()) == (2, b"new")
+        consumer.close()
+
+
+def eventually(is_so: Callable[[], bool], within_s: float = 20) -> None:
+    """Brokers learn of a change a little later."""
+    deadline_s = time.monotonic() + within_s
+    while not is_so():
+        assert time.monotonic() < deadline_s
+        time.sleep(0.05)
 
 
 def test_records_go_when_their_time_is_over() -> None:

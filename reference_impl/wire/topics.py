@@ -1,0 +1,177 @@
+"""CreateTopics, CreatePartitions, IncrementalAlterConfigs and DescribeConfigs.
+
+Source: KIP-195 (CreatePartitions), KIP-339 (IncrementalAlterConfigs), KIP-464 (defaults).
+Simplified: replicas are placed by the controller, nothing is only validated, a setting is set or
+deleted, and is never a list. Only topics have a configuration; `topic_configs` names what of it is
+served. A setting that has its default value is described as one that was never set.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Any, Final
+
+from model.vocabulary import TopicPartition
+from reference_impl.controller_messages import (
+    Administration,
+    AlterConfigs,
+    AlteredConfigs,
+    CreatedPartitions,
+    CreatedTopic,
+    CreatePartitions,
+    CreateTopic,
+)
+from reference_impl.messages import ErrorCode
+from reference_impl.wire.adapter import Call, topic_id
+from reference_impl.wire.broker_side import (
+    INVALID_CONFIG,
+    INVALID_REPLICA_ASSIGNMENT,
+    BrokerSide,
+    asked,
+    image,
+)
+from reference_impl.wire.topic_configs import altered, configured, described
+
+BROKER_DEFAULT: Final = -1  # KIP-464: leave it to the broker
+DEFAULT_REPLICATION_FACTOR: Final = 3
+TOPIC: Final = 2  # of the resources that have a configuration
+SET_HERE: Final = 1  # where the value of a setting comes from
+DEFAULT: Final = 5
+
+Refusal = tuple[int, str]  # an error code and its words; 0 for none
+NOT_REFUSED: Final[Refusal] = (0, "")
+
+
+async def create_topics(broker: BrokerSide, call: Call) -> bytes:
+    """The response frame, once the controller has decided about each topic."""
+
+    async def created(topic: Any) -> Any:
+        partitions = 1 if topic.num_partitions == BROKER_DEFAULT else topic.num_partitions
+        replicas = topic.replication_factor
+        if replicas == BROKER_DEFAULT:
+            replicas = min(DEFAULT_REPLICATION_FACTOR, len(broker.addresses))
+
+        def request() -> CreateTopic:
+            return CreateTopic(
+                topic=topic.name,
+                topic_partitions=partitions,
+                replication_factor=replicas,
+                **configured(topic.configs),
+            )
+
+        error, message = await _decided(broker, call, topic, request, CreatedTopic)
+        return call.make(
+            "CreatableTopicResult",
+            name=topic.name,
+            topic_id=topic_id(topic.name),
+            error_code=error,
+            error_message=message or None,
+            num_partitions=partitions if not error else -1,
+            replication_factor=replicas if not error else -1,
+            configs=None,
+        )
+
+    return call.respond(topics=tuple(await asyncio.gather(*map(created, call.body.topics))))
+
+
+async def create_partitions(broker: BrokerSide, call: Call) -> bytes:
+    """The response frame, once the controller has decided about each topic."""
+
+    async def grown(topic: Any) -> Any:
+        def request() -> CreatePartitions:
+            return CreatePartitions(topic=topic.name, topic_partitions=topic.count)
+
+        error, message = await _decided(broker, call, topic, request, CreatedPartitions)
+        return call.make(
+            "CreatePartitionsTopicResult",
+            name=topic.name,
+            error_code=error,
+            error_message=message or None,
+        )
+
+    return call.respond(results=tuple(await asyncio.gather(*map(grown, call.body.topics))))
+
+
+async def incremental_alter_configs(broker: BrokerSide, call: Call) -> bytes:
+    """The response frame, once the controller has decided about each topic."""
+
+    async def changed(resource: Any) -> Any:
+        def request() -> AlterConfigs:
+            return AlterConfigs(topic=resource.resource_name, **altered(resource.configs))
+
+        error, message = await _decided(broker, call, resource, request, AlteredConfigs)
+        return call.make(
+            "AlterConfigsResourceResponse",
+            error_code=error,
+            error_message=message or None,
+            resource_type=resource.resource_type,
+            resource_name=resource.resource_name,
+        )
+
+    return call.respond(responses=tuple(await asyncio.gather(*map(changed, call.body.resources))))
+
+
+async def describe_configs(broker: BrokerSide, call: Call) -> bytes:
+    """The response frame: each topic's configuration in the metadata that the broker has."""
+    states = dict((await image(broker)).topic_partitions)
+
+    def told(resource: Any) -> Any:
+        name, keys = resource.resource_name, resource.configuration_keys
+        state = states.get(TopicPartition(name, 0))
+        error, message = _not_served(call, resource)
+        if state is None and not error:
+            error, message = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"there is no topic {name}"
+        return call.make(
+            "DescribeConfigsResult",
+            error_code=error,
+            error_message=message or None,
+            resource_type=resource.resource_type,
+            resource_name=name,
+            configs=tuple(
+                call.make(
+                    "DescribeConfigsResourceResult",
+                    name=one.name,
+                    value=one.value,
+                    read_only=False,
+                    config_source=DEFAULT if one.is_default else SET_HERE,
+                    is_sensitive=False,
+                    synonyms=(),
+                    documentation=None,
+                )
+                for one in (() if error or state is None else described(state))
+                if keys is None or one.name in keys
+            ),
+        )
+
+    return call.respond(results=tuple(map(told, call.body.resources)))
+
+
+async def _decided(
+    broker: BrokerSide,
+    call: Call,
+    wanted: Any,
+    request: Callable[[], Administration],
+    answer: type[Any],
+) -> Refusal:
+    """What the controller says to the request, or why it is not asked."""
+    refused = _not_served(call, wanted)
+    if refused != NOT_REFUSED:
+        return refused
+    try:
+        asks = request()
+    except ValueError as fault:
+        return INVALID_CONFIG, str(fault)
+    said = await asked(broker, asks, answer)
+    return int(said.error), said.message
+
+
+def _not_served(call: Call, wanted: Any) -> Refusal:
+    """What of a request the wire has to refuse: what the core has no words for."""
+    if getattr(wanted, "resource_type", TOPIC) != TOPIC:
+        return ErrorCode.INVALID_REQUEST, "only topics have a configuration here"
+    if getattr(wanted, "assignments", None):
+        return INVALID_REPLICA_ASSIGNMENT, "the reference broker places replicas itself"
+    if getattr(call.body, "validate_only", False):
+        return ErrorCode.INVALID_REQUEST, "the reference broker can't only validate"
+    return NOT_REFUSED
