@@ -1,15 +1,27 @@
 """Kernels against the literal definitions, by the hundred thousand: `--histories 100000 --seed 0`.
 
-Each history is made from a number, cut into chunks and files at random, and analysed in this
-process; a few processes do so at once. Everything that is told must be what the definitions say:
-which assumptions are broken, every row of every anomaly in order, and on how much each rests. Two
-kinds take turns:
+Each history is made from a number. The kinds take turns, cheap ones more often:
 
-    clusters   what clients of a small cluster observed, often one with a bug, then changed
-    anything   a few clients that are told anything at all
+    clusters    what clients of a small cluster observed, often one with a bug, then changed
+    anything    a few clients that are told anything at all
+    pipelines   the same, mostly of transactions and committed offsets
 
-What differs is printed with its number, and makes the exit code 1. Of each thousand the result is
-kept, so a campaign that is stopped has told what it had done.
+Everything that is told must be what the definitions say: which assumptions are broken, every row of
+every anomaly in order, and on how much each rests.
+
+A call of the kernels costs a tenth of a second however little it is given. So most histories of a
+block are analysed as one (`one_after_another`), cut into chunks and files at random as a whole, and
+the definitions are asked of each by itself: what they find together must be told of the whole. That
+asks of each history all that is asked of it alone, and of the kernels also to keep histories apart.
+Only what is said of a whole is not asked of each: whether there is anything to observe, and on how
+much an anomaly rests (the sum is asked). So one history of each block is analysed alone. Of a
+broken assumption only the first rows are told: histories that break one are analysed by themselves,
+as many as one as are told in full.
+
+What differs is sought in halves of what was analysed as one, until a half does not show it; the
+numbers that are left are printed, and make the exit code 1. What is declared belongs to a number
+and its block: `--seed NUMBER --histories 1` analyses a history again as it was alone. Of each
+thousand the result is kept, so a campaign that is stopped has told what it had done.
 """
 
 from __future__ import annotations
@@ -20,84 +32,164 @@ import random
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
 from functools import partial
-from typing import Final
+from typing import Any, Final
 
 from benchmarks.pairs import keep
 from checkers.histories.analysis import KEPT, Analysis, analysis_of
 from checkers.histories.columns.rows import as_rows
 from model.histories import History
-from properties.anomalies.anomaly import Row, worst_first
+from properties.anomalies.anomaly import Anomaly, worst_first
 from properties.anomalies.assumptions import ASSUMPTIONS
 from properties.anomalies.catalogue import catalogue
 from properties.anomalies.declared import Declared
-from tests.checkers.histories.any_history import anything
+from tests.checkers.histories.any_history import PIPELINES, anything
 from tests.checkers.histories.mutated_clusters import changed, cut
+from tests.checkers.histories.one_after_another import Joined, joined, own
 
-KINDS: Final[tuple[Callable[[int], History], ...]] = (changed, anything)
-AT_ONCE: Final = 250
+KINDS: Final[tuple[Callable[[int], History], ...]] = (
+    partial(changed, steps=(200, 200, 400)),
+    anything,
+    partial(anything, fs=PIPELINES),
+    anything,
+    partial(anything, fs=PIPELINES),
+)
+BLOCK: Final = 50
 KEPT_EVERY: Final = 1_000
 ISOLATIONS: Final = ("read_committed", "read_committed", "read_uncommitted")
+CHUNK: Final = 10  # so many times larger are the chunks of many histories than of one
+
+Catalogue = Callable[[Declared], tuple[Anomaly, ...]]
 
 
-def differences(number: int) -> tuple[Counter[str], list[str]]:
-    """Of this history how many rows of each anomaly there are, and where the two ways differ."""
-    rng = random.Random(number)
-    h = KINDS[number % len(KINDS)](number)
-    declared = Declared(
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Difference:
+    """What is not told as it is defined, and the histories that show it: mostly one alone."""
+
+    numbers: tuple[int, ...]
+    of: str  # an anomaly, or assumptions
+
+    def __str__(self) -> str:
+        return f"history {' with '.join(map(str, self.numbers))}: {self.of} differs"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Block:
+    """Histories that are made, and how they are judged."""
+
+    made: Mapping[int, History]
+    looked_for: Catalogue
+
+    def differences(self) -> tuple[Counter[str], list[Difference]]:
+        """How many rows of each anomaly there are, and where the two ways differ."""
+        found, odd = Counter[str](), list[Difference]()
+        for numbers in self._together():
+            rows, names = self._compared(numbers)
+            found += rows
+            odd += self._blamed(numbers, names)
+        return found, odd
+
+    def _together(self) -> Iterator[list[int]]:
+        """One alone; those that break no assumption; of the others as many as are told in full."""
+        sound: list[int] = []
+        told, some = 0, list[int]()
+        for number, h in self.made.items():
+            broken = max(len(one.find(h)) for one in ASSUMPTIONS)
+            if number % BLOCK == number // BLOCK % BLOCK:
+                yield [number]
+            elif not broken:
+                sound.append(number)
+            elif told + broken <= KEPT:
+                told, some = told + broken, [*some, number]
+            else:
+                yield some or [number]
+                told, some = (broken, [number]) if some else (0, [])
+        yield from filter(None, (sound, some))
+
+    def _blamed(self, numbers: list[int], names: list[str]) -> list[Difference]:
+        """What differs of all these, told of as few of them as show it."""
+        found: list[Difference] = []
+        if names and len(numbers) > 1:
+            middle = len(numbers) // 2
+            for half in (numbers[:middle], numbers[middle:]):
+                found += self._blamed(half, self._compared(half)[1])
+        left = [name for name in names if name not in {one.of for one in found}]
+        return [*found, *(Difference(numbers=tuple(numbers), of=name) for name in left)]
+
+    def _compared(self, numbers: list[int]) -> tuple[Counter[str], list[str]]:
+        declared = _declared(numbers)
+        as_one = joined([self.made[number] for number in numbers])
+        rng = random.Random(numbers[0])
+        told = analysis_of(
+            cut(as_one.whole, rng, chunk=CHUNK if len(numbers) > 1 else 1),
+            self.looked_for(declared),
+            name="generated",
+            declared=declared,
+            groups=rng.randrange(1, 4),
+        )
+        return _compared(told, as_one, declared)
+
+
+def _declared(numbers: list[int]) -> Declared:
+    rng = random.Random(numbers[0] // BLOCK)
+    compacted = [which for which, n in enumerate(numbers) if random.Random(-n).random() < 0.1]
+    return Declared(
         isolation=rng.choice(ISOLATIONS),
-        compacted=frozenset({"o"} if rng.random() < 0.1 else ()),
+        compacted=frozenset(own("o", which) for which in compacted),
         ww_deps=rng.random() < 0.8,
+        rw_deps=rng.random() < 0.5,
     )
-    chosen = catalogue(declared)
-    told = analysis_of(
-        cut(h, rng), chosen, name="generated", declared=declared, groups=rng.randrange(1, 4)
-    )
-    return _compared(told, declared.applied(h))
 
 
-def _compared(told: Analysis, h: History) -> tuple[Counter[str], list[str]]:
-    broken = {one.id: rows for one in ASSUMPTIONS if (rows := one.find(h))}
+def _compared(told: Analysis, as_one: Joined, declared: Declared) -> tuple[Counter[str], list[str]]:
+    each = [declared.applied(h) for h in as_one.each]
+
+    def literal(find: Callable[[History], Sequence[Any]]) -> list[Any]:
+        return [as_one.renumbered(row, which) for which, h in enumerate(each) for row in find(h)]
+
+    broken = {one.id: rows for one in ASSUMPTIONS if (rows := literal(one.find))}
     found = Counter({name: len(rows) for name, rows in broken.items()})
-    kept = {name: (len(rows), rows[:KEPT]) for name, rows in broken.items()}
+    kept = {name: (len(rows), tuple(sorted(rows)[:KEPT])) for name, rows in broken.items()}
     if {it.assumption.id: (it.count, it.rows) for it in told.broken} != kept:
         return found, ["assumptions"]
     if broken:
         return found, []
-    observed = {it.anomaly.id: it.anomaly.observed(h) for it in told.decisions}
+    observed = {it.anomaly.id: sum(map(it.anomaly.observed, each)) for it in told.decisions}
     if not any(observed.values()):
         return found, [it.anomaly.id for it in told.decisions if it.verdict != "undecided"]
     odd: list[str] = []
     for it in told.decisions:
-        literal = it.anomaly.find(h)
-        found[it.anomaly.id] = len(literal)
-        ours: tuple[Row, ...] = as_rows(it.rows, it.anomaly.row)
-        same = ours == worst_first(literal)
+        rows = literal(it.anomaly.find)
+        found[it.anomaly.id] = len(rows)
+        same = as_rows(it.rows, it.anomaly.row) == worst_first(rows)
         if not same or it.observations != observed[it.anomaly.id]:
             odd.append(it.anomaly.id)
     return found, odd
 
 
-def _some(first: int, seed: int) -> tuple[int, Counter[str], list[tuple[int, str]]]:
-    found, odd = Counter[str](), list[tuple[int, str]]()
-    for number in range(seed + first, seed + first + AT_ONCE):
-        rows, differ = differences(number)
-        found += rows
-        odd += [(number, name) for name in differ]
-    return AT_ONCE, found, odd
-
-
-def campaign(histories: int, seed: int, processes: int) -> Iterator[tuple[int, Counter[str], int]]:
-    """After each few hundred: how many are done, the rows of each anomaly, how many differ."""
-    done, found, differ = 0, Counter[str](), 0
+def campaign(
+    histories: int, seed: int, processes: int, looked_for: Catalogue = catalogue
+) -> Iterator[tuple[int, Counter[str], list[Difference]]]:
+    """After each block: how many are done, the rows of each anomaly so far, what differs in it."""
+    end = seed + histories
+    blocks = [
+        range(max(seed, first), min(end, first + BLOCK))
+        for first in range(seed - seed % BLOCK, end, BLOCK)
+    ]
+    done, found = 0, Counter[str]()
     with ProcessPoolExecutor(processes) as pool:
-        for some, rows, odd in pool.map(partial(_some, seed=seed), range(0, histories, AT_ONCE)):
-            done, found, differ = done + some, found + rows, differ + len(odd)
-            for number, name in odd:
-                sys.stdout.write(f"history {number}: {name} differs\n")
-            yield done, found, differ
+        of_each = pool.map(partial(_differences, looked_for), blocks)
+        for numbers, (rows, odd) in zip(blocks, of_each, strict=True):
+            done, found = done + len(numbers), found + rows
+            yield done, found, odd
+
+
+def _differences(looked_for: Catalogue, numbers: range) -> tuple[Counter[str], list[Difference]]:
+    made = {number: KINDS[number % len(KINDS)](number) for number in numbers}
+    return Block(made=made, looked_for=looked_for).differences()
 
 
 def main() -> int:
@@ -107,7 +199,9 @@ def main() -> int:
     parser.add_argument("--processes", type=int, default=os.cpu_count())
     told = parser.parse_args()
     began, differ = time.perf_counter(), 0
-    for done, found, differ in campaign(told.histories, told.seed, told.processes):
+    for done, found, odd in campaign(told.histories, told.seed, told.processes):
+        differ += len(odd)
+        sys.stdout.writelines(f"{one}\n" for one in odd)
         if done % KEPT_EVERY and done < told.histories:
             continue
         facts = {

@@ -8,6 +8,7 @@ twice. Some offsets are far apart, where bitmaps and blocks end.
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
 from typing import Final
 
 from model.histories import (
@@ -40,13 +41,14 @@ KINDS: Final = {
     "fetch_offset": ["fetch"],
 }
 FS: Final = (*KINDS, "send", "txn", "txn", "poll", "poll", "init_producer")
+PIPELINES: Final = ("txn", "txn", "txn", "fetch_offset", "init_producer", "poll")
 OUTCOMES: Final[tuple[Outcome, ...]] = ("ok", "ok", "ok", "ok", "info", "fail")
 LEVELS: Final[tuple[Isolation | None, ...]] = (None, None, "read_committed", "read_uncommitted")
 NEVER: Final = 1 << 60
 
 
-def anything(seed: int) -> History:
-    """Up to thirty operations of five processes."""
+def anything(seed: int, fs: Sequence[str] = FS) -> History:
+    """Up to thirty operations of five processes, any of these."""
     rng = random.Random(seed)
     unsound = rng.random() < 0.125
     sent: set[tuple[str, str]] = set()
@@ -63,7 +65,7 @@ def anything(seed: int) -> History:
             continue
         end = None if never else begin + rng.randrange(16)
         free_at[process] = NEVER if end is None else end
-        f = rng.choice(FS)
+        f = rng.choice(fs)
         did = _did(f, outcome, sent, rng, unsound=unsound)
         made.append(
             Operation(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
 from dataclasses import replace
 
 from hypothesis import assume
@@ -45,11 +46,11 @@ OF_OPERATION = (
 )
 
 
-def changed(seed: int) -> History:
+def changed(seed: int, steps: Sequence[int] = (200, 600, 900)) -> History:
     """A history of a small cluster, sound or not, with a few operations changed."""
     rng = random.Random(seed)
     bug = rng.choice([None, *BUGS])
-    h = [*cluster_history(seed, steps=rng.choice([200, 600, 900]), bug=bug)]
+    h = [*cluster_history(seed, steps=rng.choice(steps), bug=bug)]
     for _ in range(rng.choice([0, 1, 5, 25])):
         transactions = [n for n, it in enumerate(h) if it.f == "txn"]
         if h:
@@ -130,8 +131,8 @@ def _other(micro: MicroOperation, by: int) -> MicroOperation:
             return micro
 
 
-def cut(h: History, rng: random.Random) -> LocalPieces:
-    """The history in chunks of a few rows, from files in any order."""
+def cut(h: History, rng: random.Random, *, chunk: int = 1) -> LocalPieces:
+    """The history in chunks of a few rows, or so many times more, from files in any order."""
     table = as_table(h)
     at = sorted(rng.randrange(table.num_rows + 1) for _ in range(rng.randrange(4)))
     stretches = [
@@ -139,4 +140,5 @@ def cut(h: History, rng: random.Random) -> LocalPieces:
         for begin, end in zip([0, *at], [*at, table.num_rows], strict=True)
     ]
     rng.shuffle(stretches)
-    return LocalPieces(chunks_of(stretches, rng.choice([1, 5, 40, 1000])), salt=rng.randrange(3))
+    rows = chunk * rng.choice([1, 5, 40, 1000])
+    return LocalPieces(chunks_of(stretches, rows), salt=rng.randrange(3))

@@ -1,0 +1,73 @@
+"""What a definition finds in histories told as one is what it finds in each of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import pytest
+
+from model.histories import History
+from model.history_notation import history
+from properties.anomalies.anomaly import worst_first
+from properties.anomalies.assumptions import ASSUMPTIONS
+from properties.anomalies.catalogue import catalogue
+from properties.anomalies.declared import Declared
+from tests.checkers.histories.any_history import PIPELINES, anything
+from tests.checkers.histories.mutated_clusters import changed
+from tests.checkers.histories.one_after_another import Joined, joined, own
+
+ALL = Declared(ww_deps=True, rw_deps=True)
+
+
+def of_each(as_one: Joined, find: Callable[[History], Sequence[Any]]) -> list[Any]:
+    return [as_one.renumbered(row, n) for n, h in enumerate(as_one.each) for row in find(h)]
+
+
+def assert_says_what_each_says(histories: Sequence[History]) -> None:
+    as_one = joined(histories)
+    whole = ALL.applied(as_one.whole)
+    each = [ALL.applied(h) for h in as_one.each]
+    for one in catalogue(ALL):
+        assert worst_first(one.find(whole)) == worst_first(of_each(as_one, one.find)), one.id
+        assert one.observed(whole) == sum(map(one.observed, each)), one.id
+
+
+def sound(made: Sequence[History]) -> list[History]:
+    return [h for h in made if not any(one.find(h) for one in ASSUMPTIONS)]
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_every_anomaly_is_found_in_the_whole_as_in_each(seed: int) -> None:
+    first = 7 * seed
+    made = [anything(n) for n in range(first, first + 4)]
+    made += [anything(n, fs=PIPELINES) for n in range(first, first + 4)]
+    assert_says_what_each_says(sound([*made, changed(seed, steps=(200,))]))
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_broken_assumptions_are_found_in_the_whole_as_in_each(seed: int) -> None:
+    as_one = joined([anything(n) for n in range(20 * seed, 20 * seed + 20)])
+    found = {one.id: one.find(as_one.whole) for one in ASSUMPTIONS}
+    assert found == {one.id: tuple(sorted(of_each(as_one, one.find))) for one in ASSUMPTIONS}
+    assert found["one-open-operation"]
+
+
+def test_keys_without_a_topic_are_kept_apart_though_all_of_them_share_one() -> None:
+    h = history("""
+        p1  send k=a  -> ok @0
+        c1  poll      -> ok j=a@0
+    """)
+    assert_says_what_each_says([h, h])
+
+
+def test_what_never_completed_comes_last_and_names_do_not_meet() -> None:
+    h = history("""
+        p1  txn{id=x} k-0=a  -> ok @0
+        p2  send k-0=b       -> never
+    """)
+    as_one = joined([h, h])
+    assert [it.outcome for it in as_one.whole] == ["ok", "ok", "info", "info"]
+    assert as_one.numbers == ((0, 2), (1, 3))
+    assert len({it.process for it in as_one.whole}) == 4
+    assert {it.did[0].key for it in as_one.whole} == {own("k-0", 0), own("k-0", 1)}
