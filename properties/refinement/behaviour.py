@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import product
 from typing import Final, NamedTuple, Self
 
@@ -72,17 +72,20 @@ class Behaviour:
     def take(self, call: Call) -> Refusal | None:
         """The action is taken; or the state stays, and the refusal says why."""
         action = next(a for a in self.spec.actions if a.name == call.action)
-        text = called(action, call.arguments)
         try:
-            guard = self.meaning.why_disabled(action, self.state, call.arguments)
-            after = None if guard else self.meaning.step(action, self.state, call.arguments)
+            after = self.meaning.step(action, self.state, call.arguments)
         except Undefined as fault:
-            return Refusal(text, f"what has a meaning: {fault.what}")
-        if guard is not None or after is None:
-            return Refusal(text, str(guard))
+            return Refusal(called(action, call.arguments), f"what has a meaning: {fault.what}")
+        if after is None:
+            guard = self.meaning.why_disabled(action, self.state, call.arguments)
+            return Refusal(called(action, call.arguments), str(guard))
         self.state = after
         self.taken[call.action] += 1
         return None
+
+    def fork(self) -> Self:
+        """The same, to go on in another way."""
+        return replace(self, taken=self.taken.copy())
 
     @property
     def never_taken(self) -> tuple[str, ...]:

@@ -17,15 +17,16 @@ Simplified: an acknowledgement counts when it has arrived, and only with acks=al
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import takewhile
-from typing import Final, NamedTuple
+from typing import NamedTuple, Self
 
 from model.idempotence_abstract.spec import IdempotentProducer
 from model.language.meaning import Cell, Value
 from model.vocabulary import ProducerId, TopicPartition
 from properties.refinement.behaviour import Behaviour, Call
 from properties.refinement.following import Seen
+from properties.refinement.log_entries import SIGNED_FROM
 from reference_impl.broker import Broker
 from reference_impl.messages import ACKS_ALL, ErrorCode, NodeId, Produce, Produced
 from reference_impl.partition_leader import Leader
@@ -33,8 +34,6 @@ from reference_impl.partition_log import PartitionLog
 from reference_impl.record_batch import CorruptBatch, batches, header
 from reference_impl.simulation.trace import Traced
 from reference_impl.step import Answered, Asked
-
-_SIGNED_FROM: Final = 21  # bytes: what comes before is the broker's own
 
 
 class Stamp(NamedTuple):
@@ -61,7 +60,7 @@ class Stamps:
             self.known[batch] = tuple(
                 Stamp(self._number(head.producer_id), head.producer_epoch, head.base_sequence + k)
                 if is_numbered
-                else Stamp(self._number(batch[_SIGNED_FROM:] + bytes([k])), 0, 0)
+                else Stamp(self._number(batch[SIGNED_FROM:] + bytes([k])), 0, 0)
                 for k in deltas
             )
         return self.known[batch]
@@ -93,7 +92,7 @@ class BrokerIdempotence:
 
     @classmethod
     def of(cls, place: TopicPartition, events: Sequence[Traced]) -> BrokerIdempotence:
-        """The spec at the size of the run, its log empty."""
+        """The spec at the size of the run and one more, its log empty."""
         stamps = Stamps()
         logs = {id(r.log): r.log for e in events for r in [_leader(e.after, place)] if r}
         seen = [s for log in logs.values() for b in log.batches() for s in stamps.of(b.data)]
@@ -102,13 +101,19 @@ class BrokerIdempotence:
             IdempotentProducer(),
             {
                 "Producer": max(len(stamps.numbers), 1),
-                "ProducerEpoch": max((s.producer_epoch for s in seen), default=0) + 1,
-                "Sequence": max((s.sequence for s in seen), default=0) + 1,
-                "Offset": max((log.end_offset for log in logs.values()), default=0) + 1,
+                "ProducerEpoch": max((s.producer_epoch for s in seen), default=0) + 2,
+                "Sequence": max((s.sequence for s in seen), default=0) + 2,
+                "Offset": max((log.end_offset for log in logs.values()), default=0) + 2,
             },
             (0,),
         )
         return cls(place, behaviour, stamps)
+
+    def fork(self) -> Self:
+        """The same, to go on in another way."""
+        return replace(
+            self, behaviour=self.behaviour.fork(), _held=dict(self._held), _sent=dict(self._sent)
+        )
 
     def seen(self, traced: Traced) -> Seen | None:
         """The actions that make the step, and what the spec's state has to be after them."""

@@ -16,20 +16,22 @@ only count on less than the abstract one knows.
 
 Source: KIP-101, KIP-320, KIP-497, KIP-966; `model.replication_abstract.spec`.
 Simplified: what is not yet, or no longer, in a log is not seen; power losses and unclean elections
-are no steps of the spec, and are reported; what a consumer is told of end offsets is not mapped.
+are no steps of the spec, and are reported; the end offset that a client is told may be an old one.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Final, NamedTuple
+from dataclasses import dataclass, field, replace
+from typing import Final, Self
 
 from model.language.meaning import Cell, Value
 from model.replication_abstract.proof import ReplicationProof
 from model.vocabulary import BrokerId, TopicPartition
 from properties.refinement.behaviour import ANY, Behaviour, Call
 from properties.refinement.following import Seen
+from properties.refinement.hearsay import Hearsay, Questions
+from properties.refinement.log_entries import Messages
 from reference_impl.broker import Broker
 from reference_impl.controller import Controller
 from reference_impl.controller_messages import (
@@ -43,18 +45,19 @@ from reference_impl.messages import (
     ErrorCode,
     Fetch,
     Fetched,
+    ListedOffsets,
+    ListOffsets,
     NodeId,
     OffsetOfLeaderEpoch,
 )
 from reference_impl.partition_follower import Follower
 from reference_impl.partition_leader import Leader
 from reference_impl.partition_log import PartitionLog
-from reference_impl.record_batch import batches, header
+from reference_impl.record_batch import batches
 from reference_impl.simulation.trace import Traced
 from reference_impl.step import Answered, Asked
 
 Replica = Leader | Follower
-_SIGNED_FROM: Final = 21  # bytes: what comes before is the broker's own
 
 
 # What a broker may do when it hears something. A leader that coordinates, too, may append whenever
@@ -75,42 +78,6 @@ _LEADS: Final = frozenset({
 })  # fmt: skip
 
 
-class Entry(NamedTuple):
-    """A record at its offset, as the spec sees it."""
-
-    offset: int
-    leader_epoch: int
-    message: int
-
-
-@dataclass(slots=True)
-class Messages:
-    """Numbers for what producers sent: equal bytes under one number, at every offset and epoch."""
-
-    numbers: dict[tuple[bytes, int], int] = field(default_factory=dict[tuple[bytes, int], int])
-    known: dict[bytes, tuple[Entry, ...]] = field(default_factory=dict[bytes, tuple[Entry, ...]])
-
-    def entries(self, batch: bytes) -> tuple[Entry, ...]:
-        """The records of a batch."""
-        if batch not in self.known:
-            head, signed = header(batch), batch[_SIGNED_FROM:]
-            self.known[batch] = tuple(
-                Entry(
-                    head.base_offset + delta,
-                    head.leader_epoch,
-                    self.numbers.setdefault((signed, delta), len(self.numbers)),
-                )
-                for delta in range(head.last_offset_delta + 1)
-            )
-        return self.known[batch]
-
-    def of(self, log: PartitionLog, start: int = 0) -> Iterator[Entry]:
-        """The records of a log from the offset on."""
-        for batch in log.batches():
-            if batch.header.next_offset > start:
-                yield from (e for e in self.entries(batch.data) if e.offset >= start)
-
-
 @dataclass(slots=True)
 class BrokerReplication:
     """The topic partition, as far as the run has come."""
@@ -118,6 +85,8 @@ class BrokerReplication:
     place: TopicPartition
     behaviour: Behaviour
     replicas: dict[NodeId, int]  # brokers first, in the order of the replicas, then consumers
+    _hearsay: Hearsay
+    _questions: Questions = field(default_factory=Questions)
     _messages: Messages = field(default_factory=Messages)
     _decided: PartitionState | None = None
     _lives: dict[NodeId, int] = field(default_factory=dict[NodeId, int])
@@ -126,7 +95,7 @@ class BrokerReplication:
 
     @classmethod
     def of(cls, place: TopicPartition, events: Sequence[Traced]) -> BrokerReplication:
-        """The spec at the size of the run, in the state in which the controller began.
+        """The spec at the size of the run and one more, in the state in which the controller began.
 
         Consumers are out of sync before anything happens.
         """
@@ -139,8 +108,8 @@ class BrokerReplication:
             ReplicationProof(),
             {
                 "Replica": len(replicas),
-                "LeaderEpoch": max(s.leader_epoch for s in (*states, *(r.state for r in held))) + 1,
-                "Offset": max((r.log.end_offset for r in held), default=0) + 1,
+                "LeaderEpoch": max(s.leader_epoch for s in (*states, *(r.state for r in held))) + 2,
+                "Offset": max((r.log.end_offset for r in held), default=0) + 2,
                 "Message": ANY,
             },
             (leader := brokers.index(states[0].leader), 0),
@@ -149,12 +118,27 @@ class BrokerReplication:
             for call in (Call("shrink_isr", (outsider,)), Call("drop_member", (leader, outsider))):
                 assert behaviour.take(call) is None
         behaviour.taken.clear()
-        return cls(place, behaviour, replicas)
+        return cls(place, behaviour, replicas, Hearsay(place))
+
+    def fork(self) -> Self:
+        """The same, to go on in another way."""
+        return replace(
+            self,
+            behaviour=self.behaviour.fork(),
+            _hearsay=self._hearsay.fork(),
+            _questions=self._questions.fork(),
+            _lives=dict(self._lives),
+            _held=dict(self._held),
+            _polls=dict(self._polls),
+        )
 
     # ------------------------------------------------------------ what a step looks like
 
     def seen(self, traced: Traced) -> Seen | None:
         """The actions that make the step, and what the spec's state has to be after them."""
+        unasked = self._questions.amiss(traced)
+        if unasked:
+            return Seen(calls=(), amiss=unasked)
         match traced.after:
             case Controller():
                 return self._controller(traced, traced.after.topic_partitions.get(self.place))
@@ -167,8 +151,11 @@ class BrokerReplication:
 
     def _controller(self, traced: Traced, after: PartitionState | None) -> Seen | None:
         before, self._decided = self._decided, after
-        if before is None or after is None:
+        if after is None:
             return None
+        self._hearsay.decided.add(after)
+        if before is None:
+            return Seen(calls=(), shows=self._shows_decided(after))
         if before is after or before == after:
             refused = self._is_refused(traced, after)
             return Seen(calls=(Call("refuse"),)) if refused else None
@@ -185,11 +172,15 @@ class BrokerReplication:
         calls += [Call("expand_isr", (r,)) for r in sorted(members - was)]
         calls += [Call("shrink_isr", (r,)) for r in sorted(was - members)]
         # A change of anything else, too, refuses what is on its way: it is of an older state.
+        return Seen(calls=tuple(calls or [Call("refuse")]), shows=self._shows_decided(after))
+
+    def _shows_decided(self, after: PartitionState) -> dict[Cell, Value]:
+        newest, members = after.leader_epoch, self._members(after)
         shows: dict[Cell, Value] = {("newest", ()): newest}
         shows |= {("isr", (newest, r)): r in members for r in self.replicas.values()}
         if after.leader != NO_BROKER:
             shows["leader", (newest,)] = self.replicas[NodeId(after.leader)]
-        return Seen(calls=tuple(calls or [Call("refuse")]), shows=shows)
+        return shows
 
     def _is_refused(self, traced: Traced, state: PartitionState) -> bool:
         """The controller was asked for another ISR than there is, by who knows that one."""
@@ -243,6 +234,7 @@ class BrokerReplication:
             shows=self._shows(r, after),
             at_least=self._heard(after),
             may_make=_HEARS.get(_told(traced), _LEADS),
+            amiss=self._hearsay.amiss(traced, before, after),
         )
 
     def _restarted(self, node: NodeId, broker: Broker) -> Seen | None:
@@ -340,9 +332,13 @@ class BrokerReplication:
     # ---- consumers
 
     def _note_poll(self, traced: Traced, replica: Replica | None) -> None:
-        who = _polls(traced, self.place)
-        if who is not None and isinstance(replica, Leader) and isinstance(traced.event, Asked):
-            self._polls[who, traced.event.correlation] = replica.state.leader_epoch
+        match traced.event:
+            case Asked(who, correlation, Fetch(replica_id=-1) | ListOffsets() as asked) if (
+                asked.topic_partition == self.place and isinstance(replica, Leader)
+            ):
+                self._polls[who, correlation] = replica.state.leader_epoch
+            case _:
+                pass
 
     def _consumer(self, traced: Traced) -> Seen | None:
         match traced.event:
@@ -350,6 +346,9 @@ class BrokerReplication:
                 epoch = self._polls.pop((traced.node, correlation), None)
                 if epoch is not None and told.topic_partition == self.place and told.batches:
                     return self._read(self.replicas[traced.node], epoch, told)
+            case Answered(correlation=correlation, response=ListedOffsets(offset=end)):
+                if self._polls.pop((traced.node, correlation), None) is not None:
+                    return Seen(calls=(), at_least={("committed_end", ()): end})
             case _:
                 pass
         return None

@@ -19,8 +19,9 @@ group are records like others; what consumers are told of aborts is not mapped.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import chain, starmap
+from typing import Self
 
 from model.language.meaning import Cell, Value
 from model.transactions_abstract.spec import Transactions
@@ -83,6 +84,21 @@ class BrokerTransactions:
         )
         numbers = {id_: k for k, id_ in enumerate(ids)}
         return cls(behaviour, numbers, {place: k for k, place in enumerate(places)})
+
+    def fork(self) -> Self:
+        """The same, to go on in another way."""
+        return replace(
+            self,
+            behaviour=self.behaviour.fork(),
+            _now=dict(self._now),
+            _known=dict(self._known),
+            _ids=dict(self._ids),
+            _epochs=dict(self._epochs),
+            _committed=dict(self._committed),
+            _roles=dict(self._roles),
+            _asked=dict(self._asked),
+            _given=dict(self._given),
+        )
 
     def seen(self, traced: Traced) -> Seen | None:
         """The actions that make the step, and what the spec's state has to be after them."""

@@ -17,7 +17,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from itertools import islice
+from typing import Protocol, Self
 
 from model.language.meaning import Cell, State, Value
 from properties.refinement.behaviour import Behaviour, Call
@@ -32,12 +33,17 @@ class Seen:
     shows: Mapping[Cell, Value] = field(default_factory=dict[Cell, Value])  # true afterwards
     at_least: Mapping[Cell, int] = field(default_factory=dict[Cell, int])  # and so
     may_make: frozenset[str] | None = None  # actions that such an event can be; None: any
+    amiss: str = ""  # what no such event does, whatever the spec allows
 
 
 class Refinement(Protocol):
     """How events look to one spec."""
 
     behaviour: Behaviour
+
+    def fork(self) -> Self:
+        """The same, to go on in another way."""
+        ...
 
     def seen(self, traced: Traced) -> Seen | None:
         """What the event looks like; None: nothing that this spec speaks of has changed."""
@@ -72,18 +78,16 @@ class Followed:
         return self.unexplained is None and self.consumed == self.events
 
 
-def follow(mapping: Refinement, events: Sequence[Traced]) -> Followed:
-    """The run as far as the spec goes along."""
-    consumed = steps = 0
+def follow(mapping: Refinement, events: Sequence[Traced], done: int = 0) -> Followed:
+    """The run as far as the spec goes along; so many events were followed before."""
+    consumed, steps = done, 0
     unexplained: Unexplained | None = None
-    for number, traced in enumerate(events):
+    for number, traced in enumerate(islice(events, done, None), done):
         seen = mapping.seen(traced)
-        if seen is not None:
-            steps += 1
-            why = explain(mapping.behaviour, seen)
-            if why:
-                unexplained = Unexplained(number=number, event=_told(traced), why=why)
-                break
+        unexplained = None if seen is None else _unexplained(mapping, seen, number, traced)
+        steps += seen is not None
+        if unexplained is not None:
+            break
         consumed += 1
     return Followed(
         events=len(events),
@@ -92,6 +96,26 @@ def follow(mapping: Refinement, events: Sequence[Traced]) -> Followed:
         actions=mapping.behaviour.taken,
         unexplained=unexplained,
     )
+
+
+def first_unexplained(
+    mappings: Sequence[Refinement], events: Sequence[Traced], done: int = 0
+) -> Unexplained | None:
+    """The first event at which one of the specs does not go along; they follow side by side."""
+    for number, traced in enumerate(islice(events, done, None), done):
+        for mapping in mappings:
+            seen = mapping.seen(traced)
+            found = None if seen is None else _unexplained(mapping, seen, number, traced)
+            if found is not None:
+                return found
+    return None
+
+
+def _unexplained(
+    mapping: Refinement, seen: Seen, number: int, traced: Traced
+) -> Unexplained | None:
+    why = explain(mapping.behaviour, seen)
+    return Unexplained(number=number, event=_told(traced), why=why) if why else None
 
 
 def explain(behaviour: Behaviour, seen: Seen) -> tuple[str, ...]:
@@ -105,7 +129,7 @@ def explain(behaviour: Behaviour, seen: Seen) -> tuple[str, ...]:
             tried.append(str(refusal))
             if not call.maybe:
                 return tuple(tried)
-    different = _different(behaviour.state, seen)
+    different = _different(behaviour.state, seen) or seen.amiss
     return (*tried, different) if different else ()
 
 

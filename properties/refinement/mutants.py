@@ -15,7 +15,7 @@ Source: the happened-before relation of Lamport, Time, Clocks and the Ordering o
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from random import Random
@@ -23,6 +23,7 @@ from typing import Final
 
 from model.vocabulary import BrokerId, LeaderEpoch, Offset, TopicPartition
 from model.vocabulary import Sequence as SequenceNumber
+from properties.refinement.following import Refinement, Unexplained, first_unexplained
 from reference_impl.broker import Broker
 from reference_impl.controller import Controller
 from reference_impl.controller_messages import PartitionState
@@ -60,6 +61,21 @@ def mutants(events: Events, place: TopicPartition, coins: Random, of_each: int) 
         numbers = answers if kind in OF_ANSWERS else steps
         drawn = (_made(kind, k, events, place) for k in coins.sample(numbers, len(numbers)))
         yield from islice((mutant for mutant in drawn if mutant is not None), of_each)
+
+
+def judged(
+    mappings: Sequence[Refinement], events: Events, wrong: Iterable[Mutant]
+) -> Iterator[tuple[Mutant, Unexplained | None]]:
+    """Each mutant with the event at which it is noticed; None: it is gone along with to its end.
+
+    Up to its event a mutant is the real run, which is followed once for all of them.
+    """
+    done = 0
+    for mutant in sorted(wrong, key=lambda mutant: mutant.number):
+        assert first_unexplained(mappings, events[: mutant.number], done) is None
+        done = mutant.number
+        forks = [mapping.fork() for mapping in mappings]
+        yield mutant, first_unexplained(forks, mutant.events, done)
 
 
 def _made(kind: str, k: int, events: Events, place: TopicPartition) -> Mutant | None:
@@ -139,8 +155,13 @@ def _is_late(events: Events, k: int, altered: Traced, place: TopicPartition) -> 
             marks = was.high_watermark <= less.high_watermark <= did.high_watermark
             ends = was.end_offset <= less.end_offset <= did.end_offset
             rest = replace(real.replicas[place], log=less) == after.replicas[place]
-            parts = less.segments == did.segments[: len(less.segments)]
+            batches = [*less.batches()]
+            parts = batches == [*did.batches()][: len(batches)]
             return rest and less != did and marks and ends and parts
+        case Controller(), Controller(), Controller() if place in before.topic_partitions:
+            decided = (c.topic_partitions[place] for c in (before, after, real))
+            had, fewer, has = ({*state.isr, *state.elr} for state in decided)
+            return had <= fewer < has or had >= fewer > has
         case _:
             return False
 

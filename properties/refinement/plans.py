@@ -24,7 +24,7 @@ from model.replication_abstract.spec import AbstractReplication
 from model.vocabulary import BrokerId
 from properties.refinement.behaviour import ANY
 from properties.refinement.broker_idempotence import Stamps
-from properties.refinement.broker_replication import Messages
+from properties.refinement.log_entries import Messages
 from reference_impl.broker import Broker
 from reference_impl.bugs import NO_BUGS, Bug, Bugs
 from reference_impl.messages import NO_BROKER, NodeId
