@@ -7,13 +7,13 @@ virtual ms keep the order in which they happened.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Final, NamedTuple, Protocol, Self
+from typing import Final, NamedTuple
 
 from model.histories import Operation
 from model.vocabulary import BrokerId, LeaderEpoch, TopicPartition
 from reference_impl.controller_messages import MetadataImage
 from reference_impl.messages import NO_BROKER, NodeId
-from reference_impl.step import Effect, Input, SetTimer, Timer, TimerKind
+from reference_impl.step import Effect, SetTimer, Timer, TimerKind
 
 NS_PER_MS: Final = 1_000_000
 TICK: Final = Timer(TimerKind.CLIENT)
@@ -27,23 +27,6 @@ class Observed(NamedTuple):
 
 
 ClientEffects = tuple[Effect | Observed, ...]
-
-
-class Client(Protocol):
-    """A simulated client."""
-
-    @property
-    def client_id(self) -> NodeId:
-        """Its place in the network."""
-        ...
-
-    def step(self, now_ns: int, told: Input) -> tuple[Self, ClientEffects]:
-        """The client after the input, and what is to be done."""
-        ...
-
-    def unfinished(self) -> tuple[Operation, ...]:
-        """The operations that have begun and not ended."""
-        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
