@@ -7,7 +7,8 @@ their runs are made again, of one side if it is told; all others stay as they ar
 A suite searches outside on the seeds of the profile, ten without one, and shrinks what it finds on
 the first: a row says on how many. A model's runs are those of the track record; a proof is made
 again. A history is what clients of a sweep observed: no seed shows an anomaly on a right broker,
-and with each seeded bug that the history analysis has to notice, some seed shows it.
+and with each seeded bug that the history analysis has to notice, some seed shows it, or else a run
+that the suite finds which goes to the bug's moment.
 """
 
 from __future__ import annotations
@@ -15,9 +16,10 @@ from __future__ import annotations
 import argparse
 import sys
 from collections import Counter
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import replace
 from functools import cache
+from itertools import product
 from typing import Final
 
 from checkers import symbolic
@@ -25,18 +27,21 @@ from checkers.claim_record import Decided, keep, kept
 from checkers.sweeping import Judged, Swept, judge
 from checkers.track_record import Caught
 from checkers.track_record import kept as caught
+from model.faults import UnknownName
 from model.specs import VARIANTS, find
 from properties.claims import CLAIMS, Claim, Decider
-from properties.suites.deciding import decide, run
+from properties.suites.deciding import RULES, RUNS, Search, decide, program, run
 from properties.suites.profiles import Profile, profile_named
 from properties.suites.registry import SUITES
+from properties.suites.searching import Tally
 from properties.suites.suite import Outcome, Side, Suite
 from reference_impl.bugs import Bug
 from reference_impl.seeded_bugs import SEEDED_BUGS, SeededBug
 from reference_impl.simulation.sweeps import SWEEPS
 
 FRUITLESS: Final = 20  # runs on each seed, where none may show it
-SEEDS: Final = 20  # of a sweep, until a bug shows
+SEEDS: Final = 20  # of a sweep, on a right broker
+BUGGY_SEEDS: Final = 3  # of a sweep, before a suite searches for what a bug shows
 HISTORY: Final = "history analysis"  # as the table of bugs names it
 SIDES: Final = ("inside", "outside")
 
@@ -174,19 +179,41 @@ def by_history(claim: Claim, decider: Decider) -> Iterator[Decided]:
 
 
 def _by_bug(claim: Claim, decider: Decider, row: SeededBug, sweeps: list[str]) -> Decided:
-    tried = ((sweep, seed) for seed in range(SEEDS) for sweep in sweeps)
-    shown = (at for at in tried if decider.name in _judged(*at, row.bug).occurs)
-    sweep, seed = next(shown, (None, SEEDS))
+    searched, shown = (
+        _in_a_sweep(decider.name, row, sweeps)
+        or _in_a_suite(decider.name, row)
+        or (f"{BUGGY_SEEDS} seeds of each sweep, and the suites", "")
+    )
     return Decided(
         claim=claim.id,
         engine="history",
         name=decider.name,
         side="outside",
         where=f"bug {row.name}",
-        verdict="violated" if sweep else "holds",
-        searched=f"sweep {sweep}, seed {seed}" if sweep else f"{SEEDS} seeds of each sweep",
-        counterexample=f"urteil sweep {sweep} --seeds {seed} --bug {row.name}" if sweep else "",
+        verdict="violated" if shown else "holds",
+        searched=searched,
+        counterexample=shown,
     )
+
+
+def _in_a_sweep(anomaly: str, row: SeededBug, sweeps: list[str]) -> tuple[str, str] | None:
+    for seed, sweep in product(range(BUGGY_SEEDS), sweeps):
+        if anomaly in _judged(sweep, seed, row.bug).occurs:
+            line = f"urteil sweep {sweep} --seeds {seed} --bug {row.name}"
+            return f"sweep {sweep}, seed {seed}", line
+    return None
+
+
+def _in_a_suite(anomaly: str, row: SeededBug) -> tuple[str, str] | None:
+    """Some bugs show in moments that a sweep hardly meets, and a suite goes to."""
+    bugs = frozenset({row.bug})
+    for suite in (suite for suite in SUITES.values() if f"suite {suite.name}" in row.caught_by):
+        where = Search(suite=suite, seed=0, runs=RUNS, rules=RULES, tally=Tally())
+        for setting in dict.fromkeys(side.setting for side in suite.outside if side.bugs == bugs):
+            if found := where.found(setting, bugs, (anomaly,)):
+                shown = program(suite.machine, found, setting, bugs)
+                return f"suite {suite.name}, {setting}, seed 0", shown
+    return None
 
 
 def _observations(anomaly: str, sweep: str) -> int:
@@ -223,32 +250,34 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.claims")
     parser.add_argument("--profile", default="nightly")
     parser.add_argument("--side", choices=SIDES)
-    parser.add_argument("names", nargs="*", metavar="NAME", choices=everything, default=everything)
+    parser.add_argument("names", nargs="*", metavar="NAME")
     told = parser.parse_args()
-    names: list[str] = told.names
+    names: list[str] = told.names or everything
+    for name in names:
+        if name not in everything:
+            raise UnknownName("suite or engine", name, everything)
     sides: list[str] = [told.side] if told.side else [*SIDES]
-    record = {_place(row): row for row in kept()}
-    left = {
-        at
-        for at, row in record.items()
-        if row.side in sides and {row.engine, row.name}.intersection(names)
-    }
+    made_now: set[tuple[str, ...]] = set()
     for row in made(names, sides, profile_named(told.profile)):
         sys.stdout.write(f"{row.claim} {row.side}: {row}\n")
         sys.stdout.flush()
-        record[_place(row)] = row
-        left.discard(_place(row))
-        keep(sorted(record.values(), key=_order))
-    keep(sorted((row for at, row in record.items() if at not in left), key=_order))
+        made_now.add(_place(row))
+        _keep([*(other for other in kept() if _place(other) != _place(row)), row])
+    _keep(
+        row
+        for row in kept()
+        if _place(row) in made_now or row.side not in sides or not {row.engine, row.name} & {*names}
+    )
+
+
+def _keep(record: Iterable[Decided]) -> None:
+    order = [claim.id for claim in CLAIMS]
+    keep(sorted(record, key=lambda row: (order.index(row.claim), *_place(row)[1:])))
 
 
 def _place(row: Decided) -> tuple[str, ...]:
     """The cell of the record: the last run that was made is in it."""
     return row.claim, row.engine, row.name, row.side, row.where
-
-
-def _order(row: Decided) -> tuple[int, str, str, str]:
-    return [claim.id for claim in CLAIMS].index(row.claim), row.engine, row.name, row.side
 
 
 if __name__ == "__main__":

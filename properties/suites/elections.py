@@ -91,6 +91,20 @@ class ElectionsMachine(ReplicationMachine):
                 self.fail(Crash(broker))
         self.cluster.run_for(600)
 
+    @precondition(lambda self: self.leads_well())
+    @rule(count=st.integers(1, 2))
+    def take_turns(self, count: int) -> None:
+        """The leader goes on alone and dies before it answers; another comes back alone, and is
+        told the same again.
+        """
+        self.send_and_await(1)
+        leader = self.cluster.leader()
+        self.leave_alone()
+        self.send_and_lose_responses(count)
+        self.fail(Crash(leader))
+        self.restart(0 if leader != self.broker(0) else 1)
+        self.cluster.run_for(400)
+
     @rule()
     def crash_all(self) -> None:
         """The processes of all brokers die, one right after the other."""

@@ -1,9 +1,10 @@
 """What the machines of all suites have in common: a run is driven by rules, ended, and judged.
 
 A machine is made of a setting (the condition under which its run stands), of seeded bugs, and of
-the names that its run is judged by: claims that hold always, and goals as `claim: goal`. Its rules
-are the suite's own. When no more rule comes, the faults end, the world gets on, and what was
-observed is judged; `Shown` is raised by the first name that the run shows.
+the names that its run is judged by: claims that hold always, goals as `claim: goal`, and anomalies
+of the history, where the run has one. Its rules are the suite's own. When no more rule comes, the
+faults end, the world gets on, and what was observed is judged; `Shown` is raised by the first name
+that the run shows.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from typing import Any, ClassVar, Final
 
 from hypothesis.stateful import RuleBasedStateMachine
 
+from properties.anomalies.catalogue import BY_ID as ANOMALIES
 from properties.breach import Always, Sometimes
 from properties.suites.searching import Shown, Tally
 from reference_impl.bugs import NO_BUGS, Bugs
@@ -80,5 +82,8 @@ class JudgedMachine(RuleBasedStateMachine):
         """How the run, which has ended, shows what the name says; None: it does not."""
         if name in self.ALWAYS:
             return next((breach.why for breach in self.ALWAYS[name](self.observed)), None)
+        if name in ANOMALIES:
+            rows = ANOMALIES[name].find(self.observed.history)
+            return f"{len(rows)} in what clients observed" if rows else None
         claim, _, goal = name.partition(": ")
         return goal if self.SOMETIMES[claim][goal](self.observed) else None
