@@ -6,7 +6,7 @@ those is several times faster than one by columns, and stable by itself.
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -15,6 +15,7 @@ import pyarrow as pa
 from checkers.histories.columns.fingerprints import Ints
 
 Mask = npt.NDArray[np.bool_]
+Codes = npt.NDArray[np.signedinteger[Any]]  # from 0, in any width
 PACKED_BITS: Final = 63
 _RADIX: Final = 1 << 16  # NumPy sorts numbers of 16 bits by their digits
 _ROWS_OF_GROUP: Final = 8  # on average, where it pays to look whether groups lie together
@@ -28,14 +29,14 @@ def bits(count: int) -> int:
     return max(0, int(count) - 1).bit_length()
 
 
-def stable(numbers: Ints, below: int) -> Ints:
+def stable(numbers: Codes, below: int) -> Ints:
     """The order of numbers from 0 to below a bound; equal ones keep theirs."""
     if below <= _RADIX:
         return np.argsort(numbers.astype(np.uint16), kind="stable")
     own = bits(len(numbers))
     if bits(below) + own > PACKED_BITS:
         return np.argsort(numbers, kind="stable")
-    packed: Ints = (numbers << own) | np.arange(len(numbers), dtype=np.int64)
+    packed: Ints = (numbers.astype(np.int64) << own) | np.arange(len(numbers), dtype=np.int64)
     packed.sort()
     return packed & ((1 << own) - 1)
 

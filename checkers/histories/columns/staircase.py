@@ -9,17 +9,17 @@ Source: the prefix maximum over time chunks.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
 from checkers.histories.columns.fingerprints import Ints
-from checkers.histories.columns.order import begins, bits, stable
+from checkers.histories.columns.order import Codes, Mask, begins, bits, lengths, stable
 
 _BITS: Final = 62
 NOWHERE: Final = -(2**62)  # short of anything
+_UNCOUNTED: Final = -1  # less than any group and reach in one number
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,32 +29,51 @@ class Staircase:
     instants: Ints  # of all facts, ascending
     rows: Ints  # the facts by group, and by time inside a group
     places: Ints  # ascending: group * facts + place in time
+    bases: Ints  # of each fact's group: what is less is of an earlier one
+    own: Ints  # group, and the rank of how far each fact got
     packed: Ints  # ascending: group, and the rank of the furthest so far
-    reaches: Ints  # the furthest so far
+    levels: int | Ints  # how far each rank is; the first, if they are all numbers from it on
 
-    def before(self, group: Ints, time_ns: Ints) -> Ints:
+    @property
+    def reaches(self) -> Ints:
+        """The furthest so far, at each place."""
+        return self.reach(np.arange(len(self.rows)))
+
+    def reach(self, at: Ints) -> Ints:
+        """The furthest so far at these places; NOWHERE if nothing that counts was there."""
+        rank = self.packed[at] - self.bases[at]
+        far = rank + self.levels if isinstance(self.levels, int) else self.levels[rank]
+        return np.where(rank < 0, NOWHERE, far)
+
+    def before(self, group: Codes, time_ns: Ints) -> Ints:
         """The last fact of each group strictly before the time: its place here, -1 if none is."""
         facts = len(self.instants)
         if not facts:
             return np.full(len(group), -1, dtype=np.int64)
-        wanted = group * facts + np.searchsorted(self.instants, time_ns)
-        at = np.searchsorted(self.places, wanted) - 1
-        none = (at < 0) | (self.places[at] < group * facts)
+        base = group.astype(np.int64) * facts
+        at = np.searchsorted(self.places, base + np.searchsorted(self.instants, time_ns)) - 1
+        none = (at < 0) | (self.places[at] < base)
         return np.where(none, -1, at)
 
-    def without(self) -> Ints:
-        """For each fact, as they were given, how far its group had got by the facts before it."""
-        made = np.empty(len(self.rows), dtype=np.int64)
-        made[self.rows[1:]] = self.reaches[:-1]
-        made[self.rows[begins(self.places // max(1, len(self.rows)))]] = NOWHERE
-        return made
+    def behind(self, ties: Mask) -> Ints:
+        """The facts before which one of their group lies, by time or as they were given, that got
+        further; or as far, of those whose ties count.
+        """
+        passed = self.packed[:-1] > self.own[1:] - ties[self.rows[1:]]
+        return self.rows[1:][passed]
 
-    def exceeded(self, group: Ints, offset: Ints, time_ns: Ints) -> npt.NDArray[np.bool_]:
+    def counting(self, counts: Mask) -> Staircase:
+        """What it is if only these facts count."""
+        own = np.where(counts[self.rows], self.own, _UNCOUNTED)
+        return replace(self, own=own, packed=np.maximum.accumulate(own))
+
+    def exceeded(self, group: Codes, offset: Ints, time_ns: Ints) -> Mask:
         """Where the group had got beyond the offset before the time."""
-        at = self.before(group, time_ns)
-        broken = np.zeros(len(at), dtype=np.bool_)
-        some = np.flatnonzero(at >= 0)
-        broken[some] = self.reaches[at[some]] > offset[some]
+        starts = begins(group, time_ns)
+        at = self.before(group[starts], time_ns[starts])
+        reached = np.full(len(at), NOWHERE)
+        reached[at >= 0] = self.reach(at[at >= 0])
+        broken: Mask = np.repeat(reached, lengths(starts, len(group))) > offset
         return broken
 
     def furthest(self, at: Ints) -> Ints:
@@ -62,28 +81,29 @@ class Staircase:
         return self.rows[np.searchsorted(self.packed, self.packed[at])]
 
 
-def staircase(group: Ints, reach: Ints, time_ns: Ints) -> Staircase:
+def staircase(group: Codes, reach: Ints, time_ns: Ints) -> Staircase:
     """Of facts: their groups from 0, how far and when; facts of one time keep their order."""
-    facts = len(group)
+    facts = len(reach)
     if not facts:
-        return Staircase(group, group, group, group, group)
+        return Staircase(time_ns, reach, reach, reach, reach, reach, 0)
     in_time = not np.any(time_ns[1:] < time_ns[:-1])
     by_time = None if in_time else np.argsort(time_ns, kind="stable")
     if by_time is not None:
         group, reach, time_ns = group[by_time], reach[by_time], time_ns[by_time]
     order = stable(group, int(group.max()) + 1)
-    groups, reaches = group[order], reach[order]
-    places = groups * facts
-    places += order
-    low, high = int(reaches.min()), int(reaches.max())
+    groups, own = group[order].astype(np.int64), reach[order]
+    low, high = int(own.min()), int(own.max())
+    levels: int | Ints = low
     if bits(high - low + 1) + bits(int(groups[-1]) + 1) <= _BITS:
-        groups *= high - low + 1
-        groups -= low
-        reaches += groups
-        packed = np.maximum.accumulate(reaches, out=reaches)
-        reaches = packed - groups
+        own -= low
+        width = high - low + 1
     else:
-        levels, rank = np.unique(reaches, return_inverse=True)
-        packed = np.maximum.accumulate(groups * len(levels) + rank)
-        reaches = levels[packed - groups * len(levels)]
-    return Staircase(time_ns, order if by_time is None else by_time[order], places, packed, reaches)
+        levels, own = np.unique(own, return_inverse=True)
+        width = len(levels)
+    bases = groups * width
+    own += bases
+    groups *= facts
+    groups += order
+    packed = np.maximum.accumulate(own)
+    rows = order if by_time is None else by_time[order]
+    return Staircase(time_ns, rows, groups, bases, own, packed, levels)

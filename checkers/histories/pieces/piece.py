@@ -15,6 +15,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from checkers.histories.columns.fingerprints import NULL, Ints, fingerprints
+from checkers.histories.columns.order import Codes
 
 ViewT = TypeVar("ViewT")
 Mask = npt.NDArray[np.bool_]
@@ -72,7 +73,12 @@ class Piece:
 
     def codes(self, name: str) -> tuple[Ints, pa.Array]:
         """A number for each cell, and the text of each number; null is -1."""
-        return self._once(("codes", name), lambda: _coded(self.table[name]))
+        numbers, texts = self.narrow(name)
+        return self._once(("codes", name), lambda: numbers.astype(np.int64)), texts
+
+    def narrow(self, name: str) -> tuple[Codes, pa.Array]:
+        """The same as codes, in numbers as wide as the column has them."""
+        return self._once(("narrow", name), lambda: _narrow(self.table[name]))
 
     def fingerprints(self, name: str) -> Ints:
         """The fingerprint of each cell."""
@@ -93,7 +99,7 @@ class Piece:
         return _numpy(column.is_valid()) if column.null_count else np.ones(len(self), np.bool_)
 
     def _is(self, name: str, words: tuple[str, ...]) -> Mask:
-        numbers, texts = self._once(("narrow", name), lambda: _narrow(self.table[name]))
+        numbers, texts = self.narrow(name)
         numbered = self._once(("words", name), lambda: _numbered(texts))
         found = np.zeros(len(self), dtype=np.bool_)
         for number in (numbered[word] for word in words if word in numbered):
@@ -106,7 +112,7 @@ class Piece:
             return self._kept(
                 f"{name} {self.salt}", lambda: fingerprints(column.combine_chunks(), self.salt)
             )
-        numbers, texts = self.codes(name)
+        numbers, texts = self.narrow(name)
         numbered: Ints = np.r_[fingerprints(texts, self.salt), NULL][numbers]
         return numbered
 
@@ -130,17 +136,11 @@ def as_ints(column: pa.ChunkedArray, null: int = 0) -> Ints:
     return numbers
 
 
-def _coded(column: pa.ChunkedArray) -> tuple[Ints, pa.Array]:
-    numbers, texts = _narrow(column)
-    return numbers.astype(np.int64), texts
-
-
 def _numbered(texts: pa.Array) -> dict[str, int]:
     return {text: number for number, text in enumerate(texts.to_pylist())}
 
 
-def _narrow(column: pa.ChunkedArray) -> tuple[npt.NDArray[np.signedinteger[Any]], pa.Array]:
-    """The same as codes, in numbers as wide as the column has them."""
+def _narrow(column: pa.ChunkedArray) -> tuple[Codes, pa.Array]:
     if not pa.types.is_dictionary(column.type):
         column = column.dictionary_encode()
     column = column.unify_dictionaries()

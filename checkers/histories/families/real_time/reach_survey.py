@@ -21,28 +21,25 @@ import pyarrow as pa
 
 from checkers.histories.columns.arrow import columns_of, ints
 from checkers.histories.columns.fingerprints import Ints, fingerprints
-from checkers.histories.columns.staircase import NOWHERE, Staircase
+from checkers.histories.columns.order import begins
+from checkers.histories.columns.staircase import NOWHERE, Staircase, staircase
 from checkers.histories.families.real_time.told_offsets import (
+    AN_END,
     COLUMNS,
     LOG,
     LOG_OF,
-    SEND,
     STABLE,
-    STABLE_END,
-    Facts,
-    Questions,
     Told,
-    facts,
     questions,
     told,
 )
 from checkers.histories.inquiries.inquiry import OPERATIONS, Ask
-from checkers.histories.pieces.piece import NEVER_NS, Mask, Piece
+from checkers.histories.pieces.piece import NEVER_NS, Piece
 from checkers.histories.pieces.pieces import Kernel
 from model.histories import Isolation
 
 LAST_FACTS: Final = 1024  # of a piece that are told one by one
-
+_ROWS_OF_FACT: Final = 8  # among so many rows for each they are sought
 
 _SPANS: Final = ints("piece", "began_ns", "ended_ns", "sends", "ends", "polls")
 _KEYS: Final = ints("key")
@@ -94,96 +91,102 @@ def _surveyed(part: str, isolation: Isolation, piece: Piece) -> pa.Table:
 
 
 def _survey(of: Told, piece: Piece) -> _Survey:
-    asked = questions(of)
-    began_ns = int(of.completed_ns.min(initial=NEVER_NS))
-    late = of.invoked_ns[asked.told] > began_ns
-    broken = np.zeros(len(asked.told), dtype=np.bool_)
-    steps: list[pa.Table] = []
-    untold = UNTOLD.empty_table()
-    for log in (LOG, STABLE):
-        known = facts(of, log)
-        got = known.staircase()
-        if log == LOG:
-            untold = _untold(got, piece)
-        steps.append(_steps(known, got, log, of.keys, began_ns, piece))
-        some = np.flatnonzero((LOG_OF[asked.asks] == log) & late)
-        rows = asked.told[some]
-        # what was reached by all that completed before it, invoked or not, mostly decides already
-        unsure = got.without()[known.of_told[rows]] > of.offset[rows]
-        some, rows = some[unsure], rows[unsure]
-        broken[some] = got.exceeded(of.key[rows], of.offset[rows], of.invoked_ns[rows])
-    counts = (
-        began_ns,
-        of.completed_ns.max(initial=0),
-        np.count_nonzero(asked.asks == SEND),
-        np.count_nonzero((asked.asks != SEND) & (asked.asks != STABLE_END)),
-        np.count_nonzero(piece.is_("kind", "poll") & piece.is_("outcome", "ok")),
-    )
+    began_ns = int(of.completed_ns[0]) if len(of.row) else NEVER_NS
+    got = staircase(of.key, of.end, of.completed_ns)
+    of_log = {LOG: got, STABLE: got.counting(of.committed)}
+    # what was reached by all that completed before it, invoked or not, mostly decides already
+    unsure = np.zeros(len(of.row), dtype=np.bool_)
+    unsure[got.behind(of.kind != AN_END)] = True
+    limits, early, suspects = ([table.empty_table()] for table in (_LIMITS, QUESTIONS, QUESTIONS))
+    counts: list[int] = []
+    for asks, rows in questions(of):
+        late = of.invoked_ns[rows] > began_ns
+        some = np.flatnonzero(late & unsure[rows])
+        at = rows[some]
+        stairs = of_log[int(LOG_OF[asks])]
+        broken = some[stairs.exceeded(of.key[at], of.offset[at], of.invoked_ns[at])]
+        suspects.append(asked_rows(of, asks, rows[broken], piece))
+        early.append(asked_rows(of, asks, rows[~late], piece))
+        late[broken] = False
+        limits.append(_limits(of, asks, rows[late], piece))
+        counts.append(len(rows))
+    sends, ends, committed, _ = counts
+    polls = np.count_nonzero(piece.is_("kind", "poll") & piece.is_("outcome", "ok"))
+    ended_ns = int(of.completed_ns[-1]) if len(of.row) else 0
+    span = (piece.number, began_ns, ended_ns, sends, ends + committed, polls)
     return _Survey(
-        spans=columns_of(_SPANS, *(np.array([n], dtype=np.int64) for n in (piece.number, *counts))),
-        steps=pa.concat_tables(steps),
-        limits=_limits(of, asked, late & ~broken, piece),
-        early=asked_rows(of, asked, ~late, piece),
-        suspects=asked_rows(of, asked, broken, piece),
-        untold=untold,
+        spans=columns_of(_SPANS, *(np.array([number], dtype=np.int64) for number in span)),
+        steps=pa.concat_tables(_steps(of, log, of_log[log], piece) for log in of_log),
+        limits=pa.concat_tables(limits),
+        early=pa.concat_tables(early),
+        suspects=pa.concat_tables(suspects),
+        untold=_untold(got, piece),
     )
 
 
 def _untold(got: Staircase, piece: Piece) -> pa.Table:
     doubted, ok = piece.is_("outcome", "info"), piece.is_("outcome", "ok")
     rows = np.flatnonzero(piece.is_("kind", "send") & (doubted | (ok & ~piece.known("offset"))))
-    key, invoked_ns = piece.codes("key")[0][rows], piece.ints("invoked_ns")[rows]
+    key, invoked_ns = piece.narrow("key")[0][rows], piece.ints("invoked_ns")[rows]
     at = got.before(key, invoked_ns)
+    reach = np.full(len(rows), NOWHERE)
+    reach[at >= 0] = got.reach(at[at >= 0])
     return columns_of(
         UNTOLD,
         np.full(len(rows), piece.number),
         piece.ints("op")[rows],
         piece.fingerprints("key")[rows],
         invoked_ns,
-        np.where(at < 0, NOWHERE, np.r_[got.reaches, NOWHERE][at]),
+        reach,
     )
 
 
-def _steps(
-    of: Facts, got: Staircase, log: int, keys: Ints, began_ns: int, piece: Piece
-) -> pa.Table:
-    """The last facts one by one; of each key the furthest of the others, as if told at first."""
-    since = began_ns
-    if len(of.key) > LAST_FACTS:
-        since = int(np.partition(of.completed_ns, -LAST_FACTS)[-LAST_FACTS])
-    every = np.arange(len(keys))
-    at = got.before(every, np.full(len(keys), since))
-    key, at = every[at >= 0], at[at >= 0]
-    last = np.flatnonzero(of.completed_ns >= since)
+def _steps(of: Told, log: int, got: Staircase, piece: Piece) -> pa.Table:
+    """The last facts one by one; of each key the furthest of the others, as if told at first.
+
+    Of neighbours of one key and one instant only the furthest is told.
+    """
+    rows = np.flatnonzero(of.committed) if log == STABLE else np.arange(len(of.row))
+    if not len(rows):
+        return _STEPS.empty_table()
+    tail_ns = of.completed_ns[rows[-_ROWS_OF_FACT * LAST_FACTS :][0]]
+    rows = rows[rows >= np.searchsorted(of.completed_ns, tail_ns)]
+    starts = begins(of.key[rows], of.completed_ns[rows])
+    end, rows = np.maximum.reduceat(of.end[rows], starts), rows[starts]
+    completed_ns = of.completed_ns[rows]
+    since = completed_ns[-LAST_FACTS:][0]
+    last = np.flatnonzero(completed_ns >= since)
+    every = np.arange(len(of.keys))
+    at = got.before(every, np.full(len(every), since))
+    key, reach = every[at >= 0], got.reach(at[at >= 0])
+    key, reach = key[reach != NOWHERE], reach[reach != NOWHERE]
     count = len(key) + len(last)
     return columns_of(
         _STEPS,
         np.full(count, piece.number),
-        keys[np.r_[key, of.key[last]]],
+        of.keys[np.r_[key, of.key[rows[last]]]],
         np.full(count, log),
-        np.r_[got.reaches[at], of.end[last]],
-        np.r_[np.full(len(key), began_ns), of.completed_ns[last]],
+        np.r_[reach, end[last]],
+        np.r_[np.full(len(key), of.completed_ns[0]), completed_ns[last]],
     )
 
 
-def _limits(of: Told, asked: Questions, some: Mask, piece: Piece) -> pa.Table:
-    """The least that is asked about of each key, by each kind of question."""
-    rows, asks = asked.told[some], asked.asks[some]
-    least = np.full(len(of.keys) * len(LOG_OF), NEVER_NS)
-    np.minimum.at(least, of.key[rows] * len(LOG_OF) + asks, of.offset[rows])
-    group = np.flatnonzero(least != NEVER_NS)
-    key, kind = np.divmod(group, len(LOG_OF))
-    return columns_of(_LIMITS, np.full(len(key), piece.number), of.keys[key], kind, least[group])
+def _limits(of: Told, asks: int, rows: Ints, piece: Piece) -> pa.Table:
+    """The least that these ask about of each key."""
+    least = np.full(len(of.keys), NEVER_NS)
+    np.minimum.at(least, of.key[rows], of.offset[rows])
+    key = np.flatnonzero(least != NEVER_NS)
+    number, kind = np.full((2, len(key)), [[piece.number], [asks]])
+    return columns_of(_LIMITS, number, of.keys[key], kind, least[key])
 
 
-def asked_rows(of: Told, asked: Questions, some: Mask, piece: Piece) -> pa.Table:
-    """Some of the questions, as QUESTIONS."""
-    rows = asked.told[some]
+def asked_rows(of: Told, asks: int, rows: Ints, piece: Piece) -> pa.Table:
+    """What these rows ask, as QUESTIONS."""
     at = of.row[rows]
     return columns_of(
         QUESTIONS,
         of.keys[of.key[rows]],
-        asked.asks[some],
+        np.full(len(rows), asks),
         of.offset[rows],
         of.invoked_ns[rows],
         piece.ints("op")[at],
@@ -194,6 +197,7 @@ def asked_rows(of: Told, asked: Questions, some: Mask, piece: Piece) -> pa.Table
 
 def _transactional(piece: Piece) -> pa.Table:
     """The keys that a transaction sends to."""
-    codes, texts = piece.codes("key")
-    sent = piece.is_("f", "txn") & piece.is_("kind", "send")
-    return columns_of(_KEYS, fingerprints(texts, piece.salt)[np.unique(codes[sent])])
+    codes, texts = piece.narrow("key")
+    sent = codes[piece.is_("f", "txn") & piece.is_("kind", "send")]
+    some = np.bincount(sent, minlength=len(texts)) > 0
+    return columns_of(_KEYS, fingerprints(texts, piece.salt)[some])

@@ -122,7 +122,7 @@ class _Reached:
         known = asked.ints("reach").copy()
         at = self.by_piece.before(group[some], self.place[piece[some]])
         some, at = some[at >= 0], at[at >= 0]
-        known[some] = np.maximum(known[some], self.by_piece.reaches[at])
+        known[some] = np.maximum(known[some], self.by_piece.reach(at))
         invoked_ns = asked.ints("invoked_ns")
         inside = (self.began_ns[piece] < invoked_ns) & (invoked_ns <= self.ended_ns[piece])
         decided: Mask = np.where(inside, known > asked.ints("offset"), broken)
@@ -136,10 +136,9 @@ class _Reached:
             before = np.full(len(before), len(self.place))
         at = self.by_piece.before(group[some], before[some])
         some, at = some[at >= 0], at[at >= 0]
-        below = self.by_piece.reaches[at] > limits.ints("offset")[some]
-        some, at = some[below], at[below]
-        reach = pa.array(self.by_piece.reaches[at])
-        return limits.where(some).table.append_column("reach", reach)
+        reach = self.by_piece.reach(at)
+        below = reach > limits.ints("offset")[some]
+        return limits.where(some[below]).table.append_column("reach", pa.array(reach[below]))
 
     def _group(self, asked: Piece) -> tuple[Ints, Ints]:
         """The place of each question's log, and the questions whose log has one."""
@@ -173,15 +172,17 @@ def _reached(spans: Piece, steps: Piece, held_back: Ints) -> _Reached:
 def _below(isolation: Isolation, carries: pa.Table, piece: Piece) -> pa.Table:
     """The questions that began in the piece and ask about less than was reached before it."""
     of = told(piece, isolation)
-    asked = questions(of)
     own = carries.filter(compute.equal(carries["piece"], piece.number)).to_pylist()
     number_of = {key: number for number, key in enumerate(of.keys.tolist())}
-    reached = np.full((len(of.keys), len(LOG_OF)), NOWHERE)
+    reached = np.full((len(LOG_OF), len(of.keys)), NOWHERE)
     for one in own:
-        reached[number_of[one["key"]], one["asks"]] = one["reach"]
-    late = of.invoked_ns[asked.told] > of.completed_ns.min(initial=NEVER_NS)
-    below = of.offset[asked.told] < reached[of.key[asked.told], asked.asks]
-    return asked_rows(of, asked, late & below, piece)
+        reached[one["asks"], number_of[one["key"]]] = one["reach"]
+    late = of.invoked_ns > of.completed_ns.min(initial=NEVER_NS)
+    made: list[pa.Table] = []
+    for asks, rows in questions(of):
+        below = of.offset[rows] < reached[asks][of.key[rows]]
+        made.append(asked_rows(of, asks, rows[late[rows] & below], piece))
+    return pa.concat_tables(made)
 
 
 def _stray_questions(strays: Strays, before: Piece) -> Piece:
