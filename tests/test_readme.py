@@ -14,6 +14,7 @@ from checkers.track_record import kept
 from checkers.verdicts import EXIT_CODES
 from model.specs import VARIANTS
 from model.variants import Variant
+from properties.suites.registry import SUITES
 from reference_impl.seeded_bugs import SEEDED_BUGS, SeededBug
 
 README = (Path(__file__).parent.parent / "README.md").read_text()
@@ -40,6 +41,10 @@ def test_the_track_record_is_generated_and_complete() -> None:
     rows: tuple[Variant | SeededBug, ...] = (*VARIANTS, *SEEDED_BUGS)
     for row in rows:
         assert (f"| {row.name} |" in README) == bool(row.breaks)
+
+
+def test_the_suites_are_told_as_the_list_tells_them() -> None:
+    assert "\n".join(f"| {suite.name} | {suite.says} |" for suite in SUITES.values()) in README
 
 
 def test_the_exit_codes_and_the_commands_are_those_that_exist() -> None:
