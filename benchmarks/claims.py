@@ -110,9 +110,9 @@ def by_model(claim: Claim, decider: Decider) -> Iterator[Decided]:
                 engine=decider.engine,
                 name=decider.name,
                 side="inside",
-                where=row.mended,
+                where=f"{row.mended}, within the bounds of {row.variant}",
                 verdict=row.mended_verdict,
-                searched=f"in all {row.mended_states:,} states within the bounds of {row.variant}",
+                searched=f"in all {row.mended_states:,} states",
             )
             yield _broken(claim, decider, row)
 
