@@ -13,7 +13,7 @@ Consumers' fetches with `max_wait_ms` 0 are answered at once; a longer wait happ
 that keeps clients waiting itself (one request of the wire covers many topic partitions) asks with 0
 and listens for `Readable`.
 
-Source: KIP-631 (registration, heartbeats); protocol rules, sections a and b.
+Source: protocol rules, sections a and b.
 Simplified: producer ids come from the broker epoch, not from a block that the controller hands out;
 no controlled shutdown; topics are never deleted.
 """
@@ -23,20 +23,18 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Final
+from typing import Any
 
 from model.vocabulary import BrokerEpoch, BrokerId, ProducerEpoch, TopicPartition
 from reference_impl import coordinating as coordinators_of
-from reference_impl import partition_follower, partition_reads
+from reference_impl import partition_follower
 from reference_impl.bugs import NO_BUGS, Bugs
 from reference_impl.config import KAFKAS_PATIENCE, Patience
-from reference_impl.consumer_group_messages import ConsumerGroupDescribe, ConsumerGroupHeartbeat
+from reference_impl.controller_channel import ControllerChannel
 from reference_impl.controller_messages import (
     NO_METADATA,
-    Administered,
     AlterConfigs,
     AlteredConfigs,
-    BrokerHeartbeat,
     BrokerHeartbeated,
     BrokerState,
     CreatedPartitions,
@@ -46,22 +44,13 @@ from reference_impl.controller_messages import (
     DescribedMetadata,
     Metadata,
     MetadataImage,
-    RegisterBroker,
     RegisteredBroker,
     UpdateMetadata,
 )
 from reference_impl.coordinating import Coordinating
 from reference_impl.coordinators import NO_COORDINATORS, Coordinators
-from reference_impl.group_messages import (
-    CommitOffsets,
-    FetchOffsets,
-    HeartbeatGroup,
-    JoinGroup,
-    LeaveGroup,
-    SyncGroup,
-)
+from reference_impl.group_messages import GroupRequest
 from reference_impl.messages import (
-    CONTROLLER,
     UNKNOWN_BROKER_EPOCH,
     ErrorCode,
     InitializedProducerId,
@@ -79,6 +68,7 @@ from reference_impl.partition_roles import (
     Replica,
     cleaned,
     moved,
+    not_led,
     refusal,
 )
 from reference_impl.step import (
@@ -107,8 +97,6 @@ from reference_impl.truncation import Truncation
 
 Disk = Mapping[TopicPartition, PartitionLog]
 
-_FORWARDED_AT_MOST: Final = 1_000  # requests to the controller whose answers are remembered
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BrokerConfig:
@@ -127,11 +115,8 @@ class Broker:
     """A broker between two steps."""
 
     config: BrokerConfig
-    incarnation: int  # tells this life from every other one
+    channel: ControllerChannel
     correlation: int  # grows with every step, over all lives
-    previous_broker_epoch: BrokerEpoch = UNKNOWN_BROKER_EPOCH  # -1: no clean shutdown before this
-    shutting_down: bool = False
-    broker_epoch: BrokerEpoch = UNKNOWN_BROKER_EPOCH  # -1 until registered
     image: MetadataImage = NO_METADATA
     brokers: Mapping[BrokerId, BrokerState] = field(default_factory=dict[BrokerId, BrokerState])
     replicas: Mapping[TopicPartition, Replica] = field(
@@ -140,7 +125,16 @@ class Broker:
     coordinators: Coordinators = NO_COORDINATORS
     unassigned: Disk = field(default_factory=dict[TopicPartition, PartitionLog])
     coordinating: Coordinating = Coordinating()  # noqa: RUF009 - a frozen value
-    forwarded: tuple[tuple[int, Requester], ...] = ()
+
+    @property
+    def incarnation(self) -> int:
+        """What tells this life from every other one."""
+        return self.channel.incarnation
+
+    @property
+    def broker_epoch(self) -> BrokerEpoch:
+        """That of this life; -1 until the controller has registered it."""
+        return self.channel.broker_epoch
 
     @classmethod
     def start(
@@ -159,9 +153,12 @@ class Broker:
         """
         broker = cls(
             config=config,
-            incarnation=incarnation,
+            channel=ControllerChannel(
+                broker_id=config.broker_id,
+                incarnation=incarnation,
+                previous_broker_epoch=previous_broker_epoch,
+            ),
             correlation=incarnation << 32,
-            previous_broker_epoch=previous_broker_epoch,
             unassigned=dict(disk or {}),
         )
         checkpoint = SetTimer(Timer(TimerKind.CHECKPOINT), now_ms + config.patience.checkpoint_ms)
@@ -224,16 +221,8 @@ class Broker:
             serve = SERVED_BY_LEADER[type(request)]
             leader, effects = serve(replica, self._around(now_ms), requester, request)
             return self._with(leader), effects
-        exists = any(known == request.topic_partition for known, _ in self.image.topic_partitions)
-        error = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-        if replica is None and exists:
-            error = ErrorCode.NOT_LEADER_OR_FOLLOWER  # another broker's: ask for newer metadata
-        elif replica is not None:
-            # A stale leader epoch is the better news than a lost leadership.
-            told_epoch = getattr(request, "current_leader_epoch", replica.state.leader_epoch)
-            fenced = partition_reads.epoch_error(told_epoch, replica.state.leader_epoch)
-            error = fenced or ErrorCode.NOT_LEADER_OR_FOLLOWER
-        return self, refusal(request, requester, error)
+        exists = request.topic_partition in self.coordinators.leaders
+        return self, refusal(request, requester, not_led(replica, request, exists=exists))
 
     def _asked(self, now_ms: int, asked: Asked) -> tuple[Broker, Effects]:
         requester = Requester(asked.sender, asked.correlation)
@@ -245,43 +234,24 @@ class Broker:
             case InitProducerId() | AddPartitionsToTxn() | AddOffsetsToTxn() | EndTxn() as request:
                 roles, effects = self.coordinating.asked(self._around(now_ms), requester, request)
                 return replace(self, coordinating=roles), effects
-            case (
-                JoinGroup()
-                | SyncGroup()
-                | HeartbeatGroup()
-                | LeaveGroup()
-                | ConsumerGroupHeartbeat()
-                | ConsumerGroupDescribe()
-                | CommitOffsets()
-                | FetchOffsets()
-            ) as request:
+            case request if isinstance(request, GroupRequest):
                 roles, effects = self.coordinating.asked_by_member(
                     self._around(now_ms), requester, request, self.replicas
                 )
                 return replace(self, coordinating=roles), effects
             case FindCoordinator() as request:
-                return self, self._find_coordinator(now_ms, requester, request)
+                count = self.config.coordinator_partitions
+                return self, coordinators_of.found(self._around(now_ms), requester, request, count)
             case CreateTopic() | CreatePartitions() | AlterConfigs() as request:
-                forwarded = (*self.forwarded, (self.correlation, requester))
-                broker = replace(self, forwarded=forwarded[-_FORWARDED_AT_MOST:])
-                return broker, (Send(CONTROLLER, self.correlation, request),)
+                channel, effects = self.channel.forward(self.correlation, requester, request)
+                return replace(self, channel=channel), effects
             case UpdateMetadata(image=image):
                 return self._apply(now_ms, image)
             case _:
                 return self, ()  # the rest is the controller's
 
-    def _find_coordinator(
-        self, now_ms: int, requester: Requester, request: FindCoordinator
-    ) -> Effects:
-        around = self._around(now_ms)
-        answer = requester.reply(coordinators_of.found(around, request))
-        missing = coordinators_of.missing_topic(around, request, self.config.coordinator_partitions)
-        if missing is None:
-            return (answer,)
-        return (Send(CONTROLLER, self.correlation, missing), answer)
-
     def _init_producer_id(self, now_ms: int, requester: Requester) -> tuple[Broker, Effects]:
-        if self.broker_epoch == UNKNOWN_BROKER_EPOCH:
+        if not self.channel.is_registered:
             error = ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
             return self, (requester.reply(InitializedProducerId(error=error)),)
         initialized = InitializedProducerId(
@@ -345,25 +315,22 @@ class Broker:
                 return replace(self, coordinating=roles), effects
             case RegisteredBroker() as registered:
                 return self._registered(registered)
-            case BrokerHeartbeated(should_shut_down=True) if self.shutting_down:
+            case BrokerHeartbeated(should_shut_down=True) if self.channel.shutting_down:
                 return self._checkpointed(now_ms)[0], (Stopped(),)
             case BrokerHeartbeated(error=ErrorCode.STALE_BROKER_EPOCH):
                 return self, ()  # a newer life of this broker is known; this one is a zombie
             case CreatedTopic() | CreatedPartitions() | AlteredConfigs() as answer:
-                return self._forward_answer(answered.correlation, answer)
+                channel, effects = self.channel.answered(answered.correlation, answer)
+                return replace(self, channel=channel), effects
             case _:
                 return self, ()
 
     def _registered(self, registered: RegisteredBroker) -> tuple[Broker, Effects]:
-        if registered.error is not ErrorCode.NONE or self.broker_epoch != UNKNOWN_BROKER_EPOCH:
-            return self, ()  # the heartbeat timer tries again
-        broker = replace(self, broker_epoch=registered.broker_epoch)
+        channel = self.channel.registered(registered)
+        if channel is self.channel:
+            return self, ()
+        broker = replace(self, channel=channel)
         return broker, (broker._heartbeat(),)
-
-    def _forward_answer(self, correlation: int, answer: Administered) -> tuple[Broker, Effects]:
-        owed = [requester for sent, requester in self.forwarded if sent == correlation]
-        rest = tuple(entry for entry in self.forwarded if entry[0] != correlation)
-        return replace(self, forwarded=rest), tuple(who.reply(answer) for who in owed)
 
     def _fired(self, now_ms: int, timer: Timer) -> tuple[Broker, Effects]:
         match timer.kind:
@@ -374,7 +341,7 @@ class Broker:
             case TimerKind.RETENTION:
                 return self._cleaned(now_ms)
             case TimerKind.SHUT_DOWN:
-                broker = replace(self, shutting_down=True)
+                broker = replace(self, channel=replace(self.channel, shutting_down=True))
                 return broker, (broker._heartbeat(),)
             case _:
                 pass
@@ -396,23 +363,10 @@ class Broker:
     def _call_controller(self, now_ms: int) -> Effects:
         """Register, or say that this broker lives; and do it again after a while."""
         again = SetTimer(Timer(TimerKind.HEARTBEAT), now_ms + self.config.patience.heartbeat_ms)
-        if self.broker_epoch != UNKNOWN_BROKER_EPOCH:
-            return (self._heartbeat(), again)
-        register = RegisterBroker(
-            broker_id=self.config.broker_id,
-            incarnation=self.incarnation,
-            previous_broker_epoch=self.previous_broker_epoch,
-        )
-        return (Send(CONTROLLER, self.correlation, register), again)
+        return (self.channel.call(self.correlation, self.image.version), again)
 
     def _heartbeat(self) -> Send:
-        heartbeat = BrokerHeartbeat(
-            broker_id=self.config.broker_id,
-            broker_epoch=self.broker_epoch,
-            metadata_version=self.image.version,
-            wants_shut_down=self.shutting_down,
-        )
-        return Send(CONTROLLER, self.correlation, heartbeat)
+        return self.channel.heartbeat(self.correlation, self.image.version)
 
     def _checkpointed(self, now_ms: int) -> tuple[Broker, Effects]:
         replicas = {

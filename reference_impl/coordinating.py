@@ -23,12 +23,18 @@ from reference_impl.coordinators import CONSUMER_OFFSETS, TRANSACTION_STATE
 from reference_impl.group_coordinator import GroupCoordinator
 from reference_impl.group_messages import GroupRequest, refusal
 from reference_impl.log_config import INTERNAL_LOG
-from reference_impl.messages import ErrorCode, InitializedProducerId, InitProducerId, Produced
+from reference_impl.messages import (
+    CONTROLLER,
+    ErrorCode,
+    InitializedProducerId,
+    InitProducerId,
+    Produced,
+)
 from reference_impl.partition_follower import Follower
 from reference_impl.partition_leader import Leader
 from reference_impl.partition_log import PartitionLog
 from reference_impl.requests import Response
-from reference_impl.step import Effects
+from reference_impl.step import Effects, Send
 from reference_impl.surroundings import Requester, Surroundings
 from reference_impl.transaction_coordinator import TransactionCoordinator
 from reference_impl.transaction_messages import (
@@ -153,22 +159,25 @@ class Coordinating:
         return replace(self, roles={**self.roles, role.topic_partition: role})
 
 
-def found(around: Surroundings, request: FindCoordinator) -> FoundCoordinator:
-    """The coordinator of a key, as far as this broker knows."""
+def found(
+    around: Surroundings, requester: Requester, request: FindCoordinator, topic_partitions: int
+) -> Effects:
+    """The coordinator of a key, as far as this broker knows.
+
+    Before anybody can coordinate the internal topic has to be created: the controller is asked to.
+    """
     topic = TRANSACTION_STATE if request.is_transactional else CONSUMER_OFFSETS
     leader = around.coordinators.leader(topic, request.key)
-    if leader is None:
-        return FoundCoordinator(error=ErrorCode.COORDINATOR_NOT_AVAILABLE)
-    return FoundCoordinator(broker_id=BrokerId(leader))
-
-
-def missing_topic(
-    around: Surroundings, request: FindCoordinator, topic_partitions: int
-) -> CreateTopic | None:
-    """The internal topic that has to be created before anybody can coordinate."""
-    topic = TRANSACTION_STATE if request.is_transactional else CONSUMER_OFFSETS
+    if leader is not None:
+        return (requester.reply(FoundCoordinator(broker_id=BrokerId(leader))),)
+    answer = requester.reply(FoundCoordinator(error=ErrorCode.COORDINATOR_NOT_AVAILABLE))
     if around.coordinators.place(topic, request.key) is not None:
-        return None
+        return (answer,)
+    missing = _internal_topic(topic, topic_partitions, around)
+    return (Send(CONTROLLER, around.correlation, missing), answer)
+
+
+def _internal_topic(topic: str, topic_partitions: int, around: Surroundings) -> CreateTopic:
     alive = sum(not state.fenced for state in around.brokers.values())
     replicas = min(REPLICAS, max(1, alive))
     return CreateTopic(

@@ -1,9 +1,9 @@
 """A group coordinator: who leads a topic partition of `__consumer_offsets`, in one leader epoch.
 
 Memberships of classic groups (`group_membership`) live in memory and are written to the log when a
-generation has its assignment, so that a new coordinator goes on with the same generation. Groups of
-KIP-848 (`consumer_group_log`) and offsets (`group_offsets`) live in the log alone. An id is of one
-protocol at a time: the other one may have it once the group is empty.
+generation has its assignment (`group_assignment`), so that a new coordinator goes on with the same
+generation. Groups of KIP-848 (`consumer_group_log`) and offsets (`group_offsets`) live in the log
+alone. An id is of one protocol at a time: the other one may have it once the group is empty.
 
 Source: KIP-62, KIP-98, KIP-134, KIP-345, KIP-447, KIP-848; protocol rules, section e.
 Simplified: a coordinator whose high watermark lags behind what earlier ones had written answers
@@ -23,6 +23,7 @@ from reference_impl import (
     consumer_group_log,
     consumer_group_sessions,
     coordinator_log,
+    group_assignment,
     group_commits,
     group_expiry,
     group_membership,
@@ -245,30 +246,15 @@ class GroupCoordinator:
     def _sync(
         self, around: Surroundings, requester: Requester, request: SyncGroup, group: ClassicGroup
     ) -> Coordinated:
-        error = group_membership.member_error(group, request)
-        if error is ErrorCode.NONE and group.state is GroupState.PREPARING:
-            error = ErrorCode.REBALANCE_IN_PROGRESS
-        if error is not ErrorCode.NONE:
-            return self, (requester.reply(SyncedGroup(error=error)),)
-        member = replace(group.members[request.member_id], heard_ms=around.now_ms)
-        if group.state is GroupState.STABLE:
-            return self._with(group.with_member(member)), (
-                requester.reply(group_membership.part(group, member)),
-            )
-        group = group.with_member(replace(member, syncing=requester))
-        is_assigned = any(written.generation == group.generation for written in self._of(group))
-        if request.member_id != group.leader or is_assigned:
-            return self._with(group), ()
-        told = dict(request.assignments)
-        group = replace(
-            group,
-            members={
-                id_: replace(member, assignment=told.get(id_, b""))
-                for id_, member in group.members.items()
-            },
+        is_written = any(written.generation == group.generation for written in self._of(group))
+        after, effects, is_to_be_written = group_assignment.sync(
+            group, around, requester, request, is_written=is_written
         )
-        written = Written(request.group, (), group.generation)
-        return self._with(group)._append(around, [group.entry()], written)
+        coordinator = self._with(after)
+        if not is_to_be_written:
+            return coordinator, effects
+        written = Written(request.group, (), after.generation)
+        return coordinator._append(around, [after.entry()], written)
 
     def objection(self, correlation: int, bugs: Bugs) -> ErrorCode:
         """A commit that waited until its transaction was verified has to be right still: meanwhile
@@ -336,25 +322,8 @@ class GroupCoordinator:
         if written.generation is None:
             return coordinator, effects
         group = self.groups[written.group]
-        if group.generation != written.generation or group.state is not GroupState.COMPLETING:
-            return coordinator, effects  # the next rebalance has begun: it told them so
-        syncing = [member for member in group.members.values() if member.syncing is not None]
-        told = replace(
-            group,
-            members={id_: replace(member, syncing=None) for id_, member in group.members.items()},
-        )
-        after = told if error else told.moved(GroupState.STABLE)
-        effects += tuple(
-            member.syncing.reply(
-                SyncedGroup(error=error) if error else group_membership.part(after, member)
-            )
-            for member in syncing
-            if member.syncing is not None
-        )
-        if error:
-            after, more = group_membership.rebalance(after, around)
-            effects += more
-        return coordinator._with(after), effects
+        group, told = group_assignment.written(group, around, written.generation, error)
+        return coordinator._with(group), effects + told
 
     def fired(self, around: Surroundings, log: PartitionLog) -> Coordinated:
         """The timer: late members are removed, rebalances end whose time is up."""

@@ -223,12 +223,3 @@ def member_error(
     if request.generation != group.generation:
         return ErrorCode.ILLEGAL_GENERATION
     return ErrorCode.NONE
-
-
-def part(group: ClassicGroup, member: Member) -> SyncedGroup:
-    """What a member is told when the generation is assigned."""
-    return SyncedGroup(
-        protocol_type=group.protocol_type,
-        protocol=group.protocol,
-        assignment=group.members[member.member_id].assignment,
-    )

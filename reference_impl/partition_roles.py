@@ -114,6 +114,18 @@ def cleaned(replica: Replica, around: Surroundings) -> Replica:
     return replace(replica, log=log, producers=producers)
 
 
+def not_led(replica: Replica | None, request: OfPartition, *, exists: bool) -> ErrorCode:
+    """Why a broker refuses what only the leader answers: it is not the leader, or nobody is."""
+    if replica is None:
+        # Another broker's: ask for newer metadata.
+        known, unknown = ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        return known if exists else unknown
+    # A stale leader epoch is the better news than a lost leadership.
+    told_epoch = getattr(request, "current_leader_epoch", replica.state.leader_epoch)
+    fenced = partition_reads.epoch_error(told_epoch, replica.state.leader_epoch)
+    return fenced or ErrorCode.NOT_LEADER_OR_FOLLOWER
+
+
 def refusal(request: OfPartition, requester: Requester, error: ErrorCode) -> Effects:
     """The answer to a request whose topic partition this broker does not lead."""
     response: Response

@@ -250,7 +250,7 @@ class Cluster(Machines):
         return (
             isinstance(node, Broker)
             and known is not None
-            and not node.shutting_down
+            and not node.channel.shutting_down
             and node.broker_epoch == known.broker_epoch
         )
 
