@@ -11,13 +11,15 @@ Kernels run under mapInArrow. The files must be readable under the same path whe
 
 from __future__ import annotations
 
+import gc
 import pickle
 import shutil
+import sys
 import tempfile
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cache, partial
 from itertools import groupby, pairwise
 from operator import itemgetter
 from pathlib import Path
@@ -31,7 +33,6 @@ from checkers.histories.pieces.piece import Piece, Readable
 from checkers.histories.pieces.pieces import (
     Kernel,
     Pieces,
-    columns_of,
     dealt,
     looked_at,
     put_together,
@@ -187,6 +188,17 @@ class Exchanged:
 # ---------------------------------------------------------------- in a task
 
 
+@cache
+def _settled(modules: int) -> None:
+    """What so many modules made is never garbage: after each task all else is searched for it.
+
+    The search of it all costs 40 ms of CPU a task.
+    """
+    del modules
+    keep_freed()
+    gc.freeze()
+
+
 def _of_chunks(
     chunks: Sequence[Readable],
     kernels: Sequence[Kernel],
@@ -194,7 +206,7 @@ def _of_chunks(
     groups: int | None,  # None: what the kernels say is for the driver
     batches: Iterable[pa.RecordBatch],
 ) -> Iterator[pa.RecordBatch]:
-    keep_freed()
+    _settled(len(sys.modules))
     for piece in _pieces(chunks, kernels, salt, batches):
         for which, made in enumerate(said(kernels, piece)):
             parts = iter([(0, made)]) if groups is None else dealt(made, groups)
@@ -208,8 +220,7 @@ def _pieces(
     salt: int,
     batches: Iterable[pa.RecordBatch],
 ) -> Iterator[Piece]:
-    columns = columns_of(kernels)
-    return (looked_at(chunks[number], columns, number, salt) for number in _numbers(batches))
+    return (looked_at(chunks[number], kernels, number, salt) for number in _numbers(batches))
 
 
 def _numbers(batches: Iterable[pa.RecordBatch]) -> Iterator[int]:
@@ -233,7 +244,7 @@ def _dealt_out(
     batches: Iterable[pa.RecordBatch],
 ) -> Iterator[pa.RecordBatch]:
     """Writes what a kernel deals out of a piece to a file; in its cell is where each group lies."""
-    keep_freed()
+    _settled(len(sys.modules))
     for piece in _pieces(chunks, kernels, salt, batches):
         for which, made in enumerate(said(kernels, piece)):
             if parts := dict(dealt(made, groups)):
@@ -249,7 +260,7 @@ def _laid_down(
     batches: Iterable[pa.RecordBatch],
 ) -> Iterator[pa.RecordBatch]:
     """Writes what was dealt to each group to a file for each kernel; in its cell is which."""
-    keep_freed()
+    _settled(len(sys.modules))
     for group in _numbers(batches):
         for which, kernel in enumerate(kernels):
             columns = without_group(kernel).names
@@ -263,7 +274,7 @@ def _laid_down(
 def _groups(
     kernels: Sequence[Kernel], batches: Iterable[pa.RecordBatch]
 ) -> Iterator[tuple[int, int, pa.Table]]:
-    keep_freed()
+    _settled(len(sys.modules))
     rows = (row for batch in batches for row in batch.to_pylist())
     for (which, part), cells in groupby(rows, key=itemgetter("kernel", "part")):
         yield which, part, put_together(map(_in_cell, cells), kernels[which])
@@ -272,7 +283,7 @@ def _groups(
 def _of_groups(
     kernels: Sequence[Kernel], salt: int, batches: Iterable[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
-    keep_freed()
+    _settled(len(sys.modules))
     for batch in batches:
         for row in batch.to_pylist():
             piece = Piece(_in_cell(row), row["piece"], salt)

@@ -47,6 +47,11 @@ class Kernel:
     order: tuple[str, ...] = ()  # of what it deals out: in a group rows that agree in the first
     # column lie together, ascending in the others
     guards: bool = False  # a piece of which it says anything is shown to no kernel behind it
+    pieces: frozenset[int] | None = None  # the numbers of those that it needs; None: all
+
+    def needs(self, number: int) -> bool:
+        """Whether it may say anything of this piece: if not, it is not shown it."""
+        return self.pieces is None or number in self.pieces
 
     def __call__(self, piece: Piece) -> pa.Table:
         made = self.run(piece)
@@ -58,7 +63,8 @@ def said(kernels: Iterable[Kernel], piece: Piece) -> Iterator[pa.Table]:
     """What each kernel says of the piece; nothing behind a guard that said anything."""
     refused = False
     for kernel in kernels:
-        table = kernel.schema.empty_table() if refused else kernel(piece)
+        unasked = refused or not kernel.needs(piece.number)
+        table = kernel.schema.empty_table() if unasked else kernel(piece)
         refused |= kernel.guards and table.num_rows > 0
         yield table
 
@@ -104,10 +110,11 @@ class Chunks(Pieces, Protocol):
         ...
 
 
-def looked_at(chunk: Readable, columns: Sequence[str], number: int, salt: int) -> Piece:
-    """These columns of it, as kernels look at them."""
+def looked_at(chunk: Readable, kernels: Iterable[Kernel], number: int, salt: int) -> Piece:
+    """What these kernels need of it; nothing is read that none does."""
     keeper = chunk if isinstance(chunk, Unpacked) else None
-    return Piece(chunk.read(columns), number, salt, keeper)
+    columns = columns_of(kernel for kernel in kernels if kernel.needs(number))
+    return Piece(chunk.read(columns) if columns else pa.table({}), number, salt, keeper)
 
 
 def columns_of(kernels: Iterable[Kernel]) -> list[str]:
@@ -264,12 +271,11 @@ class LocalPieces:
         return made
 
     def _pieces(self, kernels: Sequence[Kernel]) -> Iterator[Piece]:
-        columns = columns_of(kernels)
         says = "; ".join(dict.fromkeys(kernel.says for kernel in kernels))
         rows, total = 0, len(self.chunks)
         for number, chunk in enumerate(self.chunks):
             self.watch(Progress(stage=says, done=number, total=total, rows=rows))
-            piece = looked_at(chunk, columns, number, self.salt)
+            piece = looked_at(chunk, kernels, number, self.salt)
             rows += len(piece)
             yield piece
         self.watch(Progress(stage=says, done=total, total=total, rows=rows))

@@ -47,7 +47,7 @@ _STEPS: Final = ints("piece", "key", "log", "reach", "completed_ns")
 _LIMITS: Final = ints("piece", "key", "asks", "offset")
 UNTOLD: Final = ints("piece", "op", "key", "invoked_ns", "reach")
 # of a send that nobody acknowledged the position is unknown, and the value tells which it is
-QUESTIONS: Final = ints("key", "asks", "offset", "invoked_ns", "op", "position", "value")
+QUESTIONS: Final = ints("piece", "key", "asks", "offset", "invoked_ns", "op", "position", "value")
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,9 +79,11 @@ def first_look(isolation: Isolation) -> tuple[Ask, ...]:
     )
 
 
-def ask(says: str, schema: pa.Schema, run: partial[pa.Table]) -> Ask:
-    """A look at what the history tells of offsets."""
-    return Ask(OPERATIONS, Kernel(says, COLUMNS, schema, run))
+def ask(
+    says: str, schema: pa.Schema, run: partial[pa.Table], pieces: frozenset[int] | None = None
+) -> Ask:
+    """A look at what the history, or these pieces of it, tell of offsets."""
+    return Ask(OPERATIONS, Kernel(says, COLUMNS, schema, run, pieces=pieces))
 
 
 def _surveyed(part: str, isolation: Isolation, piece: Piece) -> pa.Table:
@@ -185,6 +187,7 @@ def asked_rows(of: Told, asks: int, rows: Ints, piece: Piece) -> pa.Table:
     at = of.row[rows]
     return columns_of(
         QUESTIONS,
+        np.full(len(rows), piece.number),
         of.keys[of.key[rows]],
         np.full(len(rows), asks),
         of.offset[rows],

@@ -97,6 +97,8 @@ class _Reached:
     ended_ns: Ints  # and the last
     in_order: bool  # no piece has anything told before the one in front of it ended
     held_back: Ints  # the keys that transactions send to, ascending
+    steps: Piece
+    log: Ints  # of each step, its place in `logs`
 
     def counts(self, asked: Piece) -> Mask:
         """Which questions are of the log that counts: at read_committed one of two does."""
@@ -140,6 +142,16 @@ class _Reached:
         below = reach > limits.ints("offset")[some]
         return limits.where(some[below]).table.append_column("reach", pa.array(reach[below]))
 
+    def breaking(self, asked: Piece) -> frozenset[int]:
+        """The pieces that may have a fact that breaks one of these questions."""
+        group, some = self._group(asked)
+        least, latest = np.full((2, len(self.logs)), [[NEVER_NS], [UNKNOWN]])
+        np.minimum.at(least, group[some], asked.ints("offset")[some])
+        np.maximum.at(latest, group[some], asked.ints("invoked_ns")[some])
+        beyond = self.steps.ints("reach") > least[self.log]
+        may = beyond & (self.steps.ints("completed_ns") < latest[self.log])
+        return _numbers(self.steps.ints("piece")[may])
+
     def _group(self, asked: Piece) -> tuple[Ints, Ints]:
         """The place of each question's log, and the questions whose log has one."""
         log = together(asked.ints("key"), LOG_OF[asked.ints("asks")])
@@ -166,7 +178,13 @@ def _reached(spans: Piece, steps: Piece, held_back: Ints) -> _Reached:
         ended_ns=ended_in,
         in_order=bool(np.all(ended_ns[some][:-1] <= began_ns[some][1:])),
         held_back=held_back,
+        steps=steps,
+        log=group,
     )
+
+
+def _numbers(pieces: Ints) -> frozenset[int]:
+    return frozenset(np.unique(pieces).tolist())
 
 
 def _below(isolation: Isolation, carries: pa.Table, piece: Piece) -> pa.Table:
@@ -282,8 +300,9 @@ def _texts(sends: Piece, asked: Piece) -> pa.Array:
 def linearizable_offsets(known: Known) -> Inquiry[tuple[Found, ...]]:
     """Order inversions, stale ends and future reads."""
     strays = known.strays
-    *first, when = yield (*first_look(known.declared.isolation), times(strays.ops))
-    broken = yield from _questioned(known.declared.isolation, first, strays)
+    isolation = known.declared.isolation
+    *first, when = yield (*first_look(isolation), times(strays.ops))
+    broken = yield from _questioned(isolation, first, strays, polled=True)
     future = yield from future_reads(strays, Piece(when), broken.polls)
     polls = int(Piece(first[0]).ints("polls").sum())
     return *broken.found, Found(id=FUTURE_READ, rows=future, observations=polls)
@@ -297,14 +316,14 @@ def offsets_alone(known: Known) -> Inquiry[tuple[Found, ...]]:
     isolation = known.declared.isolation
     *first, sends = yield (*first_look(isolation), untold_sends(isolation))
     strays = yield from untold(isolation, Piece(sends))
-    broken = yield from _questioned(isolation, first, strays)
+    broken = yield from _questioned(isolation, first, strays, polled=False)
     return broken.found
 
 
 def _questioned(
-    isolation: Isolation, first: Sequence[pa.Table], strays: Strays
+    isolation: Isolation, first: Sequence[pa.Table], strays: Strays, *, polled: bool
 ) -> Inquiry[_Broken]:
-    """What facts break, from the first look at the history."""
+    """What facts break, from the first look at the history; and if wanted who polled that."""
     spans, steps, limits, early, suspects, before, transactional = first
     of_pieces = Piece(spans)
     reached = _reached(of_pieces, Piece(steps), np.unique(Piece(transactional).ints("key")))
@@ -317,13 +336,14 @@ def _questioned(
     carries = reached.carries(Piece(limits))
     if carries.num_rows:
         run = partial(_below, isolation, carries)
-        asked.append((yield ask("offsets below what was known", QUESTIONS, run)))
+        late = _numbers(Piece(carries).ints("piece"))
+        asked.append((yield ask("offsets below what was known", QUESTIONS, run, late)))
     questioned = Piece(
         pa.concat_tables(asked).group_by(QUESTIONS.names, use_threads=False).aggregate([])
     )
-    inversions, stale, polls = yield from _broken(
-        questioned.where(reached.counts(questioned)), isolation
-    )
+    counting = questioned.where(reached.counts(questioned))
+    breaking = reached.breaking(counting)
+    inversions, stale, polls = yield from _broken(counting, isolation, breaking, polled=polled)
     sends = int(of_pieces.ints("sends").sum()) + len(of_strays)
     ends = int(of_pieces.ints("ends").sum())
     found = (
@@ -341,17 +361,20 @@ class _Broken:
     polls: Piece
 
 
-def _broken(asked: Piece, isolation: Isolation) -> Inquiry[tuple[pa.Table, pa.Table, Piece]]:
-    """Of the questions those that a fact breaks, with the furthest."""
+def _broken(
+    asked: Piece, isolation: Isolation, breaking: frozenset[int], *, polled: bool
+) -> Inquiry[tuple[pa.Table, pa.Table, Piece]]:
+    """Of the questions those that a fact of these pieces breaks, with the furthest."""
     inversion = schema_of(offset_order_inversion.OffsetOrderInversion)
     end = schema_of(stale_end_offset.StaleEndOffset)
     if not len(asked):
         return inversion.empty_table(), end.empty_table(), NO_POLLS
     sends = asked.where(asked.ints("asks") == SEND)
-    shown, told_sends, polls = yield (
-        ask("what was known before them", _WITNESSES, partial(_witnesses, isolation, asked)),
-        Ask(OPERATIONS, _sending(sends.ints("op"))),
-        polls_at(sends.ints("key"), sends.ints("offset")),
+    run = partial(_witnesses, isolation, asked)
+    shown, told_sends, *polls = yield (
+        ask("what was known before them", _WITNESSES, run, breaking),
+        Ask(OPERATIONS, _sending(sends)),
+        *([polls_at(sends.ints("key"), sends.ints("offset"))] if polled else []),
     )
     witness = _furthest(Piece(shown))
     row = asked.where(witness.ints("suspect"))
@@ -373,15 +396,16 @@ def _broken(asked: Piece, isolation: Isolation) -> Inquiry[tuple[pa.Table, pa.Ta
     value = _texts(Piece(told_sends), row.where(of_send))
     inversions = pa.table({**columns(of_send, "offset"), "value": value}).select(inversion.names)
     stale = pa.table(columns(of_end, "end_offset"))
-    theirs = Piece(told_sends)
-    read_at = Piece(polls)
+    theirs, read_at = Piece(told_sends), Piece(polls[0]) if polled else NO_POLLS
     of_theirs = pairs_in(*(one.ints(n) for one in (read_at, theirs) for n in ("key", "value")))
     return inversions.cast(inversion), stale.cast(end), read_at.where(of_theirs)
 
 
-def _sending(ops: Ints) -> Kernel:
+def _sending(asked: Piece) -> Kernel:
     columns = ("op", "position", "kind", "key", "value")
-    return Kernel("what they sent", columns, _SENDS, partial(_sends_of, np.unique(ops)))
+    run = partial(_sends_of, np.unique(asked.ints("op")))
+    pieces = _numbers(asked.ints("piece"))
+    return Kernel("what they sent", columns, _SENDS, run, pieces=pieces)
 
 
 _COLUMNS_ALONE: Final = (
