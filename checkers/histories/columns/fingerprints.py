@@ -20,6 +20,7 @@ _Words = npt.NDArray[np.uint64]
 
 NULL: Final = 0  # of what is null
 _WORD: Final = 8
+_AT_ONCE: Final = 1 << 15  # texts, so that what is made of them stays in the processor's cache
 _GOLDEN: Final = np.uint64(0x9E3779B97F4A7C15)
 _FIRST: Final = np.uint64(0xBF58476D1CE4E5B9)
 _SECOND: Final = np.uint64(0x94D049BB133111EB)
@@ -35,24 +36,31 @@ def mixed(words: _Words) -> _Words:
 
 def fingerprints(texts: pa.Array, salt: int = 0) -> Ints:
     """The fingerprint of each text; NULL for null. Another salt gives other collisions."""
-    count = len(texts)
-    if not count:
-        return np.zeros(0, dtype=np.int64)
     texts = texts.cast(pa.large_string())
-    _, ends, data = texts.buffers()
-    bounds = np.frombuffer(ends, np.int64)[texts.offset : texts.offset + count + 1]
-    starts, lengths = bounds[:-1], np.diff(bounds)
-    held = np.zeros(int(bounds[-1]) + _WORD, dtype=np.uint8)
-    if data is not None:
-        held[:-_WORD] = np.frombuffer(data, np.uint8)[: int(bounds[-1])]
-    words: Any = np.ndarray((len(held) - _WORD + 1,), "<u8", held, strides=(1,))
-    made = mixed(lengths.astype(np.uint64) + mixed(np.full(1, salt, np.uint64)))
-    for at in range(0, int(lengths.max()), _WORD):
-        some = np.flatnonzero(lengths > at) if at or int(lengths.min()) == 0 else slice(None)
-        left = np.minimum(lengths[some] - at, _WORD).astype(np.uint64)
-        kept = np.uint64(2**64 - 1) >> (np.uint64(64) - np.uint64(8) * left)
-        made[some] = mixed(made[some] ^ (words[starts[some] + at] & kept))
-    numbers: Ints = made.view(np.int64)
+    numbers = np.zeros(len(texts), dtype=np.int64)
+    for first in range(0, len(texts), _AT_ONCE):
+        numbers[first : first + _AT_ONCE] = _of_few(texts.slice(first, _AT_ONCE), salt)
     if texts.null_count:
         numbers[texts.is_null().to_numpy(zero_copy_only=False)] = NULL
     return numbers
+
+
+def _of_few(texts: pa.Array, salt: int) -> Ints:
+    _, ends, data = texts.buffers()
+    bounds = np.frombuffer(ends, np.int64)[texts.offset : texts.offset + len(texts) + 1]
+    first, end = int(bounds[0]), int(bounds[-1])
+    starts, lengths = bounds[:-1] - first, np.diff(bounds)
+    held = np.zeros(end - first + _WORD, dtype=np.uint8)
+    if data is not None:
+        held[:-_WORD] = np.frombuffer(data, np.uint8)[first:end]
+    words: Any = np.ndarray((len(held) - _WORD + 1,), "<u8", held, strides=(1,))
+    made = mixed(lengths.astype(np.uint64) + mixed(np.full(1, salt, np.uint64)))
+    shortest = int(lengths.min())
+    for at in range(0, int(lengths.max()), _WORD):
+        some = np.flatnonzero(lengths > at) if at >= shortest else slice(None)
+        word = words[starts[some] + at]
+        if shortest < at + _WORD:
+            left = np.minimum(lengths[some] - at, _WORD).astype(np.uint64)
+            word &= np.uint64(2**64 - 1) >> (np.uint64(64) - np.uint64(8) * left)
+        made[some] = mixed(made[some] ^ word)
+    return made.view(np.int64)
