@@ -3,6 +3,7 @@
 Kernels make and drop arrays of some megabytes all the time. The allocators would give each back to
 the operating system and ask for fresh pages, which are cleared one by one: a tenth of all CPU time
 at ten million rows, and more where several processes do so. The most that is held does not change.
+For the same reason all threads take from one store: what one of them freed is there for the others.
 
 Source: mallopt(3).
 """
@@ -18,6 +19,7 @@ import pyarrow as pa
 
 _TRIM_THRESHOLD: Final = -1
 _MMAP_THRESHOLD: Final = -3
+_ARENA_MAX: Final = -8
 _LARGEST: Final = 32 << 20  # bytes; glibc takes no higher threshold
 _NEVER: Final = 2**31 - 1
 
@@ -27,5 +29,6 @@ def keep_freed() -> None:
     """From now on, in this process; where the C library is not glibc, nothing changes."""
     if sys.platform == "linux" and hasattr(libc := ctypes.CDLL(None), "mallopt"):
         libc.mallopt(_MMAP_THRESHOLD, _LARGEST)
+        libc.mallopt(_ARENA_MAX, 1)
         libc.mallopt(_TRIM_THRESHOLD, _NEVER)
         pa.set_memory_pool(pa.system_memory_pool())

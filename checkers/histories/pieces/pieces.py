@@ -232,7 +232,10 @@ class LocalPieces:
             yield replace(self, chunks=tuple(chunks))
 
     def gather(self, kernels: Sequence[Kernel]) -> list[pa.Table]:
-        made = [list(said(kernels, piece)) for piece in self._pieces(kernels)]
+        made: list[list[pa.Table]] = []
+        for piece in self._pieces(kernels):
+            made.append(list(said(kernels, piece)))
+            del piece  # before the next is read
         if not made:
             return [kernel.schema.empty_table() for kernel in kernels]
         return [pa.concat_tables(tables) for tables in zip(*made, strict=True)]
@@ -275,9 +278,8 @@ class LocalPieces:
         rows, total = 0, len(self.chunks)
         for number, chunk in enumerate(self.chunks):
             self.watch(Progress(stage=says, done=number, total=total, rows=rows))
-            piece = looked_at(chunk, kernels, number, self.salt)
-            rows += len(piece)
-            yield piece
+            yield looked_at(chunk, kernels, number, self.salt)
+            rows += chunk.rows
         self.watch(Progress(stage=says, done=total, total=total, rows=rows))
 
 
