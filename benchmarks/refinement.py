@@ -11,19 +11,19 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from random import Random
 
 from benchmarks.pairs import Pairing, paired
-from properties.refinement.following import follow
-from properties.refinement.mutants import mutants
-from properties.refinement.scenarios import OF, REFINEMENTS, Events, judged
+from properties.refinement.following import Refinement, follow
+from properties.refinement.mutants import judged as judged_mutants
+from properties.refinement.scenarios import OF, Events, judged
 from properties.refinement.seeded_bugs import SHOWN, UNSEEN, Shown
-from reference_impl.simulation.cluster import TOPIC_PARTITION
 
-SEEDS = range(4)
-MUTATED = range(1, 2)
-OF_EACH = 3
-TIMED = range(1)
+SEEDS = {"replicated": range(8), "transactional": range(4), "late markers": range(1)}
+MUTATED = {"replicated": range(20), "transactional": range(8), "late markers": range(1)}
+OF_EACH = 12  # of a kind, in each run
+TIMED = ("replicated", "transactional")
 
 
 def run() -> list[Pairing]:
@@ -39,88 +39,112 @@ def run() -> list[Pairing]:
 def events_of(*, is_followed: bool) -> int:
     """How many events the timed runs have."""
     events = 0
-    for scenario, (make, _) in OF.items():
-        for found in map(make, TIMED):
-            events += len(found)
-            if is_followed:
-                assert all(after.accepted for after in judged(scenario, found).values())
+    for scenario in TIMED:
+        found = OF[scenario].make(0)
+        events += len(found)
+        if is_followed:
+            assert all(after.accepted for after in judged(scenario, found).values())
     return events
 
 
 def facts() -> Mapping[str, object]:
-    runs = {name: {seed: make(seed) for seed in SEEDS} for name, (make, _) in OF.items()}
     return {
-        "specs": {
-            spec: of_spec(spec, runs[name]) for name, (_, specs) in OF.items() for spec in specs
-        },
+        "specs": specs(),
         "seeded bugs": {
             **{row.bug.value: noticed(row) for row in SHOWN},
             **{bug.value: f"not in these states: {why}" for bug, why in UNSEEN.items()},
         },
-        "mutants": of_mutants(),
+        "mutants": {name: of_mutants(name) for name in OF},
     }
 
 
-def of_spec(spec: str, runs: Mapping[int, Events]) -> Mapping[str, object]:
-    """What becomes of the runs of all seeds."""
-    taken: Counter[str] = Counter()
-    refinements = {seed: REFINEMENTS[spec](events) for seed, events in runs.items()}
-    started = time.process_time()
-    followed = {seed: follow(refinements[seed], events) for seed, events in runs.items()}
-    cpu_s = time.process_time() - started
-    for after in followed.values():
-        taken += after.actions
-    consumed = sum(after.consumed for after in followed.values())
-    steps = sum(after.steps for after in followed.values())
-    actions = [action.name for action in refinements[0].behaviour.spec.actions]
-    return {
-        "runs": len(runs),
-        "accepted": sum(after.accepted for after in followed.values()),
-        "not accepted": {
-            seed: str(after.unexplained)
-            for seed, after in followed.items()
-            if after.unexplained is not None
-        },
-        "events": consumed,
-        "stutter_share": round(1 - steps / consumed, 4),
-        "events_per_cpu_s": round(consumed / cpu_s),
-        "taken": {action: taken[action] for action in actions},
-        "never taken": [action for action in actions if not taken[action]],
-    }
+def specs() -> Mapping[str, object]:
+    """What becomes of the runs of all scenarios and seeds, by spec."""
+    found: dict[str, OfSpec] = {}
+    for name, runs in OF.items():
+        for seed in SEEDS[name]:
+            events = runs.make(seed)
+            for key, mapping in runs.mappings(events).items():
+                of_spec = found.setdefault(key.split(" of ")[0], OfSpec())
+                of_spec.follows(mapping, events, f"{name} {seed}, {key}")
+    return {spec: of_spec.shown() for spec, of_spec in found.items()}
+
+
+@dataclass(slots=True)
+class OfSpec:
+    """What became of the runs that a spec followed."""
+
+    actions: tuple[str, ...] = ()
+    taken: Counter[str] = field(default_factory=Counter[str])
+    runs: int = 0
+    events: int = 0
+    steps: int = 0
+    cpu_s: float = 0.0
+    unexplained: dict[str, str] = field(default_factory=dict[str, str])
+
+    def follows(self, mapping: Refinement, events: Events, run: str) -> None:
+        """One more run."""
+        started = time.process_time()
+        after = follow(mapping, events)
+        self.cpu_s += time.process_time() - started
+        self.actions = tuple(action.name for action in mapping.behaviour.spec.actions)
+        self.taken += after.actions
+        self.runs += 1
+        self.events += after.consumed
+        self.steps += after.steps
+        if not after.accepted:
+            self.unexplained[run] = str(after.unexplained)
+
+    def shown(self) -> Mapping[str, object]:
+        return {
+            "runs": self.runs,
+            "accepted": self.runs - len(self.unexplained),
+            "not accepted": self.unexplained,
+            "events": self.events,
+            "stutter_share": round(1 - self.steps / self.events, 4),
+            "events_per_cpu_s": round(self.events / self.cpu_s),
+            "taken": {action: self.taken[action] for action in self.actions},
+            "never taken": [action for action in self.actions if not self.taken[action]],
+        }
 
 
 def noticed(row: Shown) -> str:
     """The first step of the run with the bug that its spec does not explain."""
-    events = OF[row.scenario][0](row.seed, frozenset({row.bug}))
-    found = follow(REFINEMENTS[row.spec](events), events)
+    runs = OF[row.scenario]
+    events = runs.make(row.seed, frozenset({row.bug}))
+    found = follow(runs.mappings(events)[row.spec], events)
     return f"{row.scenario}, seed {row.seed}, {row.spec}: {found.unexplained or 'missed'}"
 
 
-def of_mutants() -> Mapping[str, object]:
+def of_mutants(scenario: str) -> Mapping[str, object]:
     """How many runs with one thing wrong are noticed, of those that are no other order."""
     made: Counter[str] = Counter()
     rejected: Counter[str] = Counter()
     equivalent: Counter[str] = Counter()
     survivors: list[str] = []
-    for seed in MUTATED:
-        events = OF["replicated"][0](seed, sends=20)
-        for mutant in mutants(events, TOPIC_PARTITION, Random(seed), OF_EACH):
-            if mutant.is_equivalent:
-                equivalent[mutant.kind] += 1
-                continue
+    runs = OF[scenario]
+    started = time.process_time()
+    for seed in MUTATED[scenario]:
+        events = runs.make(seed)
+        drawn = [*runs.mutants(events, Random(seed), OF_EACH)]
+        equivalent.update(mutant.kind for mutant in drawn if mutant.is_equivalent)
+        wrong = (mutant for mutant in drawn if not mutant.is_equivalent)
+        for mutant, unexplained in judged_mutants([*runs.mappings(events).values()], events, wrong):
             made[mutant.kind] += 1
-            found = (
-                follow(REFINEMENTS[spec](mutant.events), mutant.events)
-                for spec in OF["replicated"][1]
-            )
-            if all(after.accepted for after in found):
+            if unexplained is None:
                 survivors.append(f"seed {seed}: {mutant}")
             else:
                 rejected[mutant.kind] += 1
     return {
-        "made": dict(made),
-        "rejected": dict(rejected),
+        "seeds": len(MUTATED[scenario]),
+        "cpu_s": round(time.process_time() - started, 1),
+        "made": made.total(),
+        "rejected": rejected.total(),
         "rejected_share": round(rejected.total() / made.total(), 4),
         "survivors": survivors,
-        "equivalent, not counted": dict(equivalent),
+        "made, rejected, equivalent and not counted": {
+            kind: [made[kind], rejected[kind], equivalent[kind]]
+            for wrongs in runs.wrongs
+            for kind in wrongs.kinds
+        },
     }

@@ -233,9 +233,16 @@ class BrokerReplication:
             calls=tuple(calls),
             shows=self._shows(r, after),
             at_least=self._heard(after),
-            may_make=_HEARS.get(_told(traced), _LEADS),
+            may_make=self._may_make(traced),
             amiss=self._hearsay.amiss(traced, before, after),
         )
+
+    def _may_make(self, traced: Traced) -> frozenset[str]:
+        match traced.event:
+            case Answered(response=Fetched(topic_partition=about)) if about != self.place:
+                return frozenset()
+            case _:
+                return _HEARS.get(_told(traced), _LEADS)
 
     def _restarted(self, node: NodeId, broker: Broker) -> Seen | None:
         """A new life begins with what the old one left on the disk."""

@@ -21,7 +21,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain, starmap
-from typing import Self
+from typing import Final, NamedTuple, Protocol, Self
 
 from model.language.meaning import Cell, Value
 from model.transactions_abstract.spec import Transactions
@@ -30,16 +30,57 @@ from properties.refinement.behaviour import ANY, Behaviour, Call
 from properties.refinement.following import Seen
 from reference_impl import transaction_marker
 from reference_impl.broker import Broker
+from reference_impl.controller_messages import AlteredPartition, UpdateMetadata
 from reference_impl.log_segment import Batch
-from reference_impl.messages import ErrorCode, InitializedProducerId, InitProducerId, NodeId
+from reference_impl.messages import (
+    ErrorCode,
+    Fetch,
+    InitializedProducerId,
+    InitProducerId,
+    NodeId,
+    Produce,
+    Produced,
+)
 from reference_impl.partition_leader import Leader
+from reference_impl.requests import Request, Response
 from reference_impl.simulation.trace import Traced
-from reference_impl.step import Answered, Asked
+from reference_impl.step import Answered, Asked, Fired
 from reference_impl.transaction import RESULTS, Transaction, TxnState
 from reference_impl.transaction_coordinator import TransactionCoordinator
-from reference_impl.transaction_messages import TxnResult
+from reference_impl.transaction_messages import (
+    AddPartitionsToTxn,
+    EndedTxn,
+    EndTxn,
+    TransactionVersion,
+    TxnResult,
+    WriteTxnMarker,
+)
 
+_UNCOMMITTED: Final = "nothing of the coordinator's log was committed"
+_UNASKED: Final = "nobody asked for this commit"
 _COMPLETE = frozenset({TxnState.COMPLETE_COMMIT, TxnState.COMPLETE_ABORT})
+
+
+class Stamped(Protocol):
+    """What carries an epoch of a producer: a batch, a marker, a request."""
+
+    @property
+    def producer_id(self) -> ProducerId:
+        """Whose it is."""
+        ...
+
+    @property
+    def producer_epoch(self) -> ProducerEpoch:
+        """Of the instance, or the transaction."""
+        ...
+
+
+class Ending(NamedTuple):
+    """That the transactions of a producer epoch shall end so, or that they did under it."""
+
+    producer_id: ProducerId
+    producer_epoch: ProducerEpoch
+    result: TxnResult
 
 
 @dataclass(slots=True)
@@ -59,7 +100,14 @@ class BrokerTransactions:
         default_factory=dict[TopicPartition, TransactionCoordinator]
     )
 
-    _asked: dict[tuple[NodeId, int], str] = field(default_factory=dict[tuple[NodeId, int], str])
+    _asked: dict[tuple[NodeId, NodeId, int], Request] = field(
+        default_factory=dict[tuple[NodeId, NodeId, int], Request]
+    )
+    _wished: set[Ending] = field(default_factory=set[Ending])
+    _taken: set[tuple[int, int]] = field(default_factory=set[tuple[int, int]])  # by instances
+    _marks: dict[tuple[NodeId, TopicPartition], int] = field(
+        default_factory=dict[tuple[NodeId, TopicPartition], int]
+    )
     _given: dict[tuple[ProducerId, ProducerEpoch], tuple[NodeId, int]] = field(
         default_factory=dict[tuple[ProducerId, ProducerEpoch], tuple[NodeId, int]]
     )
@@ -98,15 +146,21 @@ class BrokerTransactions:
             _roles=dict(self._roles),
             _asked=dict(self._asked),
             _given=dict(self._given),
+            _wished=set(self._wished),
+            _taken=set(self._taken),
+            _marks=dict(self._marks),
         )
 
     def seen(self, traced: Traced) -> Seen | None:
         """The actions that make the step, and what the spec's state has to be after them."""
+        unfounded = self._unfounded(traced)
+        if unfounded:
+            return Seen(calls=(), amiss=unfounded)
         if not isinstance(traced.after, Broker):
             return self._told(traced)
-        self._note_question(traced)
         calls: list[Call] = []
         shows: dict[Cell, Value] = {}
+        amiss = ""
         passed = [
             (place, batch)
             for place, replica in traced.after.replicas.items()
@@ -114,15 +168,31 @@ class BrokerTransactions:
             for batch in self._passes(place, replica)
         ]
         for role in _coordinators(traced.after):
+            amiss = amiss or self._unlearned(traced, traced.after, role)
             for transaction in self._news(role):
+                before = self._known.get(transaction.transactional_id)
+                if transaction.state is TxnState.PREPARE_COMMIT and (
+                    before is None or before.state is not TxnState.PREPARE_COMMIT
+                ):
+                    amiss = "" if self._is_wished(before, transaction) else _UNASKED
                 moves, seen = self._moved(transaction)
                 calls += moves
                 shows |= seen
         if not (passed or calls or shows):
             return None
-        return Seen(calls=chain(starmap(self._passed, passed), calls), shows=shows)
+        return Seen(calls=chain(starmap(self._passed, passed), calls), shows=shows, amiss=amiss)
 
     # ---- the coordinator
+
+    def _unlearned(self, traced: Traced, broker: Broker, role: TransactionCoordinator) -> str:
+        """What a coordinator remembers changes when its log is committed further."""
+        place = role.topic_partition
+        known, was = self._roles.get(place), self._marks.get((traced.node, place))
+        self._marks[traced.node, place] = mark = broker.replicas[place].log.high_watermark
+        if known is None or known.coordinator_epoch != role.coordinator_epoch:
+            return ""
+        is_news = known.transactions != role.transactions
+        return _UNCOMMITTED if is_news and (was == mark or not _concerns(traced, place)) else ""
 
     def _news(self, role: TransactionCoordinator) -> Iterator[Transaction]:
         """The transactional ids that are not as they were, at the coordinator of the latest
@@ -148,6 +218,7 @@ class BrokerTransactions:
         is_new_epoch = before is None or before.producer_epoch != after.producer_epoch
         match after.state:
             case TxnState.EMPTY | TxnState.DEAD:
+                self._taken.add((p, epoch))
                 if was is TxnState.ONGOING or (is_new_epoch and epoch):
                     calls.append(Call("init_producer", (p, epoch)))
             case TxnState.ONGOING:
@@ -158,9 +229,10 @@ class BrokerTransactions:
                 if was is not TxnState.ONGOING:
                     calls.append(self._begin(p, id_))
                 calls += self._added(id_, before, after)
-                calls.append(self._ends(id_, after, epoch))
+                calls.append(self._ends(id_, before, after, epoch))
             case TxnState.COMPLETE_COMMIT | TxnState.COMPLETE_ABORT:
                 if is_new_epoch:  # the next instance, of a producer that has nothing open
+                    self._taken.add((p, epoch))
                     calls.append(Call("init_producer", (p, epoch)))
                 if was not in _COMPLETE:
                     calls.insert(0, Call("complete_transaction", (self._now[id_],)))
@@ -178,9 +250,16 @@ class BrokerTransactions:
             if place not in had:
                 yield Call("add_partition", (self._now[id_], self.places[place]))
 
-    def _ends(self, id_: str, after: Transaction, epoch: int) -> Call:
+    def _ends(self, id_: str, before: Transaction | None, after: Transaction, epoch: int) -> Call:
+        """Nobody asks for the abort of a transaction that is fenced."""
         commits = RESULTS[after.state] is TxnResult.COMMIT
-        return Call("end_commit" if commits else "end_abort", (self._now[id_], epoch))
+        aborts = "end_abort" if self._is_wished(before, after) else "fence"
+        return Call("end_commit" if commits else aborts, (self._now[id_], epoch))
+
+    def _is_wished(self, before: Transaction | None, after: Transaction) -> bool:
+        was = after if before is None else before
+        wish = Ending(was.producer_id, was.producer_epoch, RESULTS[after.state])
+        return wish in self._wished
 
     def _shows(self, p: int, id_: str, after: Transaction, epoch: int) -> dict[Cell, Value]:
         shows: dict[Cell, Value] = {("current_epoch", (p,)): epoch}
@@ -198,29 +277,81 @@ class BrokerTransactions:
                 }
         return shows
 
-    # ---- what clients hold
+    # ---- what nodes are told
 
-    def _note_question(self, traced: Traced) -> None:
+    def _unfounded(self, traced: Traced) -> str:
+        """What a message tells that is not so yet: its sender could not know it; or empty."""
         match traced.event:
-            case Asked(sender, correlation, InitProducerId(transactional_id=str() as id_)):
-                self._asked[sender, correlation] = id_
+            case Asked(sender, correlation, request):
+                self._asked[sender, traced.node, correlation] = request
+                if isinstance(request, EndTxn):
+                    epoch = request.producer_epoch
+                    self._wished.add(Ending(request.producer_id, epoch, request.result))
+                if isinstance(request, WriteTxnMarker) and not self._is_decided(request):
+                    return f"nobody decided {request.result.name} in epoch {request.producer_epoch}"
+            case Answered(sender, correlation, response):
+                asked = self._asked.get((traced.node, sender, correlation))
+                if asked is None:
+                    return f"node {sender} has not heard yet what it answers"
+                if getattr(response, "error", None) is ErrorCode.NONE:
+                    return self._unfounded_answer(asked, response)
             case _:
                 pass
+        return ""
+
+    def _unfounded_answer(self, request: Request, response: Response) -> str:
+        match request, response:
+            case EndTxn(version=TransactionVersion.V2), EndedTxn() as told:
+                by = Ending(told.producer_id, told.producer_epoch, request.result)
+                is_so = self._is_decided(by, of=request.producer_epoch)
+                return "" if is_so else f"that transaction did not {by.result.name}"
+            case Produce(transactional_id=str(), acks=-1), Produced(base_offset=told):
+                committed = self._committed.get(request.topic_partition, 0)
+                return "" if told < committed else f"offset {told} is not committed"
+            case WriteTxnMarker(topic_partition=place), _:
+                is_marked = self._has(request, "marker_epoch", "marked", (place,))
+                return "" if is_marked else "the marker is not committed"
+            case AddPartitionsToTxn(topic_partitions=places), _:
+                is_added = self._has(request, "producer_epoch", "added", places)
+                return "" if is_added else "the transaction has not heard of the topic partition"
+            case _:
+                return ""
+
+    def _is_decided(self, ending: WriteTxnMarker | Ending, of: ProducerEpoch | None = None) -> bool:
+        """Some transaction ended so; with `of`, one whose records carry that epoch."""
+        state = self.behaviour.state
+        decided = "committed" if ending.result is TxnResult.COMMIT else "aborted"
+        return any(
+            state[decided, (x,)] and of in {None, state["producer_epoch", (x,)]}
+            for x in self._named(ending, "marker_epoch")
+        )
+
+    def _has(
+        self,
+        request: WriteTxnMarker | AddPartitionsToTxn,
+        carries: str,
+        which: str,
+        places: Sequence[TopicPartition],
+    ) -> bool:
+        state, named = self.behaviour.state, self._named(request, carries)
+        return all(any(state[which, (x, self.places[at])] for x in named) for at in places)
 
     def _told(self, traced: Traced) -> Seen | None:
         """An epoch that another instance was given before is none for a new one."""
         match traced.event:
-            case Answered(
-                correlation=correlation,
-                response=InitializedProducerId(error=ErrorCode.NONE) as told,
-            ) if (traced.node, correlation) in self._asked:
-                id_ = self._asked[traced.node, correlation]
-                given = told.producer_id, told.producer_epoch
-                owner = self._given.setdefault(given, (traced.node, correlation))
-                if owner == (traced.node, correlation):
+            case Answered(sender, correlation, InitializedProducerId(error=ErrorCode.NONE) as told):
+                asked = self._asked[traced.node, sender, correlation]
+                if not isinstance(asked, InitProducerId) or asked.transactional_id is None:
                     return None
-                again = Call("init_producer", (self.producers[id_], told.producer_epoch))
-                return Seen(calls=(again,))
+                p = self.producers[asked.transactional_id]
+                by = traced.node, correlation
+                owner = self._given.setdefault((told.producer_id, told.producer_epoch), by)
+                again = Call("init_producer", (p, told.producer_epoch))
+                is_new = (p, told.producer_epoch) in self._taken
+                return Seen(
+                    calls=() if owner == by else (again,),
+                    amiss="" if is_new else f"no instance took epoch {told.producer_epoch}",
+                )
             case _:
                 return None
 
@@ -239,16 +370,8 @@ class BrokerTransactions:
 
     def _passed(self, place: TopicPartition, batch: Batch) -> Call:
         head, t = batch.header, self.places[place]
-        p = self.producers[self._ids[head.producer_id]]
-        carries = "marker_epoch" if head.is_control else "producer_epoch"
         state = self.behaviour.state
-        named = [
-            x
-            for x in range(self._begun)
-            if state["begun", (x,)]
-            and state["producer", (x,)] == p
-            and state[carries, (x,)] == head.producer_epoch
-        ]
+        named = self._named(head, "marker_epoch" if head.is_control else "producer_epoch")
         x = named[-1] if named else self._begun  # of nobody: that has not begun
         if head.is_control:
             commits = transaction_marker.read(batch.data).result is TxnResult.COMMIT
@@ -257,6 +380,35 @@ class BrokerTransactions:
             action = "write_marker_again" if again else "write_marker"
             return Call(action, (x if decided else self._begun, t))
         return Call("append", (x, t))
+
+    def _named(self, of: Stamped, carries: str) -> list[int]:
+        """The transactions whose records, or whose markers, carry this epoch of this producer."""
+        state = self.behaviour.state
+        if of.producer_id not in self._ids:
+            return []
+        p = self.producers[self._ids[of.producer_id]]
+        return [
+            x
+            for x in range(self._begun)
+            if state["begun", (x,)]
+            and state["producer", (x,)] == p
+            and state[carries, (x,)] == of.producer_epoch
+        ]
+
+
+def _concerns(traced: Traced, place: TopicPartition) -> bool:
+    """The high watermark of the topic partition may move at such an event."""
+    match traced.event:
+        case Asked(request=UpdateMetadata()):
+            return True
+        case Asked(request=Fetch(topic_partition=about)):
+            return about == place
+        case Answered(response=AlteredPartition(topic_partition=about)):
+            return about == place
+        case Fired(timer):
+            return timer.topic_partition == place
+        case _:
+            return False
 
 
 def _coordinators(broker: Broker) -> Iterator[TransactionCoordinator]:

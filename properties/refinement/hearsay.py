@@ -9,6 +9,7 @@ arrives. These are the bounds that messages set:
     a high watermark     moves to where the leader has heard that all it waits for are
     a record             appended by a leader as a request to it carries it
     an answer            comes behind its question
+    a log                nothing is deleted from its middle
 
 Source: the happened-before relation of Lamport; protocol rules A1, A4, A5.
 Simplified: what a coordinator appends on its own broker is in no message.
@@ -22,7 +23,7 @@ from typing import Self
 
 from model.vocabulary import BrokerId, Offset, TopicPartition
 from properties.refinement.log_entries import SIGNED_FROM
-from reference_impl.controller_messages import PartitionState
+from reference_impl.controller_messages import AlteredPartition, PartitionState, UpdateMetadata
 from reference_impl.messages import UNKNOWN_OFFSET, Fetch, NodeId, Produce
 from reference_impl.partition_follower import Follower
 from reference_impl.partition_leader import Leader
@@ -74,29 +75,54 @@ class Hearsay:
     def _doubts(self, traced: Traced, before: Replica | None, after: Replica) -> Iterator[str]:
         if after.state not in self.decided:
             yield f"nobody decided {after.state}"
-        if not isinstance(after, Leader):
-            return
-        heard: tuple[BrokerId, Offset] | None = None
+        if (before is None or before.state != after.state) and not _tells_state(traced):
+            yield "such an event tells no partition state"
+        offsets = sum(b.header.next_offset - b.header.base_offset for b in after.log.batches())
+        if offsets != _end(after) - after.log.log_start:
+            yield "the log has a hole"
+        if isinstance(after, Leader):
+            yield from self._appended(traced, before, after)
+            yield from self._counted(traced, before, after)
+
+    def _appended(self, traced: Traced, before: Replica | None, after: Leader) -> Iterator[str]:
         match traced.event:
-            case Asked(request=Fetch(topic_partition=self.place) as fetch):
-                heard = fetch.replica_id, fetch.fetch_offset
-                if before is not None and _end(after) != _end(before):
-                    yield "a fetch appends nothing to the log that it reads"
+            case _ if before is None:
+                return
+            case Asked(request=Fetch(topic_partition=self.place)) if _end(after) != _end(before):
+                yield "a fetch appends nothing to the log that it reads"
             case Asked(request=Produce(topic_partition=self.place, batches=sent)):
-                if before is not None and not _new(before, after) <= _signed(batches(sent)):
+                if not _new(before, after) <= _signed(batches(sent)):
                     yield "the records are not those that were sent"
             case _:
                 pass
+
+    def _counted(self, traced: Traced, before: Replica | None, after: Leader) -> Iterator[str]:
+        """Fetches that the leader did not hear, and a high watermark above what it did hear."""
         known = _remote_ends(before, after)
         for broker, end in _ends(after).items():
             is_known = end in {known.get(broker, UNKNOWN_OFFSET), UNKNOWN_OFFSET}
-            if not is_known and heard != (broker, end):
+            if not is_known and not self._is_said(traced, broker, end):
                 yield f"broker {broker} did not say that it has {end} records"
         mark = after.log.high_watermark
         if before is not None and mark > before.log.high_watermark:
             for broker, end in _ends(after).items():
                 if broker in after.in_sync.maximal and end < mark:
                     yield f"broker {broker} did not say that it has {mark} records"
+
+    def _is_said(self, traced: Traced, broker: BrokerId, end: Offset) -> bool:
+        match traced.event:
+            case Asked(request=Fetch(topic_partition=self.place) as fetch):
+                return (fetch.replica_id, fetch.fetch_offset) == (broker, end)
+            case _:
+                return False
+
+
+def _tells_state(traced: Traced) -> bool:
+    match traced.event:
+        case Asked(request=UpdateMetadata()) | Answered(response=AlteredPartition()):
+            return True
+        case _:
+            return False
 
 
 def _remote_ends(before: Replica | None, after: Leader) -> Mapping[BrokerId, Offset]:

@@ -8,15 +8,18 @@ Simplified: no power losses, no disks replaced, nothing deleted: no action of th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from random import Random
 from typing import Final, Literal
 
 from model.vocabulary import BrokerId, TopicPartition
+from properties.refinement import partition_mutants, transaction_mutants
 from properties.refinement.broker_idempotence import BrokerIdempotence
 from properties.refinement.broker_replication import BrokerReplication
 from properties.refinement.broker_transactions import BrokerTransactions
 from properties.refinement.following import Followed, Refinement, follow
+from properties.refinement.mutants import Mutant, Wrongs, mutants
 from reference_impl.bugs import NO_BUGS, Bugs
 from reference_impl.controller_messages import CreateTopic
 from reference_impl.messages import NodeId
@@ -92,9 +95,7 @@ def transactional(seed: int, bugs: Bugs = NO_BUGS, *, transactions: int = 8) -> 
             overtaking=30 * (seed % 2),
         ),
     )
-    cluster.create_topic(
-        CreateTopic(topic="pairs", topic_partitions=2, replication_factor=3, min_insync_replicas=2)
-    )
+    _with_pairs(cluster)
     for fault in _held(seed):
         cluster.apply(fault)
     programs = [cluster.run_program(_pairs(name, seed, transactions)) for name in "xy"]
@@ -107,6 +108,13 @@ def transactional(seed: int, bugs: Bugs = NO_BUGS, *, transactions: int = 8) -> 
     cluster.recover()
     cluster.run_until(lambda: all(map(cluster.is_over, programs)), 30_000)
     return tuple(cluster.trace.events)
+
+
+def _with_pairs(cluster: Cluster) -> Cluster:
+    cluster.create_topic(
+        CreateTopic(topic="pairs", topic_partitions=2, replication_factor=3, min_insync_replicas=2)
+    )
+    return cluster
 
 
 def _held(seed: int) -> tuple[On, ...]:
@@ -152,20 +160,72 @@ def _pairs(name: str, seed: int, transactions: int) -> Callable[[Application], P
     return conduct
 
 
-REFINEMENTS: Final[Mapping[str, Callable[[Events], Refinement]]] = {
-    "replication-abstract": lambda events: BrokerReplication.of(TOPIC_PARTITION, events),
-    "idempotence-abstract": lambda events: BrokerIdempotence.of(TOPIC_PARTITION, events),
-    "transactions-abstract": BrokerTransactions.of,
-}
-OF: Final[Mapping[str, tuple[Callable[..., Events], tuple[str, ...]]]] = {
-    "replicated": (replicated, ("replication-abstract", "idempotence-abstract")),
-    "transactional": (transactional, ("transactions-abstract",)),
+def late_markers(seed: int, bugs: Bugs = NO_BUGS) -> Events:
+    """Markers are written again while the first of them are on their way, into the next
+    transaction.
+    """
+    cluster = _with_pairs(Cluster(seed=seed, min_insync_replicas=2, bugs=bugs))
+    cluster.run_for(100)
+    cluster.apply(On(api="WriteTxnMarker", topic="pairs", count=2, moment="before", does=Hold(550)))
+    program = cluster.run_program(_three_pairs)
+    cluster.run_until(lambda: cluster.is_over(program), 20_000)
+    return tuple(cluster.trace.events)
+
+
+def _three_pairs(app: Application) -> Program:
+    producer = TransactionalProducer(app=app, brokers=Brokers(app=app), transactional_id="x")
+    yield from producer.init_transactions()
+    for number in range(3):
+        producer.begin()
+        for place in PLACES:
+            yield from producer.send(place, f"x{number}")
+        yield Pause(370 * (number == 1))
+        yield from producer.commit()
+        yield Pause(370 * (number == 0))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Runs:
+    """Runs of one kind, who follows them, and what may be wrong with them."""
+
+    make: Callable[..., Events]  # of a seed, and of bugs
+    places: tuple[TopicPartition, ...]
+    wrongs: tuple[Wrongs, ...]
+    transactions: bool = False
+
+    def mappings(self, events: Events) -> dict[str, Refinement]:
+        """Every spec that speaks of such runs."""
+        found: dict[str, Refinement] = {}
+        for place in self.places:
+            of = f" of {place}" if len(self.places) > 1 else ""
+            found[f"replication-abstract{of}"] = BrokerReplication.of(place, events)
+            found[f"idempotence-abstract{of}"] = BrokerIdempotence.of(place, events)
+        if self.transactions:
+            found["transactions-abstract"] = BrokerTransactions.of(events)
+        return found
+
+    def mutants(self, events: Events, coins: Random, of_each: int) -> Iterator[Mutant]:
+        """The run with one thing wrong: so many of each kind."""
+        for wrongs in self.wrongs:
+            yield from mutants(events, wrongs, coins, of_each)
+
+
+_WITH_ORDERS: Final = (partition_mutants.wrongs_of(TOPIC_PARTITION),)
+_WITH_PAIRS: Final = (
+    *map(partition_mutants.wrongs_of, PLACES),
+    transaction_mutants.wrongs_of(PLACES),
+)
+OF: Final[Mapping[str, Runs]] = {
+    "replicated": Runs(make=replicated, places=(TOPIC_PARTITION,), wrongs=_WITH_ORDERS),
+    "transactional": Runs(make=transactional, places=PLACES, wrongs=_WITH_PAIRS, transactions=True),
+    "late markers": Runs(make=late_markers, places=PLACES, wrongs=_WITH_PAIRS, transactions=True),
 }
 
 
 def judged(scenario: str, events: Events) -> dict[str, Followed]:
     """The run, followed by every spec that speaks of such runs."""
-    return {spec: follow(REFINEMENTS[spec](events), events) for spec in OF[scenario][1]}
+    mappings = OF[scenario].mappings(events)
+    return {spec: follow(mapping, events) for spec, mapping in mappings.items()}
 
 
-__all__ = ["BROKERS", "OF", "REFINEMENTS", "judged", "replicated", "transactional"]
+__all__ = ["BROKERS", "OF", "Runs", "judged", "late_markers", "replicated", "transactional"]

@@ -19,7 +19,7 @@ class Shown(NamedTuple):
     scenario: str
     seed: int
     spec: str
-    action: str  # what is not allowed, or does not make the state
+    action: str  # what is not allowed, does not make the state, or has no reason
 
 
 SHOWN: Final = (
@@ -44,7 +44,10 @@ SHOWN: Final = (
         "transactions-abstract",
         "complete_transaction",
     ),
-    Shown(Bug.ZOMBIE_NOT_FENCED, "transactional", 0, "transactions-abstract", "init_producer"),
+    Shown(Bug.ZOMBIE_NOT_FENCED, "transactional", 0, "transactions-abstract", "took epoch"),
+    Shown(
+        Bug.LATE_MARKER_ACCEPTED, "late markers", 0, "transactions-abstract", "write_marker_again"
+    ),
     Shown(Bug.LATE_PRODUCE_ACCEPTED, "transactional", 0, "transactions-abstract", "append"),
 )
 
@@ -62,7 +65,6 @@ UNSEEN: Final[Mapping[Bug, str]] = {
     Bug.MINIMUM_IGNORED: "min.insync.replicas is 1 in the spec",
     Bug.FAILED_FENCE_COUNTS: "a producer may take any larger epoch, however often",
     Bug.DELAYED_END_ACCEPTED: "the producer names the transaction that it ends",
-    Bug.LATE_MARKER_ACCEPTED: f"write_marker: {_UNMET}",
     Bug.GUARD_OUTLIVES_MARKER: f"append: {_UNMET}",
     **dict.fromkeys((Bug.DEAD_LEADER_RETURNS, Bug.UNCLEAN_SHUTDOWN_UNNOTICED), _UNCLEAN),
     **dict.fromkeys(
