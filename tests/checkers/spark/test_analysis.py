@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow.parquet as pq
+import pyspark
 import pytest
 
 from checkers.histories.analysis import Analysis, analyze
@@ -181,8 +182,18 @@ def test_workers_import_ours_and_not_what_lies_in_the_users_folder(
         return [(model.__file__, sys.flags.safe_path) for _ in rows]
 
     (told,) = spark.sparkContext.parallelize([0], 1).mapPartitions(where).collect()
-    assert told[0].endswith("urteil.zip/model/__init__.py")
+    assert told[0].endswith("/packages/model/__init__.py")
     assert told[1] is True
+
+
+def test_workers_import_the_spark_that_is_installed_and_compiled(spark: SparkSession) -> None:
+    def where(rows: Any) -> Any:
+        import pyspark
+
+        return [pyspark.__file__ for _ in rows]
+
+    (told,) = spark.sparkContext.parallelize([0], 1).mapPartitions(where).collect()
+    assert told == pyspark.__file__
 
 
 def test_the_archive_holds_our_packages_and_nothing_else(tmp_path: Path) -> None:

