@@ -23,7 +23,7 @@ from typing import Any, Final
 import numpy as np
 import pyarrow as pa
 
-from checkers.histories.columns.fingerprints import Ints, mixed
+from checkers.histories.columns.fingerprints import Ints, fingerprints, mixed
 from checkers.histories.columns.order import begins, grouped, lengths, member
 from checkers.histories.inquiries.inquiry import OPERATIONS, PLACES, SENDS, Ask, Inquiry
 from checkers.histories.pieces.piece import UNKNOWN, Mask, Piece
@@ -309,7 +309,7 @@ def untold(isolation: Isolation, sends: Piece) -> Inquiry[Strays]:
     if not len(sends):
         return NO_STRAYS
     keys, values = sends.ints("key"), sends.ints("value")
-    run = partial(_polls_of, isolation, keys, values)
+    run = partial(_polls_of, isolation, Pairs.of(keys, values))
     polls = yield Ask(OPERATIONS, Kernel("where they were polled", _READS, ROW, run))
     return _strays(Piece(polls), sends, keys, values)
 
@@ -320,9 +320,8 @@ def _untold(isolation: Isolation, piece: Piece) -> pa.Table:
     return _rows(few, np.ones(len(few), np.bool_), _by_value, isolation).select(NAMES)
 
 
-def _polls_of(isolation: Isolation, keys: Ints, values: Ints, piece: Piece) -> pa.Table:
+def _polls_of(isolation: Isolation, pairs: Pairs, piece: Piece) -> pa.Table:
     rows = np.flatnonzero(piece.is_("kind", "poll"))
-    key, value = piece.fingerprints("key")[rows], piece.fingerprints("value")[rows]
-    wanted = np.zeros(len(piece), dtype=np.bool_)
-    wanted[rows[pairs_in(key, value, keys, values)]] = True
-    return _rows(piece, wanted, _by_value, isolation).select(NAMES)
+    value = fingerprints(piece.table["value"].take(pa.array(rows)).combine_chunks(), piece.salt)
+    few = piece.where(rows[pairs.have(piece.fingerprints("key")[rows], value)])
+    return _rows(few, np.ones(len(few), np.bool_), _by_value, isolation).select(NAMES)
