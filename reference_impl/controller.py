@@ -263,7 +263,7 @@ class Controller:
         )
 
     def _administer(self, request: Administration) -> tuple[Controller, Response]:
-        cluster = topics.Cluster(
+        cluster = topics.ClusterState(
             states=self.topic_partitions,
             alive=[broker for broker in sorted(self.brokers) if self._may_lead(broker)],
             elr=self.elr,

@@ -7,8 +7,8 @@
 What a request changes is a mapping of partition states; it is empty where the request is refused.
 A changed configuration alone is no change of the partition: its epochs stay, and so does a proposal
 that is on its way. Two settings reach further. Who sets `min.insync.replicas`, also to what it was,
-clears the ELR, because it was kept for the minimum that was: where nobody leads, nobody may then,
-but after an unclean election. Who allows that lets it happen.
+clears the ELR, which was kept for the minimum that was: where nobody leads, nobody may any more but
+by an unclean election. Who allows those has one held wherever nobody leads.
 
 Source: KIP-195, KIP-339, KIP-966, KAFKA-16540; protocol rules B4, B10.
 Simplified: brokers learn a configuration with the whole image, so at one moment for all topic
@@ -50,7 +50,7 @@ Reason = tuple[bool, ErrorCode, str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Cluster:
+class ClusterState:
     """What a change of a topic depends on."""
 
     states: States
@@ -63,7 +63,7 @@ class Cluster:
         return {place: state for place, state in self.states.items() if place.topic == topic}
 
 
-def created(cluster: Cluster, request: CreateTopic) -> tuple[States, CreatedTopic]:
+def created(cluster: ClusterState, request: CreateTopic) -> tuple[States, CreatedTopic]:
     """A new topic: its replicas go around the living brokers, each partition one further."""
     name, replicas, alive = request.topic, request.replication_factor, len(cluster.alive)
     is_legal = _NAME.fullmatch(name) is not None and name not in {".", ".."}
@@ -97,7 +97,7 @@ def created(cluster: Cluster, request: CreateTopic) -> tuple[States, CreatedTopi
     return _placed(cluster, name, range(request.topic_partitions), replicas, like), CreatedTopic()
 
 
-def grown(cluster: Cluster, request: CreatePartitions) -> tuple[States, CreatedPartitions]:
+def grown(cluster: ClusterState, request: CreatePartitions) -> tuple[States, CreatedPartitions]:
     """A topic with more partitions: the new ones are empty, and configured as the others are."""
     name, count = request.topic, request.topic_partitions
     known = cluster.of_topic(name)
@@ -125,7 +125,7 @@ def grown(cluster: Cluster, request: CreatePartitions) -> tuple[States, CreatedP
     return _placed(cluster, name, range(len(known), count), replicas, like), CreatedPartitions()
 
 
-def configured(cluster: Cluster, request: AlterConfigs) -> tuple[States, AlteredConfigs]:
+def configured(cluster: ClusterState, request: AlterConfigs) -> tuple[States, AlteredConfigs]:
     """A topic under another configuration."""
     known = cluster.of_topic(request.topic)
     refused = _first(_unknown(request.topic, known))
@@ -137,14 +137,14 @@ def configured(cluster: Cluster, request: AlterConfigs) -> tuple[States, Altered
     }, AlteredConfigs()
 
 
-ADMINISTERED: Final[Mapping[type, Callable[[Cluster, Any], tuple[States, Any]]]] = {
+ADMINISTERED: Final[Mapping[type, Callable[[ClusterState, Any], tuple[States, Any]]]] = {
     CreateTopic: created,
     CreatePartitions: grown,
     AlterConfigs: configured,
 }
 
 
-def _under(cluster: Cluster, state: PartitionState, told: Mapping[str, Any]) -> PartitionState:
+def _under(cluster: ClusterState, state: PartitionState, told: Mapping[str, Any]) -> PartitionState:
     log = {name: value for name, value in told.items() if name in _OF_LOG}
     rest = {name: value for name, value in told.items() if name not in _OF_LOG}
     after = replace(state, log_config=replace(state.log_config, **log), **rest)
@@ -161,7 +161,7 @@ def _under(cluster: Cluster, state: PartitionState, told: Mapping[str, Any]) -> 
 
 
 def _placed(
-    cluster: Cluster, topic: str, indexes: Iterable[int], replicas: int, like: PartitionState
+    cluster: ClusterState, topic: str, indexes: Iterable[int], replicas: int, like: PartitionState
 ) -> States:
     """New topic partitions, led by their first replicas."""
     alive, placed = cluster.alive, dict[TopicPartition, PartitionState]()

@@ -28,16 +28,15 @@ from reference_impl.simulation.cluster import TOPIC_PARTITION, Cluster
 from reference_impl.simulation.programs import Application, Call, Pause, Program
 from reference_impl.simulation.reading import Reader
 from reference_impl.simulation.sending import Sender
-from reference_impl.topics import Cluster as Known
-from reference_impl.topics import States, configured, created, grown
+from reference_impl.topics import ClusterState, States, configured, created, grown
 
 Conversation = Any  # of conftest
 Converse = Callable[..., Conversation]
 FIRST, SECOND = TopicPartition("orders", 0), TopicPartition("orders", 1)
 
 
-def known(states: States | None = None, alive: tuple[int, ...] = (1, 2, 3)) -> Known:
-    return Known(states=states or {}, alive=tuple(map(BrokerId, alive)))
+def known(states: States | None = None, alive: tuple[int, ...] = (1, 2, 3)) -> ClusterState:
+    return ClusterState(states=states or {}, alive=tuple(map(BrokerId, alive)))
 
 
 def orders(**config: Any) -> States:
