@@ -228,7 +228,7 @@ SEEDED_BUGS: Final = (
     SeededBug(
         bug=Bug.DELAYED_END_ACCEPTED,
         changes="An EndTxn of an older producer epoch ends the transaction that is open now.",
-        breaks=("atomic_commit", "G1a", "torn-transaction", "lost-write"),
+        breaks=("atomic_commit", "G1a"),
         caught_by=("suite transactions", "transcripts of transactional ids", "history analysis"),
         source="KAFKA-17754; anomalies M8, M9",
     ),
