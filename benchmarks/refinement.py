@@ -20,8 +20,10 @@ from properties.refinement.mutants import judged as judged_mutants
 from properties.refinement.scenarios import OF, Events, judged
 from properties.refinement.seeded_bugs import SHOWN, UNSEEN, Shown
 
-SEEDS = {"replicated": range(8), "transactional": range(4), "late markers": range(1)}
-MUTATED = {"replicated": range(20), "transactional": range(8), "late markers": range(1)}
+# Of `replicated`, seed 15 elects a last known leader, of an ISR that is empty: that is no step of
+# the spec, and is reported; in seed 25 the controller refuses a proposal.
+SEEDS = {"replicated": (*range(10), 15, 25), "transactional": range(4), "late markers": range(1)}
+MUTATED = {"replicated": range(10), "transactional": range(6), "late markers": range(1)}
 OF_EACH = 12  # of a kind, in each run
 TIMED = ("replicated", "transactional")
 

@@ -55,17 +55,17 @@ _GROUPS = "no spec of these has groups or their offsets"
 _DELETION = "no spec of these deletes or compacts"
 _UNCLEAN = "power losses and unclean elections are no steps of the spec, with the bug or without"
 _STABLE = "last stable offsets and lists of aborted transactions are told to consumers alone"
-_UNMET = "its guard would refuse the step; no drawn run met the schedule"
 
 UNSEEN: Final[Mapping[Bug, str]] = {
     Bug.STALE_END_OFFSET: "an end offset that was true once may be told late; the spec has no time",
     Bug.LAST_STABLE_OFFSET_READ: _STABLE,
     Bug.ABORTED_NOT_TOLD: _STABLE,
     Bug.UNREPLICATED_MARKER_COUNTS: _STABLE,
-    Bug.MINIMUM_IGNORED: "min.insync.replicas is 1 in the spec",
+    Bug.MINIMUM_IGNORED: "the spec is proved for an ISR of any size, and asks for no minimum",
     Bug.FAILED_FENCE_COUNTS: "a producer may take any larger epoch, however often",
     Bug.DELAYED_END_ACCEPTED: "the producer names the transaction that it ends",
-    Bug.GUARD_OUTLIVES_MARKER: f"append: {_UNMET}",
+    Bug.GUARD_OUTLIVES_MARKER: "in version 2 the marker's epoch refuses the batch all the same; "
+    "version 1, where it does not, is no behaviour of the spec",
     **dict.fromkeys((Bug.DEAD_LEADER_RETURNS, Bug.UNCLEAN_SHUTDOWN_UNNOTICED), _UNCLEAN),
     **dict.fromkeys(
         (
