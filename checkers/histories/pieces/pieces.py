@@ -27,6 +27,7 @@ import numpy as np
 import pyarrow as pa
 
 from checkers.histories.columns.fingerprints import Ints
+from checkers.histories.columns.memory import apart
 from checkers.histories.columns.order import grouped, stable
 from checkers.histories.pieces.piece import Piece, Readable, as_ints
 from checkers.histories.pieces.unpacked import Shelf, Unpacked
@@ -232,13 +233,13 @@ class LocalPieces:
             yield replace(self, chunks=tuple(chunks))
 
     def gather(self, kernels: Sequence[Kernel]) -> list[pa.Table]:
-        made: list[list[pa.Table]] = []
+        made = [[kernel.schema.empty_table()] for kernel in kernels]
         for piece in self._pieces(kernels):
-            made.append(list(said(kernels, piece)))
+            for some, table in zip(made, said(kernels, piece), strict=True):
+                if table.num_rows:
+                    some.append(apart(table))
             del piece  # before the next is read
-        if not made:
-            return [kernel.schema.empty_table() for kernel in kernels]
-        return [pa.concat_tables(tables) for tables in zip(*made, strict=True)]
+        return [pa.concat_tables(some) for some in made]
 
     @contextmanager
     def exchange(

@@ -5,7 +5,10 @@ from __future__ import annotations
 import subprocess
 import sys
 
+import pyarrow as pa
 import pytest
+
+from checkers.histories.columns.memory import apart
 
 FAULTS = """
 import resource
@@ -41,3 +44,16 @@ def test_memory_that_was_freed_is_not_asked_for_again() -> None:
     faults, pool = measured(keep=True)
     assert pool == "system"
     assert faults < measured(keep=False)[0] / 4
+
+
+def test_what_is_set_apart_is_the_same_in_memory_of_its_own() -> None:
+    numbers = pa.array(range(1000))
+    table = pa.table({"op": pa.chunked_array([numbers, numbers]), "what": ["a", None] * 1000})
+    kept = apart(table.slice(10, 1500))
+    assert kept.equals(table.slice(10, 1500))
+    assert kept.schema == table.schema
+    assert all(column.num_chunks == 1 for column in kept.columns)
+    if "mimalloc" in pa.supported_memory_backends():
+        before = pa.mimalloc_memory_pool().bytes_allocated()
+        del kept
+        assert pa.mimalloc_memory_pool().bytes_allocated() < before
