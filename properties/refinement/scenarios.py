@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from random import Random
 from typing import Final, Literal
 
@@ -38,7 +39,7 @@ from reference_impl.simulation.faults import (
 )
 from reference_impl.simulation.network import Conditions
 from reference_impl.simulation.producer import ProducerConfig
-from reference_impl.simulation.programs import Application, Pause, Program
+from reference_impl.simulation.programs import CALL_MS, Application, Pause, Program
 from reference_impl.simulation.runs import Scenario, faults_drawn, run
 from reference_impl.simulation.trace import Traced
 from reference_impl.simulation.transactional import TransactionalProducer
@@ -160,28 +161,32 @@ def _pairs(name: str, seed: int, transactions: int) -> Callable[[Application], P
     return conduct
 
 
-def late_markers(seed: int, bugs: Bugs = NO_BUGS) -> Events:
-    """Markers are written again while the first of them are on their way, into the next
-    transaction.
-    """
+def late(seed: int, bugs: Bugs = NO_BUGS, *, what: On, call_ms: int = CALL_MS) -> Events:
+    """What is on its way at the end of a transaction is sent again, and arrives in the next one."""
     cluster = _with_pairs(Cluster(seed=seed, min_insync_replicas=2, bugs=bugs))
     cluster.run_for(100)
-    cluster.apply(On(api="WriteTxnMarker", topic="pairs", count=2, moment="before", does=Hold(550)))
-    program = cluster.run_program(_three_pairs)
+    cluster.apply(what)
+
+    def conduct(app: Application) -> Program:
+        producer = TransactionalProducer(
+            app=app, brokers=Brokers(app=app), transactional_id="x", call_ms=call_ms
+        )
+        yield from producer.init_transactions()
+        for number in range(3):
+            producer.begin()
+            for place in PLACES:
+                yield from producer.send(place, f"x{number}")
+            yield Pause(370 * (number == 1))
+            yield from producer.commit()
+            yield Pause(370 * (number == 0))
+
+    program = cluster.run_program(conduct)
     cluster.run_until(lambda: cluster.is_over(program), 20_000)
     return tuple(cluster.trace.events)
 
 
-def _three_pairs(app: Application) -> Program:
-    producer = TransactionalProducer(app=app, brokers=Brokers(app=app), transactional_id="x")
-    yield from producer.init_transactions()
-    for number in range(3):
-        producer.begin()
-        for place in PLACES:
-            yield from producer.send(place, f"x{number}")
-        yield Pause(370 * (number == 1))
-        yield from producer.commit()
-        yield Pause(370 * (number == 0))
+_MARKERS: Final = On(api="WriteTxnMarker", topic="pairs", count=2, moment="before", does=Hold(550))
+_END: Final = On(api="EndTxn", moment="before", does=Hold(700))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -218,7 +223,15 @@ _WITH_PAIRS: Final = (
 OF: Final[Mapping[str, Runs]] = {
     "replicated": Runs(make=replicated, places=(TOPIC_PARTITION,), wrongs=_WITH_ORDERS),
     "transactional": Runs(make=transactional, places=PLACES, wrongs=_WITH_PAIRS, transactions=True),
-    "late markers": Runs(make=late_markers, places=PLACES, wrongs=_WITH_PAIRS, transactions=True),
+    "late markers": Runs(
+        make=partial(late, what=_MARKERS), places=PLACES, wrongs=_WITH_PAIRS, transactions=True
+    ),
+    "late ends": Runs(
+        make=partial(late, what=_END, call_ms=100),
+        places=PLACES,
+        wrongs=_WITH_PAIRS,
+        transactions=True,
+    ),
 }
 
 
@@ -228,4 +241,4 @@ def judged(scenario: str, events: Events) -> dict[str, Followed]:
     return {spec: follow(mapping, events) for spec, mapping in mappings.items()}
 
 
-__all__ = ["BROKERS", "OF", "Runs", "judged", "late_markers", "replicated", "transactional"]
+__all__ = ["BROKERS", "OF", "Runs", "judged", "late", "replicated", "transactional"]

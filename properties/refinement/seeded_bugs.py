@@ -48,6 +48,9 @@ SHOWN: Final = (
     Shown(
         Bug.LATE_MARKER_ACCEPTED, "late markers", 0, "transactions-abstract", "write_marker_again"
     ),
+    Shown(
+        Bug.DELAYED_END_ACCEPTED, "late ends", 0, "transactions-abstract", "asked for this commit"
+    ),
     Shown(Bug.LATE_PRODUCE_ACCEPTED, "transactional", 0, "transactions-abstract", "append"),
 )
 
@@ -63,7 +66,6 @@ UNSEEN: Final[Mapping[Bug, str]] = {
     Bug.UNREPLICATED_MARKER_COUNTS: _STABLE,
     Bug.MINIMUM_IGNORED: "the spec is proved for an ISR of any size, and asks for no minimum",
     Bug.FAILED_FENCE_COUNTS: "a producer may take any larger epoch, however often",
-    Bug.DELAYED_END_ACCEPTED: "the producer names the transaction that it ends",
     Bug.GUARD_OUTLIVES_MARKER: "in version 2 the marker's epoch refuses the batch all the same; "
     "version 1, where it does not, is no behaviour of the spec",
     **dict.fromkeys((Bug.DEAD_LEADER_RETURNS, Bug.UNCLEAN_SHUTDOWN_UNNOTICED), _UNCLEAN),

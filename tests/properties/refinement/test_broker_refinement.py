@@ -23,7 +23,7 @@ from reference_impl.bugs import Bug
 from reference_impl.controller import Controller
 from reference_impl.simulation.cluster import TOPIC_PARTITION
 
-SEEDS = {"replicated": (4, 25), "transactional": (0, 3), "late markers": (0,)}
+SEEDS = {"replicated": (4, 25), "transactional": (0, 3), "late markers": (0,), "late ends": (0,)}
 
 
 @cache
