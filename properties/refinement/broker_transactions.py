@@ -10,6 +10,10 @@ records carry the producer epoch under which it began, its markers the one to wh
 the producer: in version 2 those tell the transactions of a producer apart. An abort of nothing is a
 transaction too, begun and ended at once.
 
+What a message tells has to be true when it arrives: that a transaction ended so, that a topic
+partition is added, that a record or a marker is committed. A commit was asked for; an abort that
+nobody asked for is a fence. And a coordinator learns nothing but from its log.
+
 Source: KIP-98, KIP-890; `model.transactions_abstract.spec`.
 Simplified: version 2 alone, and no producer id whose epochs run out; every topic partition has more
 than one replica, so that no decision is carried out in the step that takes it; the offsets of a

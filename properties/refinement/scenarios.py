@@ -1,7 +1,8 @@
 """Runs to be followed: producers and consumers, or transactions, under faults drawn from the seed.
 
 Unlike `reference_impl.simulation.runs.faults_drawn`, the faults of `replicated` may take any number
-of brokers away at once: epochs without a leader occur.
+of brokers away at once: epochs without a leader occur. Where the ISR is empty then, and the last
+known leader is elected, the run leaves the spec, and that is reported.
 
 Simplified: no power losses, no disks replaced, nothing deleted: no action of the specs is that.
 """
