@@ -21,12 +21,14 @@ as many as one as are told in full.
 What differs is sought in halves of what was analysed as one, until a half does not show it; the
 numbers that are left are printed, and make the exit code 1. What is declared belongs to a number
 and its block: `--seed NUMBER --histories 1` analyses a history again as it was alone. Of each
-thousand the result is kept, so a campaign that is stopped has told what it had done.
+thousand the result is kept beside those of campaigns that began elsewhere, so a campaign that is
+stopped has told what it had done.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import random
 import sys
@@ -38,7 +40,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
 
-from benchmarks.pairs import keep
+from benchmarks.pairs import RESULTS, keep
 from checkers.histories.analysis import KEPT, Analysis, analysis_of
 from checkers.histories.columns.rows import as_rows
 from model.histories import History
@@ -59,6 +61,7 @@ KINDS: Final[tuple[Callable[[int], History], ...]] = (
 )
 BLOCK: Final = 50
 KEPT_EVERY: Final = 1_000
+KEPT_IN: Final = RESULTS / "agreement.json"
 ISOLATIONS: Final = ("read_committed", "read_committed", "read_uncommitted")
 CHUNK: Final = 10  # so many times larger are the chunks of many histories than of one
 
@@ -198,6 +201,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=0, help="the number of the first")
     parser.add_argument("--processes", type=int, default=os.cpu_count())
     told = parser.parse_args()
+    others = [it for it in json.loads(KEPT_IN.read_text())["campaigns"] if it["seed"] != told.seed]
     began, differ = time.perf_counter(), 0
     for done, found, odd in campaign(told.histories, told.seed, told.processes):
         differ += len(odd)
@@ -211,7 +215,7 @@ def main() -> int:
             "seconds": round(time.perf_counter() - began),
             "rows": dict(sorted(found.items())),
         }
-        file = keep("agreement", [], facts)
+        file = keep("agreement", [], {"campaigns": [*others, facts]})
         sys.stdout.write(f"{done:,} histories, {differ} differences; kept in {file}\n")
         sys.stdout.flush()
     return 1 if differ else 0
