@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, TypeVar
 
 from model.idempotence_abstract.spec import IdempotentProducer
 from model.language.meaning import Cell, Meaning, Value
@@ -107,6 +107,7 @@ def _all_committed(log: PartitionLog) -> bool:
     return log.high_watermark == log.end_offset
 
 
+Staged = TypeVar("Staged")
 Deed = Callable[[Stage], None]
 
 
@@ -131,13 +132,22 @@ class Replay:
         )
         stage = Stage(cluster, cluster.add_producer())
         cluster.run_for(50)
-        times: dict[str, int] = {}
-        for action in actions:
-            turn = times.get(action, 0)
-            times[action] = turn + 1
-            for deed in self.deeds.get(action, ())[turn : turn + 1]:
-                deed(stage)
+        carry_out(actions, self.deeds, stage)
         return self.holds(stage, self.claim)
+
+
+def carry_out(
+    actions: Iterable[str],
+    deeds: Mapping[str, tuple[Callable[[Staged], None], ...]],
+    stage: Staged,
+) -> None:
+    """Each action is done on the stage: the n-th time, the n-th of its deeds."""
+    times: dict[str, int] = {}
+    for action in actions:
+        turn = times.get(action, 0)
+        times[action] = turn + 1
+        for deed in deeds.get(action, ())[turn : turn + 1]:
+            deed(stage)
 
 
 # ---------------------------------------------------------------- the claims, read on brokers
@@ -167,7 +177,7 @@ def in_replicas(stage: Stage, claim: str) -> bool:
         "Offset": range(max(ends) + 1),
         "Message": ANY,
     }
-    return _holds(AbstractReplication(), claim, sorts, cells)
+    return is_true(AbstractReplication(), claim, sorts, cells)
 
 
 def in_leaders_log(stage: Stage, claim: str) -> bool:
@@ -198,10 +208,13 @@ def in_leaders_log(stage: Stage, claim: str) -> bool:
         for e in sorts["ProducerEpoch"]:
             for q in sorts["Sequence"]:
                 cells["acked", (p, e, q)] = (p, e, q) in told.values()
-    return _holds(IdempotentProducer(), claim, sorts, cells)
+    return is_true(IdempotentProducer(), claim, sorts, cells)
 
 
-def _holds(spec: Spec, claim: str, sorts: Mapping[str, range], cells: Mapping[Cell, Value]) -> bool:
+def is_true(
+    spec: Spec, claim: str, sorts: Mapping[str, range], cells: Mapping[Cell, Value]
+) -> bool:
+    """The claim, by the formula of the spec, where the cells are what brokers have."""
     meaning = Meaning({"Bool": range(2), **sorts})
     (formula,) = (c.formula for c in spec.claims if c.name == claim)
     return meaning.holds(formula, cells)
