@@ -7,8 +7,9 @@ its way, and the action that takes it waits for it.
     transactions-abstract v1            late-produce-accepted   no_hanging_transaction
     transactions keeps-guard            guard-outlives-marker   no_hanging_transaction
     transactions verification           delayed-end-accepted    the_client_decides
+    transactions forgets-failed-fence   failed-fence-counts     memory_is_the_log
 
-Source: KIP-890, KIP-1228; KAFKA-14884, KAFKA-17754.
+Source: KIP-890, KIP-1228; KAFKA-9666, KAFKA-14884, KAFKA-17754.
 Simplified: the end that comes late is one of version 2, under an older epoch: the bug lets it in,
 as version 1 does where epochs stay.
 """
@@ -20,8 +21,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from model.language.meaning import Cell, Value
-from model.transactions.spec import Transactions
 from model.transactions.state import Outcome, TransactionState
+from model.transactions.versions import Version1
 from model.transactions_abstract.spec import Transactions as AbstractTransactions
 from properties.refinement.plans import carry_out, is_true
 from properties.refinement.transaction_stage import PLACE, Stage
@@ -78,14 +79,21 @@ def in_abstract(stage: Stage, claim: str) -> bool:
 
 
 def in_coordinator_and_log(stage: Stage, claim: str) -> bool:
-    """A claim of transactions, in the coordinator's last word, the log, and the client's wishes."""
-    entries, transactions, (*_, last) = stage.entries(), stage.transactions(), stage.memory()
+    """A claim of version 1, in the coordinator's memory, both logs, and the client's wishes."""
+    entries, transactions = stage.entries(), stage.transactions()
     cells: dict[Cell, Value] = {
-        ("memory.state", ()): TransactionState.labels.index(last.state.name.partition("_")[0]),
         ("memory.transaction", ()): len(transactions) - 1,
-        ("memory.partitions", (0,)): PLACE in last.topic_partitions,
         ("log.end_offset", (0,)): len(entries),
     }
+    for name, known in (
+        ("memory", stage.memory()),
+        ("state_log.committed", stage.committed()[-1]),
+    ):
+        label = known.state.name.partition("_")[0]
+        cells[f"{name}.state", ()] = TransactionState.labels.index(label)
+        cells[f"{name}.partitions", (0,)] = PLACE in known.topic_partitions
+        cells[f"{name}.producer_id", ()] = known.producer_id
+        cells[f"{name}.producer_epoch", ()] = known.producer_epoch
     for offset, entry in enumerate(entries):
         cells["log.record.outcome", (0, offset)] = _number(entry.marker)
         cells["log.record.producer_id", (0, offset)] = 0  # there is one
@@ -99,7 +107,7 @@ def in_coordinator_and_log(stage: Stage, claim: str) -> bool:
         "Offset": range(len(entries)),
         "Outcome": range(len(Outcome.labels)),
     }
-    return is_true(Transactions(), claim, sorts, cells)
+    return is_true(Version1(), claim, sorts, cells)
 
 
 def _number(result: TxnResult | None) -> int | None:
@@ -176,6 +184,20 @@ REPLAYS_OF_TRANSACTIONS: Final = (
             "complete": (Stage.complete,),
         },
         claim="the_client_decides",
+        holds=in_coordinator_and_log,
+    ),
+    TransactionReplay(
+        spec="transactions",
+        variant="forgets-failed-fence",
+        bug=Bug.FAILED_FENCE_COUNTS,
+        version=TransactionVersion.V1,
+        deeds={
+            "init_producer": (Stage.init_producer,),
+            "begin": (Stage.begin,),
+            "add_partition": (Stage.add_partition,),
+            "fence": (Stage.fence_in_vain, Stage.fence_in_vain),
+        },
+        claim="memory_is_the_log",
         holds=in_coordinator_and_log,
     ),
 )

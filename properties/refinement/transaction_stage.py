@@ -10,12 +10,13 @@ two of them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple, Self
 
 from model.vocabulary import NO_PRODUCER_ID, ProducerEpoch, ProducerId, Sequence, TopicPartition
 from reference_impl import transaction_marker
+from reference_impl.broker import Broker
 from reference_impl.bugs import Bugs
 from reference_impl.controller_messages import CreateTopic
 from reference_impl.coordinator_log import written
@@ -27,7 +28,6 @@ from reference_impl.messages import (
     NodeId,
     Produce,
 )
-from reference_impl.partition_log import PartitionLog
 from reference_impl.record_batch import Record, decode, encode
 from reference_impl.requests import Request, Response
 from reference_impl.simulation.asking import Asking, Brokers
@@ -37,6 +37,7 @@ from reference_impl.simulation.programs import Application, Program
 from reference_impl.simulation.world import NoProgress
 from reference_impl.step import Answered, Asked
 from reference_impl.transaction import COMPLETED, RESULTS, Transaction, TxnState
+from reference_impl.transaction_coordinator import TransactionCoordinator
 from reference_impl.transaction_messages import (
     AddedPartitionsToTxn,
     AddPartitionsToTxn,
@@ -80,7 +81,12 @@ class Stage:
         cluster = Cluster(bugs=bugs)
         for topic, count in ((TRANSACTION_STATE, 1), (PLACE.topic, 2)):
             cluster.create_topic(
-                CreateTopic(topic=topic, topic_partitions=count, replication_factor=3)
+                CreateTopic(
+                    topic=topic,
+                    topic_partitions=count,
+                    replication_factor=3,
+                    min_insync_replicas=2,
+                )
             )
         return cls(cluster, version)
 
@@ -135,6 +141,17 @@ class Stage:
         """The same as a commit; the first request is late, and the client sends another."""
         self.cluster.apply(On(api="EndTxn", moment="before", does=Hold(LATE_MS)))
         self.commit()
+
+    def fence_in_vain(self) -> None:
+        """A newer instance is given no epoch: the coordinator's log has too few in sync."""
+        coordinator = self.cluster.leader(STATE_LOG)
+        for broker in {*self.cluster.broker_ids} - {coordinator}:
+            self.cluster.crash(broker)
+        self._until(lambda: self.cluster.in_sync(STATE_LOG) == (coordinator,))
+        request = InitProducerId(transactional_id=ID)
+        self._answer(
+            lambda brokers: brokers.ask_coordinator(ID, request, is_transactional=True, attempts=1)
+        )
 
     def _end(self, result: TxnResult) -> None:
         self.asked[self.begun - 1] = result
@@ -221,20 +238,32 @@ class Stage:
 
     # ---- what brokers have
 
-    def log(self, place: TopicPartition = PLACE) -> PartitionLog:
-        """The log of whoever leads."""
-        return self.cluster.log(self.cluster.leader(place), place)
+    def leader(self, place: TopicPartition) -> Broker:
+        """Whoever leads, with what it has in its memory."""
+        node = NodeId(self.cluster.leader(place))
+        events = reversed(self.cluster.trace.events)
+        return next(e.after for e in events if e.node == node and isinstance(e.after, Broker))
 
-    def memory(self) -> Iterator[Transaction]:
-        """The transactional id, as it was each time the coordinator wrote it down."""
-        for batch in written(self.log(STATE_LOG)):
-            yield from map(Transaction.of, batch.entries)
+    def memory(self) -> Transaction:
+        """The transactional id, as the coordinator answers from."""
+        (role,) = (
+            role
+            for role in self.leader(STATE_LOG).coordinating.roles.values()
+            if isinstance(role, TransactionCoordinator)
+        )
+        return role.transactions[ID]
+
+    def committed(self) -> list[Transaction]:
+        """The transactional id, each time that the coordinator's log was committed further."""
+        log = self.leader(STATE_LOG).replicas[STATE_LOG].log
+        batches = written(log, end=log.high_watermark)
+        return [Transaction.of(entry) for batch in batches for entry in batch.entries]
 
     def transactions(self) -> list[TxnState]:
         """How far each transaction has come that the coordinator knows of."""
         known: list[TxnState] = []
         was = TxnState.EMPTY
-        for now in self.memory():
+        for now in self.committed():
             if now.state is TxnState.ONGOING and was is not TxnState.ONGOING:
                 known.append(now.state)
             elif now.state in RESULTS:
@@ -248,7 +277,7 @@ class Stage:
             Entry(None, transaction_marker.read(batch.data).result)
             if batch.header.is_control
             else Entry(int(record.value or b""))
-            for batch in self.log().batches()
+            for batch in self.leader(PLACE).replicas[PLACE].log.batches()
             for _, record in decode(batch.data)
         ]
 
