@@ -8,6 +8,7 @@ its way, and the action that takes it waits for it.
     transactions keeps-guard            guard-outlives-marker   no_hanging_transaction
     transactions verification           delayed-end-accepted    the_client_decides
     transactions forgets-failed-fence   failed-fence-counts     memory_is_the_log
+    transactions unclean-election       (unclean, allowed)      no_hanging_transaction
 
 Source: KIP-890, KIP-1228; KAFKA-9666, KAFKA-14884, KAFKA-17754.
 Simplified: the end that comes late is one of version 2, under an older epoch: the bug lets it in,
@@ -26,7 +27,7 @@ from model.transactions.versions import Version1
 from model.transactions_abstract.spec import Transactions as AbstractTransactions
 from properties.refinement.plans import carry_out, is_true
 from properties.refinement.transaction_stage import PLACE, Stage
-from reference_impl.bugs import NO_BUGS, Bug
+from reference_impl.bugs import NO_BUGS, Bug, Bugs
 from reference_impl.transaction import COMPLETED, RESULTS
 from reference_impl.transaction_messages import TransactionVersion, TxnResult
 
@@ -39,15 +40,17 @@ class TransactionReplay:
 
     spec: str
     variant: str
-    bug: Bug
     version: TransactionVersion
+    bugs: Bugs = NO_BUGS
+    unclean: bool = False
     deeds: Mapping[str, tuple[Deed, ...]]  # the n-th time; later ones, and others, by themselves
     claim: str
     holds: Callable[[Stage, str], bool]
 
     def replayed(self, actions: Iterable[str], *, with_bug: bool) -> bool:
         """Whether the claim is true at the end of the plan that the actions make."""
-        stage = Stage.of(self.version, frozenset({self.bug}) if with_bug else NO_BUGS)
+        bugs = self.bugs if with_bug else NO_BUGS
+        stage = Stage.of(self.version, bugs, unclean=self.unclean and with_bug)
         carry_out(actions, self.deeds, stage)
         return self.holds(stage, self.claim)
 
@@ -120,7 +123,7 @@ REPLAYS_OF_TRANSACTIONS: Final = (
     TransactionReplay(
         spec="transactions-abstract",
         variant="lax-markers",
-        bug=Bug.LATE_MARKER_ACCEPTED,
+        bugs=frozenset({Bug.LATE_MARKER_ACCEPTED}),
         version=TransactionVersion.V2,
         deeds={
             "init": (Stage.init_producer,),
@@ -137,7 +140,7 @@ REPLAYS_OF_TRANSACTIONS: Final = (
     TransactionReplay(
         spec="transactions-abstract",
         variant="v1",
-        bug=Bug.LATE_PRODUCE_ACCEPTED,
+        bugs=frozenset({Bug.LATE_PRODUCE_ACCEPTED}),
         version=TransactionVersion.V1,
         deeds={
             "init": (Stage.init_producer,),
@@ -154,7 +157,7 @@ REPLAYS_OF_TRANSACTIONS: Final = (
     TransactionReplay(
         spec="transactions",
         variant="keeps-guard",
-        bug=Bug.GUARD_OUTLIVES_MARKER,
+        bugs=frozenset({Bug.GUARD_OUTLIVES_MARKER}),
         version=TransactionVersion.V1,
         deeds={
             "init_producer": (Stage.init_producer,),
@@ -173,7 +176,7 @@ REPLAYS_OF_TRANSACTIONS: Final = (
     TransactionReplay(
         spec="transactions",
         variant="verification",
-        bug=Bug.DELAYED_END_ACCEPTED,
+        bugs=frozenset({Bug.DELAYED_END_ACCEPTED}),
         version=TransactionVersion.V2,
         deeds={
             "init_producer": (Stage.init_producer,),
@@ -189,7 +192,7 @@ REPLAYS_OF_TRANSACTIONS: Final = (
     TransactionReplay(
         spec="transactions",
         variant="forgets-failed-fence",
-        bug=Bug.FAILED_FENCE_COUNTS,
+        bugs=frozenset({Bug.FAILED_FENCE_COUNTS}),
         version=TransactionVersion.V1,
         deeds={
             "init_producer": (Stage.init_producer,),
@@ -198,6 +201,24 @@ REPLAYS_OF_TRANSACTIONS: Final = (
             "fence": (Stage.fence_in_vain, Stage.fence_in_vain),
         },
         claim="memory_is_the_log",
+        holds=in_coordinator_and_log,
+    ),
+    TransactionReplay(
+        spec="transactions",
+        variant="unclean-election",
+        version=TransactionVersion.V2,
+        unclean=True,
+        deeds={
+            "init_producer": (Stage.init_producer,),
+            "begin": (Stage.begin,),
+            "add_partition": (Stage.add_partition,),
+            "append_record": (Stage.append,),
+            "fence": (Stage.fence_while_one_lags,),
+            "write_marker": (Stage.marked,),
+            "complete": (Stage.complete,),
+            "change_leader": (Stage.lose_leader,),
+        },
+        claim="no_hanging_transaction",
         holds=in_coordinator_and_log,
     ),
 )

@@ -22,6 +22,7 @@ from reference_impl.controller_messages import CreateTopic
 from reference_impl.coordinator_log import written
 from reference_impl.coordinators import TRANSACTION_STATE
 from reference_impl.messages import (
+    NO_BROKER,
     NO_PRODUCER_EPOCH,
     InitializedProducerId,
     InitProducerId,
@@ -50,7 +51,7 @@ from reference_impl.transaction_messages import (
 
 ID: Final = "x"
 STATE_LOG: Final = TopicPartition(TRANSACTION_STATE, 0)
-PLACE: Final = TopicPartition("pairs", 1)  # not led by the coordinator: they talk over the network
+PLACE: Final = TopicPartition("pairs", 1)  # led by another broker than the coordinator
 WAIT_MS: Final = 5_000
 LATE_MS: Final = 2_000  # everything else has happened by then
 VERIFIED_LATE_MS: Final = 250  # a leader gives up after 300
@@ -76,18 +77,20 @@ class Stage:
     asked: dict[int, TxnResult] = field(default_factory=dict[int, TxnResult])  # by the client
 
     @classmethod
-    def of(cls, version: TransactionVersion, bugs: Bugs) -> Self:
-        """Nothing has begun."""
+    def of(cls, version: TransactionVersion, bugs: Bugs, *, unclean: bool = False) -> Self:
+        """Nothing has begun; the coordinator is no replica of what the client writes to."""
         cluster = Cluster(bugs=bugs)
-        for topic, count in ((TRANSACTION_STATE, 1), (PLACE.topic, 2)):
-            cluster.create_topic(
-                CreateTopic(
-                    topic=topic,
-                    topic_partitions=count,
-                    replication_factor=3,
-                    min_insync_replicas=2,
-                )
+        cluster.create_topic(
+            CreateTopic(topic=TRANSACTION_STATE, replication_factor=3, min_insync_replicas=2)
+        )
+        cluster.create_topic(
+            CreateTopic(
+                topic=PLACE.topic,
+                topic_partitions=2,
+                replication_factor=2,
+                unclean_leader_election=unclean,
             )
+        )
         return cls(cluster, version)
 
     # ---- what the client does
@@ -142,16 +145,27 @@ class Stage:
         self.cluster.apply(On(api="EndTxn", moment="before", does=Hold(LATE_MS)))
         self.commit()
 
+    def fence_while_one_lags(self) -> None:
+        """A newer instance has what is open aborted, and one replica hears nothing of it."""
+        leader = self.cluster.leader(PLACE)
+        (laggard,) = {*self.cluster.in_sync(PLACE)} - {leader}
+        self.cluster.isolate(laggard)
+        self._until(lambda: self.cluster.in_sync(PLACE) == (leader,))
+        self.init_producer()
+
     def fence_in_vain(self) -> None:
         """A newer instance is given no epoch: the coordinator's log has too few in sync."""
-        coordinator = self.cluster.leader(STATE_LOG)
-        for broker in {*self.cluster.broker_ids} - {coordinator}:
+        coordinator, request = self.cluster.leader(STATE_LOG), InitProducerId(transactional_id=ID)
+        others = {*self.cluster.broker_ids} - {coordinator}
+        for broker in others:
             self.cluster.crash(broker)
         self._until(lambda: self.cluster.in_sync(STATE_LOG) == (coordinator,))
-        request = InitProducerId(transactional_id=ID)
         self._answer(
             lambda brokers: brokers.ask_coordinator(ID, request, is_transactional=True, attempts=1)
         )
+        for broker in others:
+            self.cluster.restart(broker)
+        self._until(self.cluster.is_led)
 
     def _end(self, result: TxnResult) -> None:
         self.asked[self.begun - 1] = result
@@ -180,6 +194,17 @@ class Stage:
             transactional_id=ID,
             adds_partition=self.version is TransactionVersion.V2,
         )
+
+    def lose_leader(self) -> None:
+        """The replica that lags leads if it may; else whoever led, when it comes back."""
+        leader = self.cluster.leader(PLACE)
+        self.cluster.crash(leader)
+        self.cluster.heal()
+        self.cluster.run_until(
+            lambda: self.cluster.leader(PLACE) not in {leader, NO_BROKER}, WAIT_MS
+        )
+        self.cluster.restart(leader)
+        self._until(self.cluster.is_led)
 
     # ---- what is waited for
 
