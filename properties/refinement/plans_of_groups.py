@@ -2,17 +2,20 @@
 
     group-ownership erases-what-comes-back    partition-epoch-erased    no_double_assignment
     ... leaves-empty-group-open               empty-group-unsettled     an_empty_group_is_settled
+    ... refuses-return                        rejoin-refused            converges
 
 As in `plans`, an action of the counterexample is something done; but the stage is no cluster. It is
 one group of a coordinator, whose changes go through its records, and the consumers that talk to it.
-The cells of the spec are read from both in full, and the claim is the spec's own formula.
+The cells of the spec are read from both in full, and the claim is the spec's own formula. Of what
+must happen in the end, `converges`, it is the goal, read when the plan is over and the members have
+gone on by themselves for some rounds: they beat, hear, revoke, and join again when refused.
 
 Which member has the partition is the model's to choose. Here it is the second of two partitions of
 a topic to which the first member always subscribes: the uniform assignor gives it to the second
 member while that subscribes too, and else to the first.
 
 Simplified: a member joins and is assigned by one heartbeat, which the model does in three steps;
-the two that follow then repeat what has been said, and epochs count more than in the model.
+epochs count more than in the model. A member that the plan has fenced is one that begins anew.
 """
 
 from __future__ import annotations
@@ -37,8 +40,9 @@ from reference_impl.surroundings import Surroundings
 TOPIC: Final = "t"
 PARTITION: Final = TopicPartition(TOPIC, 1)  # the model's one
 PARTITIONS: Final = (TopicPartition(TOPIC, 0), PARTITION)
-FIRST, SECOND = 0, 1  # the members of the model
 MEMBERS: Final = ("m0", "m1")
+SECOND: Final = 1
+ROUNDS: Final = 10
 NOBODY: Final = ConsumerMember(member_id="")
 
 
@@ -65,11 +69,14 @@ class Stage:
     group: ConsumerGroup = ConsumerGroup(group="g")  # noqa: RUF009 - a frozen value
     consumers: tuple[Consumer, ...] = field(default_factory=_consumers)
 
-    def beat(self, m: int) -> None:
-        """A heartbeat is heard; its answer, which takes the place of an older one, is on its way.
+    def go_on_beating(self, m: int) -> None:
+        """A heartbeat, unless it is the one by which the member has just joined."""
+        consumer = self.consumers[m]
+        if consumer.epoch > 0 or consumer.answer is None:
+            self.beat(m)
 
-        Raises ValueError if it is refused: the plan is not what can be done here.
-        """
+    def beat(self, m: int) -> None:
+        """A heartbeat is heard; its answer, in the place of an older one, is on its way."""
         consumer = self.consumers[m]
         request = ConsumerGroupHeartbeat(
             group=self.group.group,
@@ -80,22 +87,37 @@ class Stage:
             owned=tuple(sorted(consumer.owned)) if consumer.epoch else (),
         )
         after, consumer.answer = heartbeat(self.group, self._around(), request)
-        if consumer.answer.error is not ErrorCode.NONE:
-            raise ValueError(f"{MEMBERS[m]} in epoch {consumer.epoch}: {consumer.answer.error}")
         self._write(after)
 
     def hear(self, m: int) -> None:
-        """The answer arrives."""
+        """The answer arrives; raises ValueError if it is none, or a refusal."""
         consumer = self.consumers[m]
         answer, consumer.answer = consumer.answer, None
         if answer is None or answer.assignment is None:
-            raise ValueError(f"{MEMBERS[m]} has nothing to hear")
+            raise ValueError(f"{MEMBERS[m]} has no assignment to hear of")
         consumer.epoch, consumer.told = answer.member_epoch, frozenset(answer.assignment)
         consumer.owned |= consumer.told
 
     def revoke(self, m: int) -> None:
         """The consumer gives up what it is not told to have."""
         self.consumers[m].owned &= self.consumers[m].told
+
+    def begin_anew(self, m: int) -> None:
+        """The consumer drops what it has, and will join again."""
+        consumer = self.consumers[m]
+        consumer.epoch, consumer.answer = 0, None
+        consumer.told = consumer.owned = frozenset()
+
+    def go_on(self) -> None:
+        """The members do what they do when nothing changes any more."""
+        for m in [MEMBERS.index(id_) for id_ in self.group.members]:
+            self.beat(m)
+            answer = self.consumers[m].answer
+            if answer is not None and answer.error is not ErrorCode.NONE:
+                self.begin_anew(m)
+            else:
+                self.hear(m)
+                self.revoke(m)
 
     def aim(self, owner: int) -> None:
         """The second member subscribes to the topic if the partition shall be its own."""
@@ -130,10 +152,11 @@ class Stage:
 DEEDS: Final[Mapping[str, Callable[..., None]]] = {
     "join": Stage.beat,
     "compute_target": Stage.aim,
-    "heartbeat": Stage.beat,
+    "heartbeat": Stage.go_on_beating,
     "hear": Stage.hear,
     "revoke": Stage.revoke,
     "expire": Stage.expire,
+    "be_fenced": Stage.begin_anew,
     # the subscription that changes is the second member's, when it is known whose the target is
     "change_subscription": lambda _: None,
     "init": lambda _: None,
@@ -149,12 +172,16 @@ class GroupReplay:
     claim: str
 
     def replayed(self, actions: Iterable[tuple[str, tuple[Any, ...]]], *, with_bug: bool) -> bool:
-        """Whether the claim is true at the end of the plan that the actions make."""
+        """Whether the claim is true at the end of the plan that the actions make, or soon after."""
         stage = Stage(bugs=frozenset({self.bug}) if with_bug else NO_BUGS)
         for action, values in actions:
             DEEDS[action](stage, *values)
         spec = GroupOwnership(members=len(MEMBERS), epochs=stage.group.epoch)
-        (formula,) = (c.formula for c in spec.claims if c.name == self.claim)
+        said = {c.name: c.formula for c in spec.claims}
+        in_the_end = {c.name: c.goal for c in spec.liveness_properties}
+        for _ in range(ROUNDS if self.claim in in_the_end else 0):
+            stage.go_on()
+        formula = {**said, **in_the_end}[self.claim]
         return Meaning.of(spec).holds(formula, cells(stage))
 
 
@@ -198,4 +225,5 @@ GROUP_REPLAYS: Final = (
         bug=Bug.EMPTY_GROUP_UNSETTLED,
         claim="an_empty_group_is_settled",
     ),
+    GroupReplay(variant="refuses-return", bug=Bug.REJOIN_REFUSED, claim="converges"),
 )
