@@ -193,14 +193,24 @@ SEEDED_BUGS: Final = (
         bug=Bug.GUARD_OUTLIVES_MARKER,
         changes="A batch that was verified is appended though a marker came in between.",
         breaks=("timeout_aborts", "atomic_commit", "G1a"),
-        caught_by=("suite transactions", "transcripts of transactions", "history analysis"),
+        caught_by=(
+            "suite transactions",
+            "transcripts of transactions",
+            "model transactions, variant keeps-guard",
+            "history analysis",
+        ),
         source="KAFKA-14884; bugs T3",
     ),
     SeededBug(
         bug=Bug.LATE_MARKER_ACCEPTED,
         changes="A V2 marker with the epoch of the open transaction ends it.",
         breaks=("atomic_commit", "torn-transaction"),
-        caught_by=("suite transactions", "transcripts of transactions", "history analysis"),
+        caught_by=(
+            "suite transactions",
+            "transcripts of transactions",
+            "model transactions-abstract, variant lax-markers",
+            "history analysis",
+        ),
         source="KAFKA-19446, KIP-1228; bugs T20",
     ),
     SeededBug(
@@ -222,14 +232,22 @@ SEEDED_BUGS: Final = (
         changes="A coordinator raises the epoch of an open transaction before its log has it: "
         "every new instance whose fence fails takes one more.",
         breaks=("retry_resumes",),
-        caught_by=("transcripts of transactional ids",),
+        caught_by=(
+            "transcripts of transactional ids",
+            "model transactions, variant forgets-failed-fence",
+        ),
         source="KAFKA-9666; bugs T9",
     ),
     SeededBug(
         bug=Bug.DELAYED_END_ACCEPTED,
         changes="An EndTxn of an older producer epoch ends the transaction that is open now.",
         breaks=("atomic_commit", "G1a"),
-        caught_by=("suite transactions", "transcripts of transactional ids", "history analysis"),
+        caught_by=(
+            "suite transactions",
+            "transcripts of transactional ids",
+            "model transactions, variant verification",
+            "history analysis",
+        ),
         source="KAFKA-17754; anomalies M8, M9",
     ),
     SeededBug(
@@ -237,7 +255,12 @@ SEEDED_BUGS: Final = (
         changes="A leader does not ask whether a transaction is open: a batch that comes behind "
         "the marker opens one that nobody will end.",
         breaks=("timeout_aborts", "read_committed_waits", "unseen", "G1a"),
-        caught_by=("suite transactions", "transcripts of transactional ids", "history analysis"),
+        caught_by=(
+            "suite transactions",
+            "transcripts of transactional ids",
+            "model transactions-abstract, variant v1",
+            "history analysis",
+        ),
         source="KIP-890, KAFKA-14402; bugs T1, anomalies M10",
     ),
     SeededBug(
