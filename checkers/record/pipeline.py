@@ -15,7 +15,8 @@ A few steps go wrong on purpose, as they do in life:
 A step during which a rebalance took place sends nothing: what it polled may be somebody else's now.
 
 A call of the client that never returns, its time-out notwithstanding (librdkafka#5456, #5511: the
-group's coordinator died), is left behind in a thread of its own, and its producer with it.
+group's coordinator died), is left behind in a thread of its own, and its producer with it. So is a
+consumer that does not find the group's coordinator again: a new one joins in its place.
 
 Source: KIP-98, KIP-447; librdkafka, "Transactional producer API".
 Simplified: one answer for one input, to a partition drawn by lot.
@@ -90,10 +91,10 @@ class Pipeline:
         self._join()
         while not done() and not self.shared.stopped.is_set():
             if self.rng.randrange(LEAVES_EVERY) == 0:
-                self.consumer.close()
+                self._leave()
                 self._join()
             self._step()
-        self.consumer.close()
+        self._leave()
 
     # ------------------------------------------------------------ the group
 
@@ -111,6 +112,10 @@ class Pipeline:
         self.consumer.subscribe([self.route.source.name], **heard)
         self.shared.history.complete(operation, "ok")
 
+    def _leave(self) -> None:
+        """Out of the group, as far as the client comes back from it."""
+        _answered(self.consumer.close)
+
     def _heard(self, _consumer: Any, partitions: list[Any]) -> None:
         self._touched.update(f"{place.topic}-{place.partition}" for place in partitions)
 
@@ -127,13 +132,21 @@ class Pipeline:
         return tuple(seen)
 
     def _rewind(self) -> None:
-        """Asks for the group's offsets and takes the consumer back to them."""
+        """Asks for the group's offsets and takes the consumer back to them.
+
+        One that is never told joins anew, and so begins at them.
+        """
+        until = time.monotonic() + STEP_S
         while not self.shared.stopped.is_set():
             assigned = self.consumer.assignment()
             told = fetch_offsets(
                 self.shared, self.consumer, self.process, self.route.group, assigned
             )
             if told is None:
+                if time.monotonic() > until:
+                    self._leave()
+                    self._join()
+                    return
                 continue
             for place in told:
                 if place.offset < 0:

@@ -8,14 +8,16 @@ makes of the workload is the business of `benchmarks/apache_kafka`; `tests/data`
 
 from __future__ import annotations
 
+import random
 import threading
+import time
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from confluent_kafka import KafkaError, KafkaException, Producer
+from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
 
 from checkers.histories.readers.recorded import operations
 from checkers.record import outcomes, pipeline, transactions
@@ -215,6 +217,53 @@ def test_a_call_that_never_returns_is_a_time_out(monkeypatch: pytest.MonkeyPatch
     assert not error.fatal()
     never.set()
     assert pipeline._answered(never.wait) is None
+
+
+class Deaf:
+    """A consumer that never hears what its group committed."""
+
+    def __init__(self) -> None:
+        self.asked = 0
+        self.closed = False
+
+    def assignment(self) -> list[TopicPartition]:
+        return [TopicPartition(SOURCE.name, 0)]
+
+    def committed(self, _places: object, timeout: float) -> list[TopicPartition]:
+        self.asked += 1
+        time.sleep(timeout)
+        raise KafkaException(KafkaError(KafkaError._TIMED_OUT))
+
+    def close(self) -> None:
+        self.closed = True
+
+
+def test_a_member_that_is_never_told_its_offsets_joins_anew(
+    servers: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pipeline, "STEP_S", 0.2)
+    monkeypatch.setattr(pipeline, "CALL_S", 0.1)
+    deaf = Deaf()
+    with HistoryWriter(
+        tmp_path / "h", Described(workload="transactions", clients={}, settings={}, seed=0)
+    ) as writer:
+        member = pipeline.Pipeline(
+            shared=Shared(writer),
+            clients=Clients.connect(servers, ClientConfig()),
+            route=pipeline.Route(source=SOURCE, target=TARGET, group="g"),
+            transactional_id="t",
+            rng=random.Random(0),
+            process=0,
+            consumer=deaf,
+        )
+        member._rewind()
+    history = operations(tmp_path / "h")
+
+    assert deaf.closed
+    assert deaf.asked > 1
+    assert isinstance(member.consumer, Consumer)
+    assert [op.outcome for op in those(history, "fetch_offset")] == ["fail"] * deaf.asked
+    assert len(those(history, "subscribe", "ok")) == 1
 
 
 # ---------------------------------------------------------------- what can't be recorded
