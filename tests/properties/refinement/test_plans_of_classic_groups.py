@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from checkers.explicit.exploration import Trace
-from checkers.explicit.search import explore
-from model.specs import find
 from properties.refinement.plans_of_classic_groups import (
     CLASSIC_GROUP_REPLAYS,
     ClassicGroupReplay,
@@ -14,21 +11,14 @@ from properties.refinement.plans_of_classic_groups import (
     cells,
 )
 from reference_impl.bugs import NO_BUGS
-
-
-def counterexample(replay: ClassicGroupReplay) -> Trace:
-    """The shortest one, as exploration finds it."""
-    variant = find("group-generations", replay.variant)
-    assert variant.breaks == replay.claim
-    found = explore(variant.make(variant.see), properties=[replay.claim])
-    return found.discoveries[replay.claim].trace
+from tests.properties.refinement.shortest import counterexample
 
 
 @pytest.mark.parametrize("replay", CLASSIC_GROUP_REPLAYS, ids=lambda replay: replay.variant)
 def test_a_counterexample_breaks_the_group_with_the_bug_and_no_other(
     replay: ClassicGroupReplay,
 ) -> None:
-    trace = counterexample(replay)
+    trace = counterexample("group-generations", replay.variant, replay.claim)
     plan = [(step.action, step.values) for step in trace]
     broken, sound = (replay.carried_out(plan, with_bug=bug) for bug in (True, False))
     assert not replay.holds(broken)

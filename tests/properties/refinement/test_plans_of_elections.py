@@ -4,26 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from checkers.explicit.exploration import Trace
-from checkers.explicit.search import explore
-from model.specs import find
 from properties.refinement.plans_of_elections import ELECTION_REPLAYS, ElectionReplay, Stage, cells
 from reference_impl.bugs import NO_BUGS
-
-
-def counterexample(replay: ElectionReplay) -> Trace:
-    """The shortest one, as exploration finds it."""
-    variant = find("election", replay.variant)
-    assert variant.breaks == replay.claim
-    found = explore(variant.make(variant.see), properties=[replay.claim])
-    return found.discoveries[replay.claim].trace
+from tests.properties.refinement.shortest import counterexample
 
 
 @pytest.mark.parametrize("replay", ELECTION_REPLAYS, ids=lambda replay: replay.variant)
 def test_a_counterexample_breaks_the_controller_with_the_bug_and_no_other(
     replay: ElectionReplay,
 ) -> None:
-    trace = counterexample(replay)
+    trace = counterexample("election", replay.variant, replay.claim)
     plan = [(step.action, step.values) for step in trace]
     broken = replay.carried_out(plan, with_bug=True)
     assert not replay.holds(broken)

@@ -4,26 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from checkers.explicit.exploration import Trace
-from checkers.explicit.search import explore
-from model.specs import find
 from properties.refinement.plans_of_offsets import OFFSET_REPLAYS, OffsetReplay, Stage, cells
 from reference_impl.bugs import NO_BUGS
-
-
-def counterexample(replay: OffsetReplay) -> Trace:
-    """The shortest one, as exploration finds it."""
-    variant = find("group-offsets", replay.variant)
-    assert variant.breaks == replay.claim
-    found = explore(variant.make(variant.see), properties=[replay.claim])
-    return found.discoveries[replay.claim].trace
+from tests.properties.refinement.shortest import counterexample
 
 
 @pytest.mark.parametrize("replay", OFFSET_REPLAYS, ids=lambda replay: replay.variant)
 def test_a_counterexample_breaks_the_coordinator_with_the_bug_and_no_other(
     replay: OffsetReplay,
 ) -> None:
-    trace = counterexample(replay)
+    trace = counterexample("group-offsets", replay.variant, replay.claim)
     plan = [(step.action, step.values) for step in trace]
     before, after = replay.carried_out(plan, with_bug=True)
     assert not replay.holds(before, after)

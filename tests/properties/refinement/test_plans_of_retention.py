@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from checkers.explicit.exploration import Trace
-from checkers.explicit.search import explore
 from model.language.meaning import Cell, Meaning
-from model.specs import find
 from properties.refinement.plans_of_retention import (
     DELETES,
     RETENTION_REPLAYS,
@@ -17,21 +14,14 @@ from properties.refinement.plans_of_retention import (
     spec_of,
 )
 from reference_impl.bugs import NO_BUGS
-
-
-def counterexample(replay: RetentionReplay) -> Trace:
-    """The shortest one, as exploration finds it."""
-    variant = find("retention", replay.variant)
-    assert variant.breaks == replay.claim
-    found = explore(variant.make(variant.see))
-    return found.discoveries[replay.claim].trace
+from tests.properties.refinement.shortest import counterexample
 
 
 @pytest.mark.parametrize("replay", RETENTION_REPLAYS, ids=lambda replay: replay.variant)
 def test_a_counterexample_breaks_the_replicas_with_the_bug_and_no_other(
     replay: RetentionReplay,
 ) -> None:
-    trace = counterexample(replay)
+    trace = counterexample("retention", replay.variant, replay.claim)
     plan = [(step.action, step.values) for step in trace]
     broken = replay.carried_out(plan, with_bug=True)
     assert not replay.holds(broken)

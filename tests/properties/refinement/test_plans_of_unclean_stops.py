@@ -4,30 +4,20 @@ from __future__ import annotations
 
 import pytest
 
-from checkers.explicit.exploration import Trace
-from checkers.explicit.search import explore
-from model.specs import find
 from properties.refinement.plans_of_unclean_stops import (
     UNCLEAN_STOP_REPLAYS,
     UncleanStopReplay,
     cells,
     wait,
 )
-
-
-def counterexample(replay: UncleanStopReplay) -> Trace:
-    """The shortest one, as exploration finds it."""
-    variant = find("election", replay.variant)
-    assert variant.breaks == replay.claim
-    found = explore(variant.make(variant.see), properties=[replay.claim])
-    return found.discoveries[replay.claim].trace
+from tests.properties.refinement.shortest import counterexample
 
 
 @pytest.mark.parametrize("replay", UNCLEAN_STOP_REPLAYS, ids=lambda replay: replay.variant)
 def test_a_counterexample_breaks_the_cluster_with_the_bug_and_no_other(
     replay: UncleanStopReplay,
 ) -> None:
-    trace = counterexample(replay)
+    trace = counterexample("election", replay.variant, replay.claim)
     plan = [step.action for step in trace]
     broken, sound = (replay.carried_out(plan, with_bug=bug) for bug in (True, False))
     assert not replay.holds(broken)
