@@ -6,23 +6,26 @@ Each history is made from a number. The kinds take turns, cheap ones more often:
     anything    a few clients that are told anything at all
     pipelines   the same, mostly of transactions and committed offsets
 
-Everything that is told must be what the definitions say: which assumptions are broken, every row of
-every anomaly in order, and on how much each rests.
+Everything that is told must be what the definitions say: which assumptions are broken; every row of
+every anomaly in order, on how much each rests, and whether it is permitted; what each application
+was delivered, and by which record a delivery semantics is broken. All that can be declared of a
+history is drawn, `jepsen` with its names for the anomalies too.
 
 A call of the kernels costs a tenth of a second however little it is given. So most histories of a
 block are analysed as one (`one_after_another`), cut into chunks and files at random as a whole, and
 the definitions are asked of each by itself: what they find together must be told of the whole. That
 asks of each history all that is asked of it alone, and of the kernels also to keep histories apart.
-Only what is said of a whole is not asked of each: whether there is anything to observe, and on how
-much an anomaly rests (the sum is asked). So one history of each block is analysed alone. Of a
-broken assumption only the first rows are told: histories that break one are analysed by themselves,
-as many as one as are told in full.
+Only what is said of a whole is not asked of each: whether there is any operation, or anything to
+observe, and on how much an anomaly rests (the sum is asked). So one history of each block is
+analysed alone. Of a broken assumption only the first rows are told: histories that break one are
+analysed by themselves, as many as one as are told in full.
 
 What differs is sought in halves of what was analysed as one, until a half does not show it; the
 numbers that are left are printed, and make the exit code 1. What is declared belongs to a number
 and its block: `--seed NUMBER --histories 1` analyses a history again as it was alone. Of each
 thousand the result is kept beside those of campaigns that began elsewhere, so a campaign that is
-stopped has told what it had done.
+stopped has told what it had done: the rows of each anomaly, and the applications of each delivery
+semantics.
 """
 
 from __future__ import annotations
@@ -34,7 +37,7 @@ import random
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from functools import partial
@@ -47,7 +50,8 @@ from model.histories import History
 from properties.anomalies.anomaly import Anomaly, worst_first
 from properties.anomalies.assumptions import ASSUMPTIONS
 from properties.anomalies.catalogue import catalogue
-from properties.anomalies.declared import Declared
+from properties.anomalies.declared import Declared, SubVia
+from properties.delivery import deliveries
 from tests.checkers.histories.any_history import PIPELINES, anything
 from tests.checkers.histories.mutated_clusters import changed, cut
 from tests.checkers.histories.one_after_another import Joined, joined, own
@@ -63,6 +67,13 @@ BLOCK: Final = 50
 KEPT_EVERY: Final = 1_000
 KEPT_IN: Final = RESULTS / "agreement.json"
 ISOLATIONS: Final = ("read_committed", "read_committed", "read_uncommitted")
+COMPACTED: Final = ("o", "i", "o-0")  # topics, or keys
+SUB_VIAS: Final[tuple[tuple[SubVia, ...], ...]] = (
+    ("assign",),
+    ("subscribe",),
+    ("assign", "subscribe"),
+)
+DELIVERY: Final = "delivery semantics"
 CHUNK: Final = 10  # so many times larger are the chunks of many histories than of one
 
 Catalogue = Callable[[Declared], tuple[Anomaly, ...]]
@@ -73,7 +84,7 @@ class Difference:
     """What is not told as it is defined, and the histories that show it: mostly one alone."""
 
     numbers: tuple[int, ...]
-    of: str  # an anomaly, or assumptions
+    of: str  # an anomaly, assumptions, or delivery semantics
 
     def __str__(self) -> str:
         return f"history {' with '.join(map(str, self.numbers))}: {self.of} differs"
@@ -123,54 +134,73 @@ class Block:
         return [*found, *(Difference(numbers=tuple(numbers), of=name) for name in left)]
 
     def _compared(self, numbers: list[int]) -> tuple[Counter[str], list[str]]:
-        declared = _declared(numbers)
-        as_one = joined([self.made[number] for number in numbers])
-        rng = random.Random(numbers[0])
+        declared, made = _declared(numbers), [self.made[number] for number in numbers]
+        rng = _random("cut", numbers[0])
         told = analysis_of(
-            cut(as_one.whole, rng, chunk=CHUNK if len(numbers) > 1 else 1),
+            cut(joined(made).whole, rng, chunk=CHUNK if len(numbers) > 1 else 1),
             self.looked_for(declared),
             name="generated",
             declared=declared,
             groups=rng.randrange(1, 4),
         )
-        return _compared(told, as_one, declared)
+        return _compared(told, joined([declared.applied(h) for h in made]), declared)
+
+
+def _random(what: str, number: int) -> random.Random:
+    """Random numbers for this alone: a history is made with those of its number."""
+    return random.Random(f"{what} {number}")
 
 
 def _declared(numbers: list[int]) -> Declared:
-    rng = random.Random(numbers[0] // BLOCK)
-    compacted = [which for which, n in enumerate(numbers) if random.Random(-n).random() < 0.1]
+    rng = _random("declared", numbers[0] // BLOCK)
+    compacted = set[str]()
+    for which, number in enumerate(numbers):
+        of_number = _random("compacted", number)
+        if of_number.random() < 0.1:
+            compacted.add(own(of_number.choice(COMPACTED), which))
     return Declared(
-        isolation=rng.choice(ISOLATIONS),
-        compacted=frozenset(own("o", which) for which in compacted),
+        sub_via=frozenset(rng.choice(SUB_VIAS)),
         ww_deps=rng.random() < 0.8,
         rw_deps=rng.random() < 0.5,
+        isolation=rng.choice(ISOLATIONS),
+        compacted=frozenset(compacted),
+        finished=rng.random() < 0.7,
+        jepsen=rng.random() < 0.3,
     )
 
 
 def _compared(told: Analysis, as_one: Joined, declared: Declared) -> tuple[Counter[str], list[str]]:
-    each = [declared.applied(h) for h in as_one.each]
-
-    def literal(find: Callable[[History], Sequence[Any]]) -> list[Any]:
-        return [as_one.renumbered(row, which) for which, h in enumerate(each) for row in find(h)]
-
-    broken = {one.id: rows for one in ASSUMPTIONS if (rows := literal(one.find))}
-    found = Counter({name: len(rows) for name, rows in broken.items()})
-    kept = {name: (len(rows), tuple(sorted(rows)[:KEPT])) for name, rows in broken.items()}
+    """How much the definitions find of everything, and what is not told as they find it."""
+    rows_of = {one.id: rows for one in ASSUMPTIONS if (rows := as_one.of_each(one.find))}
+    found = Counter({name: len(rows) for name, rows in rows_of.items()})
+    kept = {name: (len(rows), tuple(sorted(rows)[:KEPT])) for name, rows in rows_of.items()}
     if {it.assumption.id: (it.count, it.rows) for it in told.broken} != kept:
         return found, ["assumptions"]
-    if broken:
-        return found, []
-    observed = {it.anomaly.id: sum(map(it.anomaly.observed, each)) for it in told.decisions}
-    if not any(observed.values()):
-        return found, [it.anomaly.id for it in told.decisions if it.verdict != "undecided"]
-    odd: list[str] = []
+    delivered = [] if told.broken else as_one.of_each(partial(deliveries, declared=declared))
+    delivered.sort(key=lambda it: it.application)
+    found.update(it.semantics for it in delivered)
+    odd = [] if told.delivered == tuple(delivered) else [DELIVERY]
+    decided = () if told.broken else told.decisions
+    literal = {it.anomaly.id: _literally(it.anomaly, as_one) for it in decided}
+    if not any(observed for _, observed in literal.values()):
+        return found, odd + [it.anomaly.id for it in told.decisions if it.verdict != "undecided"]
     for it in told.decisions:
-        rows = literal(it.anomaly.find)
+        rows, observed = literal[it.anomaly.id]
         found[it.anomaly.id] = len(rows)
+        verdict = "violated" if rows else "holds"
+        permitted = bool(rows) and not declared.conditions().isdisjoint(it.anomaly.permits)
         same = as_rows(it.rows, it.anomaly.row) == worst_first(rows)
-        if not same or it.observations != observed[it.anomaly.id]:
+        told_of_it = (it.verdict, it.permitted, it.observations)
+        if not same or told_of_it != (verdict, permitted, observed):
             odd.append(it.anomaly.id)
     return found, odd
+
+
+def _literally(one: Anomaly, as_one: Joined) -> tuple[list[Any], int]:
+    """The rows of an anomaly by its definition, and on how much it rests."""
+    if one.observes == "history":
+        return [*one.find(as_one.whole)], one.observed(as_one.whole)
+    return as_one.of_each(one.find), sum(map(one.observed, as_one.each))
 
 
 def campaign(

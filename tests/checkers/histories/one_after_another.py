@@ -13,8 +13,8 @@ what was observed is counted of all together.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import Any, Final
 
 from model.histories import History, MicroOperation, Operation, Poll, Send
@@ -34,14 +34,20 @@ class Joined:
 
     def renumbered(self, row: Any, which: int) -> Any:
         """What a row of this history is in the whole."""
-        new: dict[str, Any] = {
-            field.name: _numbered(getattr(row, field.name), self.numbers[which])
-            for field in fields(row)
-            if field.name.endswith(NAMES_OPERATIONS)
-        }
+        new: dict[str, Any] = {}
+        for field in fields(row):
+            told = getattr(row, field.name)
+            if field.name.endswith(NAMES_OPERATIONS):
+                new[field.name] = _numbered(told, self.numbers[which])
+            elif is_dataclass(told):
+                new[field.name] = self.renumbered(told, which)
         if isinstance(row, Unseen):
             new["later"] = len(self.whole) - 1 - new["writer_op"]
         return replace(row, **new)
+
+    def of_each(self, find: Callable[[History], Sequence[Any]]) -> list[Any]:
+        """What is found in each of them, as it is in the whole."""
+        return [self.renumbered(row, n) for n, h in enumerate(self.each) for row in find(h)]
 
 
 def joined(histories: Sequence[History]) -> Joined:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Sequence
+from functools import partial
 
 import pytest
 
@@ -13,24 +13,21 @@ from properties.anomalies.anomaly import worst_first
 from properties.anomalies.assumptions import ASSUMPTIONS
 from properties.anomalies.catalogue import catalogue
 from properties.anomalies.declared import Declared
+from properties.delivery import deliveries
 from tests.checkers.histories.any_history import PIPELINES, anything
 from tests.checkers.histories.mutated_clusters import changed
-from tests.checkers.histories.one_after_another import Joined, joined, own
+from tests.checkers.histories.one_after_another import joined, own
 
 ALL = Declared(ww_deps=True, rw_deps=True)
 
 
-def of_each(as_one: Joined, find: Callable[[History], Sequence[Any]]) -> list[Any]:
-    return [as_one.renumbered(row, n) for n, h in enumerate(as_one.each) for row in find(h)]
-
-
 def assert_says_what_each_says(histories: Sequence[History]) -> None:
-    as_one = joined(histories)
-    whole = ALL.applied(as_one.whole)
-    each = [ALL.applied(h) for h in as_one.each]
+    as_one = joined([ALL.applied(h) for h in histories])
     for one in catalogue(ALL):
-        assert worst_first(one.find(whole)) == worst_first(of_each(as_one, one.find)), one.id
-        assert one.observed(whole) == sum(map(one.observed, each)), one.id
+        assert worst_first(one.find(as_one.whole)) == worst_first(as_one.of_each(one.find)), one.id
+        assert one.observed(as_one.whole) == sum(map(one.observed, as_one.each)), one.id
+    delivered = as_one.of_each(partial(deliveries, declared=ALL))
+    assert {*deliveries(as_one.whole, ALL)} == {*delivered}
 
 
 def sound(made: Sequence[History]) -> list[History]:
@@ -49,7 +46,7 @@ def test_every_anomaly_is_found_in_the_whole_as_in_each(seed: int) -> None:
 def test_broken_assumptions_are_found_in_the_whole_as_in_each(seed: int) -> None:
     as_one = joined([anything(n) for n in range(20 * seed, 20 * seed + 20)])
     found = {one.id: one.find(as_one.whole) for one in ASSUMPTIONS}
-    assert found == {one.id: tuple(sorted(of_each(as_one, one.find))) for one in ASSUMPTIONS}
+    assert found == {one.id: tuple(sorted(as_one.of_each(one.find))) for one in ASSUMPTIONS}
     assert found["one-open-operation"]
 
 
