@@ -19,9 +19,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
-import pyarrow.parquet as pq
-
 from checkers.histories.analysis import Decision, analyze
+from checkers.histories.readers.parts import write_part
 from checkers.histories.readers.recorded import METADATA, as_table, part_path
 from model.histories import SCHEMA_VERSION
 from properties.anomalies.declared import Declared
@@ -124,7 +123,7 @@ def keep(swept: Swept, seed: int, folder: Path) -> None:
     history = folder / "history"
     history.mkdir(parents=True, exist_ok=True)
     found = run(swept.scenario(seed))
-    pq.write_table(as_table(found.history), part_path(history, 0))
+    write_part(as_table(found.history), part_path(history, 0))
     described = {
         "schema_version": SCHEMA_VERSION,
         "workload": swept.sweep,

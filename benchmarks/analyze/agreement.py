@@ -74,7 +74,7 @@ SUB_VIAS: Final[tuple[tuple[SubVia, ...], ...]] = (
     ("assign", "subscribe"),
 )
 DELIVERY: Final = "delivery semantics"
-CHUNK: Final = 10  # so many times larger are the chunks of many histories than of one
+FILES: Final = 40  # that many histories together are cut into, at most
 
 Catalogue = Callable[[Declared], tuple[Anomaly, ...]]
 
@@ -137,7 +137,7 @@ class Block:
         declared, made = _declared(numbers), [self.made[number] for number in numbers]
         rng = _random("cut", numbers[0])
         told = analysis_of(
-            cut(joined(made).whole, rng, chunk=CHUNK if len(numbers) > 1 else 1),
+            cut(joined(made).whole, rng, files=FILES if len(numbers) > 1 else 12),
             self.looked_for(declared),
             name="generated",
             declared=declared,

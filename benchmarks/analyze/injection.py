@@ -22,10 +22,11 @@ import pyarrow as pa
 
 from benchmarks.analyze.changes import Changes
 from benchmarks.analyze.cluster import FIRST_SCENE
-from benchmarks.analyze.recorded import NULL, OPERATION, TEXTS, Operations
+from benchmarks.analyze.recorded import NULL, OPERATION, Operations
 from benchmarks.analyze.scenes import SCENES, TIGHT
 from checkers.histories.analysis import Analysis, analyze
 from checkers.histories.columns.rows import as_rows
+from checkers.histories.readers.parts import FEW_TEXTS
 from checkers.histories.readers.recorded import KIND_OF, as_table
 from model.histories import History, MicroOperation, Operation
 from model.history_notation import history
@@ -80,7 +81,7 @@ class Injection:
             for name, word in _words(operation):
                 if word not in texts[name]:
                     texts[name].append(word)
-        self._codes = {n: {word: code for code, word in enumerate(texts[n])} for n in TEXTS}
+        self._codes = {n: {word: code for code, word in enumerate(texts[n])} for n in FEW_TEXTS}
 
     def due(self, began_ns: int, until_ns: int) -> Operations:
         """What completes in this window."""
@@ -176,7 +177,7 @@ def _completion(operation: Operation) -> int:
 
 
 def _words(operation: Operation) -> Iterator[tuple[str, str]]:
-    for name in TEXTS:
+    for name in FEW_TEXTS:
         word = getattr(operation, name, None)
         if isinstance(word, str):
             yield name, word

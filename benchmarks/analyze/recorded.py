@@ -16,8 +16,8 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.parquet as pq
 
+from checkers.histories.readers.parts import FEW_TEXTS, write_part
 from checkers.histories.readers.recorded import METADATA, SCHEMA, part_path
 from model.histories import SCHEMA_VERSION
 
@@ -39,27 +39,7 @@ OPERATION: Final = (
     "end_asked_ns",
 )
 MICRO: Final = ("kind", "key", "offset", "value")
-TEXTS: Final = (
-    "f",
-    "outcome",
-    "kind",
-    "key",
-    "error",
-    "transactional_id",
-    "group",
-    "isolation",
-)
 ROWS_PER_PART: Final = 1 << 20
-_ENCODINGS: Final = {
-    "op": "DELTA_BINARY_PACKED",
-    "process": "DELTA_BINARY_PACKED",
-    "invoked_ns": "DELTA_BINARY_PACKED",
-    "completed_ns": "DELTA_BINARY_PACKED",
-    "position": "DELTA_BINARY_PACKED",
-    "offset": "DELTA_BINARY_PACKED",
-    "end_asked_ns": "DELTA_BINARY_PACKED",
-    "value": "DELTA_LENGTH_BYTE_ARRAY",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +117,7 @@ class Operations:
         mask = (cells == NULL) if field_.nullable else None
         if name == "value":
             return self.values.take(pa.array(cells, mask=mask))
-        if name in TEXTS:
+        if name in FEW_TEXTS:
             codes = pa.array(cells.astype(np.int32), mask=mask)
             return pa.DictionaryArray.from_arrays(codes, pa.array(texts[name], pa.string()))
         return pa.array(cells.astype(field_.type.to_pandas_dtype()), mask=mask)
@@ -190,16 +170,7 @@ class Parts:
 
 
 def _write(table: pa.Table, path: Path) -> None:
-    pq.write_table(
-        table.cast(_required(table.schema)),
-        path,
-        row_group_size=ROWS_PER_PART,
-        compression="zstd",
-        use_dictionary=list(TEXTS),
-        column_encoding=_ENCODINGS,
-        store_schema=False,  # else a reader would find dictionaries where a history has texts
-        write_statistics=True,
-    )
+    write_part(table.cast(_required(table.schema)).combine_chunks(), path)
 
 
 def _required(schema: pa.Schema) -> pa.Schema:

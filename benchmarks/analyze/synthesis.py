@@ -22,7 +22,8 @@ import numpy as np
 
 from benchmarks.analyze.cluster import Cluster, words
 from benchmarks.analyze.injection import Injection
-from benchmarks.analyze.recorded import TEXTS, Operations, Parts
+from benchmarks.analyze.recorded import Operations, Parts
+from checkers.histories.readers.parts import FEW_TEXTS
 
 OPERATIONS_AT_ONCE: Final = 5_000  # of each sender in a window
 ROWS_PER_OPERATION: Final = 54  # of all processes, for one operation of each sender
@@ -45,7 +46,7 @@ def synthesize(options: Synthesis) -> int:
     windows = max(1, round(options.rows / ROWS_PER_OPERATION / OPERATIONS_AT_ONCE))
     size = max(1, round(options.rows / ROWS_PER_OPERATION / windows))
     injected = options.injection
-    texts = {name: [*words(options.partitions)[name]] for name in TEXTS}
+    texts = {name: [*words(options.partitions)[name]] for name in FEW_TEXTS}
     injected.begin(texts, windows)
     cluster = Cluster(np.random.default_rng(options.seed), options.partitions)
     parts = Parts(options.folder)

@@ -227,9 +227,8 @@ def rows_of(history: Chunks, ops: Collection[int]) -> pa.Table:
     """The rows of these operations, in order."""
     wanted = np.array(sorted(ops), dtype=np.int64)
     run = partial(_named, wanted)
-    (rows,) = history.having(wanted).gather(
-        [Kernel("the operations that show it", tuple(SCHEMA.names), SCHEMA, run)]
-    )
+    says = "the operations that show it"
+    (rows,) = history.gather([Kernel(says, tuple(SCHEMA.names), SCHEMA, run, ops=wanted)])
     return rows
 
 

@@ -22,8 +22,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Final
 
-import pyarrow.parquet as pq
-
+from checkers.histories.readers.parts import write_part
 from checkers.histories.readers.recorded import (
     METADATA,
     as_table,
@@ -183,7 +182,7 @@ class HistoryWriter:
     def _write_part(self, number: int) -> None:
         path = part_path(self.folder, number)
         hidden = path.with_suffix(".new")
-        pq.write_table(as_table(self._completed, first_op=self._first_op), hidden)
+        write_part(as_table(self._completed, first_op=self._first_op), hidden)
         hidden.rename(path)
         self._first_op += len(self._completed)
         self._completed.clear()

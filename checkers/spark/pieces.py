@@ -27,14 +27,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 
-from checkers.histories.columns.fingerprints import Ints
 from checkers.histories.columns.memory import keep_freed
 from checkers.histories.pieces.piece import Piece, Readable
 from checkers.histories.pieces.pieces import (
     Kernel,
     Pieces,
     dealt,
-    looked_at,
     put_together,
     said,
     spilled,
@@ -49,6 +47,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 _Run = Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]
+_Numbered = tuple[int, Readable]  # a chunk, and its place among all
 _Part = tuple[int, Readable]  # of which kernel, and where it lies
 TASKS_PER_CORE: Final = 4
 ROWS_PER_TASK: Final = 4_000_000  # where there are as many: a task costs 40 ms by itself
@@ -75,9 +74,6 @@ class SparkPieces:
     def salted(self, salt: int) -> SparkPieces:
         return replace(self, salt=salt)
 
-    def having(self, ops: Ints) -> SparkPieces:
-        return replace(self, chunks=tuple(it for it in self.chunks if it.may_have(ops)))
-
     @contextmanager
     def unpacked(self, *, on_disk: bool) -> Generator[SparkPieces]:
         """What tasks read on this machine is kept on its disk; elsewhere each look unpacks anew."""
@@ -90,10 +86,18 @@ class SparkPieces:
             yield replace(self, chunks=tuple(chunks))
 
     def gather(self, kernels: Sequence[Kernel]) -> list[pa.Table]:
-        """What each kernel says of all chunks, in their order."""
-        run = partial(_of_chunks, self.chunks, tuple(kernels), self.salt, None)
-        with self._watched(_says(kernels)):
-            return _collected(self._each(run), kernels)
+        """What each kernel says of all chunks, in their order; tasks get those that any needs."""
+        numbered = tuple(
+            (number, chunk)
+            for number, chunk in enumerate(self.chunks)
+            if any(kernel.needs(number, chunk) for kernel in kernels)
+        )
+        if not numbered:
+            return [kernel.schema.empty_table() for kernel in kernels]
+        run = partial(_of_chunks, numbered, tuple(kernels), self.salt, None)
+        some = replace(self, chunks=tuple(chunk for _, chunk in numbered))
+        with some._watched(_says(kernels)):
+            return _collected(some._each(run), kernels)
 
     @contextmanager
     def exchange(
@@ -109,7 +113,9 @@ class SparkPieces:
             return
         from pyspark import StorageLevel
 
-        run = partial(_of_chunks, self.chunks, tuple(kernels.values()), self.salt, groups)
+        run = partial(
+            _of_chunks, tuple(enumerate(self.chunks)), tuple(kernels.values()), self.salt, groups
+        )
         tasks = self._tasks_for(groups)
         about = [self.rows // tasks] * tasks  # of each task that looks at what was dealt
         cells = self._each(run).repartition(tasks, "part")
@@ -130,7 +136,9 @@ class SparkPieces:
         """Under each name the files of its groups, which tasks have written."""
         asked = tuple(kernels.values())
         passing = Path(tempfile.mkdtemp(dir=folder))
-        dealing = partial(_dealt_out, self.chunks, asked, self.salt, groups, passing)
+        dealing = partial(
+            _dealt_out, tuple(enumerate(self.chunks)), asked, self.salt, groups, passing
+        )
         parts: list[list[_Part]] = [[] for _ in range(groups)]
         with self._watched(_says(asked)):
             for row in _in_order(self._each(dealing)):
@@ -200,31 +208,22 @@ def _settled(modules: int) -> None:
 
 
 def _of_chunks(
-    chunks: Sequence[Readable],
+    chunks: Sequence[_Numbered],
     kernels: Sequence[Kernel],
     salt: int,
     groups: int | None,  # None: what the kernels say is for the driver
     batches: Iterable[pa.RecordBatch],
 ) -> Iterator[pa.RecordBatch]:
     _settled(len(sys.modules))
-    for piece in _pieces(chunks, kernels, salt, batches):
-        for which, made in enumerate(said(kernels, piece)):
+    for number, chunk in map(chunks.__getitem__, _numbers(batches)):
+        for which, made in enumerate(said(kernels, chunk, number, salt)):
             parts = iter([(0, made)]) if groups is None else dealt(made, groups)
             for part, table in parts:
-                yield _cell(which, part, piece.number, table)
-
-
-def _pieces(
-    chunks: Sequence[Readable],
-    kernels: Sequence[Kernel],
-    salt: int,
-    batches: Iterable[pa.RecordBatch],
-) -> Iterator[Piece]:
-    return (looked_at(chunks[number], kernels, number, salt) for number in _numbers(batches))
+                yield _cell(which, part, number, table)
 
 
 def _numbers(batches: Iterable[pa.RecordBatch]) -> Iterator[int]:
-    """What a task was given: the numbers of what it is to look at."""
+    """What a task was given: the places of what it is to look at."""
     return (number for batch in batches for number in batch.column(0).to_pylist())
 
 
@@ -236,7 +235,7 @@ def _put_together(
 
 
 def _dealt_out(
-    chunks: Sequence[Readable],
+    chunks: Sequence[_Numbered],
     kernels: Sequence[Kernel],
     salt: int,
     groups: int,
@@ -245,12 +244,12 @@ def _dealt_out(
 ) -> Iterator[pa.RecordBatch]:
     """Writes what a kernel deals out of a piece to a file; in its cell is where each group lies."""
     _settled(len(sys.modules))
-    for piece in _pieces(chunks, kernels, salt, batches):
-        for which, made in enumerate(said(kernels, piece)):
+    for number, chunk in map(chunks.__getitem__, _numbers(batches)):
+        for which, made in enumerate(said(kernels, chunk, number, salt)):
             if parts := dict(dealt(made, groups)):
-                path = folder / f"{which}-of-{piece.number}.arrow"
+                path = folder / f"{which}-of-{number}.arrow"
                 lie = pickle.dumps(spilled(parts, path, "lz4"))
-                yield _row(which, 0, piece.number, lie)
+                yield _row(which, 0, number, lie)
 
 
 def _laid_down(

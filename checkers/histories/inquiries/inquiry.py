@@ -14,7 +14,8 @@ it asks may be another inquiry (`beside`), which then goes its own way.
 
 `answered` runs any number of inquiries together. In each round all that is asked of one source is
 one pass over it, so the history is read as often as the longest inquiry asks, not once for each.
-Texts (`Spell`) are asked for when nothing else can be: mostly once, by all who show anything.
+Texts (`Spell`) are asked for when nothing else can be: mostly once, by all who show anything. Of
+columns of few texts all are told beside the first look that reads the column.
 
 Sources:
 
@@ -29,7 +30,7 @@ another salt.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterator, Mapping
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Final, TypeVar
@@ -40,7 +41,7 @@ import pyarrow as pa
 from checkers.histories.columns.fingerprints import NULL, Ints, fingerprints
 from checkers.histories.columns.order import member
 from checkers.histories.pieces.piece import Piece
-from checkers.histories.pieces.pieces import Kernel, Pieces
+from checkers.histories.pieces.pieces import Kernel, Pieces, columns_of
 
 ResultT = TypeVar("ResultT")
 
@@ -95,12 +96,12 @@ def answered(
         looked_at = source or OPERATIONS
         if looked_at not in made:
             made[looked_at] = sources[looked_at]()
-        tables = made[looked_at].gather(list(askers))
+        beside = _spelt_beside(askers, asks.texts) if source == OPERATIONS else {}
+        tables = made[looked_at].gather([*askers, *beside.values()])
+        asks.keep(zip(beside, tables[len(askers) :], strict=True))
         if source is None:
-            asks.keep(
-                {kernel.columns[0]: told for kernel, told in zip(askers, tables, strict=True)}
-            )
-        for some, table in zip(askers.values(), tables, strict=True):
+            asks.keep(zip((kernel.columns[0] for kernel in askers), tables, strict=True))
+        for some, table in zip(askers.values(), tables, strict=False):
             for one in some:
                 one.tell(table)
     return results
@@ -121,7 +122,7 @@ class _Open:
 
 @dataclass(slots=True, eq=False)
 class _Asks:
-    """What is asked and not yet answered; and the texts of columns that have few, once told."""
+    """What is asked and not yet answered; and the texts of columns that have few, as they came."""
 
     open: list[_Open] = field(default_factory=list)
     texts: dict[str, pa.Table] = field(default_factory=dict)
@@ -138,8 +139,8 @@ class _Asks:
         self.open = [one for one in self.open if one.of != source]
         return now
 
-    def keep(self, told: Mapping[str, pa.Table]) -> None:
-        self.texts.update((column, told[column]) for column in ALL_AT_ONCE if column in told)
+    def keep(self, told: Iterable[tuple[str, pa.Table]]) -> None:
+        self.texts.update((column, texts) for column, texts in told if column in ALL_AT_ONCE)
 
 
 @dataclass(slots=True, eq=False)
@@ -215,9 +216,19 @@ def _spelling(now: list[_Open]) -> Iterator[tuple[_Open, Kernel]]:
             sought.setdefault(one.ask.column, []).append(one.ask.sought)
     for column, askers in columns.items():
         some = None if column in ALL_AT_ONCE else np.unique(np.concatenate(sought[column]))
-        run = partial(_texts, sought=some, column=column)
-        kernel = Kernel(f"{column}s in full", (column,), TEXTS, run)
+        kernel = _in_full(column, some)
         yield from ((one, kernel) for one in askers)
+
+
+def _spelt_beside(asked: Iterable[Kernel], known: Collection[str]) -> dict[str, Kernel]:
+    """For each column of few texts that is read anyway, and not yet known, what tells them all."""
+    of_few = (name for name in columns_of(asked) if name in ALL_AT_ONCE and name not in known)
+    return {name: _in_full(name, None) for name in of_few}
+
+
+def _in_full(column: str, sought: Ints | None) -> Kernel:
+    run = partial(_texts, sought=sought, column=column)
+    return Kernel(f"{column}s in full", (column,), TEXTS, run)
 
 
 def _text_of(known: Ints, texts: pa.Array, fingerprints: Ints) -> pa.Array:

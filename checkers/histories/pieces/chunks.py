@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import bisect
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final, Protocol
 
@@ -21,21 +21,12 @@ import pyarrow.parquet as pq
 from checkers.histories.columns.arrow import compute
 from checkers.histories.columns.fingerprints import Ints
 from checkers.histories.pieces.piece import as_ints
+from checkers.histories.readers.parts import FEW_TEXTS, part_writer
 from checkers.histories.readers.recorded import SCHEMA, with_new_columns
 from model.histories import NEW_IN_2
 
 ROWS_PER_CHUNK: Final = 1_000_000
 MOST_READ: Final = 3  # times its own rows that a chunk may read, before sorting is cheaper
-FEW_TEXTS: Final = (
-    "f",
-    "outcome",
-    "kind",
-    "key",
-    "error",
-    "transactional_id",
-    "group",
-    "isolation",
-)
 _ORDER: Final = ("op", "position")
 
 
@@ -107,8 +98,12 @@ class Chunk:
 
     def may_have(self, ops: Ints) -> bool:
         """Whether one of these, which ascend, is among their numbers."""
-        first, end = np.searchsorted(ops, [self.first_op, self.last_op + 1])
-        return bool(first < end)
+        return _among(ops, self.first_op, self.last_op)
+
+    def having(self, ops: Ints) -> Chunk:
+        """Of its stretches those that may have one of these, which ascend."""
+        some = (it for it in self.stretches if _among(ops, it.first_op, it.last_op))
+        return replace(self, stretches=tuple(some))
 
     def read(self, columns: Sequence[str]) -> pa.Table:
         """Their rows, by operation and position."""
@@ -130,6 +125,12 @@ class Chunk:
                 compute.greater_equal(ops, self.first_op), compute.less_equal(ops, self.last_op)
             )
         )
+
+
+def _among(ops: Ints, first: int, last: int) -> bool:
+    """Whether one of these, which ascend, is between the two, both included."""
+    begin, end = np.searchsorted(ops, [first, last + 1])
+    return bool(begin < end)
 
 
 def chunks_of(
@@ -202,7 +203,7 @@ def in_order(stretches: Sequence[Stretch], folder: Path, rows: int = ROWS_PER_CH
     parts = max(1, -(-total // rows))
     width = max(1, -(-(high - low + 1) // parts))
     paths = [folder / f"part-{part:05d}.parquet" for part in range(parts)]
-    writers = [pq.ParquetWriter(path, SCHEMA) for path in paths]
+    writers = [part_writer(path, SCHEMA) for path in paths]
     for stretch in stretches:
         table = stretch.read(SCHEMA.names).cast(SCHEMA)
         part_of = (as_ints(table["op"]) - low) // width

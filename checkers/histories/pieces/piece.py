@@ -36,6 +36,10 @@ class Readable(Protocol):
         """Whether one of these operations may be in it; they ascend."""
         ...
 
+    def having(self, ops: Ints) -> Readable:
+        """What is stored with any of these operations, at least."""
+        ...
+
 
 class Keeper(Protocol):
     """Who keeps what was made of a piece from one look to the next."""

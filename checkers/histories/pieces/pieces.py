@@ -19,7 +19,7 @@ import shutil
 import tempfile
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final, Protocol, Self
 
@@ -49,10 +49,15 @@ class Kernel:
     # column lie together, ascending in the others
     guards: bool = False  # a piece of which it says anything is shown to no kernel behind it
     pieces: frozenset[int] | None = None  # the numbers of those that it needs; None: all
+    ops: Ints | None = field(
+        default=None, compare=False
+    )  # the operations that it needs, ascending:
+    # of a history it is shown at least these; None: all
 
-    def needs(self, number: int) -> bool:
+    def needs(self, number: int, chunk: Readable) -> bool:
         """Whether it may say anything of this piece: if not, it is not shown it."""
-        return self.pieces is None or number in self.pieces
+        here = self.pieces is None or number in self.pieces
+        return here and (self.ops is None or chunk.may_have(self.ops))
 
     def __call__(self, piece: Piece) -> pa.Table:
         made = self.run(piece)
@@ -60,14 +65,35 @@ class Kernel:
         return made if made.schema.equals(self.schema) else made.cast(self.schema)
 
 
-def said(kernels: Iterable[Kernel], piece: Piece) -> Iterator[pa.Table]:
-    """What each kernel says of the piece; nothing behind a guard that said anything."""
+def said(kernels: Sequence[Kernel], chunk: Readable, number: int, salt: int) -> Iterator[pa.Table]:
+    """What each kernel says of the chunk; nothing behind a guard that said anything.
+
+    Nothing is read that none needs. Who needs few operations sees what is stored near them, unless
+    others need the same columns of all.
+    """
+    asked = [kernel for kernel in kernels if kernel.needs(number, chunk)]
+    of_all = columns_of(kernel for kernel in asked if kernel.ops is None)
+    of_few = [kernel for kernel in asked if not {*kernel.columns} <= {*of_all}]
+    ops = [kernel.ops for kernel in of_few if kernel.ops is not None]
+    near = chunk.having(np.unique(np.concatenate(ops))) if ops else chunk
+    whole = _piece(chunk, of_all, number, salt)
+    part = _piece(near, columns_of(of_few), number, salt)
     refused = False
     for kernel in kernels:
-        unasked = refused or not kernel.needs(piece.number)
-        table = kernel.schema.empty_table() if unasked else kernel(piece)
+        piece = part if kernel in of_few else whole
+        table = kernel(piece) if kernel in asked and not refused else kernel.schema.empty_table()
         refused |= kernel.guards and table.num_rows > 0
         yield table
+
+
+def _piece(chunk: Readable, columns: Sequence[str], number: int, salt: int) -> Piece:
+    keeper = chunk if isinstance(chunk, Unpacked) else None
+    return Piece(chunk.read(columns) if columns else pa.table({}), number, salt, keeper)
+
+
+def columns_of(kernels: Iterable[Kernel]) -> list[str]:
+    """What the kernels read together."""
+    return list(dict.fromkeys(name for kernel in kernels for name in kernel.columns))
 
 
 class Pieces(Protocol):
@@ -97,10 +123,6 @@ class Chunks(Pieces, Protocol):
         """
         ...
 
-    def having(self, ops: Ints) -> Pieces:
-        """Those that may have one of these operations, which ascend."""
-        ...
-
     def exchange(
         self, kernels: Mapping[str, Kernel], groups: int
     ) -> AbstractContextManager[Mapping[str, Pieces]]:
@@ -109,18 +131,6 @@ class Chunks(Pieces, Protocol):
         They are kept until the block ends.
         """
         ...
-
-
-def looked_at(chunk: Readable, kernels: Iterable[Kernel], number: int, salt: int) -> Piece:
-    """What these kernels need of it; nothing is read that none does."""
-    keeper = chunk if isinstance(chunk, Unpacked) else None
-    columns = columns_of(kernel for kernel in kernels if kernel.needs(number))
-    return Piece(chunk.read(columns) if columns else pa.table({}), number, salt, keeper)
-
-
-def columns_of(kernels: Iterable[Kernel]) -> list[str]:
-    """What the kernels read together."""
-    return list(dict.fromkeys(name for kernel in kernels for name in kernel.columns))
 
 
 # ---------------------------------------------------------------- dealing out
@@ -167,6 +177,9 @@ class Held:
     def may_have(self, ops: Ints) -> bool:
         return len(ops) > 0
 
+    def having(self, ops: Ints) -> Held:
+        return self
+
     def read(self, columns: Sequence[str]) -> pa.Table:
         return self.table.select(list(columns))
 
@@ -181,6 +194,9 @@ class Spilled:
 
     def may_have(self, ops: Ints) -> bool:
         return len(ops) > 0
+
+    def having(self, ops: Ints) -> Spilled:
+        return self
 
     def read(self, columns: Sequence[str]) -> pa.Table:
         with pa.memory_map(self.path) as file:
@@ -222,9 +238,6 @@ class LocalPieces:
     def salted(self, salt: int) -> LocalPieces:
         return replace(self, salt=salt)
 
-    def having(self, ops: Ints) -> LocalPieces:
-        return replace(self, chunks=tuple(it for it in self.chunks if it.may_have(ops)))
-
     @contextmanager
     def unpacked(self, *, on_disk: bool) -> Generator[LocalPieces]:
         with tempfile.TemporaryDirectory(prefix="urteil-unpacked-") as folder:
@@ -234,11 +247,10 @@ class LocalPieces:
 
     def gather(self, kernels: Sequence[Kernel]) -> list[pa.Table]:
         made = [[kernel.schema.empty_table()] for kernel in kernels]
-        for piece in self._pieces(kernels):
-            for some, table in zip(made, said(kernels, piece), strict=True):
+        for told in self._said(kernels):
+            for some, table in zip(made, told, strict=True):
                 if table.num_rows:
                     some.append(apart(table))
-            del piece  # before the next is read
         return [pa.concat_tables(some) for some in made]
 
     @contextmanager
@@ -256,9 +268,9 @@ class LocalPieces:
         parts: dict[str, list[list[Readable]]] = {
             name: [[] for _ in range(groups)] for name in kernels
         }
-        for piece in self._pieces(list(kernels.values())):
-            for name, kernel in kernels.items():
-                kept = passing.keep(dict(dealt(kernel(piece), groups)))
+        for told in self._said(list(kernels.values())):
+            for name, table in zip(kernels, told, strict=True):
+                kept = passing.keep(dict(dealt(table, groups)))
                 for group, part in kept.items():
                     parts[name][group].append(part)
         store = _Store(scratch, self.held_bytes)
@@ -274,12 +286,12 @@ class LocalPieces:
         shutil.rmtree(passing.folder)
         return made
 
-    def _pieces(self, kernels: Sequence[Kernel]) -> Iterator[Piece]:
+    def _said(self, kernels: Sequence[Kernel]) -> Iterator[Iterator[pa.Table]]:
         says = "; ".join(dict.fromkeys(kernel.says for kernel in kernels))
         rows, total = 0, len(self.chunks)
         for number, chunk in enumerate(self.chunks):
             self.watch(Progress(stage=says, done=number, total=total, rows=rows))
-            yield looked_at(chunk, kernels, number, self.salt)
+            yield said(kernels, chunk, number, self.salt)
             rows += chunk.rows
         self.watch(Progress(stage=says, done=total, total=total, rows=rows))
 

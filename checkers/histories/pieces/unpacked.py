@@ -22,6 +22,7 @@ import pyarrow as pa
 from checkers.histories.columns.fingerprints import Ints
 from checkers.histories.pieces.piece import Readable
 
+_MUCH: Final = 2  # times as many rows are worth being unpacked once more
 _NARROW: Final = (np.int8, np.int16, np.int32)
 
 
@@ -68,6 +69,11 @@ class Unpacked:
 
     def may_have(self, ops: Ints) -> bool:
         return self.of.may_have(ops)
+
+    def having(self, ops: Ints) -> Readable:
+        """What lies in the piece itself, if that is much less than what is unpacked anyway."""
+        near = self.of.having(ops)
+        return self if self.shelf.folder or near.rows * _MUCH > self.rows else near
 
     def read(self, columns: Sequence[str]) -> pa.Table:
         kept = {name: self.shelf.column(self._name(name)) for name in columns}

@@ -23,6 +23,7 @@ import pyarrow.parquet as pq
 from checkers.histories.columns.arrow import compute
 from checkers.histories.pieces.piece import Mask, Piece
 from checkers.histories.readers import jepsen, recorded
+from checkers.histories.readers.parts import write_part
 from checkers.histories.readers.recorded import (
     KINDS,
     SCHEMA,
@@ -85,7 +86,7 @@ def parquet_parts(path: Path, folder: Path) -> list[Path]:
     parts: list[Path] = []
     for number, table in enumerate(chain([SCHEMA.empty_table()], tables(path))):
         part = folder / f"part-{number:05d}.parquet"
-        pq.write_table(table, part)
+        write_part(table, part)
         parts.append(part)
     return parts
 

@@ -33,8 +33,9 @@ NO_POLLS: Final = Piece(_POLLED.empty_table())
 
 def times(ops: Ints) -> Ask:
     """When these operations were invoked and completed."""
-    run = partial(_times, np.unique(ops))
-    return Ask(OPERATIONS, Kernel("when they were", tuple(TIMES.names), TIMES, run))
+    some = np.unique(ops)
+    run = partial(_times, some)
+    return Ask(OPERATIONS, Kernel("when they were", tuple(TIMES.names), TIMES, run, ops=some))
 
 
 def _times(ops: Ints, piece: Piece) -> pa.Table:

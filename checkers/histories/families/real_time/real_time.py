@@ -231,17 +231,20 @@ def _stray_questions(strays: Strays, before: Piece) -> Piece:
 
 def _witnesses(isolation: Isolation, suspects: Piece, piece: Piece) -> pa.Table:
     """For each suspect, by its place, the furthest fact of the piece that breaks it."""
+    piece = _of_keys(piece, suspects.ints("key"))
     of = told(piece, isolation)
     number_of = {key: number for number, key in enumerate(of.keys.tolist())}
     numbers = [number_of.get(key, -1) for key in suspects.ints("key").tolist()]
     key = np.array(numbers, dtype=np.int64)
-    wanted = np.zeros(len(of.keys) + 1, dtype=np.bool_)
-    wanted[key] = True
     made: list[pa.Table] = [_WITNESSES.empty_table()]
     for log in (LOG, STABLE):
-        row = np.flatnonzero(wanted[of.key] & (of.committed | (log == LOG)))
-        got = staircase(of.key[row], of.end[row], of.completed_ns[row])
         some = np.flatnonzero((key >= 0) & (LOG_OF[suspects.ints("asks")] == log))
+        if not len(some):
+            continue
+        late = of.end > suspects.ints("offset")[some].min()
+        late &= of.completed_ns < suspects.ints("invoked_ns")[some].max()
+        row = np.flatnonzero(late & of.committed if log == STABLE else late)
+        got = staircase(of.key[row], of.end[row], of.completed_ns[row])
         at = got.before(key[some], suspects.ints("invoked_ns")[some])
         some, at = some[at >= 0], at[at >= 0]
         fact = row[got.furthest(at)]
@@ -259,6 +262,13 @@ def _witnesses(isolation: Isolation, suspects: Piece, piece: Piece) -> pa.Table:
             )
         )
     return pa.concat_tables(made)
+
+
+def _of_keys(piece: Piece, keys: Ints) -> Piece:
+    """The rows of these keys alone, if that is fewer."""
+    codes, texts = piece.narrow("key")
+    wanted = np.r_[member(fingerprints(texts, piece.salt), np.unique(keys)), False]
+    return piece if wanted[:-1].all() else piece.where(wanted[codes])
 
 
 def _furthest(witnesses: Piece) -> Piece:
@@ -403,9 +413,8 @@ def _broken(
 
 def _sending(asked: Piece) -> Kernel:
     columns = ("op", "position", "kind", "key", "value")
-    run = partial(_sends_of, np.unique(asked.ints("op")))
-    pieces = _numbers(asked.ints("piece"))
-    return Kernel("what they sent", columns, _SENDS, run, pieces=pieces)
+    ops = np.unique(asked.ints("op"))
+    return Kernel("what they sent", columns, _SENDS, partial(_sends_of, ops), ops=ops)
 
 
 _COLUMNS_ALONE: Final = (

@@ -198,3 +198,18 @@ def test_two_texts_with_one_fingerprint_are_a_collision(monkeypatch: pytest.Monk
     pieces = LocalPieces((Held(pa.table({"value": ["a", "b"]})),))
     with pytest.raises(Collision):
         texts_of(pieces, np.ones(1, dtype=np.int64))
+
+
+def test_few_texts_are_told_beside_the_first_look_that_reads_them() -> None:
+    def shown(word: str) -> Inquiry[list[str]]:
+        for says in ("first", "second"):
+            counting = Kernel(says, ("key",), NUMBER, lambda it: pa.table({"n": [len(it)]}))
+            _ = yield Ask(OPERATIONS, counting)
+        number = fingerprints(pa.array([word]))
+        text_of = yield from spelled(number, column="key")
+        texts: list[str] = text_of(number).to_pylist()
+        return texts
+
+    history = Watched(LocalPieces((Held(pa.table({"key": ["k", "j", "k"]})),)))
+    assert answered({"it": shown("j")}, {OPERATIONS: lambda: history}) == {"it": ["j"]}
+    assert history.passes == [["first", "keys in full"], ["second"]]

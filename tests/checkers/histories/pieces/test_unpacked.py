@@ -10,13 +10,15 @@ import pyarrow as pa
 import pytest
 
 from checkers.histories.pieces.chunks import Rows, chunks_of
-from checkers.histories.pieces.pieces import LocalPieces
+from checkers.histories.pieces.piece import Piece, Readable
+from checkers.histories.pieces.pieces import Kernel, LocalPieces
 from checkers.histories.pieces.unpacked import Shelf, Unpacked
 
 TEXTS = [f"key {number}" for number in range(200)]
 TABLE = pa.table(
     {
         "op": pa.array(range(400), pa.int64()),
+        "position": pa.array([0] * 400, pa.int64()),
         "key": pa.array([*TEXTS, *TEXTS[::-1]]).dictionary_encode(),
         "outcome": pa.array(["ok", None] * 200).dictionary_encode(),
         "value": [None, *map(str, range(399))],
@@ -38,6 +40,9 @@ class Watched:
     def may_have(self, ops: object) -> bool:
         raise NotImplementedError
 
+    def having(self, ops: object) -> Readable:
+        raise NotImplementedError
+
     def read(self, columns: object) -> pa.Table:
         assert isinstance(columns, list)
         self.read_columns += columns
@@ -51,7 +56,7 @@ def test_a_column_is_read_once_if_there_is_a_place_for_it(
 ) -> None:
     watched = Watched(TABLE)
     piece = Unpacked(watched, 7, Shelf(tmp_path if on_disk else None, room))
-    for names in (["op"], ["key", "op"], ["op", "key", "outcome", "value"], ["value"]):
+    for names in (["op"], ["key", "op"], [*TABLE.schema.names], ["value"]):
         table = piece.read(names)
         assert table.schema.names == names
         assert table.to_pydict() == TABLE.select(names).to_pydict()
@@ -92,10 +97,43 @@ def test_a_half_written_column_is_none(tmp_path: Path) -> None:
     )
 
 
-def test_pieces_without_the_operations_are_not_looked_at() -> None:
-    chunks = chunks_of([Rows(TABLE.slice(at, 100)) for at in range(0, 400, 100)], 100)
-    history = LocalPieces(chunks)
-    assert [it.rows for it in history.having(np.array([5, 99, 300])).chunks] == [100, 100]
-    assert not history.having(np.array([400, 1_000])).chunks
-    with history.unpacked(on_disk=False) as unpacked:
-        assert len(unpacked.having(np.array([100])).chunks) == 1
+def of_ops(*ops: int, column: str = "op", looks: list[list[int]]) -> Kernel:
+    """A kernel that needs these operations, and tells of which it was shown a piece."""
+
+    def run(piece: Piece) -> pa.Table:
+        looks.append(piece.table["op"].to_pylist())
+        return piece.where(np.isin(piece.ints("op"), ops)).table.select([column])
+
+    schema = pa.schema([TABLE.schema.field(column)])
+    return Kernel("some", ("op", column), schema, run, ops=np.array(ops))
+
+
+def test_who_needs_some_operations_is_shown_what_lies_near_them() -> None:
+    stretches = [Rows(TABLE.slice(at, 50)) for at in range(0, 400, 50)]
+    history = LocalPieces(chunks_of(stretches, 200))
+    looks: list[list[int]] = []
+    (told,) = history.gather([of_ops(5, 99, 300, looks=looks)])
+    assert told["op"].to_pylist() == [5, 99, 300]
+    assert looks == [[*range(100)], [*range(300, 350)]]
+    assert history.gather([of_ops(400, 1_000, looks=looks)])[0].num_rows == 0
+    assert len(looks) == 2
+
+
+@pytest.mark.parametrize("on_disk", [False, True])
+@pytest.mark.parametrize("ops", [(5, 300), (5, 60, 110, 160)])
+def test_nothing_is_unpacked_again_for_many_operations(on_disk: bool, ops: tuple[int, ...]) -> None:
+    stretches = [Rows(TABLE.slice(at, 50)) for at in range(0, 400, 50)]
+    looks: list[list[int]] = []
+    with LocalPieces(chunks_of(stretches, 200)).unpacked(on_disk=on_disk) as history:
+        (told,) = history.gather([of_ops(*ops, column="value", looks=looks)])
+    assert told["value"].to_pylist() == [str(op - 1) for op in ops]
+    assert [*map(len, looks)] == ([200] if len(ops) == 4 else [200, 200] if on_disk else [50, 50])
+
+
+def test_who_needs_some_operations_looks_at_all_if_others_read_them_all() -> None:
+    looks: list[list[int]] = []
+    everything = Kernel("all", ("op",), pa.schema([("op", pa.int64())]), lambda it: it.table)
+    history = LocalPieces(chunks_of([Rows(TABLE.slice(at, 50)) for at in range(0, 400, 50)], 200))
+    some, whole = history.gather([of_ops(7, looks=looks), everything])
+    assert (some["op"].to_pylist(), whole.num_rows) == ([7], 400)
+    assert [*map(len, looks)] == [200]
