@@ -16,15 +16,16 @@ from checkers.histories.columns.order import Mask, begins
 from checkers.histories.pieces.piece import Piece
 
 _BITS: Final = 6
+_GAPS: Final = 4  # words that are missing for each that is not, where all are better held
 _ONE: Final = np.uint64(1)
 WORDS: Final = pa.schema([("word", pa.int64()), ("bits", pa.int64())])
 
 
 def words(ops: Ints) -> pa.Table:
     """The words of these operations; one may be named several times."""
-    ops = np.sort(ops)
+    ops = np.sort(ops, kind="stable")  # they mostly come in runs
     starts = begins(ops >> _BITS)
-    bits = _ONE << (ops & 63).astype(np.uint64)
+    bits = _ONE << (ops & 63).view(np.uint64)
     bits = np.bitwise_or.reduceat(bits, starts) if len(starts) else bits
     return pa.table({"word": ops[starts] >> _BITS, "bits": bits.view(np.int64)}, schema=WORDS)
 
@@ -40,10 +41,13 @@ class OpSet:
     def of(cls, told: pa.Table) -> OpSet:
         """The union of all that pieces told."""
         piece = Piece(told)
-        numbers, of_row = np.unique(piece.ints("word"), return_inverse=True)
-        bits = np.zeros(len(numbers), dtype=np.uint64)
-        np.bitwise_or.at(bits, of_row, piece.ints("bits").view(np.uint64))
-        return cls(numbers, bits)
+        words = np.unique(piece.ints("word"))
+        if len(words) and words[-1] - words[0] < _GAPS * len(words):
+            words = np.arange(words[0], words[-1] + 1)
+        bits = np.zeros(len(words), dtype=np.uint64)
+        row = np.searchsorted(words, piece.ints("word"))
+        np.bitwise_or.at(bits, row, piece.ints("bits").view(np.uint64))
+        return cls(words, bits)
 
     def __len__(self) -> int:
         return int(np.bitwise_count(self.bits).sum())
@@ -53,9 +57,11 @@ class OpSet:
         if not len(self.words):
             return np.zeros(len(ops), dtype=np.bool_)
         word = ops >> _BITS
-        at = (word - self.words[0]).clip(0, len(self.words) - 1)  # if no word is missing
-        other = np.flatnonzero(self.words[at] != word)
-        at[other] = np.searchsorted(self.words, word[other]).clip(max=len(self.words) - 1)
-        inside = self.words[at] == word
-        found: Mask = inside & ((self.bits[at] >> (ops & 63).astype(np.uint64)) & _ONE).astype(bool)
+        at = word - self.words[0]  # if none is missing
+        inside = self.words.take(at, mode="clip") == word
+        other = np.flatnonzero(~inside)
+        at[other] = np.searchsorted(self.words, word[other])
+        inside[other] = self.words.take(at[other], mode="clip") == word[other]
+        bit = self.bits.take(at, mode="clip") >> (ops & 63).view(np.uint64)
+        found: Mask = inside & (bit & _ONE).view(np.int64).astype(np.bool_)
         return found
