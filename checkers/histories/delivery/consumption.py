@@ -11,7 +11,7 @@ from checkers.histories.columns.arrow import columns_of, ints
 from checkers.histories.columns.fingerprints import Ints
 from checkers.histories.columns.order import Mask, begins, codes, lengths, member
 from checkers.histories.inquiries.bitmaps import Bitmaps, words
-from checkers.histories.inquiries.places import READ, SENT, pairs_in, together
+from checkers.histories.inquiries.places import READ, SENT, pairs_in, role_of, together
 from checkers.histories.pieces.piece import UNKNOWN, Piece
 
 OK, INFO, FAIL = range(3)
@@ -49,7 +49,7 @@ def given(outcome: str, piece: Piece) -> pa.Table:
 
 
 def acknowledged(piece: Piece) -> pa.Table:
-    rows = np.flatnonzero((piece.ints("role") == SENT) & (piece.ints("offset") != UNKNOWN))
+    rows = np.flatnonzero((role_of(piece) == SENT) & (piece.ints("offset") != UNKNOWN))
     nobody = np.zeros(len(rows), dtype=np.int64)
     return words(nobody, piece.ints("key")[rows], piece.ints("offset")[rows], piece.number)
 
@@ -101,7 +101,7 @@ def shared(piece: Piece) -> pa.Table:
     ends = starts + lengths(starts, len(key)) - 1
     several = np.repeat(value[starts] != value[ends], ends - starts + 1)
     rows = np.flatnonzero(several & (offset != UNKNOWN))
-    role = piece.ints("role")[rows]
+    role = role_of(piece)[rows]
     rows = rows[(role == SENT) | (role >= READ)]
     return columns_of(ROWS, *(piece.ints(name)[rows] for name in ROWS.names))
 
@@ -164,6 +164,6 @@ def first_of(owner: Ints, key: Ints, offset: Ints, piece: Piece) -> pa.Table:
 
 def placed_at(key: Ints, offset: Ints, piece: Piece) -> pa.Table:
     """What was acknowledged at these places."""
-    rows = np.flatnonzero(piece.ints("role") == SENT)
+    rows = np.flatnonzero(role_of(piece) == SENT)
     rows = rows[pairs_in(piece.ints("key")[rows], piece.ints("offset")[rows], key, offset)]
     return columns_of(PLACED, *(piece.ints(name)[rows] for name in PLACED.names))

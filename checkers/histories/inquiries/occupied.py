@@ -22,7 +22,7 @@ import pyarrow as pa
 from checkers.histories.columns.fingerprints import Ints
 from checkers.histories.columns.order import Mask, begins
 from checkers.histories.inquiries.inquiry import PLACES, Ask
-from checkers.histories.inquiries.places import NAMES, UNCOMMITTED, shows
+from checkers.histories.inquiries.places import NAMES, UNCOMMITTED, role_of, shows
 from checkers.histories.pieces.piece import UNKNOWN, Piece
 from checkers.histories.pieces.pieces import Kernel
 
@@ -41,7 +41,7 @@ def asked(committed: Ints) -> Ask:
 
 def _words(committed: Ints, piece: Piece) -> pa.Table:
     told = shows(piece, committed) & (piece.ints("offset") != UNKNOWN)
-    dirty = piece.ints("role") >= UNCOMMITTED
+    dirty = role_of(piece) >= UNCOMMITTED
     clean = _packed(piece, np.flatnonzero(told & ~dirty), clean=True)
     return pa.concat_tables([clean, _packed(piece, np.flatnonzero(told & dirty), clean=False)])
 

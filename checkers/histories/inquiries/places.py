@@ -16,6 +16,7 @@ Source: "duplicates need no shuffle by value"; jepsen.tests.kafka version-orders
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Final
@@ -24,7 +25,7 @@ import numpy as np
 import pyarrow as pa
 
 from checkers.histories.columns.fingerprints import Ints, fingerprints, mixed
-from checkers.histories.columns.order import begins, grouped, lengths, member
+from checkers.histories.columns.order import Codes, begins, grouped, lengths, member
 from checkers.histories.inquiries.inquiry import OPERATIONS, PLACES, SENDS, Ask, Inquiry
 from checkers.histories.pieces.piece import UNKNOWN, Mask, Piece
 from checkers.histories.pieces.pieces import GROUP, Kernel
@@ -116,13 +117,13 @@ def roles(piece: Piece, isolation: Isolation) -> Any:
 
 
 def _roles(isolation: Isolation, piece: Piece) -> Any:
-    ok, info = piece.is_("outcome", "ok"), piece.is_("outcome", "info")
-    sent = np.where(ok, SENT, np.where(info, DOUBTED, FAILED))
+    ok, info = (piece.is_("outcome", word).view(np.int8) for word in ("ok", "info"))
+    sent = FAILED + (SENT - FAILED) * ok + (DOUBTED - FAILED) * info
     uncommitted = piece.is_("isolation", "read_uncommitted")
     if isolation == "read_uncommitted":
         uncommitted = uncommitted | ~piece.known("isolation")
-    polled = np.where(ok, READ, SEEN) + UNCOMMITTED * uncommitted
-    return np.where(piece.is_("kind", "send"), sent, polled).astype(np.int8)
+    polled = SEEN + (READ - SEEN) * ok + UNCOMMITTED * uncommitted.view(np.int8)
+    return np.where(piece.is_("kind", "send"), sent, polled)
 
 
 # ---------------------------------------------------------------- rows that agree
@@ -140,7 +141,22 @@ def runs(*columns: Ints) -> tuple[Ints, Ints]:
 
 def any_of(flags: Mask, starts: Ints) -> Mask:
     """For each run of rows whether one of them is flagged; the first run begins at the first."""
-    return np.logical_or.reduceat(flags, starts) if len(starts) else flags[:0]
+    if not len(starts):
+        return flags[:0]
+    so_far = np.cumsum(flags)[np.r_[starts[1:] - 1, -1]]
+    flagged: Mask = np.diff(so_far, prepend=0) > 0
+    return flagged
+
+
+def by_key(key: Ints, of: Callable[[Ints], Ints]) -> Ints:
+    """What is known of each key; asked once where rows of a key follow each other."""
+    starts = begins(key)
+    return np.repeat(of(key[starts]), lengths(starts, len(key)))
+
+
+def role_of(piece: Piece) -> Codes:
+    """What each row of PLACES or SENDS is, as narrow as they are."""
+    return piece.derived(("role",), lambda it: it.table["role"].to_numpy())
 
 
 def heads(piece: Piece) -> Ints:
@@ -175,7 +191,7 @@ class Pairs:
 
 def effect(piece: Piece, committed: Ints) -> Mask:
     """Which rows of PLACES or SENDS are sends that must have taken effect; `committed` ascends."""
-    role = piece.ints("role")
+    role = role_of(piece)
     took: Mask = role == SENT
     doubted = np.flatnonzero(role == DOUBTED)
     took[doubted] = member(piece.ints("op")[doubted], committed)
@@ -184,14 +200,14 @@ def effect(piece: Piece, committed: Ints) -> Mask:
 
 def shows(piece: Piece, committed: Ints) -> Mask:
     """Which rows of PLACES show that the value lies at the offset, if they tell one."""
-    role = piece.ints("role")
+    role = role_of(piece)
     told: Mask = (role >= READ) | effect(piece, committed)
     return told
 
 
 def read(piece: Piece) -> Mask:
     """Which rows are polls that ended ok."""
-    ended_ok: Mask = (piece.ints("role") & ~UNCOMMITTED) == READ
+    ended_ok: Mask = (role_of(piece) & ~UNCOMMITTED) == READ
     return ended_ok
 
 
@@ -273,14 +289,14 @@ def _stray(piece: Piece) -> pa.Table:
     """Values polled where no operation that ended ok has sent them."""
     key, offset, value = map(piece.ints, PLACE)
     at = heads(piece)
-    confirmed = any_of(piece.ints("role") == SENT, at)
+    confirmed = any_of(role_of(piece) == SENT, at)
     first = at[~confirmed | (offset[at] == UNKNOWN)]
     return pa.table({"key": key[first], "value": value[first]}, schema=_PAIR)
 
 
 def _resent(piece: Piece) -> pa.Table:
     """The acknowledged sends among those of a value of which one failed."""
-    role = piece.ints("role")
+    role = role_of(piece)
     failed = role == FAILED
     if not failed.any():
         return ROW.empty_table()

@@ -19,7 +19,7 @@ from checkers.histories.columns.order import begins, lengths
 from checkers.histories.columns.rows import schema_of
 from checkers.histories.inquiries.found import Found
 from checkers.histories.inquiries.inquiry import OPERATIONS, SENDS, Ask, Inquiry, spelled
-from checkers.histories.inquiries.places import FAILED, NAMES, runs
+from checkers.histories.inquiries.places import FAILED, NAMES, role_of, runs
 from checkers.histories.pieces.piece import NEVER_NS, Piece
 from checkers.histories.pieces.pieces import Kernel
 from model.histories import COLUMNS
@@ -198,7 +198,7 @@ def unique_values() -> Inquiry[Found]:
 
 
 def _repeated(piece: Piece) -> pa.Table:
-    rows = np.flatnonzero(piece.ints("role") != FAILED)
+    rows = np.flatnonzero(role_of(piece) != FAILED)
     starts = begins(piece.ints("value")[rows], piece.ints("key")[rows])  # SENDS are in that order
     counts = lengths(starts, len(rows))
     return piece.where(rows[np.repeat(counts > 1, counts)]).table.select(_SENT.names)

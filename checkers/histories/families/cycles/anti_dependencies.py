@@ -53,7 +53,7 @@ from checkers.histories.families.cycles.record_dependencies import (
 )
 from checkers.histories.inquiries.found import Family, Found, Known
 from checkers.histories.inquiries.inquiry import Inquiry
-from checkers.histories.inquiries.places import READ, Strays, block, runs, together
+from checkers.histories.inquiries.places import READ, Strays, block, role_of, runs, together
 from checkers.histories.pieces.piece import UNKNOWN, Piece
 from properties.anomalies.cycles.components import SEARCHED
 from properties.anomalies.cycles.cycle import G2, G_SINGLE, Cycle, of_anti_dependencies
@@ -71,7 +71,7 @@ def _last_polled(looked: Looked, piece: Piece) -> pa.Table:
     """Of each operation and key the last confirmed record that it polled in the blocks here."""
     key, offset, value = (piece.ints(name) for name in ("key", "offset", "value"))
     stray = member(together(key, value), looked.senders.pairs)
-    rows = np.flatnonzero((piece.ints("role") >= READ) & ~stray & (offset != UNKNOWN))
+    rows = np.flatnonzero((role_of(piece) >= READ) & ~stray & (offset != UNKNOWN))
     return _furthest(piece.ints("op")[rows], key[rows], offset[rows], value[rows])
 
 

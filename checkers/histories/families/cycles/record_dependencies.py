@@ -35,6 +35,7 @@ from checkers.histories.inquiries.places import (
     block,
     effect,
     heads,
+    role_of,
     runs,
     shows,
     together,
@@ -180,7 +181,7 @@ def dependents(looked: Looked, piece: Piece) -> Dependents:
 
 def _dependents(looked: Looked, piece: Piece) -> Dependents:
     key, value, op = (piece.ints(name) for name in ("key", "value", "op"))
-    role = piece.ints("role")
+    role = role_of(piece)
     at, of_place = heads(piece), _sent_at(looked, piece)
     sender = np.repeat(of_place, lengths(at, len(op)))
     polls = (role >= READ) & (sender != NOBODY) & (sender != op)
@@ -221,7 +222,7 @@ def log_of(looked: Looked, piece: Piece) -> Log:
     at, of_place = heads(piece), _sent_at(looked, piece)
     key, offset, value = map(piece.ints, PLACE)
     lies = shows(piece, looked.strays.committed) & (offset != UNKNOWN)
-    copies = np.flatnonzero(lies & stray & (piece.ints("role") >= UNCOMMITTED))
+    copies = np.flatnonzero(lies & stray & (role_of(piece) >= UNCOMMITTED))
     lies[copies] = ~member(together(key[copies], value[copies]), senders.failed)
     there = np.flatnonzero(any_of(lies, at))
     row, sender = at[there], of_place[there]

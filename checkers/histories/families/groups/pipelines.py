@@ -40,7 +40,7 @@ from checkers.histories.inquiries import occupied
 from checkers.histories.inquiries.bitmaps import WORDS, Bitmaps, count, offsets
 from checkers.histories.inquiries.found import Family, Found, Known
 from checkers.histories.inquiries.inquiry import OPERATIONS, PLACES, Ask, Inquiry, beside, spelled
-from checkers.histories.inquiries.places import NAMES, pairs_in, shows, together
+from checkers.histories.inquiries.places import NAMES, pairs_in, role_of, shows, together
 from checkers.histories.pieces.piece import NEVER_NS, Piece
 from checkers.histories.pieces.pieces import Kernel
 from properties.anomalies.groups import input_processed_twice, input_skipped
@@ -308,7 +308,7 @@ def _trying(group: Ints, key: Ints, offset: Ints, piece: Piece) -> pa.Table:
 
 def _shown(committed: Ints, key: Ints, offset: Ints, piece: Piece) -> pa.Table:
     """Who showed what at these places, cleanly."""
-    clean = shows(piece, committed) & (piece.ints("role") < 8)
+    clean = shows(piece, committed) & (role_of(piece) < 8)
     rows = np.flatnonzero(clean)
     rows = rows[pairs_in(piece.ints("key")[rows], piece.ints("offset")[rows], key, offset)]
     return columns_of(_SHOWN, *(piece.ints(name)[rows] for name in _SHOWN.names))

@@ -25,6 +25,7 @@ from checkers.histories.inquiries.places import (
     PLACE,
     Strays,
     any_of,
+    by_key,
     effect,
     pairs_in,
     read,
@@ -242,7 +243,7 @@ def _bound_of(bounds: Piece, key: Ints) -> Ints:
 
 
 def _due(bounds: Piece, key: Ints, offset: Ints) -> Mask:
-    at = _bound_of(bounds, key)
+    at = by_key(key, partial(_bound_of, bounds))
     reach = np.r_[bounds.ints("offset"), UNKNOWN][at]
     start = np.r_[bounds.ints("kept"), UNKNOWN][at]
     due: Mask = (at >= 0) & (start <= offset) & (offset <= reach)
@@ -252,8 +253,7 @@ def _due(bounds: Piece, key: Ints, offset: Ints) -> Mask:
 def _debts(strays: Strays, bounds: Piece, piece: Piece) -> pa.Table:
     """The confirmed values owed that nobody read, with their first writer; how many are owed."""
     key, offset, value = piece.ints("key"), piece.ints("offset"), piece.ints("value")
-    held = np.flatnonzero((offset != UNKNOWN) & _due(bounds, key, offset))
-    held = held[~strays.of(piece)[held]]
+    held = np.flatnonzero((offset != UNKNOWN) & _due(bounds, key, offset) & ~strays.of(piece))
     starts = begins(key[held], offset[held], value[held])
     writes = effect(piece, strays.committed)[held]
     owed = any_of(writes, starts)
@@ -261,11 +261,8 @@ def _debts(strays: Strays, bounds: Piece, piece: Piece) -> pa.Table:
     if not count:
         return _DEBT.empty_table()
     lost = np.flatnonzero(owed & ~any_of(read(piece)[held], starts))
-    first = held[starts[lost]]
-    writer = first
-    if len(lost):
-        ops = np.where(writes, piece.ints("op")[held], np.iinfo(np.int64).max)
-        writer = np.minimum.reduceat(ops, starts)[lost]
+    first, sent = held[starts[lost]], held[writes]
+    writer = piece.ints("op")[sent[np.searchsorted(sent, first)]]
     columns = [key[first], offset[first], value[first], writer, np.zeros_like(first)]
     ends = [0, 0, 0, 0, count]
     return pa.table(

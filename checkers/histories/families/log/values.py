@@ -26,12 +26,15 @@ from checkers.histories.inquiries.inquiry import OPERATIONS, PLACES, SENDS, Ask,
 from checkers.histories.inquiries.places import (
     FAILED,
     NAMES,
+    PLACE,
     READ,
     SEEN,
     SENT,
     UNCOMMITTED,
     Strays,
+    by_key,
     read,
+    role_of,
     runs,
     together,
 )
@@ -120,18 +123,18 @@ def _last(piece: Piece) -> pa.Table:
 
 def _seen(strays: Strays, kept: Kept, piece: Piece) -> pa.Table:
     """Those that must be there and that no poll ended ok was given; counts of all in a last row."""
-    names = ("key", "offset", "value", "op", "role")
-    key, offset, value, op, role = (piece.ints(name) for name in names)
+    key, offset, value = map(piece.ints, PLACE)
     rows = np.flatnonzero(~strays.of(piece))
     starts = begins(key[rows], offset[rows], value[rows])
     if not len(starts):
         return _SEEN.empty_table()
-    told = np.bitwise_or.reduceat(_TELLS[role[rows]], starts)
+    role = role_of(piece)[rows]
+    told = np.bitwise_or.reduceat(_TELLS.take(role), starts)
     first = rows[starts]
-    owed = ((told & _SENT) > 0) & (offset[first] >= kept.of(key[first]))
+    owed = ((told & _SENT) > 0) & (offset[first] >= by_key(key[first], kept.of))
     hidden = np.flatnonzero(owed & ((told & _READ) == 0))
-    writers = np.where(role[rows] == SENT, op[rows], NOBODY)
-    writer = np.minimum.reduceat(writers, starts)[hidden] if len(hidden) else hidden
+    sent = np.flatnonzero(role == SENT)  # of each value the first that was acknowledged
+    writer = piece.ints("op")[rows[sent[np.searchsorted(sent, starts[hidden])]]]
     none = np.zeros(len(hidden), dtype=np.int64)
     counts = [np.count_nonzero(it) for it in (told & _POLLED, told & _READ_CLEAN, owed)]
     columns = [key[first[hidden]], value[first[hidden]], writer, none, none, none]
@@ -147,7 +150,7 @@ def _seen(strays: Strays, kept: Kept, piece: Piece) -> pa.Table:
 
 def _placeless(strays: Strays, kept: Kept, piece: Piece) -> pa.Table:
     """What was acknowledged without an offset and never polled; it may lie anywhere."""
-    few = piece.where((piece.ints("role") == SENT) & (piece.ints("offset") == UNKNOWN))
+    few = piece.where((role_of(piece) == SENT) & (piece.ints("offset") == UNKNOWN))
     wanted = ~strays.of(few) & (kept.of(few.ints("key")) <= SOMEWHERE)
     return few.where(wanted).table.select(_WRITE.names)
 

@@ -38,7 +38,14 @@ from checkers.histories.inquiries import occupied
 from checkers.histories.inquiries.found import Family, Found, Known
 from checkers.histories.inquiries.inquiry import OPERATIONS, PLACES, Ask, Inquiry, spelled
 from checkers.histories.inquiries.occupied import Log
-from checkers.histories.inquiries.places import NAMES, UNCOMMITTED, pairs_in, shows, together
+from checkers.histories.inquiries.places import (
+    NAMES,
+    UNCOMMITTED,
+    pairs_in,
+    role_of,
+    shows,
+    together,
+)
 from checkers.histories.pieces.piece import Piece
 from checkers.histories.pieces.pieces import Kernel
 from properties.anomalies.cycles.intermediate_read import ID as G1B
@@ -153,7 +160,7 @@ def _missed(ground: Ground, wrong: Piece) -> Inquiry[Piece]:
 
 def _shown(committed: Ints, key: Ints, offset: Ints, piece: Piece) -> pa.Table:
     """Who showed what at these places."""
-    role = piece.ints("role")
+    role = role_of(piece)
     rows = np.flatnonzero(shows(piece, committed))
     rows = rows[pairs_in(piece.ints("key")[rows], piece.ints("offset")[rows], key, offset)]
     columns = {name: piece.ints(name)[rows] for name in ("key", "offset", "value", "op")}

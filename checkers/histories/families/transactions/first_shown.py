@@ -14,7 +14,7 @@ from checkers.histories.columns.fingerprints import Ints
 from checkers.histories.columns.order import begins, member
 from checkers.histories.families.transactions.unread import Record
 from checkers.histories.inquiries.inquiry import OPERATIONS, PLACES, Ask, Inquiry, spelled
-from checkers.histories.inquiries.places import NAMES, READ, pairs_in
+from checkers.histories.inquiries.places import NAMES, READ, pairs_in, role_of
 from checkers.histories.pieces.piece import Piece
 from checkers.histories.pieces.pieces import Kernel
 
@@ -60,7 +60,7 @@ def _sent(ops: Ints, piece: Piece) -> pa.Table:
 
 def _readers(keys: Ints, values: Ints, piece: Piece) -> pa.Table:
     """Of each of these records the first reader in the block."""
-    rows = np.flatnonzero(piece.ints("role") == READ)
+    rows = np.flatnonzero(role_of(piece) == READ)
     key, value, op = (piece.ints(name)[rows] for name in ("key", "value", "op"))
     some = pairs_in(key, value, keys, values)
     key, value, op = key[some], value[some], op[some]

@@ -24,7 +24,7 @@ from checkers.histories.families.real_time.told_offsets import dirty
 from checkers.histories.families.transactions.unread import FAIL, Record, Unread
 from checkers.histories.inquiries.found import Known
 from checkers.histories.inquiries.inquiry import OPERATIONS, SENDS, Ask, Inquiry, spelled
-from checkers.histories.inquiries.places import FAILED, NAMES, pairs_in
+from checkers.histories.inquiries.places import FAILED, NAMES, pairs_in, role_of
 from checkers.histories.pieces.piece import Piece
 from checkers.histories.pieces.pieces import Kernel
 from model.histories import Isolation
@@ -148,7 +148,7 @@ def gone_columns(gone: list[Gone]) -> Inquiry[dict[str, pa.Array]]:
 
 
 def _failed(keys: Ints, values: Ints, piece: Piece) -> pa.Table:
-    rows = np.flatnonzero(piece.ints("role") == FAILED)
+    rows = np.flatnonzero(role_of(piece) == FAILED)
     key, value = piece.ints("key")[rows], piece.ints("value")[rows]
     some = pairs_in(key, value, keys, values)
     return columns_of(_PAIRS, key[some], value[some])

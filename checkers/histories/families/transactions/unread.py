@@ -34,7 +34,9 @@ from checkers.histories.inquiries.places import (
     SENT,
     UNCOMMITTED,
     Strays,
+    by_key,
     heads,
+    role_of,
 )
 from checkers.histories.pieces.piece import NEVER_NS, UNKNOWN, Piece
 from checkers.histories.pieces.pieces import Kernel
@@ -205,29 +207,29 @@ def _part(wanted: Wanted, name: str, piece: Piece) -> pa.Table:
 
 def _block(wanted: Wanted, piece: Piece) -> _Block:
     key, offset, value = (piece.ints(name) for name in ("key", "offset", "value"))
-    op, role = piece.ints("op"), piece.ints("role")
-    sent = np.flatnonzero(role == SENT)
+    op, role = piece.ints("op"), role_of(piece)
+    sent = np.flatnonzero((role == SENT) & ~wanted.strays.of(piece))
     sent = sent[wanted.sending.has(op[sent])]
-    sent = sent[~wanted.strays.of(piece)[sent]]
     # everything that was shown where one of them lies
     starts = heads(piece)
-    runs = np.repeat(np.arange(len(starts)), lengths(starts, len(key)))[sent]
+    place = np.repeat(np.arange(len(starts)), lengths(starts, len(key)))
 
-    def first(rows: Mask) -> Ints:
-        """For each of the sends the first operation of these rows of its place; LAST if none."""
-        ops = np.where(rows, op, LAST)
-        return (np.minimum.reduceat(ops, starts) if len(starts) else ops)[runs]
+    def first(those: Mask) -> Ints:
+        """For each of the sends the first operation of those of its place; LAST if none."""
+        ops, rows = np.full(len(starts), LAST), np.flatnonzero(those)[::-1]
+        ops[place[rows]] = op[rows]  # what is assigned last is the first of its place
+        return ops[place[sent]]
 
     reader = first(role == READ)
     read = reader != LAST
-    due = offset[sent] <= reach(wanted.furthest, key[sent])
-    some = ~read & due
+    due = offset[sent] <= by_key(key[sent], partial(reach, wanted.furthest))
+    some = np.flatnonzero(~read & due)
     gone, known, cleanly = sent[some], reader, reader
     if len(gone):
         shows = (role == SENT) | (role >= READ)
         known, cleanly = first(shows), first(shows & (role < UNCOMMITTED))
-    early = read & ((reader < op[sent]) | (not wanted.in_order))
-    shown = op[sent[read]]
+    early = np.flatnonzero(read & ((reader < op[sent]) | (not wanted.in_order)))
+    shown = op[sent[np.flatnonzero(read)]]
     return _Block(
         unread=columns_of(
             _UNREAD, key[gone], offset[gone], value[gone], op[gone], known[some], cleanly[some]
@@ -235,7 +237,7 @@ def _block(wanted: Wanted, piece: Piece) -> _Block:
         early=columns_of(
             _EARLY, key[sent[early]], value[sent[early]], reader[early], op[sent[early]]
         ),
-        shown=words(shown[wanted.several.has(shown)]),
+        shown=words(shown[np.flatnonzero(wanted.several.has(shown))]),
         count=columns_of(_COUNT, np.array([np.count_nonzero(read)])),
     )
 
