@@ -15,7 +15,7 @@ from typing import Final
 import numpy as np
 
 from checkers.histories.columns.fingerprints import Ints
-from checkers.histories.columns.order import Codes, Mask, begins, bits, lengths, stable
+from checkers.histories.columns.order import Codes, Mask, bits, stable
 
 _BITS: Final = 62
 NOWHERE: Final = -(2**62)  # short of anything
@@ -29,9 +29,9 @@ class Staircase:
     instants: Ints  # of all facts, ascending
     rows: Ints  # the facts by group, and by time inside a group
     places: Ints  # ascending: group * facts + place in time
-    bases: Ints  # of each fact's group: what is less is of an earlier one
-    own: Ints  # group, and the rank of how far each fact got
-    packed: Ints  # ascending: group, and the rank of the furthest so far
+    own: Ints  # group * width + the rank of how far each fact got
+    packed: Ints  # ascending: the same of the furthest so far
+    width: int  # of a group: the number of ranks
     levels: int | Ints  # how far each rank is; the first, if they are all numbers from it on
 
     @property
@@ -41,7 +41,7 @@ class Staircase:
 
     def reach(self, at: Ints) -> Ints:
         """The furthest so far at these places; NOWHERE if nothing that counts was there."""
-        rank = self.packed[at] - self.bases[at]
+        rank = self.packed[at] - self.places[at] // len(self.rows) * self.width
         far = rank + self.levels if isinstance(self.levels, int) else self.levels[rank]
         return np.where(rank < 0, NOWHERE, far)
 
@@ -59,7 +59,9 @@ class Staircase:
         """The facts before which one of their group lies, by time or as they were given, that got
         further; or as far, of those whose ties count.
         """
-        passed = self.packed[:-1] > self.own[1:] - ties[self.rows[1:]]
+        before, own = self.packed[:-1], self.own[1:]
+        passed = before > own
+        passed |= (before == own) & ties[self.rows[1:]]
         return self.rows[1:][passed]
 
     def counting(self, counts: Mask) -> Staircase:
@@ -68,12 +70,20 @@ class Staircase:
         return replace(self, own=own, packed=np.maximum.accumulate(own))
 
     def exceeded(self, group: Codes, offset: Ints, time_ns: Ints) -> Mask:
-        """Where the group had got beyond the offset before the time."""
-        starts = begins(group, time_ns)
-        at = self.before(group[starts], time_ns[starts])
-        reached = np.full(len(at), NOWHERE)
-        reached[at >= 0] = self.reach(at[at >= 0])
-        broken: Mask = np.repeat(reached, lengths(starts, len(group))) > offset
+        """Where the group had got beyond the offset before the time: its first fact there was."""
+        facts = len(self.instants)
+        if not facts:
+            return np.zeros(len(group), dtype=np.bool_)
+        if isinstance(self.levels, int):
+            short = self.levels - 1
+            rank = np.clip(offset, short, short + self.width) - short
+        else:
+            rank = np.searchsorted(self.levels, offset, side="right")
+        base = group.astype(np.int64) * self.width
+        at = np.searchsorted(self.packed, base + rank)
+        at[at == facts] = -1
+        beyond = (base + rank <= self.packed[at]) & (self.packed[at] < base + self.width)
+        broken: Mask = beyond & (self.instants[self.places[at] % facts] < time_ns)
         return broken
 
     def furthest(self, at: Ints) -> Ints:
@@ -85,25 +95,26 @@ def staircase(group: Codes, reach: Ints, time_ns: Ints) -> Staircase:
     """Of facts: their groups from 0, how far and when; facts of one time keep their order."""
     facts = len(reach)
     if not facts:
-        return Staircase(time_ns, reach, reach, reach, reach, reach, 0)
+        return Staircase(time_ns, reach, reach, reach, reach, 1, 0)
     in_time = not np.any(time_ns[1:] < time_ns[:-1])
     by_time = None if in_time else np.argsort(time_ns, kind="stable")
     if by_time is not None:
         group, reach, time_ns = group[by_time], reach[by_time], time_ns[by_time]
-    order = stable(group, int(group.max()) + 1)
-    groups, own = group[order].astype(np.int64), reach[order]
+    of_group = np.bincount(group)
+    numbers = np.arange(len(of_group))
+    order = stable(group, len(of_group))
+    own = reach[order]
     low, high = int(own.min()), int(own.max())
     levels: int | Ints = low
-    if bits(high - low + 1) + bits(int(groups[-1]) + 1) <= _BITS:
+    if bits(high - low + 1) + bits(len(of_group)) <= _BITS:
         own -= low
         width = high - low + 1
     else:
         levels, own = np.unique(own, return_inverse=True)
         width = len(levels)
-    bases = groups * width
-    own += bases
-    groups *= facts
-    groups += order
+    own += np.repeat(numbers * width, of_group)
+    places = np.repeat(numbers * facts, of_group)
+    places += order
     packed = np.maximum.accumulate(own)
     rows = order if by_time is None else by_time[order]
-    return Staircase(time_ns, rows, groups, bases, own, packed, levels)
+    return Staircase(time_ns, rows, places, own, packed, width, levels)

@@ -194,3 +194,26 @@ def test_a_staircase_tells_the_furthest_before_any_time(
     furthest = min(before, key=lambda n: (-facts[n][1], facts[n][2], n))
     assert made.reaches[at].tolist() == [facts[furthest][1] * scale]
     assert made.furthest(at).tolist() == [furthest]
+
+
+@given(
+    facts=st.lists(
+        st.tuples(st.integers(0, 3), st.integers(-5, 5), st.integers(0, 9), st.booleans())
+    ),
+    asked=st.lists(st.tuples(st.integers(0, 3), st.integers(-7, 7), st.integers(-1, 10))),
+    scale=st.sampled_from([1, 1 << 58, 1 << 60]),
+)
+def test_a_group_exceeds_what_one_of_its_facts_was_beyond_in_time(
+    facts: list[tuple[int, int, int, bool]], asked: list[tuple[int, int, int]], scale: int
+) -> None:
+    groups, reaches, times, counts = np.array(facts, dtype=np.int64).reshape(-1, 4).T
+    of, offsets, at = np.array(asked, dtype=np.int64).reshape(-1, 3).T
+    every = staircase(groups, reaches * scale, times)
+    for made, some in (
+        (every, facts),
+        (every.counting(counts.astype(bool)), [fact for fact in facts if fact[3]]),
+    ):
+        assert made.exceeded(of, offsets * scale, at).tolist() == [
+            any(g == group and far > offset and t < time_ns for g, far, t, _ in some)
+            for group, offset, time_ns in asked
+        ]
