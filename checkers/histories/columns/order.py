@@ -44,8 +44,15 @@ def stable(numbers: Codes, below: int) -> Ints:
 
 def codes(numbers: Ints) -> tuple[Ints, int]:
     """A number for each cell, from 0: equal cells have equal ones; and how many there are."""
-    encoded = pa.array(numbers).dictionary_encode()
-    return encoded.indices.to_numpy().astype(np.int64), len(encoded.dictionary)
+    starts = begins(numbers)  # of equal neighbours one is looked up
+    encoded = pa.array(numbers[starts]).dictionary_encode()
+    code = encoded.indices.to_numpy().astype(np.int64)
+    return np.repeat(code, lengths(starts, len(numbers))), len(encoded.dictionary)
+
+
+def distinct(numbers: Ints) -> Ints:
+    """Each number once, ascending."""
+    return np.sort(pa.array(numbers[begins(numbers)]).unique().to_numpy())
 
 
 def grouped(first: Ints, *rest: Ints) -> Ints:

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from checkers.histories.columns.arrow import columns_of, ints
-from checkers.histories.columns.fingerprints import Ints
+from checkers.histories.columns.fingerprints import NULL, Ints, fingerprints
 from checkers.histories.columns.order import Mask, begins, codes, lengths, member
 from checkers.histories.inquiries.bitmaps import Bitmaps, words
 from checkers.histories.inquiries.places import READ, SENT, pairs_in, role_of, together
@@ -34,10 +34,11 @@ def owners(piece: Piece) -> Ints:
 
 
 def _made_owners(piece: Piece) -> Ints:
-    processes = pa.array(piece.ints("process")).dictionary_encode()
-    few: Ints = processes.dictionary.to_numpy()
-    alone = together(few, np.full(len(few), NO_GROUP))[processes.indices.to_numpy()]
-    return np.where(piece.known("group"), piece.fingerprints("group"), alone)
+    process, (group, texts) = piece.ints("process"), piece.narrow("group")
+    starts = begins(process, group)
+    alone = together(process[starts], np.full(len(starts), NO_GROUP))
+    named = np.r_[fingerprints(texts, piece.salt), NULL][group[starts]]
+    return np.repeat(np.where(group[starts] < 0, alone, named), lengths(starts, len(piece)))
 
 
 def given(outcome: str, piece: Piece) -> pa.Table:

@@ -20,7 +20,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from checkers.histories.columns.fingerprints import Ints
-from checkers.histories.columns.order import Mask, begins
+from checkers.histories.columns.order import Mask, begins, lengths
 from checkers.histories.inquiries.inquiry import PLACES, Ask
 from checkers.histories.inquiries.places import NAMES, UNCOMMITTED, role_of, shows
 from checkers.histories.pieces.piece import UNKNOWN, Piece
@@ -94,9 +94,8 @@ class Occupied:
         near = (first >> _WORD_BITS) == (end >> _WORD_BITS)
         some = np.flatnonzero(near & (first < end))
         at, known = self._place(key[some], first[some] >> _WORD_BITS)
-        some, at = some[known], at[known]
         inside = (_bit(end[some]) - _ONE) & ~(_bit(first[some]) - _ONE)
-        counts[some] = np.bitwise_count(self.bits[at] & inside)
+        counts[some] = np.bitwise_count(np.r_[self.bits, np.uint64(0)][at] & inside) * known
         far = np.flatnonzero(~near & (first < end))
         counts[far] = self._rank(key[far], end[far]) - self._rank(key[far], first[far])
         return counts
@@ -122,9 +121,11 @@ class Occupied:
 
     def _place(self, key: Ints, word: Ints) -> tuple[Ints, Mask]:
         """Where the bits of each word are, or would be; and whether there are any."""
-        of_key, known = _found(self.keys, key)
+        starts = begins(key)
+        counts = lengths(starts, len(key))
+        of_key, known = (np.repeat(it, counts) for it in _found(self.keys, key[starts]))
         of_word, occurs = _found(self.words, word)
-        place = of_key * (len(self.words) + 1) + np.where(known, of_word, 0)
+        place = of_key * (len(self.words) + 1) + of_word * known
         at, there = _found(self.places, place)
         return at, there & known & occurs
 
@@ -132,8 +133,7 @@ class Occupied:
 def _found(ascending: Ints, numbers: Ints) -> tuple[Ints, Mask]:
     """Where each number is among the ascending ones, or would be; and whether it is there."""
     at = np.searchsorted(ascending, numbers)
-    inside = at < len(ascending)
-    inside[inside] = ascending[at[inside]] == numbers[inside]
+    inside = np.r_[ascending, ascending[-1:]][at] == numbers if len(ascending) else at < 0
     return at, inside
 
 

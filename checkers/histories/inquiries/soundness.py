@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from checkers.histories.columns.fingerprints import Ints
-from checkers.histories.columns.order import begins, lengths
+from checkers.histories.columns.order import begins, grouped, lengths
 from checkers.histories.columns.rows import schema_of
 from checkers.histories.inquiries.found import Found
 from checkers.histories.inquiries.inquiry import OPERATIONS, SENDS, Ask, Inquiry, spelled
@@ -58,7 +58,7 @@ def _mixed(schema: pa.Schema, piece: Piece) -> pa.Table:
     odd = follows & (np.diff(piece.ints("position")) <= 0)
     for name in _OF_OPERATION:
         if COLUMNS[name][0] == "string":
-            cells, _ = piece.codes(name)
+            cells, _ = piece.narrow(name)
         else:
             cells = piece.ints(name, null=NEVER_NS)
         odd |= follows & (cells[1:] != cells[:-1])
@@ -161,10 +161,12 @@ def _overlaps(times: Piece, schema: pa.Schema) -> pa.Table:
     """Operations invoked while their process had another open, and the one open longest."""
     if not len(times):
         return schema.empty_table()
-    order = np.lexsort([times.ints(name) for name in ("op", "invoked_ns", "process")])
+    order = grouped(*(times.ints(name) for name in ("process", "invoked_ns", "op")))
     op, invoked, process, closes = (
         times.ints(name)[order] for name in ("op", "invoked_ns", "process", "completed_ns")
     )
+    if not np.any((process[1:] == process[:-1]) & (invoked[1:] < closes[:-1])):
+        return schema.empty_table()
     group = np.cumsum(np.r_[False, process[1:] != process[:-1]])
     instants, rank = np.unique(closes, return_inverse=True)
     reach = np.maximum.accumulate(group * len(instants) + rank)  # groups ascend in this order

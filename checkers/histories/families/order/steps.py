@@ -24,7 +24,7 @@ import pyarrow as pa
 
 from checkers.histories.columns.arrow import columns_of, ints
 from checkers.histories.columns.fingerprints import NULL, Ints
-from checkers.histories.columns.order import begins, codes, lengths, member, stable
+from checkers.histories.columns.order import begins, codes, distinct, member, stable
 from checkers.histories.inquiries.occupied import Log
 from checkers.histories.inquiries.places import (
     DOUBTED,
@@ -196,7 +196,7 @@ def _before(group: Ints, at: Ints, of_group: Ints, of_at: Ints) -> Ints:
 
 def at_work(piece: Piece) -> pa.Table:
     """The processes of the piece."""
-    return columns_of(AT_WORK, np.unique(piece.ints("process")))
+    return columns_of(AT_WORK, distinct(piece.ints("process")))
 
 
 def lasting(told: Piece) -> Ints:
@@ -275,18 +275,11 @@ def _walk(walk: int, ground: Ground, assigned: Piece, piece: Piece) -> list[pa.T
 
 
 def _by_process_and_key(piece: Piece, rows: Ints) -> tuple[Ints, Ints]:
-    """The rows of each process and key in order, and a number for the two of each row.
-
-    Rows of one operation and key that follow each other, of which polls have many, go together.
-    """
-    process, (key, texts) = piece.ints("process")[rows], piece.codes("key")
-    firsts = begins(process, key[rows], piece.ints("op")[rows])
-    code, processes = codes(process[firsts])
-    group = code * len(texts) + key[rows[firsts]]
-    order, counts = stable(group, processes * len(texts)), lengths(firsts, len(rows))
-    counts = counts[order]
-    within = np.arange(len(rows)) - np.repeat(np.cumsum(counts) - counts, counts)
-    return rows[np.repeat(firsts[order], counts) + within], np.repeat(group[order], counts)
+    """The rows of each process and key in order, and a number for the two of each row."""
+    (process, processes), (key, texts) = codes(piece.ints("process")[rows]), piece.narrow("key")
+    group = process * len(texts) + key[rows]
+    order = stable(group, processes * len(texts))
+    return rows[order], group[order]
 
 
 def _seen(ground: Ground, piece: Piece, rows: Ints) -> Seen:
