@@ -131,12 +131,11 @@ class Bitmaps:
 
 def _joined(owner: Ints, key: Ints, word: Ints, bits: Bits, again: Bits, piece: Ints) -> Bitmaps:
     """Rows of one word as one; those of an earlier piece come first."""
-    order = _order(owner, key, word)
-    starts = begins(owner[order], key[order], word[order])
-    counts = lengths(starts, len(order))
-    once, more = (np.zeros(len(starts), dtype=np.uint64) for _ in range(2))
-    first = np.full(len(starts), -1, dtype=np.int64)
-    for nth in range(int(counts.max(initial=0))):
+    order, starts = _order(owner, key, word)
+    counts, head = lengths(starts, len(order)), order[starts]
+    once, more = bits[head], again[head]
+    first = np.where(more != 0, piece[head], -1)
+    for nth in range(1, int(counts.max(initial=0))):
         at = np.flatnonzero(counts > nth)
         row = order[starts[at] + nth]
         twice = again[row] | (once[at] & bits[row])
@@ -144,22 +143,24 @@ def _joined(owner: Ints, key: Ints, word: Ints, bits: Bits, again: Bits, piece: 
         first[at[fresh]] = piece[row[fresh]]
         more[at] |= twice
         once[at] |= bits[row]
-    row = order[starts]
-    return Bitmaps(owner[row], key[row], word[row], once, more, first)
+    return Bitmaps(owner[head], key[head], word[head], once, more, first)
 
 
-def _order(owner: Ints, key: Ints, word: Ints) -> Ints:
-    """By owner, key and word; rows of one word keep their order."""
+def _order(owner: Ints, key: Ints, word: Ints) -> tuple[Ints, Ints]:
+    """By owner, key and word, and where each begins; rows of one word keep their order."""
     if not len(word):
-        return np.zeros(0, dtype=np.int64)
+        return word, word
     pair, count = codes(together(owner, key))
     heads = np.flatnonzero(np.diff(np.maximum.accumulate(pair), prepend=-1))
     rank = np.empty(count, dtype=np.int64)
     rank[np.lexsort([key[heads], owner[heads]])] = np.arange(count)
     low, width = int(word.min()), int(word.max()) - int(word.min()) + 1
     if bits(count) + bits(width) > PACKED_BITS:
-        return np.lexsort([word, rank[pair]])
-    return stable(rank[pair] * width + (word - low), count * width)
+        order = np.lexsort([word, rank[pair]])
+        return order, begins(pair[order], word[order])
+    packed = rank[pair] * width + (word - low)
+    order = stable(packed, count * width)
+    return order, begins(packed[order])
 
 
 def without(told: pa.Table, key: Ints, offset: Ints) -> pa.Table:

@@ -164,6 +164,16 @@ def heads(piece: Piece) -> Ints:
     return piece.derived(("heads",), lambda it: begins(*map(it.ints, PLACE)))
 
 
+def place_of(piece: Piece) -> Ints:
+    """Which of the `heads` each row is of."""
+
+    def made(piece: Piece) -> Ints:
+        starts = heads(piece)
+        return np.repeat(np.arange(len(starts)), lengths(starts, len(piece)))
+
+    return piece.derived(("place",), made)
+
+
 def pairs_in(key: Ints, value: Ints, keys: Ints, values: Ints) -> Mask:
     """Where (key, value) is one of the pairs."""
     return Pairs.of(keys, values).have(key, value)

@@ -35,6 +35,7 @@ from checkers.histories.inquiries.places import (
     block,
     effect,
     heads,
+    place_of,
     role_of,
     runs,
     shows,
@@ -92,11 +93,10 @@ class Stretches:
     def have(self, first: Ints, second: Ints) -> Ints:
         """Which dependencies between these times lie in one stretch."""
         at = np.searchsorted(self.begin, first, side="right") - 1
-        within = at >= 0
-        within[within] &= first[within] <= self.end[at[within]]
-        within[within] &= second[within] >= self.begin[at[within]]
-        within[within] &= second[within] <= self.end[at[within]]
-        return np.flatnonzero(within)
+        some = np.flatnonzero(at >= 0)
+        at, last = at[some], np.maximum(first, second)[some]
+        within = (self.begin[at] <= second[some]) & (last <= self.end[at])
+        return some[np.flatnonzero(within)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,8 +182,8 @@ def dependents(looked: Looked, piece: Piece) -> Dependents:
 def _dependents(looked: Looked, piece: Piece) -> Dependents:
     key, value, op = (piece.ints(name) for name in ("key", "value", "op"))
     role = role_of(piece)
-    at, of_place = heads(piece), _sent_at(looked, piece)
-    sender = np.repeat(of_place, lengths(at, len(op)))
+    of_place = _sent_at(looked, piece)
+    sender = of_place[place_of(piece)]
     polls = (role >= READ) & (sender != NOBODY) & (sender != op)
     polls = np.flatnonzero(polls & ~looked.strays.of(piece))
     sound = (role[polls] & ~UNCOMMITTED) == READ
@@ -212,8 +212,9 @@ def _sent_at(looked: Looked, piece: Piece) -> Ints:
 
 
 def _senders(committed: Ints, piece: Piece) -> Ints:
-    took = np.where(effect(piece, committed), piece.ints("op"), NOBODY)
-    return np.maximum.reduceat(took, heads(piece)) if len(piece) else took
+    senders, sent = np.full(len(heads(piece)), NOBODY), np.flatnonzero(effect(piece, committed))
+    np.maximum.at(senders, place_of(piece)[sent], piece.ints("op")[sent])
+    return senders
 
 
 def log_of(looked: Looked, piece: Piece) -> Log:
@@ -268,9 +269,9 @@ def counted(looked: Looked, piece: Piece) -> pa.Table:
 def leading_back(looked: Looked, piece: Piece) -> pa.Table:
     """The dependencies that lead back in time."""
     made, others = dependents(looked, piece), looked.others
-    back = made.counts.copy()
-    back[back] = others.time(made.first[back]) >= others.time(made.second[back])
-    return made.edges(back)
+    some = np.flatnonzero(made.counts)
+    back = others.time(made.first[some]) >= others.time(made.second[some])
+    return made.edges(some[np.flatnonzero(back)])
 
 
 def inside(looked: Looked, stretches: Stretches, piece: Piece) -> pa.Table:

@@ -81,23 +81,21 @@ def commits(piece: Piece) -> Piece:
 
 def _commits(piece: Piece) -> Piece:
     rows = np.flatnonzero(piece.is_("kind", "commit_offset") & piece.known("group"))
-    outcome = np.where(piece.is_("outcome", "ok"), OK, INFO)
-    outcome[piece.is_("outcome", "fail")] = FAIL
-    outcome = outcome[rows]
+    outcome = np.where(piece.is_("outcome", "ok")[rows], OK, INFO)
+    outcome[piece.is_("outcome", "fail")[rows]] = FAIL
     ended = piece.ints("completed_ns", null=NEVER_NS)[rows]
-    op = piece.ints("op")
-    starts = begins(op)
-    sends = np.add.reduceat(piece.is_("kind", "send").astype(np.int64), starts) if len(op) else op
-    of_op = np.searchsorted(op[starts], op[rows])
+    op = piece.ints("op")[rows]
+    sent_by = piece.ints("op")[np.flatnonzero(piece.is_("kind", "send"))]
+    sends = np.searchsorted(sent_by, op, side="right") - np.searchsorted(sent_by, op)
     return Piece(
         columns_of(
             COMMITS,
             together(piece.fingerprints("group")[rows], piece.fingerprints("key")[rows]),
             piece.ints("offset")[rows],
-            op[rows],
+            op,
             outcome,
             piece.is_("f", "txn")[rows].astype(np.int64),
-            sends[of_op] if len(rows) else rows,
+            sends,
             piece.ints("invoked_ns")[rows],
             np.where(outcome == INFO, NEVER_NS, ended),
         )

@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from checkers.histories.columns.arrow import columns_of, compute
 from checkers.histories.columns.fingerprints import Ints
-from checkers.histories.columns.order import begins, lengths
+from checkers.histories.columns.order import begins, grouped, lengths
 from checkers.histories.columns.rows import schema_of
 from checkers.histories.inquiries.found import Family, Found, Known
 from checkers.histories.inquiries.inquiry import PLACES, Ask, Inquiry, spelled
@@ -43,18 +43,29 @@ _DEBT: Final = pa.schema([*_PLACE, ("owed", pa.int64())])  # a last row has the 
 
 
 def _placed(piece: Piece, committed: Ints) -> Piece:
-    """Each place of a value once, with the first operation that showed it there."""
+    """Each place of a value once, with the first operation that showed it there.
+
+    A block has its rows in the order of places, and of operations at each; so must the piece.
+    """
     return piece.derived(("placed",), partial(_places, committed))
 
 
 def _places(committed: Ints, piece: Piece) -> Piece:
     rows = np.flatnonzero(shows(piece, committed) & (piece.ints("offset") != UNKNOWN))
     columns = [piece.ints(name)[rows] for name in PLACE]
-    order, starts = runs(*columns)
-    ops = piece.ints("op")[rows][order]
-    first = np.minimum.reduceat(ops, starts) if len(starts) else ops
-    made = (*(column[order[starts]] for column in columns), first)
+    starts = begins(*columns)
+    made = (*(column[starts] for column in columns), piece.ints("op")[rows[starts]])
     return Piece(columns_of(_PLACE, *made), piece.number)
+
+
+def _stray_places(strays: Strays) -> Piece:
+    """The places of strays, of each key in their order."""
+
+    def made(_: Piece) -> Piece:
+        told = strays.placings()
+        return _placed(told.where(grouped(*map(told.ints, PLACE))), strays.committed)
+
+    return strays.places.derived(("stray places",), made)
 
 
 # ---------------------------------------------------------------- one value an offset
@@ -95,6 +106,8 @@ def contested(committed: Ints) -> Ask:
 def _contested(committed: Ints, piece: Piece) -> pa.Table:
     places = _placed(piece, committed)
     counts = lengths(_offsets_of(places), len(places))
+    if not np.any(counts > 1):
+        return _PLACE.empty_table()
     return places.where(np.repeat(counts > 1, counts)).table
 
 
@@ -115,7 +128,7 @@ def duplicates(known: Known) -> Inquiry[tuple[Found, ...]]:
     strays = known.strays
     count = partial(_confirmed, strays)
     seen = yield Ask(PLACES, Kernel("values with a place", NAMES, _COUNT, count))
-    places = _placed(strays.placings(), strays.committed)
+    places = _stray_places(strays)
     order, begins = runs(places.ints("key"), places.ints("value"))
     counts = lengths(begins, len(order))
     several = places.where(order[np.repeat(counts > 1, counts)])
@@ -195,7 +208,7 @@ def _furthest(strays: Strays, piece: Piece) -> pa.Table:
 
 def _stray_reads(strays: Strays) -> pa.Table:
     """Of each stray that was read its first place and its first reader."""
-    places = _placed(strays.placings(), strays.committed)
+    places = _stray_places(strays)
     order, begins = runs(places.ints("key"), places.ints("value"))
     first = order[begins]  # places are ordered by offset
     reads = strays.places.where(read(strays.places))
@@ -276,7 +289,7 @@ def _debts(strays: Strays, bounds: Piece, piece: Piece) -> pa.Table:
 
 def _stray_debts(strays: Strays, bounds: Piece) -> tuple[int, pa.Table]:
     """How many strays are owed to readers, and those that nobody read."""
-    places = _placed(strays.placings(), strays.committed)
+    places = _stray_places(strays)
     order, begins = runs(places.ints("key"), places.ints("value"))
     ends = np.r_[begins[1:], len(order)] - 1 if len(begins) else begins
     last = places.where(order[ends])

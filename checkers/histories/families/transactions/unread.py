@@ -21,7 +21,7 @@ import pyarrow as pa
 
 from checkers.histories.columns.arrow import columns_of, ints
 from checkers.histories.columns.fingerprints import Ints, fingerprints
-from checkers.histories.columns.order import Mask, begins, lengths, member
+from checkers.histories.columns.order import Mask, begins, lengths
 from checkers.histories.families.real_time.told_offsets import dirty
 from checkers.histories.inquiries.found import Known
 from checkers.histories.inquiries.inquiry import OPERATIONS, PLACES, Ask, Inquiry
@@ -36,6 +36,7 @@ from checkers.histories.inquiries.places import (
     Strays,
     by_key,
     heads,
+    place_of,
     role_of,
 )
 from checkers.histories.pieces.piece import NEVER_NS, UNKNOWN, Piece
@@ -128,22 +129,21 @@ def described(ops: Ints) -> Ask:
 
 
 def _described(ops: Ints, piece: Piece) -> pa.Table:
-    starts = begins(piece.ints("op"))
-    some = member(piece.ints("op")[starts], ops)
-    rows = starts[some]
-    counts = np.r_[0, np.cumsum(piece.is_("kind", "send"))]
-    ends = rows + lengths(starts, len(piece))[some]
+    op, sends = piece.ints("op"), np.flatnonzero(piece.is_("kind", "send"))
+    rows, ends = np.searchsorted(op, ops), np.searchsorted(op, ops, side="right")
+    here = np.flatnonzero(rows < ends)
+    rows, ends = rows[here], ends[here]
     outcome = np.where(piece.is_("outcome", "ok")[rows], OK, INFO)
     outcome[piece.is_("outcome", "fail")[rows]] = FAIL
     return columns_of(
         _OPERATIONS,
-        piece.ints("op")[rows],
+        ops[here],
         piece.is_("f", "txn")[rows].astype(np.int64),
         outcome,
         piece.ints("invoked_ns")[rows],
         piece.ints("completed_ns", null=NEVER_NS)[rows],
         asked_ns(piece, rows),
-        counts[ends] - counts[rows],
+        np.searchsorted(sends, ends) - np.searchsorted(sends, rows),
     )
 
 
@@ -211,13 +211,12 @@ def _block(wanted: Wanted, piece: Piece) -> _Block:
     sent = np.flatnonzero((role == SENT) & ~wanted.strays.of(piece))
     sent = sent[wanted.sending.has(op[sent])]
     # everything that was shown where one of them lies
-    starts = heads(piece)
-    place = np.repeat(np.arange(len(starts)), lengths(starts, len(key)))
+    place = place_of(piece)
 
     def first(those: Mask) -> Ints:
         """For each of the sends the first operation of those of its place; LAST if none."""
-        ops, rows = np.full(len(starts), LAST), np.flatnonzero(those)[::-1]
-        ops[place[rows]] = op[rows]  # what is assigned last is the first of its place
+        ops, rows = np.full(len(heads(piece)), LAST), np.flatnonzero(those)
+        np.minimum.at(ops, place[rows], op[rows])
         return ops[place[sent]]
 
     reader = first(role == READ)

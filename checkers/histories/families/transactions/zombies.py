@@ -99,13 +99,17 @@ def _shown(records: dict[Record, Stray]) -> dict[int, int]:
 
 def _firsts(piece: Piece) -> Ints:
     """The first row of each operation with a transactional id."""
-    rows = np.flatnonzero(piece.known("transactional_id"))
-    return rows[begins(piece.ints("op")[rows])]
+
+    def made(piece: Piece) -> Ints:
+        rows = np.flatnonzero(piece.known("transactional_id"))
+        return rows[begins(piece.ints("op")[rows])]
+
+    return piece.derived(("producers at work",), made)
 
 
-def _outcomes(piece: Piece) -> Ints:
-    outcome = np.where(piece.is_("outcome", "ok"), OK, INFO)
-    outcome[piece.is_("outcome", "fail")] = FAIL
+def _outcomes(piece: Piece, rows: Ints) -> Ints:
+    outcome = np.where(piece.is_("outcome", "ok")[rows], OK, INFO)
+    outcome[piece.is_("outcome", "fail")[rows]] = FAIL
     return outcome
 
 
@@ -117,7 +121,7 @@ def _made(piece: Piece) -> pa.Table:
         piece.fingerprints("transactional_id")[rows],
         piece.ints("process")[rows],
         piece.ints("op")[rows],
-        _outcomes(piece)[rows],
+        _outcomes(piece, rows),
         piece.ints("invoked_ns")[rows],
         piece.ints("completed_ns", null=NEVER_NS)[rows],
     )
@@ -239,7 +243,7 @@ def _late(made: Piece, suspects: Ints, piece: Piece) -> pa.Table:
         made.ints("op")[own],
         made.ints("op")[newer],
         asked_ns(piece, rows) - made.ints("completed_ns")[newer],
-        _outcomes(piece)[rows],
+        _outcomes(piece, rows),
     )
 
 
