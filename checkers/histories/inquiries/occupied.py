@@ -123,7 +123,8 @@ class Occupied:
         """Where the bits of each word are, or would be; and whether there are any."""
         starts = begins(key)
         counts = lengths(starts, len(key))
-        of_key, known = (np.repeat(it, counts) for it in _found(self.keys, key[starts]))
+        of_key, known = _found(self.keys, key[starts])
+        of_key, known = np.repeat(of_key, counts), np.repeat(known, counts)
         of_word, occurs = _found(self.words, word)
         place = of_key * (len(self.words) + 1) + of_word * known
         at, there = _found(self.places, place)
