@@ -107,5 +107,5 @@ def _narrow(column: pa.ChunkedArray) -> pa.ChunkedArray:
         return pa.chunked_array([column.combine_chunks()], column.type)
     whole = column.unify_dictionaries().combine_chunks()
     width = next(it for it in _NARROW if len(whole.dictionary) <= np.iinfo(it).max)
-    indices = whole.indices.cast(pa.from_numpy_dtype(width))
+    indices = whole.indices.cast(pa.from_numpy_dtype(width), safe=False)  # they fit
     return pa.chunked_array([pa.DictionaryArray.from_arrays(indices, whole.dictionary)])

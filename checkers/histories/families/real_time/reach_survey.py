@@ -1,10 +1,11 @@
 """What a piece tells of its logs in one look, of which most questions are decided.
 
     spans     when it began and ended, and how much was asked
-    steps     how far it reached: by all but its last facts, as if at first, and by each of those
+    steps     how far it reached: by all but its last facts, as if at first, and by each of those;
+              with the first fact that got there
     limits    the least that a question asks about, of those that began in it
     early     the questions that were invoked before anything of it completed
-    suspects  the questions that its own facts break
+    convicted the questions that its own facts break, with the furthest of these
     untold    of each send that was told no offset how far its log was by the facts before it
 
 Source: the prefix maximum over time chunks.
@@ -21,7 +22,7 @@ import pyarrow as pa
 
 from checkers.histories.columns.arrow import columns_of, ints
 from checkers.histories.columns.fingerprints import Ints, fingerprints
-from checkers.histories.columns.order import begins
+from checkers.histories.columns.order import Codes, begins, lengths
 from checkers.histories.columns.staircase import NOWHERE, Staircase, staircase
 from checkers.histories.families.real_time.told_offsets import (
     AN_END,
@@ -41,13 +42,15 @@ from model.histories import Isolation
 LAST_FACTS: Final = 1024  # of a piece that are told one by one
 _ROWS_OF_FACT: Final = 8  # among so many rows for each they are sought
 
+WITNESS: Final = ("kind", "known_op")  # a fact: the place in KINDS, and whose it is
 _SPANS: Final = ints("piece", "began_ns", "ended_ns", "sends", "ends", "polls")
 _KEYS: Final = ints("key")
-_STEPS: Final = ints("piece", "key", "log", "reach", "completed_ns")
+_STEPS: Final = ints("piece", "key", "log", "reach", "completed_ns", *WITNESS)
 _LIMITS: Final = ints("piece", "key", "asks", "offset")
 UNTOLD: Final = ints("piece", "op", "key", "invoked_ns", "reach")
 # of a send that nobody acknowledged the position is unknown, and the value tells which it is
 QUESTIONS: Final = ints("piece", "key", "asks", "offset", "invoked_ns", "op", "position", "value")
+CONVICTED: Final = ints(*QUESTIONS.names, "reach", *WITNESS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +61,7 @@ class _Survey:
     steps: pa.Table
     limits: pa.Table
     early: pa.Table
-    suspects: pa.Table
+    convicted: pa.Table
     untold: pa.Table
 
 
@@ -69,7 +72,7 @@ def first_look(isolation: Isolation) -> tuple[Ask, ...]:
         ("steps", _STEPS),
         ("limits", _LIMITS),
         ("early", QUESTIONS),
-        ("suspects", QUESTIONS),
+        ("convicted", CONVICTED),
         ("untold", UNTOLD),
     )
     says = "how far each log had reached"
@@ -99,7 +102,7 @@ def _survey(of: Told, piece: Piece) -> _Survey:
     # what was reached by all that completed before it, invoked or not, mostly decides already
     unsure = np.zeros(len(of.row), dtype=np.bool_)
     unsure[got.behind(of.kind != AN_END)] = True
-    limits, early, suspects = ([table.empty_table()] for table in (_LIMITS, QUESTIONS, QUESTIONS))
+    limits, early, convicted = ([it.empty_table()] for it in (_LIMITS, QUESTIONS, CONVICTED))
     counts: list[int] = []
     for asks, rows in questions(of):
         late = of.invoked_ns[rows] > began_ns
@@ -107,7 +110,7 @@ def _survey(of: Told, piece: Piece) -> _Survey:
         at = rows[some]
         stairs = of_log[int(LOG_OF[asks])]
         broken = some[stairs.exceeded(of.key[at], of.offset[at], of.invoked_ns[at])]
-        suspects.append(asked_rows(of, asks, rows[broken], piece))
+        convicted.append(_convicted(of, asks, rows[broken], stairs, piece))
         early.append(asked_rows(of, asks, rows[~late], piece))
         late[broken] = False
         limits.append(_limits(of, asks, rows[late], piece))
@@ -121,7 +124,7 @@ def _survey(of: Told, piece: Piece) -> _Survey:
         steps=pa.concat_tables(_steps(of, log, of_log[log], piece) for log in of_log),
         limits=pa.concat_tables(limits),
         early=pa.concat_tables(early),
-        suspects=pa.concat_tables(suspects),
+        convicted=pa.concat_tables(convicted),
         untold=_untold(got, piece),
     )
 
@@ -146,31 +149,52 @@ def _untold(got: Staircase, piece: Piece) -> pa.Table:
 def _steps(of: Told, log: int, got: Staircase, piece: Piece) -> pa.Table:
     """The last facts one by one; of each key the furthest of the others, as if told at first.
 
-    Of neighbours of one key and one instant only the furthest is told.
+    Of neighbours of one key and one instant only the furthest is told, and of these the first.
     """
     rows = np.flatnonzero(of.committed) if log == STABLE else np.arange(len(of.row))
     if not len(rows):
         return _STEPS.empty_table()
     tail_ns = of.completed_ns[rows[-_ROWS_OF_FACT * LAST_FACTS :][0]]
     rows = rows[rows >= np.searchsorted(of.completed_ns, tail_ns)]
-    starts = begins(of.key[rows], of.completed_ns[rows])
-    end, rows = np.maximum.reduceat(of.end[rows], starts), rows[starts]
-    completed_ns = of.completed_ns[rows]
-    since = completed_ns[-LAST_FACTS:][0]
-    last = np.flatnonzero(completed_ns >= since)
+    rows = rows[_firsts_of_furthest(begins(of.key[rows], of.completed_ns[rows]), of.end[rows])]
+    since = of.completed_ns[rows[-LAST_FACTS:][0]]
+    last = rows[of.completed_ns[rows] >= since]
     every = np.arange(len(of.keys))
     at = got.before(every, np.full(len(every), since))
-    key, reach = every[at >= 0], got.reach(at[at >= 0])
-    key, reach = key[reach != NOWHERE], reach[reach != NOWHERE]
-    count = len(key) + len(last)
+    at = at[at >= 0]
+    at = at[got.reach(at) != NOWHERE]
+    fact = np.r_[got.furthest(at), last]
     return columns_of(
         _STEPS,
-        np.full(count, piece.number),
-        of.keys[np.r_[key, of.key[rows[last]]]],
-        np.full(count, log),
-        np.r_[reach, end[last]],
-        np.r_[np.full(len(key), of.completed_ns[0]), completed_ns[last]],
+        np.full(len(fact), piece.number),
+        of.keys[of.key[fact]],
+        np.full(len(fact), log),
+        of.end[fact],
+        np.r_[np.full(len(at), of.completed_ns[0]), of.completed_ns[last]],
+        *witness(of, fact, piece),
     )
+
+
+def _firsts_of_furthest(starts: Ints, end: Ints) -> Ints:
+    """Of each run the first that ends furthest."""
+    furthest = np.repeat(np.maximum.reduceat(end, starts), lengths(starts, len(end)))
+    at = np.flatnonzero(end == furthest)
+    run = np.searchsorted(starts, at, side="right")
+    return at[begins(run)]
+
+
+def witness(of: Told, fact: Ints, piece: Piece) -> tuple[Codes, Ints]:
+    """What is shown of these facts, as WITNESS."""
+    return of.kind[fact], piece.ints("op")[of.row[fact]]
+
+
+def _convicted(of: Told, asks: int, rows: Ints, stairs: Staircase, piece: Piece) -> pa.Table:
+    """What these rows ask, each with the furthest fact that breaks it, as CONVICTED."""
+    at = stairs.before(of.key[rows], of.invoked_ns[rows])
+    fact = stairs.furthest(at)
+    made = asked_rows(of, asks, rows, piece)
+    shown = columns_of(ints("reach", *WITNESS), of.end[fact], *witness(of, fact, piece))
+    return pa.table([*made.columns, *shown.columns], schema=CONVICTED)
 
 
 def _limits(of: Told, asks: int, rows: Ints, piece: Piece) -> pa.Table:

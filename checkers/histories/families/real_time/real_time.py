@@ -41,10 +41,13 @@ from checkers.histories.families.real_time.future_reads import (
     times,
 )
 from checkers.histories.families.real_time.reach_survey import (
+    CONVICTED,
     QUESTIONS,
+    WITNESS,
     ask,
     asked_rows,
     first_look,
+    witness,
 )
 from checkers.histories.families.real_time.told_offsets import (
     COMMITTED_END,
@@ -76,7 +79,7 @@ from properties.anomalies.real_time import offset_order_inversion, stale_end_off
 
 INVERSION: Final = offset_order_inversion.ANOMALY.id
 STALE: Final = stale_end_offset.ANOMALY.id
-_WITNESSES: Final = ints("suspect", "reach", "completed_ns", "op", "position", "kind")
+_WITNESSES: Final = ints("suspect", "reach", "completed_ns", *WITNESS, "position")
 _SENDS: Final = pa.schema(
     [*((name, pa.int64()) for name in ("op", "position", "key", "value")), ("text", pa.string())]
 )
@@ -151,6 +154,23 @@ class _Reached:
         beyond = self.steps.ints("reach") > least[self.log]
         may = beyond & (self.steps.ints("completed_ns") < latest[self.log])
         return _numbers(self.steps.ints("piece")[may])
+
+    def with_earlier(self, convicted: Piece) -> Piece:
+        """The same, each with the furthest fact of all pieces; they must lie in order of time.
+
+        Whoever is convicted began inside its piece, behind all that pieces before it were told.
+        """
+        group, some = self._group(convicted)
+        at = self.by_piece.before(group[some], self.place[convicted.ints("piece")[some]])
+        some, at = some[at >= 0], at[at >= 0]
+        further = self.by_piece.reach(at) >= convicted.ints("reach")[some]
+        some, step = some[further], self.by_piece.furthest(at[further])
+        table = convicted.table
+        for name in ("reach", *WITNESS):
+            column = convicted.ints(name).copy()
+            column[some] = self.steps.ints(name)[step]
+            table = table.set_column(table.schema.get_field_index(name), name, pa.array(column))
+        return Piece(table)
 
     def _group(self, asked: Piece) -> tuple[Ints, Ints]:
         """The place of each question's log, and the questions whose log has one."""
@@ -256,9 +276,8 @@ def _witnesses(isolation: Isolation, suspects: Piece, piece: Piece) -> pa.Table:
                 some,
                 of.end[fact],
                 of.completed_ns[fact],
-                piece.ints("op")[of.row[fact]],
+                *witness(of, fact, piece),
                 piece.ints("position")[of.row[fact]],
-                of.kind[fact],
             )
         )
     return pa.concat_tables(made)
@@ -273,7 +292,7 @@ def _of_keys(piece: Piece, keys: Ints) -> Piece:
 
 def _furthest(witnesses: Piece) -> Piece:
     """Of each suspect the witness that reaches furthest; of equals the first to complete."""
-    columns = [witnesses.ints(name) for name in ("position", "op", "completed_ns")]
+    columns = [witnesses.ints(name) for name in ("position", "known_op", "completed_ns")]
     order = np.lexsort([*columns, -witnesses.ints("reach"), witnesses.ints("suspect")])
     return witnesses.where(order[begins(witnesses.ints("suspect")[order])])
 
@@ -334,12 +353,11 @@ def _questioned(
     isolation: Isolation, first: Sequence[pa.Table], strays: Strays, *, polled: bool
 ) -> Inquiry[_Broken]:
     """What facts break, from the first look at the history; and if wanted who polled that."""
-    spans, steps, limits, early, suspects, before, transactional = first
+    spans, steps, limits, early, own, before, transactional = first
     of_pieces = Piece(spans)
     reached = _reached(of_pieces, Piece(steps), np.unique(Piece(transactional).ints("key")))
     of_strays, of_early = _stray_questions(strays, Piece(before)), Piece(early)
     asked = [
-        suspects,
         of_early.where(reached.maybe_broken(of_early)).table,
         of_strays.where(reached.broken(of_strays)).table.select(QUESTIONS.names),
     ]
@@ -348,12 +366,21 @@ def _questioned(
         run = partial(_below, isolation, carries)
         late = _numbers(Piece(carries).ints("piece"))
         asked.append((yield ask("offsets below what was known", QUESTIONS, run, late)))
+    convicted = Piece(own)
+    convicted = convicted.where(reached.counts(convicted))
+    if reached.in_order:
+        convicted = reached.with_earlier(convicted)
+    else:
+        asked.append(convicted.table.select(QUESTIONS.names))
+        convicted = convicted.where(np.zeros(0, dtype=np.int64))
     questioned = Piece(
         pa.concat_tables(asked).group_by(QUESTIONS.names, use_threads=False).aggregate([])
     )
-    counting = questioned.where(reached.counts(questioned))
-    breaking = reached.breaking(counting)
-    inversions, stale, polls = yield from _broken(counting, isolation, breaking, polled=polled)
+    open_ = questioned.where(reached.counts(questioned) & ~_among(questioned, convicted))
+    told_of = yield from _convicted(open_, isolation, reached.breaking(open_))
+    inversions, stale, polls = yield from _broken(
+        Piece(pa.concat_tables([convicted.table, told_of])), polled=polled
+    )
     sends = int(of_pieces.ints("sends").sum()) + len(of_strays)
     ends = int(of_pieces.ints("ends").sum())
     found = (
@@ -371,36 +398,49 @@ class _Broken:
     polls: Piece
 
 
-def _broken(
-    asked: Piece, isolation: Isolation, breaking: frozenset[int], *, polled: bool
-) -> Inquiry[tuple[pa.Table, pa.Table, Piece]]:
+def _convicted(asked: Piece, isolation: Isolation, breaking: frozenset[int]) -> Inquiry[pa.Table]:
     """Of the questions those that a fact of these pieces breaks, with the furthest."""
+    if not breaking:
+        return CONVICTED.empty_table()
+    run = partial(_witnesses, isolation, asked)
+    known = _furthest(Piece((yield ask("what was known before them", _WITNESSES, run, breaking))))
+    made = asked.where(known.ints("suspect")).table
+    shown = known.table.select(["reach", *WITNESS])
+    return pa.table([*made.columns, *shown.columns], schema=CONVICTED)
+
+
+def _among(asked: Piece, convicted: Piece) -> Mask:
+    """Which of the questions are already convicted."""
+    known = (convicted.ints(name) for name in ("op", "position", "asks"))
+    told = {*zip(*(column.tolist() for column in known), strict=True)}
+    ours = (asked.ints(name).tolist() for name in ("op", "position", "asks"))
+    return np.array([one in told for one in zip(*ours, strict=True)], dtype=np.bool_)
+
+
+def _broken(row: Piece, *, polled: bool) -> Inquiry[tuple[pa.Table, pa.Table, Piece]]:
+    """The rows of who is convicted, and who polled what the sends among it sent."""
     inversion = schema_of(offset_order_inversion.OffsetOrderInversion)
     end = schema_of(stale_end_offset.StaleEndOffset)
-    if not len(asked):
+    if not len(row):
         return inversion.empty_table(), end.empty_table(), NO_POLLS
-    sends = asked.where(asked.ints("asks") == SEND)
-    run = partial(_witnesses, isolation, asked)
-    shown, told_sends, *polls = yield (
-        ask("what was known before them", _WITNESSES, run, breaking),
+    sends = row.where(row.ints("asks") == SEND)
+    told_sends, *polls = yield (
         Ask(OPERATIONS, _sending(sends)),
         *([polls_at(sends.ints("key"), sends.ints("offset"))] if polled else []),
     )
-    witness = _furthest(Piece(shown))
-    row = asked.where(witness.ints("suspect"))
     key_of = yield from spelled(row.ints("key"), column="key")
     of_send = np.flatnonzero(row.ints("asks") == SEND)
     of_end = np.flatnonzero(row.ints("asks") != SEND)
 
     def columns(some: Ints, offset: str) -> dict[str, pa.Array]:
-        asks, known = row.where(some), witness.where(some)
+        asks = row.where(some)
         return {
             "key": key_of(asks.ints("key")),
             offset: pa.array(asks.ints("offset")),
             "op": pa.array(asks.ints("op")),
-            "known_end": pa.array(known.ints("reach")),
-            "known_from": pa.array(KINDS).take(pa.array(known.ints("kind"))),
-            "known_op": pa.array(known.ints("op")),
+            "known_end": pa.array(asks.ints("reach")),
+            "known_from": pa.array(KINDS).take(pa.array(asks.ints("kind"))),
+            "known_op": pa.array(asks.ints("known_op")),
         }
 
     value = _texts(Piece(told_sends), row.where(of_send))

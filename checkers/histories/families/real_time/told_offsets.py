@@ -75,16 +75,17 @@ def _told(piece: Piece, isolation: Isolation) -> Told:
     if np.any(completed_ns[1:] < completed_ns[:-1]):
         in_time = np.argsort(completed_ns, kind="stable")
         row, completed_ns = row[in_time], completed_ns[in_time]
+    kind = kind[row]
     codes, texts = piece.narrow("key")
     return Told(
         row=row,
-        kind=kind[row],
+        kind=kind,
         key=codes[row],
         keys=fingerprints(texts, piece.salt),
         offset=piece.ints("offset", null=UNKNOWN)[row],
         invoked_ns=piece.ints("invoked_ns")[row],
         completed_ns=completed_ns,
-        committed=(kind[row] != A_SEND) & ~dirty(piece, isolation)[row],
+        committed=(kind != A_SEND) & ~dirty(piece, isolation)[row],
     )
 
 
