@@ -5,6 +5,7 @@ Each history is made from a number. The kinds take turns, cheap ones more often:
     clusters    what clients of a small cluster observed, often one with a bug, then changed
     anything    a few clients that are told anything at all
     pipelines   the same, mostly of transactions and committed offsets
+    consumers   the same, mostly of polls of a settled log; and pipelines of one
 
 Everything that is told must be what the definitions say: which assumptions are broken; every row of
 every anomaly in order, on how much each rests, and whether it is permitted; what each application
@@ -12,15 +13,15 @@ was delivered, and by which record a delivery semantics is broken. All that can 
 history is drawn, `jepsen` with its names for the anomalies too.
 
 A call of the kernels costs a tenth of a second however little it is given. So most histories of a
-block are analysed as one (`one_after_another`), cut into chunks and files at random as a whole, and
-the definitions are asked of each by itself: what they find together must be told of the whole. That
+block are analysed as one (`one_after_another`), cut into pieces at random as a whole, and the
+definitions are asked of each by itself: what they find together must be told of the whole. That
 asks of each history all that is asked of it alone, and of the kernels also to keep histories apart.
 Only what is said of a whole is not asked of each: whether there is any operation, or anything to
 observe, and on how much an anomaly rests (the sum is asked). So one history of each block is
-analysed alone. Of a broken assumption only the first rows are told: histories that break one are
-analysed by themselves, as many as one as are told in full.
+analysed alone, and cut in several ways. Of a broken assumption only the first rows are told:
+histories that break one are analysed by themselves, as many as one as are told in full.
 
-What differs is sought in halves of what was analysed as one, until a half does not show it; the
+What differs is sought in halves of what was analysed as one, until no cut of a half shows it; the
 numbers that are left are printed, and make the exit code 1. What is declared belongs to a number
 and its block: `--seed NUMBER --histories 1` analyses a history again as it was alone. Of each
 thousand the result is kept beside those of campaigns that began elsewhere, so a campaign that is
@@ -52,7 +53,7 @@ from properties.anomalies.assumptions import ASSUMPTIONS
 from properties.anomalies.catalogue import catalogue
 from properties.anomalies.declared import Declared, SubVia
 from properties.delivery import deliveries
-from tests.checkers.histories.any_history import PIPELINES, anything
+from tests.checkers.histories.any_history import CONSUMERS, PIPELINES, anything
 from tests.checkers.histories.mutated_clusters import changed, cut
 from tests.checkers.histories.one_after_another import Joined, joined, own
 
@@ -60,8 +61,8 @@ KINDS: Final[tuple[Callable[[int], History], ...]] = (
     partial(changed, steps=(200, 200, 400)),
     anything,
     partial(anything, fs=PIPELINES),
-    anything,
-    partial(anything, fs=PIPELINES),
+    partial(anything, fs=CONSUMERS, settled=0.95),
+    partial(anything, fs=PIPELINES, settled=0.8),
 )
 BLOCK: Final = 50
 KEPT_EVERY: Final = 1_000
@@ -74,7 +75,9 @@ SUB_VIAS: Final[tuple[tuple[SubVia, ...], ...]] = (
     ("assign", "subscribe"),
 )
 DELIVERY: Final = "delivery semantics"
-FILES: Final = 40  # that many histories together are cut into, at most
+FILES: Final = 40  # that histories together are cut into, at most
+FILES_OF_ONE: Final = 12
+CUTS: Final = 3  # in which a history alone is analysed
 
 Catalogue = Callable[[Declared], tuple[Anomaly, ...]]
 
@@ -101,9 +104,13 @@ class Block:
         """How many rows of each anomaly there are, and where the two ways differ."""
         found, odd = Counter[str](), list[Difference]()
         for numbers in self._together():
-            rows, names = self._compared(numbers)
+            try:
+                rows, names = self._compared(numbers, cuts=CUTS if len(numbers) == 1 else 1)
+                odd += self._blamed(numbers, names)
+            except Exception as fault:
+                fault.add_note(f"histories that were compared: {numbers}")
+                raise
             found += rows
-            odd += self._blamed(numbers, names)
         return found, odd
 
     def _together(self) -> Iterator[list[int]]:
@@ -133,11 +140,20 @@ class Block:
         left = [name for name in names if name not in {one.of for one in found}]
         return [*found, *(Difference(numbers=tuple(numbers), of=name) for name in left)]
 
-    def _compared(self, numbers: list[int]) -> tuple[Counter[str], list[str]]:
+    def _compared(self, numbers: list[int], cuts: int = CUTS) -> tuple[Counter[str], list[str]]:
+        """How much there is, and what differs in the first of these cuts that shows anything."""
+        found, odd = Counter[str](), list[str]()
+        for nth in range(cuts):
+            found, odd = self._compared_in(nth, numbers)
+            if odd:
+                break
+        return found, odd
+
+    def _compared_in(self, cut_number: int, numbers: list[int]) -> tuple[Counter[str], list[str]]:
         declared, made = _declared(numbers), [self.made[number] for number in numbers]
-        rng = _random("cut", numbers[0])
+        rng = _random("cut", numbers[0] * CUTS + cut_number)
         told = analysis_of(
-            cut(joined(made).whole, rng, files=FILES if len(numbers) > 1 else 12),
+            cut(joined(made).whole, rng, files=FILES if len(numbers) > 1 else FILES_OF_ONE),
             self.looked_for(declared),
             name="generated",
             declared=declared,

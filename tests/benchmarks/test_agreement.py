@@ -5,19 +5,28 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from typing import Any, Final
+from typing import Any, Final, get_args
 
+import numpy as np
 import pytest
 
 from benchmarks.analyze import agreement
-from benchmarks.analyze.agreement import BLOCK, KINDS, Block, Difference, campaign
+from benchmarks.analyze.agreement import BLOCK, DELIVERY, KINDS, Block, Difference, campaign
 from checkers.histories.analysis import KEPT
+from checkers.histories.columns.fingerprints import Ints
+from checkers.histories.delivery import consumption
+from checkers.histories.delivery import deliveries as kernels
+from checkers.histories.inquiries.bitmaps import WORDS, Bitmaps
+from checkers.histories.inquiries.retention import Kept
+from checkers.histories.pieces.piece import Piece
 from model.histories import History
 from model.history_notation import history
 from properties.anomalies.anomaly import Anomaly
 from properties.anomalies.assumptions import ASSUMPTIONS, Assumption
 from properties.anomalies.catalogue import catalogue
 from properties.anomalies.declared import Declared
+from properties.anomalies.retention import BEGINNING
+from properties.delivery import Delivery, Semantics, deliveries
 
 READ: Final = history("""
     p1  send k=a  -> ok @0
@@ -32,6 +41,7 @@ TWICE: Final = history("""
     p2  send k=a  -> ok @3
 """)
 NOTHING_TOLD: Final = history("c1 poll -> ok")
+NO_WORDS: Final = Bitmaps.of(WORDS.empty_table())
 
 
 def without(rows: Callable[[Any], bool], name: str, declared: Declared) -> tuple[Anomaly, ...]:
@@ -52,10 +62,10 @@ def every(row: Any) -> bool:
     return row is not None
 
 
-@pytest.mark.parametrize("number", [0, 6])
+@pytest.mark.parametrize("number", [0, 3])
 def test_a_disagreement_is_told_by_the_number_of_its_history(number: int) -> None:
     """0 is analysed alone, the others together."""
-    made = dict.fromkeys(range(8), READ) | {number: UNREAD}
+    made = dict.fromkeys(range(4), READ) | {number: UNREAD}
 
     assert differences(made, rows=lambda row: False) == []
     assert differences(made, rows=lambda row: row.value.endswith("z")) == [
@@ -99,8 +109,116 @@ def _otherwise(row: Any) -> Any:
     return replace(row, key="another") if row.value.endswith("z") else row
 
 
-def test_a_history_with_nothing_to_observe_is_compared_on_that() -> None:
-    assert Block(made={0: NOTHING_TOLD}, looked_for=catalogue).differences()[1] == []
+@pytest.mark.parametrize("made", [{0: NOTHING_TOLD}, {0: ()}, {1: (), 2: ()}, {1: (), 2: READ}])
+def test_a_history_with_nothing_to_observe_is_compared_on_that(made: dict[int, History]) -> None:
+    assert Block(made=made, looked_for=catalogue).differences()[1] == []
+
+
+# ---------------------------------------------------------------- delivery semantics
+
+SKIPPED: Final = history("""
+    p1  send k=a k=b k=z   -> ok @0 @1 @2
+    c1  poll{group=g}      -> ok k=a@0
+    c2  poll{group=g}      -> ok k=z@2
+    c1  poll               -> ok k=b@1
+""")
+AGAIN: Final = history("""
+    p1  send k=a k=z   -> ok @0 @1
+    c1  poll{group=g}  -> ok k=a@0 k=z@1
+    c2  poll{group=g}  -> ok k=z@1
+    c3  poll           -> ok k=a@0
+""")
+DELETED: Final = history("""
+    p1  send k=a k=b k=z  -> ok @0 @1 @2
+    s1  start_offset k    -> ok @2
+    c1  poll              -> ok k=a@0 k=z@2
+""")
+
+
+def test_a_delivery_that_is_told_otherwise_is_told_by_its_history(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """0 is analysed alone, the others together."""
+    block = Block(made={0: SKIPPED, 1: READ, 2: READ, 3: AGAIN}, looked_for=catalogue)
+    found, odd = block.differences()
+    assert ({name: found[name] for name in get_args(Semantics)}, odd) == (
+        {"exactly-once": 4, "at-least-once": 1, "at-most-once": 1, "neither": 0}, [],
+    )  # fmt: skip
+
+    monkeypatch.setattr(agreement, "deliveries", _without_the_first)
+    assert block.differences()[1] == [Difference(numbers=(n,), of=DELIVERY) for n in (0, 3)]
+
+
+def _without_the_first(h: History, declared: Declared) -> tuple[Delivery, ...]:
+    """It counts what is delivered again or skipped, and names neither."""
+    told = deliveries(h, declared)
+    return tuple(replace(it, repetition=None, skip=None) for it in told)
+
+
+# ---------------------------------------------------------------- kernels that are wrong
+
+
+def _alone(piece: Piece) -> Ints:
+    """Every process as an application of its own."""
+    return piece.ints("process")
+
+
+def _from_the_beginning(kept: Kept, key: Ints) -> Ints:
+    """As if no log had ever been told to start later."""
+    return np.full(len(key), BEGINNING) + 0 * len(kept.keys)
+
+
+@pytest.mark.parametrize(
+    ("where", "name", "wrong", "shows", "of"),
+    [
+        (consumption, "owners", _alone, SKIPPED, {DELIVERY}),
+        (
+            Kept,
+            "of",
+            _from_the_beginning,
+            DELETED,
+            {DELIVERY, "int-poll-skip", "lost-write", "unseen"},
+        ),
+    ],
+)
+def test_a_wrong_kernel_is_told_by_the_number_of_what_shows_it(
+    where: Any,
+    name: str,
+    wrong: Callable[..., Ints],
+    shows: History,
+    of: set[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    block = Block(made=dict.fromkeys(range(4), READ) | {2: shows}, looked_for=catalogue)
+    assert block.differences()[1] == []
+
+    monkeypatch.setattr(where, name, wrong)
+    odd = block.differences()[1]
+    assert {(one.numbers, one.of) for one in odd} == {((2,), name) for name in of}
+
+
+def _gives_up(piece: Piece) -> Ints:
+    raise ArithmeticError(len(piece))
+
+
+def test_a_kernel_that_fails_stops_the_campaign_and_names_what_it_was_given(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(consumption, "owners", _gives_up)
+    with pytest.raises(ArithmeticError) as failed:
+        Block(made={0: READ, 6: AGAIN, 7: READ}, looked_for=catalogue).differences()
+    assert failed.value.__notes__ == ["histories that were compared: [0]"]
+
+
+def test_a_kernel_that_forgets_earlier_pieces_is_found_by_cuts(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    block = Block(made={0: AGAIN}, looked_for=catalogue)
+    assert block.differences()[1] == []
+
+    seconds = kernels._seconds
+    monkeypatch.setattr(kernels, "_seconds", lambda rows, before: seconds(rows, NO_WORDS))
+    assert block.differences()[1] == [Difference(numbers=(0,), of=DELIVERY)]
 
 
 def test_a_campaign_agrees_and_counts_what_it_saw() -> None:
@@ -111,7 +229,7 @@ def test_a_campaign_agrees_and_counts_what_it_saw() -> None:
 
 
 def test_a_campaign_names_every_history_that_shows_what_a_definition_forgets() -> None:
-    numbers, name = range(BLOCK - 4, BLOCK + 4), "value-nobody-sent"
+    numbers, name = range(BLOCK - 3, BLOCK + 3), "value-nobody-sent"
     (true,) = (one for one in catalogue(Declared()) if one.id == name)
     made = {number: KINDS[number % len(KINDS)](number) for number in numbers}
     sound = {n: h for n, h in made.items() if not any(one.find(h) for one in ASSUMPTIONS)}

@@ -3,12 +3,15 @@
 Every micro-operation there is, at few offsets of few keys, so that much is contradicted. One
 history in eight may break an assumption: a process has two operations open, or a value is sent
 twice. Some offsets are far apart, where bitmaps and blocks end.
+
+Of a settled log most is told as it is: a value lies at one offset, the same in every key. Then
+little is contradicted, and what clients were given again, or never, can be odd in itself.
 """
 
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from model.histories import (
@@ -42,13 +45,15 @@ KINDS: Final = {
 }
 FS: Final = (*KINDS, "send", "txn", "txn", "poll", "poll", "init_producer")
 PIPELINES: Final = ("txn", "txn", "txn", "fetch_offset", "init_producer", "poll")
+CONSUMERS: Final = ("send", "send", "txn", "poll", "poll", "poll", "poll", "start_offset")
 OUTCOMES: Final[tuple[Outcome, ...]] = ("ok", "ok", "ok", "ok", "info", "fail")
 LEVELS: Final[tuple[Isolation | None, ...]] = (None, None, "read_committed", "read_uncommitted")
 NEVER: Final = 1 << 60
+SETTLED: Final = tuple(zip("abcdef", (0, 1, 2, 63, 64, 1 << 16), strict=True))
 
 
-def anything(seed: int, fs: Sequence[str] = FS) -> History:
-    """Up to thirty operations of five processes, any of these."""
+def anything(seed: int, fs: Sequence[str] = FS, *, settled: float = 0) -> History:
+    """Up to thirty operations of five processes, any of these; so much is of a settled log."""
     rng = random.Random(seed)
     unsound = rng.random() < 0.125
     sent: set[tuple[str, str]] = set()
@@ -66,7 +71,8 @@ def anything(seed: int, fs: Sequence[str] = FS) -> History:
         end = None if never else begin + rng.randrange(16)
         free_at[process] = NEVER if end is None else end
         f = rng.choice(fs)
-        did = _did(f, outcome, sent, rng, unsound=unsound)
+        told = [_micro(kind, rng, settled) for kind in _kinds(f, rng)]
+        did = told if unsound else _sent_once(told, outcome, sent)
         made.append(
             Operation(
                 process=process,
@@ -74,7 +80,7 @@ def anything(seed: int, fs: Sequence[str] = FS) -> History:
                 outcome=outcome,
                 invoked_ns=begin,
                 completed_ns=end,
-                did=did,
+                did=tuple(did),
                 error=rng.choice([None, "PRODUCER_FENCED"]) if outcome != "ok" else None,
                 transactional_id=rng.choice("xy") if f in {"txn", "init_producer"} else None,
                 group=rng.choice([None, "g", "h"] if f == "poll" else ["g", "h"]),
@@ -85,23 +91,28 @@ def anything(seed: int, fs: Sequence[str] = FS) -> History:
     return tuple(sorted(made, key=lambda o: NEVER if o.completed_ns is None else o.completed_ns))
 
 
-def _did(
-    f: str, outcome: Outcome, sent: set[tuple[str, str]], rng: random.Random, *, unsound: bool
-) -> tuple[MicroOperation, ...]:
-    did: list[MicroOperation] = []
-    for _ in range(rng.choice([0, 1, 1, 2, 3]) if f in KINDS else 0):
-        micro = _micro(rng.choice(KINDS[f]), rng)
+def _kinds(f: str, rng: random.Random) -> list[str]:
+    """What such an operation does."""
+    return rng.choices(KINDS[f], k=rng.choice([0, 1, 1, 2, 3])) if f in KINDS else []
+
+
+def _sent_once(
+    told: Iterable[MicroOperation], outcome: Outcome, sent: set[tuple[str, str]]
+) -> Iterator[MicroOperation]:
+    """Without sends of what was sent before; what did not fail was."""
+    for micro in told:
         if isinstance(micro, Send):
-            if not unsound and (micro.key, micro.value) in sent:
+            if (micro.key, micro.value) in sent:
                 continue
             if outcome != "fail":
                 sent.add((micro.key, micro.value))
-        did.append(micro)
-    return tuple(did)
+        yield micro
 
 
-def _micro(kind: str, rng: random.Random) -> MicroOperation:
+def _micro(kind: str, rng: random.Random, settled: float) -> MicroOperation:
     key, value, offset = rng.choice(KEYS), rng.choice("abcdefghijkl"), rng.choice(OFFSETS)
+    if rng.random() < settled:
+        value, offset = rng.choice(SETTLED)
     few = rng.randrange(6)
     made: dict[str, MicroOperation] = {
         "send": Send(key, value, offset),

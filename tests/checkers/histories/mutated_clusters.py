@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import pairwise
 
 from hypothesis import assume
 
@@ -131,14 +132,13 @@ def _other(micro: MicroOperation, by: int) -> MicroOperation:
             return micro
 
 
-def cut(h: History, rng: random.Random, *, chunk: int = 1) -> LocalPieces:
-    """The history in chunks of a few rows, or so many times more, from files in any order."""
+def cut(h: History, rng: random.Random, *, files: int = 12) -> LocalPieces:
+    """The history in up to so many pieces, cut anywhere or close by; from files in any order."""
     table = as_table(h)
-    at = sorted(rng.randrange(table.num_rows + 1) for _ in range(rng.randrange(4)))
-    stretches = [
-        Rows(table.slice(begin, end - begin))
-        for begin, end in zip([0, *at], [*at, table.num_rows], strict=True)
-    ]
+    rows = table.num_rows
+    width = rows // rng.choice([1, 5, 25])
+    begin = rng.randrange(rows - width + 1)
+    at = sorted(begin + rng.randrange(width + 1) for _ in range(rng.randrange(files)))
+    stretches = [Rows(table.slice(a, b - a)) for a, b in pairwise([0, *at, rows])]
     rng.shuffle(stretches)
-    rows = chunk * rng.choice([1, 5, 40, 1000])
-    return LocalPieces(chunks_of(stretches, rows), salt=rng.randrange(3))
+    return LocalPieces(chunks_of(stretches, rng.choice([1, 1, 40])), salt=rng.randrange(3))

@@ -25,6 +25,7 @@ from properties.anomalies.anomaly import worst_first
 from properties.anomalies.assumptions import ASSUMPTIONS
 from properties.anomalies.catalogue import CATALOGUE, named
 from properties.anomalies.declared import Declared
+from properties.delivery import breaking, deliveries
 
 SAMPLES = Path(__file__).parents[2] / "data" / "jepsen"
 VERDICTS: dict[str, Any] = json.loads((SAMPLES / "verdicts.json").read_text())
@@ -108,6 +109,9 @@ def assert_agrees(analysis: Analysis, h: History) -> None:
     """The analysis says of the history what the literal definitions say."""
     literally_broken = {a.id: a.find(h) for a in ASSUMPTIONS if a.find(h)}
     assert {b.assumption.id: b.rows for b in analysis.broken} == literally_broken
+    assert analysis.delivered == (() if literally_broken else deliveries(h))
+    for record in breaking(analysis.delivered):
+        assert all(analysis.shown[op] == h[op] for op in record.ops)
     observed = {anomaly.id: anomaly.observed(h) for anomaly in CATALOGUE if anomaly.id in DECIDED}
     for decision in analysis.decisions:
         if decision.anomaly.id not in DECIDED:

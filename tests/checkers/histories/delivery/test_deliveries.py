@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from checkers.histories.analysis import analyze
@@ -16,8 +17,10 @@ from checkers.histories.families.transactions import transactions
 from checkers.histories.readers.recorded import as_table
 from model.histories import History
 from model.history_notation import history
+from properties.anomalies.assumptions import ASSUMPTIONS
 from properties.anomalies.declared import NOTHING, Declared
 from properties.delivery import Delivery, deliveries, strongest
+from tests.checkers.histories.any_history import CONSUMERS, anything
 from tests.checkers.histories.mutated_clusters import cut, mutated
 
 FAMILIES = (*transactions.FAMILIES, *pipelines.FAMILIES)
@@ -30,15 +33,25 @@ def assert_agrees(h: History, declared: Declared, rng: random.Random) -> tuple[D
     return told.delivered
 
 
+def consumed(seed: int) -> History:
+    """What a few clients are told, mostly of a settled log, if it is sound to judge."""
+    made = anything(seed, fs=CONSUMERS, settled=(0, 0.8, 0.95, 1)[seed % 4])
+    assume(not any(one.find(made) for one in ASSUMPTIONS))
+    return made
+
+
+@pytest.mark.parametrize("made", [mutated, consumed])
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.filter_too_much])
 @given(seed=st.integers(0, 10**9))
-def test_the_kernels_agree_with_the_literal_definition(seed: int) -> None:
-    rng = random.Random(seed)
+def test_the_kernels_agree_with_the_literal_definition(
+    made: Callable[[int], History], seed: int
+) -> None:
+    rng = random.Random(f"declared {seed}")
     declared = Declared(
         isolation=rng.choice(["read_committed", "read_uncommitted"]),
         compacted=frozenset({"i"} if rng.random() < 0.1 else ()),
     )
-    assert_agrees(mutated(seed), declared, rng)
+    assert_agrees(made(seed), declared, rng)
 
 
 ONE_BY_ONE = """

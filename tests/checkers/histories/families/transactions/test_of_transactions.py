@@ -41,7 +41,7 @@ def assert_agrees(h: History, declared: Declared, rng: random.Random) -> Counter
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.filter_too_much])
 @given(seed=st.integers(0, 10**9))
 def test_kernels_agree_with_the_literal_definitions(seed: int) -> None:
-    rng = random.Random(seed)
+    rng = random.Random(f"declared {seed}")
     declared = Declared(
         isolation=rng.choice(["read_committed", "read_committed", "read_uncommitted"]),
         compacted=frozenset({"o"} if rng.random() < 0.1 else ()),

@@ -1,0 +1,36 @@
+"""A history that is cut is told as it was, in one piece or in many, with the cuts anywhere."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+
+from checkers.histories.readers.recorded import SCHEMA, as_table
+from tests.checkers.histories.mutated_clusters import changed, cut
+
+H = changed(1, steps=(400,))
+ROWS = as_table(H).num_rows
+
+
+def test_all_that_is_told_is_told_by_one_piece() -> None:
+    table = as_table(H)
+    for seed in range(20):
+        pieces = cut(H, random.Random(seed), files=12).chunks
+        read = [row for piece in pieces for row in piece.read(SCHEMA.names).to_pylist()]
+        assert read == table.to_pylist()
+
+
+def test_there_are_many_cuts_or_none_and_often_many_in_a_few_operations() -> None:
+    counts, near = Counter[int](), 0
+    for seed in range(200):
+        pieces = cut(H, random.Random(seed), files=12).chunks
+        counts[len(pieces)] += 1
+        inner = pieces[1:-1]
+        near += len(inner) > 3 and sum(piece.rows for piece in inner) < ROWS // 4
+
+    assert {1, 2, 5, 9} <= counts.keys()
+    assert near > 10
+
+
+def test_nothing_can_be_cut() -> None:
+    assert [cut((), random.Random(seed)).chunks for seed in range(9)] == [()] * 9
