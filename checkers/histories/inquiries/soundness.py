@@ -19,7 +19,7 @@ from checkers.histories.columns.order import begins, grouped, lengths
 from checkers.histories.columns.rows import schema_of
 from checkers.histories.inquiries.found import Found
 from checkers.histories.inquiries.inquiry import OPERATIONS, SENDS, Ask, Inquiry, spelled
-from checkers.histories.inquiries.places import FAILED, NAMES, role_of, runs
+from checkers.histories.inquiries.places import FAILED, NAMES, role_of
 from checkers.histories.pieces.piece import NEVER_NS, Piece
 from checkers.histories.pieces.pieces import Kernel
 from model.histories import COLUMNS
@@ -62,7 +62,7 @@ def _mixed(schema: pa.Schema, piece: Piece) -> pa.Table:
         else:
             cells = piece.ints(name, null=NEVER_NS)
         odd |= follows & (cells[1:] != cells[:-1])
-    mixed = np.unique(op[1:][odd])
+    mixed = np.unique(op[1:][np.flatnonzero(odd)])
     first, end = np.searchsorted(op, mixed), np.searchsorted(op, mixed, side="right")
     return pa.table({"op": mixed, "rows": end - first}, schema=schema)
 
@@ -117,18 +117,26 @@ def _made_times(piece: Piece) -> Piece:
     return Piece(pa.table(columns, schema=_TIMES), piece.number)
 
 
+def _in_turn(times: Piece) -> Piece:
+    """The operations of each process together, in the order in which it invoked them."""
+    columns = ("process", "invoked_ns", "op")
+    return times.derived(("in turn",), lambda it: it.where(grouped(*map(it.ints, columns))))
+
+
 def _span(piece: Piece) -> pa.Table:
-    times = _times(piece)
-    order, starts = runs(times.ints("process"))
-    if not len(order):
+    times = _in_turn(_times(piece))
+    if not len(times):
         return _SPANS.empty_table()
-    closes = np.maximum(times.ints("invoked_ns"), times.ints("completed_ns"))
+    process, invoked = times.ints("process"), times.ints("invoked_ns")
+    starts = begins(process)
     return pa.table(
         {
             "piece": np.full(len(starts), piece.number),
-            "process": times.ints("process")[order[starts]],
-            "invoked_ns": np.minimum.reduceat(times.ints("invoked_ns")[order], starts),
-            "closes_ns": np.maximum.reduceat(closes[order], starts),
+            "process": process[starts],
+            "invoked_ns": invoked[starts],
+            "closes_ns": np.maximum.reduceat(
+                np.maximum(invoked, times.ints("completed_ns")), starts
+            ),
         },
         schema=_SPANS,
     )
@@ -159,12 +167,8 @@ def _overlapping(schema: pa.Schema, piece: Piece) -> pa.Table:
 
 def _overlaps(times: Piece, schema: pa.Schema) -> pa.Table:
     """Operations invoked while their process had another open, and the one open longest."""
-    if not len(times):
-        return schema.empty_table()
-    order = grouped(*(times.ints(name) for name in ("process", "invoked_ns", "op")))
-    op, invoked, process, closes = (
-        times.ints(name)[order] for name in ("op", "invoked_ns", "process", "completed_ns")
-    )
+    names = ("op", "invoked_ns", "process", "completed_ns")
+    op, invoked, process, closes = map(_in_turn(times).ints, names)
     if not np.any((process[1:] == process[:-1]) & (invoked[1:] < closes[:-1])):
         return schema.empty_table()
     group = np.cumsum(np.r_[False, process[1:] != process[:-1]])

@@ -187,6 +187,8 @@ def _dependents(looked: Looked, piece: Piece) -> Dependents:
     polls = (role >= READ) & (sender != NOBODY) & (sender != op)
     polls = np.flatnonzero(polls & ~looked.strays.of(piece))
     sound = (role[polls] & ~UNCOMMITTED) == READ
+    counts, others = sound.copy(), np.flatnonzero(~sound)
+    counts[others] = member(op[polls[others]], looked.others.ops)
     if not looked.ww_deps:
         nothing = np.zeros(len(polls), dtype=np.int64)
         log = Log(nothing[:0], nothing[:0], nothing[:0], nothing[:0], sound[:0])
@@ -200,9 +202,7 @@ def _dependents(looked: Looked, piece: Piece) -> Dependents:
         key=np.r_[key[polls], log.key[before]],
         value=np.r_[value[polls], log.value[before]],
         next_value=np.r_[np.zeros(len(polls), dtype=np.int64), log.value[after]],
-        counts=np.r_[
-            sound | member(op[polls], looked.others.ops), np.ones(len(before), dtype=np.bool_)
-        ],
+        counts=np.r_[counts, np.ones(len(before), dtype=np.bool_)],
     )
 
 

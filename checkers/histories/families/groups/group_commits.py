@@ -102,10 +102,9 @@ def _commits(piece: Piece) -> Piece:
     )
 
 
-def tried_offsets(fetches: Piece, piece: Piece) -> pa.Table:
-    """The commits of the very offset that a fetch was told."""
+def tried_offsets(told: Ints, piece: Piece) -> pa.Table:
+    """The commits of the very offset that a fetch was told, of which these are all."""
     of = commits(piece)
-    told = np.unique(together(fetches.ints("register"), fetches.ints("offset")))
     return of.where(member(together(of.ints("register"), of.ints("offset")), told)).table
 
 

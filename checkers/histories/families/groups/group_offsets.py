@@ -84,9 +84,10 @@ def answers(known: Known) -> Inquiry[tuple[Answers, tuple[Found, ...]]]:
         _ask("offsets of transactions that failed", COUNT, count_aborted),
     )
     fetches = Piece(told)
+    offsets = np.unique(together(fetches.ints("register"), fetches.ints("offset")))
     says = "what they may have been told"
     tried, firsts, higher, began, ahead = yield (
-        _ask(says, COMMITS, partial(tried_offsets, fetches)),
+        _ask(says, COMMITS, partial(tried_offsets, offsets)),
         _ask(says, FIRST, partial(first_commits, fetches)),
         _ask(says, HIGHER, partial(higher_commits, fetches, None)),
         _ask(says, PRODUCED, first_producing),

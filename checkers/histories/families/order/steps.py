@@ -118,18 +118,18 @@ class Ground:
         values = np.unique(np.concatenate([strays.values, *others]))
         return cls(isolation, strays.committed, pairs, values, lie, log, kept, lasting)
 
-    def places(
-        self, op: Ints, role: Ints, offset: Ints, key: Ints, value: Ints, rows: Ints
-    ) -> Ints:
-        """Where records lie, from what was told of them; UNKNOWN if nobody knows.
+    def places(self, piece: Piece, rows: Ints, role: Ints, offset: Ints) -> Ints:
+        """Where the records of these rows lie, from what was told of them; UNKNOWN: nowhere known.
 
-        Role and offset are of the records, the other columns of a piece whose rows they are.
+        Role and offset are of the records.
         """
+        key, value = piece.fingerprints("key"), piece.fingerprints("value")
         took = np.flatnonzero(role == DOUBTED)
-        took = took[member(op[rows[took]], self.committed)]
+        took = took[member(piece.ints("op")[rows[took]], self.committed)]
         place = np.where((role == SENT) | (role >= READ), offset, UNKNOWN)
         place[took] = offset[took]
-        maybe = np.flatnonzero(member(value[rows], self.values))
+        odd = piece.derived(("values of strays",), lambda _: member(value, self.values))
+        maybe = np.flatnonzero(odd[rows])
         pairs = together(key[rows[maybe]], value[rows[maybe]])
         stray = member(pairs, self.strays)
         place[maybe[stray]] = self.lie[np.searchsorted(self.strays, pairs[stray])]
@@ -276,24 +276,24 @@ def _walk(walk: int, ground: Ground, assigned: Piece, piece: Piece) -> list[pa.T
 
 def _by_process_and_key(piece: Piece, rows: Ints) -> tuple[Ints, Ints]:
     """The rows of each process and key in order, and a number for the two of each row."""
-    (process, processes), (key, texts) = codes(piece.ints("process")[rows]), piece.narrow("key")
-    group = process * len(texts) + key[rows]
+    process, processes = piece.derived(("processes",), lambda it: codes(it.ints("process")))
+    key, texts = piece.narrow("key")
+    group = process[rows] * len(texts) + key[rows]
     order = stable(group, processes * len(texts))
     return rows[order], group[order]
 
 
 def _seen(ground: Ground, piece: Piece, rows: Ints) -> Seen:
-    op, key, value = piece.ints("op"), piece.fingerprints("key"), piece.fingerprints("value")
     role = roles(piece, ground.isolation)[rows]
     offset = piece.ints("offset", null=UNKNOWN)[rows]
     return Seen(
         row=rows,
         process=piece.ints("process"),
-        key=key,
-        op=op,
+        key=piece.fingerprints("key"),
+        op=piece.ints("op"),
         position=piece.ints("position"),
-        value=value,
-        place=ground.places(op, role, offset, key, value, rows),
+        value=piece.fingerprints("value"),
+        place=ground.places(piece, rows, role, offset),
         role=role,
     )
 
@@ -301,6 +301,8 @@ def _seen(ground: Ground, piece: Piece, rows: Ints) -> Seen:
 def _rebalanced(piece: Piece, seen: Seen) -> Mask:
     """Which polls are of a key that a rebalance touched during their operation."""
     rows = np.flatnonzero(piece.is_("kind", "rebalanced"))
+    if not len(rows):
+        return np.zeros(len(seen.row), dtype=np.bool_)
     touched = together(piece.ints("op")[rows], piece.fingerprints("key")[rows])
     made = np.zeros(len(seen.row), dtype=np.bool_)
     some = np.flatnonzero(member(seen.op[seen.row], np.unique(piece.ints("op")[rows])))
