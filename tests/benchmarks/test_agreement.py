@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import fields, replace
 from functools import partial
 from typing import Any, Final, get_args
 
@@ -27,6 +27,7 @@ from properties.anomalies.catalogue import catalogue
 from properties.anomalies.declared import Declared
 from properties.anomalies.retention import BEGINNING
 from properties.delivery import Delivery, Semantics, deliveries
+from tests.checkers.histories.any_history import anything
 
 READ: Final = history("""
     p1  send k=a  -> ok @0
@@ -112,6 +113,17 @@ def _otherwise(row: Any) -> Any:
 @pytest.mark.parametrize("made", [{0: NOTHING_TOLD}, {0: ()}, {1: (), 2: ()}, {1: (), 2: READ}])
 def test_a_history_with_nothing_to_observe_is_compared_on_that(made: dict[int, History]) -> None:
     assert Block(made=made, looked_for=catalogue).differences()[1] == []
+
+
+def test_all_that_can_be_declared_is_drawn_whatever_the_histories_are() -> None:
+    numbers = range(1, 40 * BLOCK, 8)
+    drawn = {number: agreement._declared([number]) for number in numbers}
+    for field in fields(Declared):
+        assert len({getattr(one, field.name) for one in drawn.values()}) > 1, field.name
+
+    compacted = [n for n, one in drawn.items() if one.compacted and n % len(KINDS)]
+    broken = [n for n in compacted if any(one.find(anything(n)) for one in ASSUMPTIONS)]
+    assert 0 < len(broken) < len(compacted) / 2
 
 
 # ---------------------------------------------------------------- delivery semantics
