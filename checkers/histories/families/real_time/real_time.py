@@ -10,9 +10,10 @@ own facts. If the pieces follow each other in time, the furthest that those befo
 the limit of a piece or none of its questions. Its early ones were open where one piece ends and the
 next begins: there the steps decide. What a send asks that was told no offset is known only when it
 is known where its value was polled; how far its log was before it, by its own piece, is told in the
-first look too. In a sound history nothing is left. Otherwise a second look brings the questions
-below what was reached before their piece, and a third the furthest fact that breaks each; only what
-has one is told.
+first look too. In a sound history nothing is left. What its own piece breaks is convicted with the
+furthest fact that does, of that or of a piece before it. Of the rest a second look brings the
+questions below what was reached before their piece, and a third the fact; only what has one is
+told.
 
 Source: the prefix maximum over time chunks; Herlihy and Wing for what is decided.
 """
@@ -27,11 +28,11 @@ from typing import Final
 import numpy as np
 import pyarrow as pa
 
-from checkers.histories.columns.arrow import columns_of, compute, ints
+from checkers.histories.columns.arrow import columns_of, compute
 from checkers.histories.columns.fingerprints import Ints, fingerprints
-from checkers.histories.columns.order import begins, member
+from checkers.histories.columns.order import member
 from checkers.histories.columns.rows import schema_of
-from checkers.histories.columns.staircase import NOWHERE, Staircase, staircase
+from checkers.histories.columns.staircase import NOWHERE
 from checkers.histories.families.real_time import group_registers
 from checkers.histories.families.real_time.future_reads import (
     FUTURE_READ,
@@ -41,22 +42,16 @@ from checkers.histories.families.real_time.future_reads import (
     times,
 )
 from checkers.histories.families.real_time.reach_survey import (
-    CONVICTED,
     QUESTIONS,
-    WITNESS,
     ask,
     asked_rows,
     first_look,
-    witness,
 )
+from checkers.histories.families.real_time.reached import Reached, convicting, numbers
 from checkers.histories.families.real_time.told_offsets import (
-    COMMITTED_END,
     KINDS,
-    LOG,
     LOG_OF,
     SEND,
-    STABLE,
-    STABLE_END,
     questions,
     told,
 )
@@ -68,7 +63,6 @@ from checkers.histories.inquiries.places import (
     Strays,
     pairs_in,
     read,
-    together,
     untold,
     untold_sends,
 )
@@ -79,132 +73,12 @@ from properties.anomalies.real_time import offset_order_inversion, stale_end_off
 
 INVERSION: Final = offset_order_inversion.ANOMALY.id
 STALE: Final = stale_end_offset.ANOMALY.id
-_WITNESSES: Final = ints("suspect", "reach", "completed_ns", *WITNESS, "position")
 _SENDS: Final = pa.schema(
     [*((name, pa.int64()) for name in ("op", "position", "key", "value")), ("text", pa.string())]
 )
 
 
 # ---------------------------------------------------------------- what the first look leaves open
-
-
-@dataclass(frozen=True, slots=True)
-class _Reached:
-    """How far all pieces together reached, and in which of their questions that counts."""
-
-    logs: Ints  # every log that has a fact, as one number, ascending
-    in_time: Staircase
-    by_piece: Staircase  # in the order of the pieces in time
-    place: Ints  # of each piece in that order
-    began_ns: Ints  # of each piece: the first completion of what it was told
-    ended_ns: Ints  # and the last
-    in_order: bool  # no piece has anything told before the one in front of it ended
-    held_back: Ints  # the keys that transactions send to, ascending
-    steps: Piece
-    log: Ints  # of each step, its place in `logs`
-
-    def counts(self, asked: Piece) -> Mask:
-        """Which questions are of the log that counts: at read_committed one of two does."""
-        asks, stable_apart = asked.ints("asks"), member(asked.ints("key"), self.held_back)
-        counts: Mask = np.where(stable_apart, asks != COMMITTED_END, asks != STABLE_END)
-        return counts
-
-    def maybe_broken(self, asked: Piece) -> Mask:
-        """Which questions a fact may break that was known before; the others none does."""
-        group, some = self._group(asked)
-        offset, invoked_ns = (asked.ints(name)[some] for name in ("offset", "invoked_ns"))
-        broken = np.zeros(len(asked), dtype=np.bool_)
-        broken[some] = self.in_time.exceeded(group[some], offset, invoked_ns)
-        return broken
-
-    def broken(self, asked: Piece) -> Mask:
-        """Which questions are broken, of which it is known what their piece had reached before."""
-        broken = self.maybe_broken(asked)
-        piece = asked.ints("piece")
-        if not self.in_order or not len(asked):
-            return broken
-        group, some = self._group(asked)
-        known = asked.ints("reach").copy()
-        at = self.by_piece.before(group[some], self.place[piece[some]])
-        some, at = some[at >= 0], at[at >= 0]
-        known[some] = np.maximum(known[some], self.by_piece.reach(at))
-        invoked_ns = asked.ints("invoked_ns")
-        inside = (self.began_ns[piece] < invoked_ns) & (invoked_ns <= self.ended_ns[piece])
-        decided: Mask = np.where(inside, known > asked.ints("offset"), broken)
-        return decided
-
-    def carries(self, limits: Piece) -> pa.Table:
-        """The limits that lie below what was reached before their piece, and how far that was."""
-        group, some = self._group(limits)
-        before = self.place[limits.ints("piece")]
-        if not self.in_order:
-            before = np.full(len(before), len(self.place))
-        at = self.by_piece.before(group[some], before[some])
-        some, at = some[at >= 0], at[at >= 0]
-        reach = self.by_piece.reach(at)
-        below = reach > limits.ints("offset")[some]
-        return limits.where(some[below]).table.append_column("reach", pa.array(reach[below]))
-
-    def breaking(self, asked: Piece) -> frozenset[int]:
-        """The pieces that may have a fact that breaks one of these questions."""
-        group, some = self._group(asked)
-        least, latest = np.full((2, len(self.logs)), [[NEVER_NS], [UNKNOWN]])
-        np.minimum.at(least, group[some], asked.ints("offset")[some])
-        np.maximum.at(latest, group[some], asked.ints("invoked_ns")[some])
-        beyond = self.steps.ints("reach") > least[self.log]
-        may = beyond & (self.steps.ints("completed_ns") < latest[self.log])
-        return _numbers(self.steps.ints("piece")[may])
-
-    def with_earlier(self, convicted: Piece) -> Piece:
-        """The same, each with the furthest fact of all pieces; they must lie in order of time.
-
-        Whoever is convicted began inside its piece, behind all that pieces before it were told.
-        """
-        group, some = self._group(convicted)
-        at = self.by_piece.before(group[some], self.place[convicted.ints("piece")[some]])
-        some, at = some[at >= 0], at[at >= 0]
-        further = self.by_piece.reach(at) >= convicted.ints("reach")[some]
-        some, step = some[further], self.by_piece.furthest(at[further])
-        table = convicted.table
-        for name in ("reach", *WITNESS):
-            column = convicted.ints(name).copy()
-            column[some] = self.steps.ints(name)[step]
-            table = table.set_column(table.schema.get_field_index(name), name, pa.array(column))
-        return Piece(table)
-
-    def _group(self, asked: Piece) -> tuple[Ints, Ints]:
-        """The place of each question's log, and the questions whose log has one."""
-        log = together(asked.ints("key"), LOG_OF[asked.ints("asks")])
-        group = np.searchsorted(self.logs, log)
-        return group, np.flatnonzero(member(log, self.logs))
-
-
-def _reached(spans: Piece, steps: Piece, held_back: Ints) -> _Reached:
-    began_ns, ended_ns = spans.ints("began_ns"), spans.ints("ended_ns")
-    order = np.lexsort([ended_ns, began_ns])
-    place = np.empty(int(spans.ints("piece").max(initial=-1)) + 1, dtype=np.int64)
-    place[spans.ints("piece")[order]] = np.arange(len(order))
-    began_in, ended_in = np.zeros((2, len(place)), dtype=np.int64)
-    began_in[spans.ints("piece")], ended_in[spans.ints("piece")] = began_ns, ended_ns
-    some = order[began_ns[order] != NEVER_NS]
-    logs, group = np.unique(together(steps.ints("key"), steps.ints("log")), return_inverse=True)
-    reach = steps.ints("reach")
-    return _Reached(
-        logs=logs,
-        in_time=staircase(group, reach, steps.ints("completed_ns")),
-        by_piece=staircase(group, reach, place[steps.ints("piece")]),
-        place=place,
-        began_ns=began_in,
-        ended_ns=ended_in,
-        in_order=bool(np.all(ended_ns[some][:-1] <= began_ns[some][1:])),
-        held_back=held_back,
-        steps=steps,
-        log=group,
-    )
-
-
-def _numbers(pieces: Ints) -> frozenset[int]:
-    return frozenset(np.unique(pieces).tolist())
 
 
 def _below(isolation: Isolation, carries: pa.Table, piece: Piece) -> pa.Table:
@@ -246,55 +120,7 @@ def _stray_questions(strays: Strays, before: Piece) -> Piece:
     return Piece(found)
 
 
-# ---------------------------------------------------------------- what breaks a question
-
-
-def _witnesses(isolation: Isolation, suspects: Piece, piece: Piece) -> pa.Table:
-    """For each suspect, by its place, the furthest fact of the piece that breaks it."""
-    piece = _of_keys(piece, suspects.ints("key"))
-    of = told(piece, isolation)
-    number_of = {key: number for number, key in enumerate(of.keys.tolist())}
-    numbers = [number_of.get(key, -1) for key in suspects.ints("key").tolist()]
-    key = np.array(numbers, dtype=np.int64)
-    made: list[pa.Table] = [_WITNESSES.empty_table()]
-    for log in (LOG, STABLE):
-        some = np.flatnonzero((key >= 0) & (LOG_OF[suspects.ints("asks")] == log))
-        if not len(some):
-            continue
-        late = of.end > suspects.ints("offset")[some].min()
-        late &= of.completed_ns < suspects.ints("invoked_ns")[some].max()
-        row = np.flatnonzero(late & of.committed if log == STABLE else late)
-        got = staircase(of.key[row], of.end[row], of.completed_ns[row])
-        at = got.before(key[some], suspects.ints("invoked_ns")[some])
-        some, at = some[at >= 0], at[at >= 0]
-        fact = row[got.furthest(at)]
-        breaks = of.end[fact] > suspects.ints("offset")[some]
-        some, fact = some[breaks], fact[breaks]
-        made.append(
-            columns_of(
-                _WITNESSES,
-                some,
-                of.end[fact],
-                of.completed_ns[fact],
-                *witness(of, fact, piece),
-                piece.ints("position")[of.row[fact]],
-            )
-        )
-    return pa.concat_tables(made)
-
-
-def _of_keys(piece: Piece, keys: Ints) -> Piece:
-    """The rows of these keys alone, if that is fewer."""
-    codes, texts = piece.narrow("key")
-    wanted = np.r_[member(fingerprints(texts, piece.salt), np.unique(keys)), False]
-    return piece if wanted[:-1].all() else piece.where(wanted[codes])
-
-
-def _furthest(witnesses: Piece) -> Piece:
-    """Of each suspect the witness that reaches furthest; of equals the first to complete."""
-    columns = [witnesses.ints(name) for name in ("position", "known_op", "completed_ns")]
-    order = np.lexsort([*columns, -witnesses.ints("reach"), witnesses.ints("suspect")])
-    return witnesses.where(order[begins(witnesses.ints("suspect")[order])])
+# ---------------------------------------------------------------- what they sent
 
 
 def _sends_of(ops: Ints, piece: Piece) -> pa.Table:
@@ -355,7 +181,7 @@ def _questioned(
     """What facts break, from the first look at the history; and if wanted who polled that."""
     spans, steps, limits, early, own, before, transactional = first
     of_pieces = Piece(spans)
-    reached = _reached(of_pieces, Piece(steps), np.unique(Piece(transactional).ints("key")))
+    reached = Reached.of(of_pieces, Piece(steps), np.unique(Piece(transactional).ints("key")))
     of_strays, of_early = _stray_questions(strays, Piece(before)), Piece(early)
     asked = [
         of_early.where(reached.maybe_broken(of_early)).table,
@@ -364,10 +190,9 @@ def _questioned(
     carries = reached.carries(Piece(limits))
     if carries.num_rows:
         run = partial(_below, isolation, carries)
-        late = _numbers(Piece(carries).ints("piece"))
+        late = numbers(Piece(carries).ints("piece"))
         asked.append((yield ask("offsets below what was known", QUESTIONS, run, late)))
-    convicted = Piece(own)
-    convicted = convicted.where(reached.counts(convicted))
+    convicted = Piece(own).where(reached.counts(Piece(own)))
     if reached.in_order:
         convicted = reached.with_earlier(convicted)
     else:
@@ -377,7 +202,7 @@ def _questioned(
         pa.concat_tables(asked).group_by(QUESTIONS.names, use_threads=False).aggregate([])
     )
     open_ = questioned.where(reached.counts(questioned) & ~_among(questioned, convicted))
-    told_of = yield from _convicted(open_, isolation, reached.breaking(open_))
+    told_of = yield from convicting(open_, isolation, reached.breaking(open_))
     inversions, stale, polls = yield from _broken(
         Piece(pa.concat_tables([convicted.table, told_of])), polled=polled
     )
@@ -396,17 +221,6 @@ class _Broken:
 
     found: tuple[Found, ...]
     polls: Piece
-
-
-def _convicted(asked: Piece, isolation: Isolation, breaking: frozenset[int]) -> Inquiry[pa.Table]:
-    """Of the questions those that a fact of these pieces breaks, with the furthest."""
-    if not breaking:
-        return CONVICTED.empty_table()
-    run = partial(_witnesses, isolation, asked)
-    known = _furthest(Piece((yield ask("what was known before them", _WITNESSES, run, breaking))))
-    made = asked.where(known.ints("suspect")).table
-    shown = known.table.select(["reach", *WITNESS])
-    return pa.table([*made.columns, *shown.columns], schema=CONVICTED)
 
 
 def _among(asked: Piece, convicted: Piece) -> Mask:
