@@ -115,6 +115,15 @@ def test_a_history_with_nothing_to_observe_is_compared_on_that(made: dict[int, H
     assert Block(made=made, looked_for=catalogue).differences()[1] == []
 
 
+@pytest.mark.parametrize("others", [{}, {1: ()}, {1: READ}])
+def test_judged_as_by_jepsen_an_empty_whole_is_an_anomaly(others: dict[int, History]) -> None:
+    blocks = range(0, 99 * BLOCK, BLOCK)
+    first = next(n for n in blocks if agreement._declared([n]).jepsen)
+    made = {first + 40: (), **{first + 40 + n: h for n, h in others.items()}}
+    found, odd = Block(made=made, looked_for=catalogue).differences()
+    assert (found["empty-transaction-graph"], odd) == (int(READ not in others.values()), [])
+
+
 def test_all_that_can_be_declared_is_drawn_whatever_the_histories_are() -> None:
     numbers = range(1, 40 * BLOCK, 8)
     drawn = {number: agreement._declared([number]) for number in numbers}
