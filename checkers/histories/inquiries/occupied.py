@@ -121,14 +121,28 @@ class Occupied:
 
     def _place(self, key: Ints, word: Ints) -> tuple[Ints, Mask]:
         """Where the bits of each word are, or would be; and whether there are any."""
+        if not len(self.places):
+            return np.zeros_like(key), np.zeros(len(key), dtype=np.bool_)
+        of_word, occurs = _near(self.words, word, word - self.words[0])
         starts = begins(key)
-        counts = lengths(starts, len(key))
         of_key, known = _found(self.keys, key[starts])
-        of_key, known = np.repeat(of_key, counts), np.repeat(known, counts)
-        of_word, occurs = _found(self.words, word)
-        place = of_key * (len(self.words) + 1) + of_word * known
-        at, there = _found(self.places, place)
-        return at, there & known & occurs
+        begin = of_key * (len(self.words) + 1)
+        first = np.searchsorted(self.places, begin)  # of the words of each key
+        ahead = first - self.places.take(first, mode="clip")
+        of_each = np.array([begin, ahead, known])
+        begin, ahead, known = np.repeat(of_each, lengths(starts, len(key)), axis=1)
+        place = begin + known * of_word
+        at, there = _near(self.places, place, place + ahead)
+        return at, there & occurs & (known > 0)
+
+
+def _near(ascending: Ints, numbers: Ints, guess: Ints) -> tuple[Ints, Mask]:
+    """As `_found`, looked for first where each number is if none before it is missing."""
+    at = guess.clip(0, len(ascending) - 1)
+    inside = ascending[at] == numbers
+    other = np.flatnonzero(~inside)
+    at[other], inside[other] = _found(ascending, numbers[other])
+    return at, inside
 
 
 def _found(ascending: Ints, numbers: Ints) -> tuple[Ints, Mask]:
