@@ -132,7 +132,7 @@ def member(numbers: Ints, ascending: Ints) -> Mask:
     low = (1 << min(_SIEVE_BITS, bits(len(ascending)) + _SPARSE_BITS)) - 1
     sieve = np.zeros(low + 1, dtype=np.bool_)
     sieve[ascending & low] = True
-    some = np.flatnonzero(sieve[numbers & low])
+    some = np.flatnonzero(sieve.take(numbers & low))
     found = np.zeros(len(numbers), dtype=np.bool_)
     found[some] = _found(numbers[some], ascending)
     return found

@@ -168,8 +168,9 @@ def place_of(piece: Piece) -> Ints:
     """Which of the `heads` each row is of."""
 
     def made(piece: Piece) -> Ints:
-        starts = heads(piece)
-        return np.repeat(np.arange(len(starts)), lengths(starts, len(piece)))
+        begun = np.zeros(len(piece), dtype=np.bool_)
+        begun[heads(piece)] = True
+        return np.cumsum(begun) - 1
 
     return piece.derived(("place",), made)
 

@@ -274,7 +274,7 @@ def _debts(strays: Strays, bounds: Piece, piece: Piece) -> pa.Table:
     if not count:
         return _DEBT.empty_table()
     lost = np.flatnonzero(owed & ~any_of(read(piece)[held], starts))
-    first, sent = held[starts[lost]], held[writes]
+    first, sent = held[starts[lost]], held[np.flatnonzero(writes)]
     writer = piece.ints("op")[sent[np.searchsorted(sent, first)]]
     columns = [key[first], offset[first], value[first], writer, np.zeros_like(first)]
     ends = [0, 0, 0, 0, count]

@@ -263,7 +263,8 @@ def _walk(walk: int, ground: Ground, assigned: Piece, piece: Piece) -> list[pa.T
         columns = (seen.process, seen.key, seen.op)
         out = left_out(assigned, *(column[first_row] for column in columns))
         linked &= out[before] == out
-    made += judged(walk, BETWEEN, ground, seen, ends[before[linked]], starts[linked])
+    begun = np.flatnonzero(linked)
+    made += judged(walk, BETWEEN, ground, seen, ends[before[begun]], starts[begun])
 
     last = np.flatnonzero(np.diff(group[starts], append=-1))
     some = moved[last] >= 0

@@ -87,7 +87,7 @@ def _ask(
 def _sending(least: int, piece: Piece) -> pa.Table:
     """The transactions that ended ok and send so many records."""
     sends = piece.is_("f", "txn") & piece.is_("outcome", "ok") & piece.is_("kind", "send")
-    ops = piece.ints("op")[sends]
+    ops = piece.ints("op")[np.flatnonzero(sends)]
     starts = begins(ops)
     return words(ops[starts[lengths(starts, len(ops)) >= least]])
 
@@ -149,9 +149,10 @@ def _described(ops: Ints, piece: Piece) -> pa.Table:
 
 def asked_ns(piece: Piece, rows: Ints) -> Ints:
     """The earliest that the end of the operation of each of these rows can have been asked for."""
-    completed = piece.ints("completed_ns", null=NEVER_NS)[rows]
-    asked = np.minimum(piece.ints("end_asked_ns", null=NEVER_NS)[rows], completed)
-    return np.where(piece.known("end_asked_ns")[rows], asked, piece.ints("invoked_ns")[rows])
+    names = ("invoked_ns", "completed_ns", "end_asked_ns")
+    few = Piece(piece.table.select(names).take(pa.array(rows)))
+    ends = (few.ints(name, null=NEVER_NS) for name in names[1:])
+    return np.where(few.known("end_asked_ns"), np.minimum(*ends), few.ints("invoked_ns"))
 
 
 def _spans(piece: Piece) -> pa.Table:
