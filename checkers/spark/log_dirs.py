@@ -49,7 +49,7 @@ def audit_on_spark(
     chosen = named(checks)
     dirs = log_dirs(folders)
     watch(Progress(stage="starting Spark"))
-    with session(master) as spark:
+    with session(master, compiled=True) as spark:
         refuse_unseen(spark, {str(one.path.absolute()) for one in dirs.segments})
         spark.dataSource.register(LogSegments)
         return audit_of(dirs, OnSpark(spark, dirs, watch), chosen)

@@ -39,10 +39,13 @@ _FOR_KERNELS: Final = (
     ("spark.sql.execution.arrow.maxRecordsPerBatch", str(CELLS_PER_BATCH)),
     ("spark.sql.session.timeZone", "UTC"),
 )
+# a plan of two steps over a few cells, which hold tables: to compile it costs more than to run it
+_INTERPRETED: Final = (("spark.sql.codegen.factoryMode", "NO_CODEGEN"),)
 _LOG4J: Final = Path(__file__).with_name("log4j2.properties")
 # Java hands bytes on and computes nothing: its second compiler, and a collector with threads of
-# its own, take more CPU time than they save
-_JAVA: Final = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+# its own, take more CPU time than they save. It loads 18,000 classes: below this threshold memory
+# for them is found by collecting all that there is, four times before the first task runs
+_JAVA: Final = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:MetaspaceSize=256m"
 _ANSWERS_WITHIN_S: Final = 5.0  # the master of a cluster
 _ENDS_WITHIN_S: Final = 10.0  # Java, once it is told to end; after that it is killed
 
@@ -56,15 +59,21 @@ logging.getLogger().addFilter(
 
 @contextmanager
 def session(
-    master: str | None = None, *, environment: Mapping[str, str] | None = None
+    master: str | None = None,
+    *,
+    environment: Mapping[str, str] | None = None,
+    compiled: bool = False,
 ) -> Generator[SparkSession]:
     """A session on the master, all cores of this machine without one; it ends with the block.
+
+    Its plans are `compiled` for who has many rows in them, and not tables in cells.
 
     InputFault when there is no Java for it, or no master answers. A session that is already there
     is used and kept. `sc://` is the master of `connect`.
     """
+    sql = dict(_FOR_KERNELS if compiled else (*_FOR_KERNELS, *_INTERPRETED))
     if master is not None and master.startswith(connect.SCHEME):
-        with connect.connected(master, dict(_FOR_KERNELS), archive) as remote:
+        with connect.connected(master, sql, archive) as remote:
             yield remote
         return
     from pyspark import SparkConf, SparkContext
@@ -81,7 +90,7 @@ def session(
         local = (master or LOCAL).startswith("local")
         home = java.launcher_home(chosen, folder / "java", python_has_spark=local)
         conf = SparkConf().setAppName("urteil").setMaster(master or LOCAL)
-        conf.setAll([*_settings(folder, local=local)])
+        conf.setAll([*sql.items(), *_settings(folder, local=local)])
         interrupt = signal.getsignal(signal.SIGINT)
         try:
             with _set(_launch(home, local=local)):
@@ -147,7 +156,6 @@ def _settings(folder: Path, *, local: bool) -> Iterator[tuple[str, str]]:
     yield "spark.ui.enabled", "false"
     yield "spark.ui.showConsoleProgress", "false"
     yield "spark.executorEnv.PYTHONSAFEPATH", "1"
-    yield from _FOR_KERNELS
     logging_as = f"-Dlog4j2.configurationFile={_LOG4J.as_uri()}"
     yield "spark.driver.extraJavaOptions", f"{_JAVA} {logging_as}"
     yield "spark.sql.warehouse.dir", str(folder / "warehouse")

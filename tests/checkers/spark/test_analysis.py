@@ -205,3 +205,18 @@ def test_the_archive_holds_our_packages_and_nothing_else(tmp_path: Path) -> None
         "checkers",
     }
     assert all(name.endswith(".py") for name in names)
+
+
+def test_plans_are_interpreted_unless_who_has_many_rows_wants_them_compiled(
+    spark: SparkSession,
+) -> None:
+    def plan() -> str:
+        frame: Any = spark.range(3).where("id > 1")
+        return str(frame._jdf.queryExecution().executedPlan().toString())
+
+    mode, compiled_stage = "spark.sql.codegen.factoryMode", "*(1)"
+    assert compiled_stage not in plan()
+    before = spark.conf.get(mode)
+    spark.conf.set(mode, "FALLBACK")
+    assert compiled_stage in plan()
+    spark.conf.set(mode, str(before))
