@@ -132,17 +132,23 @@ class Bitmaps:
 def _joined(owner: Ints, key: Ints, word: Ints, bits: Bits, again: Bits, piece: Ints) -> Bitmaps:
     """Rows of one word as one; those of an earlier piece come first."""
     order, starts = _order(owner, key, word)
-    counts, head = lengths(starts, len(order)), order[starts]
-    once, more = bits[head], again[head]
-    first = np.where(more != 0, piece[head], -1)
-    for nth in range(1, int(counts.max(initial=0))):
-        at = np.flatnonzero(counts > nth)
+    if not len(order):
+        return Bitmaps(owner, key, word, bits, again, piece)
+    once, more = (np.bitwise_or.reduceat(it[order], starts) for it in (bits, again))
+    told = np.add.reduceat(np.bitwise_count(bits[order]), starts, dtype=np.int64)
+    first = np.full(len(starts), -1, dtype=np.int64)
+    several = np.flatnonzero((more != 0) | (told > np.bitwise_count(once)))
+    counts, seen = lengths(starts, len(order))[several], np.zeros(len(several), dtype=np.uint64)
+    for nth in range(int(counts.max(initial=0))):
+        some = np.flatnonzero(counts > nth)
+        at = several[some]
         row = order[starts[at] + nth]
-        twice = again[row] | (once[at] & bits[row])
+        twice = again[row] | (seen[some] & bits[row])
         fresh = (first[at] < 0) & (twice != 0)
         first[at[fresh]] = piece[row[fresh]]
         more[at] |= twice
-        once[at] |= bits[row]
+        seen[some] |= bits[row]
+    head = order[starts]
     return Bitmaps(owner[head], key[head], word[head], once, more, first)
 
 
