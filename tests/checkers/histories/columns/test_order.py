@@ -6,7 +6,15 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from checkers.histories.columns.order import begins, grouped, lengths, member, stable
+from checkers.histories.columns.order import (
+    begins,
+    codes,
+    distinct,
+    grouped,
+    lengths,
+    member,
+    stable,
+)
 
 FEW = st.integers(0, 3)
 ALIKE = FEW.map(lambda number: number << 40)  # in their low bits
@@ -46,6 +54,15 @@ def test_runs_begin_where_a_column_changes(rows: list[tuple[int, int, int]]) -> 
 def test_equal_numbers_keep_their_order(numbers: list[int], spare: int) -> None:
     order = stable(np.array(numbers, dtype=np.int64), max(numbers, default=0) + spare)
     assert order.tolist() == sorted(range(len(numbers)), key=lambda n: numbers[n])
+
+
+@given(numbers=st.lists(CELL, max_size=20))
+def test_equal_cells_have_one_number(numbers: list[int]) -> None:
+    cells = np.array(numbers, dtype=np.int64)
+    code, count = codes(cells)
+    assert count == len({*numbers})
+    assert len({*zip(numbers, code.tolist(), strict=True)}) == len({*code.tolist()}) == count
+    assert distinct(cells).tolist() == sorted({*numbers})
 
 
 @given(numbers=st.lists(FEW | ANY, max_size=20), among=st.sets(FEW | ANY, max_size=8))
