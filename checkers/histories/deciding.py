@@ -63,7 +63,7 @@ _ASSUMPTIONS: Final[dict[str, Callable[[], Inquiry[Found]]]] = {
     "values-are-unique": soundness.unique_values,
 }
 _DELIVERY: Final = "delivery semantics"
-ROWS_PER_GROUP: Final = 250_000
+ROWS_PER_GROUP: Final = 1_000_000
 _TOTALS: Final = pa.schema(
     [("operations", pa.int64()), ("micro_operations", pa.int64()), ("started_ns", pa.int64())]
 )
