@@ -96,9 +96,11 @@ def test_an_interrupt_ends_a_command_with_its_last_event(
     assert [json.loads(line) for line in kept] == ended.events
 
 
-def test_an_interrupted_exploration_says_how_far_it_came(tmp_path: Path) -> None:
-    words = ("check", "replication", *LARGE, "--property", "weak_isr", "--budget", "60s")
-    ended = interrupted(tmp_path, *words, after_s=6.0)
+def test_an_interrupted_exploration_says_how_far_it_came(call: Any, tmp_path: Path) -> None:
+    words = ("check", "replication", *LARGE, "--property", "weak_isr", "--budget")
+    call(*words, "1k-states")  # compiles it, which may take longer than it takes to lose patience
+    (folder := tmp_path / "interrupted").mkdir()
+    ended = interrupted(folder, *words, "60s", after_s=6.0)
     decided = [e for e in ended.events if e["event"] == "property_decided"]
     assert {e["verdict"] for e in decided} == {"undecided"}
     assert all(e["reason"] == "interrupted" and e["distinct_states"] > 0 for e in decided)
