@@ -96,9 +96,9 @@ def answered(
         looked_at = source or OPERATIONS
         if looked_at not in made:
             made[looked_at] = sources[looked_at]()
-        beside = _spelt_beside(askers, asks.texts) if source == OPERATIONS else {}
-        tables = made[looked_at].gather([*askers, *beside.values()])
-        asks.keep(zip(beside, tables[len(askers) :], strict=True))
+        spelling = _spelt_beside(askers, asks.texts) if source == OPERATIONS else {}
+        tables = made[looked_at].gather([*askers, *spelling.values()])
+        asks.keep(zip(spelling, tables[len(askers) :], strict=True))
         if source is None:
             asks.keep(zip((kernel.columns[0] for kernel in askers), tables, strict=True))
         for some, table in zip(askers.values(), tables, strict=False):

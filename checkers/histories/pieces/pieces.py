@@ -49,10 +49,8 @@ class Kernel:
     # column lie together, ascending in the others
     guards: bool = False  # a piece of which it says anything is shown to no kernel behind it
     pieces: frozenset[int] | None = None  # the numbers of those that it needs; None: all
-    ops: Ints | None = field(
-        default=None, compare=False
-    )  # the operations that it needs, ascending:
-    # of a history it is shown at least these; None: all
+    # the operations that it needs, ascending: of a history it is shown at least these; None: all
+    ops: Ints | None = field(default=None, compare=False)
 
     def needs(self, number: int, chunk: Readable) -> bool:
         """Whether it may say anything of this piece: if not, it is not shown it."""

@@ -133,7 +133,7 @@ class Reached:
         np.maximum.at(latest, group[some], asked.ints("invoked_ns")[some])
         beyond = self.steps.ints("reach") > least[self.log]
         may = beyond & (self.steps.ints("completed_ns") < latest[self.log])
-        return numbers(self.steps.ints("piece")[may])
+        return piece_numbers(self.steps.ints("piece")[may])
 
     def with_earlier(self, convicted: Piece) -> Piece:
         """The same, each with the furthest fact of all pieces; they must lie in order of time.
@@ -159,7 +159,7 @@ class Reached:
         return group, np.flatnonzero(member(log, self.logs))
 
 
-def numbers(pieces: Ints) -> frozenset[int]:
+def piece_numbers(pieces: Ints) -> frozenset[int]:
     return frozenset(np.unique(pieces).tolist())
 
 
@@ -215,7 +215,8 @@ def _of_keys(piece: Piece, keys: Ints) -> Piece:
     """The rows of these keys alone, if that is fewer."""
     codes, texts = piece.narrow("key")
     wanted = np.r_[member(fingerprints(texts, piece.salt), np.unique(keys)), False]
-    return piece if wanted[:-1].all() else piece.where(wanted[codes])
+    rows: Mask = wanted[codes]
+    return piece if rows.all() else piece.where(rows)
 
 
 def _furthest(witnesses: Piece) -> Piece:

@@ -47,7 +47,7 @@ from checkers.histories.families.real_time.reach_survey import (
     asked_rows,
     first_look,
 )
-from checkers.histories.families.real_time.reached import Reached, convicting, numbers
+from checkers.histories.families.real_time.reached import Reached, convicting, piece_numbers
 from checkers.histories.families.real_time.told_offsets import (
     KINDS,
     LOG_OF,
@@ -190,7 +190,7 @@ def _questioned(
     carries = reached.carries(Piece(limits))
     if carries.num_rows:
         run = partial(_below, isolation, carries)
-        late = numbers(Piece(carries).ints("piece"))
+        late = piece_numbers(Piece(carries).ints("piece"))
         asked.append((yield ask("offsets below what was known", QUESTIONS, run, late)))
     convicted = Piece(own).where(reached.counts(Piece(own)))
     if reached.in_order:
