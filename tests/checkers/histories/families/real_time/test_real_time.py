@@ -217,3 +217,15 @@ def test_a_group_exceeds_what_one_of_its_facts_was_beyond_in_time(
             any(g == group and far > offset and t < time_ns for g, far, t, _ in some)
             for group, offset, time_ns in asked
         ]
+
+
+def test_the_furthest_that_was_known_is_told_whichever_piece_knew_it() -> None:
+    text = """
+        p1  send k=a  -> ok @4
+        p2  poll      -> ok k=b@5 k=c@6
+        p1  send k=d  -> ok @2
+        p3  poll      -> ok k=c@6
+        p1  send k=e  -> ok @0
+    """
+    for rows_per_chunk in range(1, 7):
+        assert_agrees(history(text), NOTHING, rows_per_chunk, 1)
