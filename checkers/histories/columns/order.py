@@ -6,7 +6,8 @@ bits, the last one first, that takes a fraction of a sort by comparisons; and it
 
 from __future__ import annotations
 
-from typing import Any, Final
+from dataclasses import dataclass, field
+from typing import Any, Final, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -15,6 +16,7 @@ import pyarrow as pa
 from checkers.histories.columns.fingerprints import Ints
 
 Mask = npt.NDArray[np.bool_]
+_Bytes = npt.NDArray[np.uint8]
 Codes = npt.NDArray[np.signedinteger[Any]]  # from 0, in any width
 PACKED_BITS: Final = 63
 _DIGIT_BITS: Final = 16  # NumPy sorts numbers as narrow as these without comparing them
@@ -22,8 +24,12 @@ _DIGITS: Final = 3  # with more of them comparing is faster
 _LOW_BITS: Final = 32  # in which numbers mostly differ that do
 _ROWS_OF_GROUP: Final = 8  # on average, where it pays to look whether groups lie together
 _FEW: Final = 256  # numbers that are searched for faster than a sieve is made
-_SPARSE_BITS: Final = 5  # one place in so many bits' worth of a sieve is taken
-_SIEVE_BITS: Final = 24
+_SEARCHED_BITS: Final = 5  # so are these bits' worth fewer than those they are sought among
+_SPARSE_BITS: Final = 3  # so many bits' worth of bytes has a sieve for each number
+_SIEVE_BITS: Final = 21  # of bytes at most
+_BYTE: Final = 8
+_SEVEN: Final = np.uint8(_BYTE - 1)
+_ONE: Final = np.uint8(1)
 
 
 def bits(count: int) -> int:
@@ -124,22 +130,66 @@ def lengths(starts: Ints, total: int) -> Ints:
 
 
 def member(numbers: Ints, ascending: Ints) -> Mask:
-    """Which numbers are among the ascending ones: mostly decided by their low bits alone."""
-    if not len(ascending):
-        return np.zeros(len(numbers), dtype=np.bool_)
-    if len(numbers) <= _FEW:
-        return _found(numbers, ascending)
-    low = (1 << min(_SIEVE_BITS, bits(len(ascending)) + _SPARSE_BITS)) - 1
-    sieve = np.zeros(low + 1, dtype=np.bool_)
-    sieve[ascending & low] = True
-    some = np.flatnonzero(sieve.take(numbers & low))
-    found = np.zeros(len(numbers), dtype=np.bool_)
-    found[some] = _found(numbers[some], ascending)
-    return found
+    """Which numbers are among the ascending ones; of these a set that is asked often is kept."""
+    return NumberSet(ascending).has(numbers)
 
 
-def _found(numbers: Ints, ascending: Ints) -> Mask:
-    at = np.searchsorted(ascending, numbers)
-    at[at == len(ascending)] = 0
-    found: Mask = ascending[at] == numbers
-    return found
+@dataclass(frozen=True, slots=True)
+class NumberSet:
+    """Numbers that others are sought among: mostly their low bits decide.
+
+    A sieve has a bit for each of few numbers, and one place in many is taken. It is made when it
+    first pays, for all that is asked from then on, and stays where it was made.
+    """
+
+    ascending: Ints
+    _sieve: list[_Bytes] = field(default_factory=list["_Bytes"], repr=False, compare=False)
+
+    @classmethod
+    def of(cls, numbers: Ints) -> Self:
+        """Of these, in any order; one may be named several times."""
+        return cls(np.unique(numbers))
+
+    def __len__(self) -> int:
+        return len(self.ascending)
+
+    def __reduce__(self) -> tuple[type[NumberSet], tuple[Ints]]:
+        return NumberSet, (self.ascending,)
+
+    def has(self, numbers: Ints) -> Mask:
+        """Which of these are in it."""
+        if not len(self):
+            return np.zeros(len(numbers), dtype=np.bool_)
+        if len(numbers) <= max(_FEW, len(self) >> _SEARCHED_BITS):
+            return self._found(numbers)
+        some = self._sifted(numbers)
+        found = np.zeros(len(numbers), dtype=np.bool_)
+        found[some] = self._found(numbers.take(some))
+        return found
+
+    def _found(self, numbers: Ints) -> Mask:
+        at = np.searchsorted(self.ascending, numbers)
+        found: Mask = self.ascending.take(at, mode="clip") == numbers
+        return found
+
+    def _sifted(self, numbers: Ints) -> Ints:
+        """Where the numbers are that the sieve does not tell from its own."""
+        if not self._sieve:
+            self._sieve.append(self._made())
+        sieve = self._sieve[0]
+        byte = sieve.take(numbers & (len(sieve) - 1))
+        byte >>= _bit(numbers, len(sieve))
+        byte &= _ONE
+        return np.flatnonzero(byte.view(np.bool_))
+
+    def _made(self) -> _Bytes:
+        size = 1 << min(_SIEVE_BITS, bits(len(self)) + _SPARSE_BITS)
+        taken = np.zeros((size, _BYTE), dtype=np.bool_)
+        taken[self.ascending & (size - 1), _bit(self.ascending, size)] = True
+        return np.packbits(taken, bitorder="little")
+
+
+def _bit(numbers: Ints, size: int) -> _Bytes:
+    """Which bit of its byte each number has: three bits tell that do not tell the byte."""
+    above = -(-bits(size) // _BYTE) * _BYTE
+    return (numbers >> above).astype(np.uint8) & _SEVEN

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import pickle
+
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
 from checkers.histories.columns.order import (
+    NumberSet,
     begins,
     codes,
     distinct,
@@ -79,4 +82,17 @@ def test_membership_of_many_is_membership(seed: int, among: int, span: int) -> N
     rng = np.random.default_rng(seed)
     ascending = np.unique(rng.integers(-span, span, among))
     numbers = np.r_[rng.integers(-span, span, 2_000), ascending[:500] + (1 << 40), ascending]
-    assert member(numbers, ascending).tolist() == np.isin(numbers, ascending).tolist()
+    expected = np.isin(numbers, ascending).tolist()
+    assert member(numbers, ascending).tolist() == expected
+    known = NumberSet.of(np.r_[ascending[::-1], ascending])
+    assert len(known) == len(ascending)
+    for asked in (known, known, pickle.loads(pickle.dumps(known))):
+        assert asked.has(numbers).tolist() == expected
+
+
+def test_what_a_set_made_to_be_asked_for_many_stays_where_it_was_made() -> None:
+    numbers = np.arange(0, 1 << 40, 1 << 20)
+    known = NumberSet.of(numbers)
+    small = len(pickle.dumps(known))
+    assert known.has(numbers).all()
+    assert len(pickle.dumps(known)) == small
