@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Final
 
 import numpy as np
@@ -10,8 +11,8 @@ import pyarrow as pa
 from checkers.histories.columns.arrow import columns_of, ints
 from checkers.histories.columns.fingerprints import NULL, Ints, fingerprints
 from checkers.histories.columns.order import Mask, begins, codes, lengths, member
-from checkers.histories.inquiries.bitmaps import Bitmaps, words
-from checkers.histories.inquiries.places import READ, SENT, pairs_in, role_of, together
+from checkers.histories.inquiries.bitmaps import Bitmaps, word_of, words
+from checkers.histories.inquiries.places import READ, SENT, Pairs, role_of, together
 from checkers.histories.pieces.piece import UNKNOWN, Piece
 
 OK, INFO, FAIL = range(3)
@@ -107,33 +108,36 @@ def shared(piece: Piece) -> pa.Table:
     return columns_of(ROWS, *(piece.ints(name)[rows] for name in ROWS.names))
 
 
-def polls_of(ops: Ints, keys: Ints, values: Ints, piece: Piece) -> pa.Table:
+def polls_of(ops: Ints, records: Pairs, piece: Piece) -> pa.Table:
     """What these operations polled of these records."""
-    rows = np.flatnonzero(piece.is_("kind", "poll") & member(piece.ints("op"), ops))
-    key, value = piece.fingerprints("key")[rows], piece.fingerprints("value")[rows]
-    return _polled(piece, rows[pairs_in(key, value, keys, values)])
+    few = piece.where(piece.rows_of(ops))
+    polls = few.is_("kind", "poll")
+    wanted = polls & records.have(few.fingerprints("key"), few.fingerprints("value"))
+    return _polled(few.where(wanted))
 
 
-def _polled(piece: Piece, rows: Ints) -> pa.Table:
-    outcome = np.where(piece.is_("outcome", "ok")[rows], OK, INFO)
-    outcome[piece.is_("outcome", "fail")[rows]] = FAIL
+def _polled(polls: Piece) -> pa.Table:
+    outcome = np.where(polls.is_("outcome", "ok"), OK, INFO)
+    outcome[polls.is_("outcome", "fail")] = FAIL
     return columns_of(
         POLLED,
-        owners(piece)[rows],
-        piece.fingerprints("group")[rows],
-        piece.ints("process")[rows],
-        piece.fingerprints("key")[rows],
-        piece.fingerprints("value")[rows],
-        piece.ints("offset", null=UNKNOWN)[rows],
-        piece.ints("op")[rows],
-        piece.ints("position")[rows],
+        owners(polls),
+        polls.fingerprints("group"),
+        polls.ints("process"),
+        polls.fingerprints("key"),
+        polls.fingerprints("value"),
+        polls.ints("offset", null=UNKNOWN),
+        polls.ints("op"),
+        polls.ints("position"),
         outcome,
     )
 
 
-def _delivered(piece: Piece, of: Mask | Ints) -> Ints:
-    polled = piece.is_("kind", "poll") & piece.known("offset") & piece.is_("outcome", "ok")
-    return np.flatnonzero(polled & of)
+def _delivered(piece: Piece, offsets: Mask) -> Piece:
+    """What was delivered of these rows, which are told from the others by their offsets."""
+    few = piece.where(offsets)
+    polled = few.is_("kind", "poll") & few.known("offset") & few.is_("outcome", "ok")
+    return few.where(polled)
 
 
 def repeating(again: Bitmaps, piece: Piece) -> pa.Table:
@@ -141,30 +145,24 @@ def repeating(again: Bitmaps, piece: Piece) -> pa.Table:
     here = again.where(again.repeated_in == piece.number)
     if not len(here):
         return POLLED.empty_table()
-    rows = _delivered(piece, member(owners(piece), np.unique(here.owner)))
-    owner, key = owners(piece)[rows], piece.fingerprints("key")[rows]
-    several = Bitmaps(
-        again.owner, again.key, again.word, again.again, again.again, again.repeated_in
-    )
-    return _polled(piece, rows[several.has(owner, key, piece.ints("offset")[rows])])
+    polls = _delivered(piece, member(word_of(piece.ints("offset")), np.unique(here.word)))
+    several = replace(here, bits=here.again)
+    of = owners(polls), polls.fingerprints("key"), polls.ints("offset")
+    return _polled(polls.where(several.has(*of)))
 
 
 def first_of(owner: Ints, key: Ints, offset: Ints, piece: Piece) -> pa.Table:
     """The first delivery in the piece of each of these."""
-    rows = _delivered(piece, member(owners(piece), np.unique(owner)))
-    polled = together(
-        together(owners(piece)[rows], piece.fingerprints("key")[rows]), piece.ints("offset")[rows]
-    )
+    polls = _delivered(piece, member(piece.ints("offset"), np.unique(offset)))
+    polled = together(together(owners(polls), polls.fingerprints("key")), polls.ints("offset"))
     asked = together(together(owner, key), offset)
     order = np.argsort(asked)
-    some = member(polled, asked[order])
+    some = np.flatnonzero(member(polled, asked[order]))
     at = order[np.searchsorted(asked[order], polled[some])]
-    rows = rows[some]
-    return columns_of(FIRST, at, piece.ints("op")[rows], piece.ints("position")[rows])
+    return columns_of(FIRST, at, polls.ints("op")[some], polls.ints("position")[some])
 
 
-def placed_at(key: Ints, offset: Ints, piece: Piece) -> pa.Table:
+def placed_at(places: Pairs, piece: Piece) -> pa.Table:
     """What was acknowledged at these places."""
-    rows = np.flatnonzero(role_of(piece) == SENT)
-    rows = rows[pairs_in(piece.ints("key")[rows], piece.ints("offset")[rows], key, offset)]
-    return columns_of(PLACED, *(piece.ints(name)[rows] for name in PLACED.names))
+    few = piece.where(places.have(piece.ints("key"), piece.ints("offset")))
+    return few.where(role_of(few) == SENT).table.select(PLACED.names)

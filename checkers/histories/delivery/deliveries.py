@@ -35,7 +35,7 @@ from checkers.histories.families.transactions.unread import Record, Stray, stray
 from checkers.histories.inquiries.bitmaps import WORDS, Bitmaps, count, offsets, without
 from checkers.histories.inquiries.found import Known
 from checkers.histories.inquiries.inquiry import OPERATIONS, PLACES, Ask, Inquiry, beside, spelled
-from checkers.histories.inquiries.places import DOUBTED, NAMES, READ, SENT
+from checkers.histories.inquiries.places import DOUBTED, NAMES, READ, SENT, Pairs
 from checkers.histories.pieces.piece import UNKNOWN, Piece
 from checkers.histories.pieces.pieces import Kernel
 from properties.delivery import Delivery, Repetition, Skip
@@ -102,16 +102,17 @@ def deliveries(known: Known) -> Inquiry[tuple[Delivery, ...]]:
     )
     reach, at_shared, strays = Piece(consumption.furthest(reached)), Piece(shared), known.strays
     several = at_shared.where(at_shared.ints("role") == SENT)
-    keys = np.r_[strays.keys, several.ints("key")]
-    values = np.r_[strays.values, several.ints("value")]
+    records = Pairs.of(
+        np.r_[strays.keys, several.ints("key")], np.r_[strays.values, several.ints("value")]
+    )
     ops = np.unique(
         np.concatenate(
             [of.ints("op")[of.ints("role") >= READ] for of in (strays.places, at_shared)]
         )
     )
     columns = (*COLUMNS, "value", "position")
-    run = partial(consumption.polls_of, ops, keys, values)
-    polls = Piece((yield Ask(OPERATIONS, Kernel("who was given strays", columns, POLLED, run))))
+    run, says = partial(consumption.polls_of, ops, records), "who was given strays"
+    polls = Piece((yield Ask(OPERATIONS, Kernel(says, columns, POLLED, run, ops=ops))))
     places = strays.places.where(strays.places.ints("offset") != UNKNOWN)
     odd_keys = np.r_[places.ints("key"), several.ints("key")]
     odd_offsets = np.r_[places.ints("offset"), several.ints("offset")]
@@ -263,8 +264,9 @@ def _repetitions(
     pieces = np.array([where[owner] for owner in owners.tolist()], dtype=np.int64)
     at = replace(again, repeated_in=pieces[np.searchsorted(owners, again.owner)])
     columns = (*COLUMNS, "value", "position")
-    run = partial(consumption.repeating, at)
-    rows = Piece((yield Ask(OPERATIONS, Kernel("what came again", columns, POLLED, run))))
+    run, says = partial(consumption.repeating, at), "what came again"
+    some = frozenset(where.values())
+    rows = Piece((yield Ask(OPERATIONS, Kernel(says, columns, POLLED, run, pieces=some))))
     shown = Piece(told)
     shown = shown.where(member(shown.ints("owner"), owners))
     earlier = shown.ints("piece") < pieces[np.searchsorted(owners, shown.ints("owner"))]
@@ -364,10 +366,10 @@ def _values(accounts: dict[int, _Account]) -> Inquiry[None]:
     plain = [it for account in accounts.values() for it in account.gone if it.value == NULL]
     if not plain:
         return
-    keys = np.array([it.key for it in plain], dtype=np.int64)
-    run = partial(
-        consumption.placed_at, keys, np.array([it.offset for it in plain], dtype=np.int64)
+    keys, offsets = (
+        np.array([getattr(it, name) for it in plain], dtype=np.int64) for name in ("key", "offset")
     )
+    run = partial(consumption.placed_at, Pairs.of(keys, offsets))
     sent = yield Ask(PLACES, Kernel("what was skipped", NAMES, PLACED, run))
     at: dict[Record, _Gone] = {}
     for row in sent.to_pylist():

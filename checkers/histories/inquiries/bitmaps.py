@@ -29,9 +29,14 @@ WORDS: Final = pa.schema(
 )
 
 
+def word_of(offset: Ints) -> Ints:
+    """The word that each offset lies in."""
+    return offset >> _WORD_BITS
+
+
 def words(owner: Ints, key: Ints, offset: Ints, piece: int) -> pa.Table:
     """The words of these offsets, one of which may be named several times."""
-    word, bit = offset >> _WORD_BITS, _ONE << (offset & _LAST).astype(np.uint64)
+    word, bit = word_of(offset), _ONE << (offset & _LAST).astype(np.uint64)
     starts = begins(owner, key, word)  # offsets mostly follow each other
     if not len(starts):
         return WORDS.empty_table()
@@ -99,7 +104,7 @@ class Bitmaps:
 
     def has(self, owner: Ints, key: Ints, offset: Ints) -> Mask:
         """Which of these offsets each owner has."""
-        row = self.at(owner, key, offset >> _WORD_BITS)
+        row = self.at(owner, key, word_of(offset))
         bit = _ONE << (offset & _LAST).astype(np.uint64)
         held: Mask = (np.r_[self.bits, np.uint64(0)][row] & bit) != 0
         return held

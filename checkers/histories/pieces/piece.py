@@ -36,8 +36,8 @@ class Readable(Protocol):
         """Whether one of these operations may be in it; they ascend."""
         ...
 
-    def having(self, ops: Ints) -> Readable:
-        """What is stored with any of these operations, at least."""
+    def having(self, ops: Sequence[Ints]) -> Readable:
+        """What is stored with any of these operations, at least; each of several ascends."""
         ...
 
 
@@ -92,6 +92,16 @@ class Piece:
         """What is made of the piece under this name: once, for all kernels that look at it."""
         return self._once(("derived", *what), lambda: make(self))
 
+    def rows_of(self, ops: Ints) -> Ints:
+        """The rows of these operations, which ascend; as they do in a piece of the history."""
+        op = self.ints("op")
+        if not len(op):
+            return op
+        here = ops[slice(*np.searchsorted(ops, [op[0], op[-1] + 1]))]
+        first, end = np.searchsorted(op, here), np.searchsorted(op, here, side="right")
+        before = np.cumsum(end - first)
+        return np.arange(before[-1] if len(here) else 0) + np.repeat(end - before, end - first)
+
     def where(self, rows: Mask | Ints) -> Piece:
         """A piece of these rows alone."""
         at = np.flatnonzero(rows) if rows.dtype == np.bool_ else rows
@@ -133,10 +143,8 @@ class Piece:
 def as_ints(column: pa.ChunkedArray, null: int = 0) -> Ints:
     """A column as int64, with `null` for what is null."""
     if column.null_count:
-        column = column.fill_null(null)
-    if column.type != _INT64:
-        column = column.cast(_INT64)
-    numbers: Ints = column.to_numpy()
+        column = column.cast(_INT64).fill_null(null)
+    numbers: Ints = column.to_numpy().astype(np.int64, copy=False)
     return numbers
 
 

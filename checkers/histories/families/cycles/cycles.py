@@ -109,21 +109,16 @@ def _ended_by(invoked_ns: Ints, piece: Piece) -> pa.Table:
 def _operations(ops: Ints) -> Ask:
     columns = ("op", "process", "invoked_ns", "completed_ns", "outcome")
     run = partial(_of_ops, ops)
-    return Ask(OPERATIONS, Kernel("operations in a stretch", columns, _OPERATIONS, run))
+    return Ask(OPERATIONS, Kernel("operations in a stretch", columns, _OPERATIONS, run, ops=ops))
 
 
 def _of_ops(ops: Ints, piece: Piece) -> pa.Table:
-    of_piece = piece.ints("op")
-    firsts = begins(of_piece)
-    row = firsts[member(of_piece[firsts], ops)]
-    ok = piece.is_("outcome", "ok")[row] & piece.known("completed_ns")[row]
+    few = piece.where(piece.rows_of(ops))
+    firsts = few.where(begins(few.ints("op")))
     return columns_of(
         _OPERATIONS,
-        of_piece[row],
-        piece.ints("process")[row],
-        piece.ints("invoked_ns")[row],
-        piece.ints("completed_ns", null=NEVER_NS)[row],
-        ok.astype(np.int64),
+        *(firsts.ints(name, null=NEVER_NS) for name in _OPERATIONS.names[:-1]),
+        (firsts.is_("outcome", "ok") & firsts.known("completed_ns")).astype(np.int64),
     )
 
 

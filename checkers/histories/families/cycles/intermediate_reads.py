@@ -21,7 +21,7 @@ from checkers.histories.columns.rows import schema_of
 from checkers.histories.families.cycles.record_dependencies import NOBODY, Senders
 from checkers.histories.inquiries.found import Found, Known
 from checkers.histories.inquiries.inquiry import OPERATIONS, PLACES, Ask, Inquiry, spelled
-from checkers.histories.inquiries.places import NAMES, effect, pairs_in, together
+from checkers.histories.inquiries.places import NAMES, Pairs, effect, together
 from checkers.histories.pieces.piece import UNKNOWN, Piece
 from checkers.histories.pieces.pieces import Kernel
 from properties.anomalies.cycles.intermediate_read import ID, IntermediateRead
@@ -39,14 +39,16 @@ def intermediate_reads(known: Known, steps: Piece, observations: int) -> Inquiry
     if not len(steps):
         return nothing
     key, value, offset = (steps.ints(f"{name}") for name in ("key", "first_value", "first_offset"))
-    run = partial(_senders, strays.committed, key, offset)
+    run = partial(_senders, strays.committed, Pairs.of(key, offset))
     says = "who sent what readers went on from"
     found = Piece((yield Ask(PLACES, Kernel(says, NAMES, _SENDERS, run))))
     senders = Senders.of(strays)
     writer = _looked_up(found, senders, key, offset, value)
-    run = partial(_sent, strays.committed, np.unique(writer))
+    writers = np.unique(writer)
+    run = partial(_sent, strays.committed, writers)
     reads = ("op", "f", "outcome", "kind", "key", "offset", "value")
-    sent = Piece((yield Ask(OPERATIONS, Kernel("what else they sent", reads, _SENT, run))))
+    says = "what else they sent"
+    sent = Piece((yield Ask(OPERATIONS, Kernel(says, reads, _SENT, run, ops=writers))))
     last = _last_of_each(sent, senders)
     at = [last.get((op, k), -1) for op, k in zip(writer.tolist(), key.tolist(), strict=True)]
     row = np.array(at, dtype=np.int64)
@@ -54,7 +56,8 @@ def intermediate_reads(known: Known, steps: Piece, observations: int) -> Inquiry
     behind = (row >= 0) & (offset < place) & (place < steps.ints("second_offset"))
     behind &= place >= known.kept.of(key)
     process = steps.ints("process")
-    run = partial(_polled, process[behind], key[behind], last_value[behind])
+    rest = Pairs.of(key[behind], last_value[behind])
+    run = partial(_polled, np.unique(process[behind]), rest)
     names = ("process", "kind", "key", "value")
     polled = Piece((yield Ask(OPERATIONS, Kernel("who polled the rest", names, _POLLED, run))))
     theirs = np.sort(together(polled.ints("process"), _pair(polled)))
@@ -68,10 +71,9 @@ def _pair(piece: Piece) -> Ints:
     return together(piece.ints("key"), piece.ints("value"))
 
 
-def _senders(committed: Ints, keys: Ints, offsets: Ints, piece: Piece) -> pa.Table:
-    rows = np.flatnonzero(effect(piece, committed))
-    rows = rows[pairs_in(piece.ints("key")[rows], piece.ints("offset")[rows], keys, offsets)]
-    return columns_of(_SENDERS, *(piece.ints(name)[rows] for name in _SENDERS.names))
+def _senders(committed: Ints, places: Pairs, piece: Piece) -> pa.Table:
+    few = piece.where(places.have(piece.ints("key"), piece.ints("offset")))
+    return few.where(effect(few, committed)).table.select(_SENDERS.names)
 
 
 def _looked_up(found: Piece, senders: Senders, key: Ints, offset: Ints, value: Ints) -> Ints:
@@ -91,9 +93,9 @@ def _looked_up(found: Piece, senders: Senders, key: Ints, offset: Ints, value: I
 
 def _sent(committed: Ints, ops: Ints, piece: Piece) -> pa.Table:
     """What transactions among these operations sent, and the offsets that they were told."""
-    wanted = piece.is_("kind", "send") & piece.is_("f", TRANSACTION) & ~piece.is_("outcome", "fail")
-    rows = np.flatnonzero(wanted)
-    sends = piece.where(rows[member(piece.ints("op")[rows], ops)])
+    few = piece.where(piece.rows_of(ops))
+    wanted = few.is_("kind", "send") & few.is_("f", TRANSACTION) & ~few.is_("outcome", "fail")
+    sends = few.where(wanted)
     text = sends.table["value"].combine_chunks()
     took = sends.is_("outcome", "ok") | member(sends.ints("op"), committed)
     return columns_of(
@@ -133,13 +135,12 @@ def _last_of_each(sent: Piece, senders: Senders) -> dict[tuple[int, int], int]:
     return {of: row for of, (_, _, row) in last.items()}
 
 
-def _polled(processes: Ints, keys: Ints, values: Ints, piece: Piece) -> pa.Table:
-    rows = np.flatnonzero(piece.is_("kind", "poll"))
-    rows = rows[member(piece.ints("process")[rows], np.unique(processes))]
-    key = piece.fingerprints("key")[rows]
-    value = fingerprints(piece.table["value"].take(pa.array(rows)).combine_chunks(), piece.salt)
-    some = pairs_in(key, value, keys, values)
-    return columns_of(_POLLED, piece.ints("process")[rows[some]], key[some], value[some])
+def _polled(processes: Ints, rest: Pairs, piece: Piece) -> pa.Table:
+    few = piece.where(member(piece.ints("process"), processes))
+    polls = few.where(few.is_("kind", "poll"))
+    key, value = polls.fingerprints("key"), polls.fingerprints("value")
+    some = rest.have(key, value)
+    return columns_of(_POLLED, polls.ints("process")[some], key[some], value[some])
 
 
 def _told(steps: Piece, writer: Ints, last: Piece, place: Ints, nothing: Found) -> Inquiry[Found]:

@@ -40,7 +40,7 @@ from checkers.histories.inquiries import occupied
 from checkers.histories.inquiries.bitmaps import WORDS, Bitmaps, count, offsets
 from checkers.histories.inquiries.found import Family, Found, Known
 from checkers.histories.inquiries.inquiry import OPERATIONS, PLACES, Ask, Inquiry, beside, spelled
-from checkers.histories.inquiries.places import NAMES, pairs_in, role_of, shows, together
+from checkers.histories.inquiries.places import NAMES, UNCOMMITTED, Pairs, role_of, shows, together
 from checkers.histories.pieces.piece import NEVER_NS, Piece
 from checkers.histories.pieces.pieces import Kernel
 from properties.anomalies.groups import input_processed_twice, input_skipped
@@ -234,7 +234,7 @@ def _skips(known: Known, group: Ints, key: Ints, offset: Ints) -> Inquiry[pa.Tab
     schema = schema_of(input_skipped.InputSkipped)
     if not len(group):
         return schema.empty_table()
-    shown = partial(_shown, known.strays.committed, key, offset)
+    shown = partial(_shown, known.strays.committed, Pairs.of(key, offset))
     passed, tried, seen = yield (
         Ask(
             OPERATIONS,
@@ -306,12 +306,11 @@ def _trying(group: Ints, key: Ints, offset: Ints, piece: Piece) -> pa.Table:
     return columns_of(_TRIED, at, op, np.ones(len(op), dtype=np.int64))
 
 
-def _shown(committed: Ints, key: Ints, offset: Ints, piece: Piece) -> pa.Table:
+def _shown(committed: Ints, places: Pairs, piece: Piece) -> pa.Table:
     """Who showed what at these places, cleanly."""
-    clean = shows(piece, committed) & (role_of(piece) < 8)
-    rows = np.flatnonzero(clean)
-    rows = rows[pairs_in(piece.ints("key")[rows], piece.ints("offset")[rows], key, offset)]
-    return columns_of(_SHOWN, *(piece.ints(name)[rows] for name in _SHOWN.names))
+    few = piece.where(places.have(piece.ints("key"), piece.ints("offset")))
+    clean = shows(few, committed) & (role_of(few) < UNCOMMITTED)
+    return few.where(clean).table.select(_SHOWN.names)
 
 
 def _records(seen: Piece) -> Inquiry[dict[tuple[int, int], tuple[int, str]]]:

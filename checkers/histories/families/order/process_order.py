@@ -41,7 +41,7 @@ from checkers.histories.inquiries.occupied import Log
 from checkers.histories.inquiries.places import (
     NAMES,
     UNCOMMITTED,
-    pairs_in,
+    Pairs,
     role_of,
     shows,
     together,
@@ -141,7 +141,7 @@ def _missed(ground: Ground, wrong: Piece) -> Inquiry[Piece]:
                 some = np.flatnonzero(skips & (walk == of_walk) & (everything == of_all))
                 low = ground.lowest(of_walk, key[some], wrong.ints("first_offset")[some])
                 offset[some] = log.next_from(key[some], low)
-        run = partial(_shown, ground.committed, key[skips], offset[skips])
+        run = partial(_shown, ground.committed, Pairs.of(key[skips], offset[skips]))
         shown = Piece((yield Ask(PLACES, Kernel("what was skipped", NAMES, _SHOWN, run))))
         value_of = yield from spelled(shown.ints("value"))
         ranked = _ranked(shown, value_of(shown.ints("value")))
@@ -158,13 +158,12 @@ def _missed(ground: Ground, wrong: Piece) -> Inquiry[Piece]:
     return Piece(table)
 
 
-def _shown(committed: Ints, key: Ints, offset: Ints, piece: Piece) -> pa.Table:
+def _shown(committed: Ints, places: Pairs, piece: Piece) -> pa.Table:
     """Who showed what at these places."""
-    role = role_of(piece)
-    rows = np.flatnonzero(shows(piece, committed))
-    rows = rows[pairs_in(piece.ints("key")[rows], piece.ints("offset")[rows], key, offset)]
-    columns = {name: piece.ints(name)[rows] for name in ("key", "offset", "value", "op")}
-    dirty = (role[rows] >= UNCOMMITTED).astype(np.int64)
+    few = piece.where(places.have(piece.ints("key"), piece.ints("offset")))
+    few = few.where(shows(few, committed))
+    columns = {name: few.ints(name) for name in ("key", "offset", "value", "op")}
+    dirty = (role_of(few) >= UNCOMMITTED).astype(np.int64)
     return pa.table({**columns, "dirty": dirty}, schema=_SHOWN)
 
 

@@ -11,10 +11,10 @@ import pyarrow as pa
 
 from checkers.histories.columns.arrow import columns_of, ints
 from checkers.histories.columns.fingerprints import Ints
-from checkers.histories.columns.order import begins, member
+from checkers.histories.columns.order import begins
 from checkers.histories.families.transactions.unread import Record
 from checkers.histories.inquiries.inquiry import OPERATIONS, PLACES, Ask, Inquiry, spelled
-from checkers.histories.inquiries.places import NAMES, READ, pairs_in, role_of
+from checkers.histories.inquiries.places import NAMES, READ, Pairs, role_of
 from checkers.histories.pieces.piece import Piece
 from checkers.histories.pieces.pieces import Kernel
 
@@ -26,9 +26,9 @@ def first_shown(ops: Ints) -> Inquiry[dict[int, tuple[int, Record]]]:
     """For each of the transactions the first reader of a part, and the part."""
     columns = ("op", "kind", "key", "value")
     run = partial(_sent, ops)
-    sent = Piece((yield Ask(OPERATIONS, Kernel("what they sent", columns, _SENT, run))))
-    keys, values = sent.ints("key"), sent.ints("value")
-    readers = partial(_readers, keys, values)
+    says = "what they sent"
+    sent = Piece((yield Ask(OPERATIONS, Kernel(says, columns, _SENT, run, ops=ops))))
+    readers = partial(_readers, Pairs.of(sent.ints("key"), sent.ints("value")))
     read = yield Ask(PLACES, Kernel("who read of them", NAMES, _READERS, readers))
     first: dict[Record, int] = {}
     for row in read.to_pylist():
@@ -49,21 +49,17 @@ def first_shown(ops: Ints) -> Inquiry[dict[int, tuple[int, Record]]]:
 
 
 def _sent(ops: Ints, piece: Piece) -> pa.Table:
-    rows = np.flatnonzero(piece.is_("kind", "send") & member(piece.ints("op"), ops))
-    return columns_of(
-        _SENT,
-        piece.ints("op")[rows],
-        piece.fingerprints("key")[rows],
-        piece.fingerprints("value")[rows],
-    )
+    few = piece.where(piece.rows_of(ops))
+    sends = few.where(few.is_("kind", "send"))
+    columns = (sends.ints("op"), sends.fingerprints("key"), sends.fingerprints("value"))
+    return columns_of(_SENT, *columns)
 
 
-def _readers(keys: Ints, values: Ints, piece: Piece) -> pa.Table:
+def _readers(records: Pairs, piece: Piece) -> pa.Table:
     """Of each of these records the first reader in the block."""
-    rows = np.flatnonzero(role_of(piece) == READ)
+    rows = np.flatnonzero(records.have(piece.ints("key"), piece.ints("value")))
+    rows = rows[role_of(piece)[rows] == READ]
     key, value, op = (piece.ints(name)[rows] for name in ("key", "value", "op"))
-    some = pairs_in(key, value, keys, values)
-    key, value, op = key[some], value[some], op[some]
     order = np.lexsort([op, value, key])
     first = order[begins(key[order], value[order])]
     return columns_of(_READERS, key[first], value[first], op[first])

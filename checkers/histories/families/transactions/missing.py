@@ -24,7 +24,7 @@ from checkers.histories.families.real_time.told_offsets import dirty
 from checkers.histories.families.transactions.unread import FAIL, Record, Unread
 from checkers.histories.inquiries.found import Known
 from checkers.histories.inquiries.inquiry import OPERATIONS, SENDS, Ask, Inquiry, spelled
-from checkers.histories.inquiries.places import FAILED, NAMES, pairs_in, role_of
+from checkers.histories.inquiries.places import FAILED, NAMES, Pairs, role_of
 from checkers.histories.pieces.piece import Piece
 from checkers.histories.pieces.pieces import Kernel
 from model.histories import Isolation
@@ -89,7 +89,7 @@ def missing(
         return []
     keys, values = (np.array([it.record[n] for it in some], dtype=np.int64) for n in (0, 1))
     vague = [it for it in some if it.place is None]
-    run = partial(_failed, keys, values)
+    run = partial(_failed, Pairs.of(keys, values))
     failed, told = yield (
         Ask(SENDS, Kernel("what was sent in vain", NAMES, _PAIRS, run)),
         _bounds(vague, in_log_ns, known.declared.isolation),
@@ -147,11 +147,10 @@ def gone_columns(gone: list[Gone]) -> Inquiry[dict[str, pa.Array]]:
     return {name: columns[name] for name in order}
 
 
-def _failed(keys: Ints, values: Ints, piece: Piece) -> pa.Table:
-    rows = np.flatnonzero(role_of(piece) == FAILED)
-    key, value = piece.ints("key")[rows], piece.ints("value")[rows]
-    some = pairs_in(key, value, keys, values)
-    return columns_of(_PAIRS, key[some], value[some])
+def _failed(records: Pairs, piece: Piece) -> pa.Table:
+    rows = np.flatnonzero(records.have(piece.ints("key"), piece.ints("value")))
+    rows = rows[role_of(piece)[rows] == FAILED]
+    return columns_of(_PAIRS, piece.ints("key")[rows], piece.ints("value")[rows])
 
 
 # ---------------------------------------------------------------- below what came later

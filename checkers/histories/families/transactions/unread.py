@@ -125,25 +125,25 @@ def _untold(strays: Strays, piece: Piece) -> pa.Table:
 def described(ops: Ints) -> Ask:
     """What these operations are, when they were, and how many records they send."""
     columns = ("op", "f", "outcome", "invoked_ns", "completed_ns", "end_asked_ns", "kind")
-    return _ask("what they are", columns, _OPERATIONS, partial(_described, np.unique(ops)))
+    ops = np.unique(ops)
+    run = partial(_described, ops)
+    return Ask(OPERATIONS, Kernel("what they are", columns, _OPERATIONS, run, ops=ops))
 
 
 def _described(ops: Ints, piece: Piece) -> pa.Table:
-    op, sends = piece.ints("op"), np.flatnonzero(piece.is_("kind", "send"))
-    rows, ends = np.searchsorted(op, ops), np.searchsorted(op, ops, side="right")
-    here = np.flatnonzero(rows < ends)
-    rows, ends = rows[here], ends[here]
-    outcome = np.where(piece.is_("outcome", "ok")[rows], OK, INFO)
-    outcome[piece.is_("outcome", "fail")[rows]] = FAIL
+    few = piece.where(piece.rows_of(ops))
+    rows = begins(few.ints("op"))
+    outcome = np.where(few.is_("outcome", "ok")[rows], OK, INFO)
+    outcome[few.is_("outcome", "fail")[rows]] = FAIL
     return columns_of(
         _OPERATIONS,
-        ops[here],
-        piece.is_("f", "txn")[rows].astype(np.int64),
+        few.ints("op")[rows],
+        few.is_("f", "txn")[rows].astype(np.int64),
         outcome,
-        piece.ints("invoked_ns")[rows],
-        piece.ints("completed_ns", null=NEVER_NS)[rows],
-        asked_ns(piece, rows),
-        np.searchsorted(sends, ends) - np.searchsorted(sends, rows),
+        few.ints("invoked_ns")[rows],
+        few.ints("completed_ns", null=NEVER_NS)[rows],
+        asked_ns(few, rows),
+        np.add.reduceat(few.is_("kind", "send").astype(np.int64), rows),
     )
 
 
