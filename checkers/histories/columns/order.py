@@ -58,7 +58,10 @@ def codes(numbers: Ints) -> tuple[Ints, int]:
 
 def distinct(numbers: Ints) -> Ints:
     """Each number once, ascending."""
-    return np.sort(pa.array(numbers[begins(numbers)]).unique().to_numpy())
+    heads = numbers[begins(numbers)]
+    if np.all(heads[1:] > heads[:-1]):
+        return heads
+    return np.sort(pa.array(heads).unique().to_numpy())
 
 
 def grouped(first: Ints, *rest: Ints) -> Ints:
@@ -148,7 +151,8 @@ class NumberSet:
     @classmethod
     def of(cls, numbers: Ints) -> Self:
         """Of these, in any order; one may be named several times."""
-        return cls(np.unique(numbers))
+        ascending = np.sort(numbers)
+        return cls(ascending[begins(ascending)])
 
     def __len__(self) -> int:
         return len(self.ascending)

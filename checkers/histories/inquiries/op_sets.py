@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from checkers.histories.columns.fingerprints import Ints
-from checkers.histories.columns.order import Mask, begins
+from checkers.histories.columns.order import Mask, begins, distinct
 from checkers.histories.pieces.piece import Piece
 
 _BITS: Final = 6
@@ -41,7 +41,7 @@ class OpSet:
     def of(cls, told: pa.Table) -> OpSet:
         """The union of all that pieces told."""
         piece = Piece(told)
-        words = np.unique(piece.ints("word"))
+        words = distinct(piece.ints("word"))
         if len(words) and words[-1] - words[0] < _GAPS * len(words):
             words = np.arange(words[0], words[-1] + 1)
         bits = np.zeros(len(words), dtype=np.uint64)

@@ -25,7 +25,7 @@ import numpy as np
 import pyarrow as pa
 
 from checkers.histories.columns.fingerprints import Ints, fingerprints, mixed
-from checkers.histories.columns.order import Codes, begins, grouped, lengths, member
+from checkers.histories.columns.order import Codes, NumberSet, begins, grouped, lengths, member
 from checkers.histories.inquiries.inquiry import OPERATIONS, PLACES, SENDS, Ask, Inquiry
 from checkers.histories.pieces.piece import UNKNOWN, Mask, Piece
 from checkers.histories.pieces.pieces import GROUP, Kernel
@@ -184,19 +184,19 @@ def pairs_in(key: Ints, value: Ints, keys: Ints, values: Ints) -> Mask:
 class Pairs:
     """Pairs of numbers, to be asked for many."""
 
-    values: Ints  # ascending
-    both: Ints  # key and value in one number, ascending
+    values: NumberSet
+    both: NumberSet  # key and value in one number
 
     @classmethod
     def of(cls, keys: Ints, values: Ints) -> Pairs:
         """Of these keys with these values."""
-        return cls(np.sort(values), np.sort(together(keys, values)))
+        return cls(NumberSet.of(values), NumberSet.of(together(keys, values)))
 
     def have(self, key: Ints, value: Ints) -> Mask:
         """Where (key, value) is one of them: mostly its value is none of theirs."""
-        found = member(value, self.values)
+        found = self.values.has(value)
         some = np.flatnonzero(found)
-        found[some] = member(together(key[some], value[some]), self.both)
+        found[some] = self.both.has(together(key.take(some), value.take(some)))
         return found
 
 
@@ -280,7 +280,7 @@ def strays() -> Inquiry[Strays]:
     resent = Ask(SENDS, Kernel("what was sent again", NAMES, ROW, _resent))
     if not len(keys):
         return replace(NO_STRAYS, resent=Piece((yield resent)))
-    of_strays = partial(_of_pairs, keys=keys, values=values)
+    of_strays = partial(of_pairs, Pairs.of(keys, values))
     places = yield Ask(PLACES, Kernel("where strays lie", NAMES, ROW, of_strays))
     sends = Ask(SENDS, Kernel("who sent the strays", NAMES, ROW, of_strays))
     sent, again = yield sends, resent
@@ -317,9 +317,9 @@ def _resent(piece: Piece) -> pa.Table:
     return piece.where(one_failed & placed).table
 
 
-def _of_pairs(piece: Piece, keys: Ints, values: Ints) -> pa.Table:
-    wanted = pairs_in(piece.ints("key"), piece.ints("value"), keys, values)
-    return piece.where(wanted).table
+def of_pairs(pairs: Pairs, piece: Piece) -> pa.Table:
+    """The rows of PLACES or SENDS whose key and value are one of the pairs."""
+    return piece.where(pairs.have(piece.ints("key"), piece.ints("value"))).table
 
 
 # ---------------------------------------------------------------- strays, with nothing exchanged

@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 from checkers.histories.columns.fingerprints import Ints
-from checkers.histories.columns.order import member
+from checkers.histories.columns.order import NumberSet
 from checkers.histories.columns.rows import schema_of
 from checkers.histories.inquiries.inquiry import PLACES, SENDS, Ask, Inquiry, spelled
 from checkers.histories.inquiries.places import (
@@ -24,6 +24,7 @@ from checkers.histories.inquiries.places import (
     NAMES,
     ROW,
     UNCOMMITTED,
+    Pairs,
     Strays,
     pairs_in,
     shows,
@@ -46,9 +47,10 @@ def across_keys(strays: Strays, made_up: Piece) -> Inquiry[pa.Table]:
     if not len(strangers):
         return _SCHEMA.empty_table()
     values = np.unique(strangers.ints("value"))
-    of_values = partial(_of_values, values)
+    of_values = partial(_of_values, NumberSet(values))
     sends = Piece((yield Ask(SENDS, Kernel("who sent it elsewhere", NAMES, ROW, of_values))))
-    where = partial(_at_home, sends.ints("key"), sends.ints("value"), strays.committed)
+    sent = Pairs.of(sends.ints("key"), sends.ints("value"))
+    where = partial(_at_home, sent, strays.committed)
     home = Piece((yield Ask(PLACES, Kernel("where it lies too", NAMES, ROW, where))))
     failed = sends.where(sends.ints("role") == FAILED)
     in_vain = pairs_in(
@@ -70,13 +72,13 @@ def across_keys(strays: Strays, made_up: Piece) -> Inquiry[pa.Table]:
     return pa.Table.from_pylist(_rows(lowest, set(pairs(sends))), schema=_SCHEMA)
 
 
-def _of_values(values: Ints, piece: Piece) -> pa.Table:
-    return piece.where(member(piece.ints("value"), values)).table.select(NAMES)
+def _of_values(values: NumberSet, piece: Piece) -> pa.Table:
+    return piece.where(values.has(piece.ints("value"))).table.select(NAMES)
 
 
-def _at_home(keys: Ints, values: Ints, committed: Ints, piece: Piece) -> pa.Table:
+def _at_home(sent: Pairs, committed: Ints, piece: Piece) -> pa.Table:
     """The places of values where they were sent."""
-    wanted = pairs_in(piece.ints("key"), piece.ints("value"), keys, values)
+    wanted = sent.have(piece.ints("key"), piece.ints("value"))
     wanted &= (piece.ints("offset") != UNKNOWN) & shows(piece, committed)
     return piece.where(wanted).table.select(NAMES)
 

@@ -16,10 +16,10 @@ import numpy as np
 import pyarrow as pa
 
 from checkers.histories.columns.fingerprints import Ints, fingerprints
-from checkers.histories.columns.order import member
+from checkers.histories.columns.order import NumberSet
 from checkers.histories.columns.rows import schema_of
 from checkers.histories.inquiries.inquiry import OPERATIONS, SENDS, Ask, Inquiry, spelled
-from checkers.histories.inquiries.places import NAMES, ROW, Strays, pairs_in, read, runs
+from checkers.histories.inquiries.places import NAMES, ROW, Pairs, Strays, of_pairs, read, runs
 from checkers.histories.pieces.piece import NEVER_NS, UNKNOWN, Piece
 from checkers.histories.pieces.pieces import Kernel
 from properties.anomalies.real_time import future_read
@@ -34,14 +34,14 @@ NO_POLLS: Final = Piece(_POLLED.empty_table())
 def times(ops: Ints) -> Ask:
     """When these operations were invoked and completed."""
     some = np.unique(ops)
-    run = partial(_times, some)
+    run = partial(_times, NumberSet(some))
     return Ask(OPERATIONS, Kernel("when they were", tuple(TIMES.names), TIMES, run, ops=some))
 
 
-def _times(ops: Ints, piece: Piece) -> pa.Table:
+def _times(ops: NumberSet, piece: Piece) -> pa.Table:
     of_piece = piece.ints("op")
     firsts = np.flatnonzero(np.diff(of_piece, prepend=-1))
-    rows = firsts[member(of_piece[firsts], ops)]
+    rows = firsts[ops.has(of_piece[firsts])]
     columns = (
         of_piece[rows],
         piece.ints("invoked_ns")[rows],
@@ -53,15 +53,15 @@ def _times(ops: Ints, piece: Piece) -> pa.Table:
 def polls_at(keys: Ints, offsets: Ints) -> Ask:
     """Who polled what at these places, in operations that ended ok."""
     columns = ("op", "outcome", "completed_ns", "kind", "key", "offset", "value")
-    run = partial(_polls_at, keys, offsets)
+    run = partial(_polls_at, Pairs.of(keys, offsets))
     return Ask(OPERATIONS, Kernel("who polled what looks late", columns, _POLLED, run))
 
 
-def _polls_at(keys: Ints, offsets: Ints, piece: Piece) -> pa.Table:
+def _polls_at(places: Pairs, piece: Piece) -> pa.Table:
     ok = piece.is_("outcome", "ok") & piece.is_("kind", "poll") & piece.known("completed_ns")
     rows = np.flatnonzero(ok)
     key, offset = piece.fingerprints("key")[rows], piece.ints("offset", null=UNKNOWN)[rows]
-    some = pairs_in(key, offset, keys, offsets)
+    some = places.have(key, offset)
     rows, key = rows[some], key[some]
     columns = (
         key,
@@ -78,7 +78,7 @@ def future_reads(strays: Strays, stray_times: Piece, polls: Piece) -> Inquiry[pa
     keys, values = confirmed.ints("key"), confirmed.ints("value")
     sends, sent_times = Piece(ROW.empty_table()), Piece(TIMES.empty_table())
     if len(confirmed):
-        run = partial(_sent, keys, values)
+        run = partial(of_pairs, Pairs.of(keys, values))
         sends = Piece((yield Ask(SENDS, Kernel("who sent what looks late", NAMES, ROW, run))))
         sent_times = Piece((yield times(sends.ints("op"))))
     of_strays = strays.places.where(read(strays.places))
@@ -114,10 +114,6 @@ def future_reads(strays: Strays, stray_times: Piece, polls: Piece) -> Inquiry[pa
             "early_ns": early.ints("at_ns_sent") - early.ints("at_ns"),
         }
     ).cast(schema_of(future_read.FutureRead))
-
-
-def _sent(keys: Ints, values: Ints, piece: Piece) -> pa.Table:
-    return piece.where(pairs_in(piece.ints("key"), piece.ints("value"), keys, values)).table
 
 
 def looked_up(known: Piece, ops: Ints, column: str) -> Ints:
