@@ -29,7 +29,7 @@ from checkers.histories.columns.staircase import NOWHERE, staircase
 from checkers.histories.families.real_time.told_offsets import dirty
 from checkers.histories.inquiries.found import Family, Found, Known
 from checkers.histories.inquiries.inquiry import OPERATIONS, Ask, Inquiry, spelled
-from checkers.histories.inquiries.places import together
+from checkers.histories.inquiries.places import Pairs, together
 from checkers.histories.pieces.piece import NEVER_NS, Mask, Piece
 from checkers.histories.pieces.pieces import Kernel
 from model.histories import Isolation
@@ -106,7 +106,7 @@ class _Fetches:
 
     all: Piece
     latest: Piece  # of each register the last to begin; registers ascend
-    told: Ints  # register and offset in one number, ascending
+    told: Pairs  # registers and offsets
 
     @classmethod
     def of(cls, fetches: Piece) -> Self:
@@ -114,7 +114,7 @@ class _Fetches:
         order = np.lexsort([fetches.ints("invoked_ns"), register])
         starts = begins(register[order])
         last = order[starts + lengths(starts, len(order)) - 1]
-        told = np.sort(together(register, fetches.ints("offset")))
+        told = Pairs.of(register, fetches.ints("offset"))
         return cls(fetches, fetches.where(last), told)
 
     def near(self, began_ns: int, ended_ns: int) -> Piece:
@@ -140,9 +140,9 @@ def _matters(commits: Piece, told: _Fetches) -> Mask:
     if a fetch of the register was told its offset.
     """
     ended = commits.ints("completed_ns")
-    kept: Mask = member(together(commits.ints("register"), commits.ints("offset")), told.told)
-    kept &= ended == NEVER_NS
-    sure = np.flatnonzero(ended != NEVER_NS)
+    kept: Mask = ended == NEVER_NS
+    sure, doubted = np.flatnonzero(~kept), np.flatnonzero(kept)
+    kept[doubted] = told.told.have(*(commits.ints(n)[doubted] for n in ("register", "offset")))
     if not len(sure):
         return kept
     began, ended = commits.ints("invoked_ns")[sure], ended[sure]
