@@ -8,15 +8,15 @@ Source: `properties.anomalies.groups.offsets`.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Self
 
 import numpy as np
 import pyarrow as pa
 
 from checkers.histories.columns.arrow import columns_of, ints
 from checkers.histories.columns.fingerprints import Ints
-from checkers.histories.columns.order import begins, lengths, member
-from checkers.histories.columns.staircase import staircase
+from checkers.histories.columns.order import NumberSet, begins, lengths, member
+from checkers.histories.columns.staircase import Staircase, staircase
 from checkers.histories.families.real_time.told_offsets import dirty
 from checkers.histories.inquiries.places import together
 from checkers.histories.pieces.piece import NEVER_NS, Piece
@@ -102,18 +102,48 @@ def _commits(piece: Piece) -> Piece:
     )
 
 
-def tried_offsets(told: Ints, piece: Piece) -> pa.Table:
+@dataclass(frozen=True, slots=True)
+class Told:
+    """Fetches of one kind, and of each register the least that they were told from a time on.
+
+    What was told less than a commit that came before is found from the commits: in a sound history
+    there is none, and nothing is asked of the fetches themselves.
+    """
+
+    stable: bool  # they wait for transactions
+    fetches: Piece
+    rows: Ints  # of each its place among all
+    registers: Ints  # ascending
+    least: Staircase  # seen from behind: what was told, and when it was asked, change their signs
+
+    @classmethod
+    def of(cls, fetches: Piece, *, stable: bool) -> Self:
+        """Of all fetches those of the kind."""
+        rows = np.flatnonzero(fetches.ints("stable") == stable)
+        some = fetches.where(rows)
+        registers, group = np.unique(some.ints("register"), return_inverse=True)
+        least = staircase(group, -some.ints("offset"), -some.ints("invoked_ns"))
+        return cls(stable, some, rows, registers, least)
+
+    def less(self, of: Piece, since_ns: Ints) -> Piece:
+        """The commits than which a fetch was told less that was begun later than this."""
+        some = np.flatnonzero(member(of.ints("register"), self.registers))
+        group = np.searchsorted(self.registers, of.ints("register")[some])
+        at = self.least.before(group, -since_ns[some])
+        some, at = some[at >= 0], at[at >= 0]
+        return of.where(some[-self.least.reach(at) < of.ints("offset")[some]])
+
+
+def tried_offsets(told: NumberSet, piece: Piece) -> pa.Table:
     """The commits of the very offset that a fetch was told, of which these are all."""
     of = commits(piece)
-    return of.where(member(together(of.ints("register"), of.ints("offset")), told)).table
+    return of.where(told.has(together(of.ints("register"), of.ints("offset")))).table
 
 
-def first_commits(fetches: Piece, piece: Piece) -> pa.Table:
-    """Of each register that is told of the first commit, and the first of another offset."""
+def first_commits(registers: Ints, piece: Piece) -> pa.Table:
+    """Of each of these registers the first commit, and the first of another offset."""
     of = commits(piece)
-    some = (of.ints("outcome") == OK) & member(
-        of.ints("register"), np.unique(fetches.ints("register"))
-    )
+    some = (of.ints("outcome") == OK) & member(of.ints("register"), registers)
     made = []
     for staged in (0, 1):
         rows = of.where(some & (of.ints("staged") == staged))
@@ -165,7 +195,7 @@ class Facts:
         of_asked = np.searchsorted(registers, asked.ints("register")[some])
         at = got.before(of_asked, asked.ints("invoked_ns")[some])
         some, at = some[at >= 0], at[at >= 0]
-        fact = by_rank[got.reaches[at]]
+        fact = by_rank[got.reach(at)]
         higher = self.offset[fact] > asked.ints("offset")[some]
         some, fact = some[higher], fact[higher]
         found[some] = fact
@@ -187,20 +217,19 @@ class Facts:
         return int(rows[np.lexsort([self.op[rows], -self.offset[rows]])[0]])
 
 
-def higher_commits(fetches: Piece, since_ns: Ints | None, piece: Piece) -> pa.Table:
+def higher_commits(told: Told, since_ns: Ints | None, piece: Piece) -> pa.Table:
     """For each fetch the highest offset that had been committed before, if it is higher."""
-    of = commits(piece).where(commits(piece).ints("outcome") == OK)
-    made: list[pa.Table] = []
-    for stable in (0, 1):
-        facts = Facts.of(of if stable else of.where(of.ints("staged") == 0), "ended_ns")
-        rows = np.flatnonzero(fetches.ints("stable") == stable)
-        since = None if since_ns is None else since_ns[rows]
-        fact = facts.highest(fetches.where(rows), since)
-        found = np.flatnonzero(fact >= 0)
-        fact = fact[found]
-        columns = (facts.offset[fact], facts.op[fact], facts.invoked_ns[fact])
-        made.append(columns_of(HIGHER, rows[found], *columns))
-    return pa.concat_tables(made)
+    of = commits(piece)
+    sure = of.where((of.ints("outcome") == OK) & (told.stable | (of.ints("staged") == 0)))
+    higher = told.less(sure, sure.ints("ended_ns"))
+    if not len(higher):
+        return HIGHER.empty_table()
+    facts = Facts.of(higher, "ended_ns")
+    fact = facts.highest(told.fetches, None if since_ns is None else since_ns[told.rows])
+    found = np.flatnonzero(fact >= 0)
+    fact = fact[found]
+    columns = (facts.offset[fact], facts.op[fact], facts.invoked_ns[fact])
+    return columns_of(HIGHER, told.rows[found], *columns)
 
 
 def _producing(piece: Piece) -> Piece:
@@ -218,20 +247,7 @@ def first_producing(piece: Piece) -> pa.Table:
     return of.where(first).table.select(PRODUCED.names)
 
 
-def producing_ahead(fetches: Piece, piece: Piece) -> pa.Table:
+def producing_ahead(told: Told, piece: Piece) -> pa.Table:
     """Transactions with output that a fetch begun later was told less than."""
-    of, stable = _producing(piece), fetches.where(fetches.ints("stable") == 1)
-    if not len(of) or not len(stable):
-        return COMMITS.empty_table()
-    # the least that was told from each time on, seen from behind
-    registers = np.unique(stable.ints("register"))
-    told = staircase(
-        np.searchsorted(registers, stable.ints("register")),
-        -stable.ints("offset"),
-        -stable.ints("invoked_ns"),
-    )
-    some = np.flatnonzero(member(of.ints("register"), registers))
-    group = np.searchsorted(registers, of.ints("register")[some])
-    at = told.before(group, -of.ints("invoked_ns")[some])
-    some, at = some[at >= 0], at[at >= 0]
-    return of.where(some[-told.reaches[at] < of.ints("offset")[some]]).table
+    of = _producing(piece)
+    return told.less(of, of.ints("invoked_ns")).table

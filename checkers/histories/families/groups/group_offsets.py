@@ -22,7 +22,7 @@ import pyarrow as pa
 
 from checkers.histories.columns.arrow import columns_of
 from checkers.histories.columns.fingerprints import Ints
-from checkers.histories.columns.order import Mask, begins, member
+from checkers.histories.columns.order import Mask, NumberSet, begins, member
 from checkers.histories.columns.rows import schema_of
 from checkers.histories.columns.staircase import staircase
 from checkers.histories.families.groups.group_commits import (
@@ -36,6 +36,7 @@ from checkers.histories.families.groups.group_commits import (
     LONG_AGO,
     PRODUCED,
     Facts,
+    Told,
     count_aborted,
     fetched,
     first_commits,
@@ -84,17 +85,19 @@ def answers(known: Known) -> Inquiry[tuple[Answers, tuple[Found, ...]]]:
         _ask("offsets of transactions that failed", COUNT, count_aborted),
     )
     fetches = Piece(told)
-    offsets = np.unique(together(fetches.ints("register"), fetches.ints("offset")))
+    offsets = NumberSet.of(together(fetches.ints("register"), fetches.ints("offset")))
+    registers = np.unique(fetches.ints("register"))
+    of_kind = [Told.of(fetches, stable=stable) for stable in (False, True)]
     says = "what they may have been told"
-    tried, firsts, higher, began, ahead = yield (
+    tried, firsts, began, ahead, *higher = yield (
         _ask(says, COMMITS, partial(tried_offsets, offsets)),
-        _ask(says, FIRST, partial(first_commits, fetches)),
-        _ask(says, HIGHER, partial(higher_commits, fetches, None)),
+        _ask(says, FIRST, partial(first_commits, registers)),
         _ask(says, PRODUCED, first_producing),
-        _ask(says, COMMITS, partial(producing_ahead, fetches)),
+        _ask(says, COMMITS, partial(producing_ahead, of_kind[1])),
+        *(_ask(says, HIGHER, partial(higher_commits, told, None)) for told in of_kind),
     )
     of = _answers(fetches, Piece(tried), Piece(firsts), Piece(ahead), Piece(began))
-    backwards = yield from _backwards(of, Piece(higher))
+    backwards = yield from _backwards(of, Piece(pa.concat_tables(higher)))
     moved = yield from _moved(of)
     vain = yield from _in_vain(of, sum(aborted["count"].to_pylist()))
     return of, (backwards, moved, vain)
@@ -192,8 +195,10 @@ def _backwards(of: Answers, higher: Piece) -> Inquiry[Found]:
     if redo.any():
         again = np.flatnonzero(redo)
         asked, since = fetches.where(again), of.explained_ns[again]
-        run = partial(higher_commits, asked, since)
-        told = Piece((yield _ask("what no commit explains", HIGHER, run)))
+        of_kind = [Told.of(asked, stable=stable) for stable in (False, True)]
+        runs = (partial(higher_commits, told, since) for told in of_kind)
+        more = yield tuple(_ask("what no commit explains", HIGHER, run) for run in runs)
+        told = Piece(pa.concat_tables(more))
         best[again] = LONG_AGO
         at = again[told.ints("fetch")]
         _keep_best(best, at, told.ints("offset"), told.ints("op"))

@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from checkers.histories.columns.arrow import columns_of, ints
 from checkers.histories.columns.fingerprints import Ints
-from checkers.histories.columns.order import Mask, begins, grouped, lengths, member
+from checkers.histories.columns.order import begins, grouped, lengths, member
 from checkers.histories.columns.rows import schema_of
 from checkers.histories.families.transactions.unread import (
     FAIL,
@@ -57,7 +57,7 @@ def zombies(history: Known) -> Inquiry[tuple[Found, ...]]:
     suspects = np.unique(known.ints("id")[newer >= 0])
     late = Piece(_LATE.empty_table())
     if len(suspects):
-        run = partial(_late, made, suspects)
+        run = partial(_late, made.where(member(made.ints("id"), suspects)), suspects)
         says = "what replaced producers wrote"
         late = Piece((yield Ask(OPERATIONS, Kernel(says, columns, _LATE, run))))
     shown = _shown(stray_records(history.strays))
@@ -226,10 +226,10 @@ def _first_done_of_later(made: Piece, of_id: Ints, usable: Ints, ids: Ints, afte
 
 def _late(made: Piece, suspects: Ints, piece: Piece) -> pa.Table:
     """Operations under these ids that wrote after their producer had been replaced."""
-    writes: Mask = piece.is_("kind", "send", "commit_offset")
     rows = _working(piece)
     rows = rows[member(piece.fingerprints("transactional_id")[rows], suspects)]
-    rows = rows[np.isin(piece.ints("op")[rows], piece.ints("op")[writes])]
+    writes = np.flatnonzero(piece.is_("kind", "send", "commit_offset"))
+    rows = rows[member(piece.ints("op")[rows], piece.ints("op")[writes])]
     ids = piece.fingerprints("transactional_id")[rows]
     own = _instances(made, ids, piece.ints("process")[rows], piece.ints("invoked_ns")[rows])
     rows, ids, own = rows[own >= 0], ids[own >= 0], own[own >= 0]
