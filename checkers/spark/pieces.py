@@ -35,9 +35,9 @@ from checkers.histories.pieces.pieces import (
     dealt,
     put_together,
     said,
-    spilled,
     without_group,
 )
+from checkers.histories.pieces.spilled import spilled
 from checkers.histories.pieces.unpacked import Shelf, Unpacked
 from checkers.progress import Watcher, unwatched
 from checkers.spark.connect import is_local, parallelism
@@ -248,7 +248,7 @@ def _dealt_out(
         for which, made in enumerate(said(kernels, chunk, number, salt)):
             if parts := dict(dealt(made, groups)):
                 path = folder / f"{which}-of-{number}.arrow"
-                lie = pickle.dumps(spilled(parts, path, "lz4"))
+                lie = pickle.dumps(spilled(parts, path))
                 yield _row(which, 0, number, lie)
 
 

@@ -77,7 +77,8 @@ class RowGroup:
     def read(self, columns: Sequence[str]) -> pa.Table:
         with pq.ParquetFile(self.path, read_dictionary=list(FEW_TEXTS)) as file:
             stored = file.schema_arrow.names
-            table = file.read_row_group(self.number, [name for name in columns if name in stored])
+            there = [name for name in columns if name in stored]
+            table = file.read_row_group(self.number, there, use_threads=False)
         if set(columns) & set(NEW_IN_2) - set(stored):
             table = with_new_columns(table)
         return table.select(list(columns))
@@ -100,10 +101,9 @@ class Chunk:
         """Whether one of these, which ascend, is among their numbers."""
         return _among(ops, self.first_op, self.last_op)
 
-    def having(self, ops: Ints) -> Chunk:
-        """Of its stretches those that may have one of these, which ascend."""
-        some = (it for it in self.stretches if _among(ops, it.first_op, it.last_op))
-        return replace(self, stretches=tuple(some))
+    def having(self, ops: Sequence[Ints]) -> Chunk:
+        """Of its stretches those that may have one of these, each of which ascends."""
+        return replace(self, stretches=tuple(it for it in self.stretches if _any(ops, it)))
 
     def read(self, columns: Sequence[str]) -> pa.Table:
         """Their rows, by operation and position."""
@@ -125,6 +125,10 @@ class Chunk:
                 compute.greater_equal(ops, self.first_op), compute.less_equal(ops, self.last_op)
             )
         )
+
+
+def _any(ops: Sequence[Ints], of: Stretch) -> bool:
+    return any(_among(some, of.first_op, of.last_op) for some in ops)
 
 
 def _among(ops: Ints, first: int, last: int) -> bool:

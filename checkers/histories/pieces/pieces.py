@@ -26,10 +26,12 @@ from typing import Final, Protocol, Self
 import numpy as np
 import pyarrow as pa
 
+from checkers.histories.columns.arrow import compute
 from checkers.histories.columns.fingerprints import Ints
 from checkers.histories.columns.memory import apart
 from checkers.histories.columns.order import grouped, stable
 from checkers.histories.pieces.piece import Piece, Readable, as_ints
+from checkers.histories.pieces.spilled import Store, narrowed
 from checkers.histories.pieces.unpacked import Shelf, Unpacked
 from checkers.progress import Progress, Watcher, unwatched
 
@@ -73,7 +75,7 @@ def said(kernels: Sequence[Kernel], chunk: Readable, number: int, salt: int) -> 
     of_all = columns_of(kernel for kernel in asked if kernel.ops is None)
     of_few = [kernel for kernel in asked if not {*kernel.columns} <= {*of_all}]
     ops = [kernel.ops for kernel in of_few if kernel.ops is not None]
-    near = chunk.having(np.unique(np.concatenate(ops))) if ops else chunk
+    near = chunk.having(ops) if ops else chunk
     whole = _piece(chunk, of_all, number, salt)
     part = _piece(near, columns_of(of_few), number, salt)
     refused = False
@@ -139,8 +141,8 @@ def dealt(table: pa.Table, groups: int) -> Iterator[tuple[int, pa.Table]]:
     of_row = as_ints(table[GROUP]) % groups
     order = stable(of_row, groups)
     bounds = np.r_[0, np.cumsum(np.bincount(of_row, minlength=groups))]
-    rows = table.drop_columns([GROUP])
-    sorted_rows = rows if groups == 1 else rows.take(pa.array(order))
+    rows = narrowed(table.drop_columns([GROUP]))
+    sorted_rows = rows if groups == 1 else compute.take(rows, pa.array(order), boundscheck=False)
     for group in np.flatnonzero(np.diff(bounds)).tolist():
         first, end = int(bounds[group]), int(bounds[group + 1])
         yield group, sorted_rows.slice(first, end - first)
@@ -148,10 +150,12 @@ def dealt(table: pa.Table, groups: int) -> Iterator[tuple[int, pa.Table]]:
 
 def put_together(parts: Iterable[pa.Table], kernel: Kernel) -> pa.Table:
     """What a kernel dealt to one group, piece by piece, in the kernel's order."""
-    table = pa.concat_tables([without_group(kernel).empty_table(), *parts]).combine_chunks()
+    tables = [part for part in parts if part.num_rows] or [without_group(kernel).empty_table()]
+    table = pa.concat_tables(tables, promote_options="permissive").combine_chunks()
     if not kernel.order or not table.num_rows:
         return table
-    return table.take(pa.array(grouped(*(as_ints(table[name]) for name in kernel.order))))
+    order = grouped(*(as_ints(table[name]) for name in kernel.order))
+    return compute.take(table, pa.array(order), boundscheck=False)
 
 
 def without_group(kernel: Kernel) -> pa.Schema:
@@ -160,64 +164,6 @@ def without_group(kernel: Kernel) -> pa.Schema:
 
 
 # ---------------------------------------------------------------- in this process
-
-
-@dataclass(frozen=True, slots=True)
-class Held:
-    """A piece in memory."""
-
-    table: pa.Table
-
-    @property
-    def rows(self) -> int:
-        return int(self.table.num_rows)
-
-    def may_have(self, ops: Ints) -> bool:
-        return len(ops) > 0
-
-    def having(self, ops: Ints) -> Held:
-        return self
-
-    def read(self, columns: Sequence[str]) -> pa.Table:
-        return self.table.select(list(columns))
-
-
-@dataclass(frozen=True, slots=True)
-class Spilled:
-    """A piece that is a batch of a file on disk."""
-
-    path: str
-    batch: int
-    rows: int
-
-    def may_have(self, ops: Ints) -> bool:
-        return len(ops) > 0
-
-    def having(self, ops: Ints) -> Spilled:
-        return self
-
-    def read(self, columns: Sequence[str]) -> pa.Table:
-        with pa.memory_map(self.path) as file:
-            batch = pa.ipc.open_file(file).get_batch(self.batch)
-        return pa.Table.from_batches([batch]).select(list(columns))
-
-
-def spilled(
-    tables: Mapping[int, pa.Table], path: Path, compression: str | None = None
-) -> dict[int, Readable]:
-    """The tables under their numbers, as batches of this file; uncompressed they are mapped."""
-    schema = next(iter(tables.values())).schema
-    options = pa.ipc.IpcWriteOptions(compression=compression)
-    with (
-        pa.OSFile(str(path), "wb") as sink,
-        pa.ipc.new_file(sink, schema, options=options) as file,
-    ):
-        for table in tables.values():
-            file.write_batch(table.combine_chunks().to_batches()[0])
-    return {
-        number: Spilled(str(path), batch, table.num_rows)
-        for batch, (number, table) in enumerate(tables.items())
-    }
 
 
 @dataclass(frozen=True, slots=True)
@@ -262,26 +208,29 @@ class LocalPieces:
     def _exchanged(
         self, kernels: Mapping[str, Kernel], groups: int, scratch: Path
     ) -> Mapping[str, LocalPieces]:
-        passing = _Store(Path(tempfile.mkdtemp(dir=scratch)), self.held_bytes, "lz4")
+        passing = {
+            name: Store(Path(tempfile.mkdtemp(dir=scratch)), self.held_bytes // len(kernels))
+            for name in kernels
+        }
         parts: dict[str, list[list[Readable]]] = {
             name: [[] for _ in range(groups)] for name in kernels
         }
         for told in self._said(list(kernels.values())):
             for name, table in zip(kernels, told, strict=True):
-                kept = passing.keep(dict(dealt(table, groups)))
+                kept = passing[name].keep(dict(dealt(table, groups)))
                 for group, part in kept.items():
                     parts[name][group].append(part)
-        store = _Store(scratch, self.held_bytes)
+        store = Store(scratch, self.held_bytes)
         made: dict[str, LocalPieces] = {}
         for name, kernel in kernels.items():
+            columns = without_group(kernel).names
             chunks: list[Readable] = []
             for some in parts.pop(name):
-                columns = without_group(kernel).names
                 table = put_together([part.read(columns) for part in some], kernel)
                 some.clear()
                 chunks.append(store.keep({0: table})[0])
             made[name] = replace(self, chunks=tuple(chunks))
-        shutil.rmtree(passing.folder)
+            shutil.rmtree(passing.pop(name).folder)
         return made
 
     def _said(self, kernels: Sequence[Kernel]) -> Iterator[Iterator[pa.Table]]:
@@ -292,23 +241,3 @@ class LocalPieces:
             yield said(kernels, chunk, number, self.salt)
             rows += chunk.rows
         self.watch(Progress(stage=says, done=total, total=total, rows=rows))
-
-
-@dataclass(slots=True)
-class _Store:
-    """Tables in memory, and past so many bytes on disk."""
-
-    folder: Path
-    held_bytes: int
-    compression: str | None = None
-    held: int = 0
-    files: int = 0
-
-    def keep(self, tables: Mapping[int, pa.Table]) -> dict[int, Readable]:
-        """The tables under their numbers; those that come together lie in one file."""
-        size = sum(table.nbytes for table in tables.values())
-        if not tables or self.held + size <= self.held_bytes:
-            self.held += size
-            return {number: Held(table) for number, table in tables.items()}
-        self.files += 1
-        return spilled(tables, self.folder / f"{self.files}.arrow", self.compression)

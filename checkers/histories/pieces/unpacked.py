@@ -16,14 +16,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-import numpy as np
 import pyarrow as pa
 
 from checkers.histories.columns.fingerprints import Ints
 from checkers.histories.pieces.piece import Readable
+from checkers.histories.pieces.spilled import narrow
 
 _MUCH: Final = 2  # times as many rows are worth being unpacked once more
-_NARROW: Final = (np.int8, np.int16, np.int32)
 
 
 @dataclass(slots=True)
@@ -46,7 +45,7 @@ class Shelf:
         fits = column.nbytes <= self.room
         if not fits and not self.folder:
             return column
-        column = _narrow(column)
+        column = narrow(column)
         if fits:
             self.room -= column.nbytes
             self.held[name] = column
@@ -70,7 +69,7 @@ class Unpacked:
     def may_have(self, ops: Ints) -> bool:
         return self.of.may_have(ops)
 
-    def having(self, ops: Ints) -> Readable:
+    def having(self, ops: Sequence[Ints]) -> Readable:
         """What lies in the piece itself, if that is much less than what is unpacked anyway."""
         near = self.of.having(ops)
         return self if self.shelf.folder or near.rows * _MUCH > self.rows else near
@@ -99,13 +98,3 @@ def _write(path: Path, table: pa.Table) -> None:
     with pa.OSFile(str(whole), "wb") as sink, pa.ipc.new_file(sink, table.schema) as file:
         file.write_table(table)
     whole.replace(path)
-
-
-def _narrow(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """The column in one chunk; of a dictionary the numbers as narrow as it allows."""
-    if not pa.types.is_dictionary(column.type):
-        return pa.chunked_array([column.combine_chunks()], column.type)
-    whole = column.unify_dictionaries().combine_chunks()
-    width = next(it for it in _NARROW if len(whole.dictionary) <= np.iinfo(it).max)
-    indices = whole.indices.cast(pa.from_numpy_dtype(width), safe=False)  # they fit
-    return pa.chunked_array([pa.DictionaryArray.from_arrays(indices, whole.dictionary)])

@@ -22,7 +22,8 @@ from checkers.histories.inquiries.inquiry import (
     spelled,
 )
 from checkers.histories.pieces.piece import Piece
-from checkers.histories.pieces.pieces import GROUP, Held, Kernel, LocalPieces, Pieces
+from checkers.histories.pieces.pieces import GROUP, Kernel, LocalPieces, Pieces
+from checkers.histories.pieces.spilled import Held
 
 NUMBER = pa.schema([("n", pa.int64())])
 DEALT = pa.schema([(GROUP, pa.int64()), ("n", pa.int64())])
