@@ -18,7 +18,7 @@ import numpy as np
 import pyarrow as pa
 
 from checkers.histories.columns.fingerprints import NULL, Ints
-from checkers.histories.columns.order import begins, lengths, member
+from checkers.histories.columns.order import begins, distinct, lengths, member
 from checkers.histories.delivery import consumption
 from checkers.histories.delivery.consumption import (
     COLUMNS,
@@ -105,7 +105,7 @@ def deliveries(known: Known) -> Inquiry[tuple[Delivery, ...]]:
     records = Pairs.of(
         np.r_[strays.keys, several.ints("key")], np.r_[strays.values, several.ints("value")]
     )
-    ops = np.unique(
+    ops = distinct(
         np.concatenate(
             [of.ints("op")[of.ints("role") >= READ] for of in (strays.places, at_shared)]
         )

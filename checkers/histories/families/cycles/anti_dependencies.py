@@ -22,7 +22,7 @@ import pyarrow as pa
 
 from checkers.histories.columns.arrow import columns_of, ints
 from checkers.histories.columns.fingerprints import Ints
-from checkers.histories.columns.order import begins, lengths, member
+from checkers.histories.columns.order import begins, distinct, lengths, member
 from checkers.histories.columns.rows import schema_of
 from checkers.histories.families.cycles.cycle_search import strong
 from checkers.histories.families.cycles.cycles import (
@@ -166,7 +166,7 @@ def _missed(looked: Looked, strays: Strays, told: pa.Table, ends: Piece) -> Inqu
 def _searched(flow: Piece, missed: Piece) -> Iterator[tuple[str, tuple[int, ...], int]]:
     """The form, the operations and the size of the component of each cycle."""
     ends = [side.ints(name) for side in (flow, missed) for name in ("first", "second")]
-    ops = np.unique(np.concatenate(ends))
+    ops = distinct(np.concatenate(ends))
     first, second, reader, sender = (np.searchsorted(ops, end) for end in ends)
     label = strong([(first, second), (reader, sender)], len(ops))
     sizes = np.bincount(label, minlength=1)

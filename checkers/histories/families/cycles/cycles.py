@@ -20,7 +20,7 @@ import pyarrow as pa
 
 from checkers.histories.columns.arrow import columns_of, ints
 from checkers.histories.columns.fingerprints import Ints
-from checkers.histories.columns.order import begins, member
+from checkers.histories.columns.order import begins, distinct, member
 from checkers.histories.columns.rows import schema_of
 from checkers.histories.families.cycles.cycle_search import (
     KIND_OF,
@@ -68,8 +68,8 @@ _NO_OPS: Final = np.zeros(0, dtype=np.int64)
 def others_of(strays: Strays, senders: Senders) -> Inquiry[Others]:
     """The operations that did not end ok and sent a stray, and when each counts."""
     sends = strays.sends
-    ops = np.unique(sends.ints("op")[sends.ints("role") != SENT])
-    ops = ops[member(ops, np.unique(senders.ops))]
+    ops = distinct(sends.ints("op")[sends.ints("role") != SENT])
+    ops = ops[member(ops, np.sort(senders.ops))]
     if not len(ops):
         return Others(ops, ops)
     when = Piece((yield times(ops)))
@@ -228,7 +228,7 @@ def _searched(looked: Looked, near: pa.Table, loose: Piece) -> Inquiry[dict[str,
     """The cycles among these dependencies, as rows of each form."""
     together_all = pa.concat_tables([near, loose.table.select(EDGES.names)])
     edges = Piece(together_all.group_by(EDGES.names, use_threads=False).aggregate([]))
-    ops = np.unique(np.r_[edges.ints("first"), edges.ints("second")])
+    ops = distinct(np.r_[edges.ints("first"), edges.ints("second")])
     graph = _graph(edges, Piece((yield _operations(ops))))
     found = cycles(graph)
     every = [shown for of_form in found.values() for shown in of_form]

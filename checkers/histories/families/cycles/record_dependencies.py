@@ -22,7 +22,7 @@ import pyarrow as pa
 
 from checkers.histories.columns.arrow import columns_of, ints
 from checkers.histories.columns.fingerprints import Ints
-from checkers.histories.columns.order import begins, lengths, member
+from checkers.histories.columns.order import begins, distinct, lengths, member
 from checkers.histories.inquiries.inquiry import PLACES, Ask
 from checkers.histories.inquiries.places import (
     FAILED,
@@ -119,7 +119,7 @@ class Senders:
         ops[np.searchsorted(pairs, sent[order])] = sends.ints("op")[order]
         lie = together(places.ints("key"), places.ints("value"))
         np.maximum.at(last, np.searchsorted(pairs, lie), places.ints("offset"))
-        return cls(pairs, ops, last, np.unique(sent[failed]))
+        return cls(pairs, ops, last, distinct(sent[failed]))
 
 
 @dataclass(frozen=True, slots=True)

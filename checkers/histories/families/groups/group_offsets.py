@@ -22,7 +22,7 @@ import pyarrow as pa
 
 from checkers.histories.columns.arrow import columns_of
 from checkers.histories.columns.fingerprints import Ints
-from checkers.histories.columns.order import Mask, NumberSet, begins, member
+from checkers.histories.columns.order import Mask, NumberSet, begins, distinct, member
 from checkers.histories.columns.rows import schema_of
 from checkers.histories.columns.staircase import staircase
 from checkers.histories.families.groups.group_commits import (
@@ -127,7 +127,7 @@ def best_of(fetches: Piece, of: Piece, numbers: Ints, otherwise: int) -> Ints:
     """For each fetch the highest number of the commits that may have set what it was told."""
     made = np.full(len(fetches), otherwise, dtype=np.int64)
     pairs = together(of.ints("register"), of.ints("offset"))
-    names = np.unique(pairs)
+    names = distinct(pairs)
     asked = together(fetches.ints("register"), fetches.ints("offset"))
     some = np.flatnonzero(member(asked, names))
     got = staircase(np.searchsorted(names, pairs), numbers, of.ints("invoked_ns"))
@@ -181,7 +181,7 @@ def named(of: Piece) -> Inquiry[dict[str, pa.Array]]:
     }
 
 
-def distinct(rows: pa.Table) -> pa.Table:
+def once(rows: pa.Table) -> pa.Table:
     """Each row once."""
     return rows.group_by(rows.column_names, use_threads=False).aggregate([])
 
@@ -213,7 +213,7 @@ def _backwards(of: Answers, higher: Piece) -> Inquiry[Found]:
     rows = pa.table({**columns, "known_offset": best[wrong, 0], "known_op": -best[wrong, 1]}).cast(
         schema_of(group_offset_went_backwards.GroupOffsetWentBackwards)
     )
-    return Found(id=BACKWARDS, rows=distinct(rows), observations=len(fetches))
+    return Found(id=BACKWARDS, rows=once(rows), observations=len(fetches))
 
 
 def _keep(best: np.ndarray, redo: Mask, higher: Piece, since_ns: Ints) -> None:
@@ -247,7 +247,7 @@ def _moved(of: Answers) -> Inquiry[Found]:
     rows = pa.table(
         {**columns, "known_offset": known.table["offset"], "known_op": known.table["op"]}
     ).cast(schema_of(group_offset_moved_without_commit.GroupOffsetMovedWithoutCommit))
-    return Found(id=MOVED, rows=distinct(rows), observations=int(np.count_nonzero(refuted)))
+    return Found(id=MOVED, rows=once(rows), observations=int(np.count_nonzero(refuted)))
 
 
 def _in_vain(of: Answers, observations: int) -> Inquiry[Found]:
@@ -261,4 +261,4 @@ def _in_vain(of: Answers, observations: int) -> Inquiry[Found]:
     rows = pa.table({**columns, "aborted_op": -aborted[wrong]}).cast(
         schema_of(aborted_offset_read.AbortedOffsetRead)
     )
-    return Found(id=ABORTED, rows=distinct(rows), observations=observations)
+    return Found(id=ABORTED, rows=once(rows), observations=observations)

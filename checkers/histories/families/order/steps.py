@@ -24,7 +24,7 @@ import pyarrow as pa
 
 from checkers.histories.columns.arrow import columns_of, ints
 from checkers.histories.columns.fingerprints import NULL, Ints
-from checkers.histories.columns.order import begins, codes, distinct, member, stable
+from checkers.histories.columns.order import NumberSet, begins, codes, distinct, member, stable
 from checkers.histories.inquiries.occupied import Log
 from checkers.histories.inquiries.places import (
     DOUBTED,
@@ -86,12 +86,12 @@ class Ground:
 
     isolation: Isolation
     committed: Ints  # operations ended info that took effect
-    strays: Ints  # key and value in one number, ascending
-    values: Ints  # of strays, ascending
+    strays: NumberSet  # key and value in one number
+    values: NumberSet  # of strays
     lie: Ints  # the last place at which each ranks; UNKNOWN if nobody knows it
     log: Log
     kept: Kept
-    lasting: Ints  # processes that several pieces have, ascending
+    lasting: NumberSet  # processes that several pieces have
 
     @classmethod
     def of(
@@ -101,7 +101,7 @@ class Ground:
         outranked: Piece,
         log: Log,
         kept: Kept,
-        lasting: Ints,
+        lasting: NumberSet,
     ) -> Self:
         """From what is known of the history; `outranked` are places at which a value has no rank.
 
@@ -109,13 +109,13 @@ class Ground:
         failed ranks where its value was acknowledged later.
         """
         lower, resent = _placed(outranked), _placed(strays.resent)
-        pairs = np.unique(np.r_[together(strays.keys, strays.values), lower[0], resent[0]])
+        pairs = NumberSet.of(np.r_[together(strays.keys, strays.values), lower[0], resent[0]])
         lie = np.full(len(pairs), UNKNOWN)
         pair, offset = map(np.concatenate, zip(_placed(strays.placings()), resent, strict=True))
         ranks = ~member(together(pair, offset), np.sort(together(*lower)))
-        np.maximum.at(lie, np.searchsorted(pairs, pair[ranks]), offset[ranks])
+        np.maximum.at(lie, np.searchsorted(pairs.ascending, pair[ranks]), offset[ranks])
         others = outranked.ints("value"), strays.resent.ints("value")
-        values = np.unique(np.concatenate([strays.values, *others]))
+        values = NumberSet.of(np.concatenate([strays.values, *others]))
         return cls(isolation, strays.committed, pairs, values, lie, log, kept, lasting)
 
     def places(self, piece: Piece, rows: Ints, role: Ints, offset: Ints) -> Ints:
@@ -128,11 +128,12 @@ class Ground:
         took = took[member(piece.ints("op")[rows[took]], self.committed)]
         place = np.where((role == SENT) | (role >= READ), offset, UNKNOWN)
         place[took] = offset[took]
-        odd = piece.derived(("values of strays",), lambda _: member(value, self.values))
-        maybe = np.flatnonzero(odd[rows])
+        odd = piece.derived(("values of strays",), lambda _: self.values.has(value))
+        maybe = np.flatnonzero(odd.take(rows))
         pairs = together(key[rows[maybe]], value[rows[maybe]])
-        stray = member(pairs, self.strays)
-        place[maybe[stray]] = self.lie[np.searchsorted(self.strays, pairs[stray])]
+        stray = self.strays.has(pairs)
+        at = np.searchsorted(self.strays.ascending, pairs[stray])
+        place[maybe[stray]] = self.lie[at]
         return place
 
     def lowest(self, walk: int, key: Ints, first: Ints) -> Ints:
@@ -199,11 +200,10 @@ def at_work(piece: Piece) -> pa.Table:
     return columns_of(AT_WORK, distinct(piece.ints("process")))
 
 
-def lasting(told: Piece) -> Ints:
+def lasting(told: Piece) -> NumberSet:
     """Those that several pieces told of."""
     process, pieces = np.unique(told.ints("process"), return_counts=True)
-    several: Ints = process[pieces > 1]
-    return several
+    return NumberSet(process[pieces > 1])
 
 
 # ---------------------------------------------------------------- in a piece
@@ -241,7 +241,7 @@ def _walk(walk: int, ground: Ground, assigned: Piece, piece: Piece) -> list[pa.T
         return []
     rows, group = _by_process_and_key(piece, rows)
     seen = _seen(ground, piece, rows)
-    starts = begins(group, seen.op[rows])
+    starts = begins(group, seen.op.take(rows))
     ends = np.r_[starts[1:], len(rows)] - 1
     first_row = rows[starts]
 
@@ -270,7 +270,7 @@ def _walk(walk: int, ground: Ground, assigned: Piece, piece: Piece) -> list[pa.T
     some = moved[last] >= 0
     some[some] = group[starts[moved[last[some]]]] == group[starts[last[some]]]
     for what, at in ((HEAD, starts[asked & ~known]), (TAIL, ends[moved[last[some]]])):
-        open_end = at[member(seen.process[seen.row[at]], ground.lasting)]
+        open_end = at[ground.lasting.has(seen.process[seen.row[at]])]
         made.append(_told(walk, what, seen, None, open_end, None))
     return made
 
@@ -279,14 +279,14 @@ def _by_process_and_key(piece: Piece, rows: Ints) -> tuple[Ints, Ints]:
     """The rows of each process and key in order, and a number for the two of each row."""
     process, processes = piece.derived(("processes",), lambda it: codes(it.ints("process")))
     key, texts = piece.narrow("key")
-    group = process[rows] * len(texts) + key[rows]
+    group = process.take(rows) * len(texts) + key.take(rows)
     order = stable(group, processes * len(texts))
-    return rows[order], group[order]
+    return rows.take(order), group.take(order)
 
 
 def _seen(ground: Ground, piece: Piece, rows: Ints) -> Seen:
-    role = roles(piece, ground.isolation)[rows]
-    offset = piece.ints("offset", null=UNKNOWN)[rows]
+    role = roles(piece, ground.isolation).take(rows)
+    offset = piece.ints("offset", null=UNKNOWN).take(rows)
     return Seen(
         row=rows,
         process=piece.ints("process"),
@@ -359,7 +359,7 @@ def judged(
     walk: int, what: int, ground: Ground, seen: Seen, first: Ints, second: Ints
 ) -> list[pa.Table]:
     """The steps of which something is wrong, and how many have known places."""
-    begin, end = seen.place[first], seen.place[second]
+    begin, end = seen.place.take(first), seen.place.take(second)
     known = (begin != UNKNOWN) & (end != UNKNOWN)
     wrong = [np.flatnonzero(known & (end <= begin))]
     times = [np.zeros(len(wrong[0]), dtype=np.int64)]
@@ -367,7 +367,7 @@ def judged(
         far = np.flatnonzero(known & (end > begin + 1))
         rows = second[far]
         dirty = seen.role[rows] >= UNCOMMITTED
-        over = ground.skipped(walk, seen.key[seen.row[rows]], begin[far], end[far], dirty)
+        over = ground.skipped(walk, seen.key.take(seen.row.take(rows)), begin[far], end[far], dirty)
         wrong.append(far[over > 0])
         times.append(over[over > 0])
     some = np.concatenate(wrong)

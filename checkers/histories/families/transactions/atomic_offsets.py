@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from checkers.histories.columns.rows import schema_of
 from checkers.histories.families.groups.group_commits import FAIL, LONG_AGO, Facts
-from checkers.histories.families.groups.group_offsets import Answers, best_of, distinct, named
+from checkers.histories.families.groups.group_offsets import Answers, best_of, named, once
 from checkers.histories.families.transactions.first_shown import first_shown
 from checkers.histories.families.transactions.missing import Gone, candidates, gone_columns, missing
 from checkers.histories.families.transactions.unread import Record, Unread, described
@@ -63,7 +63,7 @@ def outputs_without_offset(of: Answers) -> Inquiry[Found]:
             "shown_op": pa.array([reader for reader, _ in parts], pa.int64()),
         }
     ).cast(schema)
-    return Found(id=OUTPUT_ALONE, rows=distinct(rows), observations=observations)
+    return Found(id=OUTPUT_ALONE, rows=once(rows), observations=observations)
 
 
 def _after_the_first(of: Answers, stable: Piece) -> int:

@@ -21,7 +21,7 @@ import pyarrow as pa
 
 from checkers.histories.columns.arrow import columns_of, ints
 from checkers.histories.columns.fingerprints import Ints, fingerprints
-from checkers.histories.columns.order import Mask, begins, lengths
+from checkers.histories.columns.order import Mask, begins, distinct, lengths
 from checkers.histories.families.real_time.told_offsets import dirty
 from checkers.histories.inquiries.found import Known
 from checkers.histories.inquiries.inquiry import OPERATIONS, PLACES, Ask, Inquiry
@@ -64,7 +64,6 @@ _COUNT: Final = ints("count")
 
 def _first_look(known: Known) -> tuple[Ask, ...]:
     isolation, strays = known.declared.isolation, known.strays
-    ops = np.unique(np.r_[strays.places.ints("op"), strays.sends.ints("op")])
     transactions = ("op", "f", "outcome", "kind")
     untold = partial(_untold, strays)
     polls = ("op", "outcome", "kind", "key", "offset", "isolation")
@@ -73,7 +72,7 @@ def _first_look(known: Known) -> tuple[Ask, ...]:
         _ask("transactions that send", transactions, WORDS, partial(_sending, 2)),
         _ask("how far readers came", polls, _FURTHEST, partial(_furthest, isolation)),
         _ask("sends without an offset", (*transactions, "key", "value", "offset"), _SENDS, untold),
-        described(ops),
+        described(strays.ops),
         _ask("times ascend", ("op", "completed_ns"), _SPANS, _spans),
     )
 
@@ -125,7 +124,7 @@ def _untold(strays: Strays, piece: Piece) -> pa.Table:
 def described(ops: Ints) -> Ask:
     """What these operations are, when they were, and how many records they send."""
     columns = ("op", "f", "outcome", "invoked_ns", "completed_ns", "end_asked_ns", "kind")
-    ops = np.unique(ops)
+    ops = distinct(ops)
     run = partial(_described, ops)
     return Ask(OPERATIONS, Kernel("what they are", columns, _OPERATIONS, run, ops=ops))
 

@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from checkers.histories.columns.arrow import columns_of, ints
 from checkers.histories.columns.fingerprints import Ints
-from checkers.histories.columns.order import begins, grouped, lengths, member
+from checkers.histories.columns.order import begins, distinct, grouped, lengths, member
 from checkers.histories.columns.rows import schema_of
 from checkers.histories.families.transactions.unread import (
     FAIL,
@@ -192,7 +192,7 @@ def _last_before(group: Ints, at_ns: Ints, by_time: Ints, asked: Ints, before_ns
     """For each that asks the last of its group that was earlier; -1 if none was."""
     if not len(group):
         return np.full(len(asked), -1, dtype=np.int64)
-    instants = np.unique(at_ns)
+    instants = distinct(at_ns)
     width = len(instants) + 1
     order = by_time[np.argsort(group[by_time], kind="stable")]
     places = group[order] * width + np.searchsorted(instants, at_ns[order])
@@ -210,7 +210,7 @@ def _first_done_of_later(made: Piece, of_id: Ints, usable: Ints, ids: Ints, afte
     rank = np.empty(len(usable), dtype=np.int64)
     done = np.lexsort([made.ints("op")[usable], made.ints("completed_ns")[usable]])
     rank[done] = np.arange(len(usable))
-    instants = np.unique(invoked)
+    instants = distinct(invoked)
     width = len(instants) + 1
     order = np.lexsort([invoked, group])
     places = group[order] * width + np.searchsorted(instants, invoked[order])
