@@ -59,14 +59,14 @@ class Staircase:
         """The facts before which one of their group lies, by time or as they were given, that got
         further; or as far, of those whose ties count.
         """
-        before, own = self.packed[:-1], self.own[1:]
+        before, own, rows = self.packed[:-1], self.own[1:], self.rows[1:]
         passed = before > own
-        passed |= (before == own) & ties[self.rows[1:]]
-        return self.rows[1:][passed]
+        passed |= (before == own) & ties.take(rows)
+        return rows.compress(passed)
 
     def counting(self, counts: Mask) -> Staircase:
         """What it is if only these facts count."""
-        own = np.where(counts[self.rows], self.own, _UNCOUNTED)
+        own = np.where(counts.take(self.rows), self.own, _UNCOUNTED)
         return replace(self, own=own, packed=np.maximum.accumulate(own))
 
     def exceeded(self, group: Codes, offset: Ints, time_ns: Ints) -> Mask:
@@ -103,7 +103,7 @@ def staircase(group: Codes, reach: Ints, time_ns: Ints) -> Staircase:
     of_group = np.bincount(group)
     numbers = np.arange(len(of_group))
     order = stable(group, len(of_group))
-    own = reach[order]
+    own = reach.take(order)
     low, high = int(own.min()), int(own.max())
     levels: int | Ints = low
     if bits(high - low + 1) + bits(len(of_group)) <= _BITS:

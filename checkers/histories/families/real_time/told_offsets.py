@@ -48,15 +48,10 @@ class Told:
     key: Codes  # from 0; `keys` are the fingerprints
     keys: Ints
     offset: Ints
+    end: Ints  # how far each shows that the log reached
     invoked_ns: Ints
     completed_ns: Ints
     committed: Mask  # by a poll or a read of the end at read_committed
-
-    @property
-    def end(self) -> Ints:
-        """How far each shows that the log reached."""
-        ends: Ints = self.offset + (self.kind != AN_END)
-        return ends
 
 
 def told(piece: Piece, isolation: Isolation) -> Told:
@@ -77,12 +72,14 @@ def _told(piece: Piece, isolation: Isolation) -> Told:
         row, completed_ns = row[in_time], completed_ns[in_time]
     kind = kind[row]
     codes, texts = piece.narrow("key")
+    offset = piece.ints("offset", null=UNKNOWN)[row]
     return Told(
         row=row,
         kind=kind,
         key=codes[row],
         keys=fingerprints(texts, piece.salt),
-        offset=piece.ints("offset", null=UNKNOWN)[row],
+        offset=offset,
+        end=offset + (kind != AN_END),
         invoked_ns=piece.ints("invoked_ns")[row],
         completed_ns=completed_ns,
         committed=(kind != A_SEND) & ~dirty(piece, isolation)[row],
