@@ -22,7 +22,7 @@ import pyarrow as pa
 
 from checkers.histories.columns.arrow import columns_of, ints
 from checkers.histories.columns.fingerprints import Ints
-from checkers.histories.columns.order import begins, distinct, lengths, member
+from checkers.histories.columns.order import NumberSet, begins, distinct, lengths, member
 from checkers.histories.columns.rows import schema_of
 from checkers.histories.families.cycles.cycle_search import strong
 from checkers.histories.families.cycles.cycles import (
@@ -232,7 +232,7 @@ def anti_dependency_cycles(known: Known) -> Inquiry[tuple[Found, ...]]:
         none = schema_of(Cycle).empty_table()
         return tuple(Found(id=form, rows=none, observations=0) for form in (G_SINGLE, G2))
     strays, ww_deps = known.strays, known.declared.ww_deps
-    others = Others(_NO_OPS, _NO_OPS)
+    others = Others(NumberSet(_NO_OPS), _NO_OPS)
     looked = Looked("anti-dependencies", strays, Senders.of(strays), others, ww_deps)
     told, ends, edges = yield (
         asks("how far readers got", _LAST, partial(_last_polled, looked)),
@@ -245,14 +245,12 @@ def anti_dependency_cycles(known: Known) -> Inquiry[tuple[Found, ...]]:
     missed = Piece((yield from _missed(looked, strays, told, Piece(ends))))
     flow = Piece(pa.concat_tables([edges, loose.select(EDGES.names)]))
     found = list(_searched(flow, missed))
-    pairs = np.unique(
-        np.concatenate([_NO_OPS, *(neighbours(np.array(ops)) for _, ops, _ in found)])
-    )
+    pairs = neighbours([np.array(ops) for _, ops, _ in found])
     labels = LABELS.empty_table()
-    if len(pairs):
+    if found:
         labels = yield asks("through which records", LABELS, partial(labelled, looked, pairs))
     known_here = Piece(pa.concat_tables([loose, missed.table]))
-    of_pairs = member(together(known_here.ints("first"), known_here.ints("second")), pairs)
+    of_pairs = pairs.have(known_here.ints("first"), known_here.ints("second"))
     records = pa.concat_tables([labels, known_here.where(of_pairs).table])
     named = yield from named_steps(Piece(records))
     return tuple(

@@ -10,7 +10,7 @@ Source: `properties.anomalies.cycles`; the union of back-edge intervals.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 from itertools import pairwise
 from typing import Final
@@ -20,7 +20,7 @@ import pyarrow as pa
 
 from checkers.histories.columns.arrow import columns_of, ints
 from checkers.histories.columns.fingerprints import Ints
-from checkers.histories.columns.order import begins, distinct, member
+from checkers.histories.columns.order import NumberSet, begins, distinct, member
 from checkers.histories.columns.rows import schema_of
 from checkers.histories.families.cycles.cycle_search import (
     KIND_OF,
@@ -50,7 +50,7 @@ from checkers.histories.families.cycles.record_dependencies import (
 from checkers.histories.families.real_time.future_reads import looked_up, times
 from checkers.histories.inquiries.found import Family, Found, Known
 from checkers.histories.inquiries.inquiry import OPERATIONS, Ask, Inquiry, spelled
-from checkers.histories.inquiries.places import SENT, Strays, together
+from checkers.histories.inquiries.places import SENT, Pairs, Strays
 from checkers.histories.pieces.piece import NEVER_NS, Piece
 from checkers.histories.pieces.pieces import Kernel
 from properties.anomalies.cycles.cycle import FORMS, Cycle
@@ -71,7 +71,7 @@ def others_of(strays: Strays, senders: Senders) -> Inquiry[Others]:
     ops = distinct(sends.ints("op")[sends.ints("role") != SENT])
     ops = ops[member(ops, np.sort(senders.ops))]
     if not len(ops):
-        return Others(ops, ops)
+        return Others(NumberSet(ops), ops)
     when = Piece((yield times(ops)))
     invoked_ns = looked_up(when, ops, "invoked_ns")
     run = partial(_ended_by, invoked_ns)
@@ -84,7 +84,7 @@ def others_of(strays: Strays, senders: Senders) -> Inquiry[Others]:
     before = last[at]
     some = ended.where(ended.ints("place") != WHOLE)
     np.maximum.at(before, some.ints("place"), some.ints("op"))
-    return Others(ops, 2 * before + 1)
+    return Others(NumberSet(ops), 2 * before + 1)
 
 
 def _ended_by(invoked_ns: Ints, piece: Piece) -> pa.Table:
@@ -232,12 +232,12 @@ def _searched(looked: Looked, near: pa.Table, loose: Piece) -> Inquiry[dict[str,
     graph = _graph(edges, Piece((yield _operations(ops))))
     found = cycles(graph)
     every = [shown for of_form in found.values() for shown in of_form]
-    pairs = np.unique(np.concatenate([_NO_OPS, *(neighbours(one.cycle) for one in every)]))
+    pairs = neighbours([one.cycle for one in every])
     labels = LABELS.empty_table()
-    if len(pairs):
+    if every:
         run = partial(labelled, looked, pairs)
         labels = yield asks("through which records", LABELS, run)
-    of_pairs = member(together(loose.ints("first"), loose.ints("second")), pairs)
+    of_pairs = pairs.have(loose.ints("first"), loose.ints("second"))
     named = yield from named_steps(Piece(pa.concat_tables([labels, loose.where(of_pairs).table])))
     return {
         form: rows_of([_row(form, shown, graph.of, named) for shown in of_form])
@@ -245,9 +245,10 @@ def _searched(looked: Looked, near: pa.Table, loose: Piece) -> Inquiry[dict[str,
     }
 
 
-def neighbours(cycle: Ints) -> Ints:
-    """Each two operations that follow each other in a cycle, as one number."""
-    return together(cycle, np.roll(cycle, -1))
+def neighbours(cycles: Sequence[Ints]) -> Pairs:
+    """Each two operations that follow each other in one of the cycles."""
+    after = (np.roll(cycle, -1) for cycle in cycles)
+    return Pairs.of(np.concatenate([_NO_OPS, *cycles]), np.concatenate([_NO_OPS, *after]))
 
 
 def rows_of(rows: list[Cycle]) -> pa.Table:

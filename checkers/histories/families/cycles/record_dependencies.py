@@ -22,14 +22,16 @@ import pyarrow as pa
 
 from checkers.histories.columns.arrow import columns_of, ints
 from checkers.histories.columns.fingerprints import Ints
-from checkers.histories.columns.order import begins, distinct, lengths, member
+from checkers.histories.columns.order import NumberSet, begins, distinct, lengths, member
 from checkers.histories.inquiries.inquiry import PLACES, Ask
+from checkers.histories.inquiries.op_sets import OpSet, words
 from checkers.histories.inquiries.places import (
     FAILED,
     NAMES,
     PLACE,
     READ,
     UNCOMMITTED,
+    Pairs,
     Strays,
     any_of,
     block,
@@ -61,14 +63,14 @@ class Others:
     the last that had completed when it was invoked.
     """
 
-    ops: Ints  # ascending
+    ops: NumberSet
     times: Ints
 
     def time(self, ops: Ints) -> Ints:
         """When each of these operations counts; no other ones are asked."""
         times = 2 * ops
-        some = np.flatnonzero(member(ops, self.ops))
-        times[some] = self.times[np.searchsorted(self.ops, ops[some])]
+        some = np.flatnonzero(self.ops.has(ops))
+        times[some] = self.times[np.searchsorted(self.ops.ascending, ops[some])]
         return times
 
 
@@ -78,6 +80,7 @@ class Stretches:
 
     begin: Ints
     end: Ints
+    covered: OpSet  # the operations of which one of the two times lies in a stretch
 
     @classmethod
     def of(cls, back: Piece, others: Others) -> Stretches:
@@ -88,15 +91,23 @@ class Stretches:
         starts = np.ones(len(begin), dtype=np.bool_)
         starts[1:] = begin[1:] > end[:-1]
         ends = np.roll(starts, -1)  # the last stretch ends where the first begins again
-        return cls(begin[starts], end[ends])
+        begin, end = begin[starts], end[ends]
+        covered = words(_every(begin >> 1, (end >> 1) + 1))
+        return cls(begin, end, OpSet.of(covered))
 
     def have(self, first: Ints, second: Ints) -> Ints:
         """Which dependencies between these times lie in one stretch."""
+        some = np.flatnonzero(self.covered.has(first >> 1))
+        first, second = first.take(some), second.take(some)
         at = np.searchsorted(self.begin, first, side="right") - 1
-        some = np.flatnonzero(at >= 0)
-        at, last = at[some], np.maximum(first, second)[some]
-        within = (self.begin[at] <= second[some]) & (last <= self.end[at])
-        return some[np.flatnonzero(within)]
+        within = (at >= 0) & (self.begin[at] <= second)
+        return some[within & (np.maximum(first, second) <= self.end[at])]
+
+
+def _every(first: Ints, end: Ints) -> Ints:
+    """All numbers from each of the first up to but without its end."""
+    many = end - first
+    return np.arange(int(many.sum())) + np.repeat(end - np.cumsum(many), many)
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,22 +135,38 @@ class Senders:
 
 @dataclass(frozen=True, slots=True)
 class Dependents:
-    """Who comes before whom in a block, through which record."""
+    """Who comes before whom in a block: who was polled by whom, then who was followed by whom."""
 
     first: Ints
     second: Ints
-    kind: Ints
-    key: Ints
-    value: Ints
-    next_value: Ints
     counts: Mask  # the second ended ok, or is one of the others: it may lead somewhere
+    polls: Ints  # rows of the piece
+    log: Log
+    before: Ints  # places in the log
+    after: Ints
 
-    def edges(self, some: Mask | Ints) -> pa.Table:
+    def edges(self, some: Ints) -> pa.Table:
         """Each pair of operations once."""
-        first, second, kind = self.first[some], self.second[some], self.kind[some]
+        first, second = self.first.take(some), self.second.take(some)
+        kind = np.where(some < len(self.polls), WR, WW)
         order, starts = runs(together(first, second), kind)
         once = order[starts]
         return columns_of(EDGES, first[once], second[once], kind[once])
+
+    def labels(self, piece: Piece, some: Ints) -> pa.Table:
+        """The records of these, which ascend."""
+        polled = some[some < len(self.polls)]
+        row, followed = self.polls[polled], some[len(polled) :] - len(self.polls)
+        before, after = self.before[followed], self.after[followed]
+        return columns_of(
+            LABELS,
+            self.first[some],
+            self.second[some],
+            np.repeat([WR, WW], [len(row), len(before)]),
+            np.r_[piece.ints("key")[row], self.log.key[before]],
+            np.r_[piece.ints("value")[row], self.log.value[before]],
+            np.r_[np.zeros(len(row), dtype=np.int64), self.log.value[after]],
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,15 +207,14 @@ def dependents(looked: Looked, piece: Piece) -> Dependents:
 
 
 def _dependents(looked: Looked, piece: Piece) -> Dependents:
-    key, value, op = (piece.ints(name) for name in ("key", "value", "op"))
-    role = role_of(piece)
+    op, role = piece.ints("op"), role_of(piece)
     of_place = _sent_at(looked, piece)
-    sender = of_place[place_of(piece)]
+    sender = of_place.take(place_of(piece))
     polls = (role >= READ) & (sender != NOBODY) & (sender != op)
     polls = np.flatnonzero(polls & ~looked.strays.of(piece))
-    sound = (role[polls] & ~UNCOMMITTED) == READ
+    sound = (role.take(polls) & ~UNCOMMITTED) == READ
     counts, others = sound.copy(), np.flatnonzero(~sound)
-    counts[others] = member(op[polls[others]], looked.others.ops)
+    counts[others] = looked.others.ops.has(op[polls[others]])
     if not looked.ww_deps:
         nothing = np.zeros(len(polls), dtype=np.int64)
         log = Log(nothing[:0], nothing[:0], nothing[:0], nothing[:0], sound[:0])
@@ -196,13 +222,13 @@ def _dependents(looked: Looked, piece: Piece) -> Dependents:
         log = log_of(looked, piece)
     before, after = _neighbours(log)
     return Dependents(
-        first=np.r_[sender[polls], log.sender[before]],
-        second=np.r_[op[polls], log.sender[after]],
-        kind=np.repeat([WR, WW], [len(polls), len(before)]),
-        key=np.r_[key[polls], log.key[before]],
-        value=np.r_[value[polls], log.value[before]],
-        next_value=np.r_[np.zeros(len(polls), dtype=np.int64), log.value[after]],
+        first=np.r_[sender.take(polls), log.sender[before]],
+        second=np.r_[op.take(polls), log.sender[after]],
         counts=np.r_[counts, np.ones(len(before), dtype=np.bool_)],
+        polls=polls,
+        log=log,
+        before=before,
+        after=after,
     )
 
 
@@ -212,8 +238,9 @@ def _sent_at(looked: Looked, piece: Piece) -> Ints:
 
 
 def _senders(committed: Ints, piece: Piece) -> Ints:
+    """Of several the last: operations of one place ascend."""
     senders, sent = np.full(len(heads(piece)), NOBODY), np.flatnonzero(effect(piece, committed))
-    np.maximum.at(senders, place_of(piece)[sent], piece.ints("op")[sent])
+    senders[place_of(piece).take(sent)] = piece.ints("op").take(sent)
     return senders
 
 
@@ -261,16 +288,15 @@ def _linked(log: Log, first: Ints, second: Ints, starts: Ints, sizes: Ints) -> t
 
 def counted(looked: Looked, piece: Piece) -> pa.Table:
     """How many dependencies there are, of each kind."""
-    kind = dependents(looked, piece).kind
-    columns = ([np.count_nonzero(kind == which)] for which in (WW, WR))
-    return columns_of(COUNT, *(np.array(column, dtype=np.int64) for column in columns))
+    made = dependents(looked, piece)
+    return columns_of(COUNT, *(np.array([len(ends)]) for ends in (made.before, made.polls)))
 
 
 def leading_back(looked: Looked, piece: Piece) -> pa.Table:
     """The dependencies that lead back in time."""
     made, others = dependents(looked, piece), looked.others
     some = np.flatnonzero(made.counts)
-    back = others.time(made.first[some]) >= others.time(made.second[some])
+    back = others.time(made.first.take(some)) >= others.time(made.second.take(some))
     return made.edges(some[np.flatnonzero(back)])
 
 
@@ -278,16 +304,14 @@ def inside(looked: Looked, stretches: Stretches, piece: Piece) -> pa.Table:
     """The dependencies between operations of one stretch of time."""
     made, others = dependents(looked, piece), looked.others
     some = np.flatnonzero(made.counts)
-    first, second = (others.time(ops[some]) for ops in (made.first, made.second))
+    first, second = (others.time(ops.take(some)) for ops in (made.first, made.second))
     return made.edges(some[stretches.have(first, second)])
 
 
-def labelled(looked: Looked, pairs: Ints, piece: Piece) -> pa.Table:
+def labelled(looked: Looked, pairs: Pairs, piece: Piece) -> pa.Table:
     """The records of these pairs of operations."""
     made = dependents(looked, piece)
-    some = member(together(made.first, made.second), pairs)
-    columns = (getattr(made, name)[some] for name in LABELS.names)
-    return columns_of(LABELS, *columns)
+    return made.labels(piece, np.flatnonzero(pairs.have(made.first, made.second)))
 
 
 def block_ends(looked: Looked, piece: Piece) -> pa.Table:
@@ -336,10 +360,10 @@ def of_strays(looked: Looked, strays: Strays) -> tuple[pa.Table, Mask]:
     sound = (polls.ints("role")[row] & ~UNCOMMITTED) == READ
     nothing, kind = np.zeros(len(row), dtype=np.int64), np.full(len(row), WR)
     table = columns_of(LABELS, sender[row], op[row], kind, key[row], value[row], nothing)
-    return table, sound | member(op[row], looked.others.ops)
+    return table, sound | looked.others.ops.has(op[row])
 
 
 def every(looked: Looked, piece: Piece) -> pa.Table:
     """All dependencies, wherever they lead."""
     made = dependents(looked, piece)
-    return made.edges(np.ones(len(made.kind), dtype=np.bool_))
+    return made.edges(np.arange(len(made.first)))
