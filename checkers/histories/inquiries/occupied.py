@@ -91,11 +91,13 @@ class Occupied:
     def between(self, key: Ints, first: Ints, end: Ints) -> Ints:
         """How many records lie from the first offset on and below the end."""
         counts = np.zeros(len(key), dtype=np.int64)
+        if not len(self.bits):
+            return counts
         near = (first >> _WORD_BITS) == (end >> _WORD_BITS)
         some = np.flatnonzero(near & (first < end))
         at, known = self._place(key[some], first[some] >> _WORD_BITS)
         inside = (_bit(end[some]) - _ONE) & ~(_bit(first[some]) - _ONE)
-        counts[some] = np.bitwise_count(np.r_[self.bits, np.uint64(0)][at] & inside) * known
+        counts[some] = np.bitwise_count(self.bits.take(at, mode="clip") & inside) * known
         far = np.flatnonzero(~near & (first < end))
         counts[far] = self._rank(key[far], end[far]) - self._rank(key[far], first[far])
         return counts
@@ -139,7 +141,7 @@ class Occupied:
 def _near(ascending: Ints, numbers: Ints, guess: Ints) -> tuple[Ints, Mask]:
     """As `_found`, looked for first where each number is if none before it is missing."""
     at = guess.clip(0, len(ascending) - 1)
-    inside = ascending[at] == numbers
+    inside = ascending.take(at) == numbers
     other = np.flatnonzero(~inside)
     at[other], inside[other] = _found(ascending, numbers[other])
     return at, inside
@@ -148,7 +150,7 @@ def _near(ascending: Ints, numbers: Ints, guess: Ints) -> tuple[Ints, Mask]:
 def _found(ascending: Ints, numbers: Ints) -> tuple[Ints, Mask]:
     """Where each number is among the ascending ones, or would be; and whether it is there."""
     at = np.searchsorted(ascending, numbers)
-    inside = np.r_[ascending, ascending[-1:]][at] == numbers if len(ascending) else at < 0
+    inside = ascending.take(at, mode="clip") == numbers if len(ascending) else at < 0
     return at, inside
 
 

@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 from checkers.histories.columns.fingerprints import Ints, fingerprints
-from checkers.histories.columns.order import NumberSet
+from checkers.histories.columns.order import begins, distinct
 from checkers.histories.columns.rows import schema_of
 from checkers.histories.inquiries.inquiry import OPERATIONS, SENDS, Ask, Inquiry, spelled
 from checkers.histories.inquiries.places import NAMES, ROW, Pairs, Strays, of_pairs, read, runs
@@ -33,15 +33,14 @@ NO_POLLS: Final = Piece(_POLLED.empty_table())
 
 def times(ops: Ints) -> Ask:
     """When these operations were invoked and completed."""
-    some = np.unique(ops)
-    run = partial(_times, NumberSet(some))
+    some = distinct(ops)
+    run = partial(_times, some)
     return Ask(OPERATIONS, Kernel("when they were", tuple(TIMES.names), TIMES, run, ops=some))
 
 
-def _times(ops: NumberSet, piece: Piece) -> pa.Table:
-    of_piece = piece.ints("op")
-    firsts = np.flatnonzero(np.diff(of_piece, prepend=-1))
-    rows = firsts[ops.has(of_piece[firsts])]
+def _times(ops: Ints, piece: Piece) -> pa.Table:
+    of_piece, rows = piece.ints("op"), piece.rows_of(ops)
+    rows = rows[begins(of_piece[rows])]
     columns = (
         of_piece[rows],
         piece.ints("invoked_ns")[rows],

@@ -30,7 +30,6 @@ import pyarrow as pa
 
 from checkers.histories.columns.arrow import columns_of, compute
 from checkers.histories.columns.fingerprints import Ints, fingerprints
-from checkers.histories.columns.order import member
 from checkers.histories.columns.rows import schema_of
 from checkers.histories.columns.staircase import NOWHERE
 from checkers.histories.families.real_time import group_registers
@@ -125,7 +124,8 @@ def _stray_questions(strays: Strays, before: Piece) -> Piece:
 
 def _sends_of(ops: Ints, piece: Piece) -> pa.Table:
     """What these operations sent."""
-    sends = piece.where(piece.is_("kind", "send") & member(piece.ints("op"), ops))
+    rows = piece.rows_of(ops)
+    sends = piece.where(rows[piece.is_("kind", "send")[rows]])
     text = sends.table["value"].combine_chunks()
     columns = (sends.ints("op"), sends.ints("position"), sends.fingerprints("key"))
     return columns_of(_SENDS, *columns, fingerprints(text, piece.salt), text)
