@@ -105,8 +105,9 @@ class Bitmaps:
     def has(self, owner: Ints, key: Ints, offset: Ints) -> Mask:
         """Which of these offsets each owner has."""
         row = self.at(owner, key, word_of(offset))
-        bit = _ONE << (offset & _LAST).astype(np.uint64)
-        held: Mask = (np.r_[self.bits, np.uint64(0)][row] & bit) != 0
+        held: Mask = row >= 0
+        bit = _ONE << (offset[held] & _LAST).astype(np.uint64)
+        held[held] = (self.bits[row[held]] & bit) != 0
         return held
 
     def _place(self, owner: Ints, key: Ints, word: Ints) -> Ints:
