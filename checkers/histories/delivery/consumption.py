@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
@@ -11,7 +11,7 @@ import pyarrow as pa
 from checkers.histories.columns.arrow import columns_of, ints
 from checkers.histories.columns.fingerprints import NULL, Ints, fingerprints
 from checkers.histories.columns.order import Mask, begins, codes, lengths, member
-from checkers.histories.inquiries.bitmaps import Bitmaps, word_of, words
+from checkers.histories.inquiries.bitmaps import WORDS, Bitmaps, word_of, words
 from checkers.histories.inquiries.places import READ, SENT, Pairs, role_of, together
 from checkers.histories.pieces.piece import UNKNOWN, Piece
 
@@ -31,23 +31,57 @@ LAST: Final = 2**63 - 1
 
 def owners(piece: Piece) -> Ints:
     """The application of each row: a number for its group, or for its process."""
-    return piece.derived(("owners",), _made_owners)
+    starts, owner = _owners(piece, np.arange(len(piece)))
+    return np.repeat(owner, lengths(starts, len(piece)))
 
 
-def _made_owners(piece: Piece) -> Ints:
-    process, (group, texts) = piece.ints("process"), piece.narrow("group")
+def _owners(piece: Piece, rows: Ints) -> tuple[Ints, Ints]:
+    """Where runs of rows of one application begin among these, and whose they are."""
+    group, texts = piece.narrow("group")
+    process, group = piece.ints("process").take(rows), group.take(rows)
     starts = begins(process, group)
-    alone = together(process[starts], np.full(len(starts), NO_GROUP))
-    named = np.r_[fingerprints(texts, piece.salt), NULL][group[starts]]
-    return np.repeat(np.where(group[starts] < 0, alone, named), lengths(starts, len(piece)))
+    process, group = process[starts], group[starts]
+    alone = together(process, np.full(len(starts), NO_GROUP))
+    named = np.r_[fingerprints(texts, piece.salt), NULL][group]
+    return starts, np.where(group < 0, alone, named)
+
+
+@dataclass(frozen=True, slots=True)
+class _Polls:
+    """What was polled at known offsets, by numbers from 0 for the application and for the key."""
+
+    rows: Ints
+    owner: Ints
+    key: Ints
+    owners: Ints  # what the numbers stand for
+    keys: Ints
+    heads: Ints  # the first row of each application
+
+
+def _polls(piece: Piece) -> _Polls:
+    return piece.derived(("polls of applications",), _made_polls)
+
+
+def _made_polls(piece: Piece) -> _Polls:
+    rows = np.flatnonzero(piece.is_("kind", "poll") & piece.known("offset"))
+    starts, of_run = _owners(piece, rows)
+    code, _ = codes(of_run)
+    firsts = np.flatnonzero(np.diff(np.maximum.accumulate(code), prepend=-1))
+    owner = np.repeat(code, lengths(starts, len(rows)))
+    narrow, texts = piece.narrow("key")
+    keys = np.r_[fingerprints(texts, piece.salt), NULL]
+    key = narrow.take(rows).astype(np.int64) % len(keys)
+    return _Polls(rows, owner, key, of_run[firsts], keys, rows[starts[firsts]])
 
 
 def given(outcome: str, piece: Piece) -> pa.Table:
     """What applications were given by operations that ended so."""
-    polled = piece.is_("kind", "poll") & piece.known("offset") & piece.is_("outcome", outcome)
-    rows = np.flatnonzero(polled)
-    owner, key = owners(piece)[rows], piece.fingerprints("key")[rows]
-    return words(owner, key, piece.ints("offset")[rows], piece.number)
+    of = _polls(piece)
+    some = np.flatnonzero(piece.is_("outcome", outcome).take(of.rows))
+    offset = piece.ints("offset").take(of.rows.take(some))
+    made = Piece(words(of.owner.take(some), of.key.take(some), offset, piece.number))
+    named = of.owners[made.ints("owner")], of.keys[made.ints("key")]
+    return columns_of(WORDS, *named, *(made.ints(name) for name in WORDS.names[2:]))
 
 
 def acknowledged(piece: Piece) -> pa.Table:
@@ -58,26 +92,26 @@ def acknowledged(piece: Piece) -> pa.Table:
 
 def reach(piece: Piece) -> pa.Table:
     """From where up to where applications were given records: by any, and by those ended ok."""
-    rows = np.flatnonzero(piece.is_("kind", "poll") & piece.known("offset"))
-    owner, key = owners(piece)[rows], piece.codes("key")[0][rows]
-    offset = piece.ints("offset")[rows]
-    # of neighbours of one application and key the lowest and the highest
-    starts = begins(owner, key, piece.ints("op")[rows])
-    if not len(starts):
-        return REACH.empty_table()
-    first = rows[starts]
-    ok = piece.is_("outcome", "ok")[first]
-    return furthest(
-        columns_of(
-            REACH,
-            owners(piece)[first],
-            piece.fingerprints("group")[first],
-            piece.ints("process")[first],
-            piece.fingerprints("key")[first],
-            np.minimum.reduceat(offset, starts),
-            np.where(ok, np.maximum.reduceat(offset, starts), LOW),
-            piece.ints("op")[first],
-        )
+    of = _polls(piece)
+    pair, count = of.owner * len(of.keys) + of.key, len(of.owners) * len(of.keys)
+    offset = piece.ints("offset").take(of.rows)
+    low, high, first = np.full(count, LAST), np.full(count, LOW), np.full(count, LAST)
+    np.minimum.at(low, pair, offset)
+    ok = np.flatnonzero(piece.is_("outcome", "ok").take(of.rows))
+    pair, offset = pair.take(ok), offset.take(ok)
+    np.maximum.at(high, pair, offset)
+    there = np.flatnonzero(offset == high.take(pair))
+    np.minimum.at(first, pair[there], piece.ints("op")[of.rows[ok[there]]])
+    seen = np.flatnonzero(low != LAST)
+    owner, key = np.divmod(seen, len(of.keys))
+    head = of.heads[owner]
+    return columns_of(
+        REACH,
+        of.owners[owner],
+        piece.fingerprints("group")[head],
+        piece.ints("process")[head],
+        of.keys[key],
+        *(column[seen] for column in (low, high, first)),
     )
 
 

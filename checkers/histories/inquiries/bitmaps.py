@@ -24,6 +24,7 @@ _WORD_BITS: Final = 6
 _LAST: Final = 63
 _ONE: Final = np.uint64(1)
 _ALL: Final = np.uint64(2**64 - 1)
+_CODE_BITS: Final = 32  # in which owners and keys are packed as they are
 WORDS: Final = pa.schema(
     [(name, pa.int64()) for name in ("owner", "key", "word", "bits", "again", "piece")]
 )
@@ -140,8 +141,9 @@ def _joined(owner: Ints, key: Ints, word: Ints, bits: Bits, again: Bits, piece: 
     order, starts = _order(owner, key, word)
     if not len(order):
         return Bitmaps(owner, key, word, bits, again, piece)
-    once, more = (np.bitwise_or.reduceat(it[order], starts) for it in (bits, again))
-    told = np.add.reduceat(np.bitwise_count(bits[order]), starts, dtype=np.int64)
+    ordered = bits.take(order)
+    once, more = (np.bitwise_or.reduceat(it, starts) for it in (ordered, again.take(order)))
+    told = np.add.reduceat(np.bitwise_count(ordered), starts, dtype=np.int64)
     first = np.full(len(starts), -1, dtype=np.int64)
     several = np.flatnonzero((more != 0) | (told > np.bitwise_count(once)))
     counts, seen = lengths(starts, len(order))[several], np.zeros(len(several), dtype=np.uint64)
@@ -162,17 +164,32 @@ def _order(owner: Ints, key: Ints, word: Ints) -> tuple[Ints, Ints]:
     """By owner, key and word, and where each begins; rows of one word keep their order."""
     if not len(word):
         return word, word
+    pair, count = _pairs(owner, key)
+    low, width = _range(word)
+    if bits(count) + bits(width) > PACKED_BITS:
+        order = np.lexsort([word, pair])
+        return order, begins(pair[order], word[order])
+    packed = pair * width + (word - low)
+    order = stable(packed, count * width)
+    return order, begins(packed.take(order))
+
+
+def _pairs(owner: Ints, key: Ints) -> tuple[Ints, int]:
+    """A number for each owner and key, in their order, and below what all of them are."""
+    (low, owners), (lowest, keys) = _range(owner), _range(key)
+    if bits(owners) + bits(keys) <= _CODE_BITS:
+        return (owner - low) * keys + (key - lowest), owners * keys
     pair, count = codes(together(owner, key))
     heads = np.flatnonzero(np.diff(np.maximum.accumulate(pair), prepend=-1))
     rank = np.empty(count, dtype=np.int64)
     rank[np.lexsort([key[heads], owner[heads]])] = np.arange(count)
-    low, width = int(word.min()), int(word.max()) - int(word.min()) + 1
-    if bits(count) + bits(width) > PACKED_BITS:
-        order = np.lexsort([word, rank[pair]])
-        return order, begins(pair[order], word[order])
-    packed = rank[pair] * width + (word - low)
-    order = stable(packed, count * width)
-    return order, begins(packed[order])
+    return rank.take(pair), count
+
+
+def _range(numbers: Ints) -> tuple[int, int]:
+    """The lowest, and from it on up to how many there may be."""
+    low = int(numbers.min())
+    return low, int(numbers.max()) - low + 1
 
 
 def without(told: pa.Table, key: Ints, offset: Ints) -> pa.Table:
