@@ -12,6 +12,7 @@ Kernels run under mapInArrow. The files must be readable under the same path whe
 from __future__ import annotations
 
 import gc
+import os
 import pickle
 import shutil
 import sys
@@ -37,7 +38,7 @@ from checkers.histories.pieces.pieces import (
     said,
     without_group,
 )
-from checkers.histories.pieces.spilled import spilled
+from checkers.histories.pieces.spilled import read_in_turn, spill
 from checkers.histories.pieces.unpacked import Shelf, Unpacked
 from checkers.progress import Watcher, unwatched
 from checkers.spark.connect import is_local, parallelism
@@ -242,14 +243,17 @@ def _dealt_out(
     folder: Path,
     batches: Iterable[pa.RecordBatch],
 ) -> Iterator[pa.RecordBatch]:
-    """Writes what a kernel deals out of a piece to a file; in its cell is where each group lies."""
+    """Writes what a kernel deals out to files of its groups; in a piece's cell is where it lies."""
     _settled(len(sys.modules))
+    ours = os.getpid()  # nobody else writes to these files
     for number, chunk in map(chunks.__getitem__, _numbers(batches)):
         for which, made in enumerate(said(kernels, chunk, number, salt)):
-            if parts := dict(dealt(made, groups)):
-                path = folder / f"{which}-of-{number}.arrow"
-                lie = pickle.dumps(spilled(parts, path))
-                yield _row(which, 0, number, lie)
+            lie = {
+                group: spill(part, folder / f"{which}-{group}-of-{ours}.arrow")
+                for group, part in dealt(made, groups)
+            }
+            if lie:
+                yield _row(which, 0, number, pickle.dumps(lie))
 
 
 def _laid_down(
@@ -263,11 +267,11 @@ def _laid_down(
     for group in _numbers(batches):
         for which, kernel in enumerate(kernels):
             columns = without_group(kernel).names
-            some = (part.read(columns) for number, part in parts[group] if number == which)
-            table = put_together(some, kernel)
-            path = folder / f"{which}-{group}.arrow"
+            some = (part for number, part in parts[group] if number == which)
+            table = put_together(read_in_turn(some, columns), kernel)
             if table.num_rows:
-                yield _row(which, group, group, pickle.dumps(spilled({0: table}, path)[0]))
+                laid = spill(table, folder / f"{which}-{group}.arrow")
+                yield _row(which, group, group, pickle.dumps(laid))
 
 
 def _groups(

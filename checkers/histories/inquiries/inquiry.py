@@ -39,7 +39,7 @@ import numpy as np
 import pyarrow as pa
 
 from checkers.histories.columns.fingerprints import NULL, Ints, fingerprints
-from checkers.histories.columns.order import member
+from checkers.histories.columns.order import distinct, member
 from checkers.histories.pieces.piece import Piece
 from checkers.histories.pieces.pieces import Kernel, Pieces, columns_of
 
@@ -188,7 +188,7 @@ TEXTS: Final = pa.schema([("fingerprint", pa.int64()), ("text", pa.string())])
 
 def spelled(*wanted: Ints, column: str = "value") -> Inquiry[Callable[[Ints], pa.Array]]:
     """From fingerprints of `key` or `value` to their texts; Collision where one has two."""
-    sought = np.unique(np.concatenate(wanted)) if wanted else np.zeros(0, dtype=np.int64)
+    sought = distinct(np.concatenate(wanted)) if wanted else np.zeros(0, dtype=np.int64)
     sought = sought[sought != NULL]
     if len(sought):
         found = yield Spell(column, sought)
@@ -215,7 +215,7 @@ def _spelling(now: list[_Open]) -> Iterator[tuple[_Open, Kernel]]:
             columns.setdefault(one.ask.column, []).append(one)
             sought.setdefault(one.ask.column, []).append(one.ask.sought)
     for column, askers in columns.items():
-        some = None if column in ALL_AT_ONCE else np.unique(np.concatenate(sought[column]))
+        some = None if column in ALL_AT_ONCE else distinct(np.concatenate(sought[column]))
         kernel = _in_full(column, some)
         yield from ((one, kernel) for one in askers)
 

@@ -15,7 +15,6 @@ promises only that groups are whole. The law of both: no verdict depends on wher
 
 from __future__ import annotations
 
-import shutil
 import tempfile
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
@@ -31,7 +30,7 @@ from checkers.histories.columns.fingerprints import Ints
 from checkers.histories.columns.memory import apart
 from checkers.histories.columns.order import grouped, stable
 from checkers.histories.pieces.piece import Piece, Readable, as_ints
-from checkers.histories.pieces.spilled import Store, narrowed
+from checkers.histories.pieces.spilled import Store, narrowed, read_in_turn
 from checkers.histories.pieces.unpacked import Shelf, Unpacked
 from checkers.progress import Progress, Watcher, unwatched
 
@@ -217,20 +216,19 @@ class LocalPieces:
         }
         for told in self._said(list(kernels.values())):
             for name, table in zip(kernels, told, strict=True):
-                kept = passing[name].keep(dict(dealt(table, groups)))
-                for group, part in kept.items():
-                    parts[name][group].append(part)
-        store = Store(scratch, self.held_bytes)
+                for group, part in dealt(table, groups):
+                    parts[name][group].append(passing[name].keep(group, part))
         made: dict[str, LocalPieces] = {}
         for name, kernel in kernels.items():
             columns = without_group(kernel).names
+            store = Store(Path(tempfile.mkdtemp(dir=scratch)), self.held_bytes // len(kernels))
             chunks: list[Readable] = []
-            for some in parts.pop(name):
-                table = put_together([part.read(columns) for part in some], kernel)
+            for group, some in enumerate(parts.pop(name)):
+                table = put_together(read_in_turn(some, columns), kernel)
                 some.clear()
-                chunks.append(store.keep({0: table})[0])
+                passing[name].drop(group)
+                chunks.append(store.keep(group, table))
             made[name] = replace(self, chunks=tuple(chunks))
-            shutil.rmtree(passing.pop(name).folder)
         return made
 
     def _said(self, kernels: Sequence[Kernel]) -> Iterator[Iterator[pa.Table]]:

@@ -1,14 +1,14 @@
 """Tables that are kept for later looks: in memory, and past what there is room for on disk.
 
-On disk a table lies as Arrow sends it, several in one file. It is mapped, so that of a column
-nothing is unpacked and only the pages that are looked at cost anything. Numbers are as narrow as
-they allow: what is not written costs nothing. Compressing the rest would cost more than it saves,
-since it is fingerprints.
+On disk a table lies as Arrow sends it, one behind the other in a file. It is mapped, so nothing is
+unpacked and only the pages that are looked at cost anything. Numbers are as narrow as they allow:
+what is not written costs nothing. Compressing the rest would cost more than it saves, since most of
+it is fingerprints.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -59,41 +59,69 @@ class Spilled:
         return self
 
     def read(self, columns: Sequence[str]) -> pa.Table:
-        with pa.memory_map(self.path) as file:
-            file.seek(self.at)
-            stretch = file.read_buffer(self.size)
-        return pa.ipc.open_stream(stretch, options=_IN_TURN).read_all().select(list(columns))
+        return self.within(_mapped(self.path)).select(list(columns))
+
+    def within(self, file: pa.Buffer) -> pa.Table:
+        """All of it, from its file."""
+        return _table(file.slice(self.at, self.size))
 
 
-def spilled(tables: Mapping[int, pa.Table], path: Path) -> dict[int, Spilled]:
-    """The tables under their numbers, one behind the other in this file."""
-    lie: dict[int, Spilled] = {}
-    with pa.OSFile(str(path), "wb") as sink:
-        for number, table in tables.items():
-            at = sink.tell()
-            with pa.ipc.new_stream(sink, table.schema) as stream:
-                stream.write_table(table)
-            lie[number] = Spilled(str(path), at, sink.tell() - at, table.num_rows)
-    return lie
+def read_in_turn(parts: Iterable[Readable], columns: Sequence[str]) -> Iterator[pa.Table]:
+    """These columns of each; a file is mapped once for those that follow each other in it."""
+    path, file = "", pa.py_buffer(b"")
+    for part in parts:
+        if not isinstance(part, Spilled):
+            yield part.read(columns)
+            continue
+        if part.path != path:
+            path, file = part.path, _mapped(part.path)
+        yield part.within(file).select(list(columns))
+
+
+def alone_in(path: Path) -> pa.Table:
+    """The table that is all there is in the file."""
+    return _table(_mapped(str(path)))
+
+
+def _mapped(path: str) -> pa.Buffer:
+    with pa.memory_map(path) as file:
+        return file.read_buffer()
+
+
+def _table(stretch: pa.Buffer) -> pa.Table:
+    return pa.ipc.open_stream(stretch, options=_IN_TURN).read_all()
+
+
+def spill(table: pa.Table, path: Path) -> Spilled:
+    """Writes the table behind what is in the file."""
+    with pa.OSFile(str(path), "ab") as sink:
+        at = sink.tell()
+        with pa.ipc.new_stream(sink, table.schema) as stream:
+            stream.write_table(table)
+        return Spilled(str(path), at, sink.tell() - at, table.num_rows)
 
 
 @dataclass(slots=True)
 class Store:
-    """Tables in memory, and past so many bytes on disk."""
+    """Tables of some numbers, in memory, and past so many bytes on disk: a file for each number."""
 
     folder: Path
     held_bytes: int
     held: int = 0
-    files: int = 0
 
-    def keep(self, tables: Mapping[int, pa.Table]) -> Mapping[int, Readable]:
-        """The tables under their numbers; those that come together lie in one file."""
-        size = sum(table.nbytes for table in tables.values())
-        if not tables or self.held + size <= self.held_bytes:
-            self.held += size
-            return {number: Held(table) for number, table in tables.items()}
-        self.files += 1
-        return spilled(tables, self.folder / f"{self.files}.arrow")
+    def keep(self, number: int, table: pa.Table) -> Readable:
+        """The table, one of this number."""
+        if self.held + table.nbytes <= self.held_bytes:
+            self.held += table.nbytes
+            return Held(table)
+        return spill(table, self._file(number))
+
+    def drop(self, number: int) -> None:
+        """Whatever lies on disk of this number is not needed any more."""
+        self._file(number).unlink(missing_ok=True)
+
+    def _file(self, number: int) -> Path:
+        return self.folder / f"{number}.arrow"
 
 
 def narrowed(table: pa.Table) -> pa.Table:

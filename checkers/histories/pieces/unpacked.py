@@ -20,7 +20,7 @@ import pyarrow as pa
 
 from checkers.histories.columns.fingerprints import Ints
 from checkers.histories.pieces.piece import Readable
-from checkers.histories.pieces.spilled import narrow
+from checkers.histories.pieces.spilled import alone_in, narrow, spill
 
 _MUCH: Final = 2  # times as many rows are worth being unpacked once more
 
@@ -37,8 +37,7 @@ class Shelf:
         """The column; None if it was not kept."""
         if name in self.held or not self.folder or not (path := self.folder / name).exists():
             return self.held.get(name)
-        with pa.memory_map(str(path)) as file:
-            return pa.ipc.open_file(file).read_all()[0]
+        return alone_in(path)[0]
 
     def keep(self, name: str, column: pa.ChunkedArray) -> pa.ChunkedArray:
         """The column, which is kept from now on."""
@@ -50,7 +49,10 @@ class Shelf:
             self.room -= column.nbytes
             self.held[name] = column
         elif self.folder:
-            _write(self.folder / name, pa.table({"column": column}))
+            whole = self.folder / f"{name} of {os.getpid()}"
+            whole.unlink(missing_ok=True)  # of an attempt that was cut short
+            spill(pa.table({"column": column}), whole)
+            whole.replace(self.folder / name)
         return column
 
 
@@ -91,10 +93,3 @@ class Unpacked:
 
     def _name(self, column: str) -> str:
         return f"{self.number}-{column}"
-
-
-def _write(path: Path, table: pa.Table) -> None:
-    whole = path.with_name(f"{path.name} of {os.getpid()}")
-    with pa.OSFile(str(whole), "wb") as sink, pa.ipc.new_file(sink, table.schema) as file:
-        file.write_table(table)
-    whole.replace(path)

@@ -10,19 +10,27 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from checkers.histories.pieces.piece import UNKNOWN, as_ints
+from checkers.histories.pieces.piece import UNKNOWN, Readable, as_ints
 from checkers.histories.pieces.pieces import GROUP, Kernel, dealt, put_together
-from checkers.histories.pieces.spilled import Held, Spilled, Store, narrowed, spilled
+from checkers.histories.pieces.spilled import (
+    Held,
+    Spilled,
+    Store,
+    alone_in,
+    narrowed,
+    read_in_turn,
+    spill,
+)
 
 of_64_bits = st.integers(-(2**63), 2**63 - 1)
 sizes = st.sampled_from([8, 16, 32, 64]).flatmap(
     lambda bits: st.lists(st.integers(-(2 ** (bits - 1)), 2 ** (bits - 1) - 1))
 )
-TABLES = {
-    3: pa.table({"op": [1, 2, 3], "value": ["a", None, "b"]}),
-    1: pa.table({"op": pa.array([], pa.int64()), "value": pa.array([], pa.string())}),
-    7: pa.table({"op": [2**40], "value": pa.array([None], pa.string())}),
-}
+TABLES = [
+    pa.table({"op": [1, 2, 3], "value": ["a", None, "b"]}),
+    pa.table({"op": pa.array([], pa.int64()), "value": pa.array([], pa.string())}),
+    pa.table({"op": [2**40], "value": pa.array([None], pa.string())}),
+]
 
 
 @given(sizes)
@@ -51,26 +59,36 @@ def test_texts_are_the_same_in_a_dictionary_or_not(texts: list[str | None]) -> N
 
 
 def test_tables_lie_one_behind_the_other_in_a_file(tmp_path: Path) -> None:
-    lie = spilled(TABLES, tmp_path / "some.arrow")
-    assert [it.at + it.size for it in lie.values()][:2] == [it.at for it in lie.values()][1:]
-    for number, table in TABLES.items():
-        assert lie[number].rows == table.num_rows
-        assert lie[number].read(["op", "value"]).equals(table)
-        assert lie[number].read(["value"]).schema.names == ["value"]
+    lie = [spill(table, tmp_path / "some.arrow") for table in TABLES]
+    assert [it.at + it.size for it in lie][:-1] == [it.at for it in lie][1:]
+    assert [it.rows for it in lie] == [3, 0, 1]
+    assert [it.read(["op", "value"]) for it in lie] == TABLES
+    assert lie[0].read(["value"]).schema.names == ["value"]
+    assert alone_in(tmp_path / "some.arrow") == TABLES[0]
+
+
+def test_parts_are_read_in_their_order_wherever_they_lie(tmp_path: Path) -> None:
+    parts: list[Readable] = [
+        *(spill(table, tmp_path / "some.arrow") for table in TABLES),
+        Held(TABLES[0]),
+        spill(TABLES[2], tmp_path / "more.arrow"),
+        spill(TABLES[0], tmp_path / "some.arrow"),
+    ]
+    in_turn = [TABLES[number].select(["op"]) for number in (0, 1, 2, 0, 2, 0)]
+    assert [*read_in_turn(parts, ["op"])] == in_turn
 
 
 @pytest.mark.parametrize("held_bytes", [0, 100, 1 << 20])
 def test_past_what_there_is_room_for_tables_go_to_disk(tmp_path: Path, held_bytes: int) -> None:
     store = Store(tmp_path, held_bytes)
-    size = sum(table.nbytes for table in TABLES.values())
-    kept = [store.keep(TABLES) for _ in range(3)]
-    for some in kept:
-        assert {number: it.read(["op", "value"]) for number, it in some.items()} == TABLES
-    held = min(3, held_bytes // size)
-    kinds = [{type(it) for it in some.values()} for some in kept]
-    assert kinds == [{Held}] * held + [{Spilled}] * (3 - held)
-    assert len([*tmp_path.iterdir()]) == 3 - held
-    assert store.keep({}) == {}
+    kept = [(number, table, store.keep(number, table)) for number in (7, 8) for table in TABLES]
+    assert all(it.read(["op", "value"]) == table for _, table, it in kept)
+    assert sum(table.nbytes for _, table, it in kept if isinstance(it, Held)) <= held_bytes
+    spilt = {number for number, _, it in kept if isinstance(it, Spilled)}
+    assert {file.name for file in tmp_path.iterdir()} == {f"{number}.arrow" for number in spilt}
+    assert bool(spilt) == (held_bytes < 1 << 20)
+    store.drop(7)
+    assert {file.name for file in tmp_path.iterdir()} == {f"{it}.arrow" for it in spilt - {7}}
 
 
 @given(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -90,11 +91,12 @@ def test_what_was_made_of_a_piece_is_not_made_again(tmp_path: Path) -> None:
     assert len(made) == 2
 
 
-def test_a_half_written_column_is_none(tmp_path: Path) -> None:
-    (tmp_path / "0-op of 77").write_bytes(b"ARROW1")
-    assert Unpacked(Watched(TABLE), 0, Shelf(tmp_path, 0)).read(["op"])["op"].to_pylist() == list(
-        range(400)
-    )
+@pytest.mark.parametrize("process", [77, os.getpid()])
+def test_a_half_written_column_is_none(tmp_path: Path, process: int) -> None:
+    (tmp_path / f"0-op of {process}").write_bytes(b"half")
+    piece = Unpacked(Watched(TABLE), 0, Shelf(tmp_path, 0))
+    for _ in range(2):
+        assert piece.read(["op"])["op"].to_pylist() == list(range(400))
 
 
 def of_ops(*ops: int, column: str = "op", looks: list[list[int]]) -> Kernel:
