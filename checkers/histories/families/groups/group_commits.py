@@ -52,18 +52,19 @@ COUNT: Final = ints("count")
 def fetched(isolation: Isolation, piece: Piece) -> pa.Table:
     """What groups were told of their offsets."""
     told = piece.is_("kind", "fetch_offset") & piece.is_("outcome", "ok")
-    rows = np.flatnonzero(told & piece.known("group") & piece.known("completed_ns"))
-    group, key = piece.fingerprints("group")[rows], piece.fingerprints("key")[rows]
+    few = piece.where(told & piece.known("group"))
+    few = few.where(few.known("completed_ns"))
+    group, key = few.fingerprints("group"), few.fingerprints("key")
     return columns_of(
         FETCHES,
         together(group, key),
         group,
         key,
-        piece.ints("offset", null=NONE)[rows],
-        piece.ints("op")[rows],
-        (~dirty(piece, isolation)[rows]).astype(np.int64),
-        piece.ints("invoked_ns")[rows],
-        piece.ints("completed_ns")[rows],
+        few.ints("offset", null=NONE),
+        few.ints("op"),
+        (~dirty(few, isolation)).astype(np.int64),
+        few.ints("invoked_ns"),
+        few.ints("completed_ns"),
     )
 
 
@@ -80,23 +81,24 @@ def commits(piece: Piece) -> Piece:
 
 
 def _commits(piece: Piece) -> Piece:
-    rows = np.flatnonzero(piece.is_("kind", "commit_offset") & piece.known("group"))
-    outcome = np.where(piece.is_("outcome", "ok")[rows], OK, INFO)
-    outcome[piece.is_("outcome", "fail")[rows]] = FAIL
-    ended = piece.ints("completed_ns", null=NEVER_NS)[rows]
-    op = piece.ints("op")[rows]
-    sent_by = piece.ints("op")[np.flatnonzero(piece.is_("kind", "send"))]
+    few = piece.where(piece.is_("kind", "commit_offset") & piece.known("group"))
+    outcome = np.where(few.is_("outcome", "ok"), OK, INFO)
+    outcome[few.is_("outcome", "fail")] = FAIL
+    ended = few.ints("completed_ns", null=NEVER_NS)
+    op = few.ints("op")
+    theirs = piece.rows_of(op[begins(op)])
+    sent_by = piece.ints("op")[theirs[piece.is_("kind", "send")[theirs]]]
     sends = np.searchsorted(sent_by, op, side="right") - np.searchsorted(sent_by, op)
     return Piece(
         columns_of(
             COMMITS,
-            together(piece.fingerprints("group")[rows], piece.fingerprints("key")[rows]),
-            piece.ints("offset")[rows],
+            together(few.fingerprints("group"), few.fingerprints("key")),
+            few.ints("offset"),
             op,
             outcome,
-            piece.is_("f", "txn")[rows].astype(np.int64),
+            few.is_("f", "txn").astype(np.int64),
             sends,
-            piece.ints("invoked_ns")[rows],
+            few.ints("invoked_ns"),
             np.where(outcome == INFO, NEVER_NS, ended),
         )
     )

@@ -19,7 +19,7 @@ import pyarrow as pa
 
 from checkers.histories.columns.arrow import columns_of, ints
 from checkers.histories.columns.fingerprints import Ints
-from checkers.histories.columns.order import begins
+from checkers.histories.columns.order import begins, member
 from checkers.histories.families.real_time.told_offsets import dirty
 from checkers.histories.families.transactions.unread import FAIL, Record, Unread
 from checkers.histories.inquiries.found import Known
@@ -171,8 +171,8 @@ def _lowest(isolation: Isolation, keys: Ints, since_ns: Ints, piece: Piece) -> p
     ends = piece.is_("kind", "end_offset") & dirty(piece, isolation)
     told = piece.is_("outcome", "ok") & piece.known("offset") & (piece.is_("kind", "send") | ends)
     rows = np.flatnonzero(told)
+    rows = rows[member(piece.fingerprints("key").take(rows), np.unique(keys))]
     key = piece.fingerprints("key")[rows]
-    rows, key = rows[np.isin(key, keys)], key[np.isin(key, keys)]
     if not len(rows):
         return _BOUNDS.empty_table()
     # the best of all from each fact on, where facts ascend by key and then by invocation

@@ -132,26 +132,25 @@ def described(ops: Ints) -> Ask:
 def _described(ops: Ints, piece: Piece) -> pa.Table:
     few = piece.where(piece.rows_of(ops))
     rows = begins(few.ints("op"))
-    outcome = np.where(few.is_("outcome", "ok")[rows], OK, INFO)
-    outcome[few.is_("outcome", "fail")[rows]] = FAIL
+    firsts = few.where(rows)
+    outcome = np.where(firsts.is_("outcome", "ok"), OK, INFO)
+    outcome[firsts.is_("outcome", "fail")] = FAIL
     return columns_of(
         _OPERATIONS,
-        few.ints("op")[rows],
-        few.is_("f", "txn")[rows].astype(np.int64),
+        firsts.ints("op"),
+        firsts.is_("f", "txn").astype(np.int64),
         outcome,
-        few.ints("invoked_ns")[rows],
-        few.ints("completed_ns", null=NEVER_NS)[rows],
-        asked_ns(few, rows),
+        firsts.ints("invoked_ns"),
+        firsts.ints("completed_ns", null=NEVER_NS),
+        asked_ns(firsts),
         np.add.reduceat(few.is_("kind", "send").astype(np.int64), rows),
     )
 
 
-def asked_ns(piece: Piece, rows: Ints) -> Ints:
-    """The earliest that the end of the operation of each of these rows can have been asked for."""
-    names = ("invoked_ns", "completed_ns", "end_asked_ns")
-    few = Piece(piece.table.select(names).take(pa.array(rows)))
-    ends = (few.ints(name, null=NEVER_NS) for name in names[1:])
-    return np.where(few.known("end_asked_ns"), np.minimum(*ends), few.ints("invoked_ns"))
+def asked_ns(of: Piece) -> Ints:
+    """The earliest that the end of the operation of each row can have been asked for."""
+    ends = (of.ints(name, null=NEVER_NS) for name in ("completed_ns", "end_asked_ns"))
+    return np.where(of.known("end_asked_ns"), np.minimum(*ends), of.ints("invoked_ns"))
 
 
 def _spans(piece: Piece) -> pa.Table:

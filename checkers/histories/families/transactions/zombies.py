@@ -97,41 +97,41 @@ def _shown(records: dict[Record, Stray]) -> dict[int, int]:
 # ---------------------------------------------------------------- in a piece
 
 
-def _firsts(piece: Piece) -> Ints:
+def _firsts(piece: Piece) -> Piece:
     """The first row of each operation with a transactional id."""
 
-    def made(piece: Piece) -> Ints:
+    def made(piece: Piece) -> Piece:
         rows = np.flatnonzero(piece.known("transactional_id"))
-        return rows[begins(piece.ints("op")[rows])]
+        return piece.where(rows[begins(piece.ints("op").take(rows))])
 
     return piece.derived(("producers at work",), made)
 
 
-def _outcomes(piece: Piece, rows: Ints) -> Ints:
-    outcome = np.where(piece.is_("outcome", "ok")[rows], OK, INFO)
-    outcome[piece.is_("outcome", "fail")[rows]] = FAIL
+def _outcomes(piece: Piece) -> Ints:
+    outcome = np.where(piece.is_("outcome", "ok"), OK, INFO)
+    outcome[piece.is_("outcome", "fail")] = FAIL
     return outcome
 
 
 def _made(piece: Piece) -> pa.Table:
-    rows = _firsts(piece)
-    rows = rows[piece.is_("f", zombie_write.INIT)[rows]]
+    firsts = _firsts(piece)
+    made = firsts.where(firsts.is_("f", zombie_write.INIT))
     return columns_of(
         _MADE,
-        piece.fingerprints("transactional_id")[rows],
-        piece.ints("process")[rows],
-        piece.ints("op")[rows],
-        _outcomes(piece, rows),
-        piece.ints("invoked_ns")[rows],
-        piece.ints("completed_ns", null=NEVER_NS)[rows],
+        made.fingerprints("transactional_id"),
+        made.ints("process"),
+        made.ints("op"),
+        _outcomes(made),
+        made.ints("invoked_ns"),
+        made.ints("completed_ns", null=NEVER_NS),
     )
 
 
 def _stints(piece: Piece) -> pa.Table:
     """Of each process with an id, from one `init_producer` to the next, how it worked."""
-    made, rows = Piece(_made(piece)), _working(piece)
-    ids, process = piece.fingerprints("transactional_id")[rows], piece.ints("process")[rows]
-    invoked, asked = piece.ints("invoked_ns")[rows], asked_ns(piece, rows)
+    made, working = Piece(_made(piece)), _working(piece)
+    ids, process = working.fingerprints("transactional_id"), working.ints("process")
+    invoked, asked = working.ints("invoked_ns"), asked_ns(working)
     own = _last_made(made, ids, process, invoked)
     order = np.lexsort([own, process, ids])
     starts = begins(ids[order], process[order], own[order])
@@ -148,9 +148,9 @@ def _stints(piece: Piece) -> pa.Table:
     )
 
 
-def _working(piece: Piece) -> Ints:
-    rows = _firsts(piece)
-    return rows[~piece.is_("f", zombie_write.INIT)[rows]]
+def _working(piece: Piece) -> Piece:
+    firsts = _firsts(piece)
+    return firsts.where(~firsts.is_("f", zombie_write.INIT))
 
 
 def _last_made(made: Piece, ids: Ints, process: Ints, invoked: Ints) -> Ints:
@@ -226,24 +226,25 @@ def _first_done_of_later(made: Piece, of_id: Ints, usable: Ints, ids: Ints, afte
 
 def _late(made: Piece, suspects: Ints, piece: Piece) -> pa.Table:
     """Operations under these ids that wrote after their producer had been replaced."""
-    rows = _working(piece)
-    rows = rows[member(piece.fingerprints("transactional_id")[rows], suspects)]
-    writes = np.flatnonzero(piece.is_("kind", "send", "commit_offset"))
-    rows = rows[member(piece.ints("op")[rows], piece.ints("op")[writes])]
-    ids = piece.fingerprints("transactional_id")[rows]
-    own = _instances(made, ids, piece.ints("process")[rows], piece.ints("invoked_ns")[rows])
-    rows, ids, own = rows[own >= 0], ids[own >= 0], own[own >= 0]
-    newer = _replaced(made, ids, own, asked_ns(piece, rows))
+    of = _working(piece)
+    of = of.where(member(of.fingerprints("transactional_id"), suspects))
+    theirs = piece.where(piece.rows_of(of.ints("op")))
+    writes = theirs.ints("op")[theirs.is_("kind", "send", "commit_offset")]
+    of = of.where(member(of.ints("op"), writes))
+    ids = of.fingerprints("transactional_id")
+    own = _instances(made, ids, of.ints("process"), of.ints("invoked_ns"))
+    of, ids, own = of.where(own >= 0), ids[own >= 0], own[own >= 0]
+    newer = _replaced(made, ids, own, asked_ns(of))
     some = newer >= 0
-    rows, own, newer = rows[some], own[some], newer[some]
+    of, own, newer = of.where(some), own[some], newer[some]
     return columns_of(
         _LATE,
         ids[some],
-        piece.ints("op")[rows],
+        of.ints("op"),
         made.ints("op")[own],
         made.ints("op")[newer],
-        asked_ns(piece, rows) - made.ints("completed_ns")[newer],
-        _outcomes(piece, rows),
+        asked_ns(of) - made.ints("completed_ns")[newer],
+        _outcomes(of),
     )
 
 
