@@ -33,6 +33,7 @@ from model.histories import Isolation
 from properties.anomalies.declared import Declared
 
 BLOCK_BITS: Final = 16  # 65,536 offsets
+_COUNTER: Final = np.int32  # of the rows of a piece: half as wide is counted faster
 
 # what a row is; polls at read_uncommitted have UNCOMMITTED added
 SENT: Final = 0  # its operation ended ok
@@ -143,9 +144,15 @@ def any_of(flags: Mask, starts: Ints) -> Mask:
     """For each run of rows whether one of them is flagged; the first run begins at the first."""
     if not len(starts):
         return flags[:0]
-    so_far = np.cumsum(flags)[np.r_[starts[1:] - 1, -1]]
-    flagged: Mask = np.diff(so_far, prepend=0) > 0
+    so_far = np.cumsum(flags, dtype=_COUNTER)[np.r_[starts[1:] - 1, -1]]
+    flagged: Mask = np.diff(so_far, prepend=_COUNTER(0)) > 0
     return flagged
+
+
+def first_of(flags: Mask, starts: Ints) -> Ints:
+    """The first flagged row of each of these runs, all of which have one."""
+    before = np.cumsum(flags, dtype=_COUNTER).take(starts) - flags.take(starts)
+    return np.flatnonzero(flags).take(before)
 
 
 def by_key(key: Ints, of: Callable[[Ints], Ints]) -> Ints:
@@ -262,7 +269,19 @@ class Strays:
 
     def of(self, piece: Piece) -> Mask:
         """Which rows of PLACES are of strays."""
-        return piece.derived(("strays",), lambda it: self.among(it.ints("key"), it.ints("value")))
+
+        def made(piece: Piece) -> Mask:
+            return np.repeat(self.of_heads(piece), lengths(heads(piece), len(piece)))
+
+        return piece.derived(("strays",), made)
+
+    def of_heads(self, piece: Piece) -> Mask:
+        """Which of its `heads` are of strays."""
+
+        def made(piece: Piece) -> Mask:
+            return self.among(*(piece.ints(name).take(heads(piece)) for name in ("key", "value")))
+
+        return piece.derived(("heads of strays",), made)
 
 
 _NOBODY: Final = np.zeros(0, dtype=np.int64)

@@ -27,6 +27,8 @@ from checkers.histories.inquiries.places import (
     any_of,
     by_key,
     effect,
+    first_of,
+    heads,
     pairs_in,
     read,
     runs,
@@ -51,11 +53,21 @@ def _placed(piece: Piece, committed: Ints) -> Piece:
 
 
 def _places(committed: Ints, piece: Piece) -> Piece:
-    rows = np.flatnonzero(shows(piece, committed) & (piece.ints("offset") != UNKNOWN))
-    columns = [piece.ints(name)[rows] for name in PLACE]
-    starts = begins(*columns)
-    made = (*(column[starts] for column in columns), piece.ints("op")[rows[starts]])
-    return Piece(columns_of(_PLACE, *made), piece.number)
+    first = heads(piece).take(_shown(committed, piece))
+    columns = [piece.ints(name).take(first) for name in PLACE]
+    op = piece.ints("op").take(first_of(shows(piece, committed), first))
+    return Piece(columns_of(_PLACE, *columns, op), piece.number)
+
+
+def _shown(committed: Ints, piece: Piece) -> Ints:
+    """Which of the heads are places: something shows that their value lies there."""
+
+    def made(piece: Piece) -> Ints:
+        at = heads(piece)
+        lies = any_of(shows(piece, committed), at)
+        return np.flatnonzero(lies & (piece.ints("offset").take(at) != UNKNOWN))
+
+    return piece.derived(("shown",), made)
 
 
 def _stray_places(strays: Strays) -> Piece:
@@ -149,7 +161,8 @@ def duplicates(known: Known) -> Inquiry[tuple[Found, ...]]:
 
 
 def _confirmed(strays: Strays, piece: Piece) -> pa.Table:
-    return _count(int(np.count_nonzero(~strays.of(_placed(piece, strays.committed)))))
+    shown = _shown(strays.committed, piece)
+    return _count(int(np.count_nonzero(~strays.of_heads(piece).take(shown))))
 
 
 # ---------------------------------------------------------------- nothing is lost
@@ -196,14 +209,21 @@ def lost(known: Known) -> Inquiry[tuple[Found, ...]]:
 
 def _furthest(strays: Strays, piece: Piece) -> pa.Table:
     """Of each key the highest place at which a confirmed value was read, and its first reader."""
-    rows = np.flatnonzero(read(piece) & ~strays.of(piece))
-    key, offset, op = (piece.ints(name)[rows] for name in ("key", "offset", "op"))
+    at = heads(piece)
+    given = np.flatnonzero(any_of(read(piece), at) & ~strays.of_heads(piece))
+    key, offset = (piece.ints(name).take(at.take(given)) for name in ("key", "offset"))
     starts = begins(key)  # offsets ascend
     highest = offset[np.r_[starts[1:], len(key)][: len(starts)] - 1]
-    some = np.flatnonzero(offset == np.repeat(highest, lengths(starts, len(key))))
-    order, _ = runs(key[some], op[some])
-    first = some[order[begins(key[some[order]])]]
-    return columns_of(_READ, key[first], offset[first], piece.ints("value")[rows[first]], op[first])
+    some = given[offset == np.repeat(highest, lengths(starts, len(key)))]
+    last = np.zeros(len(at), dtype=np.bool_)
+    last[some] = True
+    rows = np.flatnonzero(read(piece) & np.repeat(last, lengths(at, len(piece))))
+    key, op = piece.ints("key")[rows], piece.ints("op")[rows]
+    order, _ = runs(key, op)
+    first = rows[order[begins(key[order])]]
+    return columns_of(
+        _READ, *(piece.ints(name)[first] for name in ("key", "offset", "value", "op"))
+    )
 
 
 def _stray_reads(strays: Strays) -> pa.Table:
@@ -265,18 +285,16 @@ def _due(bounds: Piece, key: Ints, offset: Ints) -> Mask:
 
 def _debts(strays: Strays, bounds: Piece, piece: Piece) -> pa.Table:
     """The confirmed values owed that nobody read, with their first writer; how many are owed."""
-    key, offset, value = piece.ints("key"), piece.ints("offset"), piece.ints("value")
-    held = np.flatnonzero((offset != UNKNOWN) & _due(bounds, key, offset) & ~strays.of(piece))
-    starts = begins(key[held], offset[held], value[held])
-    writes = effect(piece, strays.committed)[held]
-    owed = any_of(writes, starts)
+    at, writes = heads(piece), effect(piece, strays.committed)
+    key, offset = (piece.ints(name).take(at) for name in ("key", "offset"))
+    owed = (offset != UNKNOWN) & _due(bounds, key, offset) & ~strays.of_heads(piece)
+    owed &= any_of(writes, at)
     count = int(np.count_nonzero(owed))
     if not count:
         return _DEBT.empty_table()
-    lost = np.flatnonzero(owed & ~any_of(read(piece)[held], starts))
-    first, sent = held[starts[lost]], held[np.flatnonzero(writes)]
-    writer = piece.ints("op")[sent[np.searchsorted(sent, first)]]
-    columns = [key[first], offset[first], value[first], writer, np.zeros_like(first)]
+    first = at[owed & ~any_of(read(piece), at)]
+    writer = piece.ints("op")[first_of(writes, first)]
+    columns = [*(piece.ints(name)[first] for name in PLACE), writer, np.zeros_like(first)]
     ends = [0, 0, 0, 0, count]
     return pa.table(
         {

@@ -18,7 +18,7 @@ import numpy as np
 import pyarrow as pa
 
 from checkers.histories.columns.fingerprints import Ints
-from checkers.histories.columns.order import Mask, begins
+from checkers.histories.columns.order import Mask
 from checkers.histories.columns.rows import schema_of
 from checkers.histories.families.log.across_keys import across_keys
 from checkers.histories.inquiries.found import Family, Found, Known
@@ -33,6 +33,8 @@ from checkers.histories.inquiries.places import (
     UNCOMMITTED,
     Strays,
     by_key,
+    first_of,
+    heads,
     read,
     role_of,
     runs,
@@ -123,21 +125,18 @@ def _last(piece: Piece) -> pa.Table:
 
 def _seen(strays: Strays, kept: Kept, piece: Piece) -> pa.Table:
     """Those that must be there and that no poll ended ok was given; counts of all in a last row."""
-    key, offset, value = map(piece.ints, PLACE)
-    rows = np.flatnonzero(~strays.of(piece))
-    starts = begins(key[rows], offset[rows], value[rows])
-    if not len(starts):
+    at, confirmed = heads(piece), np.flatnonzero(~strays.of_heads(piece))
+    if not len(confirmed):
         return _SEEN.empty_table()
-    role = role_of(piece)[rows]
-    told = np.bitwise_or.reduceat(_TELLS.take(role), starts)
-    first = rows[starts]
-    owed = ((told & _SENT) > 0) & (offset[first] >= by_key(key[first], kept.of))
-    hidden = np.flatnonzero(owed & ((told & _READ) == 0))
-    sent = np.flatnonzero(role == SENT)  # of each value the first that was acknowledged
-    writer = piece.ints("op")[rows[sent[np.searchsorted(sent, starts[hidden])]]]
+    key, offset, value = map(piece.ints, PLACE)
+    role, first = role_of(piece), at.take(confirmed)
+    told = np.bitwise_or.reduceat(_TELLS.take(role), at).take(confirmed)
+    owed = ((told & _SENT) > 0) & (offset.take(first) >= by_key(key.take(first), kept.of))
+    hidden = first[owed & ((told & _READ) == 0)]
+    writer = piece.ints("op")[first_of(role == SENT, hidden)]
     none = np.zeros(len(hidden), dtype=np.int64)
     counts = [np.count_nonzero(it) for it in (told & _POLLED, told & _READ_CLEAN, owed)]
-    columns = [key[first[hidden]], value[first[hidden]], writer, none, none, none]
+    columns = [key[hidden], value[hidden], writer, none, none, none]
     ends = [0, 0, NOBODY, *counts]
     return pa.table(
         {

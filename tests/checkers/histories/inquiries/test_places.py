@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from checkers.histories.columns.fingerprints import Ints
 from checkers.histories.columns.order import begins
-from checkers.histories.inquiries.places import ROW, any_of, by_key, heads, place_of
+from checkers.histories.inquiries.places import ROW, any_of, by_key, first_of, heads, place_of
 from checkers.histories.pieces.piece import Piece
 
 PLACES = st.lists(st.tuples(*[st.integers(0, 2)] * 3, st.integers(0, 9), st.integers(0, 4)))
@@ -33,7 +33,10 @@ def test_a_run_is_flagged_if_one_of_its_rows_is(rows: list[tuple[int, bool]]) ->
     keys = np.array([key for key, _ in rows], dtype=np.int64)
     flags = np.array([flag for _, flag in rows], dtype=np.bool_)
     runs = [any(flag for _, flag in run) for _, run in groupby(rows, key=lambda row: row[0])]
-    assert any_of(flags, begins(keys)).tolist() == runs
+    starts = begins(keys)
+    assert any_of(flags, starts).tolist() == runs
+    first = [next(n for n in range(at, len(rows)) if flags[n]) for at in starts[runs].tolist()]
+    assert first_of(flags, starts[runs]).tolist() == first
 
 
 @given(keys=st.lists(st.integers(0, 3)))
