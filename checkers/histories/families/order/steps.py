@@ -24,7 +24,14 @@ import pyarrow as pa
 
 from checkers.histories.columns.arrow import columns_of, ints
 from checkers.histories.columns.fingerprints import NULL, Ints
-from checkers.histories.columns.order import NumberSet, begins, codes, distinct, member, stable
+from checkers.histories.columns.order import (
+    NumberSet,
+    begins,
+    codes,
+    distinct,
+    member,
+    stable,
+)
 from checkers.histories.inquiries.occupied import Log
 from checkers.histories.inquiries.places import (
     DOUBTED,
@@ -243,7 +250,7 @@ def _walk(walk: int, ground: Ground, assigned: Piece, piece: Piece) -> list[pa.T
     seen = _seen(ground, piece, rows)
     starts = begins(group, seen.op.take(rows))
     ends = np.r_[starts[1:], len(rows)] - 1
-    first_row = rows[starts]
+    first_row, of_op = rows.take(starts), group.take(starts)
 
     follows = np.ones(len(rows), dtype=np.bool_)
     follows[starts] = False
@@ -252,23 +259,23 @@ def _walk(walk: int, ground: Ground, assigned: Piece, piece: Piece) -> list[pa.T
     second = np.flatnonzero(follows)
     made = judged(walk, WITHIN, ground, seen, second - 1, second)
 
-    role = seen.role[starts]
+    role = seen.role.take(starts)
     happened = (role & ~UNCOMMITTED) == READ if walk == POLLS else role != FAILED
     asked = np.ones(len(starts), dtype=np.bool_) if walk == POLLS else happened
     moved = np.maximum.accumulate(np.where(happened, np.arange(len(starts)), -1))
     before = np.r_[-1, moved[:-1]]
-    known = (before >= 0) & (group[starts[before]] == group[starts])
+    known = (before >= 0) & (of_op.take(before) == of_op)
     linked = asked & known
     if len(assigned):
         columns = (seen.process, seen.key, seen.op)
         out = left_out(assigned, *(column[first_row] for column in columns))
         linked &= out[before] == out
     begun = np.flatnonzero(linked)
-    made += judged(walk, BETWEEN, ground, seen, ends[before[begun]], starts[begun])
+    first, second = ends.take(before.take(begun)), starts.take(begun)
+    made += judged(walk, BETWEEN, ground, seen, first, second)
 
-    last = np.flatnonzero(np.diff(group[starts], append=-1))
-    some = moved[last] >= 0
-    some[some] = group[starts[moved[last[some]]]] == group[starts[last[some]]]
+    last = np.flatnonzero(np.diff(of_op, append=-1))
+    some = (moved[last] >= 0) & (of_op[moved[last]] == of_op[last])
     for what, at in ((HEAD, starts[asked & ~known]), (TAIL, ends[moved[last[some]]])):
         open_end = at[ground.lasting.has(seen.process[seen.row[at]])]
         made.append(_told(walk, what, seen, None, open_end, None))
@@ -277,9 +284,9 @@ def _walk(walk: int, ground: Ground, assigned: Piece, piece: Piece) -> list[pa.T
 
 def _by_process_and_key(piece: Piece, rows: Ints) -> tuple[Ints, Ints]:
     """The rows of each process and key in order, and a number for the two of each row."""
-    process, processes = piece.derived(("processes",), lambda it: codes(it.ints("process")))
+    process, processes = codes(piece.ints("process").take(rows))
     key, texts = piece.narrow("key")
-    group = process.take(rows) * len(texts) + key.take(rows)
+    group = process * len(texts) + key.take(rows)
     order = stable(group, processes * len(texts))
     return rows.take(order), group.take(order)
 
@@ -365,9 +372,10 @@ def judged(
     times = [np.zeros(len(wrong[0]), dtype=np.int64)]
     if walk == POLLS or what == WITHIN:
         far = np.flatnonzero(known & (end > begin + 1))
-        rows = second[far]
-        dirty = seen.role[rows] >= UNCOMMITTED
-        over = ground.skipped(walk, seen.key.take(seen.row.take(rows)), begin[far], end[far], dirty)
+        rows = second.take(far)
+        dirty = seen.role.take(rows) >= UNCOMMITTED
+        key = seen.key.take(seen.row.take(rows))
+        over = ground.skipped(walk, key, begin.take(far), end.take(far), dirty)
         wrong.append(far[over > 0])
         times.append(over[over > 0])
     some = np.concatenate(wrong)

@@ -96,11 +96,11 @@ def _furthest(isolation: Isolation, piece: Piece) -> pa.Table:
     polls = piece.is_("outcome", "ok") & piece.is_("kind", "poll") & piece.known("offset")
     rows = np.flatnonzero(polls & ~dirty(piece, isolation))
     numbers, texts = piece.codes("key")
-    key, offset, op = numbers[rows], piece.ints("offset")[rows], piece.ints("op")[rows]
+    key, offset = numbers.take(rows), piece.ints("offset").take(rows)
     highest, first = np.full(len(texts), UNKNOWN), np.full(len(texts), LAST)
     np.maximum.at(highest, key, offset)
-    there = offset == highest[key]
-    np.minimum.at(first, key[there], op[there])
+    there = np.flatnonzero(offset == highest.take(key))
+    np.minimum.at(first, key[there], piece.ints("op")[rows[there]])
     some = first != LAST
     return columns_of(_FURTHEST, fingerprints(texts, piece.salt)[some], highest[some], first[some])
 
@@ -208,15 +208,15 @@ def _block(wanted: Wanted, piece: Piece) -> _Block:
     key, offset, value = (piece.ints(name) for name in ("key", "offset", "value"))
     op, role = piece.ints("op"), role_of(piece)
     sent = np.flatnonzero((role == SENT) & ~wanted.strays.of(piece))
-    sent = sent[wanted.sending.has(op[sent])]
+    sent = sent[wanted.sending.has(op.take(sent))]
     # everything that was shown where one of them lies
     place = place_of(piece)
 
     def first(those: Mask) -> Ints:
         """For each of the sends the first operation of those of its place; LAST if none."""
-        ops, rows = np.full(len(heads(piece)), LAST), np.flatnonzero(those)
-        np.minimum.at(ops, place[rows], op[rows])
-        return ops[place[sent]]
+        ops, rows = np.full(len(heads(piece)), LAST), np.flatnonzero(those)[::-1]
+        ops[place.take(rows)] = op.take(rows)  # operations of one place ascend
+        return ops.take(place.take(sent))
 
     reader = first(role == READ)
     read = reader != LAST
