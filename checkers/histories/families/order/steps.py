@@ -24,14 +24,7 @@ import pyarrow as pa
 
 from checkers.histories.columns.arrow import columns_of, ints
 from checkers.histories.columns.fingerprints import NULL, Ints
-from checkers.histories.columns.order import (
-    NumberSet,
-    begins,
-    codes,
-    distinct,
-    member,
-    stable,
-)
+from checkers.histories.columns.order import NumberSet, begins, codes, distinct, member, stable
 from checkers.histories.inquiries.occupied import Log
 from checkers.histories.inquiries.places import (
     DOUBTED,
