@@ -102,10 +102,11 @@ class Piece:
         before = np.cumsum(end - first)
         return np.arange(before[-1] if len(here) else 0) + np.repeat(end - before, end - first)
 
-    def where(self, rows: Mask | Ints) -> Piece:
-        """A piece of these rows alone."""
+    def where(self, rows: Mask | Ints, columns: Sequence[str] = ()) -> Piece:
+        """A piece of these rows alone, of these columns or of all."""
         at = np.flatnonzero(rows) if rows.dtype == np.bool_ else rows
-        some = self.table.take(pa.array(at)) if len(at) else self.table.schema.empty_table()
+        table = self.table.select(columns) if columns else self.table
+        some = table.take(pa.array(at)) if len(at) else table.schema.empty_table()
         return Piece(some, self.number, self.salt)
 
     def _known(self, name: str) -> Mask:

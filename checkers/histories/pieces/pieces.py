@@ -137,7 +137,8 @@ class Chunks(Pieces, Protocol):
 
 def dealt(table: pa.Table, groups: int) -> Iterator[tuple[int, pa.Table]]:
     """The rows of each group that has any, in their order, without the column."""
-    of_row = as_ints(table[GROUP]) % groups
+    numbers = as_ints(table[GROUP]).view(np.uint64)
+    of_row = (numbers % np.uint64(groups)).view(np.int64)
     order = stable(of_row, groups)
     bounds = np.r_[0, np.cumsum(np.bincount(of_row, minlength=groups))]
     rows = narrowed(table.drop_columns([GROUP]))
