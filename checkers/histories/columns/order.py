@@ -132,6 +132,13 @@ def lengths(starts: Ints, total: int) -> Ints:
     return np.diff(starts, append=total)
 
 
+def stretches(first: Ints, counts: Ints) -> Ints:
+    """The numbers of these stretches one after the other: of each so many, from its first on."""
+    numbers = np.repeat(first - (np.cumsum(counts) - counts), counts)
+    numbers += np.arange(len(numbers))
+    return numbers
+
+
 def member(numbers: Ints, ascending: Ints) -> Mask:
     """Which numbers are among the ascending ones; of these a set that is asked often is kept."""
     return NumberSet(ascending).has(numbers)

@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from checkers.histories.columns.arrow import columns_of, compute
 from checkers.histories.columns.fingerprints import Ints
-from checkers.histories.columns.order import begins, grouped, lengths
+from checkers.histories.columns.order import begins, grouped, lengths, stretches
 from checkers.histories.columns.rows import schema_of
 from checkers.histories.inquiries.found import Family, Found, Known
 from checkers.histories.inquiries.inquiry import PLACES, Ask, Inquiry, spelled
@@ -44,23 +44,8 @@ _PLACE: Final = pa.schema([(name, pa.int64()) for name in ("key", "offset", "val
 _DEBT: Final = pa.schema([*_PLACE, ("owed", pa.int64())])  # a last row has the count in it
 
 
-def _placed(piece: Piece, committed: Ints) -> Piece:
-    """Each place of a value once, with the first operation that showed it there.
-
-    A block has its rows in the order of places, and of operations at each; so must the piece.
-    """
-    return piece.derived(("placed",), partial(_places, committed))
-
-
-def _places(committed: Ints, piece: Piece) -> Piece:
-    first = heads(piece).take(_shown(committed, piece))
-    columns = [piece.ints(name).take(first) for name in PLACE]
-    op = piece.ints("op").take(first_of(shows(piece, committed), first))
-    return Piece(columns_of(_PLACE, *columns, op), piece.number)
-
-
 def _shown(committed: Ints, piece: Piece) -> Ints:
-    """Which of the heads are places: something shows that their value lies there."""
+    """Which of its heads are places: something shows that their value lies there."""
 
     def made(piece: Piece) -> Ints:
         at = heads(piece)
@@ -70,12 +55,23 @@ def _shown(committed: Ints, piece: Piece) -> Ints:
     return piece.derived(("shown",), made)
 
 
+def _placed(committed: Ints, piece: Piece, shown: Ints) -> pa.Table:
+    """Such of its heads, with the first operation that showed the value there.
+
+    A block has its rows in the order of places, and of operations at each; so must the piece.
+    """
+    first = heads(piece)[shown]
+    op = piece.ints("op")[first_of(shows(piece, committed), first)]
+    return columns_of(_PLACE, *(piece.ints(name)[first] for name in PLACE), op)
+
+
 def _stray_places(strays: Strays) -> Piece:
     """The places of strays, of each key in their order."""
 
     def made(_: Piece) -> Piece:
         told = strays.placings()
-        return _placed(told.where(grouped(*map(told.ints, PLACE))), strays.committed)
+        piece = told.where(grouped(*map(told.ints, PLACE)))
+        return Piece(_placed(strays.committed, piece, _shown(strays.committed, piece)))
 
     return strays.places.derived(("stray places",), made)
 
@@ -116,20 +112,25 @@ def contested(committed: Ints) -> Ask:
 
 
 def _contested(committed: Ints, piece: Piece) -> pa.Table:
-    places = _placed(piece, committed)
-    counts = lengths(_offsets_of(places), len(places))
+    shown = _shown(committed, piece)
+    counts = lengths(_offsets_of(committed, piece), len(shown))
     if not np.any(counts > 1):
         return _PLACE.empty_table()
-    return places.where(np.repeat(counts > 1, counts)).table
+    return _placed(committed, piece, shown[np.repeat(counts > 1, counts)])
 
 
 def _offsets(committed: Ints, piece: Piece) -> pa.Table:
-    return _count(len(_offsets_of(_placed(piece, committed))))
+    return _count(len(_offsets_of(committed, piece)))
 
 
-def _offsets_of(places: Piece) -> Ints:
-    """Where each offset of a key begins."""
-    return places.derived(("offsets",), lambda it: begins(it.ints("key"), it.ints("offset")))
+def _offsets_of(committed: Ints, piece: Piece) -> Ints:
+    """Where, among what is shown, each offset of a key begins."""
+
+    def made(piece: Piece) -> Ints:
+        first = heads(piece).take(_shown(committed, piece))
+        return begins(*(piece.ints(name).take(first) for name in ("key", "offset")))
+
+    return piece.derived(("offsets",), made)
 
 
 # ---------------------------------------------------------------- one offset a value
@@ -215,9 +216,8 @@ def _furthest(strays: Strays, piece: Piece) -> pa.Table:
     starts = begins(key)  # offsets ascend
     highest = offset[np.r_[starts[1:], len(key)][: len(starts)] - 1]
     some = given[offset == np.repeat(highest, lengths(starts, len(key)))]
-    last = np.zeros(len(at), dtype=np.bool_)
-    last[some] = True
-    rows = np.flatnonzero(read(piece) & np.repeat(last, lengths(at, len(piece))))
+    rows = stretches(at[some], lengths(at, len(piece))[some])
+    rows = rows[read(piece)[rows]]
     key, op = piece.ints("key")[rows], piece.ints("op")[rows]
     order, _ = runs(key, op)
     first = rows[order[begins(key[order])]]

@@ -17,6 +17,7 @@ from checkers.histories.columns.order import (
     lengths,
     member,
     stable,
+    stretches,
 )
 
 FEW = st.integers(0, 3)
@@ -48,6 +49,13 @@ def test_runs_begin_where_a_column_changes(rows: list[tuple[int, int, int]]) -> 
     starts = begins(*columns)
     assert starts.tolist() == [n for n, row in enumerate(rows) if n == 0 or row != rows[n - 1]]
     assert int(lengths(starts, len(rows)).sum()) == len(rows)
+
+
+@given(those=st.lists(st.tuples(st.integers(0, 20), st.integers(0, 3))))
+def test_stretches_are_told_number_by_number(those: list[tuple[int, int]]) -> None:
+    first, counts = np.array(those, dtype=np.int64).reshape(-1, 2).T
+    numbers = [number for at, count in those for number in range(at, at + count)]
+    assert stretches(first, counts).tolist() == numbers
 
 
 @given(
