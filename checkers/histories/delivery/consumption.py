@@ -18,6 +18,7 @@ from checkers.histories.pieces.piece import UNKNOWN, Piece
 OK, INFO, FAIL = range(3)
 NO_GROUP: Final = np.int64(-1)
 COLUMNS: Final = ("op", "outcome", "process", "kind", "key", "offset", "group")
+IN_FULL: Final = (*COLUMNS, "value", "position")
 REACH: Final = ints("owner", "group", "process", "key", "low", "high", "high_op")
 POLLED: Final = ints(
     "owner", "group", "process", "key", "value", "offset", "op", "position", "outcome"
@@ -144,7 +145,7 @@ def shared(piece: Piece) -> pa.Table:
 
 def polls_of(ops: Ints, records: Pairs, piece: Piece) -> pa.Table:
     """What these operations polled of these records."""
-    few = piece.where(piece.rows_of(ops))
+    few = piece.where(piece.rows_of(ops), IN_FULL)
     polls = few.is_("kind", "poll")
     wanted = polls & records.have(few.fingerprints("key"), few.fingerprints("value"))
     return _polled(few.where(wanted))
@@ -169,7 +170,7 @@ def _polled(polls: Piece) -> pa.Table:
 
 def _delivered(piece: Piece, offsets: Mask) -> Piece:
     """What was delivered of these rows, which are told from the others by their offsets."""
-    few = piece.where(offsets)
+    few = piece.where(offsets, IN_FULL)
     polled = few.is_("kind", "poll") & few.known("offset") & few.is_("outcome", "ok")
     return few.where(polled)
 

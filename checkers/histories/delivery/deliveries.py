@@ -24,6 +24,7 @@ from checkers.histories.delivery.consumption import (
     COLUMNS,
     FAIL,
     FIRST,
+    IN_FULL,
     LOW,
     OK,
     PLACED,
@@ -110,9 +111,8 @@ def deliveries(known: Known) -> Inquiry[tuple[Delivery, ...]]:
             [of.ints("op")[of.ints("role") >= READ] for of in (strays.places, at_shared)]
         )
     )
-    columns = (*COLUMNS, "value", "position")
     run, says = partial(consumption.polls_of, ops, records), "who was given strays"
-    polls = Piece((yield Ask(OPERATIONS, Kernel(says, columns, POLLED, run, ops=ops))))
+    polls = Piece((yield Ask(OPERATIONS, Kernel(says, IN_FULL, POLLED, run, ops=ops))))
     places = strays.places.where(strays.places.ints("offset") != UNKNOWN)
     odd_keys = np.r_[places.ints("key"), several.ints("key")]
     odd_offsets = np.r_[places.ints("offset"), several.ints("offset")]
@@ -263,10 +263,9 @@ def _repetitions(
     owners = np.array(sorted(where), dtype=np.int64)
     pieces = np.array([where[owner] for owner in owners.tolist()], dtype=np.int64)
     at = replace(again, repeated_in=pieces[np.searchsorted(owners, again.owner)])
-    columns = (*COLUMNS, "value", "position")
     run, says = partial(consumption.repeating, at), "what came again"
     some = frozenset(where.values())
-    rows = Piece((yield Ask(OPERATIONS, Kernel(says, columns, POLLED, run, pieces=some))))
+    rows = Piece((yield Ask(OPERATIONS, Kernel(says, IN_FULL, POLLED, run, pieces=some))))
     shown = Piece(told)
     shown = shown.where(member(shown.ints("owner"), owners))
     earlier = shown.ints("piece") < pieces[np.searchsorted(owners, shown.ints("owner"))]
@@ -284,7 +283,7 @@ def _repetitions(
     first = partial(
         consumption.first_of, np.array([it[0] for it in open_still], np.int64), key, offset
     )
-    found = yield Ask(OPERATIONS, Kernel("when it first came", columns, FIRST, first))
+    found = yield Ask(OPERATIONS, Kernel("when it first came", IN_FULL, FIRST, first))
     earliest: dict[int, Delivered] = {}
     for row in found.to_pylist():
         delivery = row["op"], row["position"]

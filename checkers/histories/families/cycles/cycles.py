@@ -59,6 +59,7 @@ from properties.anomalies.cycles.dependencies import KINDS
 WHOLE: Final = -1  # of a whole piece: its last operation that ended ok
 _ENDED: Final = ints("place", "op", "completed_ns")
 _OPERATIONS: Final = ints("op", "process", "invoked_ns", "completed_ns", "ok")
+_OF_OPERATION: Final = ("op", "process", "invoked_ns", "completed_ns", "outcome")
 _NO_OPS: Final = np.zeros(0, dtype=np.int64)
 
 
@@ -107,14 +108,13 @@ def _ended_by(invoked_ns: Ints, piece: Piece) -> pa.Table:
 
 
 def _operations(ops: Ints) -> Ask:
-    columns = ("op", "process", "invoked_ns", "completed_ns", "outcome")
-    run = partial(_of_ops, ops)
-    return Ask(OPERATIONS, Kernel("operations in a stretch", columns, _OPERATIONS, run, ops=ops))
+    run, says = partial(_of_ops, ops), "operations in a stretch"
+    return Ask(OPERATIONS, Kernel(says, _OF_OPERATION, _OPERATIONS, run, ops=ops))
 
 
 def _of_ops(ops: Ints, piece: Piece) -> pa.Table:
-    few = piece.where(piece.rows_of(ops))
-    firsts = few.where(begins(few.ints("op")))
+    rows = piece.rows_of(ops)
+    firsts = piece.where(rows[begins(piece.ints("op").take(rows))], _OF_OPERATION)
     return columns_of(
         _OPERATIONS,
         *(firsts.ints(name, null=NEVER_NS) for name in _OPERATIONS.names[:-1]),

@@ -37,6 +37,7 @@ COLUMNS: Final = (
     "group",
     "isolation",
 )
+_OF_COMMIT: Final = tuple(name for name in COLUMNS if name != "isolation")
 FETCHES: Final = ints(
     "register", "group", "key", "offset", "op", "stable", "invoked_ns", "completed_ns"
 )
@@ -52,7 +53,7 @@ COUNT: Final = ints("count")
 def fetched(isolation: Isolation, piece: Piece) -> pa.Table:
     """What groups were told of their offsets."""
     told = piece.is_("kind", "fetch_offset") & piece.is_("outcome", "ok")
-    few = piece.where(told & piece.known("group"))
+    few = piece.where(told & piece.known("group"), COLUMNS)
     few = few.where(few.known("completed_ns"))
     group, key = few.fingerprints("group"), few.fingerprints("key")
     return columns_of(
@@ -81,7 +82,7 @@ def commits(piece: Piece) -> Piece:
 
 
 def _commits(piece: Piece) -> Piece:
-    few = piece.where(piece.is_("kind", "commit_offset") & piece.known("group"))
+    few = piece.where(piece.is_("kind", "commit_offset") & piece.known("group"), _OF_COMMIT)
     outcome = np.where(few.is_("outcome", "ok"), OK, INFO)
     outcome[few.is_("outcome", "fail")] = FAIL
     ended = few.ints("completed_ns", null=NEVER_NS)

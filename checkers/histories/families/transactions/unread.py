@@ -53,6 +53,10 @@ _SENDS: Final = ints("key", "value", "op")
 _OPERATIONS: Final = ints(
     "op", "transaction", "outcome", "invoked_ns", "completed_ns", "asked_ns", "sends"
 )
+_DESCRIBED: Final = (
+    *("op", "f", "outcome", "kind"),
+    *("invoked_ns", "completed_ns", "end_asked_ns"),
+)
 _SPANS: Final = ints("first_ns", "last_ns", "ascending")
 _UNREAD: Final = ints("key", "offset", "value", "op", "known_op", "clean_op")
 _EARLY: Final = ints("key", "value", "reader_op", "op")
@@ -123,14 +127,13 @@ def _untold(strays: Strays, piece: Piece) -> pa.Table:
 
 def described(ops: Ints) -> Ask:
     """What these operations are, when they were, and how many records they send."""
-    columns = ("op", "f", "outcome", "invoked_ns", "completed_ns", "end_asked_ns", "kind")
     ops = distinct(ops)
     run = partial(_described, ops)
-    return Ask(OPERATIONS, Kernel("what they are", columns, _OPERATIONS, run, ops=ops))
+    return Ask(OPERATIONS, Kernel("what they are", _DESCRIBED, _OPERATIONS, run, ops=ops))
 
 
 def _described(ops: Ints, piece: Piece) -> pa.Table:
-    few = piece.where(piece.rows_of(ops))
+    few = piece.where(piece.rows_of(ops), _DESCRIBED)
     rows = begins(few.ints("op"))
     firsts = few.where(rows)
     outcome = np.where(firsts.is_("outcome", "ok"), OK, INFO)

@@ -39,16 +39,16 @@ _MADE: Final = ints("id", "process", "op", "outcome", "invoked_ns", "completed_n
 _LATE: Final = ints("id", "op", "older_op", "newer_op", "late_ns", "outcome")
 _STINTS: Final = ints("id", "process", "operations", "invoked_ns", "asked_ns")
 _OF_OPERATION: Final = ("op", "process", "f", "outcome", "invoked_ns", "completed_ns")
-_OF_PRODUCER: Final = ("end_asked_ns", "kind")
 _MAKING: Final = (*_OF_OPERATION, "transactional_id")
+_WORKING: Final = (*_MAKING, "end_asked_ns")
+_WROTE: Final = (*_WORKING, "kind")
 
 
 def zombies(history: Known) -> Inquiry[tuple[Found, ...]]:
     """What operations of replaced producers wrote that took effect."""
-    columns = (*_MAKING, *_OF_PRODUCER)
     told, worked = yield (
         Ask(OPERATIONS, Kernel("producers that were made", _MAKING, _MADE, _made)),
-        Ask(OPERATIONS, Kernel("when producers worked", columns, _STINTS, _stints)),
+        Ask(OPERATIONS, Kernel("when producers worked", _WORKING, _STINTS, _stints)),
     )
     made, stints = Piece(told), Piece(worked)
     own = _instances(made, *(stints.ints(name) for name in ("id", "process", "invoked_ns")))
@@ -59,7 +59,7 @@ def zombies(history: Known) -> Inquiry[tuple[Found, ...]]:
     if len(suspects):
         run = partial(_late, made.where(member(made.ints("id"), suspects)), suspects)
         says = "what replaced producers wrote"
-        late = Piece((yield Ask(OPERATIONS, Kernel(says, columns, _LATE, run))))
+        late = Piece((yield Ask(OPERATIONS, Kernel(says, _WROTE, _LATE, run))))
     shown = _shown(stray_records(history.strays))
     ok = late.ints("outcome") == OK
     readers = [shown.get(op) for op in late.ints("op").tolist()]
@@ -97,12 +97,12 @@ def _shown(records: dict[Record, Stray]) -> dict[int, int]:
 # ---------------------------------------------------------------- in a piece
 
 
-def _firsts(piece: Piece) -> Piece:
+def _firsts(piece: Piece) -> Ints:
     """The first row of each operation with a transactional id."""
 
-    def made(piece: Piece) -> Piece:
+    def made(piece: Piece) -> Ints:
         rows = np.flatnonzero(piece.known("transactional_id"))
-        return piece.where(rows[begins(piece.ints("op").take(rows))])
+        return rows[begins(piece.ints("op").take(rows))]
 
     return piece.derived(("producers at work",), made)
 
@@ -114,8 +114,8 @@ def _outcomes(piece: Piece) -> Ints:
 
 
 def _made(piece: Piece) -> pa.Table:
-    firsts = _firsts(piece)
-    made = firsts.where(firsts.is_("f", zombie_write.INIT))
+    rows = _firsts(piece)
+    made = piece.where(rows[piece.is_("f", zombie_write.INIT)[rows]], _MAKING)
     return columns_of(
         _MADE,
         made.fingerprints("transactional_id"),
@@ -149,8 +149,8 @@ def _stints(piece: Piece) -> pa.Table:
 
 
 def _working(piece: Piece) -> Piece:
-    firsts = _firsts(piece)
-    return firsts.where(~firsts.is_("f", zombie_write.INIT))
+    rows = _firsts(piece)
+    return piece.where(rows[~piece.is_("f", zombie_write.INIT)[rows]], _WORKING)
 
 
 def _last_made(made: Piece, ids: Ints, process: Ints, invoked: Ints) -> Ints:
@@ -228,7 +228,7 @@ def _late(made: Piece, suspects: Ints, piece: Piece) -> pa.Table:
     """Operations under these ids that wrote after their producer had been replaced."""
     of = _working(piece)
     of = of.where(member(of.fingerprints("transactional_id"), suspects))
-    theirs = piece.where(piece.rows_of(of.ints("op")))
+    theirs = piece.where(piece.rows_of(of.ints("op")), ("op", "kind"))
     writes = theirs.ints("op")[theirs.is_("kind", "send", "commit_offset")]
     of = of.where(member(of.ints("op"), writes))
     ids = of.fingerprints("transactional_id")
