@@ -11,6 +11,7 @@ from typing import Final
 import numpy as np
 import pyarrow as pa
 
+from checkers.histories.columns.order import begins, member
 from checkers.histories.columns.rows import schema_of
 from checkers.histories.families.groups.group_commits import FAIL, LONG_AGO, Facts
 from checkers.histories.families.groups.group_offsets import Answers, best_of, named, once
@@ -68,13 +69,13 @@ def outputs_without_offset(of: Answers) -> Inquiry[Found]:
 
 def _after_the_first(of: Answers, stable: Piece) -> int:
     """Fetches that began after a transaction with output that commits their register."""
-    began: dict[int, int] = {}
-    for register, invoked_ns in zip(
-        of.began.ints("register").tolist(), of.began.ints("invoked_ns").tolist(), strict=True
-    ):
-        began[register] = min(invoked_ns, began.get(register, invoked_ns))
-    asked = zip(stable.ints("register").tolist(), stable.ints("invoked_ns").tolist(), strict=True)
-    return sum(register in began and began[register] < at for register, at in asked)
+    registers, began = of.began.ints("register"), of.began.ints("invoked_ns")
+    order = np.lexsort([began, registers])
+    first = order[begins(registers[order])]
+    registers, began = registers[first], began[first]
+    some = np.flatnonzero(member(stable.ints("register"), registers))
+    since = began[np.searchsorted(registers, stable.ints("register")[some])]
+    return int(np.count_nonzero(since < stable.ints("invoked_ns")[some]))
 
 
 def _texts(records: list[Record]) -> Inquiry[tuple[pa.Array, pa.Array]]:
@@ -102,13 +103,12 @@ def _told(of: Answers) -> list[_Told]:
     first = -best_of(of.fetches, maybe, -maybe.ints("op"), LONG_AGO)
     last = best_of(of.fetches, maybe, maybe.ints("op"), LONG_AGO)
     only = np.flatnonzero((first == last) & (of.refuted >= 0))
-    commits = {row["op"]: row for row in maybe.table.to_pylist() if row["staged"] and row["sends"]}
-    found: list[_Told] = []
-    for fetch, op in zip(only.tolist(), last[only].tolist(), strict=True):
-        if op in commits:
-            ended_ns = int(of.fetches.ints("completed_ns")[fetch])
-            found.append(_Told(fetch, op, min(ended_ns, commits[op]["ended_ns"])))
-    return found
+    commits = maybe.where((maybe.ints("staged") == 1) & (maybe.ints("sends") > 0))
+    ops, at = np.unique(commits.ints("op"), return_index=True)
+    only = only[member(last[only], ops)]
+    ended_ns = commits.ints("ended_ns")[at[np.searchsorted(ops, last[only])]]
+    in_log_ns = np.minimum(of.fetches.ints("completed_ns")[only], ended_ns)
+    return [_Told(*it) for it in np.stack([only, last[only], in_log_ns], axis=1).tolist()]
 
 
 def _first_told(of: Answers) -> Inquiry[dict[int, _Told]]:
