@@ -25,10 +25,9 @@ _LOW_BITS: Final = 32  # in which numbers mostly differ that do
 _ROWS_OF_GROUP: Final = 8  # on average, where it pays to look whether groups lie together
 _FEW: Final = 256  # numbers that are searched for faster than a sieve is made
 _SEARCHED_BITS: Final = 5  # so are these bits' worth fewer than those they are sought among
-_SPARSE_BITS: Final = 3  # so many bits' worth of bytes has a sieve for each number
+_SPARSE_BITS: Final = 6  # so many bits' worth of bytes has a sieve for each number
 _SIEVE_BITS: Final = 21  # of bytes at most
-_BYTE: Final = 8
-_SEVEN: Final = np.uint8(_BYTE - 1)
+_SEVEN: Final = np.uint8(7)
 _ONE: Final = np.uint8(1)
 
 
@@ -148,8 +147,8 @@ def member(numbers: Ints, ascending: Ints) -> Mask:
 class NumberSet:
     """Numbers that others are sought among: mostly their low bits decide.
 
-    A sieve has a bit for each of few numbers, and one place in many is taken. It is made when it
-    first pays, for all that is asked from then on, and stays where it was made.
+    Of the bytes of a sieve few are taken; where one is, its bits decide. It is made when it first
+    pays, for all that is asked from then on, and stays where it was made.
     """
 
     ascending: Ints
@@ -189,18 +188,16 @@ class NumberSet:
             self._sieve.append(self._made())
         sieve = self._sieve[0]
         byte = sieve.take(numbers & (len(sieve) - 1))
-        byte >>= _bit(numbers, len(sieve))
-        byte &= _ONE
-        return np.flatnonzero(byte.view(np.bool_))
+        some = np.flatnonzero(byte != 0)
+        return some.compress(byte.take(some) & _bit(numbers.take(some), len(sieve)))
 
     def _made(self) -> _Bytes:
         size = 1 << min(_SIEVE_BITS, bits(len(self)) + _SPARSE_BITS)
-        taken = np.zeros((size, _BYTE), dtype=np.bool_)
-        taken[self.ascending & (size - 1), _bit(self.ascending, size)] = True
-        return np.packbits(taken, bitorder="little")
+        sieve = np.zeros(size, dtype=np.uint8)
+        np.bitwise_or.at(sieve, self.ascending & (size - 1), _bit(self.ascending, size))
+        return sieve
 
 
 def _bit(numbers: Ints, size: int) -> _Bytes:
     """Which bit of its byte each number has: three bits tell that do not tell the byte."""
-    above = -(-bits(size) // _BYTE) * _BYTE
-    return (numbers >> above).astype(np.uint8) & _SEVEN
+    return _ONE << ((numbers >> bits(size)).astype(np.uint8) & _SEVEN)

@@ -40,6 +40,10 @@ def asked(committed: Ints) -> Ask:
 
 
 def _words(committed: Ints, piece: Piece) -> pa.Table:
+    return piece.derived(("words",), partial(_made_words, committed))
+
+
+def _made_words(committed: Ints, piece: Piece) -> pa.Table:
     told = shows(piece, committed) & (piece.ints("offset") != UNKNOWN)
     dirty = role_of(piece) >= UNCOMMITTED
     clean = _packed(piece, np.flatnonzero(told & ~dirty), clean=True)
