@@ -180,7 +180,8 @@ def _skips(
         whose = np.full(len(row), owner)
         for given in (delivered, unknown):
             at = given.at(whose, log.key[row], log.word[row])
-            bits &= ~np.r_[given.bits, np.uint64(0)][at]
+            had = np.flatnonzero(at >= 0)
+            bits[had] &= ~given.bits[at[had]]
         missed = np.flatnonzero(bits)
         if len(missed):
             account = accounts[owner]

@@ -98,10 +98,14 @@ class Bitmaps:
     def at(self, owner: Ints, key: Ints, word: Ints) -> Ints:
         """The row of each word; -1 if there is none."""
         at = self._place(owner, key, word)
-        inside = at < len(self)
-        for ours, theirs in ((self.owner, owner), (self.key, key), (self.word, word)):
-            inside[inside] &= ours[at[inside]] == theirs[inside]
-        return np.where(inside, at, -1)
+        rows = np.flatnonzero(at < len(self))
+        there = at.take(rows)
+        same = self.word.take(there) == word.take(rows)
+        same &= self.key.take(there) == key.take(rows)
+        same &= self.owner.take(there) == owner.take(rows)
+        found = np.full(len(at), -1, dtype=np.int64)
+        found[rows[same]] = there[same]
+        return found
 
     def has(self, owner: Ints, key: Ints, offset: Ints) -> Mask:
         """Which of these offsets each owner has."""
@@ -237,12 +241,13 @@ class _Index:
 
     def place(self, owner: Ints, key: Ints, word: Ints) -> Ints:
         """The row of each word, or where it would be; of an unknown pair the number of rows."""
-        pair = together(owner, key)
+        starts = begins(owner, key)  # owners and keys mostly follow each other
+        pair = together(owner[starts], key[starts])
         at = np.searchsorted(self.pairs, pair)
-        known = np.r_[self.pairs, 0][at] == pair
-        group = np.r_[self.groups, 0][at] * (len(self.words) + 1)
-        row = np.searchsorted(self.places, group + np.searchsorted(self.words, word))
-        return np.where(known & (at < len(self.pairs)), row, len(self.places))
+        known = (np.r_[self.pairs, 0][at] == pair) & (at < len(self.pairs))
+        group = np.where(known, np.r_[self.groups, 0][at], len(self.pairs))  # behind all
+        group = np.repeat(group, lengths(starts, len(owner))) * (len(self.words) + 1)
+        return np.searchsorted(self.places, group + np.searchsorted(self.words, word))
 
 
 def count(bits: Bits) -> int:
