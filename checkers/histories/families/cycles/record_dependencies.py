@@ -310,8 +310,18 @@ def inside(looked: Looked, stretches: Stretches, piece: Piece) -> pa.Table:
 
 def labelled(looked: Looked, pairs: Pairs, piece: Piece) -> pa.Table:
     """The records of these pairs of operations."""
+    if not looked.ww_deps:
+        piece = _polled_by(pairs.values, piece)
     made = dependents(looked, piece)
     return made.labels(piece, np.flatnonzero(pairs.have(made.first, made.second)))
+
+
+def _polled_by(ops: NumberSet, piece: Piece) -> Piece:
+    """All that was shown where one of these operations polled: no other place tells who it read."""
+    key, offset = piece.ints("key"), piece.ints("offset")
+    rows = np.flatnonzero(ops.has(piece.ints("op")))
+    rows = rows[role_of(piece)[rows] >= READ]
+    return piece.where(Pairs.of(key[rows], offset[rows]).have(key, offset))
 
 
 def block_ends(looked: Looked, piece: Piece) -> pa.Table:
