@@ -128,8 +128,9 @@ class Piece:
                 f"{name} {self.salt}", lambda: fingerprints(column.combine_chunks(), self.salt)
             )
         numbers, texts = self.narrow(name)
-        numbered: Ints = np.r_[fingerprints(texts, self.salt), NULL][numbers]
-        return numbered
+        of_each = np.r_[fingerprints(texts, self.salt), NULL]
+        made: Ints = of_each.take(numbers, mode="wrap")  # -1 is the last
+        return made
 
     def _kept(self, what: str, make: Callable[[], Ints]) -> Ints:
         return self.keeper.kept(what, make) if self.keeper else make()
