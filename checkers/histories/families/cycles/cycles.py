@@ -58,6 +58,7 @@ from properties.anomalies.cycles.dependencies import KINDS
 
 WHOLE: Final = -1  # of a whole piece: its last operation that ended ok
 _ENDED: Final = ints("place", "op", "completed_ns")
+_OF_ENDED: Final = ("op", "outcome", "completed_ns")
 _OPERATIONS: Final = ints("op", "process", "invoked_ns", "completed_ns", "ok")
 _OF_OPERATION: Final = ("op", "process", "invoked_ns", "completed_ns", "outcome")
 _NO_OPS: Final = np.zeros(0, dtype=np.int64)
@@ -76,8 +77,7 @@ def others_of(strays: Strays, senders: Senders) -> Inquiry[Others]:
     when = Piece((yield times(ops)))
     invoked_ns = looked_up(when, ops, "invoked_ns")
     run = partial(_ended_by, invoked_ns)
-    columns = ("op", "outcome", "completed_ns")
-    ended = Piece((yield Ask(OPERATIONS, Kernel("what came before", columns, _ENDED, run))))
+    ended = Piece((yield Ask(OPERATIONS, Kernel("what came before", _OF_ENDED, _ENDED, run))))
     whole = ended.where(ended.ints("place") == WHOLE)
     order = np.argsort(whole.ints("completed_ns"), kind="stable")
     last = np.maximum.accumulate(np.r_[-1, whole.ints("op")[order]])
@@ -90,8 +90,9 @@ def others_of(strays: Strays, senders: Senders) -> Inquiry[Others]:
 
 def _ended_by(invoked_ns: Ints, piece: Piece) -> pa.Table:
     """For each time inside the piece the last operation that had ended ok; and the piece's last."""
-    ok = np.flatnonzero(piece.is_("outcome", "ok") & piece.known("completed_ns"))
-    op, completed_ns = piece.ints("op")[ok], piece.ints("completed_ns")[ok]
+    firsts = piece.where(begins(piece.ints("op")), _OF_ENDED)
+    ok = np.flatnonzero(firsts.is_("outcome", "ok") & firsts.known("completed_ns"))
+    op, completed_ns = firsts.ints("op").take(ok), firsts.ints("completed_ns").take(ok)
     if not len(ok):
         return _ENDED.empty_table()
     within = np.flatnonzero((invoked_ns >= completed_ns[0]) & (invoked_ns < completed_ns[-1]))

@@ -89,10 +89,16 @@ def _ask(
 
 def _sending(least: int, piece: Piece) -> pa.Table:
     """The transactions that ended ok and send so many records."""
+    ops, sends = piece.derived(("transactions that send",), _senders)
+    return words(ops[sends >= least])
+
+
+def _senders(piece: Piece) -> tuple[Ints, Ints]:
+    """The transactions that ended ok and send, and how many records each does."""
     sends = piece.is_("f", "txn") & piece.is_("outcome", "ok") & piece.is_("kind", "send")
-    ops = piece.ints("op")[np.flatnonzero(sends)]
+    ops = piece.ints("op").take(np.flatnonzero(sends))
     starts = begins(ops)
-    return words(ops[starts[lengths(starts, len(ops)) >= least]])
+    return ops[starts], lengths(starts, len(ops))
 
 
 def _furthest(isolation: Isolation, piece: Piece) -> pa.Table:
@@ -119,10 +125,10 @@ def furthest(key: Ints, offset: Ints, op: Ints) -> pa.Table:
 def _untold(strays: Strays, piece: Piece) -> pa.Table:
     """What transactions that did not fail sent to nobody knows which offset; not what was seen."""
     sends = piece.is_("f", "txn") & piece.is_("kind", "send") & ~piece.known("offset")
-    rows = np.flatnonzero(sends & ~piece.is_("outcome", "fail"))
-    key, value = piece.fingerprints("key")[rows], piece.fingerprints("value")[rows]
+    few = piece.where(sends & ~piece.is_("outcome", "fail"), ("op", "key", "value"))
+    key, value = few.fingerprints("key"), few.fingerprints("value")
     unseen = ~strays.among(key, value)
-    return columns_of(_SENDS, key[unseen], value[unseen], piece.ints("op")[rows[unseen]])
+    return columns_of(_SENDS, key[unseen], value[unseen], few.ints("op")[unseen])
 
 
 def described(ops: Ints) -> Ask:
