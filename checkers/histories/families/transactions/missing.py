@@ -18,8 +18,8 @@ import numpy as np
 import pyarrow as pa
 
 from checkers.histories.columns.arrow import columns_of, ints
-from checkers.histories.columns.fingerprints import Ints
-from checkers.histories.columns.order import begins, member
+from checkers.histories.columns.fingerprints import Ints, fingerprints
+from checkers.histories.columns.order import begins
 from checkers.histories.families.real_time.told_offsets import dirty
 from checkers.histories.families.transactions.unread import FAIL, Record, Unread
 from checkers.histories.inquiries.found import Known
@@ -170,28 +170,27 @@ def _lowest(isolation: Isolation, keys: Ints, since_ns: Ints, piece: Piece) -> p
         return _BOUNDS.empty_table()
     ends = piece.is_("kind", "end_offset") & dirty(piece, isolation)
     told = piece.is_("outcome", "ok") & piece.known("offset") & (piece.is_("kind", "send") | ends)
-    rows = np.flatnonzero(told)
-    rows = rows[member(piece.fingerprints("key").take(rows), np.unique(keys))]
-    key = piece.fingerprints("key")[rows]
-    if not len(rows):
+    numbers, texts = piece.narrow("key")
+    asked_of = np.r_[np.isin(fingerprints(texts, piece.salt), keys), False]
+    facts = piece.where(told & asked_of.take(numbers), ("op", "invoked_ns", "key", "offset"))
+    if not len(facts):
         return _BOUNDS.empty_table()
     # the best of all from each fact on, where facts ascend by key and then by invocation
-    order = np.lexsort([piece.ints("invoked_ns")[rows], key])
-    rows, key = rows[order], key[order]
-    offset, op = piece.ints("offset")[rows], piece.ints("op")[rows]
-    rank = np.empty(len(rows), dtype=np.int64)
-    rank[np.lexsort([op, offset])] = np.arange(len(rows))
+    facts = facts.where(np.lexsort([facts.ints("invoked_ns"), facts.fingerprints("key")]))
+    key, offset, op = facts.fingerprints("key"), facts.ints("offset"), facts.ints("op")
+    rank = np.empty(len(facts), dtype=np.int64)
+    rank[np.lexsort([op, offset])] = np.arange(len(facts))
     _, group = np.unique(key, return_inverse=True)
-    packed = group * len(rows) + rank  # seen from behind, a key is below all that follow it
-    best = np.minimum.accumulate(packed[::-1])[::-1] - group * len(rows)
+    packed = group * len(facts) + rank  # seen from behind, a key is below all that follow it
+    best = np.minimum.accumulate(packed[::-1])[::-1] - group * len(facts)
     row_of = np.argsort(rank)
     # the first fact of its key that was invoked later
     firsts, code = begins(key), np.searchsorted(key[begins(key)], keys)
     known = code < len(firsts)
     known[known] = key[firsts][code[known]] == keys[known]
     at = np.zeros(len(keys), dtype=np.int64)
-    ends_of = np.r_[firsts[1:], len(rows)]
-    invoked = piece.ints("invoked_ns")[rows]
+    ends_of = np.r_[firsts[1:], len(facts)]
+    invoked = facts.ints("invoked_ns")
     for number in np.flatnonzero(known).tolist():
         first, end = firsts[code[number]], ends_of[code[number]]
         at[number] = first + np.searchsorted(invoked[first:end], since_ns[number], side="right")
