@@ -20,9 +20,9 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from checkers.histories.columns.fingerprints import Ints
-from checkers.histories.columns.order import Mask, begins, lengths
+from checkers.histories.columns.order import Mask, begins, distinct, lengths, stable
 from checkers.histories.inquiries.inquiry import PLACES, Ask
-from checkers.histories.inquiries.places import NAMES, UNCOMMITTED, role_of, shows
+from checkers.histories.inquiries.places import NAMES, UNCOMMITTED, by_key, role_of, shows
 from checkers.histories.pieces.piece import UNKNOWN, Piece
 from checkers.histories.pieces.pieces import Kernel
 
@@ -82,15 +82,17 @@ class Occupied:
     def of(cls, told: pa.Table) -> Occupied:
         """What all pieces show together; `told` has the columns of WORDS."""
         piece = Piece(told)
-        keys, of_key = np.unique(piece.ints("key"), return_inverse=True)
-        words, of_word = np.unique(piece.ints("word"), return_inverse=True)
-        place = of_key * (len(words) + 1) + of_word
-        order = np.argsort(place, kind="stable")
-        starts = np.flatnonzero(np.diff(place[order], prepend=-1))
-        bits = piece.ints("bits").view(np.uint64)[order]
+        key, word = piece.ints("key"), piece.ints("word")
+        keys, words = distinct(key), distinct(word)
+        place = by_key(key, keys.searchsorted) * (len(words) + 1)
+        place += np.searchsorted(words, word)
+        order = stable(place, len(keys) * (len(words) + 1))
+        place = place.take(order)
+        starts = begins(place)
+        bits = piece.ints("bits").view(np.uint64).take(order)
         bits = np.bitwise_or.reduceat(bits, starts) if len(starts) else bits
         held = np.bitwise_count(bits).astype(np.int64)
-        return cls(keys, words, place[order][starts], bits, np.r_[0, np.cumsum(held)])
+        return cls(keys, words, place[starts], bits, np.r_[0, np.cumsum(held)])
 
     def between(self, key: Ints, first: Ints, end: Ints) -> Ints:
         """How many records lie from the first offset on and below the end."""
