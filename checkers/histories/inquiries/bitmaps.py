@@ -15,7 +15,16 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from checkers.histories.columns.fingerprints import Ints
-from checkers.histories.columns.order import PACKED_BITS, Mask, begins, bits, codes, lengths, stable
+from checkers.histories.columns.order import (
+    PACKED_BITS,
+    Mask,
+    begins,
+    bits,
+    codes,
+    distinct,
+    lengths,
+    stable,
+)
 from checkers.histories.inquiries.places import together
 from checkers.histories.pieces.piece import Piece
 
@@ -235,9 +244,12 @@ class _Index:
         starts = begins(bitmaps.owner, bitmaps.key)
         pairs = together(bitmaps.owner[starts], bitmaps.key[starts])
         groups = np.argsort(pairs)
-        words, rank = np.unique(bitmaps.word, return_inverse=True)
-        group = np.repeat(np.arange(len(starts)), lengths(starts, len(bitmaps)))
-        return cls(pairs[groups], groups, words, group * (len(words) + 1) + rank)
+        words = distinct(bitmaps.word)
+        places = np.searchsorted(words, bitmaps.word)
+        places += np.repeat(
+            np.arange(len(starts)) * (len(words) + 1), lengths(starts, len(bitmaps))
+        )
+        return cls(pairs[groups], groups, words, places)
 
     def place(self, owner: Ints, key: Ints, word: Ints) -> Ints:
         """The row of each word, or where it would be; of an unknown pair the number of rows."""
