@@ -42,8 +42,8 @@ def stable(numbers: Codes, below: int) -> Ints:
         return np.argsort(numbers, kind="stable")
     order = np.argsort(numbers.astype(np.uint16), kind="stable")
     for lower in range(_DIGIT_BITS, bits(below), _DIGIT_BITS):
-        digit = (numbers >> lower).astype(np.uint16)[order]
-        order = order[np.argsort(digit, kind="stable")]
+        digit = (numbers >> lower).astype(np.uint16).take(order)
+        order = order.take(np.argsort(digit, kind="stable"))
     return order
 
 
@@ -97,18 +97,20 @@ def _in_order(first: Ints, *rest: Ints) -> bool:
 
 def _settled(order: Ints, first: Ints, *rest: Ints) -> Ints:
     """The order by all columns, from one by the first: where that agrees the others decide."""
-    ordered = first[order]
-    same = ordered[1:] == ordered[:-1]
-    wrong, tied = np.zeros_like(same), same.copy()
-    for column in rest if same.any() else ():
-        ordered = column[order]
-        wrong |= tied & (ordered[1:] < ordered[:-1])
-        tied &= ordered[1:] == ordered[:-1]
+    ordered = first.take(order)
+    tied = ordered[1:] == ordered[:-1]
+    ties = np.flatnonzero(tied)
+    here, behind = order.take(ties), order.take(ties + 1)
+    wrong, same = np.zeros(len(ties), np.bool_), np.ones(len(ties), np.bool_)
+    for column in rest if len(ties) else ():
+        before, after = column.take(here), column.take(behind)
+        wrong |= same & (after < before)
+        same &= after == before
     if not wrong.any():
         return order
-    run = np.cumsum(np.r_[0, ~same])
+    run = np.cumsum(np.r_[0, ~tied])
     odd = np.zeros(run[-1] + 1, dtype=np.bool_)
-    odd[run[1:][wrong]] = True
+    odd[run[ties[wrong]]] = True
     at = np.flatnonzero(odd[run])
     rows = order[at]
     order[at] = rows[np.lexsort([*(column[rows] for column in rest[::-1]), run[at]])]
