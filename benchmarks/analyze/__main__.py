@@ -71,8 +71,8 @@ def in_words(cost: Cost) -> str:
     wrong = f"; WRONG: {', '.join(cost.wrong)}" if cost.wrong else ""
     return (
         f"{cost.check:12} {cost.way:10} {cost.rows:>11,} rows, {keys:14} {cost.cpu_s:8.1f} CPU s "
-        f"{cost.wall_s:7.1f} s {rate:6.2f} M rows/CPU s {peak:5.1f} GB; "
-        f"ready after {cost.ready_cpu_s:.1f} CPU s{wrong}"
+        f"({cost.system_s:.1f} in the kernel) {cost.wall_s:7.1f} s {rate:6.2f} M rows/CPU s "
+        f"{peak:5.1f} GB; ready after {cost.ready_cpu_s:.1f} CPU s{wrong}"
     )
 
 
@@ -84,10 +84,12 @@ def growth(found: list[Cost]) -> Iterator[str]:
     for (check, way, partitions), costs in of_way.items():
         for small, large in pairwise(costs):
             if large.rows > small.rows:
-                times = small.rows_per_cpu_s / large.rows_per_cpu_s
+                rows = large.rows / small.rows
+                times, of_user = large.cpu_s / small.cpu_s, large.user_s / small.user_s
                 yield (
                     f"{check}, {way}, partitions: {partitions}: from {small.rows:,} to "
-                    f"{large.rows:,} rows the CPU time of a row grew {times:.2f} times"
+                    f"{large.rows:,} rows the CPU time of a row grew {times / rows:.2f} times, "
+                    f"{of_user / rows:.2f} times outside the kernel"
                 )
 
 

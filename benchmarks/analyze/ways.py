@@ -16,7 +16,7 @@ from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any, Final
 
-from benchmarks.analyze.costs import cpu_s
+from benchmarks.analyze.costs import cpu
 from benchmarks.analyze.peers import ASKED, THREADS
 
 Check = Callable[[Path], dict[str, list[list[str]]]]
@@ -83,14 +83,15 @@ WAYS: Final[dict[str, Callable[[str], Any]]] = {
 def main(way: str, check: str, folder: str) -> None:
     started = time.perf_counter()
     with WAYS[way](check) as run:
-        ready, ready_cpu = time.perf_counter(), cpu_s(os.getpid())
+        ready, ready_cpu = time.perf_counter(), cpu(os.getpid())
         found = run(Path(folder))
-        done, done_cpu = time.perf_counter(), cpu_s(os.getpid())
+        done, done_cpu = time.perf_counter(), cpu(os.getpid())
         told = {
             "ready_s": ready - started,
-            "ready_cpu_s": ready_cpu,
+            "ready_cpu_s": sum(ready_cpu),
             "wall_s": done - ready,
-            "cpu_s": done_cpu - ready_cpu,
+            "cpu_s": sum(done_cpu) - sum(ready_cpu),
+            "system_s": done_cpu.system_s - ready_cpu.system_s,
             "found": found,
         }
     sys.stdout.write(json.dumps(told))
