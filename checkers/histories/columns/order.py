@@ -55,6 +55,11 @@ def codes(numbers: Ints) -> tuple[Ints, int]:
     return np.repeat(code, lengths(starts, len(numbers))), len(encoded.dictionary)
 
 
+def firsts(codes: Ints) -> Ints:
+    """Where each of these codes comes first: they are numbered from 0 as they come."""
+    return np.flatnonzero(np.diff(np.maximum.accumulate(codes), prepend=-1))
+
+
 def distinct(numbers: Ints) -> Ints:
     """Each number once, ascending."""
     heads = numbers[begins(numbers)]

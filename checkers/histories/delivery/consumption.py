@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from checkers.histories.columns.arrow import columns_of, ints
 from checkers.histories.columns.fingerprints import NULL, Ints, fingerprints
-from checkers.histories.columns.order import Mask, begins, codes, lengths, member
+from checkers.histories.columns.order import Mask, begins, codes, firsts, lengths, member
 from checkers.histories.inquiries.bitmaps import WORDS, Bitmaps, word_of, words
 from checkers.histories.inquiries.places import READ, SENT, Pairs, role_of, together
 from checkers.histories.pieces.piece import UNKNOWN, Piece
@@ -67,12 +67,12 @@ def _made_polls(piece: Piece) -> _Polls:
     rows = np.flatnonzero(piece.is_("kind", "poll") & piece.known("offset"))
     starts, of_run = _owners(piece, rows)
     code, _ = codes(of_run)
-    firsts = np.flatnonzero(np.diff(np.maximum.accumulate(code), prepend=-1))
+    seen = firsts(code)
     owner = np.repeat(code, lengths(starts, len(rows)))
     narrow, texts = piece.narrow("key")
     keys = np.r_[fingerprints(texts, piece.salt), NULL]
     key = narrow.take(rows).astype(np.int64) % len(keys)
-    return _Polls(rows, owner, key, of_run[firsts], keys, rows[starts[firsts]])
+    return _Polls(rows, owner, key, of_run[seen], keys, rows[starts[seen]])
 
 
 def given(outcome: str, piece: Piece) -> pa.Table:
@@ -94,25 +94,18 @@ def acknowledged(piece: Piece) -> pa.Table:
 def reach(piece: Piece) -> pa.Table:
     """From where up to where applications were given records: by any, and by those ended ok."""
     of = _polls(piece)
-    pair, count = of.owner * len(of.keys) + of.key, len(of.owners) * len(of.keys)
-    offset = piece.ints("offset").take(of.rows)
-    low, high, first = np.full(count, LAST), np.full(count, LOW), np.full(count, LAST)
-    np.minimum.at(low, pair, offset)
-    ok = np.flatnonzero(piece.is_("outcome", "ok").take(of.rows))
-    pair, offset = pair.take(ok), offset.take(ok)
-    np.maximum.at(high, pair, offset)
-    there = np.flatnonzero(offset == high.take(pair))
-    np.minimum.at(first, pair[there], piece.ints("op")[of.rows[ok[there]]])
-    seen = np.flatnonzero(low != LAST)
-    owner, key = np.divmod(seen, len(of.keys))
-    head = of.heads[owner]
+    pair, count = codes(of.owner * len(of.keys) + of.key)
+    offset, ok = piece.ints("offset").take(of.rows), piece.is_("outcome", "ok").take(of.rows)
+    high, op = np.where(ok, offset, LOW), piece.ints("op").take(of.rows)
+    seen = firsts(pair)
+    owner = of.owner[seen]
     return columns_of(
         REACH,
         of.owners[owner],
-        piece.fingerprints("group")[head],
-        piece.ints("process")[head],
-        of.keys[key],
-        *(column[seen] for column in (low, high, first)),
+        piece.fingerprints("group")[of.heads[owner]],
+        piece.ints("process")[of.heads[owner]],
+        of.keys[of.key[seen]],
+        *_extent(pair, count, offset, high, op),
     )
 
 
@@ -120,15 +113,21 @@ def furthest(told: pa.Table) -> pa.Table:
     """Of each application and key the lowest, and the highest with its first operation."""
     of = Piece(told)
     pair, count = codes(together(of.ints("owner"), of.ints("key")))
-    low, high, first = np.full(count, LAST), np.full(count, LOW), np.full(count, LAST)
-    np.minimum.at(low, pair, of.ints("low"))
-    np.maximum.at(high, pair, of.ints("high"))
-    there = np.flatnonzero(of.ints("high") == high[pair])
-    np.minimum.at(first, pair[there], of.ints("high_op")[there])
-    heads = np.flatnonzero(np.diff(np.maximum.accumulate(pair), prepend=-1))
+    extent = _extent(pair, count, *(of.ints(name) for name in ("low", "high", "high_op")))
+    heads = firsts(pair)
     order = np.lexsort([of.ints("key")[heads], of.ints("owner")[heads]])
     named = (of.ints(name)[heads[order]] for name in ("owner", "group", "process", "key"))
-    return columns_of(REACH, *named, low[order], high[order], first[order])
+    return columns_of(REACH, *named, *(column[order] for column in extent))
+
+
+def _extent(pair: Ints, count: int, low: Ints, high: Ints, op: Ints) -> tuple[Ints, Ints, Ints]:
+    """Of so many pairs the lowest, the highest, and the first operation that is there."""
+    lowest, highest, first = np.full(count, LAST), np.full(count, LOW), np.full(count, LAST)
+    np.minimum.at(lowest, pair, low)
+    np.maximum.at(highest, pair, high)
+    there = np.flatnonzero(high == highest.take(pair))
+    np.minimum.at(first, pair.take(there), op.take(there))
+    return lowest, highest, first
 
 
 def shared(piece: Piece) -> pa.Table:

@@ -22,6 +22,7 @@ from checkers.histories.columns.order import (
     bits,
     codes,
     distinct,
+    firsts,
     lengths,
     stable,
 )
@@ -193,7 +194,7 @@ def _pairs(owner: Ints, key: Ints) -> tuple[Ints, int]:
     if bits(owners) + bits(keys) <= _CODE_BITS:
         return (owner - low) * keys + (key - lowest), owners * keys
     pair, count = codes(together(owner, key))
-    heads = np.flatnonzero(np.diff(np.maximum.accumulate(pair), prepend=-1))
+    heads = firsts(pair)
     rank = np.empty(count, dtype=np.int64)
     rank[np.lexsort([key[heads], owner[heads]])] = np.arange(count)
     return rank.take(pair), count

@@ -13,6 +13,7 @@ from checkers.histories.columns.order import (
     begins,
     codes,
     distinct,
+    firsts,
     grouped,
     lengths,
     member,
@@ -49,6 +50,14 @@ def test_runs_begin_where_a_column_changes(rows: list[tuple[int, int, int]]) -> 
     starts = begins(*columns)
     assert starts.tolist() == [n for n, row in enumerate(rows) if n == 0 or row != rows[n - 1]]
     assert int(lengths(starts, len(rows)).sum()) == len(rows)
+
+
+@given(numbers=st.lists(CELL, max_size=20))
+def test_codes_are_numbered_as_they_come(numbers: list[int]) -> None:
+    code, count = codes(np.array(numbers, dtype=np.int64))
+    each = list(dict.fromkeys(numbers))
+    assert (code.tolist(), count) == ([each.index(number) for number in numbers], len(each))
+    assert firsts(code).tolist() == [numbers.index(number) for number in each]
 
 
 @given(those=st.lists(st.tuples(st.integers(0, 20), st.integers(0, 3))))
