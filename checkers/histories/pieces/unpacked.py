@@ -19,7 +19,7 @@ from typing import Final
 import pyarrow as pa
 
 from checkers.histories.columns.fingerprints import Ints
-from checkers.histories.pieces.piece import Readable
+from checkers.histories.pieces.piece import Readable, as_ints
 from checkers.histories.pieces.spilled import alone_in, narrow, spill
 
 _MUCH: Final = 2  # times as many rows are worth being unpacked once more
@@ -88,8 +88,7 @@ class Unpacked:
         column = self.shelf.column(self._name(what))
         if column is None:
             column = self.shelf.keep(self._name(what), pa.chunked_array([pa.array(make())]))
-        numbers: Ints = column.to_numpy()
-        return numbers
+        return as_ints(column)
 
     def _name(self, column: str) -> str:
         return f"{self.number}-{column}"

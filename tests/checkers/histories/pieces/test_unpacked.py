@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from checkers.histories.columns.fingerprints import Ints
 from checkers.histories.pieces.chunks import Rows, chunks_of
 from checkers.histories.pieces.piece import Piece, Readable
 from checkers.histories.pieces.pieces import Kernel, LocalPieces
@@ -72,22 +73,21 @@ def test_few_texts_have_narrow_numbers(tmp_path: Path) -> None:
         assert [str(it.index_type) for it in types] == ["int16", "int8"]
 
 
-def test_what_was_made_of_a_piece_is_not_made_again(tmp_path: Path) -> None:
+@pytest.mark.parametrize("room", [0, 1 << 20])
+@pytest.mark.parametrize("numbers", [[*range(5)], [2**62, -(2**63)], [0, 0], []])
+def test_what_was_made_of_a_piece_is_not_made_again(
+    tmp_path: Path, numbers: list[int], room: int
+) -> None:
     made: list[str] = []
 
-    def make() -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+    def make() -> Ints:
         made.append("made")
-        return np.arange(5)
+        return np.array(numbers, dtype=np.int64)
 
-    shelf = Shelf(tmp_path, 0)
+    shelf = Shelf(tmp_path, room)
     for number in (1, 1, 2):
-        assert Unpacked(Watched(TABLE), number, shelf).kept("five", make).tolist() == [
-            0,
-            1,
-            2,
-            3,
-            4,
-        ]
+        kept = Unpacked(Watched(TABLE), number, shelf).kept("five", make)
+        assert (kept.dtype, kept.tolist()) == (np.int64, numbers)
     assert len(made) == 2
 
 
