@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from typing import Any
 
 import numpy as np
@@ -9,11 +10,25 @@ import pyarrow as pa
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from checkers.histories.inquiries.bitmaps import WORDS, Bitmaps, count, offsets, without, words
+from checkers.histories.inquiries.bitmaps import (
+    WORDS,
+    Bitmaps,
+    _order,
+    _pairs,
+    count,
+    offsets,
+    without,
+    word_of,
+    words,
+)
 
 OFFSET = st.integers(0, 200) | st.integers(2**40, 2**40 + 3)
 ROW = st.tuples(st.integers(-1, 1), st.integers(-1, 1), OFFSET)
 ROWS = st.lists(ROW, max_size=30)
+# owners and keys that are few, and those that are fingerprints
+WIDE = st.sampled_from([0, 1, 2**31, -(2**63), 2**63 - 1])
+ANYWHERE = OFFSET | st.sampled_from([-(2**62), 2**62, 2**63 - 1])
+ROWS_OF_ANY = ROWS | st.lists(st.tuples(WIDE, WIDE, ANYWHERE), max_size=30)
 
 
 def columns(rows: list[tuple[int, int, int]]) -> list[Any]:
@@ -81,3 +96,54 @@ def test_what_lies_between_two_offsets(
     _, found = offsets(made.word[row], bits)
     wanted = {row[2] for row in rows if row[:2] == (owner, key) and low <= row[2] < high}
     assert sorted(found.tolist()) == sorted(wanted)
+
+
+def ordered(rows: list[tuple[int, int, int]]) -> list[tuple[int, int, int]]:
+    """Each word that has one of these, ascending."""
+    return sorted({(owner, key, offset >> 6) for owner, key, offset in rows})
+
+
+@settings(deadline=None)
+@given(rows=ROWS_OF_ANY)
+def test_rows_go_by_owner_key_and_word_and_equal_ones_keep_their_order(
+    rows: list[tuple[int, int, int]],
+) -> None:
+    owner, key, offset = columns(rows)
+    order, starts = _order(owner, key, word_of(offset))
+    of_row = [(owner, key, offset >> 6) for owner, key, offset in rows]
+    assert order.tolist() == sorted(range(len(rows)), key=lambda n: of_row[n])
+    assert [of_row[n] for n in order[starts].tolist()] == ordered(rows)
+
+
+@settings(deadline=None)
+@given(rows=ROWS_OF_ANY.filter(len))
+def test_numbers_of_owners_and_keys_ascend_as_these_do(rows: list[tuple[int, int, int]]) -> None:
+    owner, key, _ = columns(rows)
+    number, below = _pairs(owner, key)
+    named = {*zip(number.tolist(), (row[:2] for row in rows), strict=True)}
+    assert all(0 <= n < below for n, _ in named)
+    assert len(named) == len({*number.tolist()})
+    assert [pair for _, pair in sorted(named)] == sorted({row[:2] for row in rows})
+
+
+@settings(deadline=None)
+@given(
+    rows=ROWS_OF_ANY, some=st.lists(ROW | st.tuples(WIDE, WIDE, ANYWHERE)), left=st.integers(0, 9)
+)
+def test_words_are_looked_up_where_they_lie(
+    rows: list[tuple[int, int, int]], some: list[tuple[int, int, int]], left: int
+) -> None:
+    lie, asked = ordered(rows), rows + some
+    owner, key, offset = columns(asked)
+    of_asked = [(owner, key, offset >> 6) for owner, key, offset in asked]
+    made = of_pieces([rows])
+    assert made.has(owner, key, offset).tolist() == [row in rows for row in asked]
+    found = [lie.index(word) if word in lie else -1 for word in of_asked]
+    assert made.at(owner, key, word_of(offset)).tolist() == found
+    pairs = {word[:2] for word in lie}
+    places = [bisect_left(lie, word) if word[:2] in pairs else len(lie) for word in of_asked]
+    assert made._place(owner, key, word_of(offset)).tolist() == places
+    # of some of the words the places are others
+    few = made.where(np.arange(len(made)) >= left)
+    held = [row in rows and word in lie[left:] for row, word in zip(asked, of_asked, strict=True)]
+    assert few.has(owner, key, offset).tolist() == held
