@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -26,11 +27,13 @@ OFFSET = st.integers(0, 200) | st.integers(2**40, 2**40 + 3)
 FEW = st.integers(-1, 1)
 ROW = st.tuples(FEW, FEW, OFFSET)
 ROWS = st.lists(ROW, max_size=30)
-# owners and keys that are fingerprints
+# owners and keys that are far apart, and those that are fingerprints
+FAR = st.sampled_from([0, 1, 2**15])
 WIDE = st.sampled_from([0, 1, 2**31, -(2**63), 2**63 - 1])
-ANYWHERE = OFFSET | st.sampled_from([-(2**62), 2**62, 2**63 - 1])
-OF_ANY = [st.tuples(owner, key, ANYWHERE) for owner in (FEW, WIDE) for key in (FEW, WIDE)]
-ROWS_OF_ANY = st.one_of(*(st.lists(row, max_size=30) for row in OF_ANY))
+ANYWHERE = OFFSET | st.sampled_from([-(2**63), 2**22 - 1, 2**22, 2**63 - 1])
+NUMBERS = (FEW, FAR, WIDE)
+OF_ANY = [st.tuples(owner, key, ANYWHERE) for owner in NUMBERS for key in NUMBERS]
+ROWS_OF_ANY = st.one_of(*(st.lists(row, max_size=12) for row in OF_ANY))
 
 
 def columns(rows: list[tuple[int, int, int]]) -> list[Any]:
@@ -129,11 +132,12 @@ def test_numbers_of_owners_and_keys_ascend_as_these_do(rows: list[tuple[int, int
 
 
 @settings(deadline=None)
-@given(rows=ROWS_OF_ANY, some=st.lists(st.one_of(OF_ANY)), left=st.integers(0, 9))
+@given(rows=ROWS_OF_ANY, some=st.lists(st.one_of(OF_ANY), max_size=5), left=st.integers(0, 9))
 def test_words_are_looked_up_where_they_lie(
     rows: list[tuple[int, int, int]], some: list[tuple[int, int, int]], left: int
 ) -> None:
-    lie, asked = ordered(rows), rows + some
+    lie, (owners, keys, places) = ordered(rows), ({row[n] for row in rows} for n in range(3))
+    asked = [*product(owners, keys, places), *some]
     owner, key, offset = columns(asked)
     of_asked = [(owner, key, offset >> 6) for owner, key, offset in asked]
     made = of_pieces([rows])
@@ -141,8 +145,8 @@ def test_words_are_looked_up_where_they_lie(
     found = [lie.index(word) if word in lie else -1 for word in of_asked]
     assert made.at(owner, key, word_of(offset)).tolist() == found
     pairs = {word[:2] for word in lie}
-    places = [bisect_left(lie, word) if word[:2] in pairs else len(lie) for word in of_asked]
-    assert made._place(owner, key, word_of(offset)).tolist() == places
+    where = [bisect_left(lie, word) if word[:2] in pairs else len(lie) for word in of_asked]
+    assert made._place(owner, key, word_of(offset)).tolist() == where
     # of some of the words the places are others
     few = made.where(np.arange(len(made)) >= left)
     held = [row in rows and word in lie[left:] for row, word in zip(asked, of_asked, strict=True)]
