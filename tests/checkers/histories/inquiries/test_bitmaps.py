@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from checkers.histories.inquiries.bitmaps import (
@@ -30,7 +30,7 @@ ROWS = st.lists(ROW, max_size=30)
 # owners and keys that are far apart, and those that are fingerprints
 FAR = st.sampled_from([0, 1, 2**15])
 WIDE = st.sampled_from([0, 1, 2**31, -(2**63), 2**63 - 1])
-ANYWHERE = OFFSET | st.sampled_from([-(2**63), 2**22 - 1, 2**22, 2**63 - 1])
+ANYWHERE = OFFSET | st.sampled_from([-(2**63), 2**63 - 1])
 NUMBERS = (FEW, FAR, WIDE)
 OF_ANY = [st.tuples(owner, key, ANYWHERE) for owner in NUMBERS for key in NUMBERS]
 ROWS_OF_ANY = st.one_of(*(st.lists(row, max_size=12) for row in OF_ANY))
@@ -109,6 +109,7 @@ def ordered(rows: list[tuple[int, int, int]]) -> list[tuple[int, int, int]]:
 
 
 @settings(deadline=None)
+@example(rows=[(0, 0, 2**22 - 1), (0, 0, 2**22)])  # words that differ in more than 16 bits
 @given(rows=ROWS_OF_ANY)
 def test_rows_go_by_owner_key_and_word_and_equal_ones_keep_their_order(
     rows: list[tuple[int, int, int]],
