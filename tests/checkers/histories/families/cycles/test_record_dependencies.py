@@ -15,16 +15,19 @@ from checkers.histories.columns.fingerprints import Ints
 from checkers.histories.columns.order import NumberSet
 from checkers.histories.families.cycles.record_dependencies import (
     EDGES,
+    NOBODY,
     Looked,
     Others,
     Senders,
     Stretches,
     _polled_by,
+    _senders,
     dependents,
     labelled,
 )
 from checkers.histories.inquiries.inquiry import PLACES, answered
 from checkers.histories.inquiries.places import (
+    DOUBTED,
     FAILED,
     READ,
     ROW,
@@ -45,7 +48,7 @@ from tests.checkers.histories.any_history import anything
 EVERY = range(7)
 OPS = st.sampled_from(EVERY)
 EDGE = st.tuples(OPS, OPS)
-ROLE = st.sampled_from([SENT, FAILED, READ, SEEN, READ + UNCOMMITTED])
+ROLE = st.sampled_from([SENT, DOUBTED, FAILED, READ, SEEN, READ + UNCOMMITTED])
 OFFSET = st.sampled_from([UNKNOWN, 0, 1, 1 << 40])
 PLACE_ROW = st.tuples(st.integers(0, 1), OFFSET, st.integers(0, 1), OPS, ROLE)
 Edge = tuple[int, int]
@@ -111,12 +114,24 @@ def test_all_that_was_shown_where_an_operation_polled(
     rows: list[tuple[int, ...]], ops: set[int]
 ) -> None:
     rows.sort()
-    polled = {
-        (key, at) for key, at, _, op, role in rows if op in ops and role not in (SENT, FAILED)
-    }
+    polls = [row for row in rows if row[-1] not in (SENT, DOUBTED, FAILED)]
+    polled = {(key, offset) for key, offset, _, op, _ in polls if op in ops}
     shown = _polled_by(NumberSet(numbers(sorted(ops))), places(rows))
     told = zip(*(shown.ints(name).tolist() for name in ROW.names), strict=True)
     assert [*told] == [row for row in rows if row[:2] in polled]
+
+
+@given(rows=st.lists(PLACE_ROW, max_size=12), took_effect=st.sets(OPS, max_size=3))
+def test_a_record_was_sent_by_the_last_operation_whose_send_took_effect(
+    rows: list[tuple[int, ...]], took_effect: set[int]
+) -> None:
+    rows.sort()
+    sent_by: dict[tuple[int, ...], int] = dict.fromkeys((row[:3] for row in rows), NOBODY)
+    for *place, op, role in rows:
+        if role == SENT or (role == DOUBTED and op in took_effect):
+            sent_by[tuple(place)] = max(op, sent_by[tuple(place)])
+    made = _senders(numbers(sorted(took_effect)), places(rows))
+    assert made.tolist() == [*sent_by.values()]
 
 
 def of_one_piece(history: pa.Table, kernel: Kernel) -> pa.Table:
