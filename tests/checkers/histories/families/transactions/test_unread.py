@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pyarrow as pa
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from checkers.histories.columns.fingerprints import Ints
@@ -37,6 +37,13 @@ def rows_of(table: pa.Table) -> list[tuple[int, ...]]:
     return [tuple(row.values()) for row in table.to_pylist()]
 
 
+@example(  # a transaction that is given its own record
+    rows=[(0, 0, 0, 1, SENT), (0, 0, 0, 1, READ)],
+    sending={1},
+    several=set(),
+    furthest={},
+    in_order=True,
+)
 @settings(max_examples=200)
 @given(
     rows=ROWS,
