@@ -20,9 +20,9 @@ from checkers.histories.columns.rows import as_rows, in_order, sizes
 from checkers.histories.inquiries.found import Found
 from checkers.histories.pieces.chunks import (
     MOST_READ,
-    ROWS_PER_CHUNK,
     Chunk,
     Rows,
+    chunk_size,
     chunks_of,
     read_twice,
     row_groups,
@@ -146,9 +146,9 @@ def stored(history: Path, folder: Path, rows_per_chunk: int | None = None) -> tu
 
     UnreadableHistory.
     """
-    size = rows_per_chunk or ROWS_PER_CHUNK
     parts = parquet_parts(history, folder / "read")
     stretches = [group for part in parts for group in row_groups(part)]
+    size = rows_per_chunk or chunk_size(sum(stretch.rows for stretch in stretches))
     chunks = chunks_of(stretches, size)
     if read_twice(chunks, stretches) <= MOST_READ:
         return chunks

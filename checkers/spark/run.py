@@ -17,7 +17,7 @@ import pyarrow as pa
 from pyspark import cloudpickle
 
 from checkers.histories.analysis import Analysis, Decision, analysis_of, stored
-from checkers.histories.pieces.chunks import Chunk, RowGroup
+from checkers.histories.pieces.chunks import ROWS_PER_CHUNK, Chunk, RowGroup
 from checkers.histories.pieces.pieces import LocalPieces
 from checkers.progress import Progress, Watcher, unwatched
 from checkers.spark.connect import is_local
@@ -56,7 +56,8 @@ def analyze_on_spark(
     with tempfile.TemporaryDirectory(prefix="urteil-history-") as removed:
         watch(Progress(stage="reading"))
         at = history.absolute() if master else history  # workers are in folders of their own
-        chunks = stored(at, folder or Path(removed), rows_per_chunk)
+        # a second worker costs more than it saves where one chunk is enough
+        chunks = stored(at, folder or Path(removed), rows_per_chunk or ROWS_PER_CHUNK)
         watch(Progress(stage="starting Spark"))
         with session(master) as spark:
             stretches = (stretch for chunk in chunks for stretch in chunk.stretches)

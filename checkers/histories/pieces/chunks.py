@@ -26,6 +26,8 @@ from checkers.histories.readers.recorded import SCHEMA, with_new_columns
 from model.histories import NEW_IN_2
 
 ROWS_PER_CHUNK: Final = 1_000_000
+_FEWEST_ROWS: Final = 1 << 18  # of a chunk that is not the only one
+_CHUNKS: Final = 4  # of a history that is not large: memory is used again for the next
 MOST_READ: Final = 3  # times its own rows that a chunk may read, before sorting is cheaper
 _ORDER: Final = ("op", "position")
 
@@ -135,6 +137,11 @@ def _among(ops: Ints, first: int, last: int) -> bool:
     """Whether one of these, which ascend, is between the two, both included."""
     begin, end = np.searchsorted(ops, [first, last + 1])
     return bool(begin < end)
+
+
+def chunk_size(rows: int) -> int:
+    """About how many of so many rows a chunk has."""
+    return min(ROWS_PER_CHUNK, max(_FEWEST_ROWS, rows // _CHUNKS))
 
 
 def chunks_of(

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -15,6 +16,7 @@ from checkers.histories.analysis import stored
 from checkers.histories.pieces.chunks import (
     Chunk,
     Rows,
+    chunk_size,
     chunks_of,
     in_order,
     read_twice,
@@ -103,3 +105,11 @@ def test_what_is_stored_in_no_order_is_sorted_once(tmp_path: Path) -> None:
     assert len(ordered) == -(-table.num_rows // 100)
     again = [group for part in ordered for group in row_groups(part)]
     assert_whole(chunks_of(again, 40), table)
+
+
+@pytest.mark.parametrize(
+    ("rows", "of_chunk"),
+    [(0, 1 << 18), (1 << 20, 1 << 18), (2_000_000, 500_000), (10**8, 1_000_000)],
+)
+def test_a_small_history_is_cut_into_four_if_that_pays(rows: int, of_chunk: int) -> None:
+    assert chunk_size(rows) == of_chunk
