@@ -25,6 +25,7 @@ from checkers.histories.columns.order import (
     firsts,
     lengths,
     stable,
+    stretches,
 )
 from checkers.histories.inquiries.places import together
 from checkers.histories.pieces.piece import Piece
@@ -134,9 +135,7 @@ class Bitmaps:
         """For stretches of rows: which stretch each row is of, and the row."""
         counts = np.maximum(last - first, 0)
         stretch = np.repeat(np.arange(len(first)), counts)
-        return stretch, np.arange(int(counts.sum())) - np.repeat(
-            np.cumsum(counts) - counts - first, counts
-        )
+        return stretch, stretches(first, counts)
 
     def within(self, owner: Ints, key: Ints, low: Ints, high: Ints) -> tuple[Ints, Ints, Bits]:
         """What owners have in keys from an offset up to but without another.

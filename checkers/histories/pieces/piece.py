@@ -15,7 +15,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from checkers.histories.columns.fingerprints import NULL, Ints, fingerprints
-from checkers.histories.columns.order import Codes
+from checkers.histories.columns.order import Codes, stretches
 
 ViewT = TypeVar("ViewT")
 Mask = npt.NDArray[np.bool_]
@@ -99,8 +99,7 @@ class Piece:
             return op
         here = ops[slice(*np.searchsorted(ops, [op[0], op[-1] + 1]))]
         first, end = np.searchsorted(op, here), np.searchsorted(op, here, side="right")
-        before = np.cumsum(end - first)
-        return np.arange(before[-1] if len(here) else 0) + np.repeat(end - before, end - first)
+        return stretches(first, end - first)
 
     def where(self, rows: Mask | Ints, columns: Sequence[str] = ()) -> Piece:
         """A piece of these rows alone, of these columns or of all."""
