@@ -35,6 +35,8 @@ TABLES = [
 
 @given(sizes)
 @example([2**31 - 1])
+@example([2**31])
+@example([-(2**31)])
 @example([-(2**31) - 1])
 def test_whole_numbers_are_as_narrow_as_they_allow(numbers: list[int]) -> None:
     (column,) = narrowed(pa.table({"n": pa.array(numbers, pa.int64())})).columns
