@@ -15,10 +15,10 @@ from dataclasses import dataclass, field
 from random import Random
 
 from benchmarks.pairs import Pairing, paired
-from properties.refinement.following import Refinement, follow
-from properties.refinement.mutants import judged as judged_mutants
+from properties.refinement.mutants.runs import judged as judged_mutants
 from properties.refinement.scenarios import OF, Events, judged
 from properties.refinement.seeded_bugs import SHOWN, UNSEEN, Shown
+from properties.refinement.trace_validation import Refinement, follow
 
 # Of `replicated`, seed 15 elects a last known leader, of an ISR that is empty: that is no step of
 # the spec, and is reported; in seed 25 the controller refuses a proposal.

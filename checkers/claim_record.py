@@ -1,6 +1,6 @@
 """The record of the claims: which runs decided each, inside its condition and outside.
 
-`claim_record.json` keeps it, a run on a line. `python -m benchmarks.claims` makes it; a test runs
+`claim_record.json` keeps it, a run on a line. `python -m tools.claims` makes it; a test runs
 the programs that it keeps again.
 """
 
@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Final, Literal
 
 from checkers.verdicts import Verdict
-from properties.claims import Engine
+from properties.claims.catalogue import Engine
 
 KEPT: Final = Path(__file__).with_suffix(".json")
 

@@ -20,11 +20,11 @@ from pathlib import Path
 from typing import Final
 
 from checkers.histories.analysis import Decision, analyze
-from checkers.histories.readers.parts import write_part
-from checkers.histories.readers.recorded import METADATA, as_table, part_path
+from checkers.histories.io.parquet_layout import write_part
+from checkers.histories.io.recorded import METADATA, as_table, part_path
 from model.histories import SCHEMA_VERSION
 from properties.anomalies.declared import Declared
-from reference_impl.bugs import NO_BUGS, Bugs
+from reference_impl.node.bugs import NO_BUGS, Bugs
 from reference_impl.simulation.runs import Scenario, run
 from reference_impl.simulation.sweeps import sweep_named
 from reference_impl.simulation.world import NoProgress

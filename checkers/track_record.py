@@ -1,6 +1,6 @@
 """The track record: what it took to catch each bug and old version of the table of variants.
 
-`track_record.json` keeps it, a row of the table on a line. `python -m benchmarks.track_record`
+`track_record.json` keeps it, a row of the table on a line. `python -m tools.track_record`
 makes it, and a test runs every row again: counts are of distinct states, the same on every machine.
 """
 

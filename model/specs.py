@@ -9,10 +9,10 @@ from __future__ import annotations
 from pathlib import Path
 
 from model import (
+    classic_group,
+    consumer_group,
     election,
-    group_generations,
     group_offsets,
-    group_ownership,
     idempotence,
     idempotence_abstract,
     replication,
@@ -29,8 +29,8 @@ VARIANTS: tuple[Variant, ...] = (
     *replication.VARIANTS,
     *election.VARIANTS,
     *group_offsets.VARIANTS,
-    *group_generations.VARIANTS,
-    *group_ownership.VARIANTS,
+    *classic_group.VARIANTS,
+    *consumer_group.VARIANTS,
     *retention.VARIANTS,
     *transactions.VARIANTS,
     *idempotence.VARIANTS,

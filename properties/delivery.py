@@ -30,9 +30,9 @@ from typing import Final, Literal
 
 from model.histories import History, Operation, Poll
 from properties.anomalies.declared import NOTHING, Declared
+from properties.anomalies.observations import KeyValue, committed_sends, places
+from properties.anomalies.rendering import told
 from properties.anomalies.retention import kept_from
-from properties.anomalies.sightings import KeyValue, committed_sends, places
-from properties.anomalies.telling import told
 
 Semantics = Literal["exactly-once", "at-least-once", "at-most-once", "neither"]
 _SEMANTICS: Final[Mapping[tuple[bool, bool], Semantics]] = {  # repeated, skipped

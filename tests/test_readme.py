@@ -15,7 +15,7 @@ from checkers.verdicts import EXIT_CODES
 from model.specs import VARIANTS
 from model.variants import Variant
 from properties.suites.registry import SUITES
-from reference_impl.seeded_bugs import SEEDED_BUGS, SeededBug
+from reference_impl.node.seeded_bugs import SEEDED_BUGS, SeededBug
 
 README = (Path(__file__).parent.parent / "README.md").read_text()
 
@@ -35,7 +35,7 @@ def lasting(text: str) -> str:
 
 
 def test_the_track_record_is_generated_and_complete() -> None:
-    """Every row was run: `python -m benchmarks.track_record` writes the table."""
+    """Every row was run: `python -m tools.track_record` writes the table."""
     assert table() in README
     assert kept().keys() == {(v.spec, v.name) for v in VARIANTS if v.breaks}
     rows: tuple[Variant | SeededBug, ...] = (*VARIANTS, *SEEDED_BUGS)

@@ -46,7 +46,7 @@ from typing import Any, Final
 
 from benchmarks.pairs import RESULTS, keep
 from checkers.histories.analysis import KEPT, Analysis, analysis_of
-from checkers.histories.columns.rows import as_rows
+from checkers.histories.columnar.rows import as_rows
 from model.histories import History
 from properties.anomalies.anomaly import Anomaly, worst_first
 from properties.anomalies.assumptions import ASSUMPTIONS

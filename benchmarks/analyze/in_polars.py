@@ -36,7 +36,8 @@ def everything(history: Path) -> Places:
 
 
 def _collected(query: pl.LazyFrame) -> list[tuple[object, ...]]:
-    return query.collect(engine="streaming").rows()
+    rows: list[tuple[object, ...]] = query.collect(engine="streaming").rows()
+    return rows
 
 
 def _rows(history: Path) -> pl.LazyFrame:

@@ -25,9 +25,9 @@ from benchmarks.analyze.cluster import FIRST_SCENE
 from benchmarks.analyze.recorded import NULL, OPERATION, Operations
 from benchmarks.analyze.scenes import SCENES, TIGHT
 from checkers.histories.analysis import Analysis, analyze
-from checkers.histories.columns.rows import as_rows
-from checkers.histories.readers.parts import FEW_TEXTS
-from checkers.histories.readers.recorded import KIND_OF, as_table
+from checkers.histories.columnar.rows import as_rows
+from checkers.histories.io.parquet_layout import FEW_TEXTS
+from checkers.histories.io.recorded import KIND_OF, as_table
 from model.histories import History, MicroOperation, Operation
 from model.history_notation import history
 from properties.anomalies.catalogue import BY_ID

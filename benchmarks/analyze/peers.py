@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from checkers.histories.analysis import Analysis
-from checkers.histories.columns.rows import as_rows
+from checkers.histories.columnar.rows import as_rows
 
 Place = tuple[str, ...]  # cells as text
 Places = dict[str, frozenset[Place]]

@@ -17,8 +17,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from checkers.histories.readers.parts import FEW_TEXTS, write_part
-from checkers.histories.readers.recorded import METADATA, SCHEMA, part_path
+from checkers.histories.io.parquet_layout import FEW_TEXTS, write_part
+from checkers.histories.io.recorded import METADATA, SCHEMA, part_path
 from model.histories import SCHEMA_VERSION
 
 Ints = npt.NDArray[np.int64]

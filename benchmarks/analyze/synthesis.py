@@ -23,7 +23,7 @@ import numpy as np
 from benchmarks.analyze.cluster import Cluster, words
 from benchmarks.analyze.injection import Injection
 from benchmarks.analyze.recorded import Operations, Parts
-from checkers.histories.readers.parts import FEW_TEXTS
+from checkers.histories.io.parquet_layout import FEW_TEXTS
 
 OPERATIONS_AT_ONCE: Final = 5_000  # of each sender in a window
 ROWS_PER_OPERATION: Final = 54  # of all processes, for one operation of each sender

@@ -21,8 +21,8 @@ from benchmarks.apache_kafka.faults import inflict
 from benchmarks.apache_kafka.settings import EVERY_NODE, SAFE, UNSAFE, Settings
 from checkers.cli.declaring import declared_of
 from checkers.histories.analysis import Analysis, analyze
-from checkers.histories.readers.faults import Step, keep, paired
-from checkers.histories.readers.recorded import metadata
+from checkers.histories.io.faults import Step, keep, paired
+from checkers.histories.io.recorded import metadata
 from checkers.record.client_config import Acks
 from checkers.record.options import RecordOptions, Workload
 from checkers.record.recording import record

@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from benchmarks.apache_kafka.cluster import BROKERS, Cluster
-from checkers.histories.readers.faults import Step
+from checkers.histories.io.faults import Step
 
 Do = Literal["kill", "start", "pause", "resume"]
 CALM_S: Final = 2.0  # between two rounds

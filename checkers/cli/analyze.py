@@ -103,7 +103,7 @@ def decide(
     """Analyses, shows what was found, keeps every row of it, and returns it."""
     told = title or str(history)
     try:
-        from checkers.histories.readers.faults import faults
+        from checkers.histories.io.faults import faults
         from checkers.report.anomalies import explained, keep_rows
         from checkers.report.rows_shown import faults_shown, rows_shown
 

@@ -47,7 +47,7 @@ def broker_command(
     urteil broker --port 9092
     urteil broker --fault drop-response:every=7 --bug no-dedup
     """
-    from reference_impl.bugs import bugs_named
+    from reference_impl.node.bugs import bugs_named
     from reference_impl.wire.faults import parsed
     from reference_impl.wire.serve import ServeOptions, serve
 

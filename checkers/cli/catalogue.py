@@ -33,7 +33,7 @@ def versions() -> Iterator[Listed]:
 
 def bugs() -> Iterator[Listed]:
     """Bugs of the model, then those seeded in the reference broker."""
-    from reference_impl.seeded_bugs import SEEDED_BUGS
+    from reference_impl.node.seeded_bugs import SEEDED_BUGS
 
     yield from _variants("bug")
     for row in SEEDED_BUGS:
@@ -134,7 +134,7 @@ def _anomaly(of: str, row: Anomaly | Check) -> Listed:
 def claims() -> Iterator[Listed]:
     """What decides each, the runs that did, inside its condition and outside, and what shows it."""
     from checkers.claim_record import kept
-    from properties.claims import CLAIMS
+    from properties.claims.catalogue import CLAIMS
 
     record = kept()
     for claim in CLAIMS:

@@ -97,7 +97,7 @@ def _words(
 
 
 def _said(history: Path) -> dict[str, Any]:
-    from checkers.histories.readers import recorded
+    from checkers.histories.io import recorded
 
     recording = history.is_dir() and (history / recorded.METADATA).exists()
     return recorded.metadata(history) if recording else {}

@@ -27,7 +27,7 @@ def followed(
     It follows until the recording has ended, or the user presses Ctrl-C: that ends the following,
     not the run. InputFault for what is no recording.
     """
-    from checkers.histories.readers import recorded
+    from checkers.histories.io import recorded
     from checkers.spark.connect import SCHEME
     from checkers.spark.following import growths
     from checkers.spark.session import session

@@ -161,7 +161,7 @@ def record(run: Run, options: RecordOptions, own: OwnBroker | None) -> RecordRes
 @contextmanager
 def served(run: Run, own: OwnBroker, log: Path, happened: Path) -> Generator[str]:
     """A reference broker in a thread, that logs what it applies and suffers: its servers."""
-    from reference_impl.bugs import bugs_named
+    from reference_impl.node.bugs import bugs_named
     from reference_impl.wire.faults import parsed
     from reference_impl.wire.serve import ServeOptions, serving
 

@@ -44,7 +44,7 @@ def replay_command(
     """
     from checkers.explicit.replay import replay
     from checkers.report.itf import recorded
-    from model.language.meaning import Meaning
+    from model.language.interpreter import Meaning
 
     read = _read(file)
     meta: Mapping[str, Any] = read.get("#meta", {})

@@ -54,7 +54,7 @@ def sweep_command(
     The first runs that are convicted are kept in the run folder: history and trace.
     """
     from checkers.sweeping import Swept
-    from reference_impl.bugs import bugs_named
+    from reference_impl.node.bugs import bugs_named
     from reference_impl.simulation.sweeps import sweep_named
 
     sweep_named(sweep)

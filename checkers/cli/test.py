@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from properties.suites.profiles import Profile
     from properties.suites.searching import Tally
     from properties.suites.suite import Side, Suite
-    from reference_impl.bugs import Bugs
+    from reference_impl.node.bugs import Bugs
 
 STORES: Final = "delivery"  # the suite whose applications have a database
 
@@ -59,7 +59,7 @@ def test_command(
     from properties.suites import store
     from properties.suites.profiles import profile_named
     from properties.suites.registry import SUITES, suite_named
-    from reference_impl.bugs import bugs_named
+    from reference_impl.node.bugs import bugs_named
 
     if runs is not None and runs < 1:
         raise InputFault(f"--runs {runs}: at least 1")
@@ -88,7 +88,7 @@ def test_command(
 def inside(run: Run, suite: Suite, bugs: Bugs, profile: Profile, seed: int) -> None:
     """Every claim of the suite inside its condition, on a broker with these bugs."""
     from properties.suites import deciding
-    from reference_impl.seeded_bugs import SEEDED_BUGS
+    from reference_impl.node.seeded_bugs import SEEDED_BUGS
 
     started = time.monotonic()
     try:
@@ -149,7 +149,7 @@ def emit(
     again: str,
 ) -> None:
     """A verdict; the programs that show why it does not hold before it."""
-    from properties.claims import BY_ID
+    from properties.claims.catalogue import BY_ID
 
     claim = BY_ID.get(verdict.claim)  # that a cluster makes progress is no claim of the catalogue
     if verdict.outcome != "holds":

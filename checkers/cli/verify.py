@@ -131,7 +131,7 @@ def suite(run: Run) -> None:
     """The claims on a right broker, and three seeded bugs that must be found."""
     from properties.suites.profiles import PROFILES
     from properties.suites.registry import suite_named
-    from reference_impl.bugs import NO_BUGS, bugs_named
+    from reference_impl.node.bugs import NO_BUGS, bugs_named
 
     chosen = suite_named(SUITE)
     quick = replace(PROFILES["pr"], runs=RUNS)

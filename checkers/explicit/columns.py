@@ -5,7 +5,7 @@ quantifiers are unrolled, and a term becomes an `Op` on columns. Equal operation
 what several actions ask is computed once for all of them.
 
 An array has a value in every row, also where the term has none: beside each value stands `bad`,
-which says in which rows evaluating it, in the order of `model.language.meaning`, would reach
+which says in which rows evaluating it, in the order of `model.language.interpreter`, would reach
 something undefined. Where nothing can leave its sort, `bad` is the constant 0 and costs nothing.
 """
 

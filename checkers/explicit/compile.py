@@ -1,8 +1,8 @@
 """From terms to Python source, at a finite scope.
 
 Parameters and bound variables become constants, cells become `s[17]`, quantifiers are unrolled.
-What is evaluated, and in which order, is what `model.language.meaning` says: a simplification may
-drop a test whose outcome is known, never one that could be undefined.
+What is evaluated, and in which order, is what `model.language.interpreter` says: a simplification
+may drop a test whose outcome is known, never one that could be undefined.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import NoReturn, assert_never
 
 from checkers.explicit.instance import Instance
 from model.language import terms as t
-from model.language.meaning import Undefined
+from model.language.interpreter import Undefined
 
 Code = int | str  # a constant, or Python source
 Env = Mapping[int, int]  # uid of a parameter or bound variable -> its packed value

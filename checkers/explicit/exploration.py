@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from checkers.verdicts import Verdict
-from model.language.meaning import State
+from model.language.interpreter import State
 from model.language.scope import Ranges, Scope
 from model.language.spec import Claim, Liveness, Spec
 

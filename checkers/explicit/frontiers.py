@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 
 from checkers.explicit.ancestry import Ancestry
-from checkers.explicit.blame import blamed_action, blamed_claim, blamed_init
 from checkers.explicit.columns import Array, Code, Columns, Value
+from checkers.explicit.diagnose import blamed_action, blamed_claim, blamed_init
 from checkers.explicit.engines import Declined
 from checkers.explicit.exploration import (
     Exploration,
@@ -37,7 +37,7 @@ from checkers.explicit.keys import Numbering
 from checkers.explicit.seen import Keys, Seen
 from checkers.explicit.symmetry import exchanges, symmetric
 from checkers.explicit.tables import Part, Rows, Table, Transition
-from model.language.meaning import Meaning, State, Undefined
+from model.language.interpreter import Meaning, State, Undefined
 from model.language.spec import Claim
 
 CHUNK = 1 << 17  # states at a time, at most; fewer where more is remembered of each

@@ -18,11 +18,11 @@ import networkx as nx
 from checkers.explicit.actions import Program
 from checkers.explicit.exploration import Step, Trace
 from checkers.explicit.instance import Instance, Packed
-from model.language.meaning import Meaning, State
+from model.language.expressions import SpecError
+from model.language.interpreter import Meaning, State
 from model.language.scope import Ranges, Scope
 from model.language.spec import Action, Spec
 from model.language.values import Writer
-from model.language.words import SpecError
 
 LIMIT = 20_000  # states: beyond it a graph is neither drawn nor read
 

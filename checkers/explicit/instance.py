@@ -12,11 +12,11 @@ from functools import cached_property
 from itertools import product
 from math import prod
 
-from model.language.meaning import Cell, State, Value
+from model.language.expressions import SpecError
+from model.language.interpreter import Cell, State, Value
 from model.language.scope import Ranges, Scope, ranges_of
 from model.language.spec import Spec
 from model.language.terms import SortInfo, Variable
-from model.language.words import SpecError
 
 Packed = bytes
 

@@ -21,10 +21,10 @@ from checkers.explicit.transitions import Nodes, TooLarge, Transitions
 from model.faults import UnknownName
 from model.language import terms as t
 from model.language.actions import Liveness
-from model.language.meaning import Meaning, Undefined
+from model.language.expressions import SpecError
+from model.language.interpreter import Meaning, Undefined
 from model.language.scope import Scope
 from model.language.spec import Spec
-from model.language.words import SpecError
 
 BUDGET = Budget(states=1_000_000)  # about half a gigabyte
 

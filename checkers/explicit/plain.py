@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from checkers.explicit.actions import Program
-from checkers.explicit.blame import blamed_action, blamed_claim, blamed_init
+from checkers.explicit.diagnose import blamed_action, blamed_claim, blamed_init
 from checkers.explicit.exploration import (
     Exploration,
     IllDefined,
@@ -26,7 +26,7 @@ from checkers.explicit.exploration import (
     until_stopped,
 )
 from checkers.explicit.instance import Instance, Packed
-from model.language.meaning import Meaning, Undefined
+from model.language.interpreter import Meaning, Undefined
 from model.language.spec import Claim
 
 PULSE = 2048  # states between two looks at the clock

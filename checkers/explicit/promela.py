@@ -23,8 +23,8 @@ from checkers.explicit.compile import Code, Compiler, Env, paren
 from checkers.explicit.instance import Instance
 from model.language import terms as t
 from model.language.actions import Action, Claim
-from model.language.meaning import Meaning
-from model.language.words import SpecError
+from model.language.expressions import SpecError
+from model.language.interpreter import Meaning
 
 
 def promela(at: Instance, claims: Sequence[Claim] = ()) -> str:

@@ -13,7 +13,7 @@ from typing import Protocol
 
 from model.language.actions import Action, Guard, Liveness
 from model.language.behaviours import Lasso, is_fair, true_of
-from model.language.meaning import Cell, Meaning, State, joined
+from model.language.interpreter import Cell, Meaning, State, joined
 from model.language.spec import Claim, Spec
 
 

@@ -11,9 +11,9 @@ from collections.abc import Callable, Sequence
 from checkers.explicit import engines
 from checkers.explicit.exploration import Budget, Exploration, Progress, Task
 from model.faults import UnknownName
+from model.language.expressions import SpecError
 from model.language.scope import Scope
 from model.language.spec import Claim, Spec
-from model.language.words import SpecError
 
 
 def explore(

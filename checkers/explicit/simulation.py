@@ -17,7 +17,7 @@ from itertools import accumulate
 from random import Random
 
 from checkers.explicit.actions import Program
-from checkers.explicit.blame import blamed_action, blamed_claim
+from checkers.explicit.diagnose import blamed_action, blamed_claim
 from checkers.explicit.exploration import (
     Discovery,
     Exploration,
@@ -28,7 +28,7 @@ from checkers.explicit.exploration import (
     Trace,
 )
 from checkers.explicit.instance import Instance, Packed
-from model.language.meaning import Undefined
+from model.language.interpreter import Undefined
 
 LENGTH = 200  # steps of a walk
 Weights = Mapping[str, float]  # a pattern of action names -> how much more one is chosen

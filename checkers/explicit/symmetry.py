@@ -19,8 +19,8 @@ from math import factorial, prod
 
 from checkers.explicit.instance import Instance
 from model.language import terms as t
+from model.language.expressions import SpecError
 from model.language.spec import Spec
-from model.language.words import SpecError
 
 MOST = 200  # exchanges: each costs a key for every state that is reached
 Exchange = Mapping[str, tuple[int, ...]]  # sort -> which element each becomes, counted from 0

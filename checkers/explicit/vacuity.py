@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from checkers.explicit import engines
 from checkers.explicit.exploration import Budget, Exploration, Task
 from model.language import terms as t
+from model.language.expressions import conjunction
 from model.language.show import show
 from model.language.spec import Action, Claim, Spec
-from model.language.words import conjunction
 
 LARGEST = 1_000_000  # states: what is larger is not explored a second time
 

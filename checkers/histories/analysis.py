@@ -15,10 +15,13 @@ from typing import Any, Final, Literal
 import pyarrow as pa
 
 from checkers.histories import deciding
-from checkers.histories.columns.memory import keep_freed
-from checkers.histories.columns.rows import as_rows, in_order, sizes
-from checkers.histories.inquiries.found import Found
-from checkers.histories.pieces.chunks import (
+from checkers.histories.anomalies.findings import Found
+from checkers.histories.columnar.memory import keep_freed
+from checkers.histories.columnar.rows import as_rows, in_order, sizes
+from checkers.histories.io.reading import parquet_parts, refuse
+from checkers.histories.io.recorded import as_operations
+from checkers.histories.plan.batches import Chunks, LocalPieces
+from checkers.histories.plan.partitions import (
     MOST_READ,
     Chunk,
     Rows,
@@ -27,12 +30,9 @@ from checkers.histories.pieces.chunks import (
     read_twice,
     row_groups,
 )
-from checkers.histories.pieces.chunks import (
+from checkers.histories.plan.partitions import (
     in_order as in_op_order,
 )
-from checkers.histories.pieces.pieces import Chunks, LocalPieces
-from checkers.histories.readers.reading import parquet_parts, refuse
-from checkers.histories.readers.recorded import as_operations
 from checkers.progress import Progress, Watcher, unwatched
 from checkers.verdicts import HOLDS, UNDECIDED, VIOLATION, Verdict
 from model.histories import Operation

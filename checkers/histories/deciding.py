@@ -15,19 +15,23 @@ from typing import Any, Final
 import numpy as np
 import pyarrow as pa
 
-from checkers.histories.columns.fingerprints import Ints
-from checkers.histories.columns.order import member
-from checkers.histories.delivery import deliveries
-from checkers.histories.families import emptiness
-from checkers.histories.families.cycles import anti_dependencies, cycles
-from checkers.histories.families.groups import pipelines
-from checkers.histories.families.log import log, own_reads, values
-from checkers.histories.families.order import process_order
-from checkers.histories.families.real_time import real_time
-from checkers.histories.families.transactions import transactions
-from checkers.histories.inquiries import places, retention, soundness
-from checkers.histories.inquiries.found import Family, Found, Known
-from checkers.histories.inquiries.inquiry import (
+from checkers.histories.anomalies import assumptions, emptiness
+from checkers.histories.anomalies.cycles import anti_dependencies, cycles
+from checkers.histories.anomalies.delivery import deliveries
+from checkers.histories.anomalies.findings import Family, Found, Known
+from checkers.histories.anomalies.groups import pipelines
+from checkers.histories.anomalies.log import log, own_reads, values
+from checkers.histories.anomalies.order import process_order
+from checkers.histories.anomalies.real_time import real_time
+from checkers.histories.anomalies.transactions import transactions
+from checkers.histories.columnar.fingerprints import Ints
+from checkers.histories.columnar.sorting import member
+from checkers.histories.facts import record_locations, retention
+from checkers.histories.io import reading
+from checkers.histories.io.recorded import SCHEMA
+from checkers.histories.plan.batch import Piece
+from checkers.histories.plan.batches import Chunks, Kernel, Pieces
+from checkers.histories.plan.stage import (
     OPERATIONS,
     PLACES,
     SENDS,
@@ -36,10 +40,6 @@ from checkers.histories.inquiries.inquiry import (
     Inquiry,
     answered,
 )
-from checkers.histories.pieces.piece import Piece
-from checkers.histories.pieces.pieces import Chunks, Kernel, Pieces
-from checkers.histories.readers import reading
-from checkers.histories.readers.recorded import SCHEMA
 from properties.anomalies.declared import Declared
 from properties.delivery import Delivery
 
@@ -57,10 +57,10 @@ FAMILIES: Final[tuple[Family, ...]] = (
 )
 DECIDED: Final = frozenset(name for family in FAMILIES for name in family.ids)
 _ASSUMPTIONS: Final[dict[str, Callable[[], Inquiry[Found]]]] = {
-    "whole-operations": soundness.whole,
-    "time-goes-forward": soundness.forward,
-    "one-open-operation": soundness.one_at_a_time,
-    "values-are-unique": soundness.unique_values,
+    "whole-operations": assumptions.whole,
+    "time-goes-forward": assumptions.forward,
+    "one-open-operation": assumptions.one_at_a_time,
+    "values-are-unique": assumptions.unique_values,
 }
 _DELIVERY: Final = "delivery semantics"
 ROWS_PER_GROUP: Final = 1_000_000
@@ -134,7 +134,7 @@ def _decide(
 
     @cache
     def exchanged() -> Mapping[str, Pieces]:
-        return kept.enter_context(history.exchange(places.exchanged(declared), of_size))
+        return kept.enter_context(history.exchange(record_locations.exchanged(declared), of_size))
 
     sources: dict[str, Callable[[], Pieces]] = {
         OPERATIONS: lambda: history,
@@ -148,9 +148,13 @@ def _decide(
         **{name: make() for name, make in _ASSUMPTIONS.items() if name in assumed},
         "totals": totals(),
     }
-    then = {} if exchanges else _asked(families, Known(declared=declared, strays=places.NO_STRAYS))
+    then = (
+        {}
+        if exchanges
+        else _asked(families, Known(declared=declared, strays=record_locations.NO_STRAYS))
+    )
     if exchanges:
-        first["strays"], first["kept"] = places.strays(), retention.kept(declared)
+        first["strays"], first["kept"] = record_locations.strays(), retention.kept(declared)
     survey = answered({**first, **then}, sources)
     sought = (survey[name] for name in _ASSUMPTIONS if name in assumed)
     broken = tuple(one for one in sought if one.rows.num_rows)

@@ -13,7 +13,7 @@ from typing import Any, Final, Literal, Protocol
 
 import pyarrow as pa
 
-from checkers.histories.columns.rows import as_rows, in_order
+from checkers.histories.columnar.rows import as_rows, in_order
 from checkers.log_dirs import across
 from checkers.log_dirs.columns import row_schema
 from checkers.log_dirs.coordinator import coordinated

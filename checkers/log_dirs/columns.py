@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from checkers.histories.columns.rows import schema_of
+from checkers.histories.columnar.rows import schema_of
 from checkers.log_dirs.records import Flags, Ints
 from checkers.log_dirs.segments import (
     BATCHES,

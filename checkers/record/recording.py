@@ -16,7 +16,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Final
 
-from checkers.histories.readers.recorded import tables
+from checkers.histories.io.recorded import tables
 from checkers.record import append_and_read, transactions
 from checkers.record.client_config import ClientConfig
 from checkers.record.clients import LIBRARIES, Clients

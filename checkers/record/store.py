@@ -1,6 +1,6 @@
 """The writer of a history: every invocation and completion is on disk before its caller goes on.
 
-The format is that of `checkers.histories.readers.recorded`. An operation is on record before its
+The format is that of `checkers.histories.io.recorded`. An operation is on record before its
 request leaves, so a recorder that dies by `kill -9` has forgotten nothing that a broker may have
 applied: the line is written by one unbuffered `write` (the kernel keeps it; only a power loss could
 not).
@@ -22,8 +22,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Final
 
-from checkers.histories.readers.parts import write_part
-from checkers.histories.readers.recorded import (
+from checkers.histories.io.parquet_layout import write_part
+from checkers.histories.io.recorded import (
     METADATA,
     as_table,
     completion_line,

@@ -13,8 +13,8 @@ from itertools import pairwise
 from checkers.explicit.exploration import Discovery, Exploration, Step
 from checkers.report.sentences import Sentences
 from model.language import terms as t
-from model.language.meaning import Meaning, joined
-from model.language.reasons import conjuncts, why_false
+from model.language.explain import conjuncts, why_false
+from model.language.interpreter import Meaning, joined
 from model.language.show import show
 from model.language.spec import Action, Claim, Liveness, Spec
 from model.language.values import Writer

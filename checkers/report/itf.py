@@ -17,7 +17,7 @@ from typing import Any
 from checkers.explicit.exploration import Discovery
 from model.faults import InputFault
 from model.language import terms as t
-from model.language.meaning import Cell, State, Value
+from model.language.interpreter import Cell, State, Value
 from model.language.scope import Ranges
 from model.language.spec import Spec
 from model.language.tla import element, flat

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from checkers.histories.analysis import Analysis, Decision
-    from checkers.histories.readers.faults import Fault
+    from checkers.histories.io.faults import Fault
     from model.histories import MicroOperation, Operation
     from properties.anomalies.anomaly import Row
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from model.language import terms as t
-from model.language.meaning import Meaning, State, Undefined, Value
+from model.language.interpreter import Meaning, State, Undefined, Value
 from model.language.show import NAMED, show, size
 from model.language.values import Writer
 

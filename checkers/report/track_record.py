@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from checkers.track_record import kept
 from model.specs import VARIANTS
-from reference_impl.seeded_bugs import SEEDED_BUGS
+from reference_impl.node.seeded_bugs import SEEDED_BUGS
 
 Row = tuple[str, str, str, str, str, str]
 HEAD: Row = ("bug or version", "reported as", "what is wrong", "of", "breaks", "caught by")

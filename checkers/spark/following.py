@@ -23,7 +23,7 @@ from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Final
 
-from checkers.histories.readers import recorded
+from checkers.histories.io import recorded
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

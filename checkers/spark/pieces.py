@@ -28,9 +28,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 
-from checkers.histories.columns.memory import keep_freed
-from checkers.histories.pieces.piece import Piece, Readable
-from checkers.histories.pieces.pieces import (
+from checkers.histories.columnar.memory import keep_freed
+from checkers.histories.plan.batch import Piece, Readable
+from checkers.histories.plan.batches import (
     Kernel,
     Pieces,
     dealt,
@@ -38,8 +38,8 @@ from checkers.histories.pieces.pieces import (
     said,
     without_group,
 )
-from checkers.histories.pieces.spilled import read_in_turn, spill
-from checkers.histories.pieces.unpacked import Shelf, Unpacked
+from checkers.histories.plan.column_cache import Shelf, Unpacked
+from checkers.histories.plan.spill import read_in_turn, spill
 from checkers.progress import Watcher, unwatched
 from checkers.spark.connect import is_local, parallelism
 from checkers.spark.watching import watched

@@ -17,8 +17,8 @@ import pyarrow as pa
 from pyspark import cloudpickle
 
 from checkers.histories.analysis import Analysis, Decision, analysis_of, stored
-from checkers.histories.pieces.chunks import ROWS_PER_CHUNK, Chunk, RowGroup
-from checkers.histories.pieces.pieces import LocalPieces
+from checkers.histories.plan.batches import LocalPieces
+from checkers.histories.plan.partitions import ROWS_PER_CHUNK, Chunk, RowGroup
 from checkers.progress import Progress, Watcher, unwatched
 from checkers.spark.connect import is_local
 from checkers.spark.pieces import SparkPieces

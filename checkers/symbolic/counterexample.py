@@ -18,7 +18,7 @@ from checkers.symbolic.induction import INIT, among
 from checkers.symbolic.limits import Model, Solver
 from checkers.symbolic.small_scope import SmallScope, scopes_of
 from checkers.symbolic.sorts import Declined
-from model.language.meaning import State
+from model.language.interpreter import State
 from model.language.scope import Scope
 from model.language.spec import Action, Claim, Spec
 from model.language.values import Writer

@@ -23,8 +23,8 @@ from checkers.symbolic.sorts import Declined
 from checkers.symbolic.states import Step
 from model.faults import nearest
 from model.language import terms as t
+from model.language.expressions import SpecError
 from model.language.spec import Action, Claim, Spec
-from model.language.words import SpecError
 
 INIT: Final = "init"  # the name of the initial condition among the actions
 Using = Mapping[tuple[str, str], Sequence[str]]  # (action, claim) -> the claims that suffice

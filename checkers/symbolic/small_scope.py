@@ -16,7 +16,7 @@ from checkers.symbolic.sorts import Finite
 from checkers.symbolic.states import Step
 from checkers.symbolic.translation import Translation
 from model.language import terms as t
-from model.language.meaning import Cell, Meaning, State, Value
+from model.language.interpreter import Cell, Meaning, State, Value
 from model.language.scope import Scope
 from model.language.spec import Action, Spec
 

@@ -23,8 +23,8 @@ import z3
 
 from checkers.symbolic.limits import Expr
 from model.language import terms as t
+from model.language.expressions import SpecError
 from model.language.scope import Ranges
-from model.language.words import SpecError
 
 
 class Declined(SpecError):

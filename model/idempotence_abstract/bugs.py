@@ -9,7 +9,7 @@ from model.idempotence_abstract.spec import (
     ProducerEpoch,
     Sequence,
 )
-from model.language.words import Bool, all_of
+from model.language.expressions import Bool, all_of
 
 
 class AnySequence(IdempotentProducer):

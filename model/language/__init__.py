@@ -45,26 +45,7 @@ A word enters when an action of Kafka needs it, with a meaning in every reader a
 agree.
 """
 
-from model.language.places import Map, Record, Set, everything
-from model.language.scope import Scope
-from model.language.spec import (
-    Spec,
-    action,
-    action_property,
-    invariant,
-    lemma,
-    liveness,
-    witness,
-)
-from model.language.temporal import (
-    Temporal,
-    always_eventually,
-    eventually,
-    eventually_always,
-    leads_to,
-)
-from model.language.tracing import when
-from model.language.words import (
+from model.language.expressions import (
     Bool,
     Int,
     Nothing,
@@ -86,6 +67,25 @@ from model.language.words import (
     nothing,
     true,
 )
+from model.language.scope import Scope
+from model.language.spec import (
+    Spec,
+    action,
+    action_property,
+    invariant,
+    lemma,
+    liveness,
+    witness,
+)
+from model.language.state_variables import Map, Record, Set, everything
+from model.language.temporal import (
+    Temporal,
+    always_eventually,
+    eventually,
+    eventually_always,
+    leads_to,
+)
+from model.language.tracing import when
 
 __all__ = [
     "Bool", "Int", "Map", "Nothing", "Ordered", "Record", "Scope", "Set", "Sort", "Spec",

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from model.language.actions import Action, Liveness
-from model.language.meaning import Env, Meaning, State
+from model.language.interpreter import Env, Meaning, State
 from model.language.spec import Spec
 
 

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from model.faults import nearest
-from model.language.words import SpecError
+from model.language.expressions import SpecError
 
 Value = int | bool
 

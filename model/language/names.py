@@ -13,7 +13,7 @@ from pathlib import Path
 from types import FrameType
 
 from model.language import terms as t
-from model.language.words import Term
+from model.language.expressions import Term
 
 HERE = str(Path(__file__).parent)
 

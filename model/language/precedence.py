@@ -11,7 +11,7 @@ import inspect
 import textwrap
 from itertools import pairwise
 
-from model.language.words import SpecError
+from model.language.expressions import SpecError
 
 _checked: set[type] = set()
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from model.language.words import SpecError
+from model.language.expressions import SpecError
 
 Scope = Mapping[Any, int | range]  # a sort -> how many elements, or which integers
 Ranges = Mapping[str, range]  # the name of a sort -> its elements, least first

@@ -18,7 +18,9 @@ from model.language import precedence
 from model.language import terms as t
 from model.language.actions import Action, Claim, Guard, Liveness
 from model.language.constants import Constant, check, declared
-from model.language.places import (
+from model.language.expressions import Ordered, SpecError, Term, formula, wrap
+from model.language.scope import Scope
+from model.language.state_variables import (
     Arrow,
     Leaf,
     Place,
@@ -28,10 +30,8 @@ from model.language.places import (
     no_such,
     shape_of,
 )
-from model.language.scope import Scope
 from model.language.temporal import Fairness, Temporal
 from model.language.tracing import After, Recorder, when
-from model.language.words import Ordered, SpecError, Term, formula, wrap
 
 F = TypeVar("F", bound=Callable[..., Any])
 About = Literal["states", "steps"]

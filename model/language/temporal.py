@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from model.language import terms as t
-from model.language.words import Bool, formula
+from model.language.expressions import Bool, formula
 
 Fairness = Literal["weak", "strong"]
 Kind = Literal["leads to", "eventually", "eventually always"]

@@ -13,8 +13,7 @@ from types import CodeType
 
 from model.language import terms as t
 from model.language.actions import Action, Guard
-from model.language.names import noted
-from model.language.words import (
+from model.language.expressions import (
     Bool,
     SpecError,
     conjunction,
@@ -23,6 +22,7 @@ from model.language.words import (
     open_loops,
     tracing,
 )
+from model.language.names import noted
 
 
 class Recorder:

@@ -10,10 +10,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from model.language import terms as t
-from model.language.meaning import State, Value
-from model.language.places import Arrow, Group, Leaf, Shape
+from model.language.interpreter import State, Value
 from model.language.scope import Ranges
 from model.language.spec import Action, Spec
+from model.language.state_variables import Arrow, Group, Leaf, Shape
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,7 +5,7 @@ Source: KIP-98; KIP-890; KIP-1228.
 
 from __future__ import annotations
 
-from model.language.words import Bool
+from model.language.expressions import Bool
 from model.transactions_abstract.spec import (
     ProducerEpoch,
     TopicPartition,

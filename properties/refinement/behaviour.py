@@ -1,9 +1,9 @@
 """A behaviour of a spec, grown action by action: the spec's own text says what may happen next.
 
 Whoever validates a run keeps the state that the spec is in and asks it for actions, with all their
-arguments. The interpreter of the language (`model.language.meaning`) evaluates the guards and makes
-the next state; no rule is written down a second time. What no run shows, as who committed a record
-first, the actions fill in.
+arguments. The interpreter of the language (`model.language.interpreter`) evaluates the guards and
+makes the next state; no rule is written down a second time. What no run shows, as who committed a
+record first, the actions fill in.
 
 The sorts are as large as the run needs. Nothing ranges over a sort but what the text itself does,
 so a sort that is no key may be as large as one likes (`ANY`).
@@ -17,7 +17,7 @@ from dataclasses import dataclass, field, replace
 from itertools import product
 from typing import Final, NamedTuple, Self
 
-from model.language.meaning import Meaning, State, Undefined, called
+from model.language.interpreter import Meaning, State, Undefined, called
 from model.language.spec import Spec
 
 ANY: Final = range(2**63)  # of a sort that is not the key of a variable

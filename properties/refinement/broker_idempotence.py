@@ -22,18 +22,18 @@ from itertools import takewhile
 from typing import NamedTuple, Self
 
 from model.idempotence_abstract.spec import IdempotentProducer
-from model.language.meaning import Cell, Value
+from model.language.interpreter import Cell, Value
 from model.vocabulary import ProducerId, TopicPartition
 from properties.refinement.behaviour import Behaviour, Call
-from properties.refinement.following import Seen
 from properties.refinement.log_entries import SIGNED_FROM
-from reference_impl.broker import Broker
-from reference_impl.messages import ACKS_ALL, ErrorCode, NodeId, Produce, Produced
-from reference_impl.partition_leader import Leader
-from reference_impl.partition_log import PartitionLog
-from reference_impl.record_batch import CorruptBatch, batches, header
+from properties.refinement.trace_validation import Seen
+from reference_impl.broker.broker import Broker
+from reference_impl.log.partition_log import PartitionLog
+from reference_impl.log.record_batch import CorruptBatch, batches, header
+from reference_impl.node.step import Answered, Asked
+from reference_impl.partition.leader import Leader
+from reference_impl.protocol.messages import ACKS_ALL, ErrorCode, NodeId, Produce, Produced
 from reference_impl.simulation.trace import Traced
-from reference_impl.step import Answered, Asked
 
 
 class Stamp(NamedTuple):

@@ -25,22 +25,27 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final, Self
 
-from model.language.meaning import Cell, Value
+from model.language.interpreter import Cell, Value
 from model.replication_abstract.proof import ReplicationProof
 from model.vocabulary import BrokerId, TopicPartition
 from properties.refinement.behaviour import ANY, Behaviour, Call
-from properties.refinement.following import Seen
-from properties.refinement.hearsay import Hearsay, Questions
 from properties.refinement.log_entries import Messages
-from reference_impl.broker import Broker
-from reference_impl.controller import Controller
-from reference_impl.controller_messages import (
+from properties.refinement.message_knowledge import Hearsay, Questions
+from properties.refinement.trace_validation import Seen
+from reference_impl.broker.broker import Broker
+from reference_impl.controller.controller import Controller
+from reference_impl.log.partition_log import PartitionLog
+from reference_impl.log.record_batch import batches
+from reference_impl.node.step import Answered, Asked
+from reference_impl.partition.follower import Follower
+from reference_impl.partition.leader import Leader
+from reference_impl.protocol.controller import (
     AlterPartition,
     BrokerHeartbeated,
     PartitionState,
     UpdateMetadata,
 )
-from reference_impl.messages import (
+from reference_impl.protocol.messages import (
     NO_BROKER,
     ErrorCode,
     Fetch,
@@ -50,12 +55,7 @@ from reference_impl.messages import (
     NodeId,
     OffsetOfLeaderEpoch,
 )
-from reference_impl.partition_follower import Follower
-from reference_impl.partition_leader import Leader
-from reference_impl.partition_log import PartitionLog
-from reference_impl.record_batch import batches
 from reference_impl.simulation.trace import Traced
-from reference_impl.step import Answered, Asked
 
 Replica = Leader | Follower
 

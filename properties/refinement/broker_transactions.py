@@ -27,16 +27,18 @@ from dataclasses import dataclass, field, replace
 from itertools import chain, starmap
 from typing import Final, NamedTuple, Protocol, Self
 
-from model.language.meaning import Cell, Value
+from model.language.interpreter import Cell, Value
 from model.transactions_abstract.spec import Transactions
 from model.vocabulary import ProducerEpoch, ProducerId, TopicPartition
 from properties.refinement.behaviour import ANY, Behaviour, Call
-from properties.refinement.following import Seen
-from reference_impl import transaction_marker
-from reference_impl.broker import Broker
-from reference_impl.controller_messages import AlteredPartition, UpdateMetadata
-from reference_impl.log_segment import Batch
-from reference_impl.messages import (
+from properties.refinement.trace_validation import Seen
+from reference_impl.broker.broker import Broker
+from reference_impl.log import transaction_marker
+from reference_impl.log.segment import Batch
+from reference_impl.node.step import Answered, Asked, Fired
+from reference_impl.partition.leader import Leader
+from reference_impl.protocol.controller import AlteredPartition, UpdateMetadata
+from reference_impl.protocol.messages import (
     ErrorCode,
     Fetch,
     InitializedProducerId,
@@ -45,13 +47,8 @@ from reference_impl.messages import (
     Produce,
     Produced,
 )
-from reference_impl.partition_leader import Leader
-from reference_impl.requests import Request, Response
-from reference_impl.simulation.trace import Traced
-from reference_impl.step import Answered, Asked, Fired
-from reference_impl.transaction import RESULTS, Transaction, TxnState
-from reference_impl.transaction_coordinator import TransactionCoordinator
-from reference_impl.transaction_messages import (
+from reference_impl.protocol.requests import Request, Response
+from reference_impl.protocol.transactions import (
     AddPartitionsToTxn,
     EndedTxn,
     EndTxn,
@@ -59,6 +56,9 @@ from reference_impl.transaction_messages import (
     TxnResult,
     WriteTxnMarker,
 )
+from reference_impl.simulation.trace import Traced
+from reference_impl.transactions.coordinator import TransactionCoordinator
+from reference_impl.transactions.transaction import RESULTS, Transaction, TxnState
 
 _UNCOMMITTED: Final = "nothing of the coordinator's log was committed"
 _UNASKED: Final = "nobody asked for this commit"

@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from itertools import takewhile
 from typing import Final
 
-from model.language.meaning import State, Value
+from model.language.interpreter import State, Value
 
 APPEND: Final = "append"
 ADVANCE: Final = "advance_high_watermark"

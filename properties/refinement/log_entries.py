@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
-from reference_impl.partition_log import PartitionLog
-from reference_impl.record_batch import header
+from reference_impl.log.partition_log import PartitionLog
+from reference_impl.log.record_batch import header
 
 SIGNED_FROM: Final = 21  # bytes of a batch: what comes before is the broker's own
 

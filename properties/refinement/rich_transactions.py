@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
 
-from model.language.meaning import Meaning, State, Value
+from model.language.interpreter import Meaning, State, Value
 from model.transactions.spec import Transactions
 from model.transactions.state import Outcome, TransactionState
 from model.transactions_abstract.spec import Transactions as AbstractTransactions

@@ -16,15 +16,16 @@ from random import Random
 from typing import Final, Literal
 
 from model.vocabulary import BrokerId, TopicPartition
-from properties.refinement import partition_mutants, transaction_mutants
 from properties.refinement.broker_idempotence import BrokerIdempotence
 from properties.refinement.broker_replication import BrokerReplication
 from properties.refinement.broker_transactions import BrokerTransactions
-from properties.refinement.following import Followed, Refinement, follow
-from properties.refinement.mutants import Mutant, Wrongs, mutants
-from reference_impl.bugs import NO_BUGS, Bugs
-from reference_impl.controller_messages import CreateTopic
-from reference_impl.messages import NodeId
+from properties.refinement.mutants import partitions
+from properties.refinement.mutants import transactions as transaction_mutants
+from properties.refinement.mutants.runs import Mutant, Wrongs, mutants
+from properties.refinement.trace_validation import Followed, Refinement, follow
+from reference_impl.node.bugs import NO_BUGS, Bugs
+from reference_impl.protocol.controller import CreateTopic
+from reference_impl.protocol.messages import NodeId
 from reference_impl.simulation.asking import Brokers
 from reference_impl.simulation.cluster import TOPIC_PARTITION, Cluster
 from reference_impl.simulation.faults import (
@@ -216,9 +217,9 @@ class Runs:
             yield from mutants(events, wrongs, coins, of_each)
 
 
-_WITH_ORDERS: Final = (partition_mutants.wrongs_of(TOPIC_PARTITION),)
+_WITH_ORDERS: Final = (partitions.wrongs_of(TOPIC_PARTITION),)
 _WITH_PAIRS: Final = (
-    *map(partition_mutants.wrongs_of, PLACES),
+    *map(partitions.wrongs_of, PLACES),
     transaction_mutants.wrongs_of(PLACES),
 )
 OF: Final[Mapping[str, Runs]] = {

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final, NamedTuple
 
-from reference_impl.bugs import Bug
+from reference_impl.node.bugs import Bug
 
 
 class Shown(NamedTuple):

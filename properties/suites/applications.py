@@ -15,10 +15,10 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from model.vocabulary import Offset, TopicPartition
-from properties.delivery_claims import Rewind
+from properties.claims.delivery import Rewind
 from properties.suites import store
 from properties.suites.store import Conflict, Store, transaction
-from reference_impl.requests import Response
+from reference_impl.protocol.requests import Response
 from reference_impl.simulation.asking import Brokers
 from reference_impl.simulation.cluster import TOPIC_PARTITION
 from reference_impl.simulation.programs import Application, Call, Pause, Program

@@ -15,8 +15,8 @@ from hypothesis.stateful import precondition, rule
 from model.vocabulary import BrokerId
 from properties.suites.machine import JudgedMachine
 from properties.suites.searching import Tally
-from reference_impl.bugs import NO_BUGS, Bugs
-from reference_impl.messages import NO_BROKER, NodeId
+from reference_impl.node.bugs import NO_BUGS, Bugs
+from reference_impl.protocol.messages import NO_BROKER, NodeId
 from reference_impl.simulation.cluster import Cluster
 from reference_impl.simulation.faults import Crash, PowerLoss
 

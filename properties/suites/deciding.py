@@ -15,7 +15,7 @@ from typing import Final
 from properties.suites.machine import PROGRESS, JudgedMachine
 from properties.suites.searching import Found, Tally, replay, search
 from properties.suites.suite import Outcome, Side, Suite
-from reference_impl.bugs import NO_BUGS, Bugs
+from reference_impl.node.bugs import NO_BUGS, Bugs
 
 RUNS: Final = 200
 RULES: Final = 16  # of each run
@@ -155,7 +155,7 @@ def program(machine: type[JudgedMachine], found: Found, setting: str, bugs: Bugs
     broker = f", bugs=bugs_named({names})" if bugs else ""
     imports = [f"from {machine.__module__} import {machine.__name__}"]
     if bugs:
-        imports.append("from reference_impl.bugs import bugs_named")
+        imports.append("from reference_impl.node.bugs import bugs_named")
     return "\n".join(
         (
             f"# {found.name}: {found.how}",

@@ -19,15 +19,15 @@ from hypothesis import strategies as st
 from hypothesis.stateful import precondition, rule
 
 from model.vocabulary import Offset
-from properties.delivery_claims import ALWAYS, SOMETIMES, Delivered
+from properties.claims.delivery import ALWAYS, SOMETIMES, Delivered
 from properties.suites import store
 from properties.suites.applications import OUTPUT, Instance
 from properties.suites.delivery_settings import SETTINGS
 from properties.suites.machine import JudgedMachine
 from properties.suites.searching import Tally
-from reference_impl.bugs import NO_BUGS, Bugs
-from reference_impl.controller_messages import CreateTopic
-from reference_impl.messages import NodeId
+from reference_impl.node.bugs import NO_BUGS, Bugs
+from reference_impl.protocol.controller import CreateTopic
+from reference_impl.protocol.messages import NodeId
 from reference_impl.simulation.asking import Brokers
 from reference_impl.simulation.cluster import TOPIC_PARTITION, Cluster
 from reference_impl.simulation.programs import Application, Program

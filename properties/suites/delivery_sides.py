@@ -7,7 +7,7 @@ from typing import Final
 from properties.suites.delivery import DeliveryMachine
 from properties.suites.delivery_settings import SETTINGS
 from properties.suites.suite import Side, Suite, inside, outside
-from reference_impl.bugs import Bug
+from reference_impl.node.bugs import Bug
 
 
 def _holds(claim: str, setting: str) -> Side:

@@ -14,12 +14,12 @@ from typing import ClassVar, Final
 from hypothesis import strategies as st
 from hypothesis.stateful import precondition, rule
 
-from properties.elections_claims import ALWAYS, SOMETIMES, Watched
+from properties.claims.elections import ALWAYS, SOMETIMES, Watched
 from properties.suites.replication import ReplicationMachine, Setting
 from properties.suites.suite import Suite, inside, outside
 from properties.suites.watching import moments
-from reference_impl.bugs import Bug
-from reference_impl.messages import ACKS_LEADER
+from reference_impl.node.bugs import Bug
+from reference_impl.protocol.messages import ACKS_LEADER
 from reference_impl.simulation.faults import Crash, PowerLoss
 from reference_impl.simulation.producer import ProducerConfig
 

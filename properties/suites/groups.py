@@ -16,15 +16,15 @@ from hypothesis import strategies as st
 from hypothesis.stateful import precondition, rule
 
 from model.vocabulary import Offset, TopicPartition
-from properties.groups_claims import ALWAYS, SOMETIMES, Began, Committed, Grouped
+from properties.claims.groups import ALWAYS, SOMETIMES, Began, Committed, Grouped
 from properties.suites.machine import JudgedMachine
 from properties.suites.searching import Tally
 from properties.suites.suite import Suite, inside, outside
-from reference_impl.bugs import NO_BUGS, Bug, Bugs
-from reference_impl.config import Patience
-from reference_impl.controller_messages import CreateTopic
-from reference_impl.messages import NodeId
-from reference_impl.requests import Response
+from reference_impl.node.bugs import NO_BUGS, Bug, Bugs
+from reference_impl.node.timeouts import Patience
+from reference_impl.protocol.controller import CreateTopic
+from reference_impl.protocol.messages import NodeId
+from reference_impl.protocol.requests import Response
 from reference_impl.simulation import heartbeating, membership
 from reference_impl.simulation.asking import Brokers
 from reference_impl.simulation.cluster import QUICK, Cluster

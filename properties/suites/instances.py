@@ -14,15 +14,15 @@ from typing import Any, Final
 
 from model.histories import FetchOffset, Isolation, Outcome, Poll
 from model.vocabulary import TopicPartition
-from properties.transactions_claims import Ends
-from reference_impl.group_messages import FetchedOffsets, FetchOffsets
-from reference_impl.messages import ErrorCode
+from properties.claims.transactions import Ends
+from reference_impl.protocol.groups import FetchedOffsets, FetchOffsets
+from reference_impl.protocol.messages import ErrorCode
+from reference_impl.protocol.transactions import TransactionVersion
 from reference_impl.simulation.asking import BACKOFF_MS, Brokers, error_of
 from reference_impl.simulation.programs import Application, Conduct, Pause, Program
 from reference_impl.simulation.reading import Reader
 from reference_impl.simulation.sending import Sender
 from reference_impl.simulation.transactional import Steps, TransactionalProducer
-from reference_impl.transaction_messages import TransactionVersion
 
 IDLE_MS: Final = 10
 SEND_ATTEMPTS: Final = 2

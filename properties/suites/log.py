@@ -16,15 +16,15 @@ from hypothesis import strategies as st
 from hypothesis.stateful import precondition, rule
 
 from model.vocabulary import Offset, TopicPartition
-from properties.log_claims import ALWAYS, SOMETIMES, ReadAndWritten
+from properties.claims.log import ALWAYS, SOMETIMES, ReadAndWritten
 from properties.suites.cluster import ClusterMachine
 from properties.suites.searching import Tally
 from properties.suites.suite import Suite, inside, outside
 from properties.suites.watching import entries
-from reference_impl.bugs import NO_BUGS, Bug, Bugs
-from reference_impl.controller_messages import CreateTopic
-from reference_impl.deletion_messages import DeleteRecords
-from reference_impl.messages import NO_BROKER, NodeId
+from reference_impl.node.bugs import NO_BUGS, Bug, Bugs
+from reference_impl.protocol.controller import CreateTopic
+from reference_impl.protocol.deletion import DeleteRecords
+from reference_impl.protocol.messages import NO_BROKER, NodeId
 from reference_impl.simulation.asking import Brokers
 from reference_impl.simulation.cluster import Cluster
 from reference_impl.simulation.programs import Application, Conduct, Pause, Program

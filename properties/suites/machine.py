@@ -15,9 +15,9 @@ from typing import Any, ClassVar, Final
 from hypothesis.stateful import RuleBasedStateMachine
 
 from properties.anomalies.catalogue import BY_ID as ANOMALIES
-from properties.breach import Always, Sometimes
+from properties.claims.breach import Always, Sometimes
 from properties.suites.searching import Shown, Tally
-from reference_impl.bugs import NO_BUGS, Bugs
+from reference_impl.node.bugs import NO_BUGS, Bugs
 from reference_impl.simulation.world import NoProgress
 
 PROGRESS: Final = "progress"  # after all faults the cluster recovers in bounded virtual time

@@ -2,7 +2,7 @@
 
 1. `properties/NAME_claims.py`, over the standard library and `model` alone: what a run of the suite
    observes, as a frozen dataclass, and the claims as literal functions of it. `ALWAYS` maps a claim
-   to a function that returns its breaches (`properties.breach.Breach`, none: it holds);
+   to a function that returns its breaches (`properties.claims.breach.Breach`, none: it holds);
    `SOMETIMES` maps a claim to its goals, each a function that says whether the run shows it.
 2. `properties/suites/NAME.py`, which exports `SUITE`:
 
@@ -36,8 +36,8 @@
 Laws. A run is determined by the setting, the bugs and the calls: no clock, no chance, no state that
 outlives the machine. Arguments of rules are ints, listed in `SIMPLER`. The machine can be imported
 by its name from its module: that is how a failing run prints as a program. The claims of a suite
-are those of `properties.claims` that name it as a decider (`Decider("suite", NAME)`); each has a
-side inside and one outside. What all suites owe is tested for each row of the table.
+are those of `properties.claims.catalogue` that name it as a decider (`Decider("suite", NAME)`);
+each has a side inside and one outside. What all suites owe is tested for each row of the table.
 """
 
 from __future__ import annotations

@@ -20,11 +20,11 @@ from hypothesis import strategies as st
 from hypothesis.stateful import rule
 
 from model.histories import Send
-from properties.replication_claims import ALWAYS, SOMETIMES, Published
+from properties.claims.replication import ALWAYS, SOMETIMES, Published
 from properties.suites.cluster import ClusterMachine
 from properties.suites.searching import Tally
-from reference_impl.bugs import NO_BUGS, Bugs
-from reference_impl.messages import ACKS_LEADER, ACKS_NONE, NodeId
+from reference_impl.node.bugs import NO_BUGS, Bugs
+from reference_impl.protocol.messages import ACKS_LEADER, ACKS_NONE, NodeId
 from reference_impl.simulation.cluster import Cluster
 from reference_impl.simulation.faults import Crash
 from reference_impl.simulation.producer import PROCESSES_PER_CLIENT, ProducerConfig

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Final
 
-from properties.replication_claims import ALWAYS
+from properties.claims.replication import ALWAYS
 from properties.suites.replication import SETTINGS, ReplicationMachine
 from properties.suites.suite import Suite, inside, outside
-from reference_impl.bugs import Bug
+from reference_impl.node.bugs import Bug
 
 SUITE: Final = Suite(
     name="replication",

@@ -16,14 +16,14 @@ from hypothesis import strategies as st
 from hypothesis.stateful import rule
 
 from model.vocabulary import TopicPartition
-from properties.retention_claims import ALWAYS, Absence, KeptForReaders
+from properties.claims.retention import ALWAYS, Absence, KeptForReaders
 from properties.suites.cluster import ClusterMachine
 from properties.suites.searching import Tally
 from properties.suites.suite import Suite, inside, outside
-from reference_impl.bugs import NO_BUGS, Bugs
-from reference_impl.controller_messages import CreateTopic
-from reference_impl.log_config import LogConfig
-from reference_impl.requests import Response
+from reference_impl.node.bugs import NO_BUGS, Bugs
+from reference_impl.protocol.controller import CreateTopic
+from reference_impl.protocol.requests import Response
+from reference_impl.protocol.topic_config import LogConfig
 from reference_impl.simulation.asking import Brokers
 from reference_impl.simulation.cluster import QUICK, Cluster
 from reference_impl.simulation.programs import Application, Call, Conduct, Pause, Program

@@ -11,9 +11,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from properties.breach import Always, Sometimes
+from properties.claims.breach import Always, Sometimes
 from properties.suites.machine import JudgedMachine
-from reference_impl.bugs import NO_BUGS, Bug, Bugs
+from reference_impl.node.bugs import NO_BUGS, Bug, Bugs
 
 Outcome = Literal["holds", "violated", "undecided"]
 

@@ -19,6 +19,7 @@ from hypothesis.stateful import precondition, rule
 
 from model.histories import Isolation, Poll
 from model.vocabulary import BrokerId, Offset, TopicPartition
+from properties.claims.transactions import ALWAYS, SOMETIMES, Ends, Entry, Transacted
 from properties.suites.cluster import ClusterMachine
 from properties.suites.instances import (
     GROUP,
@@ -34,13 +35,12 @@ from properties.suites.instances import (
 )
 from properties.suites.searching import Tally
 from properties.suites.transactions_settings import SETTINGS
-from properties.transactions_claims import ALWAYS, SOMETIMES, Ends, Entry, Transacted
-from reference_impl import transaction_marker
-from reference_impl.bugs import NO_BUGS, Bugs
-from reference_impl.controller_messages import CreateTopic
-from reference_impl.coordinators import CONSUMER_OFFSETS, TRANSACTION_STATE
-from reference_impl.messages import NO_BROKER, NodeId
-from reference_impl.record_batch import decode
+from reference_impl.log import transaction_marker
+from reference_impl.log.record_batch import decode
+from reference_impl.node.bugs import NO_BUGS, Bugs
+from reference_impl.protocol.controller import CreateTopic
+from reference_impl.protocol.coordinators import CONSUMER_OFFSETS, TRANSACTION_STATE
+from reference_impl.protocol.messages import NO_BROKER, NodeId
 from reference_impl.simulation.cluster import QUICK, TOPIC_PARTITION, Cluster
 from reference_impl.simulation.faults import Hold, Lose, On
 from reference_impl.simulation.programs import Conduct

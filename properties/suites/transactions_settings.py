@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from model.histories import Isolation
-from reference_impl.transaction_messages import TransactionVersion
+from reference_impl.protocol.transactions import TransactionVersion
 
 V1, V2 = TransactionVersion.V1, TransactionVersion.V2
 

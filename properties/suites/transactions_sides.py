@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Final
 
+from properties.claims.transactions import ALWAYS
 from properties.suites.suite import Suite, inside, outside
 from properties.suites.transactions import TransactionsMachine
 from properties.suites.transactions_settings import SETTINGS
-from properties.transactions_claims import ALWAYS
-from reference_impl.bugs import Bug
+from reference_impl.node.bugs import Bug
 
 SUITE: Final = Suite(
     name="transactions",

@@ -10,14 +10,14 @@ from collections.abc import Iterator
 from dataclasses import replace
 from functools import lru_cache
 
-from properties.elections_claims import Entry, Moment, Replica
-from reference_impl.broker import Broker
-from reference_impl.controller import Controller
-from reference_impl.controller_messages import PartitionState
-from reference_impl.messages import UNKNOWN_BROKER_EPOCH
-from reference_impl.partition_leader import Leader
-from reference_impl.partition_log import PartitionLog
-from reference_impl.record_batch import decode, header
+from properties.claims.elections import Entry, Moment, Replica
+from reference_impl.broker.broker import Broker
+from reference_impl.controller.controller import Controller
+from reference_impl.log.partition_log import PartitionLog
+from reference_impl.log.record_batch import decode, header
+from reference_impl.partition.leader import Leader
+from reference_impl.protocol.controller import PartitionState
+from reference_impl.protocol.messages import UNKNOWN_BROKER_EPOCH
 from reference_impl.simulation import faults
 from reference_impl.simulation.cluster import TOPIC_PARTITION, Cluster
 

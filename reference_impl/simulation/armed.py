@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from model.vocabulary import TopicPartition
-from reference_impl.messages import NodeId
-from reference_impl.requests import Request
+from reference_impl.protocol.messages import NodeId
+from reference_impl.protocol.requests import Request
 from reference_impl.simulation.faults import Die, On
 from reference_impl.simulation.network import Link
 

@@ -15,11 +15,11 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from model.vocabulary import BrokerId, TopicPartition
-from reference_impl.controller_messages import DescribedMetadata, Metadata, MetadataImage
-from reference_impl.messages import NO_BROKER, RETRIABLE, ErrorCode, NodeId
-from reference_impl.requests import Request, Response
+from reference_impl.protocol.controller import DescribedMetadata, Metadata, MetadataImage
+from reference_impl.protocol.messages import NO_BROKER, RETRIABLE, ErrorCode, NodeId
+from reference_impl.protocol.requests import Request, Response
+from reference_impl.protocol.transactions import FindCoordinator, FoundCoordinator
 from reference_impl.simulation.programs import CALL_MS, Application, Call, Pause
-from reference_impl.transaction_messages import FindCoordinator, FoundCoordinator
 
 BACKOFF_MS: Final = 20
 

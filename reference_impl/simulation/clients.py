@@ -11,9 +11,9 @@ from typing import Final, NamedTuple
 
 from model.histories import Operation
 from model.vocabulary import BrokerId, LeaderEpoch, TopicPartition
-from reference_impl.controller_messages import MetadataImage
-from reference_impl.messages import NO_BROKER, NodeId
-from reference_impl.step import Effect, SetTimer, Timer, TimerKind
+from reference_impl.node.step import Effect, SetTimer, Timer, TimerKind
+from reference_impl.protocol.controller import MetadataImage
+from reference_impl.protocol.messages import NO_BROKER, NodeId
 
 NS_PER_MS: Final = 1_000_000
 TICK: Final = Timer(TimerKind.CLIENT)

@@ -23,21 +23,21 @@ from typing import Final
 
 from model.histories import History, Operation, Poll
 from model.vocabulary import BrokerId, LeaderEpoch, Offset, TopicPartition
-from reference_impl.broker import Broker, BrokerConfig
-from reference_impl.bugs import NO_BUGS, Bugs
-from reference_impl.config import Patience
-from reference_impl.controller import Controller
-from reference_impl.controller_messages import CreateTopic
-from reference_impl.messages import CONTROLLER, FIRST_CLIENT, NO_BROKER, NodeId
-from reference_impl.partition_log import PartitionLog
+from reference_impl.broker.broker import Broker, BrokerConfig
+from reference_impl.controller.controller import Controller
+from reference_impl.log.partition_log import PartitionLog
+from reference_impl.node.bugs import NO_BUGS, Bugs
+from reference_impl.node.step import Asked, Fired
+from reference_impl.node.timeouts import Patience
+from reference_impl.protocol.controller import CreateTopic
+from reference_impl.protocol.messages import CONTROLLER, FIRST_CLIENT, NO_BROKER, NodeId
+from reference_impl.protocol.truncation import Truncation
 from reference_impl.simulation.clients import TICK, Leadership
 from reference_impl.simulation.consumer import Consumer
 from reference_impl.simulation.machines import Machines
 from reference_impl.simulation.network import CALM, Conditions
 from reference_impl.simulation.producer import PROCESSES_PER_CLIENT, Producer, ProducerConfig
 from reference_impl.simulation.programs import Application, Conduct, Programmed
-from reference_impl.step import Asked, Fired
-from reference_impl.truncation import Truncation
 
 TOPIC_PARTITION: Final = TopicPartition("orders", 0)
 

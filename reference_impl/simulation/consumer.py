@@ -16,8 +16,10 @@ from dataclasses import dataclass, replace
 
 from model.histories import EndOffset, MicroOperation, Operation, Outcome, Poll
 from model.vocabulary import Offset
-from reference_impl.controller_messages import DescribedMetadata, Metadata
-from reference_impl.messages import (
+from reference_impl.log.record_batch import batches, decode, header
+from reference_impl.node.step import Answered, Fired, Input, Send
+from reference_impl.protocol.controller import DescribedMetadata, Metadata
+from reference_impl.protocol.messages import (
     NO_BROKER,
     ErrorCode,
     Fetch,
@@ -26,7 +28,6 @@ from reference_impl.messages import (
     ListOffsets,
     NodeId,
 )
-from reference_impl.record_batch import batches, decode, header
 from reference_impl.simulation.clients import (
     NS_PER_MS,
     ClientEffects,
@@ -34,7 +35,6 @@ from reference_impl.simulation.clients import (
     Observed,
     next_tick,
 )
-from reference_impl.step import Answered, Fired, Input, Send
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

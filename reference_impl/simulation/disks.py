@@ -13,8 +13,8 @@ from __future__ import annotations
 from typing import Final
 
 from model.vocabulary import Offset
-from reference_impl.partition_log import PartitionLog
-from reference_impl.record_batch import CorruptBatch, batches, verified
+from reference_impl.log.partition_log import PartitionLog
+from reference_impl.log.record_batch import CorruptBatch, batches, verified
 
 GARBLED: Final = 8  # so many bytes at the end of what stays
 

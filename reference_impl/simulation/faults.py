@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from model.vocabulary import BrokerId
-from reference_impl.messages import NodeId
+from reference_impl.protocol.messages import NodeId
 
 
 @dataclass(frozen=True, slots=True)

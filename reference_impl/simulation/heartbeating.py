@@ -19,20 +19,20 @@ from dataclasses import dataclass
 from typing import Final
 
 from model.vocabulary import Offset, TopicPartition
-from reference_impl.consumer_group_messages import (
+from reference_impl.protocol.consumer_groups import (
     JOINS,
     LEAVES,
     ConsumerGroupHeartbeat,
     ConsumerGroupHeartbeated,
 )
-from reference_impl.group_messages import (
+from reference_impl.protocol.groups import (
     CommitOffsets,
     CommittedOffset,
     FetchedOffsets,
     FetchOffsets,
 )
-from reference_impl.messages import ErrorCode
-from reference_impl.requests import Response
+from reference_impl.protocol.messages import ErrorCode
+from reference_impl.protocol.requests import Response
 from reference_impl.simulation.asking import BACKOFF_MS, Brokers, error_of
 from reference_impl.simulation.programs import Application, Call, Pause
 

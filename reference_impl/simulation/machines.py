@@ -12,13 +12,13 @@ from __future__ import annotations
 from dataclasses import replace
 
 from model.vocabulary import BrokerEpoch, BrokerId
-from reference_impl.broker import Broker, BrokerConfig, Disk
-from reference_impl.messages import CONTROLLER, UNKNOWN_BROKER_EPOCH, NodeId
+from reference_impl.broker.broker import Broker, BrokerConfig, Disk
+from reference_impl.node.step import Fired, Timer, TimerKind
+from reference_impl.protocol.messages import CONTROLLER, UNKNOWN_BROKER_EPOCH, NodeId
 from reference_impl.simulation import disks, faults
 from reference_impl.simulation.faults import Crash, Die, Fault, On, PowerLoss
 from reference_impl.simulation.network import Conditions, Link
 from reference_impl.simulation.world import World
-from reference_impl.step import Fired, Timer, TimerKind
 
 
 class Machines(World):

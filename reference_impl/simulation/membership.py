@@ -22,7 +22,7 @@ from typing import Any, Final
 
 from model.histories import Assigned, CommitOffset, FetchOffset, Rebalanced
 from model.vocabulary import Offset, TopicPartition
-from reference_impl.group_messages import (
+from reference_impl.protocol.groups import (
     NO_GENERATION,
     NO_MEMBER,
     CommitOffsets,
@@ -36,8 +36,8 @@ from reference_impl.group_messages import (
     SyncedGroup,
     SyncGroup,
 )
-from reference_impl.messages import ErrorCode
-from reference_impl.requests import Response
+from reference_impl.protocol.messages import ErrorCode
+from reference_impl.protocol.requests import Response
 from reference_impl.simulation.asking import BACKOFF_MS, Brokers, error_of
 from reference_impl.simulation.programs import CALL_MS, Application, Call, Pause
 

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field, replace
 from random import Random
 from typing import Final, NamedTuple
 
-from reference_impl.messages import CONTROLLER, NodeId
+from reference_impl.protocol.messages import CONTROLLER, NodeId
 from reference_impl.simulation.scheduler import Due
 
 

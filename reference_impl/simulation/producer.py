@@ -23,8 +23,10 @@ from typing import Final
 from model.histories import Operation, Outcome
 from model.histories import Send as Sent
 from model.vocabulary import NO_PRODUCER_ID, Offset, ProducerEpoch, ProducerId, Sequence
-from reference_impl.controller_messages import DescribedMetadata, Metadata
-from reference_impl.messages import (
+from reference_impl.log.record_batch import Record, encode
+from reference_impl.node.step import Answered, Fired, Input, Send
+from reference_impl.protocol.controller import DescribedMetadata, Metadata
+from reference_impl.protocol.messages import (
     ACKS_ALL,
     ACKS_NONE,
     NO_BROKER,
@@ -36,7 +38,6 @@ from reference_impl.messages import (
     Produce,
     Produced,
 )
-from reference_impl.record_batch import Record, encode
 from reference_impl.simulation.clients import (
     NS_PER_MS,
     ClientEffects,
@@ -44,7 +45,6 @@ from reference_impl.simulation.clients import (
     Observed,
     next_tick,
 )
-from reference_impl.step import Answered, Fired, Input, Send
 
 # Errors after which the record is certainly not in the log, unless an earlier attempt wrote it.
 NOT_WRITTEN: Final = frozenset({

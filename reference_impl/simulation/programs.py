@@ -29,10 +29,10 @@ from typing import Final, NamedTuple
 
 from model.histories import Isolation, MicroOperation, Operation, Outcome
 from model.vocabulary import BrokerId
-from reference_impl.messages import NodeId
-from reference_impl.requests import Request, Response
+from reference_impl.node.step import Answered, Fired, Input, Send, SetTimer
+from reference_impl.protocol.messages import NodeId
+from reference_impl.protocol.requests import Request, Response
 from reference_impl.simulation.clients import NS_PER_MS, TICK, ClientEffects, Observed
-from reference_impl.step import Answered, Fired, Input, Send, SetTimer
 
 CALL_MS: Final = 300
 

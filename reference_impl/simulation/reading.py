@@ -16,13 +16,13 @@ from typing import Final
 
 from model.histories import EndOffset, Isolation, Poll
 from model.vocabulary import Offset, TopicPartition
-from reference_impl.messages import ErrorCode, Fetch, Fetched, ListedOffsets, ListOffsets
-from reference_impl.record_batch import batches, decode, header
-from reference_impl.requests import Response
+from reference_impl.log.record_batch import batches, decode, header
+from reference_impl.log.transaction_marker import read
+from reference_impl.protocol.messages import ErrorCode, Fetch, Fetched, ListedOffsets, ListOffsets
+from reference_impl.protocol.requests import Response
+from reference_impl.protocol.transactions import TxnResult
 from reference_impl.simulation.asking import Brokers, error_of
 from reference_impl.simulation.programs import Application, Call, Pause
-from reference_impl.transaction_marker import read
-from reference_impl.transaction_messages import TxnResult
 
 WAIT_MS: Final = 50
 

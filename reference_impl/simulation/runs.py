@@ -18,9 +18,9 @@ from typing import Final
 
 from model.histories import History
 from model.vocabulary import BrokerId, Offset
-from reference_impl.bugs import NO_BUGS, Bugs
-from reference_impl.controller_messages import CreateTopic
-from reference_impl.messages import CONTROLLER, FIRST_CLIENT, NodeId
+from reference_impl.node.bugs import NO_BUGS, Bugs
+from reference_impl.protocol.controller import CreateTopic
+from reference_impl.protocol.messages import CONTROLLER, FIRST_CLIENT, NodeId
 from reference_impl.simulation import workloads
 from reference_impl.simulation.cluster import Cluster
 from reference_impl.simulation.faults import (

@@ -16,7 +16,8 @@ from typing import Final
 from model.histories import Send as Sent
 from model.vocabulary import NO_PRODUCER_ID, Offset, ProducerEpoch, ProducerId, TopicPartition
 from model.vocabulary import Sequence as SequenceNumber
-from reference_impl.messages import (
+from reference_impl.log.record_batch import Record, encode
+from reference_impl.protocol.messages import (
     ACKS_ALL,
     ErrorCode,
     InitializedProducerId,
@@ -24,8 +25,7 @@ from reference_impl.messages import (
     Produce,
     Produced,
 )
-from reference_impl.record_batch import Record, encode
-from reference_impl.requests import Response
+from reference_impl.protocol.requests import Response
 from reference_impl.simulation.asking import Brokers, error_of
 from reference_impl.simulation.producer import NOT_WRITTEN
 from reference_impl.simulation.programs import Application, Call, Pause

@@ -16,7 +16,7 @@ from typing import Final, Literal
 
 from model.histories import Isolation, Poll
 from model.vocabulary import Offset, TopicPartition
-from reference_impl.requests import Response
+from reference_impl.protocol.requests import Response
 from reference_impl.simulation.asking import Brokers
 from reference_impl.simulation.membership import Member
 from reference_impl.simulation.programs import Application, Call, Pause

@@ -15,12 +15,12 @@ from enum import Enum
 from typing import NamedTuple
 
 from model.vocabulary import TopicPartition
-from reference_impl.broker import Broker
-from reference_impl.messages import NodeId
-from reference_impl.partition_leader import Leader
-from reference_impl.record_batch import batches, header
+from reference_impl.broker.broker import Broker
+from reference_impl.log.record_batch import batches, header
+from reference_impl.node.step import Answered, Asked, Fired, Input
+from reference_impl.partition.leader import Leader
+from reference_impl.protocol.messages import NodeId
 from reference_impl.simulation.faults import Fault
-from reference_impl.step import Answered, Asked, Fired, Input
 
 Json = None | bool | int | float | str | list["Json"] | dict[str, "Json"]
 

@@ -30,8 +30,9 @@ from model.histories import CommitOffset, Isolation, Outcome
 from model.histories import Send as Sent
 from model.vocabulary import NO_PRODUCER_ID, Offset, ProducerEpoch, ProducerId, TopicPartition
 from model.vocabulary import Sequence as SequenceNumber
-from reference_impl.group_messages import NO_GENERATION, NO_MEMBER, CommitOffsets, CommittedOffset
-from reference_impl.messages import (
+from reference_impl.log.record_batch import Record, encode
+from reference_impl.protocol.groups import NO_GENERATION, NO_MEMBER, CommitOffsets, CommittedOffset
+from reference_impl.protocol.messages import (
     NO_PRODUCER_EPOCH,
     RETRIABLE,
     ErrorCode,
@@ -40,12 +41,8 @@ from reference_impl.messages import (
     Produce,
     Produced,
 )
-from reference_impl.record_batch import Record, encode
-from reference_impl.requests import Request, Response
-from reference_impl.simulation.asking import BACKOFF_MS, Brokers, error_of
-from reference_impl.simulation.programs import CALL_MS, Application, Call, Pause
-from reference_impl.simulation.sending import REPLICATION_MS
-from reference_impl.transaction_messages import (
+from reference_impl.protocol.requests import Request, Response
+from reference_impl.protocol.transactions import (
     AddOffsetsToTxn,
     AddPartitionsToTxn,
     EndedTxn,
@@ -53,6 +50,9 @@ from reference_impl.transaction_messages import (
     TransactionVersion,
     TxnResult,
 )
+from reference_impl.simulation.asking import BACKOFF_MS, Brokers, error_of
+from reference_impl.simulation.programs import CALL_MS, Application, Call, Pause
+from reference_impl.simulation.sending import REPLICATION_MS
 
 Result = TypeVar("Result")
 Steps = Generator[Call | Pause, Response | None, Result]

@@ -10,7 +10,7 @@ from random import Random
 from typing import Final
 
 from model.vocabulary import TopicPartition
-from reference_impl.controller_messages import CreateTopic
+from reference_impl.protocol.controller import CreateTopic
 from reference_impl.simulation.asking import Brokers
 from reference_impl.simulation.cluster import TOPIC_PARTITION
 from reference_impl.simulation.programs import Application, Conduct, Pause, Program

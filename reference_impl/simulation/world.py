@@ -2,7 +2,7 @@
 time.
 
 What is delivered and when is the network's and the scheduler's; the world only carries out what
-`reference_impl.step` promises. A node that ends and starts again has another *life*: neither
+`reference_impl.node.step` promises. A node that ends and starts again has another *life*: neither
 messages nor timers of an earlier life reach it.
 """
 
@@ -14,9 +14,10 @@ from random import Random
 from typing import Final
 
 from model.histories import Operation
-from reference_impl.broker import Broker
-from reference_impl.controller import Controller
-from reference_impl.messages import NodeId
+from reference_impl.broker.broker import Broker
+from reference_impl.controller.controller import Controller
+from reference_impl.node.step import Answered, Asked, Fired, Input, Reply, Send, SetTimer, Stopped
+from reference_impl.protocol.messages import NodeId
 from reference_impl.simulation.armed import ArmedFaults, Exchange
 from reference_impl.simulation.clients import NS_PER_MS, ClientEffects, Observed
 from reference_impl.simulation.consumer import Consumer
@@ -26,7 +27,6 @@ from reference_impl.simulation.producer import Producer
 from reference_impl.simulation.programs import Programmed
 from reference_impl.simulation.scheduler import Scheduler
 from reference_impl.simulation.trace import Trace
-from reference_impl.step import Answered, Asked, Fired, Input, Reply, Send, SetTimer, Stopped
 
 NS_PER_EVENT: Final = 100  # room for what one client does at once
 

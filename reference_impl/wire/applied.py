@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from model.vocabulary import BrokerId
-from reference_impl.record_batch import batches, header
+from reference_impl.log.record_batch import batches, header
 from reference_impl.wire.data_plane import Appended
 
 

@@ -11,8 +11,8 @@ from collections.abc import Collection, Mapping
 from typing import Any, Protocol, TypeVar
 
 from model.vocabulary import BrokerId, TopicPartition
-from reference_impl.controller_messages import DescribedMetadata, Metadata, MetadataImage
-from reference_impl.requests import Request, Response
+from reference_impl.protocol.controller import DescribedMetadata, Metadata, MetadataImage
+from reference_impl.protocol.requests import Request, Response
 from reference_impl.wire.adapter import topic_id
 
 R = TypeVar("R")

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from model.vocabulary import TopicPartition
-from reference_impl.consumer_group_messages import (
+from reference_impl.protocol.consumer_groups import (
     ConsumerGroupDescribe,
     ConsumerGroupDescribed,
     ConsumerGroupHeartbeat,

@@ -10,10 +10,15 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from model.vocabulary import NO_PRODUCER_ID, ProducerEpoch, ProducerId, TopicPartition
-from reference_impl.controller_messages import PartitionState
-from reference_impl.coordinators import INTERNAL_TOPICS
-from reference_impl.messages import NO_BROKER, ErrorCode, InitializedProducerId, InitProducerId
-from reference_impl.transaction_messages import FindCoordinator, FoundCoordinator
+from reference_impl.protocol.controller import PartitionState
+from reference_impl.protocol.coordinators import INTERNAL_TOPICS
+from reference_impl.protocol.messages import (
+    NO_BROKER,
+    ErrorCode,
+    InitializedProducerId,
+    InitProducerId,
+)
+from reference_impl.protocol.transactions import FindCoordinator, FoundCoordinator
 from reference_impl.wire.adapter import Call, milliseconds, topic_id
 from reference_impl.wire.broker_side import (
     UNKNOWN_TOPIC_ID,

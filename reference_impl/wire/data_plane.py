@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from model.vocabulary import LeaderEpoch, Offset, TopicPartition
-from reference_impl.messages import (
+from reference_impl.protocol.messages import (
     ACKS_NONE,
     ErrorCode,
     Fetch,

@@ -9,7 +9,7 @@ import asyncio
 from typing import Any
 
 from model.vocabulary import Offset, TopicPartition
-from reference_impl.deletion_messages import DeletedRecords, DeleteRecords
+from reference_impl.protocol.deletion import DeletedRecords, DeleteRecords
 from reference_impl.wire.adapter import Call, milliseconds
 from reference_impl.wire.broker_side import BrokerSide, asked
 

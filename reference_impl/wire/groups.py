@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from model.vocabulary import TopicPartition
-from reference_impl.group_messages import (
+from reference_impl.protocol.groups import (
     NO_GENERATION,
     NO_MEMBER,
     CommitOffsets,
@@ -28,7 +28,7 @@ from reference_impl.group_messages import (
     SyncedGroup,
     SyncGroup,
 )
-from reference_impl.messages import UNKNOWN_OFFSET, ErrorCode
+from reference_impl.protocol.messages import UNKNOWN_OFFSET, ErrorCode
 from reference_impl.wire.adapter import Call, milliseconds
 from reference_impl.wire.broker_side import (
     UNKNOWN_TOPIC_ID,

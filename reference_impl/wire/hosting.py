@@ -20,14 +20,10 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from model.vocabulary import BrokerId, TopicPartition
-from reference_impl.broker import Broker, BrokerConfig, Disk
-from reference_impl.bugs import NO_BUGS, Bugs
-from reference_impl.config import Patience
-from reference_impl.controller import Controller
-from reference_impl.controller_messages import BrokerState
-from reference_impl.messages import CONTROLLER, FIRST_CLIENT, NodeId
-from reference_impl.requests import Request, Response
-from reference_impl.step import (
+from reference_impl.broker.broker import Broker, BrokerConfig, Disk
+from reference_impl.controller.controller import Controller
+from reference_impl.node.bugs import NO_BUGS, Bugs
+from reference_impl.node.step import (
     Answered,
     Asked,
     Effects,
@@ -39,6 +35,10 @@ from reference_impl.step import (
     SetTimer,
     Stopped,
 )
+from reference_impl.node.timeouts import Patience
+from reference_impl.protocol.controller import BrokerState
+from reference_impl.protocol.messages import CONTROLLER, FIRST_CLIENT, NodeId
+from reference_impl.protocol.requests import Request, Response
 
 # Failures are noticed in seconds, and a loop that a busy machine stalls for one is forgiven.
 SERVED: Final = Patience(

@@ -24,8 +24,8 @@ from typing import Final
 
 from model.faults import InputFault
 from model.vocabulary import BrokerId
-from reference_impl.bugs import NO_BUGS, Bugs
-from reference_impl.config import Patience
+from reference_impl.node.bugs import NO_BUGS, Bugs
+from reference_impl.node.timeouts import Patience
 from reference_impl.wire.adapter import load_schemas
 from reference_impl.wire.applied import AppliedLog
 from reference_impl.wire.faults import BadFault, Fault, FaultPlan, KillBroker

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from model.vocabulary import BrokerId, TopicPartition
-from reference_impl.requests import Request, Response
+from reference_impl.protocol.requests import Request, Response
 from reference_impl.wire import (
     consumer_groups,
     control_plane,

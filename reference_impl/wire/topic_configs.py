@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import fields
 from typing import Any, Final, NamedTuple
 
-from reference_impl.controller_messages import CreateTopic, PartitionState
-from reference_impl.log_config import CleanupPolicy, LogConfig
+from reference_impl.protocol.controller import CreateTopic, PartitionState
+from reference_impl.protocol.topic_config import CleanupPolicy, LogConfig
 
 
 class Config(NamedTuple):

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from model.vocabulary import TopicPartition
-from reference_impl.controller_messages import (
+from reference_impl.protocol.controller import (
     Administration,
     AlterConfigs,
     AlteredConfigs,
@@ -22,7 +22,7 @@ from reference_impl.controller_messages import (
     CreatePartitions,
     CreateTopic,
 )
-from reference_impl.messages import ErrorCode
+from reference_impl.protocol.messages import ErrorCode
 from reference_impl.wire.adapter import Call, topic_id
 from reference_impl.wire.broker_side import (
     INVALID_CONFIG,

@@ -13,8 +13,8 @@ from __future__ import annotations
 from typing import Any, Final
 
 from model.vocabulary import LeaderEpoch, Offset, ProducerEpoch, ProducerId, TopicPartition
-from reference_impl.group_messages import CommitOffsets, CommittedOffset, CommittedOffsets
-from reference_impl.transaction_messages import (
+from reference_impl.protocol.groups import CommitOffsets, CommittedOffset, CommittedOffsets
+from reference_impl.protocol.transactions import (
     AddedOffsetsToTxn,
     AddedPartitionsToTxn,
     AddOffsetsToTxn,

@@ -13,12 +13,12 @@ import pytest
 from benchmarks.analyze import agreement
 from benchmarks.analyze.agreement import BLOCK, DELIVERY, KINDS, Block, Difference, campaign
 from checkers.histories.analysis import KEPT
-from checkers.histories.columns.fingerprints import Ints
-from checkers.histories.delivery import consumption
-from checkers.histories.delivery import deliveries as kernels
-from checkers.histories.inquiries.bitmaps import WORDS, Bitmaps
-from checkers.histories.inquiries.retention import Kept
-from checkers.histories.pieces.piece import Piece
+from checkers.histories.anomalies.delivery import consumption
+from checkers.histories.anomalies.delivery import deliveries as kernels
+from checkers.histories.columnar.fingerprints import Ints
+from checkers.histories.facts.bitmaps import WORDS, Bitmaps
+from checkers.histories.facts.retention import Kept
+from checkers.histories.plan.batch import Piece
 from model.histories import History
 from model.history_notation import history
 from properties.anomalies.anomaly import Anomaly

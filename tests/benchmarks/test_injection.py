@@ -11,7 +11,7 @@ from benchmarks.analyze.injection import Injection, Shown, shown, told
 from benchmarks.analyze.scenes import SCENES
 from benchmarks.analyze.synthesis import Synthesis, synthesize
 from checkers.histories.analysis import analyze
-from checkers.histories.readers import recorded
+from checkers.histories.io import recorded
 from model.history_notation import history
 from properties.anomalies.assumptions import ASSUMPTIONS
 from properties.anomalies.catalogue import CATALOGUE

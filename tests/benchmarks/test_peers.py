@@ -14,7 +14,7 @@ from benchmarks.analyze.injection import Injection
 from benchmarks.analyze.peers import LINEARIZABLE, SHARED, Places, place_of
 from benchmarks.analyze.scenes import SCENES
 from benchmarks.analyze.synthesis import Synthesis, synthesize
-from checkers.histories.readers import recorded
+from checkers.histories.io import recorded
 from properties.anomalies.catalogue import CATALOGUE
 
 PEERS = [in_duckdb, in_polars]

@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from benchmarks.analyze.synthesis import Synthesis, synthesize
-from checkers.histories.readers import reading, recorded
+from checkers.histories.io import reading, recorded
 from model.histories import CommitOffset, EndOffset, FetchOffset, Poll, Send
 from properties.anomalies.assumptions import ASSUMPTIONS
 from properties.anomalies.catalogue import CATALOGUE

@@ -10,7 +10,7 @@ import pytest
 from checkers.histories.analysis import analyze
 from checkers.sweeping import Judged, Swept, judge, judged_in_processes, keep
 from model.faults import UnknownName
-from reference_impl.bugs import bugs_named
+from reference_impl.node.bugs import bugs_named
 from reference_impl.simulation import sweeps
 from reference_impl.simulation.runs import Scenario
 from reference_impl.simulation.sweeps import SWEEPS

@@ -9,7 +9,7 @@ import pytest
 
 from model.language import Spec
 from model.language.actions import Action
-from model.language.meaning import Meaning, State, joined
+from model.language.interpreter import Meaning, State, joined
 
 
 @dataclass

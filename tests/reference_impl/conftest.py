@@ -11,13 +11,15 @@ from typing import Any
 import pytest
 
 from model.vocabulary import BrokerId, ProducerEpoch, ProducerId, Sequence, TopicPartition
-from reference_impl.broker import Broker, BrokerConfig
-from reference_impl.bugs import NO_BUGS, Bugs
-from reference_impl.config import Patience
-from reference_impl.controller import Controller
-from reference_impl.controller_messages import CreateTopic
-from reference_impl.log_config import KAFKAS_LOG, LogConfig
-from reference_impl.messages import (
+from reference_impl.broker.broker import Broker, BrokerConfig
+from reference_impl.controller.controller import Controller
+from reference_impl.log.record_batch import Record, decode, encode, header
+from reference_impl.log.record_batch import batches as split
+from reference_impl.node.bugs import NO_BUGS, Bugs
+from reference_impl.node.step import Answered, Asked, Effects, Fired, Input, Reply, Send, SetTimer
+from reference_impl.node.timeouts import Patience
+from reference_impl.protocol.controller import CreateTopic
+from reference_impl.protocol.messages import (
     CONTROLLER,
     FIRST_CLIENT,
     ErrorCode,
@@ -29,11 +31,9 @@ from reference_impl.messages import (
     Produce,
     Produced,
 )
-from reference_impl.record_batch import Record, decode, encode, header
-from reference_impl.record_batch import batches as split
-from reference_impl.requests import Request, Response
-from reference_impl.step import Answered, Asked, Effects, Fired, Input, Reply, Send, SetTimer
-from reference_impl.transaction_messages import FindCoordinator
+from reference_impl.protocol.requests import Request, Response
+from reference_impl.protocol.topic_config import KAFKAS_LOG, LogConfig
+from reference_impl.protocol.transactions import FindCoordinator
 
 PATIENCE = Patience(replica_lag_ms=600, replica_fetch_backoff_ms=20, retention_check_ms=1_000)
 

@@ -5,16 +5,16 @@ from __future__ import annotations
 from typing import Any
 
 from model.vocabulary import ProducerEpoch, ProducerId, TopicPartition
-from reference_impl.messages import ErrorCode, InitProducerId
-from reference_impl.transaction import Transaction
-from reference_impl.transaction_coordinator import TransactionCoordinator
-from reference_impl.transaction_messages import (
+from reference_impl.protocol.messages import ErrorCode, InitProducerId
+from reference_impl.protocol.transactions import (
     AddPartitionsToTxn,
     EndedTxn,
     EndTxn,
     TransactionVersion,
     TxnResult,
 )
+from reference_impl.transactions.coordinator import TransactionCoordinator
+from reference_impl.transactions.transaction import Transaction
 
 Conversation = Any  # of conftest
 V1, V2 = TransactionVersion.V1, TransactionVersion.V2

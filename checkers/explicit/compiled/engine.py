@@ -15,8 +15,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
-from checkers.explicit.blame import blamed_action, blamed_claim, blamed_init
 from checkers.explicit.compiled.library import Library
+from checkers.explicit.diagnose import blamed_action, blamed_claim, blamed_init
 from checkers.explicit.exploration import (
     Exploration,
     IllDefined,
@@ -31,7 +31,7 @@ from checkers.explicit.exploration import (
     until_stopped,
 )
 from checkers.explicit.instance import Instance, Packed
-from model.language.meaning import Meaning, State, Undefined
+from model.language.interpreter import Meaning, State, Undefined
 from model.language.spec import Claim
 
 if TYPE_CHECKING:

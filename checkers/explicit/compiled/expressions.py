@@ -2,8 +2,8 @@
 
 A term becomes an int expression over the cells of a state, one a byte; quantifiers become loops in
 statement expressions, which every compiler that we use has. What is evaluated, and in
-which order, is what `model.language.meaning` says: `inside` notes that a value left its sort, and
-goes on with one that does no harm, since all that is found after that is thrown away.
+which order, is what `model.language.interpreter` says: `inside` notes that a value left its sort,
+and goes on with one that does no harm, since all that is found after that is thrown away.
 """
 
 from __future__ import annotations

@@ -15,8 +15,8 @@ from functools import cached_property
 from math import prod
 
 from checkers.explicit.compiled.expressions import Env, Expressions
-from checkers.explicit.compiled.lanes import Lanes
 from checkers.explicit.compiled.layout import Layout
+from checkers.explicit.compiled.simd import Lanes
 from checkers.explicit.instance import Instance
 from model.language import terms as t
 from model.language.actions import Action, Claim

@@ -32,7 +32,7 @@ from itertools import pairwise
 from typing import Final, Literal, get_args
 
 from model.histories import History, Poll
-from properties.anomalies.sightings import KeyValue, places, senders
+from properties.anomalies.observations import KeyValue, places, senders
 
 Kind = Literal["ww", "wr", "rw", "process", "realtime"]
 KINDS: Final[tuple[Kind, ...]] = get_args(Kind)

@@ -12,7 +12,7 @@ from model.histories import MicroOperation, Operation, Poll, Send
 from model.history_notation import show
 from properties.anomalies.cycles.cycle import Cycle, steps
 from properties.anomalies.cycles.dependencies import Dependency
-from properties.anomalies.telling import at
+from properties.anomalies.rendering import at
 
 
 def explain(row: Cycle, operations: Mapping[int, Operation]) -> str:

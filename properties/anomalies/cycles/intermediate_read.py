@@ -24,11 +24,11 @@ from model.histories import History, Operation, Poll, Send
 from properties.anomalies.anomaly import Anomaly
 from properties.anomalies.cycles.dependencies import sender_of
 from properties.anomalies.declared import NOTHING, SUBSCRIBE, Declared
+from properties.anomalies.observations import places
 from properties.anomalies.order.skip import skips
 from properties.anomalies.order.steps import polls_between, polls_within
+from properties.anomalies.rendering import told
 from properties.anomalies.retention import kept_from
-from properties.anomalies.sightings import places
-from properties.anomalies.telling import told
 
 ID: Final = "G1b"
 

@@ -20,7 +20,7 @@ from properties.anomalies.groups.group_offset_moved_without_commit import (
     first_other,
 )
 from properties.anomalies.groups.offsets import commits, fetches
-from properties.anomalies.telling import at, told
+from properties.anomalies.rendering import at, told
 
 
 @dataclass(frozen=True, slots=True, order=True, kw_only=True)

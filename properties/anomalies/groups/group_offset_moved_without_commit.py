@@ -27,7 +27,7 @@ from properties.anomalies.groups.offsets import (
     fetches,
     known_to,
 )
-from properties.anomalies.telling import at, told
+from properties.anomalies.rendering import at, told
 
 
 @dataclass(frozen=True, slots=True, order=True, kw_only=True)

@@ -26,7 +26,7 @@ from properties.anomalies.groups.offsets import (
     known_to,
     may_follow,
 )
-from properties.anomalies.telling import at, told
+from properties.anomalies.rendering import at, told
 
 
 @dataclass(frozen=True, slots=True, order=True, kw_only=True)

@@ -15,7 +15,7 @@ from typing import Final
 from model.histories import History, Operation
 from properties.anomalies.anomaly import Anomaly
 from properties.anomalies.groups.pipelines import Step, rewinds, steps
-from properties.anomalies.telling import told
+from properties.anomalies.rendering import told
 
 
 @dataclass(frozen=True, slots=True, order=True, kw_only=True)

@@ -22,9 +22,9 @@ from properties.anomalies.anomaly import Anomaly
 from properties.anomalies.declared import NOTHING, Declared
 from properties.anomalies.groups.offsets import NONE, Register, commits, facts
 from properties.anomalies.groups.pipelines import Step, steps
+from properties.anomalies.observations import Sighting, placings
+from properties.anomalies.rendering import told, whole
 from properties.anomalies.retention import kept_from
-from properties.anomalies.sightings import Sighting, placings
-from properties.anomalies.telling import told, whole
 from properties.anomalies.transactions.visible import TRANSACTION
 
 

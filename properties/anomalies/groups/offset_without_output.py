@@ -20,7 +20,7 @@ from properties.anomalies.anomaly import Anomaly
 from properties.anomalies.declared import NOTHING, Declared
 from properties.anomalies.groups.group_offset_moved_without_commit import commits_of, first_other
 from properties.anomalies.groups.offsets import Commit, Fetch, fetches
-from properties.anomalies.telling import told
+from properties.anomalies.rendering import told
 from properties.anomalies.transactions.missing import Lies, missing_of
 from properties.anomalies.transactions.visible import sent_by
 

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from model.histories import CommitOffset, FetchOffset, History, Outcome
-from properties.anomalies.sightings import dirty
+from properties.anomalies.observations import dirty
 from properties.anomalies.transactions.visible import TRANSACTION
 
 NONE: Final = -1  # what a fetch is told where nothing was committed

@@ -18,7 +18,7 @@ from typing import Final
 from model.histories import History, Operation
 from properties.anomalies.anomaly import Anomaly
 from properties.anomalies.groups.offsets import NONE, Commit, Fetch, commits, fetches, may_follow
-from properties.anomalies.telling import at, told
+from properties.anomalies.rendering import at, told
 from properties.anomalies.transactions.visible import first_readers, sent_by
 
 

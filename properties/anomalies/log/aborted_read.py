@@ -16,8 +16,8 @@ from typing import Final
 
 from model.histories import History, Operation, Poll
 from properties.anomalies.anomaly import Anomaly
-from properties.anomalies.sightings import KeyValue, dirty, senders
-from properties.anomalies.telling import told
+from properties.anomalies.observations import KeyValue, dirty, senders
+from properties.anomalies.rendering import told
 
 
 @dataclass(frozen=True, slots=True, order=True, kw_only=True)

@@ -13,8 +13,8 @@ from typing import Final
 
 from model.histories import History, Operation
 from properties.anomalies.anomaly import Anomaly
-from properties.anomalies.sightings import placings
-from properties.anomalies.telling import told
+from properties.anomalies.observations import placings
+from properties.anomalies.rendering import told
 
 
 @dataclass(frozen=True, slots=True, order=True, kw_only=True)

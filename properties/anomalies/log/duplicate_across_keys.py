@@ -17,8 +17,8 @@ from typing import Final
 
 from model.histories import History, Operation, Poll, topic_of
 from properties.anomalies.anomaly import Anomaly
-from properties.anomalies.sightings import Sighting, placings, senders
-from properties.anomalies.telling import told
+from properties.anomalies.observations import Sighting, placings, senders
+from properties.anomalies.rendering import told
 
 
 @dataclass(frozen=True, slots=True, order=True, kw_only=True)

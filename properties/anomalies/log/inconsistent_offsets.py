@@ -11,8 +11,8 @@ from typing import Final
 
 from model.histories import History, Operation
 from properties.anomalies.anomaly import Anomaly
-from properties.anomalies.sightings import sightings
-from properties.anomalies.telling import told
+from properties.anomalies.observations import sightings
+from properties.anomalies.rendering import told
 
 
 @dataclass(frozen=True, slots=True, order=True, kw_only=True)

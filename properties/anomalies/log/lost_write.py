@@ -20,9 +20,9 @@ from typing import Final
 from model.histories import History, Operation
 from properties.anomalies.anomaly import Anomaly
 from properties.anomalies.declared import NOTHING, Declared
+from properties.anomalies.observations import committed_sends, places, read_values
+from properties.anomalies.rendering import at, told
 from properties.anomalies.retention import kept_from
-from properties.anomalies.sightings import committed_sends, places, read_values
-from properties.anomalies.telling import at, told
 
 
 @dataclass(frozen=True, slots=True, order=True, kw_only=True)

@@ -15,8 +15,8 @@ from typing import Final
 
 from model.histories import History, Operation, Poll, Send
 from properties.anomalies.anomaly import Anomaly
-from properties.anomalies.sightings import dirty
-from properties.anomalies.telling import told
+from properties.anomalies.observations import dirty
+from properties.anomalies.rendering import told
 
 
 @dataclass(frozen=True, slots=True, order=True, kw_only=True)

@@ -19,9 +19,9 @@ from typing import Final
 from model.histories import History, Operation, Send
 from properties.anomalies.anomaly import Anomaly
 from properties.anomalies.declared import NOTHING, UNFINISHED, Declared
+from properties.anomalies.observations import places, read_values
+from properties.anomalies.rendering import at, told
 from properties.anomalies.retention import kept_from
-from properties.anomalies.sightings import places, read_values
-from properties.anomalies.telling import at, told
 
 SOMEWHERE: Final = 2**63 - 2  # where a value counts as lying whose place nobody knows
 

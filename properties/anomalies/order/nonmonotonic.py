@@ -15,7 +15,7 @@ from properties.anomalies.anomaly import Anomaly
 from properties.anomalies.declared import SUBSCRIBE
 from properties.anomalies.order import steps
 from properties.anomalies.order.steps import Step, Steps
-from properties.anomalies.telling import told
+from properties.anomalies.rendering import told
 
 
 def backward_steps(history: History, found: Steps) -> tuple[Step, ...]:

@@ -16,7 +16,7 @@ from collections.abc import Collection, Mapping
 from typing import Final
 
 from model.histories import History
-from properties.anomalies.sightings import KeyValue, placings, sightings
+from properties.anomalies.observations import KeyValue, placings, sightings
 
 _INTEGER: Final = re.compile(r"-?\d{1,18}")
 _MASK: Final = 2**32 - 1

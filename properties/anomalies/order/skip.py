@@ -19,11 +19,11 @@ from typing import Final
 from model.histories import History, Operation, Poll
 from properties.anomalies.anomaly import Anomaly
 from properties.anomalies.declared import ALWAYS, NOTHING, SUBSCRIBE, Declared
+from properties.anomalies.observations import Sighting, dirty, sightings
 from properties.anomalies.order import steps
 from properties.anomalies.order.steps import Step, Steps
+from properties.anomalies.rendering import told
 from properties.anomalies.retention import kept_from
-from properties.anomalies.sightings import Sighting, dirty, sightings
-from properties.anomalies.telling import told
 
 
 @dataclass(frozen=True, slots=True, order=True, kw_only=True)

@@ -13,8 +13,8 @@ from typing import Final
 
 from model.histories import History, Operation, Poll
 from properties.anomalies.anomaly import Anomaly
-from properties.anomalies.sightings import senders
-from properties.anomalies.telling import at, told
+from properties.anomalies.observations import senders
+from properties.anomalies.rendering import at, told
 
 
 @dataclass(frozen=True, slots=True, order=True, kw_only=True)

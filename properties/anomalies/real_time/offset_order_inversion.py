@@ -18,7 +18,7 @@ from typing import Final
 from model.histories import History, Operation, Poll, Send
 from properties.anomalies.anomaly import Anomaly
 from properties.anomalies.real_time.reach import By, furthest, reached
-from properties.anomalies.telling import at, told
+from properties.anomalies.rendering import at, told
 
 KNOWN_BY: Final[Mapping[By, str]] = {
     "send": "a send was acknowledged at",

@@ -20,7 +20,7 @@ from model.histories import EndOffset, History, Operation
 from properties.anomalies.anomaly import Anomaly
 from properties.anomalies.real_time.offset_order_inversion import KNOWN_BY
 from properties.anomalies.real_time.reach import By, committed, furthest, reached
-from properties.anomalies.telling import at, told
+from properties.anomalies.rendering import at, told
 
 
 @dataclass(frozen=True, slots=True, order=True, kw_only=True)

@@ -35,7 +35,7 @@ from properties.anomalies.groups.offsets import (
     commits,
     fetches,
 )
-from properties.anomalies.telling import at, told
+from properties.anomalies.rendering import at, told
 from properties.linearizability import (
     UNTOLD,
     Call,

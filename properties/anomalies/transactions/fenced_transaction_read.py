@@ -17,8 +17,8 @@ from typing import Final
 
 from model.histories import History, Operation
 from properties.anomalies.anomaly import Anomaly
-from properties.anomalies.sightings import senders
-from properties.anomalies.telling import told
+from properties.anomalies.observations import senders
+from properties.anomalies.rendering import told
 from properties.anomalies.transactions.visible import TRANSACTION, first_readers
 
 FENCED: Final = re.compile(

@@ -23,8 +23,8 @@ from typing import Literal
 
 from model.histories import EndOffset, History, Send
 from properties.anomalies.declared import Declared
+from properties.anomalies.observations import dirty, placings
 from properties.anomalies.retention import kept_from
-from properties.anomalies.sightings import dirty, placings
 from properties.anomalies.transactions.visible import first_readers, furthest_readers, sent_by
 
 Lies = Literal["at", "up to"]

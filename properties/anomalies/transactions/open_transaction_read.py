@@ -17,7 +17,7 @@ from typing import Final
 
 from model.histories import History, Operation
 from properties.anomalies.anomaly import Anomaly
-from properties.anomalies.telling import at, told
+from properties.anomalies.rendering import at, told
 from properties.anomalies.transactions.visible import (
     TRANSACTION,
     asked_ns,

@@ -18,7 +18,7 @@ from typing import Final
 from model.histories import History, Operation
 from properties.anomalies.anomaly import Anomaly
 from properties.anomalies.declared import NOTHING, Declared
-from properties.anomalies.telling import at, told
+from properties.anomalies.rendering import at, told
 from properties.anomalies.transactions.missing import Lies, missing_of
 from properties.anomalies.transactions.visible import TRANSACTION, first_readers, sent_by
 

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from model.histories import History, Operation, Poll, Send
-from properties.anomalies.sightings import KeyValue, dirty, senders
+from properties.anomalies.observations import KeyValue, dirty, senders
 
 TRANSACTION: Final = "txn"
 

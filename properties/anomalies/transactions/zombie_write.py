@@ -22,7 +22,7 @@ from typing import Final
 
 from model.histories import CommitOffset, History, Operation, Send
 from properties.anomalies.anomaly import Anomaly
-from properties.anomalies.telling import at, whole
+from properties.anomalies.rendering import at, whole
 from properties.anomalies.transactions.visible import asked_ns, first_readers, sent_by, writers
 
 INIT: Final = "init_producer"

@@ -15,8 +15,8 @@ import pytest
 
 from benchmarks.apache_kafka.campaigns import TOLD, judged
 from checkers.histories.analysis import Analysis
-from checkers.histories.readers.faults import faults
-from checkers.histories.readers.recorded import metadata, operations
+from checkers.histories.io.faults import faults
+from checkers.histories.io.recorded import metadata, operations
 from model.histories import Assigned, History, Operation, Poll, Rebalanced, Send
 
 DATA = Path(__file__).parents[2] / "data" / "apache_kafka"

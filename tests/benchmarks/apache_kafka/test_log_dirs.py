@@ -9,7 +9,7 @@ from typing import get_args
 
 import pytest
 
-from reference_impl.record_batch import Compression, Header, batches, verified
+from reference_impl.log.record_batch import Compression, Header, batches, verified
 
 DATA = Path(__file__).parents[2] / "data" / "apache_kafka"
 MOMENTS = ("log_dirs_killed", "log_dirs_stopped")

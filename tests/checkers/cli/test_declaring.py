@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from checkers.cli.declaring import declared_of
-from checkers.histories.readers.recorded import METADATA
+from checkers.histories.io.recorded import METADATA
 from properties.anomalies.declared import NOTHING, Declared
 
 

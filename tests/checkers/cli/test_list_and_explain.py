@@ -10,7 +10,7 @@ import pytest
 from checkers.cli.catalogue import KINDS
 from checkers.cli.explain import explained
 from checkers.events import Listed
-from properties.claims import BY_ID, CLAIMS, Decider
+from properties.claims.catalogue import BY_ID, CLAIMS, Decider
 from properties.suites.registry import SUITES
 
 HAVE: dict[str, set[str]] = {

@@ -15,8 +15,8 @@ from model.language import Int, Map, Nothing, Ordered, Scope, Set, Sort, Spec
 from model.language import terms as t
 from model.language.actions import Action, Guard
 from model.language.binding import close, rebuilt
-from model.language.meaning import Meaning, State, Undefined
-from model.language.words import conjunction
+from model.language.expressions import conjunction
+from model.language.interpreter import Meaning, State, Undefined
 
 Draw = Callable[[st.SearchStrategy[Any]], Any]
 

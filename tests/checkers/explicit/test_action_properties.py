@@ -21,7 +21,7 @@ from model.language import (
     invariant,
     when,
 )
-from model.language.meaning import Meaning, joined
+from model.language.interpreter import Meaning, joined
 
 
 class Replica(Sort):

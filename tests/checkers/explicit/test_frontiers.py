@@ -19,7 +19,7 @@ from checkers.explicit.seen import Seen
 from checkers.explicit.tables import Part, Table
 from model.language import terms as t
 from model.language.actions import Action, Claim
-from model.language.meaning import Meaning, State, joined
+from model.language.interpreter import Meaning, State, joined
 from model.replication.versions import Kip320
 from model.specs import SPECS, VARIANTS, find
 from model.variants import Variant

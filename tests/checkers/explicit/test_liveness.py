@@ -41,7 +41,7 @@ from model.language import (
 from model.language import terms as t
 from model.language.actions import Action, Guard, Liveness
 from model.language.behaviours import Lasso, is_fair, true_of
-from model.language.meaning import Meaning
+from model.language.interpreter import Meaning
 
 
 class Replica(Sort):

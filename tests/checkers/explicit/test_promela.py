@@ -13,7 +13,7 @@ from checkers.explicit.instance import Instance
 from checkers.explicit.promela import promela
 from checkers.explicit.search import explore
 from model.language import Spec
-from model.language.words import SpecError
+from model.language.expressions import SpecError
 from model.replication.spec import TruncateToHighWatermark
 from model.replication.versions import Kip101, Kip320
 from tests.checkers.explicit.test_search import Ballot

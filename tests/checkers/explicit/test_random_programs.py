@@ -8,7 +8,7 @@ from checkers.explicit.actions import Program
 from checkers.explicit.instance import Instance, Packed
 from model.language import terms as t
 from model.language.actions import Action
-from model.language.meaning import State, Undefined, joined
+from model.language.interpreter import State, Undefined, joined
 from tests.checkers.explicit.random_programs import (
     MEANING,
     SMALL,

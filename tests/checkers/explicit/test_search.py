@@ -26,7 +26,7 @@ from model.language import (
     when,
     witness,
 )
-from model.language.meaning import Meaning
+from model.language.interpreter import Meaning
 from model.replication.spec import TruncateToHighWatermark
 from model.replication.versions import Kip101, Kip320
 from model.transactions_abstract.spec import Producer, Transactions

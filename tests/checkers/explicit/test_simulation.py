@@ -10,8 +10,8 @@ from checkers.explicit.exploration import Budget, Exploration, Task
 from checkers.explicit.search import chosen
 from checkers.explicit.simulation import simulate
 from model.language import Int, Map, Scope, Sort, Spec, action, forall, invariant, when, witness
-from model.language.meaning import Meaning
-from model.language.words import Bool
+from model.language.expressions import Bool
+from model.language.interpreter import Meaning
 from model.specs import find
 from tests.checkers.explicit.test_action_properties import Forgets
 

@@ -31,8 +31,8 @@ from model.language import (
     witness,
 )
 from model.language import terms as t
-from model.language.meaning import Meaning, State
-from model.language.words import wrap
+from model.language.expressions import wrap
+from model.language.interpreter import Meaning, State
 from model.specs import find
 from tests.checkers.explicit.test_action_properties import Epochs, Forgets
 

@@ -31,7 +31,7 @@ def test_what_must_be_caught_is_caught_as_the_record_has_it(variant: Variant) ->
     assert caught.steps == variant.steps
     assert caught.states <= TWO_MILLION
     assert variant.says
-    assert caught == kept()[caught.row], "python -m benchmarks.track_record"
+    assert caught == kept()[caught.row], "python -m tools.track_record"
 
 
 @pytest.mark.parametrize("variant", HOLDING, ids=label)

@@ -9,9 +9,9 @@ from itertools import pairwise
 
 from hypothesis import assume
 
-from checkers.histories.pieces.chunks import Rows, chunks_of
-from checkers.histories.pieces.pieces import LocalPieces
-from checkers.histories.readers.recorded import as_table
+from checkers.histories.io.recorded import as_table
+from checkers.histories.plan.batches import LocalPieces
+from checkers.histories.plan.partitions import Rows, chunks_of
 from model.histories import (
     CommitOffset,
     EndOffset,

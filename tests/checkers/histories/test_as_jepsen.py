@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from checkers.histories.analysis import Analysis, analyze
-from checkers.histories.readers.recorded import as_table
+from checkers.histories.io.recorded import as_table
 from model.history_notation import history
 from properties.anomalies.declared import Declared, SubVia
 from properties.anomalies.in_jepsen import UNKNOWN_THERE

@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 
 from checkers.histories.analysis import KEPT, Analysis, analysis_of, analyze
 from checkers.histories.deciding import DECIDED
-from checkers.histories.pieces.chunks import Rows, chunks_of
-from checkers.histories.pieces.pieces import LocalPieces
-from checkers.histories.readers.jepsen import operations
-from checkers.histories.readers.recorded import as_table
+from checkers.histories.io.jepsen import operations
+from checkers.histories.io.recorded import as_table
+from checkers.histories.plan.batches import LocalPieces
+from checkers.histories.plan.partitions import Rows, chunks_of
 from checkers.progress import Progress
 from model.histories import EndOffset, History, MicroOperation, Operation, Outcome, Poll, Send
 from model.history_notation import history

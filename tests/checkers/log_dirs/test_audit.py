@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from checkers.histories.columns.rows import as_rows
+from checkers.histories.columnar.rows import as_rows
 from checkers.log_dirs import plain, writing
 from checkers.log_dirs.audit import KEPT, Audit, audit
 from checkers.log_dirs.coordinator import coordinated

@@ -20,7 +20,7 @@ from checkers.log_dirs.folders import Segment, log_dirs
 from properties.log_audit.log import Batch, Fragment
 from properties.log_audit.notation import logs
 from properties.log_audit.notation import segment as segment_name
-from reference_impl.record_batch import COMPRESSIONS, Compression, Record, decode, encode
+from reference_impl.log.record_batch import COMPRESSIONS, Compression, Record, decode, encode
 
 KAFKA = Path(__file__).parents[2] / "data" / "apache_kafka"
 quickly = settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])

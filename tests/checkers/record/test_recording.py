@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from checkers.cli.declaring import declared_of
-from checkers.histories.readers.recorded import METADATA, metadata, operations
+from checkers.histories.io.recorded import METADATA, metadata, operations
 from checkers.record import reading, sending
 from checkers.record.client_config import ClientConfig
 from checkers.record.clients import UnreachableCluster
@@ -26,7 +26,7 @@ from model.histories import Assigned, EndOffset, History, Poll, Send
 from model.vocabulary import BrokerId
 from properties.anomalies.assumptions import ASSUMPTIONS
 from properties.anomalies.catalogue import CATALOGUE
-from reference_impl.bugs import bugs_named
+from reference_impl.node.bugs import bugs_named
 from reference_impl.wire.applied import applied
 from reference_impl.wire.faults import DropResponse, KillBroker
 from reference_impl.wire.serve import ServeOptions, serving

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from checkers.histories.readers.recorded import (
+from checkers.histories.io.recorded import (
     SCHEMA,
     UnreadableHistory,
     as_operations,

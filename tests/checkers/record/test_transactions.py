@@ -19,7 +19,7 @@ from typing import Any
 import pytest
 from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
 
-from checkers.histories.readers.recorded import operations
+from checkers.histories.io.recorded import operations
 from checkers.record import outcomes, pipeline, transactions
 from checkers.record.client_config import ClientConfig
 from checkers.record.clients import Clients, UnreachableCluster

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pyarrow.parquet as pq
 
 from checkers.histories.analysis import analyze
-from checkers.histories.readers.recorded import as_table
+from checkers.histories.io.recorded import as_table
 from checkers.report.anomalies import explained, keep_rows
 from model.history_notation import history
 

@@ -25,7 +25,7 @@ from checkers.events import (
     RunFinished,
     RunStarted,
 )
-from checkers.histories.readers.recorded import SCHEMA
+from checkers.histories.io.recorded import SCHEMA
 from checkers.report.account import account
 from checkers.report.html import BUDGET, CAPS, report
 

@@ -10,7 +10,7 @@ import pytest
 from checkers.explicit.search import explore
 from checkers.report.itf import document, recorded
 from model.faults import InputFault
-from model.language.meaning import Meaning
+from model.language.interpreter import Meaning
 from model.specs import find
 
 SPEC = find("replication", "truncate-to-hw").make({"replicas": 2, "max_leader_epoch": 2})

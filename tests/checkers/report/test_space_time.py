@@ -7,7 +7,7 @@ from xml.etree import ElementTree
 from checkers.explicit.liveness import decide
 from checkers.explicit.search import explore
 from checkers.report.space_time import space_time
-from model.language.meaning import Meaning
+from model.language.interpreter import Meaning
 from model.specs import find
 from tests.checkers.explicit.test_liveness import HighWatermark, Lamp
 

@@ -16,7 +16,7 @@ import pyspark
 import pytest
 
 from checkers.histories.analysis import Analysis, analyze
-from checkers.histories.readers.recorded import UnreadableHistory, as_table
+from checkers.histories.io.recorded import UnreadableHistory, as_table
 from checkers.progress import Progress
 from checkers.spark.run import analyze_on_spark
 from checkers.spark.session import archive, session

@@ -24,7 +24,7 @@ from benchmarks.analyze.synthesis import Synthesis, synthesize
 from checkers.cli.following import followed
 from checkers.cli.run import Run
 from checkers.histories.analysis import Analysis, analyze
-from checkers.histories.readers import reading
+from checkers.histories.io import reading
 from checkers.log_dirs.audit import audit
 from checkers.progress import Progress
 from checkers.spark import connect, java

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from checkers.spark.sweeping import judged_on_spark
 from checkers.sweeping import Swept, judge
-from reference_impl.bugs import bugs_named
+from reference_impl.node.bugs import bugs_named
 
 
 def test_tasks_say_what_one_process_says() -> None:

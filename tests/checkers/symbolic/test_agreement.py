@@ -20,7 +20,7 @@ from checkers.symbolic.translation import Translation, Valuation
 from model.language import Bool, Map, Nothing, Ordered, Set, Sort, Spec
 from model.language import terms as t
 from model.language.actions import Action, Guard
-from model.language.meaning import Cell, Meaning, State, Value
+from model.language.interpreter import Cell, Meaning, State, Value
 
 LIMIT_MS = 5_000
 BRIEFLY_MS = 200  # where Z3 may instantiate for ever

@@ -24,7 +24,7 @@ from model.idempotence_abstract.spec import (
     Sequence,
 )
 from model.language import Bool, Scope, Set, Sort, Spec, SpecError, action, forall, invariant, when
-from model.language.meaning import Meaning, State
+from model.language.interpreter import Meaning, State
 from model.transactions_abstract.spec import Transactions
 from model.transactions_abstract.versions import LaxMarkers, Version1
 

@@ -12,7 +12,7 @@ from model.idempotence.spec import IdempotentProducer
 from model.idempotence.variants import QUIET
 from model.language import Bool, Spec, true
 from model.language.actions import Action
-from model.language.meaning import Meaning, State
+from model.language.interpreter import Meaning, State
 
 TODAY = IdempotentProducer(**QUIET)
 

@@ -9,7 +9,7 @@ from model.idempotence_abstract.bugs import AnyEpoch, AnySequence, UncleanElecti
 from model.idempotence_abstract.spec import IdempotentProducer
 from model.language import Spec
 from model.language.actions import Action
-from model.language.meaning import Meaning, State
+from model.language.interpreter import Meaning, State
 
 Call = tuple[str, *tuple[int, ...]]  # an action with its arguments
 

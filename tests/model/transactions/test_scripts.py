@@ -12,7 +12,7 @@ import pytest
 
 from model.language import Spec
 from model.language.actions import Action
-from model.language.meaning import Meaning, State
+from model.language.interpreter import Meaning, State
 from model.language.scope import ranges_of
 from model.language.values import Writer
 from model.transactions import bugs

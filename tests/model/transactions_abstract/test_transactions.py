@@ -7,7 +7,7 @@ import pytest
 from checkers.explicit.search import explore
 from model.language import Spec
 from model.language.actions import Action
-from model.language.meaning import Meaning, State
+from model.language.interpreter import Meaning, State
 from model.transactions_abstract.spec import Transactions
 from model.transactions_abstract.versions import LaxMarkers, Version1
 

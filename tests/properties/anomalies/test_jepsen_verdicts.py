@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import pytest
 
-from checkers.histories.readers.jepsen import operations
+from checkers.histories.io.jepsen import operations
 from model.histories import History
 from properties.anomalies import log, order
 from properties.anomalies.anomaly import Anomaly

@@ -14,13 +14,13 @@ import pytest
 from model.idempotence_abstract.spec import IdempotentProducer
 from properties.refinement.behaviour import Behaviour, Call
 from properties.refinement.broker_replication import BrokerReplication
-from properties.refinement.following import Followed, first_unexplained, follow
-from properties.refinement.mutants import judged as judged_mutants
+from properties.refinement.mutants.runs import judged as judged_mutants
 from properties.refinement.scenarios import OF, Events, judged, replicated
 from properties.refinement.seeded_bugs import SHOWN, UNSEEN, Shown
-from reference_impl.broker import Broker
-from reference_impl.bugs import Bug
-from reference_impl.controller import Controller
+from properties.refinement.trace_validation import Followed, first_unexplained, follow
+from reference_impl.broker.broker import Broker
+from reference_impl.controller.controller import Controller
+from reference_impl.node.bugs import Bug
 from reference_impl.simulation.cluster import TOPIC_PARTITION
 
 SEEDS = {"replicated": (4, 25), "transactional": (0, 3), "late markers": (0,), "late ends": (0,)}

@@ -7,7 +7,7 @@ from collections import Counter
 import pytest
 
 from checkers.explicit.graph import compiled_graph
-from model.language.meaning import Meaning
+from model.language.interpreter import Meaning
 from model.transactions.spec import Transactions
 from model.transactions.variants import QUIET
 from model.transactions.versions import LaxMarkers, Version1

@@ -12,9 +12,9 @@ import pytest
 from model.histories import History
 from model.vocabulary import BrokerId
 from properties.anomalies.catalogue import CATALOGUE
-from reference_impl.bugs import NO_BUGS, Bug, Bugs
-from reference_impl.messages import ACKS_ALL
-from reference_impl.seeded_bugs import SEEDED_BUGS
+from reference_impl.node.bugs import NO_BUGS, Bug, Bugs
+from reference_impl.node.seeded_bugs import SEEDED_BUGS
+from reference_impl.protocol.messages import ACKS_ALL
 from reference_impl.simulation.cluster import Cluster
 from reference_impl.simulation.producer import ProducerConfig
 from reference_impl.simulation.runs import Scenario, faults_drawn, run

@@ -6,7 +6,7 @@ import pytest
 
 from properties.suites.groups import SETTINGS, SUITE, GroupsMachine
 from properties.suites.searching import Shown
-from reference_impl.bugs import NO_BUGS, Bug, Bugs
+from reference_impl.node.bugs import NO_BUGS, Bug, Bugs
 
 
 def ended(setting: str, *rules: tuple[str, int], bugs: Bugs = NO_BUGS) -> GroupsMachine:

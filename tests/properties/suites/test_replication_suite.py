@@ -10,7 +10,7 @@ from properties.suites.registry import SUITES, suite_named
 from properties.suites.replication import ReplicationMachine
 from properties.suites.replication_sides import SUITE
 from properties.suites.searching import Shown
-from reference_impl.bugs import Bug, bugs_named
+from reference_impl.node.bugs import Bug, bugs_named
 
 SEEDED = (Bug.NO_DEDUP, Bug.TRUNCATE_TO_HIGH_WATERMARK, Bug.ACK_BEFORE_REPLICATION)
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from properties.claims import BY_ID, Decider
+from properties.claims.catalogue import BY_ID, Decider
 from properties.suites.deciding import decide, run
 from properties.suites.registry import SUITES
 from properties.suites.searching import Shown
 from properties.suites.suite import Side, Suite
-from reference_impl.seeded_bugs import SEEDED_BUGS
+from reference_impl.node.seeded_bugs import SEEDED_BUGS
 
 EVERY = [pytest.param(suite, id=suite.name) for suite in SUITES.values()]
 OUTSIDE = [

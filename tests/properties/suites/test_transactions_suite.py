@@ -11,14 +11,14 @@ import pytest
 from model.histories import History
 from properties.anomalies.catalogue import CATALOGUE
 from properties.anomalies.declared import NOTHING
+from properties.claims.transactions import ALWAYS, Transacted
 from properties.suites.deciding import Search
 from properties.suites.programs import Call, calls_in
 from properties.suites.searching import Tally, replay, search
 from properties.suites.transactions import TransactionsMachine
 from properties.suites.transactions_sides import SUITE
-from properties.transactions_claims import ALWAYS, Transacted
-from reference_impl.bugs import NO_BUGS, Bug
-from reference_impl.seeded_bugs import SEEDED_BUGS
+from reference_impl.node.bugs import NO_BUGS, Bug
+from reference_impl.node.seeded_bugs import SEEDED_BUGS
 
 HANGS = "readers are held at offset 1 for ever"
 

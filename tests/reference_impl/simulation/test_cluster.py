@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from model.histories import EndOffset, Operation, Poll, Send
-from reference_impl.messages import ACKS_LEADER, ACKS_NONE, NO_BROKER, NodeId
+from reference_impl.protocol.messages import ACKS_LEADER, ACKS_NONE, NO_BROKER, NodeId
 from reference_impl.simulation.cluster import Cluster
 from reference_impl.simulation.producer import ProducerConfig
 from reference_impl.simulation.world import NoProgress

@@ -10,10 +10,11 @@ from hypothesis import strategies as st
 
 from model.histories import Send
 from model.vocabulary import BrokerId, LeaderEpoch, Offset, ProducerEpoch, ProducerId
-from reference_impl.log_segment import Batch
-from reference_impl.messages import NO_BROKER, NodeId
-from reference_impl.partition_log import PartitionLog
-from reference_impl.record_batch import Record, encode, stamped
+from reference_impl.log.partition_log import PartitionLog
+from reference_impl.log.record_batch import Record, encode, stamped
+from reference_impl.log.segment import Batch
+from reference_impl.protocol.messages import NO_BROKER, NodeId
+from reference_impl.protocol.transactions import AddPartitionsToTxn, FindCoordinator
 from reference_impl.simulation.armed import Armed
 from reference_impl.simulation.cluster import TOPIC_PARTITION, Cluster
 from reference_impl.simulation.disks import after_power_loss
@@ -30,7 +31,6 @@ from reference_impl.simulation.faults import (
 )
 from reference_impl.simulation.network import Conditions, Link
 from reference_impl.simulation.producer import ProducerConfig
-from reference_impl.transaction_messages import AddPartitionsToTxn, FindCoordinator
 
 ONCE = ProducerConfig(idempotent=False, retries=False)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 
 from model.vocabulary import Offset, TopicPartition
-from reference_impl.controller_messages import CreateTopic
+from reference_impl.protocol.controller import CreateTopic
 from reference_impl.simulation.asking import Brokers
 from reference_impl.simulation.cluster import QUICK, Cluster
 from reference_impl.simulation.heartbeating import Member

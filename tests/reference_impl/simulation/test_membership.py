@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from model.histories import Assigned, CommitOffset, FetchOffset, Operation, Poll, Rebalanced
 from model.vocabulary import Offset, TopicPartition
-from reference_impl.messages import NodeId
+from reference_impl.protocol.messages import NodeId
 from reference_impl.simulation.asking import Brokers
 from reference_impl.simulation.cluster import TOPIC_PARTITION, Cluster
 from reference_impl.simulation.membership import SESSION_MS, rotating

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from model.histories import EndOffset, Poll, Send
 from model.vocabulary import TopicPartition
-from reference_impl.controller_messages import CreateTopic
+from reference_impl.protocol.controller import CreateTopic
 from reference_impl.simulation.asking import Brokers
 from reference_impl.simulation.cluster import TOPIC_PARTITION, Cluster
 from reference_impl.simulation.programs import Application, Pause, Program

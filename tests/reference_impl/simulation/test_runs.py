@@ -14,7 +14,7 @@ import pytest
 
 from model.histories import Send
 from model.vocabulary import BrokerId
-from reference_impl.bugs import Bug
+from reference_impl.node.bugs import Bug
 from reference_impl.simulation.asking import Brokers
 from reference_impl.simulation.cluster import TOPIC_PARTITION, Cluster
 from reference_impl.simulation.faults import At, Crash

@@ -7,7 +7,7 @@ from random import Random
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reference_impl.messages import CONTROLLER, NodeId
+from reference_impl.protocol.messages import CONTROLLER, NodeId
 from reference_impl.simulation.network import Conditions, Link, Network
 from reference_impl.simulation.scheduler import Scheduler
 

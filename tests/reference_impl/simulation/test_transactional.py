@@ -7,13 +7,13 @@ import pytest
 from model.histories import CommitOffset, Operation, Poll, Send
 from model.vocabulary import Offset, TopicPartition
 from properties.anomalies.catalogue import CATALOGUE
-from reference_impl.controller_messages import CreateTopic
+from reference_impl.protocol.controller import CreateTopic
+from reference_impl.protocol.transactions import TransactionVersion
 from reference_impl.simulation.asking import Brokers
 from reference_impl.simulation.cluster import TOPIC_PARTITION, Cluster
 from reference_impl.simulation.programs import Application, Pause, Program
 from reference_impl.simulation.reading import Reader
 from reference_impl.simulation.transactional import TransactionalProducer
-from reference_impl.transaction_messages import TransactionVersion
 
 V1, V2 = TransactionVersion.V1, TransactionVersion.V2
 HERE, THERE = TopicPartition("output", 0), TopicPartition("output", 1)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from model.vocabulary import ProducerEpoch, ProducerId, Sequence
-from reference_impl.record_batch import Record, decode, encode
+from reference_impl.log.record_batch import Record, decode, encode
 from reference_impl.wire.adapter import topic_id
 from reference_impl.wire.serve import Served
 from reference_impl.wire.topic_configs import CONFIGS

@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 
 from model.vocabulary import BrokerId, ProducerEpoch, ProducerId, Sequence
-from reference_impl.record_batch import Record, batches, decode, encode
+from reference_impl.log.record_batch import Record, batches, decode, encode
 from reference_impl.wire.applied import applied, applied_but_unanswered
 from reference_impl.wire.faults import BadFault, DropResponse, KillBroker
 from reference_impl.wire.serve import CannotServe, Served, ServeOptions, serve, serving

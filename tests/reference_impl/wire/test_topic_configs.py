@@ -22,9 +22,9 @@ from hypothesis import strategies as st
 
 from model.vocabulary import BrokerId
 from model.vocabulary import TopicPartition as Place
-from reference_impl.controller_messages import CreateTopic
-from reference_impl.log_config import CleanupPolicy, LogConfig
-from reference_impl.topics import ClusterState, created
+from reference_impl.controller.topics import ClusterState, created
+from reference_impl.protocol.controller import CreateTopic
+from reference_impl.protocol.topic_config import CleanupPolicy, LogConfig
 from reference_impl.wire.hosting import SERVED
 from reference_impl.wire.serve import ServeOptions, serving
 from reference_impl.wire.topic_configs import CONFIGS, altered, configured, described

@@ -6,7 +6,7 @@ import pytest
 
 from checkers.explicit.exploration import Budget, Exploration, Progress
 from checkers.explicit.search import explore
-from model.language.meaning import Meaning
+from model.language.interpreter import Meaning
 from model.replication.spec import TruncateToHighWatermark
 from model.specs import VARIANTS
 from model.variants import Variant

@@ -6,7 +6,7 @@ from hypothesis import given
 
 from checkers.explicit.compiled.layout import WORD, Layout
 from checkers.explicit.instance import Instance
-from model.language.meaning import State
+from model.language.interpreter import State
 from model.replication.versions import Kip320
 from tests.checkers.explicit.random_programs import SMALL, states
 

@@ -14,7 +14,7 @@ from checkers.explicit.compiled.library import Library
 from checkers.explicit.instance import Instance
 from model.language import terms as t
 from model.language.actions import Action, Claim
-from model.language.meaning import State, joined
+from model.language.interpreter import State, joined
 from tests.checkers.explicit.random_programs import (
     Small,
     about_steps,

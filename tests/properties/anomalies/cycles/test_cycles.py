@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from checkers.histories.readers.jepsen import operations
+from checkers.histories.io.jepsen import operations
 from model.histories import History, Operation, Outcome, Poll, Send
 from model.history_notation import history
 from properties.anomalies.catalogue import catalogue

@@ -1,0 +1,210 @@
+"""Inquiries into what every analysis assumes: operations whole, forward in time, one at a time.
+
+A chunk has whole operations, so most is decided in it. Of two chunks a process is at work in both
+only if its spans of time cross; the operations of such processes come to one place.
+
+Source: `properties.anomalies.assumptions`.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+
+from checkers.histories.anomalies.findings import Found
+from checkers.histories.columnar.fingerprints import Ints
+from checkers.histories.columnar.rows import schema_of
+from checkers.histories.columnar.sorting import begins, grouped, lengths
+from checkers.histories.facts.record_locations import FAILED, NAMES, role_of
+from checkers.histories.plan.batch import NEVER_NS, Piece
+from checkers.histories.plan.batches import Kernel
+from checkers.histories.plan.stage import OPERATIONS, SENDS, Ask, Inquiry, spelled
+from model.histories import COLUMNS
+from properties.anomalies.assumptions import (
+    BackwardsOperation,
+    MixedOperation,
+    OverlappingOperations,
+    RepeatedValue,
+)
+
+_OF_OPERATION: Final = tuple(
+    name for name in COLUMNS if name not in {"op", "position", "kind", "key", "offset", "value"}
+)
+_TIMES: Final = pa.schema(
+    [(name, pa.int64()) for name in ("op", "process", "invoked_ns", "completed_ns")]
+)
+_SPANS: Final = pa.schema(
+    [(name, pa.int64()) for name in ("piece", "process", "invoked_ns", "closes_ns")]
+)
+_SENT: Final = pa.schema([(name, pa.int64()) for name in ("key", "value", "op")])
+_AT_ONCE: Final = "one open operation a process"
+
+
+def whole() -> Inquiry[Found]:
+    """`whole-operations`: no operation has rows that contradict each other or repeat a position."""
+    schema = schema_of(MixedOperation)
+    run = partial(_mixed, schema)
+    columns = ("op", "position", *_OF_OPERATION)
+    rows = yield Ask(OPERATIONS, Kernel("operations are whole", columns, schema, run))
+    return Found(id="whole-operations", rows=rows, observations=len(rows))
+
+
+def _mixed(schema: pa.Schema, piece: Piece) -> pa.Table:
+    op = piece.ints("op")
+    follows = op[1:] == op[:-1]
+    odd = follows & (np.diff(piece.ints("position")) <= 0)
+    for name in _OF_OPERATION:
+        if COLUMNS[name][0] == "string":
+            cells, _ = piece.narrow(name)
+        else:
+            cells = piece.ints(name, null=NEVER_NS)
+        odd |= follows & (cells[1:] != cells[:-1])
+    mixed = np.unique(op[1:][np.flatnonzero(odd)])
+    first, end = np.searchsorted(op, mixed), np.searchsorted(op, mixed, side="right")
+    return pa.table({"op": mixed, "rows": end - first}, schema=schema)
+
+
+def forward() -> Inquiry[Found]:
+    """`time-goes-forward`: no operation completes before it is invoked."""
+    schema = schema_of(BackwardsOperation)
+    run = partial(_backwards, schema)
+    rows = yield Ask(OPERATIONS, Kernel("time goes forward", tuple(schema.names), schema, run))
+    return Found(id="time-goes-forward", rows=rows, observations=len(rows))
+
+
+def _backwards(schema: pa.Schema, piece: Piece) -> pa.Table:
+    back = piece.ints("completed_ns", null=NEVER_NS) < piece.ints("invoked_ns")
+    rows = piece.where(back & _firsts(piece)).table.select(schema.names)
+    return rows.cast(pa.schema([field.with_nullable(nullable=True) for field in schema]))
+
+
+def _firsts(piece: Piece) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+    """Where an operation begins."""
+    op = piece.ints("op")
+    return np.r_[True, op[1:] != op[:-1]] if len(op) else np.zeros(0, dtype=np.bool_)
+
+
+# ---------------------------------------------------------------- one at a time
+
+
+def one_at_a_time() -> Inquiry[Found]:
+    """`one-open-operation`: no process invokes an operation while another of its is open."""
+    columns = tuple(_TIMES.names)
+    schema = schema_of(OverlappingOperations)
+    spans, rows = yield (
+        Ask(OPERATIONS, Kernel(_AT_ONCE, columns, _SPANS, _span)),
+        Ask(OPERATIONS, Kernel(_AT_ONCE, columns, schema, partial(_overlapping, schema))),
+    )
+    if len(crossing := _crossing(Piece(spans))):
+        theirs = partial(_operations_of, crossing)
+        times = yield Ask(OPERATIONS, Kernel(_AT_ONCE, columns, _TIMES, theirs))
+        of_others = ~np.isin(Piece(rows).ints("process"), crossing)
+        rows = pa.concat_tables([rows.filter(pa.array(of_others)), _overlaps(Piece(times), schema)])
+    return Found(id="one-open-operation", rows=rows, observations=len(rows))
+
+
+def _times(piece: Piece) -> Piece:
+    """The operations of the piece, each once."""
+    return piece.derived(("times",), _made_times)
+
+
+def _made_times(piece: Piece) -> Piece:
+    rows = np.flatnonzero(_firsts(piece))
+    columns = {name: piece.ints(name, null=NEVER_NS)[rows] for name in _TIMES.names}
+    return Piece(pa.table(columns, schema=_TIMES), piece.number)
+
+
+def _in_turn(times: Piece) -> Piece:
+    """The operations of each process together, in the order in which it invoked them."""
+    columns = ("process", "invoked_ns", "op")
+    return times.derived(("in turn",), lambda it: it.where(grouped(*map(it.ints, columns))))
+
+
+def _span(piece: Piece) -> pa.Table:
+    times = _in_turn(_times(piece))
+    if not len(times):
+        return _SPANS.empty_table()
+    process, invoked = times.ints("process"), times.ints("invoked_ns")
+    starts = begins(process)
+    return pa.table(
+        {
+            "piece": np.full(len(starts), piece.number),
+            "process": process[starts],
+            "invoked_ns": invoked[starts],
+            "closes_ns": np.maximum.reduceat(
+                np.maximum(invoked, times.ints("completed_ns")), starts
+            ),
+        },
+        schema=_SPANS,
+    )
+
+
+def _crossing(spans: Piece) -> Ints:
+    """The processes of which two pieces span the same time."""
+    process, begin = spans.ints("process"), spans.ints("invoked_ns")
+    order = np.lexsort([spans.ints("piece"), begin, process])
+    process, begin, end = process[order], begin[order], spans.ints("closes_ns")[order]
+    found: set[int] = set()
+    reached: dict[int, int] = {}
+    for who, first, last in zip(process.tolist(), begin.tolist(), end.tolist(), strict=True):
+        if first <= reached.get(who, first - 1):
+            found.add(who)
+        reached[who] = max(last, reached.get(who, last))
+    return np.array(sorted(found), dtype=np.int64)
+
+
+def _operations_of(processes: Ints, piece: Piece) -> pa.Table:
+    times = _times(piece)
+    return times.where(np.isin(times.ints("process"), processes)).table
+
+
+def _overlapping(schema: pa.Schema, piece: Piece) -> pa.Table:
+    return _overlaps(_times(piece), schema)
+
+
+def _overlaps(times: Piece, schema: pa.Schema) -> pa.Table:
+    """Operations invoked while their process had another open, and the one open longest."""
+    names = ("op", "invoked_ns", "process", "completed_ns")
+    op, invoked, process, closes = map(_in_turn(times).ints, names)
+    if not np.any((process[1:] == process[:-1]) & (invoked[1:] < closes[:-1])):
+        return schema.empty_table()
+    group = np.cumsum(np.r_[False, process[1:] != process[:-1]])
+    instants, rank = np.unique(closes, return_inverse=True)
+    reach = np.maximum.accumulate(group * len(instants) + rank)  # groups ascend in this order
+    before = np.r_[-1, reach[:-1]]
+    open_until = before - group * len(instants)  # negative: nothing of this process came before
+    odd = np.flatnonzero((open_until >= 0) & (invoked < instants[open_until.clip(0)]))
+    first = np.searchsorted(reach, before[odd])
+    columns = {"process": process[odd], "second_op": op[odd], "first_op": op[first]}
+    return pa.table(columns).cast(schema)
+
+
+# ---------------------------------------------------------------- unique values
+
+
+def unique_values() -> Inquiry[Found]:
+    """`values-are-unique`: no value is sent to a key twice, but after sends that failed."""
+    found = yield Ask(SENDS, Kernel("values are unique", NAMES, _SENT, _repeated))
+    sent = Piece(found)
+    key_of = yield from spelled(sent.ints("key"), column="key")
+    value_of = yield from spelled(sent.ints("value"))
+    table = pa.table(
+        {
+            "key": key_of(sent.ints("key")),
+            "value": value_of(sent.ints("value")),
+            "sent_by": found["op"],
+        }
+    ).sort_by([("key", "ascending"), ("value", "ascending"), ("sent_by", "ascending")])
+    rows = table.group_by(["key", "value"], use_threads=False).aggregate([("sent_by", "list")])
+    rows = rows.rename_columns(["key", "value", "sent_by"]).cast(schema_of(RepeatedValue))
+    return Found(id="values-are-unique", rows=rows, observations=len(rows))
+
+
+def _repeated(piece: Piece) -> pa.Table:
+    rows = np.flatnonzero(role_of(piece) != FAILED)
+    starts = begins(piece.ints("value")[rows], piece.ints("key")[rows])  # SENDS are in that order
+    counts = lengths(starts, len(rows))
+    return piece.where(rows[np.repeat(counts > 1, counts)]).table.select(_SENT.names)

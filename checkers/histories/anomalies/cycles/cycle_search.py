@@ -1,0 +1,277 @@
+"""Cycles among operations, in arrays: components of each form, and a shortest cycle of each.
+
+Real time needs no edge for every pair. Each operation that ended ok leads to a node of its
+completion, nodes lead on in the order of the completions, and the last node before an invocation
+leads to that operation: then it can be reached from all that ended before, by as many edges as
+there are operations. Inside a process an operation that ended ok leads to the next ones, up to and
+with the next that ended ok.
+
+Components are found by scipy. Of a small one the cycle is that of the literal definition; of a
+large one it goes through the least operation, and is searched layer by layer.
+
+Source: Elle's transitive reduction of real time, with nodes in place of its edges;
+`properties.anomalies.cycles`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from checkers.histories.anomalies.cycles.record_dependencies import RW, WR, WW
+from checkers.histories.columnar.fingerprints import Ints
+from checkers.histories.columnar.sorting import begins, lengths, member
+from checkers.histories.plan.batch import Mask
+from properties.anomalies.cycles.components import SEARCHED, shortest_cycle
+from properties.anomalies.cycles.cycle import FORMS, IMPLIES
+
+EVERYTHING: Final = "G1c-realtime"  # the form that allows all dependencies
+KIND_OF: Final = {WW: "ww", WR: "wr", RW: "rw"}
+
+
+@dataclass(frozen=True, slots=True)
+class Operations:
+    """The operations of a graph, by number; a time that nobody knows is that of the invocation."""
+
+    numbers: Ints  # ascending
+    process: Ints
+    invoked_ns: Ints
+    completed_ns: Ints
+    ok: Mask
+
+    def __len__(self) -> int:
+        return len(self.numbers)
+
+
+@dataclass(frozen=True, slots=True)
+class Component:
+    """Operations that depend on each other, those that do through records; and these records."""
+
+    members: Ints  # ascending
+    records: Ints
+
+
+@dataclass(frozen=True, slots=True)
+class Graph:
+    """Dependencies through records, as places among the operations."""
+
+    of: Operations
+    first: Ints
+    second: Ints
+    kind: Ints
+
+    def components(self, form: str) -> list[Component]:
+        """The components of the form, in the order of their least operations."""
+        kinds = FORMS[form]
+        wanted = [number for number, kind in KIND_OF.items() if kind in kinds]
+        records = np.flatnonzero(np.isin(self.kind, wanted))
+        if not len(records):
+            return []
+        edges = [(self.first[records], self.second[records])]
+        edges += _in_processes(self.of) if "process" in kinds else ()
+        edges += _in_time(self.of) if "realtime" in kinds else ()
+        label = strong(edges, 2 * len(self.of))  # the node of a completion lies behind all
+        first = label[self.first[records]]
+        inside = records[first == label[self.second[records]]]
+        ends = np.unique(np.r_[self.first[inside], self.second[inside]])
+        members = ends[np.argsort(label[ends], kind="stable")]
+        inside = inside[np.argsort(label[self.first[inside]], kind="stable")]
+        parts = zip(
+            _split(members, label[members]),
+            _split(inside, label[self.first[inside]]),
+            strict=True,
+        )
+        return sorted((Component(*part) for part in parts), key=lambda one: int(one.members[0]))
+
+    def cycle(self, form: str, component: Component) -> Ints:
+        """A shortest cycle of the component, from its least operation on."""
+        members, records = component.members, component.records
+        if len(members) == 2:
+            return members
+        if len(members) > SEARCHED:
+            return _through_least(self, FORMS[form], component)
+        graph: dict[int, set[int]] = {op: set() for op in members.tolist()}
+        pairs = self.first[records].tolist(), self.second[records].tolist()
+        for first, second in zip(*pairs, strict=True):
+            graph[first].add(second)
+        for first, row in zip(members.tolist(), _pairs(self.of, FORMS[form], members), strict=True):
+            graph[first].update(members[row].tolist())
+        return np.array(shortest_cycle(graph, tuple(members.tolist())), dtype=np.int64)
+
+
+def strong(edges: Sequence[tuple[Ints, Ints]], count: int) -> Ints:
+    """For each node the number of its component."""
+    from scipy.sparse import coo_array  # a quarter of a second, and most histories have no cycle
+    from scipy.sparse.csgraph import connected_components
+
+    first, second = (np.concatenate(ends) for ends in zip(*edges, strict=True))
+    adjacency = coo_array((np.ones(len(first), np.bool_), (first, second)), shape=(count, count))
+    _, label = connected_components(adjacency.tocsr(), directed=True, connection="strong")
+    numbers: Ints = label.astype(np.int64)
+    return numbers
+
+
+def _split(numbers: Ints, groups: Ints) -> list[Ints]:
+    """The numbers of each group; those of one lie together."""
+    return np.split(numbers, begins(groups)[1:]) if len(numbers) else []
+
+
+def _pairs(of: Operations, kinds: tuple[str, ...], members: Ints) -> npt.NDArray[np.bool_]:
+    """Which of the operations time leads to, from each."""
+    first, second = members[:, None], members[None, :]
+    led = np.zeros((len(members), len(members)), dtype=np.bool_)
+    if "process" in kinds:
+        led |= (of.process[first] == of.process[second]) & (first < second)
+    if "realtime" in kinds:
+        led |= of.completed_ns[first] < of.invoked_ns[second]
+    pairs: npt.NDArray[np.bool_] = led & of.ok[first]
+    return pairs
+
+
+def _in_processes(of: Operations) -> Iterator[tuple[Ints, Ints]]:
+    """From each operation that ended ok to the next of its process."""
+    order = np.argsort(of.process, kind="stable")  # numbers ascend in a process
+    starts = begins(of.process[order])
+    begin = np.repeat(starts, lengths(starts, len(order)))
+    place = np.arange(len(order))
+    done = np.maximum.accumulate(np.where(of.ok[order], place, -1))
+    before = np.r_[-1, done[:-1]][: len(order)]  # the last ok one in front
+    some = np.flatnonzero(before >= begin)
+    yield order[before[some]], order[some]
+
+
+def _in_time(of: Operations) -> Iterator[tuple[Ints, Ints]]:
+    """Through the nodes of completions, of which each operation that ended ok has one."""
+    done = np.flatnonzero(of.ok)
+    order = done[np.argsort(of.completed_ns[done], kind="stable")]
+    nodes = len(of) + order
+    yield order, nodes
+    yield nodes[:-1], nodes[1:]
+    last = np.searchsorted(of.completed_ns[order], of.invoked_ns) - 1
+    some = np.flatnonzero(last >= 0)
+    yield nodes[last[some]], some
+
+
+# ---------------------------------------------------------------- large components
+
+
+def _through_least(graph: Graph, kinds: tuple[str, ...], component: Component) -> Ints:
+    """The shortest cycle through the least operation: of equally short ones the least."""
+    of, members, start = graph.of, component.members, int(component.members[0])
+    first, second = graph.first[component.records], graph.second[component.records]
+    before: dict[int, int] = {}
+    seen = np.zeros(len(of), dtype=np.bool_)
+    seen[start] = True
+    frontier = np.array([start], dtype=np.int64)
+    while True:
+        sends_back = np.unique(first[second == start])
+        back = _leads(of, kinds, frontier, start) | member(frontier, sends_back)
+        if back.any():
+            path = [int(frontier[np.flatnonzero(back)[0]])]
+            while path[-1] != start:
+                path.append(before[path[-1]])
+            return np.array(path[::-1], dtype=np.int64)
+        rest = members[~seen[members]]
+        parent = _parents(of, kinds, frontier, rest, first, second)
+        found = parent < len(frontier)
+        rest, parent = rest[found], parent[found]
+        assert len(rest), "a component leads back to each of its operations"
+        by_path = np.lexsort([rest, parent])
+        beyond = rest[by_path]
+        before.update(zip(beyond.tolist(), frontier[parent[by_path]].tolist(), strict=True))
+        seen[beyond] = True
+        frontier = beyond
+
+
+def _leads(of: Operations, kinds: tuple[str, ...], frontier: Ints, end: int) -> Mask:
+    """From which of these time leads to the operation."""
+    led = np.zeros(len(frontier), dtype=np.bool_)
+    if "process" in kinds:
+        led |= (of.process[frontier] == of.process[end]) & (frontier < end)
+    if "realtime" in kinds:
+        led |= of.completed_ns[frontier] < of.invoked_ns[end]
+    leads: Mask = led & of.ok[frontier]
+    return leads
+
+
+def _parents(
+    of: Operations, kinds: tuple[str, ...], frontier: Ints, rest: Ints, first: Ints, second: Ints
+) -> Ints:
+    """For each of the rest the place in the frontier of the first that leads to it, if one does."""
+    none = len(frontier)
+    place = np.full(len(of), none)
+    place[frontier] = np.arange(none)
+    best = np.full(len(of), none)
+    np.minimum.at(best, second, place[first])
+    parent = best[rest]
+    ok = of.ok[frontier]
+    if "realtime" in kinds:
+        ended = np.where(ok, of.completed_ns[frontier], np.iinfo(np.int64).max)
+        soonest = np.minimum.accumulate(ended)
+        at = np.searchsorted(-soonest, -of.invoked_ns[rest], side="right")
+        parent = np.minimum(parent, at)
+    if "process" in kinds:
+        for process in np.unique(of.process[frontier[ok]]).tolist():
+            theirs = np.flatnonzero(ok & (of.process[frontier] == process))
+            soonest = np.minimum.accumulate(frontier[theirs])
+            some = np.flatnonzero(of.process[rest] == process)
+            at = np.searchsorted(-soonest, -rest[some], side="right")
+            led = at < len(theirs)
+            parent[some[led]] = np.minimum(parent[some[led]], theirs[at[led]])
+    return parent
+
+
+# ---------------------------------------------------------------- every form
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """A cycle, by the numbers of its operations in turn, and how large its component is."""
+
+    cycle: Ints
+    component: int
+
+
+def cycles(graph: Graph) -> dict[str, list[Shown]]:
+    """The cycles of each form; every form is looked for in the components of all dependencies."""
+    everything = graph.components(EVERYTHING)
+    if not everything:
+        return {form: [] for form in FORMS}
+    inside = _inside(graph, everything)
+    parts = {form: inside.components(form) for form in FORMS}
+    whole = np.full(len(inside.of), -1)
+    for number, component in enumerate(parts[EVERYTHING]):
+        whole[component.members] = number
+    of_form = {form: [int(whole[one.members[0]]) for one in parts[form]] for form in FORMS}
+    found: dict[str, list[Shown]] = {}
+    for form in FORMS:
+        hidden = {place for stronger in IMPLIES[form] for place in of_form[stronger]}
+        found[form] = [
+            Shown(inside.of.numbers[inside.cycle(form, one)], len(one.members))
+            for one, place in zip(parts[form], of_form[form], strict=True)
+            if place not in hidden
+        ]
+    return found
+
+
+def _inside(graph: Graph, everything: list[Component]) -> Graph:
+    """The graph of the components alone."""
+    of = graph.of
+    kept = np.sort(np.concatenate([one.members for one in everything]))
+    records = np.concatenate([one.records for one in everything])
+    return Graph(
+        Operations(
+            numbers=of.numbers[kept],
+            process=of.process[kept],
+            invoked_ns=of.invoked_ns[kept],
+            completed_ns=of.completed_ns[kept],
+            ok=of.ok[kept],
+        ),
+        np.searchsorted(kept, graph.first[records]),
+        np.searchsorted(kept, graph.second[records]),
+        graph.kind[records],
+    )

@@ -1,0 +1,262 @@
+"""Inquiry into cycles: what must come before what, and cannot.
+
+Most dependencies through records lead forward in time, and a cycle needs one that leads back. So a
+first look brings only those, and what they span, put together, are stretches of time of which no
+cycle leaves one. A second look brings the dependencies inside the stretches, a third the
+operations that have some. They are searched, and a fourth brings the records of what was found.
+
+Source: `properties.anomalies.cycles`; the union of back-edge intervals.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from itertools import pairwise
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+
+from checkers.histories.anomalies.cycles.cycle_search import (
+    KIND_OF,
+    Graph,
+    Operations,
+    Shown,
+    cycles,
+)
+from checkers.histories.anomalies.cycles.record_dependencies import (
+    COUNT,
+    EDGES,
+    ENDS,
+    LABELS,
+    Looked,
+    Others,
+    Senders,
+    Stretches,
+    across_blocks,
+    asks,
+    block_ends,
+    counted,
+    inside,
+    labelled,
+    leading_back,
+    of_strays,
+)
+from checkers.histories.anomalies.findings import Family, Found, Known
+from checkers.histories.anomalies.real_time.future_reads import looked_up, times
+from checkers.histories.columnar.arrow import columns_of, ints
+from checkers.histories.columnar.fingerprints import Ints
+from checkers.histories.columnar.rows import schema_of
+from checkers.histories.columnar.sorting import NumberSet, begins, distinct, member
+from checkers.histories.facts.record_locations import SENT, Pairs, Strays
+from checkers.histories.plan.batch import NEVER_NS, Piece
+from checkers.histories.plan.batches import Kernel
+from checkers.histories.plan.stage import OPERATIONS, Ask, Inquiry, spelled
+from properties.anomalies.cycles.cycle import FORMS, Cycle
+from properties.anomalies.cycles.dependencies import KINDS
+
+WHOLE: Final = -1  # of a whole piece: its last operation that ended ok
+_ENDED: Final = ints("place", "op", "completed_ns")
+_OF_ENDED: Final = ("op", "outcome", "completed_ns")
+_OPERATIONS: Final = ints("op", "process", "invoked_ns", "completed_ns", "ok")
+_OF_OPERATION: Final = ("op", "process", "invoked_ns", "completed_ns", "outcome")
+_NO_OPS: Final = np.zeros(0, dtype=np.int64)
+
+
+# ---------------------------------------------------------------- when operations count
+
+
+def others_of(strays: Strays, senders: Senders) -> Inquiry[Others]:
+    """The operations that did not end ok and sent a stray, and when each counts."""
+    sends = strays.sends
+    ops = distinct(sends.ints("op")[sends.ints("role") != SENT])
+    ops = ops[member(ops, np.sort(senders.ops))]
+    if not len(ops):
+        return Others(NumberSet(ops), ops)
+    when = Piece((yield times(ops)))
+    invoked_ns = looked_up(when, ops, "invoked_ns")
+    run = partial(_ended_by, invoked_ns)
+    ended = Piece((yield Ask(OPERATIONS, Kernel("what came before", _OF_ENDED, _ENDED, run))))
+    whole = ended.where(ended.ints("place") == WHOLE)
+    order = np.argsort(whole.ints("completed_ns"), kind="stable")
+    last = np.maximum.accumulate(np.r_[-1, whole.ints("op")[order]])
+    at = np.searchsorted(whole.ints("completed_ns")[order], invoked_ns, side="right")
+    before = last[at]
+    some = ended.where(ended.ints("place") != WHOLE)
+    np.maximum.at(before, some.ints("place"), some.ints("op"))
+    return Others(NumberSet(ops), 2 * before + 1)
+
+
+def _ended_by(invoked_ns: Ints, piece: Piece) -> pa.Table:
+    """For each time inside the piece the last operation that had ended ok; and the piece's last."""
+    firsts = piece.where(begins(piece.ints("op")), _OF_ENDED)
+    ok = np.flatnonzero(firsts.is_("outcome", "ok") & firsts.known("completed_ns"))
+    op, completed_ns = firsts.ints("op").take(ok), firsts.ints("completed_ns").take(ok)
+    if not len(ok):
+        return _ENDED.empty_table()
+    within = np.flatnonzero((invoked_ns >= completed_ns[0]) & (invoked_ns < completed_ns[-1]))
+    at = np.searchsorted(completed_ns, invoked_ns[within], side="right") - 1
+    return columns_of(
+        _ENDED,
+        np.r_[within, WHOLE],
+        np.r_[op[at], op[-1]],
+        np.r_[completed_ns[at], completed_ns[-1]],
+    )
+
+
+# ---------------------------------------------------------------- what is searched
+
+
+def _operations(ops: Ints) -> Ask:
+    run, says = partial(_of_ops, ops), "operations in a stretch"
+    return Ask(OPERATIONS, Kernel(says, _OF_OPERATION, _OPERATIONS, run, ops=ops))
+
+
+def _of_ops(ops: Ints, piece: Piece) -> pa.Table:
+    rows = piece.rows_of(ops)
+    firsts = piece.where(rows[begins(piece.ints("op").take(rows))], _OF_OPERATION)
+    return columns_of(
+        _OPERATIONS,
+        *(firsts.ints(name, null=NEVER_NS) for name in _OPERATIONS.names[:-1]),
+        (firsts.is_("outcome", "ok") & firsts.known("completed_ns")).astype(np.int64),
+    )
+
+
+def _graph(edges: Piece, told: Piece) -> Graph:
+    order = np.argsort(told.ints("op"))
+    of = Operations(
+        numbers=told.ints("op")[order],
+        process=told.ints("process")[order],
+        invoked_ns=told.ints("invoked_ns")[order],
+        completed_ns=told.ints("completed_ns")[order],
+        ok=told.ints("ok")[order] == 1,
+    )
+    first, second = (np.searchsorted(of.numbers, edges.ints(name)) for name in ("first", "second"))
+    return Graph(of, first, second, edges.ints("kind"))
+
+
+Step = tuple[str, str, str, str]  # kind, key, value, next value
+
+
+def named_steps(labels: Piece) -> Inquiry[Mapping[tuple[int, int], list[Step]]]:
+    """The records between each two operations, the strongest kind first."""
+    key_of = yield from spelled(labels.ints("key"), column="key")
+    value_of = yield from spelled(labels.ints("value"), labels.ints("next_value"))
+    columns = (
+        labels.ints("first").tolist(),
+        labels.ints("second").tolist(),
+        [KIND_OF[kind] for kind in labels.ints("kind").tolist()],
+        key_of(labels.ints("key")).to_pylist(),
+        value_of(labels.ints("value")).to_pylist(),
+        value_of(labels.ints("next_value")).to_pylist(),
+    )
+    named: dict[tuple[int, int], list[Step]] = {}
+    for first, second, kind, key, value, following in zip(*columns, strict=True):
+        named.setdefault((first, second), []).append((kind, key, value, following or ""))
+    for steps in named.values():
+        steps.sort(key=lambda step: (KINDS.index(step[0]), step[1:]))
+    return named
+
+
+def _row(
+    form: str, shown: Shown, of: Operations, named: Mapping[tuple[int, int], list[Step]]
+) -> Cycle:
+    ops = shown.cycle.tolist()
+    process = dict(zip(ops, of.process[np.searchsorted(of.numbers, shown.cycle)], strict=True))
+    told: list[Step] = []
+    for first, second in pairwise([*ops, ops[0]]):
+        records = [one for one in named.get((first, second), []) if one[0] in FORMS[form]]
+        in_process = process[first] == process[second] and first < second
+        time = "process" if in_process else "realtime"
+        told.append(records[0] if records else (time, "", "", ""))
+    return cycle_of(tuple(ops), shown.component, told)
+
+
+def cycle_of(ops: tuple[int, ...], component: int, told: list[Step]) -> Cycle:
+    """The row of these operations, with why each comes before the next."""
+    kinds, keys, values, following = zip(*told, strict=True)
+    return Cycle(
+        first_op=ops[0],
+        component=component,
+        ops=ops,
+        kinds=kinds,
+        keys=keys,
+        values=values,
+        next_values=following,
+    )
+
+
+# ---------------------------------------------------------------- the inquiry
+
+
+def dependency_cycles(known: Known) -> Inquiry[tuple[Found, ...]]:
+    """The cycles of every form."""
+    strays, ww_deps = known.strays, known.declared.ww_deps
+    senders = Senders.of(strays)
+    others = yield from others_of(strays, senders)
+    looked = Looked("cycles", strays, senders, others, ww_deps)
+    says = "what came before what"
+    counts, back, *ends = yield (
+        asks(says, COUNT, partial(counted, looked)),
+        asks(says, EDGES, partial(leading_back, looked)),
+        *([asks(says, ENDS, partial(block_ends, looked))] if ww_deps else []),
+    )
+    of_stray, leads = of_strays(looked, strays)
+    across = pa.concat_tables([LABELS.empty_table(), *(across_blocks(Piece(it)) for it in ends)])
+    loose = Piece(pa.concat_tables([of_stray.filter(pa.array(leads)), across]))
+    ahead, behind = (others.time(loose.ints(name)) for name in ("first", "second"))
+    loose_back = loose.where(ahead >= behind).table.select(EDGES.names)
+    stretches = Stretches.of(Piece(pa.concat_tables([back, loose_back])), others)
+    rows = dict.fromkeys(FORMS, schema_of(Cycle).empty_table())
+    if len(stretches.begin):
+        run = partial(inside, looked, stretches)
+        near = yield asks("what else came before what then", EDGES, run)
+        here = loose.where(stretches.have(ahead, behind))
+        rows = yield from _searched(looked, near, here)
+    observed = {"ww": int(Piece(counts).ints("ww").sum()) + len(across)}
+    observed["wr"] = int(Piece(counts).ints("wr").sum()) + len(of_stray)
+    return tuple(
+        Found(id=form, rows=rows[form], observations=observed[_base(form)]) for form in FORMS
+    )
+
+
+def _base(form: str) -> str:
+    return "ww" if form.startswith("G0") else "wr"
+
+
+def _searched(looked: Looked, near: pa.Table, loose: Piece) -> Inquiry[dict[str, pa.Table]]:
+    """The cycles among these dependencies, as rows of each form."""
+    together_all = pa.concat_tables([near, loose.table.select(EDGES.names)])
+    edges = Piece(together_all.group_by(EDGES.names, use_threads=False).aggregate([]))
+    ops = distinct(np.r_[edges.ints("first"), edges.ints("second")])
+    graph = _graph(edges, Piece((yield _operations(ops))))
+    found = cycles(graph)
+    every = [shown for of_form in found.values() for shown in of_form]
+    pairs = neighbours([one.cycle for one in every])
+    labels = LABELS.empty_table()
+    if every:
+        run = partial(labelled, looked, pairs)
+        labels = yield asks("through which records", LABELS, run)
+    of_pairs = pairs.have(loose.ints("first"), loose.ints("second"))
+    named = yield from named_steps(Piece(pa.concat_tables([labels, loose.where(of_pairs).table])))
+    return {
+        form: rows_of([_row(form, shown, graph.of, named) for shown in of_form])
+        for form, of_form in found.items()
+    }
+
+
+def neighbours(cycles: Sequence[Ints]) -> Pairs:
+    """Each two operations that follow each other in one of the cycles."""
+    after = (np.roll(cycle, -1) for cycle in cycles)
+    return Pairs.of(np.concatenate([_NO_OPS, *cycles]), np.concatenate([_NO_OPS, *after]))
+
+
+def rows_of(rows: list[Cycle]) -> pa.Table:
+    """Cycles as a table."""
+    schema = schema_of(Cycle)
+    columns = {name: [getattr(row, name) for row in rows] for name in schema.names}
+    return pa.table({**columns}, schema=schema)
+
+
+FAMILIES: Final = (Family(ids=tuple(FORMS), inquiry=dependency_cycles),)

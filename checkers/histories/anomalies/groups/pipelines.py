@@ -1,0 +1,335 @@
+"""Inquiry into pipelines: inputs that two steps consumed, and inputs that none did.
+
+What steps consumed, what groups were given and where records lie is a bit each, known everywhere.
+Of how far a group committed only stretches are kept: as far as all first steps beyond an offset
+had ended before anybody of the group began a step that tells nothing of what it polled.
+
+Source: `properties.anomalies.groups.pipelines`, `input_processed_twice`, `input_skipped`.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from functools import partial
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+
+from checkers.histories.anomalies.findings import Family, Found, Known
+from checkers.histories.anomalies.groups.group_commits import FAIL, LONG_AGO, commits
+from checkers.histories.anomalies.groups.pipeline_steps import (
+    AT,
+    COLUMNS,
+    FAR,
+    UNTOLD,
+    consumed_words,
+    given_words,
+    how_far,
+    input_rows,
+    of_registers,
+    polled_rows,
+    steps_of,
+    untold_steps,
+    where_groups_were,
+)
+from checkers.histories.columnar.arrow import columns_of, ints
+from checkers.histories.columnar.fingerprints import Ints
+from checkers.histories.columnar.rows import schema_of
+from checkers.histories.columnar.sorting import member
+from checkers.histories.facts import occupied_offsets
+from checkers.histories.facts.bitmaps import WORDS, Bitmaps, count, offsets
+from checkers.histories.facts.record_locations import (
+    NAMES,
+    UNCOMMITTED,
+    Pairs,
+    role_of,
+    shows,
+    together,
+)
+from checkers.histories.plan.batch import NEVER_NS, Piece
+from checkers.histories.plan.batches import Kernel
+from checkers.histories.plan.stage import OPERATIONS, PLACES, Ask, Inquiry, beside, spelled
+from properties.anomalies.groups import input_processed_twice, input_skipped
+
+TWICE: Final = input_processed_twice.ANOMALY.id
+SKIPPED: Final = input_skipped.ANOMALY.id
+_CONSUMED: Final = ints("group", "key", "offset", "op", "invoked_ns", "completed_ns")
+_COMBINED: Final = ints("pair", "offset")
+_PASSED: Final = ints("asked", "op", "committed")
+_TRIED: Final = ints("asked", "op", "failed")
+_SHOWN: Final = ints("key", "offset", "value", "op")
+
+
+def pipelines(known: Known) -> Inquiry[tuple[Found, ...]]:
+    """What pipelines consumed twice, and what they skipped."""
+    says = "what groups consumed"
+    at, consumed, untold = yield (
+        Ask(OPERATIONS, Kernel(says, COLUMNS, AT, where_groups_were)),
+        Ask(OPERATIONS, Kernel(says, COLUMNS, WORDS, consumed_words)),
+        Ask(OPERATIONS, Kernel(says, COLUMNS, UNTOLD, untold_steps)),
+    )
+    registers = Piece(of_registers(at))
+    registers = registers.where(registers.ints("steps") > 0)
+    inputs = Bitmaps.of(consumed)
+    found: tuple[Found, ...] = yield from beside(
+        _twice(inputs), _skipped(known, registers, _earliest(untold))
+    )
+    return found
+
+
+def _earliest(untold: pa.Table) -> Piece:
+    made = (
+        untold.group_by("group", use_threads=False)
+        .aggregate([("invoked_ns", "min")])
+        .sort_by("group")
+    )
+    return Piece(made.rename_columns(UNTOLD.names))
+
+
+# ---------------------------------------------------------------- twice
+
+
+def _twice(inputs: Bitmaps) -> Inquiry[Found]:
+    """Inputs and pairs of steps that follow each other, unless a commit moved the group back."""
+    schema = schema_of(input_processed_twice.InputProcessedTwice)
+    several = inputs.where(inputs.again != 0)
+    if not len(several):
+        return Found(id=TWICE, rows=schema.empty_table(), observations=count(inputs.bits))
+    run = partial(_consumers, Bitmaps(*_fields(several)))
+    told = yield Ask(OPERATIONS, Kernel("who consumed it", COLUMNS, _CONSUMED, run))
+    rows = Piece(told.group_by(_CONSUMED.names, use_threads=False).aggregate([]))
+    group, key, offset, op = (rows.ints(name) for name in ("group", "key", "offset", "op"))
+    order = np.lexsort([op, offset, key, group])
+    same = np.ones(max(0, len(order) - 1), dtype=np.bool_)
+    for column in (group, key, offset):
+        same &= column[order][1:] == column[order][:-1]
+    first, second = order[:-1][same], order[1:][same]
+    columns = np.stack([group[first], key[first], op[first], op[second]], axis=1)
+    pairs, of_pair = np.unique(columns, axis=0, return_inverse=True)
+    began, ended = np.zeros(len(pairs), np.int64), np.zeros(len(pairs), np.int64)
+    began[of_pair.ravel()] = rows.ints("invoked_ns")[first]
+    ended[of_pair.ravel()] = rows.ints("completed_ns")[second]
+    rewind = partial(_rewinds, pairs, began, ended)
+    back = yield Ask(OPERATIONS, Kernel("who moved it back", COLUMNS, _COMBINED, rewind))
+    lowest = np.full(len(pairs), NEVER_NS)
+    np.minimum.at(lowest, Piece(back).ints("pair"), Piece(back).ints("offset"))
+    wrong = lowest[of_pair.ravel()] > offset[first]
+    first, second = first[wrong], second[wrong]
+    group_of = yield from spelled(group[first], column="group")
+    key_of = yield from spelled(key[first], column="key")
+    found = pa.table(
+        {
+            "group": group_of(group[first]),
+            "key": key_of(key[first]),
+            "offset": offset[first],
+            "first_op": op[first],
+            "second_op": op[second],
+        }
+    ).cast(schema)
+    return Found(id=TWICE, rows=found, observations=count(inputs.bits))
+
+
+def _fields(several: Bitmaps) -> tuple[Any, ...]:
+    """Their words with only the bits that are there again."""
+    return (
+        several.owner,
+        several.key,
+        several.word,
+        several.again,
+        several.again,
+        several.repeated_in,
+    )
+
+
+def _consumers(several: Bitmaps, piece: Piece) -> pa.Table:
+    rows = input_rows(piece)
+    group, key = piece.fingerprints("group")[rows], piece.fingerprints("key")[rows]
+    offset = piece.ints("offset")[rows]
+    some = several.has(group, key, offset)
+    rows = rows[some]
+    return columns_of(
+        _CONSUMED,
+        group[some],
+        key[some],
+        offset[some],
+        piece.ints("op")[rows],
+        piece.ints("invoked_ns")[rows],
+        piece.ints("completed_ns", null=NEVER_NS)[rows],
+    )
+
+
+def _rewinds(pairs: Ints, began_ns: Ints, ended_ns: Ints, piece: Piece) -> pa.Table:
+    """For each pair of steps the lowest offset that another operation may have set in between."""
+    of = commits(piece)
+    of = of.where(of.ints("outcome") != FAIL)
+    register = together(pairs[:, 0], pairs[:, 1])
+    some = np.flatnonzero(member(register, np.unique(of.ints("register"))))
+    order = np.argsort(of.ints("register"), kind="stable")
+    registers = of.ints("register")[order]
+    found: list[tuple[int, int]] = []
+    for pair in some.tolist():
+        first, last = np.searchsorted(registers, [register[pair], register[pair] + 1])
+        rows = order[first:last]
+        rows = rows[of.ints("ended_ns")[rows] >= began_ns[pair]]
+        rows = rows[of.ints("invoked_ns")[rows] <= ended_ns[pair]]
+        rows = rows[~np.isin(of.ints("op")[rows], pairs[pair, 2:])]
+        if len(rows):
+            found.append((pair, int(of.ints("offset")[rows].min())))
+    columns = np.array(found, dtype=np.int64).reshape(-1, 2)
+    return columns_of(_COMBINED, columns[:, 0], columns[:, 1])
+
+
+# ---------------------------------------------------------------- skipped
+
+
+def _skipped(known: Known, registers: Piece, untold: Piece) -> Inquiry[Found]:
+    """Records that no operation of a group was given which committed past them."""
+    if not len(registers):
+        none = schema_of(input_skipped.InputSkipped).empty_table()
+        return Found(id=SKIPPED, rows=none, observations=0)
+    far = partial(how_far, untold.ints("group"), untold.ints("invoked_ns"))
+    says = "how far groups committed"
+    rises, given, log = yield (
+        Ask(OPERATIONS, Kernel(says, COLUMNS, FAR, far)),
+        Ask(OPERATIONS, Kernel(says, COLUMNS, WORDS, given_words)),
+        occupied_offsets.asked(known.strays.committed),
+    )
+    stretches = _stretches(Piece(rises), registers, known)
+    group, key, low, high = (stretches[:, n] for n in range(4))
+    clean = Piece(log.filter(log["clean"]))
+    names = np.zeros(len(clean), dtype=np.int64)
+    shown = Bitmaps.of(
+        columns_of(
+            WORDS, names, *(clean.ints(name) for name in ("key", "word", "bits")), names, names
+        )
+    )
+    stretch, row, bits = shown.within(np.zeros(len(key), dtype=np.int64), key, low, high)
+    had = Bitmaps.of(given)
+    at = had.at(group[stretch], key[stretch], shown.word[row])
+    missing = bits & ~np.r_[had.bits, np.uint64(0)][at]
+    some = np.flatnonzero(missing)
+    of_word, offset = offsets(shown.word[row[some]], missing[some])
+    of = stretch[some[of_word]]
+    rows = yield from _skips(known, group[of], key[of], offset)
+    return Found(id=SKIPPED, rows=rows, observations=count(bits))
+
+
+def _stretches(rises: Piece, registers: Piece, known: Known) -> Ints:
+    """Of each register from where up to where everything must have been consumed."""
+    begin: dict[tuple[int, int], int] = {}
+    kept = known.kept.of(registers.ints("key"))
+    names = ("group", "key", "low", "jumped")
+    for *register, low, jumped, start in zip(
+        *(registers.ints(name).tolist() for name in names), kept.tolist(), strict=True
+    ):
+        begin[register[0], register[1]] = max(low, jumped, start)
+    reached: dict[tuple[int, int], int] = {}
+    made: list[tuple[int, int, int, int]] = []
+    for group, key, committed, good in zip(
+        *(rises.ints(name).tolist() for name in FAR.names), strict=True
+    ):
+        low = max(reached.get((group, key), LONG_AGO), begin[group, key])
+        if good and low < committed:
+            made.append((group, key, low, committed))
+        reached[group, key] = max(committed, reached.get((group, key), LONG_AGO))
+    return np.array(made, dtype=np.int64).reshape(-1, 4)
+
+
+def _skips(known: Known, group: Ints, key: Ints, offset: Ints) -> Inquiry[pa.Table]:
+    """The rows: who showed the record, who passed it, and who had tried."""
+    schema = schema_of(input_skipped.InputSkipped)
+    if not len(group):
+        return schema.empty_table()
+    shown = partial(_shown, known.strays.committed, Pairs.of(key, offset))
+    passed, tried, seen = yield (
+        Ask(
+            OPERATIONS,
+            Kernel("who passed it", COLUMNS, _PASSED, partial(_passing, group, key, offset)),
+        ),
+        Ask(
+            OPERATIONS,
+            Kernel("who tried", COLUMNS, _TRIED, partial(_trying, group, key, offset)),
+        ),
+        Ask(PLACES, Kernel("what was skipped", NAMES, _SHOWN, shown)),
+    )
+    first: dict[int, tuple[int, int]] = {}
+    for row in passed.to_pylist():
+        step = row["op"], row["committed"]
+        first[row["asked"]] = min(step, first.get(row["asked"], step))
+    tries: defaultdict[int, set[int]] = defaultdict(set)
+    for row in tried.to_pylist():
+        tries[row["asked"]].add(row["op"])
+    records = yield from _records(Piece(seen))
+    group_of = yield from spelled(group, column="group")
+    key_of = yield from spelled(key, column="key")
+    places = list(zip(key.tolist(), offset.tolist(), strict=True))
+    asked = range(len(places))
+    return pa.table(
+        {
+            "group": group_of(group),
+            "key": key_of(key),
+            "offset": offset,
+            "value": pa.array([records[place][1] for place in places], pa.string()),
+            "known_op": pa.array([records[place][0] for place in places], pa.int64()),
+            "committed_offset": pa.array([first[n][1] for n in asked], pa.int64()),
+            "passed_op": pa.array([first[n][0] for n in asked], pa.int64()),
+            "tried_by": pa.array([sorted(tries[n]) for n in asked], pa.list_(pa.int64())),
+        }
+    ).cast(schema)
+
+
+def _passing(group: Ints, key: Ints, offset: Ints, piece: Piece) -> pa.Table:
+    """For each skipped record the first step of the piece that committed a higher offset."""
+    steps = steps_of(piece)
+    register = together(steps.ints("group"), steps.ints("key"))
+    asked = together(group, key)
+    found: list[tuple[int, int, int]] = []
+    for name in np.unique(asked[member(asked, np.unique(register))]).tolist():
+        rows = np.flatnonzero(register == name)
+        rows = rows[np.argsort(steps.ints("op")[rows])]
+        reached = np.maximum.accumulate(steps.ints("committed")[rows])
+        some = np.flatnonzero(asked == name)
+        at = np.searchsorted(reached, offset[some], side="right")
+        some, at = some[at < len(rows)], at[at < len(rows)]
+        ops, committed = steps.ints("op")[rows[at]], steps.ints("committed")[rows[at]]
+        found.extend(zip(some.tolist(), ops.tolist(), committed.tolist(), strict=True))
+    columns = np.array(found, dtype=np.int64).reshape(-1, 3)
+    return columns_of(_PASSED, *columns.T)
+
+
+def _trying(group: Ints, key: Ints, offset: Ints, piece: Piece) -> pa.Table:
+    """Who of the group was given a record that it skipped: only operations that failed."""
+    rows = polled_rows(piece, piece.is_("outcome", "fail"))
+    polled = together(
+        together(piece.fingerprints("group")[rows], piece.fingerprints("key")[rows]),
+        piece.ints("offset")[rows],
+    )
+    asked = together(together(group, key), offset)
+    order = np.argsort(asked)
+    some = member(polled, asked[order])
+    at = order[np.searchsorted(asked[order], polled[some])]
+    op = piece.ints("op")[rows[some]]
+    return columns_of(_TRIED, at, op, np.ones(len(op), dtype=np.int64))
+
+
+def _shown(committed: Ints, places: Pairs, piece: Piece) -> pa.Table:
+    """Who showed what at these places, cleanly."""
+    few = piece.where(places.have(piece.ints("key"), piece.ints("offset")))
+    clean = shows(few, committed) & (role_of(few) < UNCOMMITTED)
+    return few.where(clean).table.select(_SHOWN.names)
+
+
+def _records(seen: Piece) -> Inquiry[dict[tuple[int, int], tuple[int, str]]]:
+    """Of each place who showed it first, and the value; of several values the first as a text."""
+    value_of = yield from spelled(seen.ints("value"))
+    texts = value_of(seen.ints("value")).to_pylist()
+    records: dict[tuple[int, int], tuple[int, str]] = {}
+    for key, offset, op, text in zip(
+        *(seen.ints(name).tolist() for name in ("key", "offset", "op")), texts, strict=True
+    ):
+        records[key, offset] = min((op, text), records.get((key, offset), (op, text)))
+    return records
+
+
+FAMILIES: Final = (Family(ids=(TWICE, SKIPPED), inquiry=pipelines),)

@@ -1,0 +1,107 @@
+"""Inquiry into values that lie in a key of their topic that nobody sent them to.
+
+Such a value was made up as far as that key can tell; of those few it is asked where they were sent,
+and whether they lie there too.
+
+Source: `properties.anomalies.log.duplicate_across_keys`.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from functools import partial
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+
+from checkers.histories.columnar.fingerprints import Ints
+from checkers.histories.columnar.rows import schema_of
+from checkers.histories.columnar.sorting import NumberSet
+from checkers.histories.facts.record_locations import (
+    FAILED,
+    NAMES,
+    ROW,
+    UNCOMMITTED,
+    Pairs,
+    Strays,
+    pairs_in,
+    shows,
+)
+from checkers.histories.plan.batch import UNKNOWN, Piece
+from checkers.histories.plan.batches import Kernel
+from checkers.histories.plan.stage import PLACES, SENDS, Ask, Inquiry, spelled
+from model.histories import topic_of
+from properties.anomalies.log.duplicate_across_keys import DuplicateAcrossKeys
+
+_SCHEMA: Final = schema_of(DuplicateAcrossKeys)
+
+
+def across_keys(strays: Strays, made_up: Piece) -> Inquiry[pa.Table]:
+    """The rows of `duplicate-across-keys`, from what nobody sent to where it was polled."""
+    placed = strays.placings()
+    nobody_sent = pairs_in(
+        placed.ints("key"), placed.ints("value"), made_up.ints("key"), made_up.ints("value")
+    )
+    strangers = placed.where(nobody_sent & (placed.ints("offset") != UNKNOWN))
+    if not len(strangers):
+        return _SCHEMA.empty_table()
+    values = np.unique(strangers.ints("value"))
+    of_values = partial(_of_values, NumberSet(values))
+    sends = Piece((yield Ask(SENDS, Kernel("who sent it elsewhere", NAMES, ROW, of_values))))
+    sent = Pairs.of(sends.ints("key"), sends.ints("value"))
+    where = partial(_at_home, sent, strays.committed)
+    home = Piece((yield Ask(PLACES, Kernel("where it lies too", NAMES, ROW, where))))
+    failed = sends.where(sends.ints("role") == FAILED)
+    in_vain = pairs_in(
+        home.ints("key"), home.ints("value"), failed.ints("key"), failed.ints("value")
+    )
+    home = home.where(~(in_vain & (home.ints("role") >= UNCOMMITTED)))
+    key_of = yield from spelled(strangers.ints("key"), sends.ints("key"), column="key")
+    value_of = yield from spelled(values)
+
+    def pairs(piece: Piece) -> list[tuple[str, str]]:
+        keys, texts = key_of(piece.ints("key")), value_of(piece.ints("value"))
+        return list(zip(keys.to_pylist(), texts.to_pylist(), strict=True))
+
+    lowest: dict[tuple[str, str], tuple[int, int]] = {}
+    for piece in (strangers, home):
+        places = zip(piece.ints("offset").tolist(), piece.ints("op").tolist(), strict=True)
+        for pair, place in zip(pairs(piece), places, strict=True):
+            lowest[pair] = min(lowest.get(pair, place), place)
+    return pa.Table.from_pylist(_rows(lowest, set(pairs(sends))), schema=_SCHEMA)
+
+
+def _of_values(values: NumberSet, piece: Piece) -> pa.Table:
+    return piece.where(values.has(piece.ints("value"))).table.select(NAMES)
+
+
+def _at_home(sent: Pairs, committed: Ints, piece: Piece) -> pa.Table:
+    """The places of values where they were sent."""
+    wanted = sent.have(piece.ints("key"), piece.ints("value"))
+    wanted &= (piece.ints("offset") != UNKNOWN) & shows(piece, committed)
+    return piece.where(wanted).table.select(NAMES)
+
+
+def _rows(
+    lowest: dict[tuple[str, str], tuple[int, int]], sent: set[tuple[str, str]]
+) -> list[dict[str, Any]]:
+    """A row for each value that lies in the one key that it was sent to and in others."""
+    homes: defaultdict[tuple[str, str], set[str]] = defaultdict(set)
+    lies: defaultdict[tuple[str, str], list[str]] = defaultdict(list)
+    for key, value in sent:
+        homes[topic_of(key), value].add(key)
+    for key, value in sorted(lowest):
+        lies[topic_of(key), value].append(key)
+    return [
+        {
+            "key": home,
+            "value": value,
+            "keys": keys,
+            "offsets": [lowest[key, value][0] for key in keys],
+            "seen_by": [lowest[key, value][1] for key in keys],
+        }
+        for (topic, value), sent_to in homes.items()
+        for home, keys in [(min(sent_to), lies[topic, value])]
+        if len(sent_to) == 1 and len(keys) > 1 and home in keys
+    ]

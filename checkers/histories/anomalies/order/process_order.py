@@ -1,0 +1,183 @@
+"""Inquiry into the order of logs as processes see it: what they skip, and where they go back.
+
+Source: `properties.anomalies.order`.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from functools import partial
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+
+from checkers.histories.anomalies.cycles.intermediate_reads import intermediate_reads
+from checkers.histories.anomalies.findings import Family, Found, Known
+from checkers.histories.anomalies.log.log import contested
+from checkers.histories.anomalies.order.steps import (
+    ASSIGNED,
+    AT_WORK,
+    BETWEEN,
+    COUNTED,
+    HEAD,
+    POLLS,
+    READS,
+    SENDS,
+    STEPS,
+    WITHIN,
+    Ground,
+    across,
+    assignments,
+    at_work,
+    lasting,
+    steps,
+)
+from checkers.histories.columnar.fingerprints import Ints
+from checkers.histories.columnar.rows import schema_of
+from checkers.histories.facts import occupied_offsets
+from checkers.histories.facts.occupied_offsets import Log
+from checkers.histories.facts.record_locations import (
+    NAMES,
+    UNCOMMITTED,
+    Pairs,
+    role_of,
+    shows,
+    together,
+)
+from checkers.histories.plan.batch import Piece
+from checkers.histories.plan.batches import Kernel
+from checkers.histories.plan.stage import OPERATIONS, PLACES, Ask, Inquiry, spelled
+from properties.anomalies.cycles.intermediate_read import ID as G1B
+from properties.anomalies.order.ranking import ranked
+from properties.anomalies.order.skip import Skip
+from properties.anomalies.order.steps import Step
+
+# anomaly -> of which walk, which steps, as what rows
+ANOMALIES: Final = {
+    "int-poll-skip": (POLLS, WITHIN, Skip),
+    "int-send-skip": (SENDS, WITHIN, Skip),
+    "poll-skip": (POLLS, BETWEEN, Skip),
+    "int-nonmonotonic-poll": (POLLS, WITHIN, Step),
+    "int-nonmonotonic-send": (SENDS, WITHIN, Step),
+    "nonmonotonic-poll": (POLLS, BETWEEN, Step),
+    "nonmonotonic-send": (SENDS, BETWEEN, Step),
+}
+_SHOWN: Final = pa.schema([(n, pa.int64()) for n in ("key", "offset", "value", "op", "dirty")])
+_MISSED: Final = ("skipped_offset", "skipped_value", "skipped_op")
+_ASSIGNED_READS: Final = ("op", "process", "f", "outcome", "kind", "key")
+
+
+def in_order(known: Known) -> Inquiry[tuple[Found, ...]]:
+    """All that steps show."""
+    isolation = known.declared.isolation
+    words, several, assigned, worked = yield (
+        occupied_offsets.asked(known.strays.committed),
+        contested(known.strays.committed),
+        Ask(OPERATIONS, Kernel("who reads what", _ASSIGNED_READS, ASSIGNED, assignments)),
+        Ask(OPERATIONS, Kernel("who is at work", ("process",), AT_WORK, at_work)),
+    )
+    outranked = yield from _outranked(Piece(several))
+    known_of = Log.of(words), known.kept, lasting(Piece(worked))
+    ground = Ground.of(isolation, known.strays, outranked, *known_of)
+    run = partial(steps, ground)
+    told = yield Ask(OPERATIONS, Kernel("steps of processes", READS, STEPS, run))
+    every = Piece(pa.concat_tables([told, across(ground, assigned, told)]))
+    wrong = every.where(every.ints("what") < COUNTED)
+    missed = yield from _missed(ground, wrong)
+    key_of = yield from spelled(wrong.ints("key"), column="key")
+    values = ("first_value", "second_value", "skipped_value")
+    value_of = yield from spelled(*(missed.ints(name) for name in values))
+    texts = {name: value_of(missed.ints(name)) for name in values}
+    rows = missed.table.drop_columns(["key", *values])
+    rows = rows.append_column("skipped", rows["times"])
+    for name, column in {"key": key_of(wrong.ints("key")), **texts}.items():
+        rows = rows.append_column(name, column)
+    made: list[Found] = []
+    for name, (walk, what, row) in ANOMALIES.items():
+        of_walk = (missed.ints("walk") == walk) & (missed.ints("what") == what)
+        here = of_walk & ((missed.ints("times") > 0) == (row is Skip))
+        counts = (every.ints("walk") == walk) & (every.ints("what") == COUNTED + what)
+        schema = schema_of(row)
+        made.append(
+            Found(
+                id=name,
+                rows=rows.filter(pa.array(here)).select(schema.names).cast(schema),
+                observations=int(every.ints("times")[counts].sum()),
+            )
+        )
+    polled = wrong.where((wrong.ints("walk") == POLLS) & (wrong.ints("times") > 0))
+    told_of = every.ints("what")
+    counted = (every.ints("walk") == POLLS) & (told_of >= COUNTED) & (told_of < HEAD)
+    halves = intermediate_reads(known, polled, int(every.ints("times")[counted].sum()))
+    return (*made, (yield from halves))
+
+
+def _outranked(contested: Piece) -> Inquiry[Piece]:
+    """The places at which a value does not rank, because another does."""
+    value_of = yield from spelled(contested.ints("value"))
+    texts = value_of(contested.ints("value")).to_pylist()
+    places = list(
+        zip(contested.ints("key").tolist(), contested.ints("offset").tolist(), strict=True)
+    )
+    values: defaultdict[tuple[int, int], list[str]] = defaultdict(list)
+    for place, text in zip(places, texts, strict=True):
+        values[place].append(text)
+    first = {place: ranked(some) for place, some in values.items()}
+    lower = [first[place] != text for place, text in zip(places, texts, strict=True)]
+    return contested.where(np.array(lower, dtype=np.bool_))
+
+
+def _missed(ground: Ground, wrong: Piece) -> Inquiry[Piece]:
+    """The steps, and of each that skips the first record that it went over and who showed it."""
+    key, walk = wrong.ints("key"), wrong.ints("walk")
+    everything = (walk == SENDS) | (wrong.ints("role") >= UNCOMMITTED)
+    skips = wrong.ints("times") > 0
+    columns = {name: np.zeros(len(wrong), dtype=np.int64) for name in _MISSED}
+    if skips.any():
+        offset = np.zeros(len(wrong), dtype=np.int64)
+        for of_walk in (POLLS, SENDS):
+            for of_all, log in ((True, ground.log.everything), (False, ground.log.clean)):
+                some = np.flatnonzero(skips & (walk == of_walk) & (everything == of_all))
+                low = ground.lowest(of_walk, key[some], wrong.ints("first_offset")[some])
+                offset[some] = log.next_from(key[some], low)
+        run = partial(_shown, ground.committed, Pairs.of(key[skips], offset[skips]))
+        shown = Piece((yield Ask(PLACES, Kernel("what was skipped", NAMES, _SHOWN, run))))
+        value_of = yield from spelled(shown.ints("value"))
+        ranked = _ranked(shown, value_of(shown.ints("value")))
+        for of_all in (True, False):
+            some = np.flatnonzero(skips & (everything == of_all))
+            seen = ranked if of_all else ranked.where(ranked.ints("dirty") == 0)
+            row = _first_at(seen, key[some], offset[some])
+            columns["skipped_offset"][some] = offset[some]
+            columns["skipped_value"][some] = seen.ints("value")[row]
+            columns["skipped_op"][some] = seen.ints("op")[row]
+    table = wrong.table
+    for name, column in columns.items():
+        table = table.append_column(name, pa.array(column))
+    return Piece(table)
+
+
+def _shown(committed: Ints, places: Pairs, piece: Piece) -> pa.Table:
+    """Who showed what at these places."""
+    few = piece.where(places.have(piece.ints("key"), piece.ints("offset")))
+    few = few.where(shows(few, committed))
+    columns = {name: few.ints(name) for name in ("key", "offset", "value", "op")}
+    dirty = (role_of(few) >= UNCOMMITTED).astype(np.int64)
+    return pa.table({**columns, "dirty": dirty}, schema=_SHOWN)
+
+
+def _ranked(shown: Piece, texts: pa.Array) -> Piece:
+    """By place; of each the first operation first, and of its values the first text."""
+    _, rank = np.unique(np.array(texts.to_pylist(), dtype=object), return_inverse=True)
+    place = together(shown.ints("key"), shown.ints("offset"))
+    return shown.where(np.lexsort([rank, shown.ints("op"), place]))
+
+
+def _first_at(ranked: Piece, key: Ints, offset: Ints) -> Ints:
+    """The first row of each place."""
+    places = together(ranked.ints("key"), ranked.ints("offset"))
+    return np.searchsorted(places, together(key, offset))
+
+
+FAMILIES: Final = (Family(ids=(*ANOMALIES, G1B), inquiry=in_order),)

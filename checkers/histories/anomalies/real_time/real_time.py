@@ -1,0 +1,298 @@
+"""Inquiry into linearizable offsets: no operation is told less than was known before it began.
+
+Facts and questions are those of `properties.anomalies.real_time`: a fact reaches some end of the
+log of a key once its operation completed, and breaks a question of the same log that asks about
+less and was invoked later. What readers at `read_committed` may go by is a log of its own, STABLE,
+where transactions send to the key.
+
+In one look at the history (`reach_survey`) each piece answers the questions that began in it by its
+own facts. If the pieces follow each other in time, the furthest that those before it reached breaks
+the limit of a piece or none of its questions. Its early ones were open where one piece ends and the
+next begins: there the steps decide. What a send asks that was told no offset is known only when it
+is known where its value was polled; how far its log was before it, by its own piece, is told in the
+first look too. In a sound history nothing is left. What its own piece breaks is convicted with the
+furthest fact that does, of that or of a piece before it. Of the rest a second look brings the
+questions below what was reached before their piece, and a third the fact; only what has one is
+told.
+
+Source: the prefix maximum over time chunks; Herlihy and Wing for what is decided.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+
+from checkers.histories.anomalies.findings import Family, Found, Known
+from checkers.histories.anomalies.real_time import group_registers
+from checkers.histories.anomalies.real_time.future_reads import (
+    FUTURE_READ,
+    NO_POLLS,
+    future_reads,
+    polls_at,
+    times,
+)
+from checkers.histories.anomalies.real_time.reach_survey import (
+    QUESTIONS,
+    ask,
+    asked_rows,
+    first_look,
+)
+from checkers.histories.anomalies.real_time.reached import Reached, convicting, piece_numbers
+from checkers.histories.columnar.arrow import columns_of, compute
+from checkers.histories.columnar.fingerprints import Ints, fingerprints
+from checkers.histories.columnar.prefix_max import NOWHERE
+from checkers.histories.columnar.rows import schema_of
+from checkers.histories.facts.observed_offsets import (
+    KINDS,
+    LOG_OF,
+    SEND,
+    questions,
+    told,
+)
+from checkers.histories.facts.record_locations import (
+    DOUBTED,
+    SENT,
+    Strays,
+    pairs_in,
+    read,
+    untold,
+    untold_sends,
+)
+from checkers.histories.plan.batch import NEVER_NS, UNKNOWN, Mask, Piece
+from checkers.histories.plan.batches import Kernel
+from checkers.histories.plan.stage import OPERATIONS, Ask, Inquiry, spelled
+from model.histories import Isolation
+from properties.anomalies.real_time import offset_order_inversion, stale_end_offset
+
+INVERSION: Final = offset_order_inversion.ANOMALY.id
+STALE: Final = stale_end_offset.ANOMALY.id
+_SENDS: Final = pa.schema(
+    [*((name, pa.int64()) for name in ("op", "position", "key", "value")), ("text", pa.string())]
+)
+
+
+# ---------------------------------------------------------------- what the first look leaves open
+
+
+def _below(isolation: Isolation, carries: pa.Table, piece: Piece) -> pa.Table:
+    """The questions that began in the piece and ask about less than was reached before it."""
+    of = told(piece, isolation)
+    own = carries.filter(compute.equal(carries["piece"], piece.number)).to_pylist()
+    number_of = {key: number for number, key in enumerate(of.keys.tolist())}
+    reached = np.full((len(LOG_OF), len(of.keys)), NOWHERE)
+    for one in own:
+        reached[one["asks"], number_of[one["key"]]] = one["reach"]
+    late = of.invoked_ns > of.completed_ns.min(initial=NEVER_NS)
+    made: list[pa.Table] = []
+    for asks, rows in questions(of):
+        below = of.offset[rows] < reached[asks][of.key[rows]]
+        made.append(asked_rows(of, asks, rows[late[rows] & below], piece))
+    return pa.concat_tables(made)
+
+
+def _stray_questions(strays: Strays, before: Piece) -> Piece:
+    """Of sends that nobody acknowledged with an offset: they got the lowest that was polled.
+
+    With the piece of each, and how far its log was there before it: as UNTOLD tells.
+    """
+    sends, places = strays.sends, strays.places
+    role = sends.ints("role")
+    untold = sends.where((role == DOUBTED) | ((role == SENT) & (sends.ints("offset") == UNKNOWN)))
+    polled = places.where(read(places) & (places.ints("offset") != UNKNOWN))
+    lowest = polled.table.group_by(["key", "value"], use_threads=False).aggregate(
+        [("offset", "min")]
+    )
+    of_send = untold.table.select(["key", "value", "op"])
+    known = before.table.group_by(before.table.schema.names, use_threads=False).aggregate([])
+    found = of_send.join(lowest, ["key", "value"], join_type="inner")
+    found = found.join(known, ["op", "key"], join_type="inner").rename_columns(
+        {"offset_min": "offset"}
+    )
+    for name, what in (("asks", SEND), ("position", UNKNOWN)):
+        found = found.append_column(name, pa.array(np.full(found.num_rows, what)))
+    return Piece(found)
+
+
+# ---------------------------------------------------------------- what they sent
+
+
+def _sends_of(ops: Ints, piece: Piece) -> pa.Table:
+    """What these operations sent."""
+    rows = piece.rows_of(ops)
+    sends = piece.where(rows[piece.is_("kind", "send")[rows]])
+    text = sends.table["value"].combine_chunks()
+    columns = (sends.ints("op"), sends.ints("position"), sends.fingerprints("key"))
+    return columns_of(_SENDS, *columns, fingerprints(text, piece.salt), text)
+
+
+def _texts(sends: Piece, asked: Piece) -> pa.Array:
+    """The values of these sends: known by their position, or by what they are."""
+    texts: dict[tuple[int, ...], str] = {}
+    for one in sends.table.to_pylist():
+        texts[one["op"], one["position"], 0] = one["text"]
+        texts[one["op"], UNKNOWN, one["key"], one["value"]] = one["text"]
+    return pa.array(
+        [
+            texts[op, position, 0] if position != UNKNOWN else texts[op, UNKNOWN, key, value]
+            for op, position, key, value in zip(
+                *(asked.ints(name).tolist() for name in ("op", "position", "key", "value")),
+                strict=True,
+            )
+        ],
+        pa.string(),
+    )
+
+
+# ---------------------------------------------------------------- the inquiry
+
+
+def linearizable_offsets(known: Known) -> Inquiry[tuple[Found, ...]]:
+    """Order inversions, stale ends and future reads."""
+    strays = known.strays
+    isolation = known.declared.isolation
+    *first, when = yield (*first_look(isolation), times(strays.ops))
+    broken = yield from _questioned(isolation, first, strays, polled=True)
+    future = yield from future_reads(strays, Piece(when), broken.polls)
+    polls = int(Piece(first[0]).ints("polls").sum())
+    return *broken.found, Found(id=FUTURE_READ, rows=future, observations=polls)
+
+
+def offsets_alone(known: Known) -> Inquiry[tuple[Found, ...]]:
+    """Order inversions and stale ends, with nothing exchanged: what was sent is read again instead.
+
+    Of all strays only those are asked for that somebody sent and was told no offset of.
+    """
+    isolation = known.declared.isolation
+    *first, sends = yield (*first_look(isolation), untold_sends(isolation))
+    strays = yield from untold(isolation, Piece(sends))
+    broken = yield from _questioned(isolation, first, strays, polled=False)
+    return broken.found
+
+
+def _questioned(
+    isolation: Isolation, first: Sequence[pa.Table], strays: Strays, *, polled: bool
+) -> Inquiry[_Broken]:
+    """What facts break, from the first look at the history; and if wanted who polled that."""
+    spans, steps, limits, early, own, before, transactional = first
+    of_pieces = Piece(spans)
+    reached = Reached.of(of_pieces, Piece(steps), np.unique(Piece(transactional).ints("key")))
+    of_strays, of_early = _stray_questions(strays, Piece(before)), Piece(early)
+    asked = [
+        of_early.where(reached.maybe_broken(of_early)).table,
+        of_strays.where(reached.broken(of_strays)).table.select(QUESTIONS.names),
+    ]
+    carries = reached.carries(Piece(limits))
+    if carries.num_rows:
+        run = partial(_below, isolation, carries)
+        late = piece_numbers(Piece(carries).ints("piece"))
+        asked.append((yield ask("offsets below what was known", QUESTIONS, run, late)))
+    convicted = Piece(own).where(reached.counts(Piece(own)))
+    if reached.in_order:
+        convicted = reached.with_earlier(convicted)
+    else:
+        asked.append(convicted.table.select(QUESTIONS.names))
+        convicted = convicted.where(np.zeros(0, dtype=np.int64))
+    questioned = Piece(
+        pa.concat_tables(asked).group_by(QUESTIONS.names, use_threads=False).aggregate([])
+    )
+    open_ = questioned.where(reached.counts(questioned) & ~_among(questioned, convicted))
+    told_of = yield from convicting(open_, isolation, reached.breaking(open_))
+    inversions, stale, polls = yield from _broken(
+        Piece(pa.concat_tables([convicted.table, told_of])), polled=polled
+    )
+    sends = int(of_pieces.ints("sends").sum()) + len(of_strays)
+    ends = int(of_pieces.ints("ends").sum())
+    found = (
+        Found(id=INVERSION, rows=inversions, observations=sends),
+        Found(id=STALE, rows=stale, observations=ends),
+    )
+    return _Broken(found, polls)
+
+
+@dataclass(frozen=True, slots=True)
+class _Broken:
+    """What facts break, and who polled what the sends among it sent, where they sent it."""
+
+    found: tuple[Found, ...]
+    polls: Piece
+
+
+def _among(asked: Piece, convicted: Piece) -> Mask:
+    """Which of the questions are already convicted."""
+    known = (convicted.ints(name) for name in ("op", "position", "asks"))
+    told = {*zip(*(column.tolist() for column in known), strict=True)}
+    ours = (asked.ints(name).tolist() for name in ("op", "position", "asks"))
+    return np.array([one in told for one in zip(*ours, strict=True)], dtype=np.bool_)
+
+
+def _broken(row: Piece, *, polled: bool) -> Inquiry[tuple[pa.Table, pa.Table, Piece]]:
+    """The rows of who is convicted, and who polled what the sends among it sent."""
+    inversion = schema_of(offset_order_inversion.OffsetOrderInversion)
+    end = schema_of(stale_end_offset.StaleEndOffset)
+    if not len(row):
+        return inversion.empty_table(), end.empty_table(), NO_POLLS
+    sends = row.where(row.ints("asks") == SEND)
+    told_sends, *polls = yield (
+        Ask(OPERATIONS, _sending(sends)),
+        *([polls_at(sends.ints("key"), sends.ints("offset"))] if polled else []),
+    )
+    key_of = yield from spelled(row.ints("key"), column="key")
+    of_send = np.flatnonzero(row.ints("asks") == SEND)
+    of_end = np.flatnonzero(row.ints("asks") != SEND)
+
+    def columns(some: Ints, offset: str) -> dict[str, pa.Array]:
+        asks = row.where(some)
+        return {
+            "key": key_of(asks.ints("key")),
+            offset: pa.array(asks.ints("offset")),
+            "op": pa.array(asks.ints("op")),
+            "known_end": pa.array(asks.ints("reach")),
+            "known_from": pa.array(KINDS).take(pa.array(asks.ints("kind"))),
+            "known_op": pa.array(asks.ints("known_op")),
+        }
+
+    value = _texts(Piece(told_sends), row.where(of_send))
+    inversions = pa.table({**columns(of_send, "offset"), "value": value}).select(inversion.names)
+    stale = pa.table(columns(of_end, "end_offset"))
+    theirs, read_at = Piece(told_sends), Piece(polls[0]) if polled else NO_POLLS
+    of_theirs = pairs_in(*(one.ints(n) for one in (read_at, theirs) for n in ("key", "value")))
+    return inversions.cast(inversion), stale.cast(end), read_at.where(of_theirs)
+
+
+def _sending(asked: Piece) -> Kernel:
+    columns = ("op", "position", "kind", "key", "value")
+    ops = np.unique(asked.ints("op"))
+    return Kernel("what they sent", columns, _SENDS, partial(_sends_of, ops), ops=ops)
+
+
+_COLUMNS_ALONE: Final = (
+    "op",
+    "outcome",
+    "invoked_ns",
+    "completed_ns",
+    "position",
+    "kind",
+    "key",
+    "offset",
+    "isolation",
+)
+FAMILIES: Final = (
+    Family(
+        ids=(INVERSION, STALE, FUTURE_READ),
+        inquiry=linearizable_offsets,
+        narrow=Family(
+            ids=(INVERSION, STALE),
+            inquiry=offsets_alone,
+            assumes=("time-goes-forward",),
+            columns=_COLUMNS_ALONE,
+            strays=False,
+        ),
+    ),
+    *group_registers.FAMILIES,
+)

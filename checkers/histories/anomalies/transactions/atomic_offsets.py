@@ -1,0 +1,160 @@
+"""Inquiry into transactions whose output and whose offsets did not show together.
+
+Source: `properties.anomalies.groups.output_without_offset`, `offset_without_output`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+
+from checkers.histories.anomalies.findings import Found, Known
+from checkers.histories.anomalies.groups.group_commits import FAIL, LONG_AGO, Facts
+from checkers.histories.anomalies.groups.group_offsets import Answers, best_of, named, once
+from checkers.histories.anomalies.transactions.first_shown import first_shown
+from checkers.histories.anomalies.transactions.missing import (
+    Gone,
+    candidates,
+    gone_columns,
+    missing,
+)
+from checkers.histories.anomalies.transactions.unread import Record, Unread, described
+from checkers.histories.columnar.rows import schema_of
+from checkers.histories.columnar.sorting import begins, member
+from checkers.histories.plan.batch import Piece
+from checkers.histories.plan.stage import Inquiry, spelled
+from properties.anomalies.groups import offset_without_output, output_without_offset
+
+OUTPUT_ALONE: Final = output_without_offset.ANOMALY.id
+OFFSET_ALONE: Final = offset_without_output.ANOMALY.id
+
+
+# ---------------------------------------------------------------- output without offset
+
+
+def outputs_without_offset(of: Answers) -> Inquiry[Found]:
+    """Fetches that were told less than a transaction committed whose output was read."""
+    schema = schema_of(output_without_offset.OutputWithoutOffset)
+    stable = of.fetches.where(of.fetches.ints("stable") == 1)
+    observations = _after_the_first(of, stable)
+    ops = np.unique(of.ahead.ints("op"))
+    if not len(ops):
+        return Found(id=OUTPUT_ALONE, rows=schema.empty_table(), observations=observations)
+    first = yield from first_shown(ops)
+    readers = {op: reader for op, (reader, _) in first.items()}
+    when = yield described(np.array(sorted(readers.values()), dtype=np.int64))
+    read_ns = dict(zip(when["op"].to_pylist(), when["completed_ns"].to_pylist(), strict=True))
+    shown = of.ahead.where(np.isin(of.ahead.ints("op"), list(readers)))
+    since = [read_ns[readers[op]] for op in shown.ints("op").tolist()]
+    # known once it was read, and not before it was invoked
+    known = np.maximum(np.array(since, dtype=np.int64), shown.ints("invoked_ns"))
+    facts = Facts.of(Piece(shown.table.append_column("known_ns", pa.array(known))), "known_ns")
+    explained = of.explained_ns[of.fetches.ints("stable") == 1]
+    fact = facts.highest(stable, explained)
+    wrong = np.flatnonzero(fact >= 0)
+    fact = fact[wrong]
+    parts = [first[op] for op in facts.op[fact].tolist()]
+    columns = yield from named(stable.where(wrong))
+    texts = yield from _texts([record for _, record in parts])
+    rows = pa.table(
+        {
+            **columns,
+            "committed_offset": facts.offset[fact],
+            "transaction_op": facts.op[fact],
+            "shown_key": texts[0],
+            "shown_value": texts[1],
+            "shown_op": pa.array([reader for reader, _ in parts], pa.int64()),
+        }
+    ).cast(schema)
+    return Found(id=OUTPUT_ALONE, rows=once(rows), observations=observations)
+
+
+def _after_the_first(of: Answers, stable: Piece) -> int:
+    """Fetches that began after a transaction with output that commits their register."""
+    registers, began = of.began.ints("register"), of.began.ints("invoked_ns")
+    order = np.lexsort([began, registers])
+    first = order[begins(registers[order])]
+    registers, began = registers[first], began[first]
+    some = np.flatnonzero(member(stable.ints("register"), registers))
+    since = began[np.searchsorted(registers, stable.ints("register")[some])]
+    return int(np.count_nonzero(since < stable.ints("invoked_ns")[some]))
+
+
+def _texts(records: list[Record]) -> Inquiry[tuple[pa.Array, pa.Array]]:
+    keys, values = (np.array([it[n] for it in records], dtype=np.int64) for n in (0, 1))
+    key_of = yield from spelled(keys, column="key")
+    value_of = yield from spelled(values)
+    return key_of(keys), value_of(values)
+
+
+# ---------------------------------------------------------------- offset without output
+
+
+@dataclass(frozen=True, slots=True)
+class _Told:
+    """A fetch that tells that a transaction committed."""
+
+    fetch: int  # its row
+    op: int  # the transaction
+    in_log_ns: int  # when all that it sent was in the log, at the latest
+
+
+def _told(of: Answers) -> list[_Told]:
+    """Fetches that could be told what they were by one transaction with output only."""
+    maybe = of.tried.where(of.tried.ints("outcome") != FAIL)
+    first = -best_of(of.fetches, maybe, -maybe.ints("op"), LONG_AGO)
+    last = best_of(of.fetches, maybe, maybe.ints("op"), LONG_AGO)
+    only = np.flatnonzero((first == last) & (of.refuted >= 0))
+    commits = maybe.where((maybe.ints("staged") == 1) & (maybe.ints("sends") > 0))
+    ops, at = np.unique(commits.ints("op"), return_index=True)
+    only = only[member(last[only], ops)]
+    ended_ns = commits.ints("ended_ns")[at[np.searchsorted(ops, last[only])]]
+    in_log_ns = np.minimum(of.fetches.ints("completed_ns")[only], ended_ns)
+    return [_Told(*it) for it in np.stack([only, last[only], in_log_ns], axis=1).tolist()]
+
+
+def _first_told(of: Answers) -> Inquiry[dict[int, _Told]]:
+    """For each transaction that is known by an offset the first fetch that tells it."""
+    first: dict[int, list[_Told]] = {}
+    op_of = of.fetches.ints("op")
+    for told in _told(of):
+        known = first.setdefault(told.op, [told])
+        if op_of[told.fetch] < op_of[known[0].fetch]:
+            first[told.op] = [told]
+        elif told is not known[0] and op_of[told.fetch] == op_of[known[0].fetch]:
+            known.append(told)
+    tied = np.array([it.fetch for some in first.values() if len(some) > 1 for it in some], np.int64)
+    names = yield from named(of.fetches.where(tied))
+    register = dict(
+        zip(
+            tied.tolist(),
+            zip(names["group"].to_pylist(), names["key"].to_pylist(), strict=True),
+            strict=True,
+        )
+    )
+    return {
+        op: min(some, key=lambda it: register.get(it.fetch, ("", ""))) for op, some in first.items()
+    }
+
+
+def offsets_without_output(of: Unread, answers: Answers, known: Known) -> Inquiry[Found]:
+    """Records that are missing of transactions whose offset took effect."""
+    told = yield from _first_told(answers)
+    in_log_ns = {op: it.in_log_ns for op, it in told.items()}
+    gone: list[Gone] = yield from missing(of, candidates(of, told), in_log_ns, known)
+    fetch = np.array([told[it.op].fetch for it in gone], dtype=np.int64)
+    names = yield from named(answers.fetches.where(fetch))
+    columns = yield from gone_columns(gone)
+    rows = pa.table(
+        {
+            **columns,
+            "group": names["group"],
+            "input_key": names["key"],
+            "committed_offset": names["offset"],
+            "fetch_op": names["op"],
+        }
+    ).cast(schema_of(offset_without_output.OffsetWithoutOutput))
+    return Found(id=OFFSET_ALONE, rows=rows, observations=len(told))

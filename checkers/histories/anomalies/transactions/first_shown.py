@@ -1,0 +1,65 @@
+"""Inquiry into which part of a transaction a reader at read_committed was given first."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from functools import partial
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+
+from checkers.histories.anomalies.transactions.unread import Record
+from checkers.histories.columnar.arrow import columns_of, ints
+from checkers.histories.columnar.fingerprints import Ints
+from checkers.histories.columnar.sorting import begins
+from checkers.histories.facts.record_locations import NAMES, READ, Pairs, role_of
+from checkers.histories.plan.batch import Piece
+from checkers.histories.plan.batches import Kernel
+from checkers.histories.plan.stage import OPERATIONS, PLACES, Ask, Inquiry, spelled
+
+_SENT: Final = ints("op", "key", "value")
+_READERS: Final = ints("key", "value", "op")
+
+
+def first_shown(ops: Ints) -> Inquiry[dict[int, tuple[int, Record]]]:
+    """For each of the transactions the first reader of a part, and the part."""
+    columns = ("op", "kind", "key", "value")
+    run = partial(_sent, ops)
+    says = "what they sent"
+    sent = Piece((yield Ask(OPERATIONS, Kernel(says, columns, _SENT, run, ops=ops))))
+    readers = partial(_readers, Pairs.of(sent.ints("key"), sent.ints("value")))
+    read = yield Ask(PLACES, Kernel("who read of them", NAMES, _READERS, readers))
+    first: dict[Record, int] = {}
+    for row in read.to_pylist():
+        record = row["key"], row["value"]
+        first[record] = min(row["op"], first.get(record, row["op"]))
+    parts: defaultdict[int, list[tuple[int, Record]]] = defaultdict(list)
+    for op, key, value in zip(*(sent.ints(name).tolist() for name in _SENT.names), strict=True):
+        if (key, value) in first:
+            parts[op].append((first[key, value], (key, value)))
+    earliest = {op: [it for it in some if it[0] == min(some)[0]] for op, some in parts.items()}
+    tied = np.array([part for some in earliest.values() for _, part in some], dtype=np.int64)
+    tied = tied.reshape(-1, 2)
+    key_of = yield from spelled(tied[:, 0], column="key")
+    value_of = yield from spelled(tied[:, 1])
+    texts = zip(key_of(tied[:, 0]).to_pylist(), value_of(tied[:, 1]).to_pylist(), strict=True)
+    text_of = dict(zip(map(tuple, tied.tolist()), texts, strict=True))
+    return {op: min(some, key=lambda it: text_of[it[1]]) for op, some in earliest.items()}
+
+
+def _sent(ops: Ints, piece: Piece) -> pa.Table:
+    few = piece.where(piece.rows_of(ops))
+    sends = few.where(few.is_("kind", "send"))
+    columns = (sends.ints("op"), sends.fingerprints("key"), sends.fingerprints("value"))
+    return columns_of(_SENT, *columns)
+
+
+def _readers(records: Pairs, piece: Piece) -> pa.Table:
+    """Of each of these records the first reader in the block."""
+    rows = np.flatnonzero(records.have(piece.ints("key"), piece.ints("value")))
+    rows = rows[role_of(piece)[rows] == READ]
+    key, value, op = (piece.ints(name)[rows] for name in ("key", "value", "op"))
+    order = np.lexsort([op, value, key])
+    first = order[begins(key[order], value[order])]
+    return columns_of(_READERS, key[first], value[first], op[first])

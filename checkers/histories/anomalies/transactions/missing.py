@@ -1,0 +1,200 @@
+"""Inquiry into the records that are missing of certain transactions.
+
+Candidates are what `unread` found of these transactions: records of a known place that readers
+passed, and records of which nobody knows the place. For the latter each piece of the history tells
+the lowest offset that was acknowledged to a later send, or told as a later high watermark.
+
+Source: `properties.anomalies.transactions.missing`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+
+from checkers.histories.anomalies.findings import Known
+from checkers.histories.anomalies.transactions.unread import FAIL, Record, Unread
+from checkers.histories.columnar.arrow import columns_of, ints
+from checkers.histories.columnar.fingerprints import Ints, fingerprints
+from checkers.histories.columnar.sorting import begins
+from checkers.histories.facts.observed_offsets import dirty
+from checkers.histories.facts.record_locations import FAILED, NAMES, Pairs, role_of
+from checkers.histories.plan.batch import Piece
+from checkers.histories.plan.batches import Kernel
+from checkers.histories.plan.stage import OPERATIONS, SENDS, Ask, Inquiry, spelled
+from model.histories import Isolation
+
+_PAIRS: Final = ints("key", "value")
+_BOUNDS: Final = ints("asked", "offset", "op")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Candidate:
+    """A record of a transaction that no reader was given."""
+
+    op: int
+    record: Record
+    place: tuple[int, int] | None  # its last offset, and the first operation that told of it
+    clean_op: int  # the first that was not at read_uncommitted
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gone:
+    """A record that is missing."""
+
+    op: int
+    key: int
+    value: int
+    lies: str
+    offset: int
+    known_op: int
+    read_offset: int
+    reader_op: int
+
+
+def candidates(of: Unread, wanted: Collection[int] | None = None) -> list[Candidate]:
+    """Those of the wanted transactions, of all without any."""
+    found: list[Candidate] = []
+    far = set(of.furthest.ints("key").tolist())
+    rows = (of.unread.ints(name).tolist() for name in of.unread.table.column_names)
+    for key, offset, value, op, known_op, clean_op in zip(*rows, strict=True):
+        found.append(
+            Candidate(op=op, record=(key, value), place=(offset, known_op), clean_op=clean_op)
+        )
+    untold = (of.untold.ints(name).tolist() for name in of.untold.table.column_names)
+    for key, value, op in zip(*untold, strict=True):
+        found.append(Candidate(op=op, record=(key, value), place=None, clean_op=-1))
+    for record, stray in of.records.items():
+        if stray.sent_by and not stray.readers:
+            told = of.operations[stray.writer]
+            if told["transaction"] and told["outcome"] != FAIL:
+                place = stray.place()
+                clean_op = place[1] if place else -1
+                found.append(
+                    Candidate(op=stray.writer, record=record, place=place, clean_op=clean_op)
+                )
+    return [it for it in found if it.record[0] in far and (wanted is None or it.op in wanted)]
+
+
+def missing(
+    of: Unread, some: list[Candidate], in_log_ns: Mapping[int, int], known: Known
+) -> Inquiry[list[Gone]]:
+    """Which of them are missing, if all of their transaction was in the log then."""
+    if not some:
+        return []
+    keys, values = (np.array([it.record[n] for it in some], dtype=np.int64) for n in (0, 1))
+    vague = [it for it in some if it.place is None]
+    run = partial(_failed, Pairs.of(keys, values))
+    failed, told = yield (
+        Ask(SENDS, Kernel("what was sent in vain", NAMES, _PAIRS, run)),
+        _bounds(vague, in_log_ns, known.declared.isolation),
+    )
+    in_vain = set(zip(*(Piece(failed).ints(name).tolist() for name in _PAIRS.names), strict=True))
+    bounds: dict[int, tuple[int, int]] = {}
+    for row in told.to_pylist():
+        lowest = row["offset"], row["op"]
+        bounds[row["asked"]] = min(lowest, bounds.get(row["asked"], lowest))
+    bound_of = {it.record: bounds.get(number) for number, it in enumerate(vague)}
+    starts = known.kept.of(keys).tolist()
+    far = {
+        key: (offset, op)
+        for key, offset, op in zip(
+            *(of.furthest.ints(name).tolist() for name in ("key", "offset", "op")), strict=True
+        )
+    }
+    gone: list[Gone] = []
+    for it, start in zip(some, starts, strict=True):
+        bound = it.place or bound_of[it.record]
+        read_offset, reader = far[it.record[0]]
+        if bound is None or bound[0] > read_offset:
+            continue
+        if start > (it.place[0] if it.place else 0):
+            continue
+        gone.append(
+            Gone(
+                op=it.op,
+                key=it.record[0],
+                value=it.record[1],
+                lies="at" if it.place else "up to",
+                offset=bound[0],
+                known_op=it.clean_op if it.place and it.record in in_vain else bound[1],
+                read_offset=read_offset,
+                reader_op=reader,
+            )
+        )
+    return gone
+
+
+def gone_columns(gone: list[Gone]) -> Inquiry[dict[str, pa.Array]]:
+    """The columns that rows of missing records begin with."""
+    keys, values = (
+        np.array([getattr(it, name) for it in gone], dtype=np.int64) for name in ("key", "value")
+    )
+    key_of = yield from spelled(keys, column="key")
+    value_of = yield from spelled(values)
+    told = {
+        name: pa.array([getattr(it, name) for it in gone], pa.int64())
+        for name in ("op", "offset", "known_op", "read_offset", "reader_op")
+    }
+    lies = pa.array([it.lies for it in gone], pa.string())
+    order = ("key", "value", "op", "lies", "offset", "known_op", "read_offset", "reader_op")
+    columns = {"key": key_of(keys), "value": value_of(values), "lies": lies, **told}
+    return {name: columns[name] for name in order}
+
+
+def _failed(records: Pairs, piece: Piece) -> pa.Table:
+    rows = np.flatnonzero(records.have(piece.ints("key"), piece.ints("value")))
+    rows = rows[role_of(piece)[rows] == FAILED]
+    return columns_of(_PAIRS, piece.ints("key")[rows], piece.ints("value")[rows])
+
+
+# ---------------------------------------------------------------- below what came later
+
+
+def _bounds(vague: list[Candidate], in_log_ns: Mapping[int, int], isolation: Isolation) -> Ask:
+    """For each record of unknown place the lowest offset known to lie behind it, less one."""
+    keys = np.array([it.record[0] for it in vague], dtype=np.int64)
+    since = np.array([in_log_ns[it.op] for it in vague], dtype=np.int64)
+    columns = ("op", "outcome", "invoked_ns", "kind", "key", "offset", "isolation")
+    run = partial(_lowest, isolation, keys, since)
+    return Ask(OPERATIONS, Kernel("what came after them", columns, _BOUNDS, run))
+
+
+def _lowest(isolation: Isolation, keys: Ints, since_ns: Ints, piece: Piece) -> pa.Table:
+    if not len(keys):
+        return _BOUNDS.empty_table()
+    ends = piece.is_("kind", "end_offset") & dirty(piece, isolation)
+    told = piece.is_("outcome", "ok") & piece.known("offset") & (piece.is_("kind", "send") | ends)
+    numbers, texts = piece.narrow("key")
+    asked_of = np.r_[np.isin(fingerprints(texts, piece.salt), keys), False]
+    facts = piece.where(told & asked_of.take(numbers), ("op", "invoked_ns", "key", "offset"))
+    if not len(facts):
+        return _BOUNDS.empty_table()
+    # the best of all from each fact on, where facts ascend by key and then by invocation
+    facts = facts.where(np.lexsort([facts.ints("invoked_ns"), facts.fingerprints("key")]))
+    key, offset, op = facts.fingerprints("key"), facts.ints("offset"), facts.ints("op")
+    rank = np.empty(len(facts), dtype=np.int64)
+    rank[np.lexsort([op, offset])] = np.arange(len(facts))
+    _, group = np.unique(key, return_inverse=True)
+    packed = group * len(facts) + rank  # seen from behind, a key is below all that follow it
+    best = np.minimum.accumulate(packed[::-1])[::-1] - group * len(facts)
+    row_of = np.argsort(rank)
+    # the first fact of its key that was invoked later
+    firsts, code = begins(key), np.searchsorted(key[begins(key)], keys)
+    known = code < len(firsts)
+    known[known] = key[firsts][code[known]] == keys[known]
+    at = np.zeros(len(keys), dtype=np.int64)
+    ends_of = np.r_[firsts[1:], len(facts)]
+    invoked = facts.ints("invoked_ns")
+    for number in np.flatnonzero(known).tolist():
+        first, end = firsts[code[number]], ends_of[code[number]]
+        at[number] = first + np.searchsorted(invoked[first:end], since_ns[number], side="right")
+        known[number] = at[number] < end
+    asked = np.flatnonzero(known)
+    fact = row_of[best[at[asked]]]
+    return columns_of(_BOUNDS, asked, offset[fact] - 1, op[fact])

@@ -1,0 +1,206 @@
+"""Inquiry into transactions: torn, read while open, read though fenced, and of zombies.
+
+Source: `properties.anomalies.transactions`.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+
+from checkers.histories.anomalies.findings import Family, Found, Known
+from checkers.histories.anomalies.groups.group_offsets import ABORTED, BACKWARDS, MOVED, answers
+from checkers.histories.anomalies.transactions import zombies
+from checkers.histories.anomalies.transactions.atomic_offsets import (
+    OFFSET_ALONE,
+    OUTPUT_ALONE,
+    offsets_without_output,
+    outputs_without_offset,
+)
+from checkers.histories.anomalies.transactions.first_shown import first_shown
+from checkers.histories.anomalies.transactions.missing import (
+    Candidate,
+    candidates,
+    gone_columns,
+    missing,
+)
+from checkers.histories.anomalies.transactions.unread import (
+    FAIL,
+    OK,
+    Unread,
+    described,
+    stray_records,
+    unread,
+)
+from checkers.histories.columnar.arrow import columns_of, ints
+from checkers.histories.columnar.rows import schema_of
+from checkers.histories.columnar.sorting import begins
+from checkers.histories.plan.batch import Piece
+from checkers.histories.plan.batches import Kernel
+from checkers.histories.plan.stage import OPERATIONS, Ask, Inquiry, beside, spelled
+from properties.anomalies.transactions import (
+    fenced_transaction_read,
+    open_transaction_read,
+    torn_transaction,
+)
+from properties.anomalies.transactions.fenced_transaction_read import FENCED
+
+TORN: Final = torn_transaction.ANOMALY.id
+OPEN: Final = open_transaction_read.ANOMALY.id
+FENCED_READ: Final = fenced_transaction_read.ANOMALY.id
+_TOGETHER: Final = (TORN, OPEN, OUTPUT_ALONE, OFFSET_ALONE, BACKWARDS, MOVED, ABORTED)
+_OPS: Final = ints("op")
+
+
+def transactions(known: Known) -> Inquiry[tuple[Found, ...]]:
+    """What shows of them too early or in part, and what groups were told of their offsets."""
+    of, (told, found) = yield from beside(unread(known), answers(known))
+    more: tuple[Found, ...] = yield from beside(
+        _torn(of, known),
+        _opened(of),
+        outputs_without_offset(told),
+        offsets_without_output(of, told, known),
+    )
+    return (*more, *found)
+
+
+# ---------------------------------------------------------------- torn
+
+
+def _torn(of: Unread, known: Known) -> Inquiry[Found]:
+    of_strays = _shown_by_strays(of)
+    ops = np.array(sorted(of_strays), dtype=np.int64)
+    shown = len(of.shown) + int(np.count_nonzero(~of.shown.has(ops)))
+    found = candidates(of)
+    named = np.array([it.op for it in found], dtype=np.int64)
+    shows = of.shown.has(named) | np.isin(named, ops)
+    some = [it for it, does in zip(found, shows.tolist(), strict=True) if does]
+    rows = yield from _torn_rows(of, known, some)
+    return Found(id=TORN, rows=rows, observations=shown)
+
+
+def _shown_by_strays(of: Unread) -> set[int]:
+    """Transactions of several records of which a stray was read."""
+    return {
+        stray.writer
+        for stray in of.records.values()
+        if stray.readers and stray.sent_by
+        if (told := of.operations[stray.writer])["transaction"] and told["outcome"] != FAIL
+        if told["sends"] > 1
+    }
+
+
+def _torn_rows(of: Unread, known: Known, some: list[Candidate]) -> Inquiry[pa.Table]:
+    schema = schema_of(torn_transaction.TornTransaction)
+    if not some:
+        return schema.empty_table()
+    ops = np.unique([it.op for it in some])
+    first = yield from first_shown(ops)
+    readers = np.array([reader for reader, _ in first.values()], dtype=np.int64)
+    when = _by_op((yield described(np.r_[ops, readers])))
+
+    def ended_ok(op: int) -> bool:
+        return when[op]["outcome"] == OK
+
+    in_log_ns = {
+        op: min(when[it]["completed_ns"] for it in (reader, op) if it == reader or ended_ok(op))
+        for op, (reader, _) in first.items()
+    }
+    gone = yield from missing(of, some, in_log_ns, known)
+    columns = yield from gone_columns(gone)
+    parts = [first[it.op][1] for it in gone]
+    keys, values = (np.array([it[n] for it in parts], dtype=np.int64) for n in (0, 1))
+    key_of = yield from spelled(keys, column="key")
+    value_of = yield from spelled(values)
+    return pa.table(
+        {
+            **columns,
+            "shown_key": key_of(keys),
+            "shown_value": value_of(values),
+            "shown_op": pa.array([first[it.op][0] for it in gone], pa.int64()),
+        }
+    ).cast(schema)
+
+
+def _by_op(operations: pa.Table) -> dict[int, dict[str, int]]:
+    return {row["op"]: row for row in operations.to_pylist()}
+
+
+# ---------------------------------------------------------------- open
+
+
+def _opened(of: Unread) -> Inquiry[Found]:
+    schema = schema_of(open_transaction_read.OpenTransactionRead)
+    read = [
+        (*record, min(stray.readers), stray.writer)
+        for record, stray in of.records.items()
+        if stray.readers and stray.sent_by and of.operations[stray.writer]["transaction"]
+    ]
+    columns = [
+        np.r_[of.early.ints(name), np.array([it[n] for it in read], dtype=np.int64)]
+        for n, name in enumerate(("key", "value", "reader_op", "op"))
+    ]
+    observations = of.read + len(read)
+    if not len(columns[0]):
+        return Found(id=OPEN, rows=schema.empty_table(), observations=observations)
+    key, value, reader, op = columns
+    when = Piece((yield described(np.r_[reader, op])))
+    order = np.argsort(when.ints("op"))
+    at = when.ints("op")[order]
+    read_ns = when.ints("completed_ns")[order[np.searchsorted(at, reader)]]
+    asked_ns = when.ints("asked_ns")[order[np.searchsorted(at, op)]]
+    early = np.flatnonzero(read_ns < asked_ns)
+    key_of = yield from spelled(key[early], column="key")
+    value_of = yield from spelled(value[early])
+    rows = pa.table(
+        {
+            "key": key_of(key[early]),
+            "value": value_of(value[early]),
+            "op": op[early],
+            "asked_ns": asked_ns[early],
+            "reader_op": reader[early],
+            "read_ns": read_ns[early],
+        }
+    ).cast(schema)
+    return Found(id=OPEN, rows=rows, observations=observations)
+
+
+# ---------------------------------------------------------------- fenced
+
+
+def fenced(known: Known) -> Inquiry[tuple[Found, ...]]:
+    """What was read of fenced transactions: records that nobody else sent are strays."""
+    columns = ("op", "f", "outcome", "error")
+    told = yield Ask(OPERATIONS, Kernel("fenced transactions", columns, _OPS, _refused))
+    refused = set(told["op"].to_pylist())
+    read = [
+        (*record, min(op for op, _ in stray.sent_by), min(stray.readers))
+        for record, stray in stray_records(known.strays).items()
+        if stray.readers and stray.sent_by
+        if all(op in refused for op, _ in stray.sent_by)
+    ]
+    key, value, op, reader = (np.array([it[n] for it in read], dtype=np.int64) for n in range(4))
+    key_of = yield from spelled(key, column="key")
+    value_of = yield from spelled(value)
+    rows = pa.table({"key": key_of(key), "value": value_of(value), "op": op, "reader_op": reader})
+    schema = schema_of(fenced_transaction_read.FencedTransactionRead)
+    found = Found(id=FENCED_READ, rows=rows.cast(schema), observations=len(refused))
+    return (found,)
+
+
+def _refused(piece: Piece) -> pa.Table:
+    """Transactions that failed because a newer producer had taken their place."""
+    numbers, texts = piece.codes("error")
+    fences = [number for number, text in enumerate(texts.to_pylist()) if FENCED.search(text)]
+    failed = piece.is_("f", "txn") & piece.is_("outcome", "fail")
+    ops = piece.ints("op")[failed & np.isin(numbers, fences)]
+    return columns_of(_OPS, ops[begins(ops)])
+
+
+FAMILIES: Final = (
+    Family(ids=_TOGETHER, inquiry=transactions),
+    Family(ids=(FENCED_READ,), inquiry=fenced),
+    *zombies.FAMILIES,
+)

@@ -1,0 +1,67 @@
+"""From which offset on each key must have everything: `properties.anomalies.retention`.
+
+Log starts are few, and so are keys: what is known of them is known everywhere.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+
+from checkers.histories.columnar.fingerprints import Ints
+from checkers.histories.columnar.sorting import member
+from checkers.histories.plan.batch import Piece
+from checkers.histories.plan.batches import Kernel
+from checkers.histories.plan.stage import OPERATIONS, Ask, Inquiry
+from properties.anomalies.declared import Declared
+from properties.anomalies.retention import BEGINNING, NOWHERE
+
+_READS: Final = ("outcome", "kind", "key", "offset")
+_STARTS: Final = pa.schema([("key", pa.int64()), ("offset", pa.int64())])
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """The keys of which not everything must be there, and from which offset on it must."""
+
+    keys: Ints  # ascending
+    offsets: Ints
+
+    def of(self, key: Ints) -> Ints:
+        """For each key the offset from which on everything must be there."""
+        known = member(key, self.keys)
+        starts = np.full(len(key), BEGINNING)
+        starts[known] = self.offsets[np.searchsorted(self.keys, key[known])]
+        return starts
+
+
+ALL_KEPT: Final = Kept(np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64))
+
+
+def kept(declared: Declared) -> Inquiry[Kept]:
+    """What the starts that were told, and the topics declared compacted, leave of each log."""
+    run = partial(_starts, declared)
+    told = yield Ask(OPERATIONS, Kernel("where logs start", _READS, _STARTS, run))
+    highest = told.group_by("key", use_threads=False).aggregate([("offset", "max")]).sort_by("key")
+    of_keys = Piece(highest)
+    return Kept(of_keys.ints("key"), of_keys.ints("offset_max"))
+
+
+def _starts(declared: Declared, piece: Piece) -> pa.Table:
+    rows = np.flatnonzero(piece.is_("kind", "start_offset") & piece.is_("outcome", "ok"))
+    starts = pa.table(
+        {"key": piece.fingerprints("key")[rows], "offset": piece.ints("offset")[rows]},
+        schema=_STARTS,
+    )
+    if not declared.compacted:
+        return starts
+    numbers, texts = piece.codes("key")
+    of_topic = np.array([declared.compacts(text) for text in texts.to_pylist()], dtype=np.bool_)
+    rows = np.flatnonzero((numbers >= 0) & np.r_[of_topic, False][numbers])
+    keys = np.unique(piece.fingerprints("key")[rows])
+    gone = pa.table({"key": keys, "offset": np.full(len(keys), NOWHERE)}, schema=_STARTS)
+    return pa.concat_tables([starts, gone])

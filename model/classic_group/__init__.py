@@ -1,0 +1,3 @@
+from model.classic_group.variants import VARIANTS
+
+__all__ = ["VARIANTS"]

@@ -1,0 +1,69 @@
+"""Classic groups with one thing wrong: what was reported, and what it lets happen."""
+
+from __future__ import annotations
+
+from model.classic_group.spec import GroupGenerations, Member
+from model.language import Bool, false, true
+
+
+class AddsInstances(GroupGenerations):
+    """A static member that comes back while the group rebalances is added, not replaced.
+
+    Its old process is still a member, under the same group.instance.id (KAFKA-8500). Fails
+    one_member_of_an_instance.
+    """
+
+    def gives_way(s, other: Member, m: Member) -> Bool:
+        return false
+
+
+class ForgetsReplacement(GroupGenerations):
+    """The new process of a static member is not written to the coordinator's log (KAFKA-10284).
+
+    A coordinator that takes over knows the old one alone: the new one is fenced, the old one is
+    let in. Fails a_stable_group_survives.
+    """
+
+    def persists_replacement(s) -> Bool:
+        return false
+
+
+class HearsOldAnswers(GroupGenerations):
+    """An answer that a generation is over ends whatever generation the consumer is in.
+
+    It was sent in an older one; the consumer has joined again since (KAFKA-9823). Fails
+    old_answers_change_nothing.
+    """
+
+    def is_about_now(s, m: Member) -> Bool:
+        return true
+
+
+class BelievesOldClaims(GroupGenerations):
+    """The sticky assignor believes all that members say they had (KAFKA-7026).
+
+    One that was missed for a generation claims what another has had since. Fails one_owner.
+    """
+
+    def keeps(s, m: Member) -> Bool:
+        return s.says_it_had(m)
+
+
+class WaitsForLeader(GroupGenerations):
+    """The coordinator waits for the leader's assignment as long as it lives (KAFKA-12890).
+
+    Fails who_joins_hears.
+    """
+
+    def waits_no_longer(s) -> Bool:
+        return false
+
+
+class AcceptsAnyone(GroupGenerations):
+    """Commits are accepted of members of the past, too, unless the group is being assigned.
+
+    Fails only_owners_commit.
+    """
+
+    def accepts(s, m: Member) -> Bool:
+        return ~s.awaits_assignment()

@@ -1,0 +1,3 @@
+from model.consumer_group.variants import VARIANTS
+
+__all__ = ["VARIANTS"]

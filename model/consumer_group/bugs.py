@@ -1,0 +1,88 @@
+"""KIP-848 with one thing wrong: what was reported, and what it lets happen."""
+
+from __future__ import annotations
+
+from model.consumer_group.spec import Epoch, GroupOwnership, Member, MemberState
+from model.language import Bool, Nothing, all_of, false, ite, nothing
+
+
+class ErasesWhatComesBack(GroupOwnership):
+    """The books are kept for what is assigned, then for what is revoked (KAFKA-16147).
+
+    A member that is given again what it was giving up is entered as its owner, and then erased: the
+    partition looks free, and another member gets it. Fails no_double_assignment.
+    """
+
+    def partition_epoch_after(
+        s,
+        old: MemberState,
+        epoch: Epoch,
+        assigned: Epoch | Nothing,
+        revoking: Epoch | Nothing,
+    ) -> Epoch | Nothing:
+        first = ite(
+            assigned != nothing, epoch, ite(old.assigned != nothing, nothing, s.partition_epoch)
+        )
+        return ite(revoking != nothing, epoch, ite(old.revoking != nothing, nothing, first))
+
+
+class RefusesReturn(GroupOwnership):
+    """A fenced member that the coordinator still knows may not join with epoch 0 (KAFKA-19233).
+
+    It is fenced again and again until its session expires. Fails who_is_fenced_comes_back.
+    """
+
+    def may_rejoin(s, m: Member) -> Bool:
+        return false
+
+
+class LeavesEmptyGroupOpen(GroupOwnership):
+    """When the last member is fenced the group epoch grows alone (KAFKA-20442).
+
+    Fails an_empty_group_is_settled.
+    """
+
+    def closes_empty_group(s) -> Bool:
+        return false
+
+
+class WantsExactEpoch(GroupOwnership):
+    """Before KIP-1251: a commit is accepted in the member's very epoch only (KAFKA-20066).
+
+    The coordinator has moved the member on, and the answer is on its way. Fails owners_may_commit.
+    """
+
+    def accepts_commit(s, m: Member) -> Bool:
+        x = s.member[m]
+        return (s.consumer[m].epoch == x.epoch) & s.has(m)
+
+
+class FreesAtOnce(GroupOwnership):
+    """What a member shall give up is free before it has said that it did.
+
+    Two consumers read the partition. Fails one_reader.
+    """
+
+    def must_revoke(s, m: Member) -> Bool:
+        return false
+
+
+class ForgetsWhoRejoins(GroupOwnership):
+    """A member that comes with epoch 0 begins anew, as if the group did not know it.
+
+    Its epoch goes back, and what it had is nobody's and not free. Fails epochs_grow.
+    """
+
+    def may_join(s, m: Member) -> Bool:
+        return s.consumer[m].epoch == 0
+
+
+class CommitsInAnyEpoch(GroupOwnership):
+    """A member's commit is accepted in any epoch up to its own, whatever it was given since.
+
+    Fails only_owners_commit.
+    """
+
+    def accepts_commit(s, m: Member) -> Bool:
+        epoch = s.consumer[m].epoch
+        return all_of(s.member[m].joined, epoch != 0, epoch <= s.member[m].epoch)

@@ -1,3 +1,0 @@
-from model.group_generations.variants import VARIANTS
-
-__all__ = ["VARIANTS"]

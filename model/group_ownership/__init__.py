@@ -1,3 +1,0 @@
-from model.group_ownership.variants import VARIANTS
-
-__all__ = ["VARIANTS"]

@@ -1,0 +1,73 @@
+"""Why a formula is false in a state: the one conjunct that fails, for which elements, given what.
+
+A claim is mostly `forall(premise => (this & that))`. What a reader wants of a state that breaks it
+are the elements, the premise that is true of them, and the conjunct that is not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from model.language import terms as t
+from model.language.interpreter import Env, Meaning, State, Value
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reason:
+    """The conjunct that is false under `env`, and the premises there that are true."""
+
+    conjunct: t.Node
+    env: Env
+    chosen: Mapping[t.Local, Value]  # elements of quantifiers that were gone through, in order
+    premises: tuple[t.Node, ...]
+
+
+def why_false(meaning: Meaning, formula: t.Node, state: State, env: Env | None = None) -> Reason:
+    """The reason why the formula, which is false in the state, is false there."""
+    at = Reason(conjunct=formula, env=env or {}, chosen={}, premises=())
+    while (deeper := _deeper(meaning, at, state)) is not None:
+        at = deeper
+    return at
+
+
+def _deeper(meaning: Meaning, at: Reason, state: State) -> Reason | None:
+    """The reason one formula further in; None where the conjunct has no parts to choose from."""
+
+    def fails(x: t.Node, env: Env) -> bool:
+        return not meaning.holds(x, state, env)
+
+    match at.conjunct:
+        case t.And(of=parts):
+            part = next(x for x in parts if fails(x, at.env))
+            return _with(at, part)
+        case t.Not(of=t.Or(of=parts)):
+            part = next(x for x in parts if not fails(x, at.env))
+            return _with(at, part.of if isinstance(part, t.Not) else t.Not(part))
+        case t.Not(of=t.Not(of=inner)):
+            return _with(at, inner)
+        case t.Implies(left=left, right=right):
+            return _with(at, right, *conjuncts(left))
+        case t.Forall(binders=binders, body=body):
+            env = next(e for e in meaning.bindings(binders, at.env) if fails(body, e))
+            chosen = {**at.chosen, **{b: env[b.uid] for b in binders}}
+            return Reason(conjunct=body, env=env, chosen=chosen, premises=at.premises)
+        case t.Ite(test=test, then=then, other=other) if at.conjunct.sort == t.BOOL:
+            if fails(test, at.env):
+                return _with(at, other, t.Not(test))
+            return _with(at, then, test)
+        case _:
+            return None
+
+
+def _with(at: Reason, conjunct: t.Node, *premises: t.Node) -> Reason:
+    return Reason(
+        conjunct=conjunct, env=at.env, chosen=at.chosen, premises=(*at.premises, *premises)
+    )
+
+
+def conjuncts(formula: t.Node) -> tuple[t.Node, ...]:
+    """The members of a conjunction, flat; of anything else, itself."""
+    if isinstance(formula, t.And):
+        return tuple(x for part in formula.of for x in conjuncts(part))
+    return (formula,)

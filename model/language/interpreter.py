@@ -1,0 +1,216 @@
+"""What the language means: a reference interpreter, slow and obvious, the oracle of every engine.
+
+A *state* maps each cell (a variable with its keys) to a value: an integer, a truth value, or None
+for `nothing`. Elements of a sort are the integers of its range.
+
+*Terms* are read in the state before the action. Integers are the mathematical ones: `end - 1` at
+end 0 is -1, and comparing it means what it says. An integer must be in its sort where it is *kept*:
+as a key, as an assigned value, or beside `nothing`. Elsewhere the term is *undefined*.
+
+*Order* decides what is evaluated, hence what can be undefined: conjuncts of a guard and members of
+`&`, `|`, `=>` and `ite` from left to right, quantifiers from the least element on, each only until
+the answer is known. To reach something undefined is a fault of the spec, named by action, line and
+conjunct; it is neither true nor false. A proof engine, which evaluates nothing, takes an undefined
+term for some unknown value: what it proves holds whatever the value, what it refutes is run here.
+
+*Steps* of a claim about steps are those that change the state: `s` is read before them, `after`
+after them. What claims about whole behaviours mean is said in `behaviours.py`.
+
+*Writes* happen together. Keys, conditions and values are read in the state before; of two writes to
+one cell the later in the text stays; a cell that a bounded `for` leaves out keeps what was there,
+be it an earlier write or the state before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+from typing import assert_never
+
+from model.language import terms as t
+from model.language.expressions import SpecError
+from model.language.scope import Ranges, Scope, ranges_of
+from model.language.show import show, show_write
+from model.language.spec import Action, Guard, Spec
+
+Value = int | bool | None
+Cell = tuple[str, tuple[int, ...]]  # the name of a variable, and its keys
+State = Mapping[Cell, Value]
+Env = Mapping[int, Value]  # uid of a parameter or bound variable -> its value
+
+
+def joined(before: State, after: State) -> State:
+    """A step as one state, in which claims about steps are read."""
+    return {**before, **{(f"{name}{t.AFTER}", keys): v for (name, keys), v in after.items()}}
+
+
+class Undefined(Exception):
+    """A term without a value was evaluated; `where` names the action, the line, the conjunct."""
+
+    def __init__(self, what: str, where: str = "") -> None:
+        super().__init__(f"{where}: {what}" if where else what)
+        self.what, self.where = what, where
+
+
+@dataclass(frozen=True, slots=True)
+class Meaning:
+    """The language at a finite scope."""
+
+    ranges: Ranges
+
+    @classmethod
+    def of(cls, spec: Spec, scope: Scope | None = None) -> Meaning:
+        """The language at the given scope, or at the one that the spec brings."""
+        return cls(ranges_of(spec.scope() if scope is None else scope))
+
+    # ---- terms
+
+    def holds(self, formula: t.Node, state: State, env: Env | None = None) -> bool:
+        """Whether the formula is true in the state; raises Undefined."""
+        return bool(self.value(formula, state, env or {}))
+
+    def value(self, n: t.Node, state: State, env: Env) -> Value:  # noqa: C901 - a case a word
+        """The value of the term in the state; raises Undefined."""
+
+        def number(x: t.Node) -> int:
+            return int(self.value(x, state, env) or 0)
+
+        match n:
+            case t.Const():
+                return bool(n.value) if n.sort.flavour == "bool" else n.value
+            case t.Least():
+                return self.least(n.sort)
+            case t.Local():
+                return env[n.uid]
+            case t.Get():
+                return state[n.variable.name, self.keys(n.keys, state, env)]
+            case t.Some():
+                return self.kept(n.of, state, env)
+            case t.Plus():
+                return number(n.of) + n.delta
+            case t.Ite():
+                return self.value(n.then if self.holds(n.test, state, env) else n.other, state, env)
+            case t.Not():
+                return not self.holds(n.of, state, env)
+            case t.And():
+                return all(self.holds(x, state, env) for x in n.of)
+            case t.Or():
+                return any(self.holds(x, state, env) for x in n.of)
+            case t.Implies():
+                return not self.holds(n.left, state, env) or self.holds(n.right, state, env)
+            case t.Eq():
+                return self.value(n.left, state, env) == self.value(n.right, state, env)
+            case t.Le():
+                return number(n.left) <= number(n.right)
+            case t.Lt():
+                return number(n.left) < number(n.right)
+            case t.Succ():
+                return number(n.left) + 1 == number(n.right)
+            case t.Forall():
+                return all(self.holds(n.body, state, e) for e in self.bindings(n.binders, env))
+            case t.Exists():
+                return any(self.holds(n.body, state, e) for e in self.bindings(n.binders, env))
+            case t.Count():
+                return sum(self.holds(n.body, state, e) for e in self.bindings(n.binders, env))
+            case t.Extreme():
+                return self.extreme(n, state, env)
+            case _:
+                assert_never(n)
+
+    def extreme(self, n: t.Extreme, state: State, env: Env) -> Value:
+        elements = self.elements(n.binder.sort)
+        for element in reversed(elements) if n.last else elements:
+            if self.holds(n.body, state, {**env, n.binder.uid: element}):
+                return element
+        return self.value(n.default, state, env)
+
+    def elements(self, sort: t.SortInfo) -> range:
+        if sort.name not in self.ranges:
+            raise SpecError(
+                f"no scope for the sort {sort.name}\n  say how many, for example {{{sort.name}: 2}}"
+            )
+        return self.ranges[sort.name]
+
+    def least(self, sort: t.SortInfo) -> Value:
+        if sort.optional:
+            return None
+        return False if sort.flavour == "bool" else self.elements(sort).start
+
+    def kept(self, n: t.Node, state: State, env: Env) -> Value:
+        """The value of a term that must be in its sort: a key, an assigned value."""
+        value = self.value(n, state, env)
+        if n.sort.flavour == "bool" or value is None or value in self.elements(n.sort):
+            return value
+        elements = self.elements(n.sort)
+        raise Undefined(
+            f"{show(n)} is {value}, and {n.sort.name} is {elements.start}..{elements.stop - 1}"
+        )
+
+    def keys(self, keys: Sequence[t.Node], state: State, env: Env) -> tuple[int, ...]:
+        return tuple(int(self.kept(key, state, env) or 0) for key in keys)
+
+    def bindings(self, binders: Sequence[t.Local], env: Env) -> Iterator[Env]:
+        """The environment, once for each value of the binders, the last of them fastest."""
+        for values in product(*(self.elements(b.sort) for b in binders)):
+            yield {**env, **{b.uid: v for b, v in zip(binders, values, strict=True)}}
+
+    # ---- actions
+
+    def why_disabled(self, action: Action, state: State, values: Sequence[int]) -> Guard | None:
+        """The first conjunct of the guard that is false; None where the action is enabled."""
+        env: Env = {p.uid: v for p, v in zip(action.params, values, strict=True)}
+        for guard in action.guards:
+            try:
+                if not self.holds(guard.formula, state, env):
+                    return guard
+            except Undefined as fault:
+                where = f"{called(action, values)}, line {guard.line}: when {guard}"
+                raise Undefined(fault.what, where) from fault
+        return None
+
+    def step(self, action: Action, state: State, values: Sequence[int] = ()) -> State | None:
+        """The state after the action; None where its guard is false."""
+        if self.why_disabled(action, state, values) is not None:
+            return None
+        params: Env = {p.uid: v for p, v in zip(action.params, values, strict=True)}
+        after = dict(state)
+        for write in action.writes:
+            try:
+                for env in self.bindings(write.binders, params):
+                    if self.holds(write.condition, state, env):
+                        cell = (write.variable.name, self.keys(write.keys, state, env))
+                        after[cell] = self.kept(write.value, state, env)
+            except Undefined as fault:
+                text = show_write(write, action.names)
+                where = f"{called(action, values)}, line {write.line}: {text}"
+                raise Undefined(fault.what, where) from fault
+        return after
+
+    def calls(self, action: Action) -> list[tuple[int, ...]]:
+        """Every choice of the action's parameters."""
+        return list(product(*(self.elements(p.sort) for p in action.params)))
+
+    def steps(self, spec: Spec, state: State) -> Iterator[tuple[Action, tuple[int, ...], State]]:
+        """Every enabled action with its parameters, and the state after it."""
+        for action in spec.actions:
+            for values in self.calls(action):
+                after = self.step(action, state, values)
+                if after is not None:
+                    yield action, values, after
+
+    def initial(self, spec: Spec) -> list[State]:
+        """Every initial state, each once; what `init` leaves out is at its least."""
+        blank: State = {
+            (v.name, keys): self.least(v.value)
+            for v in spec.variables
+            for keys in product(*(self.elements(k) for k in v.keys))
+        }
+        states = (self.step(spec.initial, blank, values) for values in self.calls(spec.initial))
+        return list({tuple(s.items()): s for s in states if s is not None}.values())
+
+
+def called(action: Action, values: Sequence[int]) -> str:
+    """An action with its arguments, as text."""
+    given = (f"{p.name}={v}" for p, v in zip(action.params, values, strict=True))
+    return f"{action.name}({', '.join(given)})"

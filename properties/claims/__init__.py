@@ -1,0 +1,1 @@
+"""The catalogue of claims, and the literal form of each."""

@@ -1,0 +1,296 @@
+"""The claims about the in-sync set, elections and what is committed, in their literal form.
+
+A run is *watched*: what its clients published, and every moment of the replicas behind it, as one
+would see them who stands outside: the controller's choice, and of each replica its log, its high
+watermark and its own belief of who is in sync. Records are compared whole: offset, leader epoch and
+value.
+
+Source: D0, D3, "docs" (see properties.claims.catalogue); KIP-966; the properties P2, P7, P15,
+P20 and P22 of the published specs of replication.
+Simplified: a broker that is down is seen with the log that it had before; what a power loss took
+from it shows when it is back.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import partial
+from itertools import combinations, pairwise
+from typing import Final, NamedTuple
+
+from properties.claims.breach import Always, Breach, Sometimes
+from properties.claims.replication import Published, committed_survives
+
+NOBODY: Final = -1
+NS_PER_MS: Final = 1_000_000
+
+
+class Entry(NamedTuple):
+    """A record at its place in a log."""
+
+    offset: int
+    leader_epoch: int
+    value: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Replica:
+    """One replica at one moment."""
+
+    is_up: bool = True
+    is_registered: bool = True  # in this life: the controller knows whether it lost its end
+    leads: bool = False  # as it believes
+    leader_epoch: int = 0
+    in_sync: tuple[int, ...] = ()  # as it knows
+    high_watermark: int = 0
+    log: tuple[Entry, ...] = ()
+
+    @property
+    def committed(self) -> tuple[Entry, ...]:
+        """What it knows to be committed."""
+        return self.below(self.high_watermark)
+
+    def below(self, offset: int) -> tuple[Entry, ...]:
+        """The records below an offset."""
+        return tuple(entry for entry in self.log if entry.offset < offset)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Moment:
+    """The topic partition after one step of a broker or of the controller, or after a fault."""
+
+    at_ms: int
+    leader: int  # the controller's choice
+    leader_epoch: int
+    in_sync: tuple[int, ...]
+    eligible: tuple[int, ...] = ()  # left the set below its minimum, and has everything: the ELR
+    replicas: Mapping[int, Replica]
+
+    @property
+    def leaders(self) -> Iterator[tuple[int, Replica]]:
+        """Who believes to lead; more than one, as long as a deposed leader does not know."""
+        return ((name, replica) for name, replica in self.replicas.items() if replica.leads)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Watched:
+    """One run on one topic partition, from outside and from inside."""
+
+    published: Published
+    moments: tuple[Moment, ...]
+    min_insync_replicas: int
+
+    def acknowledged(self) -> Iterator[tuple[str, Moment]]:
+        """Each acknowledged value, and the last moment not after its acknowledgement."""
+        for operation, sent in self.published.sends("ok"):
+            assert operation.completed_ns is not None
+            at_ms = operation.completed_ns // NS_PER_MS
+            yield sent.value, [seen for seen in self.moments if seen.at_ms <= at_ms][-1]
+
+
+def _claim(says: Callable[[Watched], Iterator[str]]) -> Callable[[Watched], tuple[Breach, ...]]:
+    """The claim of the function's name, from a function that tells its breaches in words."""
+    return partial(_breaches, says)
+
+
+def _breaches(says: Callable[[Watched], Iterator[str]], watched: Watched) -> tuple[Breach, ...]:
+    return tuple(Breach(says.__name__, why) for why in says(watched))
+
+
+def _lost(watched: Watched) -> Iterator[str]:
+    return (breach.why for breach in committed_survives(watched.published))
+
+
+# ---------------------------------------------------------------- claims that hold always
+
+
+def committed_definition(watched: Watched) -> Iterator[str]:
+    """What was below a leader's high watermark once, every member of the ISR has from then on; and
+    while too few are in sync, the high watermark stands still.
+    """
+    for seen, committed in _committed(watched):
+        for member in seen.in_sync:
+            missing = committed.difference(seen.replicas[member].log)
+            if missing:
+                yield (
+                    f"{min(missing).value} was committed at offset {min(missing).offset}, and at "
+                    f"{seen.at_ms} ms {member} is in sync without it"
+                )
+    yield from (
+        f"leader {name} moved its high watermark to {after} with {alone} in sync, "
+        f"of at least {watched.min_insync_replicas}"
+        for name, alone, after in _advances(watched)
+        if alone < watched.min_insync_replicas
+    )
+
+
+def _committed(watched: Watched) -> Iterator[tuple[Moment, set[Entry]]]:
+    """Each moment, and what was below the high watermark of a leader by then."""
+    committed: set[Entry] = set()
+    for seen in watched.moments:
+        for _, leader in seen.leaders:
+            committed.update(leader.committed)
+        yield seen, committed
+
+
+def _advances(watched: Watched) -> Iterator[tuple[int, int, int]]:
+    """Who moved its high watermark, with how many in sync by its own belief, and where to."""
+    for before, after in pairwise(watched.moments):
+        for name, leader in after.leaders:
+            was = before.replicas[name]
+            if (was.leads, was.leader_epoch, was.in_sync) == (
+                True,
+                leader.leader_epoch,
+                leader.in_sync,
+            ) and was.high_watermark < leader.high_watermark:
+                yield name, len(leader.in_sync), leader.high_watermark
+
+
+def identical_replicas(watched: Watched) -> Iterator[str]:
+    """What two replicas both know to be committed is the same."""
+    for seen in watched.moments:
+        for (one, mine), (other, yours) in combinations(seen.replicas.items(), 2):
+            both = min(mine.high_watermark, yours.high_watermark)
+            if mine.below(both) != yours.below(both):
+                yield f"at {seen.at_ms} ms replicas {one} and {other} differ below offset {both}"
+
+
+def min_isr_refuses(watched: Watched) -> Iterator[str]:
+    """What is acknowledged lies on min.insync.replicas replicas at least."""
+    for value, seen in watched.acknowledged():
+        have = [name for name, replica in seen.replicas.items() if _has(replica, value)]
+        if len(have) < watched.min_insync_replicas:
+            yield (
+                f"{value} was acknowledged at {seen.at_ms} ms and lay on {len(have)} replicas, "
+                f"of at least {watched.min_insync_replicas}"
+            )
+
+
+def _has(replica: Replica, value: str) -> bool:
+    return any(entry.value == value for entry in replica.log)
+
+
+def survives_f_failures(watched: Watched) -> Iterator[str]:
+    """What was acknowledged while all replicas were in sync is in the log in the end."""
+    kept = watched.published.offsets_of()
+    for value, seen in watched.acknowledged():
+        if len(seen.in_sync) == len(seen.replicas) and value not in kept:
+            yield f"{value} was acknowledged with all replicas in sync, and is not in the log"
+
+
+def clean_election(watched: Watched) -> Iterator[str]:
+    """While a member of the ISR or the ELR lives, nobody else is elected; no send ends with an
+    error; nothing acknowledged is lost.
+
+    Who comes back from a crash is no member in its new life (KIP-966): it may lack what it had.
+    """
+    for before, after in pairwise(watched.moments):
+        candidates = {*before.in_sync, *before.eligible}
+        known = (before.replicas[name] for name in candidates)
+        lives = any(replica.is_up and replica.is_registered for replica in known)
+        is_new = after.leader_epoch > before.leader_epoch and after.leader != NOBODY
+        if is_new and lives and after.leader not in candidates:
+            yield f"{after.leader} was elected, and {_names(candidates)} were in sync"
+    for operation, sent in watched.published.sends("info", "fail"):
+        if operation.completed_ns is not None:
+            yield f"the send of {sent.value} ended with {operation.error}"
+    yield from _lost(watched)
+
+
+def wait_for_last_leader(watched: Watched) -> Iterator[str]:
+    """Once nobody leads, only who was in sync at last is elected; nothing acknowledged is lost."""
+    candidates: set[int] = set()
+    for before, after in pairwise(watched.moments):
+        if before.leader != NOBODY:
+            candidates = {*before.in_sync, *before.eligible}
+        elif after.leader != NOBODY and after.leader not in candidates:
+            yield f"nobody led, {_names(candidates)} had been in sync, {after.leader} was elected"
+    yield from _lost(watched)
+
+
+def _names(brokers: set[int]) -> str:
+    return " and ".join(map(str, sorted(brokers)))
+
+
+def writes_to_leader(watched: Watched) -> Iterator[str]:
+    """One broker leads in a leader epoch, and appends each of its records; what is missing in the
+    end, acknowledged or not, was never committed.
+    """
+    led: defaultdict[int, set[int]] = defaultdict(set)
+    written: defaultdict[tuple[int, int], set[str]] = defaultdict(set)
+    for seen in watched.moments:
+        for name, leader in seen.leaders:
+            led[leader.leader_epoch].add(name)
+        for replica in seen.replicas.values():
+            for entry in replica.log:
+                written[entry.offset, entry.leader_epoch].add(entry.value)
+    for epoch, leaders in led.items():
+        if len(leaders) > 1:
+            yield f"{_names(leaders)} both led in leader epoch {epoch}"
+    for (offset, epoch), values in written.items():
+        if len(values) > 1:
+            yield f"leader epoch {epoch} has {' and '.join(sorted(values))} at offset {offset}"
+    log = dict(watched.published.log)
+    *_, (_, committed) = _committed(watched)
+    for entry in sorted(committed):
+        if log.get(entry.offset) != entry.value:
+            yield f"{entry.value} was committed at offset {entry.offset} and is not in the log"
+
+
+ALWAYS: Final[Always] = {
+    says.__name__: _claim(says)
+    for says in (
+        committed_definition,
+        identical_replicas,
+        min_isr_refuses,
+        survives_f_failures,
+        clean_election,
+        wait_for_last_leader,
+        writes_to_leader,
+    )
+}
+
+
+# ---------------------------------------------------------------- things that can happen
+
+
+def a_failed_replica_leaves(watched: Watched) -> bool:
+    """A broker that is down was in the ISR, and is no more."""
+    return any(
+        not after.replicas[name].is_up and name not in after.in_sync
+        for before, after in pairwise(watched.moments)
+        for name in before.in_sync
+    )
+
+
+def the_leader_commits_alone(watched: Watched) -> bool:
+    """A leader that knows itself alone in sync moves its high watermark."""
+    return any(in_sync == 1 for _, in_sync, _ in _advances(watched))
+
+
+def acknowledged_and_lost(watched: Watched) -> bool:
+    """An acknowledged value is not in the log."""
+    return any(True for _ in _lost(watched))
+
+
+def a_replica_drops_what_was_committed(watched: Watched) -> bool:
+    """A replica had a record that some leader held for committed, and has it no more."""
+    for (before, committed), (after, _) in pairwise(_committed(watched)):
+        for name, replica in before.replicas.items():
+            if committed.intersection(replica.log).difference(after.replicas[name].log):
+                return True
+    return False
+
+
+SOMETIMES: Final[Sometimes] = {
+    "isr_shrinks": {
+        "a failed replica leaves": a_failed_replica_leaves,
+        "the leader commits alone": the_leader_commits_alone,
+    },
+    "unclean_election": {
+        "acknowledged and lost": acknowledged_and_lost,
+        "a replica drops what was committed": a_replica_drops_what_was_committed,
+    },
+}

@@ -1,0 +1,114 @@
+"""The claims about the members of a group, in their literal form.
+
+A run is *grouped*: what its members were told and did, in the order in which it happened. An epoch
+is the generation of a classic group, and the member epoch of one of KIP-848.
+
+Source: D0, D3 (see properties.claims.catalogue); KIP-848.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Final
+
+from properties.claims.breach import Always, Breach, Sometimes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Began:
+    """A member was told to own a partition, and begins at the position of its group."""
+
+    member: str
+    epoch: int
+    partition: str
+    asked_ns: int  # when it asked for the position
+    at_ns: int
+    position: int  # 0: none was committed
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Committed:
+    """A member committed a position, and that was accepted."""
+
+    member: str
+    epoch: int
+    partition: str
+    asked_ns: int
+    at_ns: int
+    position: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Grouped:
+    """What the members of a group observed; `owned`: by those that live at the end of the run."""
+
+    partitions: tuple[str, ...]
+    began: tuple[Began, ...]
+    committed: tuple[Committed, ...]
+    owned: Mapping[str, tuple[str, ...]]
+
+
+def one_owner(run: Grouped) -> tuple[Breach, ...]:
+    """A partition has one owner in each epoch, the newest one's commits count alone, all are read.
+
+    A member that missed the rebalance may go on processing; but it cannot commit.
+    """
+    return tuple(map(partial(Breach, "one_owner"), _owners(run)))
+
+
+def _owners(run: Grouped) -> Iterator[str]:
+    first: dict[tuple[str, int], Began] = {}
+    for one in run.began:
+        known = first.setdefault((one.partition, one.epoch), one)
+        if known.member != one.member:
+            yield f"{known.member} and {one.member} own {one.partition} in epoch {one.epoch}"
+    for commit in run.committed:
+        for one in run.began:
+            is_later = one.partition == commit.partition and one.epoch > commit.epoch
+            if is_later and one.member != commit.member and one.at_ns < commit.asked_ns:
+                yield (
+                    f"{commit.member} commits {commit.partition} in epoch {commit.epoch} "
+                    f"when {one.member} has it in epoch {one.epoch}"
+                )
+    for partition in run.partitions:
+        owners = [member for member, parts in run.owned.items() if partition in parts]
+        if len(owners) != 1:
+            yield f"in the end {partition} is owned by {' and '.join(owners) or 'nobody'}"
+
+
+def position_resumes(run: Grouped) -> tuple[Breach, ...]:
+    """Who begins a partition does so where the newest commit that was over then has left it."""
+    return tuple(map(partial(Breach, "position_resumes"), _resumed(run)))
+
+
+def _resumed(run: Grouped) -> Iterator[str]:
+    for one in run.began:
+        here = [commit for commit in run.committed if commit.partition == one.partition]
+        over = [commit.position for commit in here if commit.at_ns < one.asked_ns]
+        if one.position < max(over, default=0):
+            yield (
+                f"{one.member} begins {one.partition} at {one.position}, "
+                f"though {max(over)} was committed"
+            )
+
+
+def idle_members(run: Grouped) -> tuple[Breach, ...]:
+    """Members own as many partitions as each other, give or take one: some none, some several."""
+    return tuple(map(partial(Breach, "idle_members"), _uneven(run)))
+
+
+def _uneven(run: Grouped) -> Iterator[str]:
+    fewest, more = divmod(len(run.partitions), len(run.owned))
+    shares = sorted(len(parts) for parts in run.owned.values())
+    if shares != [fewest] * (len(run.owned) - more) + [fewest + 1] * more:
+        yield f"{len(run.owned)} members own {shares} of {len(run.partitions)} partitions"
+
+
+ALWAYS: Final[Always] = {
+    "one_owner": one_owner,
+    "idle_members": idle_members,
+    "position_resumes": position_resumes,
+}
+SOMETIMES: Final[Sometimes] = {}

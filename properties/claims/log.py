@@ -1,0 +1,156 @@
+"""The claims about reading and writing a log, in their literal form.
+
+A run is *read and written*: the history of its writers and readers, and the log of each topic
+partition in the end. A writer sends one record at a time, so what it sent is ordered by the times
+of its sends; a reader is told where to begin, and polls from there to the end. Values are unique.
+
+Source: D3 (see properties.claims.catalogue).
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from itertools import combinations, pairwise, zip_longest
+from typing import Final
+
+from model.histories import History, Operation, Poll, Send
+from properties.claims.breach import Always, Breach, Sometimes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadAndWritten:
+    """One run on some topic partitions, after its end."""
+
+    history: History
+    logs: Mapping[str, tuple[tuple[int, str], ...]]  # (offset, value) in log order, by partition
+    starts: Mapping[int, Mapping[str, int]]  # where each reader's process began, by partition
+    instances: Mapping[int, int]  # the consumer instance that each reader's process is one of
+
+    def polls(self, *processes: int) -> Iterator[Poll]:
+        """What these readers were given, in the order in which they were given it."""
+        for operation in self.history:
+            if operation.process in processes:
+                yield from (did for did in operation.did if isinstance(did, Poll))
+
+    def sends(self) -> Iterator[tuple[Operation, Send]]:
+        """Every send, in order of completion."""
+        for operation in self.history:
+            yield from ((operation, did) for did in operation.did if isinstance(did, Send))
+
+    def places(self) -> Mapping[str, tuple[str, int]]:
+        """The topic partition and the offset of each value."""
+        return {value: (key, at) for key, log in self.logs.items() for at, value in log}
+
+
+# ---------------------------------------------------------------- claims that hold always
+
+
+def consumer_order(run: ReadAndWritten) -> tuple[Breach, ...]:
+    """Of each topic partition a consumer instance is given offsets in ascending order."""
+    members: defaultdict[int, list[int]] = defaultdict(list)
+    for process, instance in run.instances.items():
+        members[instance].append(process)
+    return tuple(
+        Breach("consumer_order", f"{later.value} at offset {later.offset} came behind {told}")
+        for processes in members.values()
+        for key in run.logs
+        for earlier, later in pairwise(poll for poll in run.polls(*processes) if poll.key == key)
+        if (earlier.offset or 0) >= (later.offset or 0)
+        for told in (f"{earlier.value} at offset {earlier.offset}",)
+    )
+
+
+def any_offset_readable(run: ReadAndWritten) -> tuple[Breach, ...]:
+    """Each reader is given the log from where it began: every offset, and what lies there."""
+    breaches: list[Breach] = []
+    for process, starts in run.starts.items():
+        for key, start in starts.items():
+            given = [(poll.offset, poll.value) for poll in run.polls(process) if poll.key == key]
+            log = dict(run.logs[key])
+            end = max(log, default=-1) + 1
+            expected = [(offset, log.get(offset)) for offset in range(start, end)]
+            breaches += (
+                Breach(
+                    "any_offset_readable",
+                    f"who began at offset {start} of {key} was given {found}, "
+                    f"where the log has {lies}",
+                )
+                for found, lies in zip_longest(given, expected)
+                if found != lies
+            )
+    return tuple(breaches)
+
+
+ALWAYS: Final[Always] = {
+    "consumer_order": consumer_order,
+    "any_offset_readable": any_offset_readable,
+}
+
+
+# ---------------------------------------------------------------- things that can happen
+
+
+def read_in_another_order_than_sent(run: ReadAndWritten) -> bool:
+    """A reader is given a record before one of another topic partition that was acknowledged to the
+    same writer before it was sent.
+    """
+    sends = [(operation, sent) for operation, sent in run.sends() if operation.outcome == "ok"]
+    later_than = {
+        (one.value, other.value)
+        for (first, one), (second, other) in combinations(sends, 2)
+        if (first.process, one.key != other.key) == (second.process, True)
+        and (first.completed_ns or 0) < second.invoked_ns
+    }
+    return any(
+        (given.value, before.value) in later_than
+        for process in run.starts
+        for before, given in combinations(run.polls(process), 2)
+    )
+
+
+def producers_change_places(run: ReadAndWritten) -> bool:
+    """A record lies before one that another writer began to send earlier; and what each writer sent
+    lies in the order in which it was sent.
+    """
+    places = run.places()
+    sent = sorted(
+        (operation.invoked_ns, operation.process, sent.key, places[sent.value][1])
+        for operation, sent in run.sends()
+        if sent.value in places
+    )
+    inverted = [
+        one[1] == other[1]
+        for one, other in combinations(sent, 2)
+        if one[2] == other[2] and one[3] > other[3]
+    ]
+    return bool(inverted) and not any(inverted)
+
+
+def consumers_are_apart(run: ReadAndWritten) -> bool:
+    """A reader is given a record after another reader was given a later one of the same log; and
+    each is given its own in log order.
+    """
+    given = [
+        (operation.process, did.key, did.offset or 0)
+        for operation in run.history
+        for did in operation.did
+        if isinstance(did, Poll)
+    ]
+    apart = any(
+        one[0] != other[0] and one[1] == other[1] and one[2] > other[2]
+        for one, other in combinations(given, 2)
+    )
+    return apart and not consumer_order(run)
+
+
+SOMETIMES: Final[Sometimes] = {
+    "order_is_per_partition": {
+        "read in another order than sent": read_in_another_order_than_sent,
+    },
+    "two_writers_two_readers": {
+        "records of two producers change places": producers_change_places,
+        "two consumers are apart": consumers_are_apart,
+    },
+}

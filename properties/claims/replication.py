@@ -1,0 +1,209 @@
+"""The claims about publishing and replication in their literal form, over what clients observed and
+the log in the end.
+
+A run is *published*: the history of its clients, and the log as a reader finds it from its
+beginning after all faults have ended.
+
+Values are unique among all sends. The sends of one producer session come from several processes
+when several requests are in flight, so the order of a session is told apart: `sessions` maps each
+process to its session.
+
+Source: D0, D1, D3 (see properties.claims.catalogue).
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, fields, is_dataclass
+from itertools import groupby
+from typing import Final
+
+from model.histories import History, Operation, Poll, Send
+from properties.anomalies.real_time import offset_order_inversion, stale_end_offset
+from properties.claims.breach import Always, Breach, Sometimes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Published:
+    """One run on one topic partition, after its end."""
+
+    history: History
+    log: tuple[tuple[int, str], ...]  # (offset, value) in log order, as read in the end
+    sessions: Mapping[int, int] = field(default_factory=dict[int, int])  # default: the process
+
+    def sends(self, *outcomes: str) -> Iterator[tuple[Operation, Send]]:
+        """The sends with one of these outcomes, in order of completion."""
+        for operation in self.history:
+            if operation.outcome in outcomes:
+                yield from ((operation, did) for did in operation.did if isinstance(did, Send))
+
+    def polls(self) -> Iterator[Poll]:
+        """Every record that a consumer was given, in order of completion."""
+        for operation in self.history:
+            yield from (did for did in operation.did if isinstance(did, Poll))
+
+    def offsets_of(self) -> Mapping[str, tuple[int, ...]]:
+        """Where each value lies in the log."""
+        found: defaultdict[str, tuple[int, ...]] = defaultdict(tuple)
+        for offset, value in self.log:
+            found[value] += (offset,)
+        return found
+
+    def session_of(self, operation: Operation) -> int:
+        """The producer session that an operation belongs to."""
+        return self.sessions.get(operation.process, operation.process)
+
+
+# ---------------------------------------------------------------- claims that hold always
+
+
+def exactly_once_publish(published: Published) -> tuple[Breach, ...]:
+    """Every acknowledged value lies in the log once, and no value lies there twice."""
+    repeated = (
+        f"{value} lies at offsets {', '.join(map(str, offsets))}"
+        for value, offsets in published.offsets_of().items()
+        if len(offsets) > 1
+    )
+    return tuple(Breach("exactly_once_publish", why) for why in (*_lost(published), *repeated))
+
+
+def committed_survives(published: Published) -> tuple[Breach, ...]:
+    """Every acknowledged value is in the log."""
+    return tuple(Breach("committed_survives", why) for why in _lost(published))
+
+
+def _lost(published: Published) -> Iterator[str]:
+    where = published.offsets_of()
+    for _, sent in published.sends("ok"):
+        if sent.value not in where:
+            yield f"{sent.value} was acknowledged and is not in the log"
+
+
+def reads_are_committed(published: Published) -> tuple[Breach, ...]:
+    """Every record that a consumer was given is in the log, at the offset it was given with."""
+    log = dict(published.log)
+    return tuple(
+        Breach(
+            "reads_are_committed",
+            f"{poll.value} was read at offset {poll.offset}, where the log has "
+            f"{log.get(poll.offset, 'nothing')}",
+        )
+        for poll in published.polls()
+        if poll.offset is not None and log.get(poll.offset) != poll.value
+    )
+
+
+def append_order(published: Published) -> tuple[Breach, ...]:
+    """No value lies in the log behind a value that its session began to send later."""
+    where = published.offsets_of()
+    by_session: defaultdict[int, list[tuple[int, str]]] = defaultdict(list)
+    for operation, sent in published.sends("ok", "info", "fail"):
+        if sent.value in where:
+            session = published.session_of(operation)
+            by_session[session].append((operation.invoked_ns, sent.value))
+    breaches: list[Breach] = []
+    for sends in by_session.values():
+        breaches += (Breach("append_order", why) for why in _inversions(sends, where))
+    return tuple(breaches)
+
+
+def _inversions(
+    sends: list[tuple[int, str]], where: Mapping[str, tuple[int, ...]]
+) -> Iterator[str]:
+    """Each send that lies before one which began strictly earlier, against the last such one."""
+    last = (-1, "")  # of those that began earlier: the highest offset, and its value
+    for _, group in groupby(sorted(sends), key=lambda send: send[0]):
+        values = [value for _, value in group]
+        for value in values:
+            if min(where[value]) < last[0]:
+                yield (
+                    f"{last[1]} was sent before {value} and lies behind it, "
+                    f"at offset {last[0]} against {min(where[value])}"
+                )
+        last = max(last, *((max(where[value]), value) for value in values))
+
+
+def offset_identifies(published: Published) -> tuple[Breach, ...]:
+    """No offset is told, by an acknowledgement or to a consumer, for two values."""
+    told: defaultdict[int, set[str]] = defaultdict(set)
+    for offset, value in published.log:
+        told[offset].add(value)
+    for _, sent in published.sends("ok"):
+        if sent.offset is not None:
+            told[sent.offset].add(sent.value)
+    for poll in published.polls():
+        if poll.offset is not None:
+            told[poll.offset].add(poll.value)
+    return tuple(
+        Breach("offset_identifies", f"offset {offset} was told for {' and '.join(sorted(values))}")
+        for offset, values in sorted(told.items())
+        if len(values) > 1
+    )
+
+
+def linearizable_offsets(published: Published) -> tuple[Breach, ...]:
+    """No acknowledged offset and no end offset goes back in real time."""
+    rows = (
+        *offset_order_inversion.inversions(published.history),
+        *stale_end_offset.stale_end_offsets(published.history),
+    )
+    return tuple(Breach("linearizable_offsets", _named(row)) for row in rows)
+
+
+def _named(row: object) -> str:
+    """What the row of an anomaly says, in the names of its fields."""
+    assert is_dataclass(row)
+    told = ", ".join(f"{entry.name} {getattr(row, entry.name)}" for entry in fields(row))
+    return f"{type(row).__name__}: {told}"
+
+
+ALWAYS: Final[Always] = {
+    "committed_survives": committed_survives,
+    "exactly_once_publish": exactly_once_publish,
+    "reads_are_committed": reads_are_committed,
+    "append_order": append_order,
+    "offset_identifies": offset_identifies,
+    "linearizable_offsets": linearizable_offsets,
+}
+
+
+# ---------------------------------------------------------------- things that can happen
+
+
+def unanswered_and_written(published: Published) -> bool:
+    """A send of unknown outcome is in the log."""
+    where = published.offsets_of()
+    return any(sent.value in where for _, sent in published.sends("info"))
+
+
+def unanswered_and_not_written(published: Published) -> bool:
+    """A send of unknown outcome is not in the log."""
+    where = published.offsets_of()
+    return any(sent.value not in where for _, sent in published.sends("info"))
+
+
+def written_twice(published: Published) -> bool:
+    """A value lies in the log twice."""
+    return any(len(offsets) > 1 for offsets in published.offsets_of().values())
+
+
+def done_with_and_lost(published: Published) -> bool:
+    """A value that the producer is done with, acknowledged or never to be, is not in the log."""
+    where = published.offsets_of()
+    return any(
+        sent.value not in where
+        for operation, sent in published.sends("ok", "info")
+        if operation.completed_ns is not None
+    )
+
+
+SOMETIMES: Final[Sometimes] = {
+    "ambiguous_send": {
+        "unanswered and written": unanswered_and_written,
+        "unanswered and not written": unanswered_and_not_written,
+    },
+    "retry_duplicates": {"written twice": written_twice},
+    "no_retry_loses": {"unanswered and not written": unanswered_and_not_written},
+    "acks_levels": {"done with and lost": done_with_and_lost},
+}

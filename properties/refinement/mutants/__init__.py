@@ -1,0 +1,1 @@
+"""Altered runs that trace validation must reject."""

@@ -1,0 +1,273 @@
+"""What may be wrong with a topic partition in a run: with its logs, its leader, its state.
+
+A step that moves a high watermark less far, or appends fewer records, has done a part of the real
+one; so has a decision that leaves out some of those who come or go. The high watermark of a
+follower is told to nobody.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Final
+
+from model.vocabulary import BrokerId, LeaderEpoch, Offset, TopicPartition
+from model.vocabulary import Sequence as SequenceNumber
+from properties.refinement.mutants import runs
+from properties.refinement.mutants.runs import Node, Wrongs
+from reference_impl.broker.broker import Broker
+from reference_impl.controller.controller import Controller
+from reference_impl.log.partition_log import PartitionLog
+from reference_impl.log.record_batch import stamped
+from reference_impl.log.segment import Batch
+from reference_impl.node.step import Answered
+from reference_impl.partition.follower import Follower
+from reference_impl.partition.leader import Leader
+from reference_impl.protocol.controller import PartitionState
+from reference_impl.protocol.messages import ErrorCode, Produced
+from reference_impl.simulation.trace import Traced
+
+Replica = Leader | Follower
+Alteration = Callable[[Traced, TopicPartition], Traced | None]
+
+
+def wrongs_of(place: TopicPartition) -> Wrongs:
+    """What can be wrong with the topic partition."""
+
+    def visible(node: Node) -> object:
+        if isinstance(node, Controller):
+            return node.topic_partitions.get(place)
+        return _visible(node.replicas.get(place))
+
+    def is_part(before: Node, altered: Node, real: Node) -> bool:
+        match before, altered, real:
+            case Broker(), Broker(), Broker() if place in before.replicas:
+                return _is_part(*(b.replicas[place] for b in (before, altered, real)))
+            case Controller(), Controller(), Controller() if place in before.topic_partitions:
+                decided = (c.topic_partitions[place] for c in (before, altered, real))
+                had, fewer, has = ({*state.isr, *state.elr} for state in decided)
+                return had <= fewer < has or had >= fewer > has
+            case _:
+                return False
+
+    def is_private(before: Node, after: Node) -> bool:
+        if not isinstance(before, Broker) or not isinstance(after, Broker):
+            return False
+        was, did = before.replicas.get(place), after.replicas.get(place)
+        if not isinstance(was, Follower) or not isinstance(did, Follower):
+            return False
+        return was.log == replace(did.log, high_watermark=was.log.high_watermark)
+
+    return Wrongs(
+        visible=visible,
+        is_part=is_part,
+        is_private=is_private,
+        of_steps={kind: _at(place, alter) for kind, alter in OF_STEPS.items()},
+        of_answers={kind: _at(place, alter) for kind, alter in OF_ANSWERS.items()},
+    )
+
+
+def _at(place: TopicPartition, alter: Alteration) -> runs.Alteration:
+    return lambda traced: alter(traced, place)
+
+
+def _visible(replica: Replica | None) -> object:
+    if replica is None:
+        return None
+    log, leads = replica.log, isinstance(replica, Leader)
+    told = (replica.state, replica.in_sync.maximal) if isinstance(replica, Leader) else None
+    return log.segments, log.end_offset, log.high_watermark, replica.state.leader_epoch, leads, told
+
+
+def _is_part(before: Replica, altered: Replica, real: Replica) -> bool:
+    was, less, did = before.log, altered.log, real.log
+    marks = was.high_watermark <= less.high_watermark <= did.high_watermark
+    ends = was.end_offset <= less.end_offset <= did.end_offset
+    batches = [*less.batches()]
+    parts = batches == [*did.batches()][: len(batches)]
+    return replace(real, log=less) == altered and less != did and marks and ends and parts
+
+
+# ---------------------------------------------------------------- what is altered
+
+
+def _of_log(change: Callable[[Replica], PartitionLog | None]) -> Alteration:
+    """The log of the broker's replica is another one."""
+
+    def altered(traced: Traced, place: TopicPartition) -> Traced | None:
+        if not isinstance(traced.after, Broker) or place not in traced.after.replicas:
+            return None
+        replica = traced.after.replicas[place]
+        log = change(replica)
+        return None if log is None else _with(traced, replace(replica, log=log))
+
+    return altered
+
+
+def _of_leader(change: Callable[[Leader], Leader | None]) -> Alteration:
+    """The broker leads with another state."""
+
+    def altered(traced: Traced, place: TopicPartition) -> Traced | None:
+        if not isinstance(traced.after, Broker):
+            return None
+        leader = traced.after.replicas.get(place)
+        changed = change(leader) if isinstance(leader, Leader) else None
+        return None if changed is None else _with(traced, changed)
+
+    return altered
+
+
+def _of_decision(change: Callable[[PartitionState], PartitionState | None]) -> Alteration:
+    """The controller has decided something else."""
+
+    def altered(traced: Traced, place: TopicPartition) -> Traced | None:
+        if not isinstance(traced.after, Controller):
+            return None
+        state = change(traced.after.topic_partitions[place])
+        if state is None:
+            return None
+        decided = {**traced.after.topic_partitions, place: state}
+        return traced._replace(after=replace(traced.after, topic_partitions=decided))
+
+    return altered
+
+
+def _with(traced: Traced, replica: Replica) -> Traced:
+    assert isinstance(traced.after, Broker)
+    replicas = {**traced.after.replicas, replica.topic_partition: replica}
+    return traced._replace(after=replace(traced.after, replicas=replicas))
+
+
+def _mark(by: int) -> Callable[[Replica], PartitionLog | None]:
+    def moved(replica: Replica) -> PartitionLog | None:
+        mark = replica.log.high_watermark + by
+        return replace(replica.log, high_watermark=Offset(mark)) if mark >= 0 else None
+
+    return moved
+
+
+def _without_last(replica: Replica) -> PartitionLog | None:
+    log = replica.log
+    return log.truncate_to(Offset(log.end_offset - 1)) if log.end_offset else None
+
+
+def _last_batch(replica: Replica) -> Batch | None:
+    return next(iter([*replica.log.batches()][-1:]), None)
+
+
+def _last_again(replica: Replica) -> PartitionLog | None:
+    last = _last_batch(replica)
+    if last is None:
+        return None
+    again = stamped(
+        last.data,
+        base_offset=replica.log.end_offset,
+        leader_epoch=LeaderEpoch(last.header.leader_epoch),
+    )
+    return replica.log.append(Batch.of(again))
+
+
+def _last_of_next_epoch(replica: Replica) -> PartitionLog | None:
+    last = _last_batch(replica)
+    if last is None:
+        return None
+    restamped = stamped(
+        last.data,
+        base_offset=last.header.base_offset,
+        leader_epoch=LeaderEpoch(last.header.leader_epoch + 1),
+    )
+    return replica.log.truncate_to(last.header.base_offset).append(Batch.of(restamped))
+
+
+def _epoch_on(leader: Leader) -> Leader:
+    state = replace(leader.state, leader_epoch=LeaderEpoch(leader.state.leader_epoch + 1))
+    return replace(leader, in_sync=replace(leader.in_sync, state=state))
+
+
+def _fetched_on(leader: Leader) -> Leader | None:
+    """The leader believes that its last follower has one record more than the leader."""
+    for broker, remote in leader.in_sync.remotes.items():
+        ahead = replace(remote, end_offset=Offset(leader.log.end_offset + 1))
+        return replace(leader, in_sync=leader.in_sync.with_remote(broker, ahead))
+    return None
+
+
+def _waits_for_less(leader: Leader) -> Leader | None:
+    mine = leader.state.isr[:1]
+    if leader.state.isr == mine:
+        return None
+    state = replace(leader.state, isr=mine, elr=())
+    return replace(leader, in_sync=replace(leader.in_sync, state=state, proposal=None))
+
+
+def _next_sequence(leader: Leader) -> Leader | None:
+    """The leader remembers of a producer a number that comes after its last."""
+    for producer_id, known in leader.producers.producers.items():
+        for last in known.batches[-1:]:
+            wrong = last._replace(last_sequence=SequenceNumber(last.last_sequence + 1))
+            states = {
+                **leader.producers.producers,
+                producer_id: known._replace(batches=(*known.batches[:-1], wrong)),
+            }
+            return replace(leader, producers=replace(leader.producers, producers=states))
+    return None
+
+
+def _without_member(state: PartitionState) -> PartitionState | None:
+    rest = tuple(b for b in state.isr if b != state.leader)
+    gone = rest[:1]
+    return (
+        replace(
+            state,
+            isr=tuple(b for b in state.isr if b not in gone),
+            elr=tuple(b for b in state.elr if b not in gone),
+        )
+        if gone
+        else None
+    )
+
+
+def _with_member(state: PartitionState) -> PartitionState | None:
+    new = tuple(b for b in state.replicas if b not in (*state.isr, *state.elr))
+    return replace(state, isr=(*state.isr, *new)) if new else None
+
+
+def _other_leader(state: PartitionState) -> PartitionState:
+    other: BrokerId = next(b for b in state.replicas if b != state.leader)
+    return replace(state, leader=other)
+
+
+def _told(by: int) -> Alteration:
+    def altered(traced: Traced, place: TopicPartition) -> Traced | None:
+        del place
+        match traced.event:
+            case Answered(response=Produced(error=ErrorCode.NONE) as told) as answered if (
+                told.base_offset + by >= 0
+            ):
+                offset = Offset(told.base_offset + by)
+                event = replace(answered, response=replace(told, base_offset=offset))
+                return traced._replace(event=event)
+            case _:
+                return None
+
+    return altered
+
+
+OF_STEPS: Final[Mapping[str, Alteration]] = {
+    "high watermark ahead": _of_log(_mark(+1)),
+    "high watermark behind": _of_log(_mark(-1)),
+    "last record missing": _of_log(_without_last),
+    "last record twice": _of_log(_last_again),
+    "last record of the next epoch": _of_log(_last_of_next_epoch),
+    "leader in the next epoch": _of_leader(_epoch_on),
+    "leader counts on a fetch": _of_leader(_fetched_on),
+    "leader waits for itself alone": _of_leader(_waits_for_less),
+    "leader remembers the next number": _of_leader(_next_sequence),
+    "ISR without a member": _of_decision(_without_member),
+    "ISR with a stranger": _of_decision(_with_member),
+    "another leader": _of_decision(_other_leader),
+}
+OF_ANSWERS: Final[Mapping[str, Alteration]] = {
+    "told one offset more": _told(+1),
+    "told one offset less": _told(-1),
+}

@@ -1,0 +1,209 @@
+"""Runs with one thing wrong, to see whether following them notices.
+
+    dropped    an event is missing, with the state after it
+    swapped    two events of a run that follow each other, the other way round
+    altered    one thing in the state after an event, or in what a client was told, is not so
+
+Not every mutant is wrong. Nodes hear of each other by messages alone, so what a step did may as
+well be done in the next step of the same node, unless a message of it has arrived before; and
+neighbours of two nodes commute, unless the second hears the first; those of one node, if it comes
+to the same. Such a mutant is the same run in another order, and *equivalent*. That is decided
+without any spec: brokers and the controller are values, so their steps are taken again, and show
+where they lead and which messages they send.
+
+Source: the happened-before relation of Lamport, Time, Clocks and the Ordering of Events.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from random import Random
+
+from properties.refinement.trace_validation import Refinement, Unexplained, first_unexplained
+from reference_impl.broker.broker import Broker
+from reference_impl.controller.controller import Controller
+from reference_impl.node.step import Answered, Asked, Fired, Reply, Send
+from reference_impl.partition.follower import Follower
+from reference_impl.partition.leader import Leader
+from reference_impl.protocol.messages import NodeId
+from reference_impl.simulation.trace import Traced
+
+Replica = Leader | Follower
+Events = Sequence[Traced]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mutant:
+    """A run that differs from a real one at one event."""
+
+    kind: str
+    number: int  # of the event
+    events: tuple[Traced, ...]
+    is_equivalent: bool
+
+    def __str__(self) -> str:
+        return f"{self.kind} at event {self.number}"
+
+
+Alteration = Callable[[Traced], Traced | None]
+Node = Broker | Controller
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wrongs:
+    """What can be wrong with runs, seen by who looks at a part of each node."""
+
+    visible: Callable[[Node], object]  # a step is what changes it
+    is_part: Callable[[Node, Node, Node], bool]  # before, altered, real: it did a part of the step
+    is_private: Callable[[Node, Node], bool]  # before, after: the change is told to nobody
+    of_steps: Mapping[str, Alteration]
+    of_answers: Mapping[str, Alteration]  # events at clients
+
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """Everything that can be wrong."""
+        return ("dropped", "swapped", *self.of_steps, *self.of_answers)
+
+
+def mutants(events: Events, wrongs: Wrongs, coins: Random, of_each: int) -> Iterator[Mutant]:
+    """Mutants of a run, drawn: so many of each kind, or as many as there are."""
+    steps = [k for k in range(len(events)) if _is_step(events, k, wrongs)]
+    clients = [k for k, traced in enumerate(events) if not isinstance(traced.after, Node)]
+    for kind in wrongs.kinds:
+        numbers = clients if kind in wrongs.of_answers else steps
+        drawn = (_made(kind, k, events, wrongs) for k in coins.sample(numbers, len(numbers)))
+        yield from islice((mutant for mutant in drawn if mutant is not None), of_each)
+
+
+def judged(
+    mappings: Sequence[Refinement], events: Events, wrong: Iterable[Mutant]
+) -> Iterator[tuple[Mutant, Unexplained | None]]:
+    """Each mutant with the event at which it is noticed; None: it is gone along with to its end.
+
+    Up to its event a mutant is the real run, which is followed once for all of them.
+    """
+    done = 0
+    for mutant in sorted(wrong, key=lambda mutant: mutant.number):
+        assert first_unexplained(mappings, events[: mutant.number], done) is None
+        done = mutant.number
+        forks = [mapping.fork() for mapping in mappings]
+        yield mutant, first_unexplained(forks, mutant.events, done)
+
+
+def _made(kind: str, k: int, events: Events, wrongs: Wrongs) -> Mutant | None:
+    if kind == "dropped":
+        rest = (*events[:k], *events[k + 1 :])
+        told = _is_heard(events, k) and not _is_private(events, k, wrongs)
+        return Mutant(kind=kind, number=k, events=rest, is_equivalent=not told)
+    if kind == "swapped":
+        if k + 1 == len(events):
+            return None
+        swapped = (*events[:k], events[k + 1], events[k], *events[k + 2 :])
+        return Mutant(
+            kind=kind, number=k, events=swapped, is_equivalent=_commute(events, k, wrongs)
+        )
+    after = {**wrongs.of_steps, **wrongs.of_answers}[kind](events[k])
+    if after is None:
+        return None
+    altered = (*events[:k], after, *events[k + 1 :])
+    late = _is_part(events, k, after, wrongs) and not _is_heard(events, k)
+    return Mutant(kind=kind, number=k, events=altered, is_equivalent=late)
+
+
+# ---------------------------------------------------------------- what is equivalent
+
+
+def _node_before(events: Events, k: int) -> Node | None:
+    """The node as it was before the event, if it took a step in the same life."""
+    after = events[k].after
+    for traced in reversed(events[:k]):
+        if traced.node == events[k].node and isinstance(traced.after, Broker | Controller):
+            is_same_life = not isinstance(after, Broker) or (
+                isinstance(traced.after, Broker) and traced.after.incarnation == after.incarnation
+            )
+            return traced.after if is_same_life else None
+    return None
+
+
+def _is_step(events: Events, k: int, wrongs: Wrongs) -> bool:
+    """A broker or the controller changed something that is looked at."""
+    before, after = _node_before(events, k), events[k].after
+    if before is None or not isinstance(after, Node):
+        return False
+    return wrongs.visible(after) != wrongs.visible(before)
+
+
+def _is_heard(events: Events, k: int) -> bool:
+    """A message that was sent in the step arrives before the node takes its next one."""
+    sent = _sent(events, k)
+    for traced in events[k + 1 :]:
+        if traced.node == events[k].node:
+            return False
+        if _received(traced) in sent:
+            return True
+    return False
+
+
+def _is_part(events: Events, k: int, altered: Traced, wrongs: Wrongs) -> bool:
+    """The altered step did a part of what the real one did: the next step may do the rest."""
+    before, after, real = _node_before(events, k), altered.after, events[k].after
+    return (
+        before is not None
+        and isinstance(after, Node)
+        and isinstance(real, Node)
+        and wrongs.is_part(before, after, real)
+    )
+
+
+def _is_private(events: Events, k: int, wrongs: Wrongs) -> bool:
+    before, after = _node_before(events, k), events[k].after
+    return before is not None and isinstance(after, Node) and wrongs.is_private(before, after)
+
+
+def _commute(events: Events, k: int, wrongs: Wrongs) -> bool:
+    """Nodes of their own, and no message between them; or one node comes to the same either way."""
+    first, second = events[k], events[k + 1]
+    if first.node != second.node:
+        return _received(second) not in _sent(events, k) or _is_private(events, k, wrongs)
+    node = _node_before(events, k)
+    for traced in (second, first):
+        if node is None or not isinstance(traced.event, Asked | Answered | Fired):
+            return False
+        node, _ = node.step(traced.at_ms, traced.event)
+        if not isinstance(traced.after, Node) or wrongs.visible(node) != wrongs.visible(
+            traced.after
+        ):
+            return False
+    return True
+
+
+_Message = tuple[str, NodeId, NodeId, int]  # what it is, from, to, correlation
+
+
+def _sent(events: Events, k: int) -> set[_Message]:
+    traced, before = events[k], _node_before(events, k)
+    if before is None or not isinstance(traced.event, Asked | Answered | Fired):
+        return set()
+    _, effects = before.step(traced.at_ms, traced.event)
+    found: set[_Message] = set()
+    for effect in effects:
+        match effect:
+            case Send(to, correlation):
+                found.add(("request", traced.node, to, correlation))
+            case Reply(to, correlation):
+                found.add(("response", traced.node, to, correlation))
+            case _:
+                pass
+    return found
+
+
+def _received(traced: Traced) -> _Message | None:
+    match traced.event:
+        case Asked(sender, correlation):
+            return "request", sender, traced.node, correlation
+        case Answered(sender, correlation):
+            return "response", sender, traced.node, correlation
+        case _:
+            return None

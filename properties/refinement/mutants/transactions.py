@@ -1,0 +1,234 @@
+"""What may be wrong with transactions in a run: with what was decided, committed, and told.
+
+Of a node is seen what it coordinates, and how far it has committed the topic partitions of whose
+records and markers the transactions consist. A step that did nothing of this has it done later.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from functools import partial
+from typing import Final
+
+from model.vocabulary import ProducerEpoch, TopicPartition
+from properties.refinement.mutants.runs import Alteration, Node, Wrongs
+from reference_impl.broker.broker import Broker
+from reference_impl.log import transaction_marker
+from reference_impl.log.partition_log import PartitionLog
+from reference_impl.log.record_batch import stamped
+from reference_impl.log.segment import Batch
+from reference_impl.node.step import Answered
+from reference_impl.partition.leader import Leader
+from reference_impl.protocol.messages import ErrorCode, InitializedProducerId
+from reference_impl.protocol.transactions import EndedTxn, TxnResult
+from reference_impl.simulation.trace import Traced
+from reference_impl.transactions.coordinator import TransactionCoordinator
+from reference_impl.transactions.transaction import Transaction, TxnState
+
+_EPOCH_AT: Final = 51  # bytes of a batch: its producer epoch, of two
+_OPPOSITE: Final[Mapping[TxnState, TxnState]] = {
+    TxnState.PREPARE_COMMIT: TxnState.PREPARE_ABORT,
+    TxnState.PREPARE_ABORT: TxnState.PREPARE_COMMIT,
+    TxnState.COMPLETE_COMMIT: TxnState.COMPLETE_ABORT,
+    TxnState.COMPLETE_ABORT: TxnState.COMPLETE_COMMIT,
+}
+_TOO_EARLY: Final[Mapping[TxnState, TxnState]] = {
+    TxnState.PREPARE_COMMIT: TxnState.COMPLETE_COMMIT,
+    TxnState.PREPARE_ABORT: TxnState.COMPLETE_ABORT,
+}
+_OTHER: Final[Mapping[TxnResult, TxnResult]] = {
+    TxnResult.COMMIT: TxnResult.ABORT,
+    TxnResult.ABORT: TxnResult.COMMIT,
+}
+
+
+def wrongs_of(places: tuple[TopicPartition, ...]) -> Wrongs:
+    """What can be wrong with transactions that write to these topic partitions."""
+
+    def visible(node: Node) -> object:
+        if not isinstance(node, Broker):
+            return None
+        leaders = (node.replicas.get(place) for place in places)
+        marks = {
+            leader.topic_partition: leader.log.high_watermark
+            for leader in leaders
+            if isinstance(leader, Leader) and leader.log.high_watermark
+        }
+        return _transactions(node), marks
+
+    return Wrongs(
+        visible=visible,
+        is_part=lambda before, altered, _: visible(before) == visible(altered),
+        is_private=lambda before, after: False,
+        of_steps={
+            **{kind: partial(_coordinated, change) for kind, change in OF_COORDINATORS.items()},
+            **{kind: partial(_held, change, places) for kind, change in OF_LOGS.items()},
+        },
+        of_answers=OF_ANSWERS,
+    )
+
+
+def _transactions(broker: Broker) -> dict[TopicPartition, Mapping[str, Transaction]]:
+    return {
+        place: role.transactions
+        for place, role in broker.coordinating.roles.items()
+        if isinstance(role, TransactionCoordinator) and role.transactions
+    }
+
+
+# ---------------------------------------------------------------- what a coordinator has decided
+
+Change = Callable[[Transaction], Transaction | None]
+
+
+def _coordinated(change: Change, traced: Traced) -> Traced | None:
+    """The first transactional id of which this can be wrong is so."""
+    broker = traced.after
+    if not isinstance(broker, Broker):
+        return None
+    for place, role in broker.coordinating.roles.items():
+        if not isinstance(role, TransactionCoordinator):
+            continue
+        for id_, transaction in role.transactions.items():
+            changed = change(transaction)
+            if changed is not None:
+                wrong = replace(role, transactions={**role.transactions, id_: changed})
+                roles = {**broker.coordinating.roles, place: wrong}
+                coordinating = replace(broker.coordinating, roles=roles)
+                return traced._replace(after=replace(broker, coordinating=coordinating))
+    return None
+
+
+def _stands(states: Mapping[TxnState, TxnState]) -> Change:
+    def changed(transaction: Transaction) -> Transaction | None:
+        state = states.get(transaction.state)
+        return None if state is None else replace(transaction, state=state)
+
+    return changed
+
+
+def _in_epoch(by: int) -> Change:
+    def changed(transaction: Transaction) -> Transaction | None:
+        epoch = transaction.producer_epoch + by
+        return replace(transaction, producer_epoch=ProducerEpoch(epoch)) if epoch >= 0 else None
+
+    return changed
+
+
+def _without_place(transaction: Transaction) -> Transaction | None:
+    is_open = transaction.state is TxnState.ONGOING and len(transaction.topic_partitions) > 1
+    return (
+        replace(transaction, topic_partitions=transaction.topic_partitions[1:]) if is_open else None
+    )
+
+
+# ---------------------------------------------------------------- what a leader has committed
+
+
+def _held(
+    change: Callable[[Batch], Iterable[bytes] | None],
+    places: Iterable[TopicPartition],
+    traced: Traced,
+) -> Traced | None:
+    """The newest committed batch of which this can be wrong is so."""
+    broker = traced.after
+    if not isinstance(broker, Broker):
+        return None
+    for place in places:
+        leader = broker.replicas.get(place)
+        if not isinstance(leader, Leader):
+            continue
+        log = _with_last(leader.log, change)
+        if log is not None:
+            replicas = {**broker.replicas, place: replace(leader, log=log)}
+            return traced._replace(after=replace(broker, replicas=replicas))
+    return None
+
+
+def _with_last(
+    log: PartitionLog, change: Callable[[Batch], Iterable[bytes] | None]
+) -> PartitionLog | None:
+    below = [b for b in log.batches() if b.header.next_offset <= log.high_watermark]
+    for last in below[-1:]:
+        changed = change(last)
+        if changed is None:
+            return None
+        wrong = log.truncate_to(last.header.base_offset)
+        behind = [b for b in log.batches() if b.header.base_offset > last.header.base_offset]
+        for batch in (*(Batch.of(data) for data in changed), *behind):
+            hole = batch.header.base_offset - wrong.end_offset
+            wrong = wrong.leave_hole(hole).append(batch)
+        return replace(wrong, end_offset=log.end_offset, high_watermark=log.high_watermark)
+    return None
+
+
+def _marker(batch: Batch, *, is_opposite: bool = False, by: int = 0) -> Iterable[bytes] | None:
+    """The marker with another result, or an epoch that much larger."""
+    head, epoch = batch.header, batch.header.producer_epoch + by
+    if not head.is_control or epoch < 0:
+        return None
+    was = transaction_marker.read(batch.data)
+    wrong = transaction_marker.encoded(
+        was._replace(result=_OTHER[was.result] if is_opposite else was.result),
+        producer_id=head.producer_id,
+        producer_epoch=ProducerEpoch(epoch),
+        timestamp_ms=head.max_timestamp_ms,
+    )
+    return (stamped(wrong, base_offset=head.base_offset, leader_epoch=head.leader_epoch),)
+
+
+def _record(batch: Batch, *, by: int) -> Iterable[bytes] | None:
+    """The batch of a producer with an epoch that much larger; nobody reads its checksum."""
+    head, epoch = batch.header, batch.header.producer_epoch + by
+    if head.is_control or epoch < 0:
+        return None
+    data = batch.data
+    return (data[:_EPOCH_AT] + epoch.to_bytes(2, "big") + data[_EPOCH_AT + 2 :],)
+
+
+def _is_missing(batch: Batch) -> Iterable[bytes] | None:
+    return () if batch.header.is_control else None
+
+
+# ---------------------------------------------------------------- what clients were told
+
+
+def _given(by: int) -> Alteration:
+    """Another epoch, with a new instance or with the end of a transaction."""
+
+    def changed(traced: Traced) -> Traced | None:
+        match traced.event:
+            case (
+                Answered(
+                    response=InitializedProducerId(error=ErrorCode.NONE)
+                    | EndedTxn(error=ErrorCode.NONE) as told
+                ) as answered
+            ) if told.producer_epoch + by >= 0:
+                wrong = replace(told, producer_epoch=ProducerEpoch(told.producer_epoch + by))
+                return traced._replace(event=replace(answered, response=wrong))
+            case _:
+                return None
+
+    return changed
+
+
+OF_COORDINATORS: Final[Mapping[str, Change]] = {
+    "decided the other way": _stands(_OPPOSITE),
+    "complete too early": _stands(_TOO_EARLY),
+    "producer in the next epoch": _in_epoch(+1),
+    "producer in the epoch before": _in_epoch(-1),
+    "without a topic partition": _without_place,
+}
+OF_LOGS: Final[Mapping[str, Callable[[Batch], Iterable[bytes] | None]]] = {
+    "marker says the opposite": partial(_marker, is_opposite=True),
+    "marker of the next epoch": partial(_marker, by=+1),
+    "marker of the epoch before": partial(_marker, by=-1),
+    "marker missing": _is_missing,
+    "record of the next producer epoch": partial(_record, by=+1),
+    "record of the producer epoch before": partial(_record, by=-1),
+}
+OF_ANSWERS: Final[Mapping[str, Alteration]] = {
+    "given the next epoch": _given(+1),
+    "given the epoch before": _given(-1),
+}

@@ -1,0 +1,409 @@
+"""A broker: it registers with the controller, applies the metadata, and gives every request to the
+role it concerns.
+
+    start -> registers -> heartbeats, applies metadata -> leads and follows -> crash
+      ^                                                                          |
+      +----------------  what the crash left on the disk  -----------------------+
+
+A broker trusts no metadata older than its own registration: an image that was on its way to an
+earlier life might make it lead, under a leader epoch that it has already written in, with a log
+that lost its end.
+
+Consumers' fetches with `max_wait_ms` 0 are answered at once; a longer wait happens here. A world
+that keeps clients waiting itself (one request of the wire covers many topic partitions) asks with 0
+and listens for `Readable`.
+
+Source: protocol rules, sections a and b.
+Simplified: producer ids come from the broker epoch, not from a block that the controller hands out;
+no controlled shutdown; topics are never deleted.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from model.vocabulary import BrokerEpoch, BrokerId, ProducerEpoch, TopicPartition
+from reference_impl.broker import coordinators as coordinators_of
+from reference_impl.broker.controller_channel import ControllerChannel
+from reference_impl.broker.coordinators import Coordinating
+from reference_impl.log.partition_log import PartitionLog
+from reference_impl.node.bugs import NO_BUGS, Bugs
+from reference_impl.node.context import Requester, Surroundings
+from reference_impl.node.step import (
+    Answered,
+    Asked,
+    Effect,
+    Effects,
+    Fired,
+    Input,
+    Reply,
+    Send,
+    SetTimer,
+    Stopped,
+    Timer,
+    TimerKind,
+)
+from reference_impl.node.timeouts import KAFKAS_PATIENCE, Patience
+from reference_impl.partition import follower as partition_follower
+from reference_impl.partition.follower import Follower
+from reference_impl.partition.leader import Leader
+from reference_impl.partition.roles import (
+    LEADER_TIMERS,
+    SERVED_BY_LEADER,
+    TOLD_TO_ROLE,
+    Replica,
+    cleaned,
+    moved,
+    not_led,
+    refusal,
+)
+from reference_impl.protocol.controller import (
+    NO_METADATA,
+    AlterConfigs,
+    AlteredConfigs,
+    BrokerHeartbeated,
+    BrokerState,
+    CreatedPartitions,
+    CreatedTopic,
+    CreatePartitions,
+    CreateTopic,
+    DescribedMetadata,
+    Metadata,
+    MetadataImage,
+    RegisteredBroker,
+    UpdateMetadata,
+)
+from reference_impl.protocol.coordinators import NO_COORDINATORS, Coordinators
+from reference_impl.protocol.groups import GroupRequest
+from reference_impl.protocol.messages import (
+    UNKNOWN_BROKER_EPOCH,
+    ErrorCode,
+    InitializedProducerId,
+    InitProducerId,
+    NodeId,
+    Produced,
+)
+from reference_impl.protocol.transactions import (
+    AddOffsetsToTxn,
+    AddPartitionsToTxn,
+    EndTxn,
+    FindCoordinator,
+    WrittenTxnMarker,
+)
+from reference_impl.protocol.truncation import Truncation
+
+Disk = Mapping[TopicPartition, PartitionLog]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BrokerConfig:
+    """Who a broker is; `bugs` is the only way to switch a seeded bug on."""
+
+    broker_id: BrokerId
+    patience: Patience = KAFKAS_PATIENCE
+    bugs: Bugs = NO_BUGS
+    truncation: Truncation = Truncation.IN_FETCH
+    verifies_transactions: bool = True  # transaction.partition.verification.enable
+    coordinator_partitions: int = 3  # of each internal topic; Kafka's default is 50
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Broker:
+    """A broker between two steps."""
+
+    config: BrokerConfig
+    channel: ControllerChannel
+    correlation: int  # grows with every step, over all lives
+    image: MetadataImage = NO_METADATA
+    brokers: Mapping[BrokerId, BrokerState] = field(default_factory=dict[BrokerId, BrokerState])
+    replicas: Mapping[TopicPartition, Replica] = field(
+        default_factory=dict[TopicPartition, Replica]
+    )
+    coordinators: Coordinators = NO_COORDINATORS
+    unassigned: Disk = field(default_factory=dict[TopicPartition, PartitionLog])
+    coordinating: Coordinating = Coordinating()  # noqa: RUF009 - a frozen value
+
+    @property
+    def incarnation(self) -> int:
+        """What tells this life from every other one."""
+        return self.channel.incarnation
+
+    @property
+    def broker_epoch(self) -> BrokerEpoch:
+        """That of this life; -1 until the controller has registered it."""
+        return self.channel.broker_epoch
+
+    @classmethod
+    def start(
+        cls,
+        now_ms: int,
+        *,
+        config: BrokerConfig,
+        incarnation: int,
+        disk: Disk | None = None,
+        previous_broker_epoch: BrokerEpoch = UNKNOWN_BROKER_EPOCH,
+    ) -> tuple[Broker, Effects]:
+        """A broker that has just started on what its disk holds, and its first effects.
+
+        The incarnation is another, larger number at every start. The previous broker epoch is in
+        the file that a clean shutdown leaves, and only that.
+        """
+        broker = cls(
+            config=config,
+            channel=ControllerChannel(
+                broker_id=config.broker_id,
+                incarnation=incarnation,
+                previous_broker_epoch=previous_broker_epoch,
+            ),
+            correlation=incarnation << 32,
+            unassigned=dict(disk or {}),
+        )
+        checkpoint = SetTimer(Timer(TimerKind.CHECKPOINT), now_ms + config.patience.checkpoint_ms)
+        retention = broker._retention_timer(now_ms)
+        return broker, (*broker._call_controller(now_ms), checkpoint, retention)
+
+    def step(self, now_ms: int, told: Input) -> tuple[Broker, Effects]:
+        """The broker after one input, and what is to be done.
+
+        What a broker has to say to itself, as leader to coordinator, is said within the same step.
+        """
+        broker, effects = self._step(now_ms, told)
+        me = NodeId(self.config.broker_id)
+        outward: list[Effect] = []
+        todo = deque(effects)
+        while todo:
+            match todo.popleft():
+                case Send(to, correlation, request) if to == me:
+                    broker, more = broker._step(now_ms, Asked(me, correlation, request))
+                case Reply(to, correlation, response) if to == me:
+                    broker, more = broker._step(now_ms, Answered(me, correlation, response))
+                case effect:
+                    outward.append(effect)
+                    continue
+            todo.extend(more)
+        return broker, tuple(outward)
+
+    def _step(self, now_ms: int, told: Input) -> tuple[Broker, Effects]:
+        broker = replace(self, correlation=self.correlation + 1)
+        match told:
+            case Asked(_, _, request) if type(request) in SERVED_BY_LEADER:
+                return broker._serve(now_ms, told)
+            case Asked():
+                return broker._asked(now_ms, told)
+            case Answered():
+                return broker._answered(now_ms, told)
+            case Fired(timer):
+                return broker._fired(now_ms, timer)
+
+    def disk(self) -> Disk:
+        """What this broker's process has written: a crash of the process leaves it all."""
+        logs = {topic_partition: replica.log for topic_partition, replica in self.replicas.items()}
+        return {
+            topic_partition: log.after_process_crash()
+            for topic_partition, log in {**self.unassigned, **logs}.items()
+        }
+
+    def leads(self, topic_partition: TopicPartition) -> bool:
+        """The broker presumes to lead the topic partition."""
+        return isinstance(self.replicas.get(topic_partition), Leader)
+
+    # ------------------------------------------------------------ requests
+
+    def _serve(self, now_ms: int, asked: Asked) -> tuple[Broker, Effects]:
+        """A request to the leader of a topic partition."""
+        requester = Requester(asked.sender, asked.correlation)
+        request: Any = asked.request
+        replica = self.replicas.get(request.topic_partition)
+        if isinstance(replica, Leader):
+            serve = SERVED_BY_LEADER[type(request)]
+            leader, effects = serve(replica, self._around(now_ms), requester, request)
+            return self._with(leader), effects
+        exists = request.topic_partition in self.coordinators.leaders
+        return self, refusal(request, requester, not_led(replica, request, exists=exists))
+
+    def _asked(self, now_ms: int, asked: Asked) -> tuple[Broker, Effects]:
+        requester = Requester(asked.sender, asked.correlation)
+        match asked.request:
+            case Metadata():
+                return self, (requester.reply(DescribedMetadata(image=self.image)),)
+            case InitProducerId(transactional_id=None):
+                return self._init_producer_id(now_ms, requester)
+            case InitProducerId() | AddPartitionsToTxn() | AddOffsetsToTxn() | EndTxn() as request:
+                roles, effects = self.coordinating.asked(self._around(now_ms), requester, request)
+                return replace(self, coordinating=roles), effects
+            case request if isinstance(request, GroupRequest):
+                roles, effects = self.coordinating.asked_by_member(
+                    self._around(now_ms), requester, request, self.replicas
+                )
+                return replace(self, coordinating=roles), effects
+            case FindCoordinator() as request:
+                count = self.config.coordinator_partitions
+                return self, coordinators_of.found(self._around(now_ms), requester, request, count)
+            case CreateTopic() | CreatePartitions() | AlterConfigs() as request:
+                channel, effects = self.channel.forward(self.correlation, requester, request)
+                return replace(self, channel=channel), effects
+            case UpdateMetadata(image=image):
+                return self._apply(now_ms, image)
+            case _:
+                return self, ()  # the rest is the controller's
+
+    def _init_producer_id(self, now_ms: int, requester: Requester) -> tuple[Broker, Effects]:
+        if not self.channel.is_registered:
+            error = ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+            return self, (requester.reply(InitializedProducerId(error=error)),)
+        initialized = InitializedProducerId(
+            producer_id=self._around(now_ms).new_producer_id, producer_epoch=ProducerEpoch(0)
+        )
+        return self, (requester.reply(initialized),)
+
+    # ------------------------------------------------------------ metadata
+
+    def _apply(self, now_ms: int, image: MetadataImage) -> tuple[Broker, Effects]:
+        if not 0 <= self.broker_epoch <= image.version or image.version <= self.image.version:
+            return self, ()
+        broker = replace(
+            self,
+            image=image,
+            brokers={state.broker_id: state for state in image.brokers},
+            coordinators=Coordinators.of(image),
+        )
+        around = broker._around(now_ms)
+        replicas = dict(self.replicas)
+        unassigned = dict(self.unassigned)
+        effects: list[Effects] = []
+        for topic_partition, state in image.topic_partitions:
+            if self.config.broker_id not in state.replicas:
+                continue
+            known = replicas.get(topic_partition)
+            stored = unassigned.pop(topic_partition, None)
+            replicas[topic_partition], some = moved(
+                topic_partition, known, stored or PartitionLog(), state, around
+            )
+            effects.append(some)
+        broker = replace(broker, replicas=replicas, unassigned=unassigned)
+        roles, begun = self.coordinating.elected(replicas, broker._around(now_ms))
+        broker = replace(broker, coordinating=roles)
+        told = tuple(effect for some in (*effects, begun) for effect in some)
+        # A fenced broker waits for nothing but having applied its own registration.
+        fenced = broker.brokers[self.config.broker_id].fenced
+        return broker, (*told, broker._heartbeat()) if fenced else told
+
+    # ------------------------------------------------------------ answers and timers
+
+    def _answered(self, now_ms: int, answered: Answered) -> tuple[Broker, Effects]:
+        told: Any = answered.response
+        if type(told) in TOLD_TO_ROLE:
+            role, hear = TOLD_TO_ROLE[type(told)]
+            replica = self.replicas.get(told.topic_partition)
+            if not isinstance(replica, role):
+                return self, ()
+            after, effects = hear(replica, self._around(now_ms), answered.correlation, told)
+            return self._with(after), effects
+        match answered.response:
+            case Produced() as produced:
+                roles, effects = self.coordinating.appended(
+                    self._around(now_ms), answered.correlation, produced
+                )
+                return replace(self, coordinating=roles), effects
+            case WrittenTxnMarker() as marked:
+                roles, effects = self.coordinating.marked(
+                    self._around(now_ms), answered.correlation, marked
+                )
+                return replace(self, coordinating=roles), effects
+            case RegisteredBroker() as registered:
+                return self._registered(registered)
+            case BrokerHeartbeated(should_shut_down=True) if self.channel.shutting_down:
+                return self._checkpointed(now_ms)[0], (Stopped(),)
+            case BrokerHeartbeated(error=ErrorCode.STALE_BROKER_EPOCH):
+                return self, ()  # a newer life of this broker is known; this one is a zombie
+            case CreatedTopic() | CreatedPartitions() | AlteredConfigs() as answer:
+                channel, effects = self.channel.answered(answered.correlation, answer)
+                return replace(self, channel=channel), effects
+            case _:
+                return self, ()
+
+    def _registered(self, registered: RegisteredBroker) -> tuple[Broker, Effects]:
+        channel = self.channel.registered(registered)
+        if channel is self.channel:
+            return self, ()
+        broker = replace(self, channel=channel)
+        return broker, (broker._heartbeat(),)
+
+    def _fired(self, now_ms: int, timer: Timer) -> tuple[Broker, Effects]:
+        match timer.kind:
+            case TimerKind.HEARTBEAT:
+                return self, self._call_controller(now_ms)
+            case TimerKind.CHECKPOINT:
+                return self._checkpointed(now_ms)
+            case TimerKind.RETENTION:
+                return self._cleaned(now_ms)
+            case TimerKind.SHUT_DOWN:
+                broker = replace(self, channel=replace(self.channel, shutting_down=True))
+                return broker, (broker._heartbeat(),)
+            case _:
+                pass
+        if timer.kind is TimerKind.COORDINATOR and timer.topic_partition is not None:
+            roles, effects = self.coordinating.fired(
+                self._around(now_ms), timer.topic_partition, self.replicas
+            )
+            return replace(self, coordinating=roles), effects
+        replica = self.replicas.get(timer.topic_partition) if timer.topic_partition else None
+        around = self._around(now_ms)
+        if isinstance(replica, Leader) and timer.kind in LEADER_TIMERS:
+            leader, effects = LEADER_TIMERS[timer.kind](replica, around)
+            return self._with(leader), effects
+        if isinstance(replica, Follower) and timer.kind is TimerKind.FETCH:
+            follower, effects = partition_follower.on_fetch_timer(replica, around)
+            return self._with(follower), effects
+        return self, ()
+
+    def _call_controller(self, now_ms: int) -> Effects:
+        """Register, or say that this broker lives; and do it again after a while."""
+        again = SetTimer(Timer(TimerKind.HEARTBEAT), now_ms + self.config.patience.heartbeat_ms)
+        return (self.channel.call(self.correlation, self.image.version), again)
+
+    def _heartbeat(self) -> Send:
+        return self.channel.heartbeat(self.correlation, self.image.version)
+
+    def _checkpointed(self, now_ms: int) -> tuple[Broker, Effects]:
+        replicas = {
+            topic_partition: replace(replica, log=replica.log.on_disk())
+            for topic_partition, replica in self.replicas.items()
+        }
+        again = SetTimer(Timer(TimerKind.CHECKPOINT), now_ms + self.config.patience.checkpoint_ms)
+        return replace(self, replicas=replicas), (again,)
+
+    def _cleaned(self, now_ms: int) -> tuple[Broker, Effects]:
+        around = self._around(now_ms)
+        replicas = {place: cleaned(replica, around) for place, replica in self.replicas.items()}
+        return replace(self, replicas=replicas), (self._retention_timer(now_ms),)
+
+    def _retention_timer(self, now_ms: int) -> SetTimer:
+        at_ms = now_ms + self.config.patience.retention_check_ms
+        return SetTimer(Timer(TimerKind.RETENTION), at_ms)
+
+    def _around(self, now_ms: int) -> Surroundings:
+        return Surroundings(
+            now_ms=now_ms,
+            broker_id=self.config.broker_id,
+            broker_epoch=self.broker_epoch,
+            brokers=self.brokers,
+            correlation=self.correlation,
+            patience=self.config.patience,
+            bugs=self.config.bugs,
+            truncation=self.config.truncation,
+            verifies_transactions=self.config.verifies_transactions,
+            coordinators=self.coordinators,
+            objection=self._objection,
+        )
+
+    def _objection(self, topic_partition: TopicPartition, correlation: int) -> ErrorCode:
+        return self.coordinating.objection(topic_partition, correlation, self.config.bugs)
+
+    def _with(self, replica: Replica) -> Broker:
+        if self.replicas.get(replica.topic_partition) is replica:
+            return self
+        return replace(self, replicas={**self.replicas, replica.topic_partition: replica})

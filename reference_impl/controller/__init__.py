@@ -1,0 +1,1 @@
+"""The controller: broker registration, leader elections and topics."""

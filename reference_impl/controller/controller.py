@@ -1,0 +1,300 @@
+"""The controller: it registers brokers, fences those it no longer hears, and decides who leads and
+who is in sync.
+
+Its state is the metadata image itself, and beside it the sessions of the brokers. Every change
+makes a new version of the image, which goes to all registered brokers; a broker that missed it gets
+it with its next heartbeat. The broker epoch of a registration is the version that it made, so it
+grows with every life of every broker.
+
+A broker is fenced until it has applied the image of its own registration. Fencing takes it out of
+every ISR; `elections` says who leads then. A broker that registers without having shut down cleanly
+in its last life may have lost the end of its logs, so it is no eligible leader any more. What is
+asked of topics is answered by `topics`.
+
+Source: KIP-497, KIP-500, KIP-631, KIP-903, KIP-966; protocol rules B1 to B6.
+Simplified: one controller that neither crashes nor forgets; a broker that wants to shut down is
+fenced at once and not when it leads nothing any more; no reassignment, no return to the preferred
+leader.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from model.vocabulary import BrokerEpoch, BrokerId, TopicPartition
+from reference_impl.controller import elections, topics
+from reference_impl.node.bugs import NO_BUGS, Bug, Bugs
+from reference_impl.node.step import (
+    Asked,
+    Effects,
+    Fired,
+    Input,
+    Reply,
+    Send,
+    SetTimer,
+    Timer,
+    TimerKind,
+)
+from reference_impl.node.timeouts import KAFKAS_PATIENCE, Patience
+from reference_impl.protocol.controller import (
+    NO_METADATA,
+    Administration,
+    AlterConfigs,
+    AlteredPartition,
+    AlterPartition,
+    BrokerHeartbeat,
+    BrokerHeartbeated,
+    BrokerState,
+    CreatePartitions,
+    CreateTopic,
+    MetadataImage,
+    PartitionState,
+    RegisterBroker,
+    RegisteredBroker,
+    UpdateMetadata,
+)
+from reference_impl.protocol.messages import NO_BROKER, UNKNOWN_BROKER_EPOCH, ErrorCode, NodeId
+from reference_impl.protocol.requests import Response
+
+_SESSIONS: Final = Timer(TimerKind.SESSIONS)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Session:
+    """One life of a broker, as long as it is heard."""
+
+    incarnation: int
+    heard_ms: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Controller:
+    """The cluster as the controller decides it."""
+
+    patience: Patience = KAFKAS_PATIENCE
+    elr: bool = True  # eligible.leader.replicas.version >= 1, as in every new cluster since 4.1
+    bugs: Bugs = NO_BUGS
+    version: int = 0
+    brokers: Mapping[BrokerId, BrokerState] = field(default_factory=dict[BrokerId, BrokerState])
+    sessions: Mapping[BrokerId, Session] = field(default_factory=dict[BrokerId, Session])
+    topic_partitions: Mapping[TopicPartition, PartitionState] = field(
+        default_factory=dict[TopicPartition, PartitionState]
+    )
+    image: MetadataImage = NO_METADATA
+
+    @classmethod
+    def start(
+        cls, now_ms: int, *, patience: Patience, elr: bool = True, bugs: Bugs = NO_BUGS
+    ) -> tuple[Controller, Effects]:
+        """A controller of an empty cluster, and its first effects."""
+        controller = cls(patience=patience, elr=elr, bugs=bugs)
+        return controller, (controller._session_timer(now_ms),)
+
+    def step(self, now_ms: int, told: Input) -> tuple[Controller, Effects]:
+        """The controller after one input, and what is to be done."""
+        match told:
+            case Asked(sender, correlation, request):
+                match request:
+                    case RegisterBroker():
+                        after, answer = self._register(now_ms, request)
+                    case BrokerHeartbeat():
+                        after, answer = self._hear(now_ms, request)
+                    case AlterPartition():
+                        after, answer = self._alter(request)
+                    case CreateTopic() | CreatePartitions() | AlterConfigs():
+                        after, answer = self._administer(request)
+                    case _:
+                        return self, ()  # the rest is the brokers' own
+                reply = Reply(sender, correlation, answer)
+                after, published = after._published(self)
+                if not published and isinstance(request, BrokerHeartbeat):
+                    published = after._behind(sender, request)
+                return after, (reply, *published)
+            case Fired():
+                after, published = self._without_the_silent(now_ms)._published(self)
+                return after, (*published, self._session_timer(now_ms))
+            case _:
+                return self, ()  # the controller asks nothing
+
+    # ------------------------------------------------------------ brokers
+
+    def _register(self, now_ms: int, request: RegisterBroker) -> tuple[Controller, Response]:
+        broker_id = request.broker_id
+        session = self.sessions.get(broker_id)
+        if session is not None and session.incarnation == request.incarnation:
+            # Its registration was heard and the answer lost.
+            return self, RegisteredBroker(broker_epoch=self.brokers[broker_id].broker_epoch)
+        if session is not None and now_ms - session.heard_ms < self.patience.session_timeout_ms:
+            return self, RegisteredBroker(error=ErrorCode.DUPLICATE_BROKER_REGISTRATION)
+        known = self.brokers.get(broker_id)
+        is_clean = known is None or known.broker_epoch == request.previous_broker_epoch
+        is_noticed = not is_clean and Bug.UNCLEAN_SHUTDOWN_UNNOTICED not in self.bugs
+        fenced = self._fenced(broker_id, unclean_shutdown=is_noticed)
+        broker_epoch = BrokerEpoch(fenced.version + 1)
+        state = BrokerState(broker_id=broker_id, broker_epoch=broker_epoch, fenced=True)
+        after = replace(
+            fenced,
+            version=fenced.version + 1,
+            brokers={**fenced.brokers, broker_id: state},
+            sessions={
+                **fenced.sessions,
+                broker_id: Session(incarnation=request.incarnation, heard_ms=now_ms),
+            },
+        )
+        return after, RegisteredBroker(broker_epoch=broker_epoch)
+
+    def _hear(self, now_ms: int, request: BrokerHeartbeat) -> tuple[Controller, Response]:
+        broker_id = request.broker_id
+        state, session = self.brokers.get(broker_id), self.sessions.get(broker_id)
+        if state is None:
+            return self, BrokerHeartbeated(error=ErrorCode.BROKER_ID_NOT_REGISTERED)
+        if session is None or state.broker_epoch != request.broker_epoch:
+            return self, BrokerHeartbeated(error=ErrorCode.STALE_BROKER_EPOCH)
+        heard = replace(session, heard_ms=now_ms)
+        after = replace(self, sessions={**self.sessions, broker_id: heard})
+        if request.wants_shut_down:
+            return after._fenced(broker_id), BrokerHeartbeated(should_shut_down=True)
+        if state.fenced and request.metadata_version >= state.broker_epoch:
+            after = after._unfenced(broker_id)
+        return after, BrokerHeartbeated(fenced=after.brokers[broker_id].fenced)
+
+    def _unfenced(self, broker_id: BrokerId) -> Controller:
+        broker = replace(self.brokers[broker_id], fenced=False)
+        after = replace(self, version=self.version + 1, brokers={**self.brokers, broker_id: broker})
+        led = {
+            topic_partition: decided
+            for topic_partition, state in self.topic_partitions.items()
+            if state.leader == NO_BROKER and broker_id in state.replicas
+            for decided in (after._decided(state, state.isr),)
+            if decided.leader != NO_BROKER
+        }
+        return replace(after, topic_partitions={**self.topic_partitions, **led})
+
+    def _fenced(self, broker_id: BrokerId, *, unclean_shutdown: bool = False) -> Controller:
+        broker = self.brokers.get(broker_id)
+        if broker is None or (broker.fenced and not unclean_shutdown):
+            return self
+        after = replace(
+            self,
+            version=self.version + 1,
+            brokers={**self.brokers, broker_id: replace(broker, fenced=True)},
+        )
+        changed = {
+            topic_partition: elections.without(
+                state,
+                broker_id,
+                after._may_lead,
+                elr=self.elr,
+                unclean_shutdown=unclean_shutdown,
+                bugs=self.bugs,
+            )
+            for topic_partition, state in self.topic_partitions.items()
+            if broker_id in (*state.isr, *(state.elr if unclean_shutdown else ()))
+        }
+        return replace(after, topic_partitions={**self.topic_partitions, **changed})
+
+    def _without_the_silent(self, now_ms: int) -> Controller:
+        """One at a time, each on the state that the one before left (KAFKA-13173)."""
+        after = self
+        for broker_id, session in self.sessions.items():
+            if now_ms - session.heard_ms >= self.patience.session_timeout_ms:
+                after = after._fenced(broker_id)
+        return after
+
+    def _may_lead(self, broker_id: BrokerId) -> bool:
+        state = self.brokers.get(broker_id)
+        return state is not None and not state.fenced
+
+    def _decided(self, state: PartitionState, isr: tuple[BrokerId, ...]) -> PartitionState:
+        return elections.changed(state, isr, self._may_lead, elr=self.elr, bugs=self.bugs)
+
+    # ------------------------------------------------------------ topic partitions
+
+    def _alter(self, request: AlterPartition) -> tuple[Controller, Response]:
+        topic_partition = request.topic_partition
+        state = self.topic_partitions.get(topic_partition)
+        error = self._alter_error(request, state)
+        if state is None or error is not ErrorCode.NONE:
+            return self, AlteredPartition(topic_partition=topic_partition, error=error)
+        members = {broker for broker, _ in request.isr}
+        isr = tuple(broker for broker in state.replicas if broker in members)
+        if isr == state.isr and request.recovering == state.recovering:
+            return self, AlteredPartition(topic_partition=topic_partition, state=state)
+        altered = replace(self._decided(state, isr), recovering=request.recovering)
+        after = replace(
+            self,
+            version=self.version + 1,
+            topic_partitions={**self.topic_partitions, topic_partition: altered},
+        )
+        return after, AlteredPartition(topic_partition=topic_partition, state=altered)
+
+    def _alter_error(self, request: AlterPartition, state: PartitionState | None) -> ErrorCode:
+        """The first reason to refuse a proposal, in the order of the rule."""
+        broker = self.brokers.get(request.broker_id)
+        members = [member for member, _ in request.isr]
+        if broker is None or broker.broker_epoch != request.broker_epoch:
+            return ErrorCode.STALE_BROKER_EPOCH
+        if state is None:
+            return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        reasons = (
+            (request.leader_epoch > state.leader_epoch, ErrorCode.NOT_CONTROLLER),
+            (request.partition_epoch > state.partition_epoch, ErrorCode.NOT_CONTROLLER),
+            (request.leader_epoch < state.leader_epoch, ErrorCode.FENCED_LEADER_EPOCH),
+            (request.broker_id != state.leader, ErrorCode.INVALID_REQUEST),
+            (request.partition_epoch < state.partition_epoch, ErrorCode.INVALID_UPDATE_VERSION),
+            (not set(members) <= set(state.replicas), ErrorCode.INVALID_REQUEST),
+            (len(set(members)) < len(members), ErrorCode.INVALID_REQUEST),
+            (request.broker_id not in members, ErrorCode.INVALID_REQUEST),
+            (request.recovering and len(members) > 1, ErrorCode.INVALID_REQUEST),
+            (request.recovering and not state.recovering, ErrorCode.INVALID_REQUEST),
+            (not all(map(self._is_eligible, request.isr)), ErrorCode.INELIGIBLE_REPLICA),
+        )
+        return next((error for applies, error in reasons if applies), ErrorCode.NONE)
+
+    def _is_eligible(self, member: tuple[BrokerId, BrokerEpoch]) -> bool:
+        broker_id, broker_epoch = member
+        state = self.brokers.get(broker_id)
+        return (
+            state is not None
+            and not state.fenced
+            and broker_epoch in {UNKNOWN_BROKER_EPOCH, state.broker_epoch}
+        )
+
+    def _administer(self, request: Administration) -> tuple[Controller, Response]:
+        cluster = topics.ClusterState(
+            states=self.topic_partitions,
+            alive=[broker for broker in sorted(self.brokers) if self._may_lead(broker)],
+            elr=self.elr,
+            bugs=self.bugs,
+        )
+        changes, answer = topics.ADMINISTERED[type(request)](cluster, request)
+        if not changes:
+            return self, answer
+        states = {**self.topic_partitions, **changes}
+        return replace(self, version=self.version + 1, topic_partitions=states), answer
+
+    # ------------------------------------------------------------ telling the brokers
+
+    def _published(self, before: Controller) -> tuple[Controller, Effects]:
+        """The new image, on its way to every registered broker, if anything has changed."""
+        if self.version == before.version:
+            return self, ()
+        image = MetadataImage(
+            version=self.version,
+            brokers=tuple(self.brokers[broker] for broker in sorted(self.brokers)),
+            topic_partitions=tuple(sorted(self.topic_partitions.items(), key=lambda row: row[0])),
+        )
+        update = UpdateMetadata(image=image)
+        return replace(self, image=image), tuple(
+            Send(NodeId(state.broker_id), image.version, update) for state in image.brokers
+        )
+
+    def _behind(self, sender: NodeId, request: BrokerHeartbeat) -> Effects:
+        if request.metadata_version >= self.version:
+            return ()
+        return (Send(sender, self.version, UpdateMetadata(image=self.image)),)
+
+    def _session_timer(self, now_ms: int) -> SetTimer:
+        return SetTimer(_SESSIONS, now_ms + self.patience.session_timeout_ms // 4)

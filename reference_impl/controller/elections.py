@@ -1,0 +1,116 @@
+"""Who leads and who is in sync after a change: elections, and the eligible leader replicas (ELR).
+
+The first row with a living candidate decides:
+
+    candidates, in order of the replicas                       new ISR          recovering
+    ---------------------------------------------------------  ---------------  ----------
+    the leader, if it is in the ISR; the rest of the ISR       stays            no
+    when the ISR is empty: the ELR                             only the leader  no
+    when the ELR is empty too: the last known leader           only the leader  yes
+    where unclean election is allowed: every replica           only the leader  yes
+
+The ELR is who left an ISR that fell below min.insync.replicas, and has not come back after an
+unclean shutdown: the high watermark has stood still since, so each of them has everything below it.
+It is empty as soon as the ISR is large enough again. Without ELR the last member never leaves the
+ISR, not even by an unclean shutdown: nobody else may lead, and it may have lost its end.
+
+Source: KIP-966 as shipped in Kafka 4.0 and 4.1, KAFKA-18635, KAFKA-19522; protocol rules B2 to B6.
+Simplified: no reassignment, no preferred leader, no balanced recovery.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import NamedTuple
+
+from model.vocabulary import BrokerId, LeaderEpoch, PartitionEpoch
+from reference_impl.node.bugs import NO_BUGS, Bug, Bugs
+from reference_impl.protocol.controller import PartitionState
+from reference_impl.protocol.messages import NO_BROKER
+
+Members = tuple[BrokerId, ...]
+Alive = Callable[[BrokerId], bool]
+
+
+class Elected(NamedTuple):
+    """Who leads, with whom in sync, and whether records may be missing."""
+
+    leader: BrokerId
+    isr: Members
+    is_unclean: bool = False
+
+
+def changed(
+    state: PartitionState,
+    isr: Members,
+    alive: Alive,
+    *,
+    elr: bool,
+    unclean_shutdown: Members = (),
+    bugs: Bugs = NO_BUGS,
+) -> PartitionState:
+    """The state one partition epoch later with this ISR, after the election that it makes needed.
+
+    `unclean_shutdown` are the brokers that may not enter the ELR, or stay in it.
+    """
+    eligible = _eligible(state, isr, unclean_shutdown) if elr else ()
+    elected = _elected(state, isr, eligible, alive, bugs)
+    is_new = elected.leader != state.leader
+    last_known = NO_BROKER
+    if elr and elected.leader == NO_BROKER:
+        last_known = state.last_known_leader if state.leader == NO_BROKER else state.leader
+    return replace(
+        state,
+        isr=elected.isr,
+        elr=() if elected.is_unclean else tuple(b for b in eligible if b != elected.leader),
+        last_known_leader=last_known,
+        leader=elected.leader,
+        leader_epoch=LeaderEpoch(state.leader_epoch + is_new),
+        partition_epoch=PartitionEpoch(state.partition_epoch + 1),
+        recovering=elected.is_unclean or state.recovering,
+    )
+
+
+def without(
+    state: PartitionState,
+    broker: BrokerId,
+    alive: Alive,
+    *,
+    elr: bool,
+    unclean_shutdown: bool,
+    bugs: Bugs = NO_BUGS,
+) -> PartitionState:
+    """The state after a broker was fenced or came back from an unclean shutdown."""
+    isr = tuple(member for member in state.isr if member != broker)
+    if not isr and not elr:
+        isr = state.isr
+    lost = (broker,) if unclean_shutdown else ()
+    return changed(state, isr, alive, elr=elr, unclean_shutdown=lost, bugs=bugs)
+
+
+def _eligible(state: PartitionState, isr: Members, unclean_shutdown: Members) -> Members:
+    if len(isr) >= min(state.min_insync_replicas, len(state.replicas)):
+        return ()
+    candidates = {*state.elr, *state.isr} - {*isr, *unclean_shutdown}
+    return tuple(broker for broker in state.replicas if broker in candidates)
+
+
+def _elected(
+    state: PartitionState, isr: Members, eligible: Members, alive: Alive, bugs: Bugs
+) -> Elected:
+    if state.leader in isr and alive(state.leader):
+        return Elected(state.leader, isr)
+    for leader in filter(alive, isr):
+        return Elected(leader, isr)
+    if not isr:
+        for leader in filter(alive, eligible):
+            return Elected(leader, (leader,))
+        last = state.last_known_leader
+        may_lead = alive(last) or (Bug.DEAD_LEADER_RETURNS in bugs and last != NO_BROKER)
+        if not eligible and may_lead:
+            return Elected(last, (last,), is_unclean=True)
+    if state.unclean_leader_election:
+        for leader in filter(alive, state.replicas):
+            return Elected(leader, (leader,), is_unclean=True)
+    return Elected(NO_BROKER, isr)

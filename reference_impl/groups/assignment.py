@@ -1,0 +1,86 @@
+"""How a generation of a classic group gets its assignment: its leader tells, all are told.
+
+    SyncGroup of a member      it waits; in a stable group it is told its part again
+    SyncGroup of the leader    the assignment is to be written, once for each generation
+    the append is answered     all who wait are told; after an error the group tries again
+
+Source: KIP-62, KIP-345; protocol rules, section e.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import NamedTuple
+
+from reference_impl.groups import membership
+from reference_impl.groups.classic_group import ClassicGroup, GroupState, Member
+from reference_impl.node.context import Requester, Surroundings
+from reference_impl.node.step import Effects
+from reference_impl.protocol.groups import SyncedGroup, SyncGroup
+from reference_impl.protocol.messages import ErrorCode
+
+
+class Synced(NamedTuple):
+    """The group after a SyncGroup, who is answered, and whether it is to be written now."""
+
+    group: ClassicGroup
+    effects: Effects = ()
+    is_to_be_written: bool = False
+
+
+def sync(
+    group: ClassicGroup,
+    around: Surroundings,
+    requester: Requester,
+    request: SyncGroup,
+    *,
+    is_written: bool,
+) -> Synced:
+    """A member asks for its part; `is_written` says that the generation's is on its way."""
+    error = membership.member_error(group, request)
+    if error is ErrorCode.NONE and group.state is GroupState.PREPARING:
+        error = ErrorCode.REBALANCE_IN_PROGRESS
+    if error is not ErrorCode.NONE:
+        return Synced(group, (requester.reply(SyncedGroup(error=error)),))
+    member = replace(group.members[request.member_id], heard_ms=around.now_ms)
+    if group.state is GroupState.STABLE:
+        return Synced(group.with_member(member), (requester.reply(part(group, member)),))
+    group = group.with_member(replace(member, syncing=requester))
+    if request.member_id != group.leader or is_written:
+        return Synced(group)
+    told = dict(request.assignments)
+    members = {
+        id_: replace(member, assignment=told.get(id_, b"")) for id_, member in group.members.items()
+    }
+    return Synced(replace(group, members=members), is_to_be_written=True)
+
+
+def written(
+    group: ClassicGroup, around: Surroundings, generation: int, error: ErrorCode
+) -> tuple[ClassicGroup, Effects]:
+    """The group when the append of a generation's assignment is answered."""
+    if group.generation != generation or group.state is not GroupState.COMPLETING:
+        return group, ()  # the next rebalance has begun: it told them so
+    told = replace(
+        group,
+        members={id_: replace(member, syncing=None) for id_, member in group.members.items()},
+    )
+    after = told if error else told.moved(GroupState.STABLE)
+    effects: Effects = tuple(
+        member.syncing.reply(SyncedGroup(error=error) if error else part(after, member))
+        for member in group.members.values()
+        if member.syncing is not None
+    )
+    if not error:
+        return after, effects
+    after, more = membership.rebalance(after, around)
+    return after, effects + more
+
+
+def part(group: ClassicGroup, member: Member) -> SyncedGroup:
+    """What a member is told when the generation is assigned."""
+    return SyncedGroup(
+        protocol_type=group.protocol_type,
+        protocol=group.protocol,
+        assignment=group.members[member.member_id].assignment,
+    )

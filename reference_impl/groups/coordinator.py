@@ -1,0 +1,386 @@
+"""A group coordinator: who leads a topic partition of `__consumer_offsets`, in one leader epoch.
+
+Memberships of classic groups (`group_membership`) live in memory and are written to the log when a
+generation has its assignment (`group_assignment`), so that a new coordinator goes on with the same
+generation. Groups of KIP-848 (`consumer_group_log`) and offsets (`group_offsets`) live in the log
+alone. An id is of one protocol at a time: the other one may have it once the group is empty.
+
+Source: KIP-62, KIP-98, KIP-134, KIP-345, KIP-447, KIP-848; protocol rules, section e.
+Simplified: a coordinator whose high watermark lags behind what earlier ones had written answers
+COORDINATOR_LOAD_IN_PROGRESS; no group has members of both protocols.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
+
+from model.vocabulary import LeaderEpoch, Offset, TopicPartition
+from reference_impl.groups import (
+    assignment,
+    classic_group,
+    consumer_group_log,
+    expiry,
+    heartbeat,
+    membership,
+    sessions,
+)
+from reference_impl.groups import commits as group_commits
+from reference_impl.groups import offsets as group_offsets
+from reference_impl.groups.classic_group import ClassicGroup, GroupState
+from reference_impl.groups.consumer_group import ConsumerGroup
+from reference_impl.groups.consumer_group_log import ConsumerGroups
+from reference_impl.groups.offsets import GroupOffsets
+from reference_impl.groups.sessions import Clocks, MemberKey
+from reference_impl.log import coordinator_log
+from reference_impl.log.coordinator_log import AS_TOLD, Entry
+from reference_impl.log.partition_log import PartitionLog
+from reference_impl.node.bugs import Bug, Bugs
+from reference_impl.node.context import Requester, Surroundings
+from reference_impl.node.step import Effects, Reply, SetTimer, Timer, TimerKind
+from reference_impl.protocol.consumer_groups import (
+    ConsumerGroupDescribe,
+    ConsumerGroupDescribed,
+    ConsumerGroupHeartbeat,
+)
+from reference_impl.protocol.groups import (
+    CommitOffsets,
+    CommittedOffsets,
+    FetchOffsets,
+    GroupRequest,
+    HeartbeatGroup,
+    JoinedGroup,
+    JoinGroup,
+    LeaveGroup,
+    SyncedGroup,
+    SyncGroup,
+    refusal,
+)
+from reference_impl.protocol.messages import ErrorCode, Produced
+from reference_impl.protocol.requests import Response
+
+
+class Owed(NamedTuple):
+    """The answer to a request, once what it rests on is replicated."""
+
+    requester: Requester
+    request: GroupRequest
+    response: Response
+
+    def answered(self, error: ErrorCode = ErrorCode.NONE) -> Effects:
+        """It is given, or refused."""
+        return (self.requester.reply(refusal(self.request, error) if error else self.response),)
+
+
+class Written(NamedTuple):
+    """An append on its way: what is owed then, and which generation it assigns, if it does."""
+
+    group: str = ""
+    owed: tuple[Owed, ...] = ()
+    generation: int | None = None
+
+
+Coordinated = tuple["GroupCoordinator", Effects]
+Answered = tuple[ClassicGroup, Effects]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupCoordinator:
+    """The groups of one topic partition of the internal topic."""
+
+    topic_partition: TopicPartition
+    coordinator_epoch: LeaderEpoch
+    loaded_at: Offset  # the end of the log when this coordinator began
+    groups: Mapping[str, ClassicGroup] = field(default_factory=dict[str, ClassicGroup])
+    consumers: ConsumerGroups = ConsumerGroups()  # noqa: RUF009 - a frozen value
+    clocks: Clocks = field(default_factory=dict[MemberKey, sessions.Clock])
+    offsets: GroupOffsets = GroupOffsets()  # noqa: RUF009 - a frozen value
+    changes: Mapping[int, Written] = field(default_factory=dict[int, Written])
+    expiry_ms: int = 0  # when to look next for what has expired
+
+    @classmethod
+    def begin(
+        cls,
+        topic_partition: TopicPartition,
+        coordinator_epoch: LeaderEpoch,
+        log: PartitionLog,
+        around: Surroundings,
+    ) -> Coordinated:
+        """The coordinator that its log makes."""
+        groups: dict[str, ClassicGroup] = {}
+        for batch in coordinator_log.written(log):
+            for entry in batch.entries:
+                key: Any = entry.key
+                if key[0] != classic_group.KIND:
+                    continue
+                groups.pop(key[1], None)
+                if entry.value is not None:
+                    groups[key[1]] = ClassicGroup.of(entry, around.now_ms)
+        coordinator = cls(
+            topic_partition=topic_partition,
+            coordinator_epoch=coordinator_epoch,
+            loaded_at=log.end_offset,
+            groups=groups,
+            offsets=GroupOffsets.of_log(log, around.bugs),
+            expiry_ms=around.now_ms + around.patience.offsets_check_ms,
+        )
+        return coordinator._caught_up(log, around), (coordinator._timer(around),)
+
+    def end(self) -> Effects:
+        """What is owed when another broker coordinates."""
+        error = ErrorCode.NOT_COORDINATOR
+        waiting: Effects = ()
+        for group in self.groups.values():
+            for member in group.members.values():
+                if member.joining is not None:
+                    waiting += (member.joining.reply(JoinedGroup(error=error)),)
+                if member.syncing is not None:
+                    waiting += (member.syncing.reply(SyncedGroup(error=error)),)
+        owed = (owed.answered(error) for written in self.changes.values() for owed in written.owed)
+        return waiting + tuple(effect for effects in owed for effect in effects)
+
+    # ------------------------------------------------------------ requests
+
+    def asked(
+        self, around: Surroundings, requester: Requester, request: GroupRequest, log: PartitionLog
+    ) -> Coordinated:
+        """A request of a member, or of anybody about the group's offsets."""
+        if log.high_watermark < self.loaded_at:
+            error = ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+            return self, (requester.reply(refusal(request, error)),)
+        coordinator = self._caught_up(log, around)
+        match request:
+            case ConsumerGroupHeartbeat():
+                return coordinator._heartbeat(around, requester, request)
+            case ConsumerGroupDescribe():
+                described = coordinator._described(request)
+                return coordinator._once_written(
+                    around, request.group, [], Owed(requester, request, described)
+                )
+            case CommitOffsets():
+                return coordinator._commit(around, requester, request)
+            case FetchOffsets():
+                consumer = coordinator._consumer(request.group)
+                told = group_commits.fetched(request, coordinator.offsets, consumer)
+                return coordinator, (requester.reply(told),)
+            case _:
+                return coordinator._asked_by_classic(around, requester, request)
+
+    def _asked_by_classic(
+        self,
+        around: Surroundings,
+        requester: Requester,
+        request: JoinGroup | SyncGroup | HeartbeatGroup | LeaveGroup,
+    ) -> Coordinated:
+        before = group = self.groups.get(request.group, ClassicGroup(group=request.group))
+        consumer = self.consumers.groups.get(request.group)
+        if consumer is not None and consumer.members:
+            is_new = isinstance(request, JoinGroup)
+            error = "INCONSISTENT_GROUP_PROTOCOL" if is_new else "UNKNOWN_MEMBER_ID"
+            return self, (requester.reply(refusal(request, ErrorCode[error])),)
+        match request:
+            case JoinGroup():
+                group, effects = membership.join(group, around, requester, request)
+            case SyncGroup():
+                return self._sync(around, requester, request, group)
+            case HeartbeatGroup():
+                group, effects = membership.heartbeat(group, around, requester, request)
+            case LeaveGroup():
+                group, effects = membership.leave(group, around, requester, request)
+        coordinator = self._with(group)
+        takes_over = consumer is not None and bool(group.members)
+        entries = consumer_group_log.tombstones(consumer) if consumer and takes_over else []
+        if _must_be_kept(before, group, around.bugs):
+            entries.append(group.entry())
+        if not entries:
+            return coordinator, effects
+        mine = [
+            effect
+            for effect in effects
+            if isinstance(effect, Reply) and (effect.to, effect.correlation) == requester
+        ]
+        owed = tuple(Owed(requester, request, reply.response) for reply in mine)
+        coordinator, sent = coordinator._append(around, entries, Written(request.group, owed))
+        return coordinator, (*(effect for effect in effects if effect not in mine), *sent)
+
+    def _heartbeat(
+        self, around: Surroundings, requester: Requester, request: ConsumerGroupHeartbeat
+    ) -> Coordinated:
+        classic = self.groups.get(request.group, ClassicGroup(group=request.group))
+        if classic.members or classic.promised:
+            error = ErrorCode.GROUP_ID_NOT_FOUND  # it is, but not of this protocol
+            return self, (requester.reply(refusal(request, error)),)
+        before = self._consumer(request.group)
+        after, answer = heartbeat.heartbeat(before, around, request)
+        clocks = self.clocks
+        if answer.error is ErrorCode.NONE:
+            clocks = sessions.heard(clocks, before, after, answer.member_id, around.now_ms)
+        entries = consumer_group_log.entries(before, after)
+        if entries and before.epoch == 0 and classic.generation:
+            entries.append(Entry(classic.entry().key, None))
+        owed = Owed(requester, request, answer)
+        return replace(self, clocks=clocks)._once_written(around, request.group, entries, owed)
+
+    def _once_written(
+        self, around: Surroundings, group: str, entries: list[Entry], owed: Owed
+    ) -> Coordinated:
+        """The answer is given when the entries are replicated, and what it rests on beside them."""
+        if entries:
+            return self._append(around, entries, Written(group, (owed,)))
+        last = max((n for n, known in self.changes.items() if known.group == group), default=None)
+        if last is None:
+            return self, owed.answered()
+        written = self.changes[last]
+        written = written._replace(owed=(*written.owed, owed))
+        return replace(self, changes={**self.changes, last: written}), ()
+
+    def _append(
+        self, around: Surroundings, entries: list[Entry], written: Written, **transaction: Any
+    ) -> Coordinated:
+        send = coordinator_log.append(around, self.topic_partition, entries, **transaction)
+        return replace(self, changes={**self.changes, around.correlation: written}), (send,)
+
+    def _sync(
+        self, around: Surroundings, requester: Requester, request: SyncGroup, group: ClassicGroup
+    ) -> Coordinated:
+        is_written = any(written.generation == group.generation for written in self._of(group))
+        after, effects, is_to_be_written = assignment.sync(
+            group, around, requester, request, is_written=is_written
+        )
+        coordinator = self._with(after)
+        if not is_to_be_written:
+            return coordinator, effects
+        written = Written(request.group, (), after.generation)
+        return coordinator._append(around, [after.entry()], written)
+
+    def objection(self, correlation: int, bugs: Bugs) -> ErrorCode:
+        """A commit that waited until its transaction was verified has to be right still: meanwhile
+        the group may have gone on without the member.
+        """
+        written = self.changes.get(correlation)
+        commits = () if written is None else (owed.request for owed in written.owed)
+        errors = (self._commit_error(it, bugs) for it in commits if isinstance(it, CommitOffsets))
+        return next(errors, ErrorCode.NONE)
+
+    def _commit_error(self, request: CommitOffsets, bugs: Bugs) -> ErrorCode:
+        group = self.groups.get(request.group, ClassicGroup(group=request.group))
+        return group_commits.commit_error(request, group, self._consumer(request.group), bugs)
+
+    def _commit(
+        self, around: Surroundings, requester: Requester, request: CommitOffsets
+    ) -> Coordinated:
+        group = self.groups.get(request.group, ClassicGroup(group=request.group))
+        error = self._commit_error(request, around.bugs)
+        if error is not ErrorCode.NONE or not request.offsets:
+            return self, (requester.reply(CommittedOffsets(error=error)),)
+        entries = [group_offsets.entry(request.group, at, kept) for at, kept in request.offsets]
+        member = group.members.get(request.member_id)
+        heard = None if member is None else replace(member, heard_ms=around.now_ms)
+        coordinator = self if heard is None else self._with(group.with_member(heard))
+        return coordinator._append(
+            around,
+            entries,
+            Written(request.group, (Owed(requester, request, CommittedOffsets()),)),
+            transactional_id=request.transactional_id,
+            producer_id=request.producer_id,
+            producer_epoch=request.producer_epoch,
+            adds_partition=request.adds_partition,
+        )
+
+    def _described(self, request: ConsumerGroupDescribe) -> ConsumerGroupDescribed:
+        group = self.consumers.groups.get(request.group)
+        if group is None:
+            return ConsumerGroupDescribed(error=ErrorCode.GROUP_ID_NOT_FOUND)
+        return heartbeat.described(group)
+
+    # ------------------------------------------------------------ the log and time
+
+    def _caught_up(self, log: PartitionLog, around: Surroundings) -> GroupCoordinator:
+        """What the log says: groups up to its end, offsets up to the high watermark."""
+        consumers = self.consumers.caught_up(log, around.bugs)
+        return replace(
+            self,
+            offsets=self.offsets.caught_up(log, around.bugs),
+            consumers=consumers,
+            clocks=self.clocks
+            if consumers is self.consumers
+            else sessions.known(self.clocks, consumers.groups, around.now_ms),
+        )
+
+    def appended(self, around: Surroundings, correlation: int, answer: Produced) -> Coordinated:
+        """The leader has answered an append."""
+        written = self.changes[correlation]
+        rest = {key: value for key, value in self.changes.items() if key != correlation}
+        coordinator = replace(self, changes=rest)
+        error = AS_TOLD.get(answer.error, answer.error)
+        effects: Effects = ()
+        for owed in written.owed:
+            effects += owed.answered(error)
+        if written.generation is None:
+            return coordinator, effects
+        group = self.groups[written.group]
+        group, told = assignment.written(group, around, written.generation, error)
+        return coordinator._with(group), effects + told
+
+    def fired(self, around: Surroundings, log: PartitionLog) -> Coordinated:
+        """The timer: late members are removed, rebalances end whose time is up."""
+        coordinator = self._caught_up(log, around)
+        effects: Effects = ()
+        entries: list[Entry] = []
+        for known in self.groups.values():
+            group, some = membership.without_the_silent(known, around)
+            coordinator, effects = coordinator._with(group), effects + some
+            if _must_be_kept(known, group, around.bugs):
+                entries.append(group.entry())
+        for consumer in coordinator.consumers.groups.values():
+            late = sessions.late(coordinator.clocks, consumer, around)
+            if late:
+                after = heartbeat.removed(consumer, around, *late)
+                entries += consumer_group_log.entries(consumer, after)
+        coordinator, expired = coordinator._expired(around)
+        entries += expired
+        if entries:
+            coordinator, sent = coordinator._append(around, entries, Written())
+            effects += sent
+        return coordinator, (*effects, self._timer(around))
+
+    def _expired(self, around: Surroundings) -> tuple[GroupCoordinator, list[Entry]]:
+        """Now and then: the tombstones of what is forgotten."""
+        if around.now_ms < self.expiry_ms:
+            return self, []
+        busy = frozenset(written.group for written in self.changes.values())
+        groups = {id_: group for id_, group in self.groups.items() if id_ not in busy}
+        consumers = {id_: g for id_, g in self.consumers.groups.items() if id_ not in busy}
+        entries = expiry.expired_offsets(self.offsets, groups, consumers, busy, around)
+        tombstones, forgotten = expiry.forgotten_groups(self.offsets, groups, consumers)
+        coordinator = replace(
+            self,
+            groups={id_: group for id_, group in self.groups.items() if id_ not in forgotten},
+            expiry_ms=around.now_ms + around.patience.offsets_check_ms,
+        )
+        return coordinator, entries + tombstones
+
+    def _timer(self, around: Surroundings) -> SetTimer:
+        timer = Timer(TimerKind.COORDINATOR, self.topic_partition)
+        return SetTimer(timer, around.now_ms + around.patience.coordinator_ms)
+
+    def _consumer(self, group: str) -> ConsumerGroup:
+        return self.consumers.groups.get(group, ConsumerGroup(group=group))
+
+    def _of(self, group: ClassicGroup) -> list[Written]:
+        return [written for written in self.changes.values() if written.group == group.group]
+
+    def _with(self, group: ClassicGroup) -> GroupCoordinator:
+        if self.groups.get(group.group) is group or (
+            group.group not in self.groups and group == ClassicGroup(group=group.group)
+        ):
+            return self
+        return replace(self, groups={**self.groups, group.group: group})
+
+
+def _must_be_kept(before: ClassicGroup, after: ClassicGroup, bugs: Bugs) -> bool:
+    """No assignment will write it: nobody is left, or a static member is another process."""
+    is_emptied = after.state is GroupState.EMPTY and before.state is not GroupState.EMPTY
+    is_replaced = after.state is GroupState.STABLE and after.members.keys() != before.members.keys()
+    return is_emptied or (is_replaced and Bug.STATIC_REPLACEMENT_NOT_KEPT not in bugs)

@@ -1,0 +1,72 @@
+"""When committed offsets are forgotten, and groups: some time after the last member has gone.
+
+    members -> empty, since when? -> offsets.retention.minutes later: its offsets, then the group
+
+A group with members keeps its offsets however old they are, but those of topics that a group of
+KIP-848 subscribes to no longer. Offsets that nobody joined a group for count from their commit.
+What is pending in a transaction is kept, and whatever was committed for the same place.
+
+Source: KIP-211; KAFKA-13636, KAFKA-8069; the setting offsets.retention.minutes.
+Simplified: classic groups keep the offsets of topics that they have left. Deviates: an empty group
+of KIP-848 counts from when it became empty, as documented; Kafka 4 counts from each commit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from reference_impl.groups import consumer_group_log
+from reference_impl.groups import offsets as group_offsets
+from reference_impl.groups.classic_group import ClassicGroup
+from reference_impl.groups.consumer_group import ConsumerGroup
+from reference_impl.groups.offsets import GroupOffsets
+from reference_impl.log.coordinator_log import Entry
+from reference_impl.node.bugs import Bug
+from reference_impl.node.context import Surroundings
+
+
+def expired_offsets(
+    offsets: GroupOffsets,
+    classic: Mapping[str, ClassicGroup],
+    consumers: Mapping[str, ConsumerGroup],
+    busy: frozenset[str],
+    around: Surroundings,
+) -> list[Entry]:
+    """The tombstones of offsets whose time is up; not of groups whose commits are on their way."""
+    gone: list[Entry] = []
+    for place, at in offsets.committed.items():
+        group, topic_partition = place
+        if group in busy:
+            continue
+        consumer = consumers.get(group, ConsumerGroup(group=group))
+        since_ms = classic.get(group, ClassicGroup(group=group)).empty_since_ms
+        is_alive = bool(consumer.members) or (group in classic and bool(classic[group].members))
+        wanted = {topic for member in consumer.members.values() for topic in member.topics}
+        is_left = bool(consumer.members) and topic_partition.topic not in wanted
+        if is_alive and not is_left and Bug.OFFSETS_EXPIRE_WHILE_ALIVE not in around.bugs:
+            continue
+        from_ms = max(at.committed_ms, since_ms, consumer.empty_since_ms)
+        is_due = around.now_ms - from_ms >= around.patience.offsets_retention_ms
+        if is_due and not offsets.is_unstable(group, topic_partition):
+            gone.append(group_offsets.tombstone(group, topic_partition))
+    return gone
+
+
+def forgotten_groups(
+    offsets: GroupOffsets,
+    classic: Mapping[str, ClassicGroup],
+    consumers: Mapping[str, ConsumerGroup],
+) -> tuple[list[Entry], list[str]]:
+    """The tombstones of empty groups that have committed nothing, and which of them are classic."""
+    with_offsets = {place.group for place in offsets.committed}
+    with_offsets |= {place.group for places in offsets.pending.values() for place in places}
+    old = [
+        group
+        for group in classic.values()
+        if not group.members and not group.promised and group.group not in with_offsets
+    ]
+    entries = [Entry(group.entry().key, None) for group in old if group.generation]
+    for consumer in consumers.values():
+        if not consumer.members and consumer.group not in with_offsets:
+            entries += consumer_group_log.tombstones(consumer)
+    return entries, [group.group for group in old]

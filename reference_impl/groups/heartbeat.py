@@ -1,0 +1,195 @@
+"""A heartbeat of KIP-848: who may speak, what changes the group, and how far the member comes.
+
+    refused <- may it speak? -> joins or is known -> has the group changed? -> a newer target
+                                                                          -> the member's own step
+
+A member that is refused with FENCED_MEMBER_EPOCH or UNKNOWN_MEMBER_ID drops what it owns and joins
+again with epoch 0. One whose last answer was lost comes an epoch behind, and is heard. A static
+member that left for a while keeps its part, and a new process of it takes its place; while the old
+one is still in the group the new one is refused.
+
+Source: KIP-848; KAFKA-19233, KAFKA-20442; Apache Kafka, GroupMetadataManager.
+Simplified: a member that lost two answers in a row is still heard, where Kafka fences it; no limit
+on the size of a group; metadata is looked at with every heartbeat.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Final
+
+from reference_impl.groups.assignors import ASSIGNORS
+from reference_impl.groups.consumer_group import (
+    NOTHING,
+    ConsumerGroup,
+    ConsumerMember,
+    MemberState,
+)
+from reference_impl.groups.reconciliation import reconciled
+from reference_impl.node.bugs import Bug, Bugs
+from reference_impl.node.context import Surroundings
+from reference_impl.protocol.consumer_groups import (
+    JOINS,
+    LEAVES,
+    LEAVES_FOR_A_WHILE,
+    ConsumerGroupDescribed,
+    ConsumerGroupHeartbeat,
+    ConsumerGroupHeartbeated,
+    DescribedMember,
+)
+from reference_impl.protocol.messages import ErrorCode
+
+Answered = tuple[ConsumerGroup, ConsumerGroupHeartbeated]
+NO_EPOCH: Final = -1
+
+
+def heartbeat(
+    group: ConsumerGroup, around: Surroundings, request: ConsumerGroupHeartbeat
+) -> Answered:
+    """The group after it, and what the member is told once that is in the log."""
+    error = refused(group, request, around.bugs)
+    if error is not ErrorCode.NONE:
+        return group, ConsumerGroupHeartbeated(error=error, member_id=request.member_id)
+    if request.member_epoch < JOINS:
+        return _left(group, around, request)
+    before, member = _joined(group, around, request)
+    asks_anew = before.topics != member.topics or before.epoch == NO_EPOCH
+    member = replace(member, epoch=max(member.epoch, JOINS))
+    group = group.with_member(member, instead_of=before.member_id)
+    group = _with_changes(group, around, is_changed=asks_anew)
+    if group.epoch > group.assignment_epoch:
+        group = group.assigned_anew()
+    after = reconciled(member, group, request.owned if request.member_epoch else ())
+    is_news = request.member_epoch == JOINS or request.topics is not None
+    answer = ConsumerGroupHeartbeated(
+        member_id=after.member_id,
+        member_epoch=after.epoch,
+        heartbeat_ms=around.patience.member_heartbeat_ms,
+        assignment=tuple(sorted(after.assigned))
+        if is_news or after.assigned.keys() != before.assigned.keys()
+        else None,
+    )
+    return group if after == group.members[after.member_id] else group.with_member(after), answer
+
+
+def removed(group: ConsumerGroup, around: Surroundings, *member_ids: str) -> ConsumerGroup:
+    """The group without these members: what they had is free.
+
+    An empty group has nothing to compute, so its assignment epoch follows (KAFKA-20442).
+    """
+    group = _with_changes(group.without(*member_ids), around, is_changed=True)
+    if group.members:
+        return group
+    assignment_epoch = group.epoch
+    if Bug.EMPTY_GROUP_UNSETTLED in around.bugs:
+        assignment_epoch = group.assignment_epoch
+    return replace(group, assignment_epoch=assignment_epoch, empty_since_ms=around.now_ms)
+
+
+def refused(group: ConsumerGroup, request: ConsumerGroupHeartbeat, bugs: Bugs) -> ErrorCode:
+    """Why the member is not heard; NONE: it is."""
+    told = request.member_epoch
+    if _is_malformed(request):
+        return ErrorCode.INVALID_REQUEST
+    if request.assignor is not None and request.assignor not in ASSIGNORS:
+        return ErrorCode.UNSUPPORTED_ASSIGNOR
+    if group.epoch == 0 and told != JOINS:
+        return ErrorCode.GROUP_ID_NOT_FOUND
+    static = group.of_instance(request.instance_id)
+    known = group.members.get(request.member_id)
+    is_replaced = static is not None and static.member_id != request.member_id
+    if told == JOINS:
+        has_left = static is not None and static.epoch == LEAVES_FOR_A_WHILE
+        if is_replaced and not has_left:
+            return ErrorCode.UNRELEASED_INSTANCE_ID
+        refuses = Bug.REJOIN_REFUSED in bugs and known is not None
+        return ErrorCode.FENCED_MEMBER_EPOCH if refuses and not has_left else ErrorCode.NONE
+    if is_replaced:
+        return ErrorCode.FENCED_INSTANCE_ID
+    if known is None or (request.instance_id is not None and static is None):
+        return ErrorCode.UNKNOWN_MEMBER_ID
+    if told < JOINS or told == known.epoch:
+        return ErrorCode.NONE
+    owns_its_own = request.owned is not None and known.assigned.keys() >= set(request.owned)
+    is_behind = told == known.previous_epoch and owns_its_own
+    return ErrorCode.NONE if is_behind else ErrorCode.FENCED_MEMBER_EPOCH
+
+
+def _is_malformed(request: ConsumerGroupHeartbeat) -> bool:
+    told = request.member_epoch
+    return (
+        not request.group
+        or request.instance_id == ""
+        or told < LEAVES_FOR_A_WHILE
+        or (told != JOINS and not request.member_id)
+        or (told == LEAVES_FOR_A_WHILE and request.instance_id is None)
+        or (told == JOINS and (request.rebalance_timeout_ms is None or request.topics is None))
+        or (told == JOINS and bool(request.owned))
+    )
+
+
+def _joined(
+    group: ConsumerGroup, around: Surroundings, request: ConsumerGroupHeartbeat
+) -> tuple[ConsumerMember, ConsumerMember]:
+    """The member before, and with what it wants now; a new one was in no epoch before."""
+    member_id = request.member_id or f"member-{around.new_producer_id:x}"
+    static = group.of_instance(request.instance_id)
+    known = group.members.get(member_id, static)
+    before = known or ConsumerMember(member_id=member_id, epoch=NO_EPOCH)
+    after = replace(
+        before,
+        member_id=member_id,
+        instance_id=request.instance_id or before.instance_id,
+        topics=before.topics if request.topics is None else tuple(sorted(set(request.topics))),
+        assignor=request.assignor or before.assignor,
+        rebalance_timeout_ms=before.rebalance_timeout_ms
+        if request.rebalance_timeout_ms is None
+        else request.rebalance_timeout_ms,
+    )
+    return before, after
+
+
+def _left(group: ConsumerGroup, around: Surroundings, request: ConsumerGroupHeartbeat) -> Answered:
+    answer = ConsumerGroupHeartbeated(
+        member_id=request.member_id, member_epoch=request.member_epoch
+    )
+    if request.member_epoch == LEAVES:
+        return removed(group, around, request.member_id), answer
+    member = replace(
+        group.members[request.member_id],
+        epoch=LEAVES_FOR_A_WHILE,
+        state=MemberState.STABLE,
+        revoking=NOTHING,
+    )
+    return group.with_member(member), answer
+
+
+def _with_changes(group: ConsumerGroup, around: Surroundings, *, is_changed: bool) -> ConsumerGroup:
+    """A newer group epoch, when its members or what they subscribe to has changed."""
+    wanted = {topic for member in group.members.values() for topic in member.topics}
+    counts = around.coordinators.partition_counts()
+    topics = {topic: counts[topic] for topic in sorted(wanted & counts.keys())}
+    if not is_changed and topics == group.topics:
+        return group
+    return replace(group, epoch=group.epoch + 1, topics=topics)
+
+
+def described(group: ConsumerGroup) -> ConsumerGroupDescribed:
+    """The group as an administrator sees it."""
+    return ConsumerGroupDescribed(
+        state=group.state,
+        group_epoch=group.epoch,
+        assignment_epoch=group.assignment_epoch,
+        assignor=group.assignor,
+        members=tuple(
+            DescribedMember(
+                member_id=member_id,
+                instance_id=member.instance_id,
+                member_epoch=member.epoch,
+                topics=member.topics,
+                assignment=tuple(sorted(member.has)),
+                target=tuple(sorted(group.target.get(member_id, frozenset()))),
+            )
+            for member_id, member in sorted(group.members.items())
+        ),
+    )

@@ -1,0 +1,225 @@
+"""Who belongs to a classic group: joining, leaving, silence, and the rebalance that each begins.
+
+A rebalance ends as soon as every member has joined, or when its time is up; the first one of a
+group waits a while for others, so that they need not all join again.
+
+Source: KIP-62, KIP-134, KIP-345, KIP-394; KAFKA-8500; protocol rules, section e.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from reference_impl.groups.classic_group import ClassicGroup, GroupState, Member
+from reference_impl.node.bugs import Bug
+from reference_impl.node.context import Requester, Surroundings
+from reference_impl.node.step import Effects
+from reference_impl.protocol.groups import (
+    NO_MEMBER,
+    CommitOffsets,
+    HeartbeatedGroup,
+    HeartbeatGroup,
+    JoinedGroup,
+    JoinGroup,
+    LeaveGroup,
+    LeftGroup,
+    SyncedGroup,
+    SyncGroup,
+)
+from reference_impl.protocol.messages import ErrorCode
+
+Answered = tuple[ClassicGroup, Effects]
+
+
+def join(
+    group: ClassicGroup, around: Surroundings, requester: Requester, request: JoinGroup
+) -> Answered:
+    """A member, new or known, waits for the next generation; or is refused."""
+    member_id = request.member_id
+    static = group.of_instance(request.instance_id)
+    new_id = f"{request.instance_id or request.client_id or 'member'}-{around.new_producer_id:x}"
+    error = ErrorCode.NONE
+    if not request.group:
+        error = ErrorCode.INVALID_GROUP_ID
+    elif static is not None and member_id not in {NO_MEMBER, static.member_id}:
+        error = ErrorCode.FENCED_INSTANCE_ID
+    elif member_id not in {NO_MEMBER, *group.members, *group.promised}:
+        error = ErrorCode.UNKNOWN_MEMBER_ID
+    elif not group.takes(request):
+        error = ErrorCode.INCONSISTENT_GROUP_PROTOCOL
+    if error is not ErrorCode.NONE:
+        return group, (requester.reply(JoinedGroup(error=error, member_id=member_id)),)
+    if member_id == NO_MEMBER and request.instance_id is None and request.needs_id_first:
+        until_ms = around.now_ms + request.session_timeout_ms
+        promised = replace(group, promised={**group.promised, new_id: until_ms})
+        required = JoinedGroup(error=ErrorCode.MEMBER_ID_REQUIRED, member_id=new_id)
+        return promised, (requester.reply(required),)
+    is_replaced = (
+        Bug.STATIC_REPLACED_WHEN_STABLE not in around.bugs or group.state is GroupState.STABLE
+    )
+    if member_id == NO_MEMBER and static is not None and is_replaced:
+        return _join_again(group, around, requester, request, static, new_id)
+    known = group.members.get(member_id)
+    stays = group.state is GroupState.COMPLETING or (
+        group.state is GroupState.STABLE and member_id != group.leader
+    )
+    if known is not None and known.protocols == request.protocols and stays:
+        # A retry, or a member that joins again without a reason: nothing has changed.
+        heard = replace(known, heard_ms=around.now_ms)
+        return group.with_member(heard), (requester.reply(group.joined(known)),)
+    member = Member(
+        member_id=member_id or new_id,
+        instance_id=request.instance_id,
+        session_timeout_ms=request.session_timeout_ms,
+        rebalance_timeout_ms=request.rebalance_timeout_ms,
+        protocols=request.protocols,
+        heard_ms=around.now_ms,
+        assignment=known.assignment if known is not None else b"",
+        joining=requester,
+    )
+    group = replace(
+        group,
+        protocol_type=request.protocol_type,
+        promised={id_: ms for id_, ms in group.promised.items() if id_ != member.member_id},
+    )
+    return rebalance(group.with_member(member), around)
+
+
+def _join_again(
+    group: ClassicGroup,
+    around: Surroundings,
+    requester: Requester,
+    request: JoinGroup,
+    old: Member,
+    new_id: str,
+) -> Answered:
+    """A new process of a static instance; while the group is stable nothing else changes."""
+    fenced: Effects = ()
+    if old.joining is not None:
+        fenced += (old.joining.reply(JoinedGroup(error=ErrorCode.FENCED_INSTANCE_ID)),)
+    if old.syncing is not None:
+        fenced += (old.syncing.reply(SyncedGroup(error=ErrorCode.FENCED_INSTANCE_ID)),)
+    group = group.replaced(old, new_id)
+    member = replace(
+        group.members[new_id],
+        protocols=request.protocols,
+        session_timeout_ms=request.session_timeout_ms,
+        rebalance_timeout_ms=request.rebalance_timeout_ms,
+        heard_ms=around.now_ms,
+    )
+    if group.state is GroupState.STABLE and old.protocols == request.protocols:
+        group = group.with_member(member)
+        return group, (*fenced, requester.reply(group.joined(member, skips_assignment=True)))
+    group, effects = rebalance(group.with_member(replace(member, joining=requester)), around)
+    return group, fenced + effects
+
+
+def rebalance(group: ClassicGroup, around: Surroundings) -> Answered:
+    """A rebalance begins, or goes on; it ends as soon as everybody has joined."""
+    effects: Effects = ()
+    if group.state is not GroupState.PREPARING:
+        # Who waits for the assignment of the last generation will not get it.
+        error = ErrorCode.REBALANCE_IN_PROGRESS
+        effects = tuple(
+            member.syncing.reply(SyncedGroup(error=error))
+            for member in group.members.values()
+            if member.syncing is not None
+        )
+        longest_ms = max((m.rebalance_timeout_ms for m in group.members.values()), default=0)
+        is_first = group.state is GroupState.EMPTY
+        group = group.moved(
+            GroupState.PREPARING,
+            deadline_ms=around.now_ms + longest_ms,
+            opens_ms=around.now_ms + is_first * around.patience.group_initial_delay_ms,
+            members={id_: replace(m, syncing=None) for id_, m in group.members.items()},
+        )
+    group, ended = _ended(group, around)
+    return group, effects + ended
+
+
+def _ended(group: ClassicGroup, around: Surroundings) -> Answered:
+    if group.state is not GroupState.PREPARING or around.now_ms < group.opens_ms:
+        return group, ()
+    if not group.everybody_joined and around.now_ms < group.deadline_ms:
+        return group, ()
+    group = group.completed(around.now_ms)
+    effects = tuple(
+        member.joining.reply(group.joined(member))
+        for member in group.members.values()
+        if member.joining is not None
+    )
+    members = {
+        id_: replace(member, joining=None, heard_ms=around.now_ms)
+        for id_, member in group.members.items()
+    }
+    return replace(group, members=members), effects
+
+
+def leave(
+    group: ClassicGroup, around: Surroundings, requester: Requester, request: LeaveGroup
+) -> Answered:
+    """The members are gone, and the others join again."""
+    told: list[tuple[str, str | None, ErrorCode]] = []
+    left = group
+    for member_id, instance_id in request.members:
+        static = left.of_instance(instance_id)
+        leaving = static.member_id if static is not None else member_id
+        error = ErrorCode.NONE
+        if static is not None and member_id not in {NO_MEMBER, static.member_id}:
+            error = ErrorCode.FENCED_INSTANCE_ID
+        elif leaving not in {*left.members, *left.promised}:
+            error = ErrorCode.UNKNOWN_MEMBER_ID
+        else:
+            left = left.without(leaving)
+        told.append((member_id, instance_id, error))
+    effects: Effects = ()
+    if len(left.members) < len(group.members) and left.state is not GroupState.EMPTY:
+        left, effects = rebalance(left, around)
+    return left, (requester.reply(LeftGroup(members=tuple(told))), *effects)
+
+
+def without_the_silent(group: ClassicGroup, around: Surroundings) -> Answered:
+    """The group without members whose session has ended; a rebalance may end by time."""
+    silent = [
+        member.member_id
+        for member in group.members.values()
+        if member.joining is None and around.now_ms - member.heard_ms >= member.session_timeout_ms
+    ]
+    kept = {id_: ms for id_, ms in group.promised.items() if around.now_ms < ms}
+    if len(kept) < len(group.promised):
+        group = replace(group, promised=kept)
+    if not silent:
+        return _ended(group, around)
+    for member_id in silent:
+        group = group.without(member_id)
+    return rebalance(group, around)
+
+
+# ---------------------------------------------------------------- who may
+
+
+def heartbeat(
+    group: ClassicGroup, around: Surroundings, requester: Requester, request: HeartbeatGroup
+) -> Answered:
+    """The member is heard, if it is one."""
+    error = member_error(group, request)
+    if error is ErrorCode.NONE:
+        member = replace(group.members[request.member_id], heard_ms=around.now_ms)
+        group = group.with_member(member)
+        if group.state is GroupState.PREPARING:
+            error = ErrorCode.REBALANCE_IN_PROGRESS
+    return group, (requester.reply(HeartbeatedGroup(error=error)),)
+
+
+def member_error(
+    group: ClassicGroup, request: SyncGroup | HeartbeatGroup | CommitOffsets
+) -> ErrorCode:
+    """Why who says to be a member of this generation is none; NONE: it is one."""
+    static = group.of_instance(request.instance_id)
+    if static is not None and static.member_id != request.member_id:
+        return ErrorCode.FENCED_INSTANCE_ID
+    if request.member_id not in group.members:
+        return ErrorCode.UNKNOWN_MEMBER_ID
+    if request.generation != group.generation:
+        return ErrorCode.ILLEGAL_GENERATION
+    return ErrorCode.NONE

@@ -1,0 +1,68 @@
+"""Which members of KIP-848 groups are late: silent for too long, or too slow to give something up.
+
+The clocks are the one thing about such a group that is not in the log: a new coordinator gives
+every member its full time again.
+
+Source: KIP-848 (group.consumer.session.timeout.ms; the member's own rebalance time-out).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from reference_impl.groups.consumer_group import ConsumerGroup, ConsumerMember, MemberState
+from reference_impl.node.context import Surroundings
+
+
+class Clock(NamedTuple):
+    """When a member was heard, and since when it has to give up what it still has to."""
+
+    heard_ms: int
+    revoking_since_ms: int
+
+
+MemberKey = tuple[str, str]  # group, member id
+Clocks = Mapping[MemberKey, Clock]
+
+
+def heard(
+    clocks: Clocks, before: ConsumerGroup, after: ConsumerGroup, member_id: str, now_ms: int
+) -> Clocks:
+    """The clocks after a member's heartbeat; of one that has left there is none."""
+    key = (after.group, member_id)
+    if member_id not in after.members:
+        return {known: clock for known, clock in clocks.items() if known != key}
+    goes_on = key in clocks and _duty(before, member_id) == _duty(after, member_id)
+    since_ms = clocks[key].revoking_since_ms if goes_on else now_ms
+    return {**clocks, key: Clock(now_ms, since_ms)}
+
+
+def _duty(group: ConsumerGroup, member_id: str) -> object:
+    member = group.members.get(member_id)
+    return member and (member.state, member.epoch, sorted(member.revoking))
+
+
+def known(clocks: Clocks, groups: Mapping[str, ConsumerGroup], now_ms: int) -> Clocks:
+    """The clocks of all members, who are given their full time when they had none."""
+    return {
+        (group.group, member_id): clocks.get((group.group, member_id), Clock(now_ms, now_ms))
+        for group in groups.values()
+        for member_id in group.members
+    }
+
+
+def late(clocks: Clocks, group: ConsumerGroup, around: Surroundings) -> list[str]:
+    """The members whose time is up."""
+    return [
+        member_id
+        for member_id, member in group.members.items()
+        if _is_late(clocks[group.group, member_id], member, around)
+    ]
+
+
+def _is_late(clock: Clock, member: ConsumerMember, around: Surroundings) -> bool:
+    revokes = member.state is MemberState.UNREVOKED
+    is_silent = around.now_ms - clock.heard_ms >= around.patience.member_session_ms
+    is_slow = around.now_ms - clock.revoking_since_ms >= member.rebalance_timeout_ms
+    return is_silent or (revokes and is_slow)

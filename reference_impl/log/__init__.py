@@ -1,0 +1,1 @@
+"""Partition logs: record batches, segments, producer state, compaction and retention."""

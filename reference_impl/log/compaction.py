@@ -1,0 +1,103 @@
+"""Compaction: of the records with one key the last is kept, in the closed segments of a log.
+
+    [ cleaned before ][ dirty: closed, and stable ]  last stable offset  [ ... the last segment ]
+    '------------ keys are compared here ----------'
+
+Below the last stable offset nothing is truncated and every transaction has ended, so a later record
+may be trusted to stay. What was aborted counts for nothing and goes. A record without a value takes
+its key back (a tombstone); it stays for delete.retention.ms after it was first met, so that who
+reads slowly learns of it, and then goes too. Offsets stay what they were: holes appear.
+
+A log is cleaned when enough of it is dirty, so that cleaning costs a constant for each record.
+Every replica cleans its own log.
+
+Source: KIP-58, KIP-534, KAFKA-13194; protocol rules D9.
+Simplified: a segment is cleaned as a whole or not; cleaned segments are not merged; the markers of
+transactions stay for good; `min.compaction.lag.ms` is 0. A batch that has lost its records is gone,
+where Kafka keeps the newest one of each producer: here its snapshots remember it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from itertools import takewhile
+
+from model.vocabulary import Offset
+from reference_impl.log.open_transactions import Ended
+from reference_impl.log.partition_log import PartitionLog
+from reference_impl.log.record_batch import decode, thinned
+from reference_impl.log.segment import Batch, Segment
+from reference_impl.protocol.topic_config import CleanupPolicy, LogConfig
+
+
+def compacted(
+    log: PartitionLog, aborted: Sequence[Ended], config: LogConfig, *, stable: Offset, now_ms: int
+) -> PartitionLog:
+    """The log with the last record of each key, if it is to be compacted and dirty enough."""
+    if config.cleanup_policy is not CleanupPolicy.COMPACT:
+        return log
+    closed = tuple(takewhile(lambda segment: segment.next_offset <= stable, log.segments[:-1]))
+    size = sum(segment.size for segment in closed)
+    dirty = sum(segment.size for segment in closed if segment.next_offset > log.cleaned)
+    if dirty == 0 or dirty <= size * config.min_cleanable_dirty_ratio:
+        return log
+    latest = _latest((batch for segment in closed for batch in segment.batches), aborted)
+    horizon_ms = now_ms + config.delete_retention_ms
+    cleaned = [
+        Segment.of(
+            tuple(
+                left
+                for batch in segment.batches
+                for left in _cleaned(batch, latest, now_ms=now_ms, horizon_ms=horizon_ms)
+            )
+        )
+        for segment in closed
+    ]
+    kept = tuple(segment for segment in cleaned if segment.batches)
+    return replace(
+        log, segments=(*kept, *log.segments[len(closed) :]), cleaned=closed[-1].next_offset
+    )
+
+
+def _latest(batches: Iterable[Batch], aborted: Sequence[Ended]) -> Mapping[bytes | None, Offset]:
+    """Where the last record of each key lies; what was aborted, and markers, have no say."""
+    return {
+        record.key: offset
+        for batch in batches
+        if not batch.header.is_control and not _is_aborted(batch, aborted)
+        for offset, record in decode(batch.data)
+    }
+
+
+def _is_aborted(batch: Batch, aborted: Sequence[Ended]) -> bool:
+    head = batch.header
+    return head.is_transactional and any(
+        ended.producer_id == head.producer_id
+        and ended.first_offset <= head.base_offset < ended.marker_offset
+        for ended in aborted
+    )
+
+
+def _cleaned(
+    batch: Batch, latest: Mapping[bytes | None, Offset], *, now_ms: int, horizon_ms: int
+) -> tuple[Batch, ...]:
+    """What is left of a batch: it, less of it, or nothing."""
+    head = batch.header
+    if head.is_control:
+        return (batch,)
+    told_ms = head.delete_horizon_ms
+    is_over = told_ms is not None and told_ms <= now_ms
+    records = decode(batch.data)
+    kept = [
+        (offset, record)
+        for offset, record in records
+        if latest.get(record.key) == offset and not (is_over and record.value is None)
+    ]
+    has_tombstone = any(record.value is None for _, record in kept)
+    begins_delay = has_tombstone and told_ms is None
+    if not kept:
+        return ()
+    if len(kept) == len(records) and not begins_delay:
+        return (batch,)
+    return (Batch.of(thinned(batch.data, kept, horizon_ms if begins_delay else told_ms)),)

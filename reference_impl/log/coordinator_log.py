@@ -1,0 +1,125 @@
+"""The log of a coordinator: records of an internal topic, and its state as their fold.
+
+A coordinator appends through the leader of its topic partition, as any producer with acks=all does,
+and takes a change for true when it is answered. A new coordinator reads the whole log, or what
+compaction has left of it: the last record of a key counts.
+
+Source: KIP-98; protocol rules D6, section e.
+Simplified: keys and values are JSON, not Kafka's own schemas.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+
+from model.vocabulary import NO_PRODUCER_ID, Offset, ProducerEpoch, ProducerId, TopicPartition
+from reference_impl.log import transaction_marker
+from reference_impl.log.partition_log import FIRST_OFFSET, PartitionLog
+from reference_impl.log.record_batch import Record, decode, encode
+from reference_impl.log.transaction_marker import Marker
+from reference_impl.node.context import Surroundings
+from reference_impl.node.step import Send
+from reference_impl.protocol.messages import NO_PRODUCER_EPOCH, ErrorCode, NodeId, Produce
+
+Json = None | bool | int | str | list["Json"] | dict[str, "Json"]
+
+
+class Entry(NamedTuple):
+    """A record of an internal topic; the value None takes back what the key said."""
+
+    key: Json
+    value: Json
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Written:
+    """Entries of one batch at their offset, and whose transaction they belong to, or its marker."""
+
+    offset: int
+    timestamp_ms: int
+    producer_id: ProducerId
+    is_transactional: bool
+    entries: tuple[Entry, ...] = ()
+    marker: Marker | None = None
+
+
+def append(
+    around: Surroundings,
+    topic_partition: TopicPartition,
+    entries: Iterable[Entry],
+    *,
+    transactional_id: str | None = None,
+    producer_id: ProducerId = NO_PRODUCER_ID,
+    producer_epoch: ProducerEpoch = NO_PRODUCER_EPOCH,
+    adds_partition: bool = False,
+) -> Send:
+    """What a coordinator asks the leader beside it to append."""
+    records = [
+        Record(
+            key=json.dumps(entry.key).encode(),
+            value=None if entry.value is None else json.dumps(entry.value).encode(),
+            timestamp_ms=around.now_ms,
+        )
+        for entry in entries
+    ]
+    data = encode(
+        records,
+        producer_id=producer_id,
+        producer_epoch=producer_epoch,
+        transactional=transactional_id is not None,
+    )
+    request = Produce(
+        topic_partition=topic_partition,
+        batches=data,
+        timeout_ms=around.patience.request_timeout_ms,
+        transactional_id=transactional_id,
+        by_coordinator=True,
+        adds_partition=adds_partition,
+    )
+    return Send(NodeId(around.broker_id), around.correlation, request)
+
+
+def written(
+    log: PartitionLog, start: Offset = FIRST_OFFSET, end: Offset | None = None
+) -> Iterator[Written]:
+    """The log from one offset to another, or to its end, batch by batch."""
+    for batch in log.batches(start):
+        head = batch.header
+        if end is not None and head.next_offset > end:
+            return
+        if head.is_control:
+            yield Written(
+                offset=head.base_offset,
+                timestamp_ms=head.max_timestamp_ms,
+                producer_id=head.producer_id,
+                is_transactional=True,
+                marker=transaction_marker.read(batch.data),
+            )
+            continue
+        entries = tuple(
+            Entry(
+                json.loads(record.key or b"null"),
+                None if record.value is None else json.loads(record.value),
+            )
+            for _, record in decode(batch.data)
+        )
+        yield Written(
+            offset=head.base_offset,
+            timestamp_ms=head.max_timestamp_ms,
+            producer_id=head.producer_id,
+            is_transactional=head.is_transactional,
+            entries=entries,
+        )
+
+
+# What a client is told when an append of its coordinator has failed; the rest is passed on.
+AS_TOLD: Final = {
+    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.NOT_ENOUGH_REPLICAS: ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND: ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.REQUEST_TIMED_OUT: ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.NOT_LEADER_OR_FOLLOWER: ErrorCode.NOT_COORDINATOR,
+}

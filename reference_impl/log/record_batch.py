@@ -1,0 +1,375 @@
+"""Record batches, version 2: what producers send, logs keep and fetches return, byte for byte.
+
+A batch is a header of 61 bytes and its records. The header alone says which offsets, producer and
+sequence numbers the batch covers, so a broker never opens the records. The checksum starts behind
+the leader epoch: the broker may write the base offset and the leader epoch (`stamped`) without
+touching what the producer signed.
+
+A record's offset and timestamp are differences to the batch's, as zigzag varints; compression
+covers the records as one block.
+
+Source: Kafka documentation, "Message Format"; KIP-98.
+Simplified: magic 0 and 1 are refused, as Kafka 4 does. `encode` numbers records without gaps;
+`thinned` leaves the gaps of compaction, which `decode` reads.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final, Literal, NoReturn, get_args
+
+import cramjam
+import google_crc32c
+
+from model.vocabulary import (
+    NO_PRODUCER_ID,
+    UNKNOWN_LEADER_EPOCH,
+    LeaderEpoch,
+    Offset,
+    ProducerEpoch,
+    ProducerId,
+)
+from model.vocabulary import Sequence as SequenceNumber
+from reference_impl.log.varint import put_bytes, put_varint, take_bytes, take_varint
+
+MAGIC: Final = 2
+SEQUENCE_NUMBERS: Final = 2**31  # sequence numbers wrap to 0 behind the largest int32
+
+_HEADER: Final = struct.Struct(">qiibIhiqqqhii")
+_PREFIX: Final = struct.Struct(">qi")  # base offset, and how many bytes follow
+_LEADER_EPOCH: Final = struct.Struct(">i")
+_LEADER_EPOCH_AT: Final = 12
+_CRC: Final = struct.Struct(">I")
+_CRC_AT: Final = 17
+_SIGNED_FROM: Final = 21  # the checksum covers everything from the attributes on
+
+_COMPRESSION_BITS: Final = 0x07
+_TRANSACTIONAL: Final = 0x10
+_CONTROL: Final = 0x20
+_DELETE_HORIZON: Final = 0x40
+
+Compression = Literal["none", "gzip", "snappy", "lz4", "zstd"]
+COMPRESSIONS: Final[tuple[Compression, ...]] = get_args(Compression)  # by their number
+
+
+class CorruptBatch(ValueError):
+    """Bytes that are no record batch: names the byte at which they stop being one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Header:
+    """The first 61 bytes of a batch, in their order on the wire."""
+
+    base_offset: Offset
+    length: int  # bytes that follow this field
+    leader_epoch: LeaderEpoch
+    magic: int
+    crc: int
+    attributes: int
+    last_offset_delta: int
+    base_timestamp_ms: int
+    max_timestamp_ms: int
+    producer_id: ProducerId
+    producer_epoch: ProducerEpoch
+    base_sequence: SequenceNumber
+    record_count: int
+
+    @property
+    def size(self) -> int:
+        """Bytes of the whole batch."""
+        return _PREFIX.size + self.length
+
+    @property
+    def last_offset(self) -> Offset:
+        return Offset(self.base_offset + self.last_offset_delta)
+
+    @property
+    def next_offset(self) -> Offset:
+        """The base offset of the batch that comes next in a log."""
+        return Offset(self.last_offset + 1)
+
+    @property
+    def last_sequence(self) -> SequenceNumber:
+        """The sequence number of the last record; -1 when the producer is not idempotent."""
+        if self.base_sequence < 0:
+            return self.base_sequence
+        return SequenceNumber((self.base_sequence + self.last_offset_delta) % SEQUENCE_NUMBERS)
+
+    @property
+    def compression(self) -> Compression:
+        """How the records are compressed; CorruptBatch when the number is unknown."""
+        number = self.attributes & _COMPRESSION_BITS
+        if number >= len(COMPRESSIONS):
+            _corrupt(
+                _SIGNED_FROM, f"compression {number}, the last known one is {len(COMPRESSIONS) - 1}"
+            )
+        return COMPRESSIONS[number]
+
+    @property
+    def is_transactional(self) -> bool:
+        return bool(self.attributes & _TRANSACTIONAL)
+
+    @property
+    def is_control(self) -> bool:
+        """The batch carries a marker of the broker, never given to an application."""
+        return bool(self.attributes & _CONTROL)
+
+    @property
+    def delete_horizon_ms(self) -> int | None:
+        """From when on the records without a value may go (KIP-534); None: not yet decided."""
+        return self.base_timestamp_ms if self.attributes & _DELETE_HORIZON else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Record:
+    """What an application sent; where it lies in the log is not its own."""
+
+    value: bytes | None
+    key: bytes | None = None
+    timestamp_ms: int = 0
+    headers: tuple[tuple[str, bytes | None], ...] = ()
+
+
+# ---------------------------------------------------------------- a batch as bytes
+
+
+def header(batch: bytes) -> Header:
+    """The header of one batch, its shape checked and its checksum not; CorruptBatch."""
+    if len(batch) < _HEADER.size:
+        _corrupt(len(batch), f"the header ends after {len(batch)} of its {_HEADER.size} bytes")
+    head = Header(*_HEADER.unpack_from(batch))
+    if head.magic != MAGIC:
+        _corrupt(16, f"magic {head.magic}; only version {MAGIC} is served, as by Kafka 4")
+    if head.size != len(batch):
+        _corrupt(8, f"the header promises {head.size} bytes, there are {len(batch)}")
+    if head.last_offset_delta < 0 or head.record_count < 0:
+        _corrupt(
+            23, f"{head.record_count} records over a delta of {head.last_offset_delta} offsets"
+        )
+    return head
+
+
+def verified(batch: bytes) -> Header:
+    """The header of one batch whose checksum is right; CorruptBatch."""
+    head = header(batch)
+    actual = google_crc32c.value(batch[_SIGNED_FROM:])
+    if actual != head.crc:
+        _corrupt(_CRC_AT, f"checksum {head.crc:08x}, the bytes have {actual:08x}")
+    return head
+
+
+def batches(data: bytes) -> Iterator[bytes]:
+    """The batches that lie one behind the other in `data`; CorruptBatch when one is cut."""
+    at = 0
+    while at < len(data):
+        if len(data) - at < _PREFIX.size:
+            _corrupt(at, f"{len(data) - at} bytes are left, too few for a batch")
+        _, length = _PREFIX.unpack_from(data, at)
+        end = at + _PREFIX.size + length
+        if length < _HEADER.size - _PREFIX.size or end > len(data):
+            _corrupt(at + 8, f"a batch of {length + _PREFIX.size} bytes, {len(data) - at} are left")
+        yield data[at:end]
+        at = end
+
+
+def stamped(batch: bytes, *, base_offset: Offset, leader_epoch: LeaderEpoch) -> bytes:
+    """The same batch at its place in a log: the two fields that a leader writes."""
+    return b"".join(
+        (
+            _PREFIX.pack(base_offset, len(batch) - _PREFIX.size),
+            _LEADER_EPOCH.pack(leader_epoch),
+            batch[_LEADER_EPOCH_AT + _LEADER_EPOCH.size :],
+        )
+    )
+
+
+# ---------------------------------------------------------------- records
+
+
+def encode(
+    records: Sequence[Record],
+    *,
+    base_offset: Offset = Offset(0),  # noqa: B008 - an int by another name
+    leader_epoch: LeaderEpoch = UNKNOWN_LEADER_EPOCH,
+    producer_id: ProducerId = NO_PRODUCER_ID,
+    producer_epoch: ProducerEpoch = ProducerEpoch(-1),  # noqa: B008 - the same
+    base_sequence: SequenceNumber = SequenceNumber(-1),  # noqa: B008 - the same
+    compression: Compression = "none",
+    transactional: bool = False,
+    control: bool = False,
+) -> bytes:
+    """One batch of at least one record, numbered without gaps; ValueError when there is none."""
+    if not records:
+        raise ValueError("a batch has at least one record")
+    base_timestamp_ms = records[0].timestamp_ms
+    body = bytearray()
+    for delta, record in enumerate(records):
+        _put_record(body, record, delta, record.timestamp_ms - base_timestamp_ms)
+    packed = _PACK[compression](bytes(body))
+    attributes = (
+        COMPRESSIONS.index(compression) | _TRANSACTIONAL * transactional | _CONTROL * control
+    )
+    head = _HEADER.pack(
+        base_offset,
+        _HEADER.size - _PREFIX.size + len(packed),
+        leader_epoch,
+        MAGIC,
+        0,
+        attributes,
+        len(records) - 1,
+        base_timestamp_ms,
+        max(record.timestamp_ms for record in records),
+        producer_id,
+        producer_epoch,
+        base_sequence,
+        len(records),
+    )
+    return _sealed(head + packed)
+
+
+def thinned(
+    batch: bytes, kept: Sequence[tuple[Offset, Record]], delete_horizon_ms: int | None
+) -> bytes:
+    """The batch with some of its records only: its offsets, producer and time stay what they were.
+
+    A delete horizon takes the place of the base timestamp (KIP-534).
+    """
+    head = header(batch)
+    attributes = head.attributes
+    base_timestamp_ms = head.base_timestamp_ms
+    if delete_horizon_ms is not None:
+        attributes, base_timestamp_ms = attributes | _DELETE_HORIZON, delete_horizon_ms
+    body = bytearray()
+    for offset, record in kept:
+        delta = offset - head.base_offset
+        _put_record(body, record, delta, record.timestamp_ms - base_timestamp_ms)
+    packed = _PACK[head.compression](bytes(body))
+    return _sealed(
+        _HEADER.pack(
+            head.base_offset,
+            _HEADER.size - _PREFIX.size + len(packed),
+            head.leader_epoch,
+            MAGIC,
+            0,
+            attributes,
+            head.last_offset_delta,
+            base_timestamp_ms,
+            head.max_timestamp_ms,
+            head.producer_id,
+            head.producer_epoch,
+            head.base_sequence,
+            len(kept),
+        )
+        + packed
+    )
+
+
+def _sealed(data: bytes) -> bytes:
+    """The batch with its checksum."""
+    batch = bytearray(data)
+    _CRC.pack_into(batch, _CRC_AT, google_crc32c.value(data[_SIGNED_FROM:]))
+    return bytes(batch)
+
+
+def decode(batch: bytes) -> tuple[tuple[Offset, Record], ...]:
+    """The records of one batch with their offsets, the checksum verified; CorruptBatch."""
+    head = verified(batch)
+    try:
+        body = _UNPACK[head.compression](batch[_HEADER.size :])
+    except (cramjam.DecompressionError, struct.error) as error:
+        raise CorruptBatch(f"byte {_HEADER.size}: {head.compression} records: {error}") from error
+    found: list[tuple[Offset, Record]] = []
+    at = 0
+    for number in range(head.record_count):
+        try:
+            delta, record, at = _take_record(body, at, head.base_timestamp_ms)
+        except (IndexError, UnicodeDecodeError) as error:
+            raise CorruptBatch(f"byte {at} of the records: record {number}: {error}") from error
+        found.append((Offset(head.base_offset + delta), record))
+    if at != len(body):
+        _corrupt(at, f"{len(body) - at} bytes lie behind the last of {head.record_count} records")
+    return tuple(found)
+
+
+def _put_record(out: bytearray, record: Record, offset_delta: int, timestamp_delta_ms: int) -> None:
+    body = bytearray(1)  # attributes of a record: none are defined
+    put_varint(body, timestamp_delta_ms)
+    put_varint(body, offset_delta)
+    put_bytes(body, record.key)
+    put_bytes(body, record.value)
+    put_varint(body, len(record.headers))
+    for name, value in record.headers:
+        put_bytes(body, name.encode())
+        put_bytes(body, value)
+    put_varint(out, len(body))
+    out += body
+
+
+def _take_record(data: bytes, at: int, base_timestamp_ms: int) -> tuple[int, Record, int]:
+    length, at = take_varint(data, at)
+    end = at + length
+    if length < 0 or end > len(data):
+        raise IndexError(f"it claims {length} bytes, {len(data) - at} are left")
+    timestamp_delta_ms, at = take_varint(data, at + 1)
+    offset_delta, at = take_varint(data, at)
+    key, at = take_bytes(data, at)
+    value, at = take_bytes(data, at)
+    header_count, at = take_varint(data, at)
+    headers: list[tuple[str, bytes | None]] = []
+    for _ in range(header_count):
+        name, at = take_bytes(data, at)
+        header_value, at = take_bytes(data, at)
+        headers.append(((name or b"").decode(), header_value))
+    if at != end:
+        raise IndexError(f"it ends at byte {at} and claims to end at {end}")
+    timestamp_ms = base_timestamp_ms + timestamp_delta_ms
+    return (
+        offset_delta,
+        Record(value=value, key=key, timestamp_ms=timestamp_ms, headers=tuple(headers)),
+        end,
+    )
+
+
+# ---------------------------------------------------------------- compression
+
+_XERIAL: Final = b"\x82SNAPPY\x00"
+_XERIAL_HEADER: Final = len(_XERIAL) + 8  # behind the magic: version and oldest compatible version
+_XERIAL_CHUNK: Final = struct.Struct(">i")
+
+
+def _unsnap(data: bytes) -> bytes:
+    """Snappy, raw or in the frame of xerial's Java library: clients send both under one number."""
+    if not data.startswith(_XERIAL):
+        return bytes(cramjam.snappy.decompress_raw(data))
+    chunks: list[bytes] = []
+    at = _XERIAL_HEADER
+    while at < len(data):
+        (length,) = _XERIAL_CHUNK.unpack_from(data, at)
+        at += _XERIAL_CHUNK.size
+        if not 0 <= length <= len(data) - at:
+            _corrupt(at, f"a xerial chunk of {length} bytes, {len(data) - at} are left")
+        chunks.append(bytes(cramjam.snappy.decompress_raw(data[at : at + length])))
+        at += length
+    return b"".join(chunks)
+
+
+_PACK: Final[dict[Compression, Callable[[bytes], bytes]]] = {
+    "none": lambda data: data,
+    "gzip": lambda data: bytes(cramjam.gzip.compress(data)),
+    "snappy": lambda data: bytes(cramjam.snappy.compress_raw(data)),
+    "lz4": lambda data: bytes(cramjam.lz4.compress(data)),
+    "zstd": lambda data: bytes(cramjam.zstd.compress(data)),
+}
+_UNPACK: Final[dict[Compression, Callable[[bytes], bytes]]] = {
+    "none": lambda data: data,
+    "gzip": lambda data: bytes(cramjam.gzip.decompress(data)),
+    "snappy": _unsnap,
+    "lz4": lambda data: bytes(cramjam.lz4.decompress(data)),
+    "zstd": lambda data: bytes(cramjam.zstd.decompress(data)),
+}
+
+
+def _corrupt(at: int, what: str) -> NoReturn:
+    raise CorruptBatch(f"byte {at}: {what}")

@@ -1,0 +1,53 @@
+"""A transaction marker: a control batch of one record that ends a producer's transaction in a log.
+
+Its key says commit or abort, its value which coordinator decided: the epoch of the partition of
+`__transaction_state` that it led.
+
+Source: KIP-98; Kafka documentation, "Message Format", control batches.
+"""
+
+from __future__ import annotations
+
+import struct
+from typing import Final, NamedTuple
+
+from model.vocabulary import ProducerEpoch, ProducerId
+from reference_impl.log.record_batch import Record, decode, encode
+from reference_impl.protocol.transactions import TxnResult
+
+_KEY: Final = struct.Struct(">hh")  # version, type
+_VALUE: Final = struct.Struct(">hi")  # version, coordinator epoch
+_TYPES: Final = (TxnResult.ABORT, TxnResult.COMMIT)  # by their number
+
+
+class Marker(NamedTuple):
+    """What a marker says."""
+
+    result: TxnResult
+    coordinator_epoch: int
+
+
+def encoded(
+    marker: Marker, *, producer_id: ProducerId, producer_epoch: ProducerEpoch, timestamp_ms: int
+) -> bytes:
+    """The control batch; its place in a log is still to be stamped."""
+    record = Record(
+        key=_KEY.pack(0, _TYPES.index(marker.result)),
+        value=_VALUE.pack(0, marker.coordinator_epoch),
+        timestamp_ms=timestamp_ms,
+    )
+    return encode(
+        [record],
+        producer_id=producer_id,
+        producer_epoch=producer_epoch,
+        transactional=True,
+        control=True,
+    )
+
+
+def read(batch: bytes) -> Marker:
+    """The marker in a control batch."""
+    ((_, record),) = decode(batch)
+    _, kind = _KEY.unpack_from(record.key or b"")
+    _, coordinator_epoch = _VALUE.unpack_from(record.value or b"")
+    return Marker(_TYPES[kind], coordinator_epoch)

@@ -1,0 +1,1 @@
+"""What every node shares: one step, its context, its timeouts and its seeded bugs."""

@@ -1,0 +1,276 @@
+"""What a leader appends: producers' batches, and the markers of transaction coordinators.
+
+    produce -> acceptable? -> in sequence? -> of an open transaction, or of none? -> append
+                                |                  | no
+                                |                  v
+                            duplicate       ask the coordinator -> the guard still stands? -> append
+
+The first batch of a transaction on this topic partition is verified: its coordinator has to know
+that the transaction writes here, or nobody would ever end it (a hanging transaction, KIP-890). A
+producer of the second version leaves even that to the leader, whose question then adds the topic
+partition. Batches that come in between wait behind the first, in their order.
+
+Source: KIP-98, KIP-890, KIP-1228; protocol rules A1, D5, D8, section c.
+Simplified: one record batch a request, as clients have sent since Kafka 0.11. A retry of a batch
+that is in the log is not verified again.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from model.vocabulary import NO_PRODUCER_ID, Offset
+from reference_impl.log import transaction_marker
+from reference_impl.log.producer_state import Duplicate, Fresh, Judgement, Refused
+from reference_impl.log.record_batch import CorruptBatch, Header, batches, stamped, verified
+from reference_impl.log.segment import Batch
+from reference_impl.log.transaction_marker import Marker
+from reference_impl.node.bugs import LOST_EVERY, Bug
+from reference_impl.node.context import Requester, Surroundings
+from reference_impl.node.step import Effects, Send
+from reference_impl.partition.leader import (
+    Appended,
+    Leader,
+    Led,
+    Unverified,
+    WaitingProduce,
+    acknowledge,
+    refuse_unverified,
+    settle,
+    wake_by,
+)
+from reference_impl.protocol.messages import (
+    ACKS_ALL,
+    ACKS_LEADER,
+    ACKS_NONE,
+    ErrorCode,
+    Produce,
+    Produced,
+)
+from reference_impl.protocol.transactions import (
+    AddedPartitionsToTxn,
+    AddPartitionsToTxn,
+    WriteTxnMarker,
+)
+
+
+def produce(leader: Leader, around: Surroundings, requester: Requester, request: Produce) -> Led:
+    """The batch is appended, recognized as a duplicate, verified first, or refused."""
+    head = _acceptable(leader, request)
+    if isinstance(head, ErrorCode):
+        return leader, _unless_acks_none(request, requester, head)
+    for entry in leader.unverified:
+        if (entry.producer_id, entry.producer_epoch) == (head.producer_id, head.producer_epoch):
+            behind = entry._replace(waiting=(*entry.waiting, (requester, request)))
+            return _with_unverified(leader, entry, behind), ()
+    match _judged(leader, head, around):
+        case Refused(error):
+            return leader, _unless_acks_none(request, requester, error)
+        case Duplicate(batch):
+            # A duplicate waits like the original: it may not be replicated yet.
+            appended = Appended(requester, request.acks, request.timeout_ms)
+            return _await_replication(
+                leader, around, appended, batch.base_offset, batch.next_offset
+            )
+        case Fresh():
+            needs = head.is_transactional and not leader.producers.is_open(head)
+            verifies = Bug.LATE_PRODUCE_ACCEPTED not in around.bugs
+            if needs and verifies and around.verifies_transactions:
+                return _verify(leader, around, requester, request, head)
+            return _append(leader, around, requester, request)
+
+
+def _acceptable(leader: Leader, request: Produce) -> Header | ErrorCode:
+    """The header of the one batch in the request, or the first reason to refuse it."""
+    if request.acks not in {ACKS_NONE, ACKS_LEADER, ACKS_ALL}:
+        return ErrorCode.INVALID_REQUIRED_ACKS
+    if request.acks == ACKS_ALL and leader.in_sync.below_minimum:
+        # Refused before anything is written: availability is given up, not durability.
+        return ErrorCode.NOT_ENOUGH_REPLICAS
+    try:
+        heads = [verified(batch) for batch in batches(request.batches)]
+    except CorruptBatch:
+        return ErrorCode.CORRUPT_MESSAGE
+    if len(heads) != 1:
+        return ErrorCode.INVALID_RECORD
+    (head,) = heads
+    is_idempotent = head.producer_id != NO_PRODUCER_ID
+    reasons = (
+        (head.is_control, ErrorCode.INVALID_RECORD),
+        (head.record_count != head.last_offset_delta + 1, ErrorCode.INVALID_RECORD),
+        (head.is_transactional and not is_idempotent, ErrorCode.INVALID_RECORD),
+        (is_idempotent and head.producer_epoch < 0, ErrorCode.INVALID_RECORD),
+        (
+            is_idempotent and head.base_sequence < 0 and not request.by_coordinator,
+            ErrorCode.INVALID_RECORD,
+        ),
+    )
+    return next((error for applies, error in reasons if applies), head)
+
+
+def _judged(leader: Leader, head: Header, around: Surroundings) -> Judgement:
+    if Bug.NO_DEDUP in around.bugs:
+        return Fresh()
+    return leader.producers.judge(head, never_written=leader.log.end_offset == 0)
+
+
+# ---------------------------------------------------------------- verification
+
+
+def _verify(
+    leader: Leader, around: Surroundings, requester: Requester, request: Produce, head: Header
+) -> Led:
+    """The batch waits, and those behind it will, until the coordinator has answered."""
+    coordinator = around.coordinator_of_transaction(request.transactional_id)
+    if request.transactional_id is None or coordinator is None:
+        no_id = request.transactional_id is None
+        error = ErrorCode.INVALID_TXN_STATE if no_id else ErrorCode.NOT_ENOUGH_REPLICAS
+        return leader, _unless_acks_none(request, requester, error)
+    deadline_ms = around.now_ms + around.patience.request_timeout_ms
+    entry = Unverified(
+        producer_id=head.producer_id,
+        producer_epoch=head.producer_epoch,
+        correlation=around.correlation,
+        waiting=((requester, request),),
+        deadline_ms=deadline_ms,
+    )
+    question = AddPartitionsToTxn(
+        transactional_id=request.transactional_id,
+        producer_id=head.producer_id,
+        producer_epoch=head.producer_epoch,
+        topic_partitions=(leader.topic_partition,),
+        verify_only=not request.adds_partition,
+    )
+    leader, woken = wake_by(_with_unverified(leader, None, entry), deadline_ms)
+    return leader, (Send(coordinator, around.correlation, question), *woken)
+
+
+def on_verified(
+    leader: Leader, around: Surroundings, correlation: int, answer: AddedPartitionsToTxn
+) -> Led:
+    """The coordinator has answered: what waited is appended, if the guard still stands."""
+    found = [entry for entry in leader.unverified if entry.correlation == correlation]
+    if not found:
+        return leader, ()
+    (entry,) = found
+    leader = _with_unverified(leader, entry, None)
+    if answer.error is not ErrorCode.NONE:
+        adds = any(request.adds_partition for _, request in entry.waiting)
+        return leader, refuse_unverified([entry], _as_told(answer.error, adds=adds))
+    effects: Effects = ()
+    for requester, request in entry.waiting:
+        head = _acceptable(leader, request)
+        judgement = head if isinstance(head, ErrorCode) else _judged(leader, head, around)
+        objection = around.objection(leader.topic_partition, requester.correlation)
+        if request.by_coordinator and objection is not ErrorCode.NONE:
+            some = _unless_acks_none(request, requester, objection)
+        elif isinstance(judgement, Fresh):
+            leader, some = _append(leader, around, requester, request)
+        elif isinstance(judgement, Duplicate):
+            leader, some = produce(leader, around, requester, request)
+        else:
+            error = judgement.error if isinstance(judgement, Refused) else judgement
+            some = _unless_acks_none(request, requester, error)
+        effects += some
+    return leader, effects
+
+
+def _as_told(error: ErrorCode, *, adds: bool) -> ErrorCode:
+    """What a producer is told where its coordinator refused: what it can act on."""
+    match error:
+        case ErrorCode.INVALID_TXN_STATE:
+            return ErrorCode.TRANSACTION_ABORTABLE if adds else ErrorCode.INVALID_TXN_STATE
+        case ErrorCode.PRODUCER_FENCED | ErrorCode.INVALID_PRODUCER_EPOCH:
+            return ErrorCode.INVALID_PRODUCER_EPOCH
+        case ErrorCode.CONCURRENT_TRANSACTIONS if adds:
+            return ErrorCode.CONCURRENT_TRANSACTIONS
+        case ErrorCode.INVALID_PRODUCER_ID_MAPPING:
+            return ErrorCode.INVALID_PRODUCER_ID_MAPPING
+        case _:
+            return ErrorCode.NOT_ENOUGH_REPLICAS  # which every producer retries
+
+
+def _with_unverified(leader: Leader, old: Unverified | None, new: Unverified | None) -> Leader:
+    kept = [new if entry is old else entry for entry in leader.unverified]
+    if old is None:
+        kept.append(new)
+    return replace(leader, unverified=tuple(entry for entry in kept if entry is not None))
+
+
+# ---------------------------------------------------------------- markers
+
+
+def write_marker(
+    leader: Leader, around: Surroundings, requester: Requester, request: WriteTxnMarker
+) -> Led:
+    """The marker is appended and ends the open transaction, if there is one; or it is refused."""
+    appended = Appended(requester, ACKS_ALL, around.patience.request_timeout_ms, request)
+    if leader.in_sync.below_minimum:
+        return leader, (appended.reply(leader, error=ErrorCode.NOT_ENOUGH_REPLICAS),)
+    strict = Bug.LATE_MARKER_ACCEPTED not in around.bugs
+    error = leader.producers.marker_error(request, strict=strict)
+    if error is not ErrorCode.NONE:
+        return leader, (appended.reply(leader, error=error),)
+    data = transaction_marker.encoded(
+        Marker(request.result, request.coordinator_epoch),
+        producer_id=request.producer_id,
+        producer_epoch=request.producer_epoch,
+        timestamp_ms=around.now_ms,
+    )
+    of_before = [e for e in leader.unverified if e.producer_id == request.producer_id]
+    if Bug.GUARD_OUTLIVES_MARKER in around.bugs:
+        of_before = []
+    leader = replace(
+        leader, unverified=tuple(entry for entry in leader.unverified if entry not in of_before)
+    )
+    refused = refuse_unverified(of_before, ErrorCode.INVALID_TXN_STATE)
+    leader, effects = _written(leader, around, appended, data)
+    return leader, refused + effects
+
+
+# ---------------------------------------------------------------- the log
+
+
+def _append(leader: Leader, around: Surroundings, requester: Requester, request: Produce) -> Led:
+    appended = Appended(requester, request.acks, request.timeout_ms)
+    return _written(leader, around, appended, request.batches)
+
+
+def _written(leader: Leader, around: Surroundings, appended: Appended, data: bytes) -> Led:
+    base_offset = leader.log.end_offset
+    batch = Batch.of(stamped(data, base_offset=base_offset, leader_epoch=leader.state.leader_epoch))
+    appends = leader.appends + 1
+    producers = leader.producers.after(batch)
+    if Bug.LOST_APPEND in around.bugs and appends % LOST_EVERY == 0:
+        log = leader.log.leave_hole(batch.header.record_count)
+        leader = replace(leader, log=log, producers=producers, appends=appends)
+        return acknowledge(leader, around, appended, base_offset)
+    log = leader.log.append(
+        batch, before=leader.producers, segment_bytes=leader.state.log_config.segment_bytes
+    )
+    leader = replace(leader, log=log, producers=producers, appends=appends)
+    leader, answered = _await_replication(
+        leader, around, appended, base_offset, batch.header.next_offset
+    )
+    leader, settled = settle(leader, around)
+    return leader, answered + settled
+
+
+def _await_replication(
+    leader: Leader,
+    around: Surroundings,
+    appended: Appended,
+    base_offset: Offset,
+    next_offset: Offset,
+) -> Led:
+    at_once = appended.acks != ACKS_ALL or leader.log.high_watermark >= next_offset
+    if at_once or Bug.ACK_BEFORE_REPLICATION in around.bugs:
+        return acknowledge(leader, around, appended, base_offset)
+    deadline_ms = around.now_ms + appended.timeout_ms
+    waiting = WaitingProduce(appended, base_offset, next_offset, deadline_ms)
+    leader = replace(leader, waiting_produces=(*leader.waiting_produces, waiting))
+    return wake_by(leader, deadline_ms)
+
+
+def _unless_acks_none(request: Produce, requester: Requester, error: ErrorCode) -> Effects:
+    return () if request.acks == ACKS_NONE else (requester.reply(Produced(error=error)),)

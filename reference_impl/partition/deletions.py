@@ -1,0 +1,56 @@
+"""DeleteRecords: a leader moves its log start, and answers when every living replica has followed.
+
+    request -> the leader's log start moves
+            -> followers learn it with their next fetch, and tell theirs with the one after
+            -> the low watermark has come so far: answered
+
+What is not replicated is not deleted: it may yet be truncated. Transactions are not waited for.
+
+Source: KIP-107; protocol rules A11.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from reference_impl.node.context import Requester, Surroundings
+from reference_impl.partition.leader import Leader, Led, WaitingDeletion, settle, wake_by
+from reference_impl.protocol.coordinators import INTERNAL_TOPICS
+from reference_impl.protocol.deletion import TO_HIGH_WATERMARK, DeletedRecords, DeleteRecords
+from reference_impl.protocol.messages import ErrorCode
+from reference_impl.protocol.topic_config import CleanupPolicy
+
+
+def delete_records(
+    leader: Leader, around: Surroundings, requester: Requester, request: DeleteRecords
+) -> Led:
+    """The records are deleted here; the answer waits for the other replicas."""
+    error = _refused(leader, request)
+    if error is not ErrorCode.NONE:
+        answer = DeletedRecords(topic_partition=leader.topic_partition, error=error)
+        return leader, (requester.reply(answer),)
+    is_all = request.before == TO_HIGH_WATERMARK
+    before = leader.log.high_watermark if is_all else request.before
+    deadline_ms = around.now_ms + request.timeout_ms
+    waiting = WaitingDeletion(requester, before, deadline_ms)
+    leader = replace(
+        leader,
+        log=leader.log.with_log_start(before),
+        waiting_deletions=(*leader.waiting_deletions, waiting),
+    )
+    leader, woken = wake_by(leader, deadline_ms)
+    leader, settled = settle(leader, around)
+    return leader, woken + settled
+
+
+def _refused(leader: Leader, request: DeleteRecords) -> ErrorCode:
+    is_legal = TO_HIGH_WATERMARK <= request.before <= leader.log.high_watermark
+    reasons = (
+        (leader.topic_partition.topic in INTERNAL_TOPICS, ErrorCode.INVALID_TOPIC_EXCEPTION),
+        (
+            leader.state.log_config.cleanup_policy is CleanupPolicy.COMPACT,
+            ErrorCode.POLICY_VIOLATION,
+        ),
+        (not is_legal, ErrorCode.OFFSET_OUT_OF_RANGE),
+    )
+    return next((error for applies, error in reasons if applies), ErrorCode.NONE)

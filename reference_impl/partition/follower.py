@@ -1,0 +1,205 @@
+"""A follower of a topic partition: it fetches, and cuts its log where it parts from the leader's.
+
+    fetch -> records          -> append, take over the high watermark -> fetch
+          -> diverging epoch  -> truncate                             -> fetch
+          -> out of range     -> truncate, or start anew where the leader's log starts
+          -> error, no answer -> wait a little                        -> fetch
+
+Today there is no phase of truncation before the first fetch: every fetch tells the leader epoch of
+the follower's last record, and the answer tells where the logs part. In the older versions of
+`truncation` the follower asks that first, or nobody at all. A follower has one request open; an
+answer to any other is ignored, so what comes late, twice, or from a leader of the past changes
+nothing.
+
+A log that the leader has deleted from grows shorter here with the next fetch: the log start is the
+leader's, unless the follower's own retention has come further.
+
+Source: KIP-101, KIP-107, KIP-279, KIP-320, KIP-595 (as in Kafka 2.7), KAFKA-9491; protocol rules
+A3, A8, A11.
+Simplified: one topic partition a fetch; no fetch sessions.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from model.vocabulary import UNKNOWN_LEADER_EPOCH, Offset, TopicPartition
+from reference_impl.log.partition_log import PartitionLog
+from reference_impl.log.producer_state import ProducerStates
+from reference_impl.log.record_batch import batches, verified
+from reference_impl.log.segment import Batch
+from reference_impl.node.bugs import Bug
+from reference_impl.node.context import Surroundings
+from reference_impl.node.step import Effects, Send, SetTimer, Timer, TimerKind
+from reference_impl.protocol.controller import PartitionState
+from reference_impl.protocol.messages import (
+    NO_BROKER,
+    UNKNOWN_OFFSET,
+    EpochEndOffset,
+    ErrorCode,
+    Fetch,
+    Fetched,
+    NodeId,
+    OffsetForLeaderEpoch,
+    OffsetOfLeaderEpoch,
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Follower:
+    """One topic partition on a broker that does not lead it."""
+
+    topic_partition: TopicPartition
+    log: PartitionLog
+    producers: ProducerStates
+    state: PartitionState
+    is_truncating: bool = False  # it has yet to learn where the logs part
+    awaits: int | None = None  # correlation of the request that is open
+    fetches_ms: int = 0  # when to fetch again: nothing was answered, or nothing is open
+
+
+Followed = tuple[Follower, Effects]
+
+
+def become_follower(
+    topic_partition: TopicPartition,
+    log: PartitionLog,
+    producers: ProducerStates,
+    state: PartitionState,
+    around: Surroundings,
+) -> Followed:
+    """A follower in a new leader epoch; what was open in an older one is forgotten."""
+    follower = Follower(topic_partition=topic_partition, log=log, producers=producers, state=state)
+    rules = around.truncation.rules
+    asks_nobody = not (rules.asks_first or rules.in_fetch)
+    if Bug.TRUNCATE_TO_HIGH_WATERMARK in around.bugs or asks_nobody or not log.epochs:
+        follower = _truncated(follower, log.high_watermark, around)
+    elif rules.asks_first:
+        follower = replace(follower, is_truncating=True)
+    return fetch_again(follower, around)
+
+
+def fetch_again(follower: Follower, around: Surroundings) -> Followed:
+    """The next fetch is on its way, or the question before it, if there is a leader to ask."""
+    if follower.state.leader == NO_BROKER:
+        return replace(follower, awaits=None), ()
+    rules = around.truncation.rules
+    leader_epoch = follower.state.leader_epoch if rules.is_fenced else UNKNOWN_LEADER_EPOCH
+    tells_epoch = rules.in_fetch and Bug.TRUNCATE_TO_HIGH_WATERMARK not in around.bugs
+    request: Fetch | OffsetForLeaderEpoch
+    if follower.is_truncating:
+        request = OffsetForLeaderEpoch(
+            topic_partition=follower.topic_partition,
+            leader_epoch=follower.log.last_epoch,
+            current_leader_epoch=leader_epoch,
+        )
+    else:
+        request = Fetch(
+            topic_partition=follower.topic_partition,
+            fetch_offset=follower.log.end_offset,
+            replica_id=around.broker_id,
+            replica_epoch=around.broker_epoch,
+            log_start_offset=follower.log.log_start,
+            current_leader_epoch=leader_epoch,
+            last_fetched_epoch=follower.log.last_epoch if tells_epoch else UNKNOWN_LEADER_EPOCH,
+            max_wait_ms=around.patience.replica_fetch_wait_ms,
+        )
+    at_ms = around.now_ms + around.patience.replica_fetch_timeout_ms
+    timer = Timer(TimerKind.FETCH, follower.topic_partition)
+    return replace(follower, awaits=around.correlation, fetches_ms=at_ms), (
+        Send(NodeId(follower.state.leader), around.correlation, request),
+        SetTimer(timer, at_ms),
+    )
+
+
+def on_fetch_timer(follower: Follower, around: Surroundings) -> Followed:
+    """It is time to fetch, unless a newer fetch has moved that time."""
+    return (follower, ()) if around.now_ms < follower.fetches_ms else fetch_again(follower, around)
+
+
+def on_fetched(
+    follower: Follower, around: Surroundings, correlation: int, answer: Fetched
+) -> Followed:
+    """The open fetch has been answered."""
+    if correlation != follower.awaits:
+        return follower, ()
+    if answer.error is ErrorCode.OFFSET_OUT_OF_RANGE:
+        return _out_of_range(follower, answer, around)
+    if answer.error is not ErrorCode.NONE:
+        return _fetch_later(follower, around)
+    if answer.diverging_epoch is not None:
+        parting = _parting(follower.log, answer.diverging_epoch)
+        return fetch_again(_truncated(follower, parting, around), around)
+    return fetch_again(_appended(follower, answer, around), around)
+
+
+def on_end_told(
+    follower: Follower, around: Surroundings, correlation: int, answer: OffsetOfLeaderEpoch
+) -> Followed:
+    """The leader has told where the leader epoch of the last record ended in its log."""
+    if correlation != follower.awaits or not follower.is_truncating:
+        return follower, ()
+    if answer.error is not ErrorCode.NONE:
+        return _fetch_later(follower, around)
+    log, end = follower.log, answer.end
+    if end.end_offset == UNKNOWN_OFFSET:
+        parting, is_found = log.high_watermark, True
+    elif not around.truncation.rules.knows_epoch:
+        parting, is_found = end.end_offset, True
+    else:
+        parting = _parting(log, end)
+        is_found = log.end_of_epoch(end.leader_epoch).leader_epoch == end.leader_epoch
+    follower = _truncated(follower, parting, around)
+    # An epoch that this log lacks tells only that nothing above it is common: ask about the next.
+    follower = replace(follower, is_truncating=bool(follower.log.epochs) and not is_found)
+    return fetch_again(follower, around)
+
+
+def _out_of_range(follower: Follower, answer: Fetched, around: Surroundings) -> Followed:
+    """The leader's log is shorter, or it has deleted what the follower would fetch next."""
+    if answer.log_end_offset < follower.log.end_offset:
+        # No leader epoch told where the two part.
+        return fetch_again(_truncated(follower, answer.log_end_offset, around), around)
+    if answer.log_start_offset > follower.log.end_offset:
+        log = follower.log.starting_at(answer.log_start_offset)
+        if Bug.MARK_LEFT_BEHIND in around.bugs:
+            log = replace(log, high_watermark=follower.log.high_watermark)
+        return fetch_again(replace(follower, log=log, producers=ProducerStates()), around)
+    return _fetch_later(follower, around)
+
+
+def _appended(follower: Follower, answer: Fetched, around: Surroundings) -> Follower:
+    log, producers = follower.log, follower.producers
+    segment_bytes = follower.state.log_config.segment_bytes
+    for data in batches(answer.batches):
+        verified(data)
+        batch = Batch.of(data)
+        log = log.append(batch, before=producers, segment_bytes=segment_bytes)
+        if Bug.DEDUP_LOST_ON_FAILOVER not in around.bugs:
+            producers = producers.after(batch)
+    if log.high_watermark != answer.high_watermark:
+        log = log.with_high_watermark(answer.high_watermark)
+        producers = producers.replicated_to(log.high_watermark)
+    log = log.with_log_start(answer.log_start_offset)
+    return replace(follower, log=log, producers=producers)
+
+
+def _parting(log: PartitionLog, diverging: EpochEndOffset) -> Offset:
+    """The end of what both logs have of the largest leader epoch that both may know."""
+    mine = log.end_of_epoch(diverging.leader_epoch)
+    return min(mine.end_offset, diverging.end_offset)
+
+
+def _truncated(follower: Follower, offset: Offset, around: Surroundings) -> Follower:
+    if offset >= follower.log.end_offset:
+        return follower
+    log = follower.log.truncate_to(offset)
+    forgets = Bug.DEDUP_LOST_ON_FAILOVER in around.bugs
+    producers = ProducerStates() if forgets else log.producers().replicated_to(log.high_watermark)
+    return replace(follower, log=log, producers=producers)
+
+
+def _fetch_later(follower: Follower, around: Surroundings) -> Followed:
+    at_ms = around.now_ms + around.patience.replica_fetch_backoff_ms
+    timer = Timer(TimerKind.FETCH, follower.topic_partition)
+    return replace(follower, awaits=None, fetches_ms=at_ms), (SetTimer(timer, at_ms),)

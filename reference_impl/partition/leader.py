@@ -1,0 +1,398 @@
+"""The leader of a topic partition: it appends, waits for its followers, and moves the high
+watermark.
+
+    produce -> append -> wait until the high watermark passes -> acknowledge
+    fetch of a follower -> note how far it is -> the high watermark may move -> answer who waited
+
+A produce request with acks=all waits here until the high watermark passes its last record, its time
+is up, or the leadership ends. In the last two cases the record stays in the log: the outcome is
+unknown, not a failure.
+
+Source: KIP-101, KIP-966; protocol rules A1, A4, A7, A10, section c.
+Simplified: no throttling. A leader that is chosen again in a newer leader epoch resigns first, so
+who waited is told that it leads no more; Kafka lets them wait on. The high watermark is also looked
+at with each check for followers that lag, not only with the next fetch or append.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+from model.vocabulary import Offset, ProducerEpoch, ProducerId, TopicPartition
+from reference_impl.log.partition_log import PartitionLog
+from reference_impl.log.producer_state import ProducerStates
+from reference_impl.log.record_batch import batches, header
+from reference_impl.node.bugs import REORDERED_BY, REORDERED_EVERY, ZERO_OFFSET_EVERY, Bug
+from reference_impl.node.context import Requester, Surroundings
+from reference_impl.node.step import Effect, Effects, Readable, Reply, SetTimer, Timer, TimerKind
+from reference_impl.partition.in_sync_replicas import InSyncReplicas
+from reference_impl.protocol.controller import PartitionState
+from reference_impl.protocol.deletion import DeletedRecords
+from reference_impl.protocol.messages import (
+    ACKS_NONE,
+    UNKNOWN_OFFSET,
+    ErrorCode,
+    Fetch,
+    Fetched,
+    Produce,
+    Produced,
+)
+from reference_impl.protocol.transactions import WriteTxnMarker, WrittenTxnMarker
+
+
+class Appended(NamedTuple):
+    """Who appended what is in the log, and how that is answered."""
+
+    requester: Requester
+    acks: int
+    timeout_ms: int
+    marker: WriteTxnMarker | None = None  # what was appended, if it is no producer's batch
+
+    def reply(
+        self,
+        leader: Leader,
+        *,
+        error: ErrorCode = ErrorCode.NONE,
+        base_offset: Offset = UNKNOWN_OFFSET,
+    ) -> Reply:
+        """The answer to the request."""
+        marker = self.marker
+        if marker is not None:
+            return self.requester.reply(
+                WrittenTxnMarker(
+                    topic_partition=marker.topic_partition,
+                    transactional_id=marker.transactional_id,
+                    error=error,
+                )
+            )
+        log_start = UNKNOWN_OFFSET if error else leader.log.log_start
+        return self.requester.reply(
+            Produced(error=error, base_offset=base_offset, log_start_offset=log_start)
+        )
+
+
+class WaitingProduce(NamedTuple):
+    """An acks=all request that is in the log and not yet replicated."""
+
+    appended: Appended
+    base_offset: Offset
+    next_offset: Offset  # the high watermark has to reach it
+    deadline_ms: int
+
+
+class WaitingDeletion(NamedTuple):
+    """A deletion that is done here, and not yet on every replica that lives."""
+
+    requester: Requester
+    before: Offset  # the low watermark has to reach it
+    deadline_ms: int
+
+    def reply(
+        self, leader: Leader, error: ErrorCode, low_watermark: Offset = UNKNOWN_OFFSET
+    ) -> Reply:
+        """The answer to the request."""
+        answer = DeletedRecords(
+            topic_partition=leader.topic_partition, error=error, low_watermark=low_watermark
+        )
+        return self.requester.reply(answer)
+
+
+class Unverified(NamedTuple):
+    """The batches of a producer that wait until the coordinator knows of their transaction.
+
+    The correlation of the question is the guard: whatever comes between the question and its answer
+    takes the whole entry away, so the answer finds nothing to append (KAFKA-14884).
+    """
+
+    producer_id: ProducerId
+    producer_epoch: ProducerEpoch
+    correlation: int
+    waiting: tuple[tuple[Requester, Produce], ...]
+    deadline_ms: int
+
+
+class WaitingFetch(NamedTuple):
+    """A fetch that found nothing to give."""
+
+    requester: Requester
+    request: Fetch
+    deadline_ms: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Leader:
+    """One topic partition under its leader, in one leader epoch."""
+
+    topic_partition: TopicPartition
+    log: PartitionLog
+    producers: ProducerStates
+    in_sync: InSyncReplicas
+    epoch_start: Offset  # the end offset at which this leader epoch began
+    waiting_produces: tuple[WaitingProduce, ...] = ()
+    waiting_fetches: tuple[WaitingFetch, ...] = ()
+    waiting_deletions: tuple[WaitingDeletion, ...] = ()
+    unverified: tuple[Unverified, ...] = ()
+    wakes_ms: int | None = None  # when the next timer for waiting requests fires
+    appends: int = 0  # counted for the seeded bugs
+    acknowledgements: int = 0
+    end_offset_questions: int = 0
+
+    @property
+    def state(self) -> PartitionState:
+        """What the controller decided, as far as the leader knows."""
+        return self.in_sync.state
+
+
+Led = tuple[Leader, Effects]
+
+
+def become_leader(
+    topic_partition: TopicPartition,
+    log: PartitionLog,
+    producers: ProducerStates,
+    state: PartitionState,
+    around: Surroundings,
+) -> Led:
+    """A new leader: its epoch starts where its log ends; its high watermark may lag for a while."""
+    leader = Leader(
+        topic_partition=topic_partition,
+        log=log,
+        producers=producers,
+        in_sync=InSyncReplicas.of_new_leader(state, around),
+        epoch_start=log.end_offset,
+    )
+    leader, settled = settle(leader, around)
+    return leader, (*settled, lag_timer(leader, around), Readable(topic_partition))
+
+
+def resign(leader: Leader) -> Effects:
+    """What is owed to those who wait when the leadership ends."""
+    error = ErrorCode.NOT_LEADER_OR_FOLLOWER
+    topic_partition = leader.topic_partition
+    return (
+        *(waiting.appended.reply(leader, error=error) for waiting in leader.waiting_produces),
+        *(waiting.reply(leader, error) for waiting in leader.waiting_deletions),
+        *refuse_unverified(leader.unverified, error),
+        *(
+            waiting.requester.reply(Fetched(topic_partition=topic_partition, error=error))
+            for waiting in leader.waiting_fetches
+        ),
+        Readable(topic_partition),
+    )
+
+
+# ---------------------------------------------------------------- acknowledging
+
+
+def acknowledge(
+    leader: Leader, around: Surroundings, appended: Appended, base_offset: Offset
+) -> Led:
+    """Whoever appended is told where, unless it does not want to know."""
+    if appended.acks == ACKS_NONE:
+        return leader, ()
+    leader, told = _told_offset(leader, around, base_offset)
+    return leader, (appended.reply(leader, base_offset=told),)
+
+
+def _told_offset(
+    leader: Leader, around: Surroundings, base_offset: Offset
+) -> tuple[Leader, Offset]:
+    """The offset that an acknowledgement tells: the true one, but for the seeded bugs."""
+    count = leader.acknowledgements + 1
+    if Bug.ZERO_OFFSET_ACK in around.bugs and count % ZERO_OFFSET_EVERY == 0:
+        base_offset = Offset(0)
+    if Bug.REORDERED_ACK_OFFSET in around.bugs and count % REORDERED_EVERY == 0:
+        base_offset = Offset(max(0, base_offset - REORDERED_BY))
+    return replace(leader, acknowledgements=count), base_offset
+
+
+# ---------------------------------------------------------------- the high watermark
+
+
+def settle(leader: Leader, around: Surroundings) -> Led:
+    """The high watermark moves as far as it may, and whoever waited for that is answered."""
+    effects: Effects = ()
+    high_watermark = leader.in_sync.replicated_up_to(leader.log.end_offset, around)
+    if high_watermark > leader.log.high_watermark:
+        leader = replace(
+            leader,
+            log=leader.log.with_high_watermark(high_watermark),
+            producers=leader.producers.replicated_to(high_watermark),
+        )
+        leader, effects = _answer_replicated(leader, around)
+        effects = (*effects, Readable(leader.topic_partition))
+    leader, fetched = _answer_fetches(leader, around)
+    leader, deleted = _answer_deletions(leader, around)
+    return leader, effects + fetched + deleted
+
+
+def _answer_replicated(leader: Leader, around: Surroundings) -> Led:
+    effects: list[Effect] = []
+    still: list[WaitingProduce] = []
+    for waiting in leader.waiting_produces:
+        if waiting.next_offset > leader.log.high_watermark:
+            still.append(waiting)
+        elif len(leader.in_sync.maximal) < leader.in_sync.min_insync_replicas:
+            error = ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND
+            effects.append(waiting.appended.reply(leader, error=error))
+        else:
+            leader, told = acknowledge(leader, around, waiting.appended, waiting.base_offset)
+            effects.extend(told)
+    return replace(leader, waiting_produces=tuple(still)), tuple(effects)
+
+
+def _answer_fetches(leader: Leader, around: Surroundings) -> Led:
+    """Those fetches that waited and now find something; a follower waits for records only."""
+    start = leader.log.log_start
+    found = [
+        waiting
+        for waiting in leader.waiting_fetches
+        if waiting.request.fetch_offset < start or read(leader, around, waiting.request)
+    ]
+    return _answer_now(leader, around, found) if found else (leader, ())
+
+
+def _answer_deletions(leader: Leader, around: Surroundings) -> Led:
+    """Those deletions that every replica has heard of."""
+    if not leader.waiting_deletions:
+        return leader, ()
+    low = leader.in_sync.low_watermark(leader.log.log_start, around)
+    if Bug.DELETION_ANSWERED_ALONE in around.bugs:
+        low = leader.log.log_start
+    done = [waiting for waiting in leader.waiting_deletions if waiting.before <= low]
+    still = tuple(waiting for waiting in leader.waiting_deletions if waiting.before > low)
+    answers = tuple(waiting.reply(leader, ErrorCode.NONE, low) for waiting in done)
+    return replace(leader, waiting_deletions=still), answers
+
+
+def _answer_now(leader: Leader, around: Surroundings, answered: list[WaitingFetch]) -> Led:
+    still = tuple(waiting for waiting in leader.waiting_fetches if waiting not in answered)
+    leader = replace(leader, waiting_fetches=still)
+    effects: list[Effect] = []
+    for waiting in answered:
+        request = waiting.request
+        leader = tell_high_watermark(leader, request, leader.log.high_watermark)
+        fetched = answer(leader, around, request, leader.log.high_watermark)
+        effects.append(waiting.requester.reply(fetched))
+    return leader, tuple(effects)
+
+
+def read(leader: Leader, around: Surroundings, request: Fetch) -> bytes:
+    """What there is to give: a follower reads to the end, a consumer below the high watermark, or
+    below the last stable offset.
+    """
+    log = leader.log
+    if request.replica_id >= 0 or Bug.READ_ABOVE_HIGH_WATERMARK in around.bugs:
+        below = log.end_offset
+    elif request.read_committed:
+        below = last_stable_offset(leader, around, log.high_watermark)
+        if Bug.LAST_STABLE_OFFSET_READ in around.bugs:
+            below = min(log.high_watermark, Offset(below + 1))
+    else:
+        below = log.high_watermark
+    if request.fetch_offset >= below:
+        return b""
+    return log.read(request.fetch_offset, below=below, max_bytes=request.max_bytes)
+
+
+def answer(leader: Leader, around: Surroundings, request: Fetch, high_watermark: Offset) -> Fetched:
+    """The answer to a fetch that is in order, under this high watermark."""
+    is_deleted = request.fetch_offset < leader.log.log_start  # since it began to wait
+    found = b"" if is_deleted else read(leader, around, request)
+    fetched = Fetched(
+        topic_partition=leader.topic_partition,
+        error=ErrorCode.OFFSET_OUT_OF_RANGE if is_deleted else ErrorCode.NONE,
+        high_watermark=high_watermark,
+        log_start_offset=leader.log.log_start,
+        batches=found,
+    )
+    if request.replica_id >= 0:
+        return fetched
+    stable = last_stable_offset(leader, around, high_watermark)
+    fetched = replace(fetched, last_stable_offset=stable)
+    if not request.read_committed or not found or Bug.ABORTED_NOT_TOLD in around.bugs:
+        return fetched
+    *_, last = batches(found)
+    aborted = leader.producers.transactions.aborted_between(
+        request.fetch_offset, header(last).next_offset
+    )
+    return replace(fetched, aborted=aborted)
+
+
+def last_stable_offset(leader: Leader, around: Surroundings, high_watermark: Offset) -> Offset:
+    """The offset below which every transaction has ended, as of this high watermark.
+
+    A deletion does not wait for transactions, so the log may start behind an open one.
+    """
+    stable = leader.producers.transactions.last_stable_offset(
+        high_watermark, counts_unreplicated=Bug.UNREPLICATED_MARKER_COUNTS not in around.bugs
+    )
+    return max(stable, leader.log.log_start)
+
+
+def tell_high_watermark(leader: Leader, request: Fetch, high_watermark: Offset) -> Leader:
+    """The leader remembers which high watermark it told a follower."""
+    remote = leader.in_sync.remotes.get(request.replica_id)
+    if remote is None or remote.told_high_watermark == high_watermark:
+        return leader
+    told = replace(remote, told_high_watermark=high_watermark)
+    return replace(leader, in_sync=leader.in_sync.with_remote(request.replica_id, told))
+
+
+# ---------------------------------------------------------------- time
+
+
+def wake_by(leader: Leader, deadline_ms: int) -> Led:
+    """The timer for waiting requests fires no later than this."""
+    if leader.wakes_ms is not None and leader.wakes_ms <= deadline_ms:
+        return leader, ()
+    timer = Timer(TimerKind.WAITS, leader.topic_partition)
+    return replace(leader, wakes_ms=deadline_ms), (SetTimer(timer, deadline_ms),)
+
+
+def on_waits_timer(leader: Leader, around: Surroundings) -> Led:
+    """Requests that have waited long enough are answered: produces with an error, fetches empty."""
+    late = [waiting for waiting in leader.waiting_produces if waiting.deadline_ms <= around.now_ms]
+    patient = tuple(waiting for waiting in leader.waiting_produces if waiting not in late)
+    timed_out: Effects = tuple(
+        waiting.appended.reply(leader, error=ErrorCode.REQUEST_TIMED_OUT) for waiting in late
+    )
+    undone = [
+        waiting for waiting in leader.waiting_deletions if waiting.deadline_ms <= around.now_ms
+    ]
+    timed_out += tuple(waiting.reply(leader, ErrorCode.REQUEST_TIMED_OUT) for waiting in undone)
+    unheard = [entry for entry in leader.unverified if entry.deadline_ms <= around.now_ms]
+    timed_out += refuse_unverified(unheard, ErrorCode.NOT_ENOUGH_REPLICAS)
+    leader = replace(
+        leader,
+        waiting_produces=patient,
+        waiting_deletions=tuple(w for w in leader.waiting_deletions if w not in undone),
+        unverified=tuple(entry for entry in leader.unverified if entry not in unheard),
+        wakes_ms=None,
+    )
+    due = [waiting for waiting in leader.waiting_fetches if waiting.deadline_ms <= around.now_ms]
+    leader, empty = _answer_now(leader, around, due)
+    deadlines = [waiting.deadline_ms for waiting in leader.waiting_produces]
+    deadlines += [waiting.deadline_ms for waiting in leader.waiting_fetches]
+    deadlines += [waiting.deadline_ms for waiting in leader.waiting_deletions]
+    deadlines += [entry.deadline_ms for entry in leader.unverified]
+    leader, woken = wake_by(leader, min(deadlines)) if deadlines else (leader, ())
+    return leader, timed_out + empty + woken
+
+
+def refuse_unverified(entries: Iterable[Unverified], error: ErrorCode) -> Effects:
+    """The answers to those whose batches can't be verified."""
+    return tuple(
+        requester.reply(Produced(error=error))
+        for entry in entries
+        for requester, request in entry.waiting
+        if request.acks != ACKS_NONE
+    )
+
+
+def lag_timer(leader: Leader, around: Surroundings) -> SetTimer:
+    """The next look for followers that lag."""
+    timer = Timer(TimerKind.REPLICA_LAG, leader.topic_partition)
+    return SetTimer(timer, around.now_ms + around.patience.replica_lag_ms // 2)

@@ -1,0 +1,265 @@
+"""What a leader answers to those who read its topic partition: followers and consumers.
+
+A follower's fetch says how far it has come and in which leader epoch its last record was written.
+If the two logs part before that, the answer is where, and nothing is noted; else the leader notes
+the offset, and that may let the follower into the ISR and move the high watermark. The high
+watermark in the answer is the one from before: a fetch never sees the move that it causes, so
+followers lag by one round.
+
+A consumer reads below the high watermark only; at read_committed below the last stable offset, and
+it is told which transactions in what it got were aborted.
+
+Source: KIP-207, KIP-320, KIP-595, KIP-903, KAFKA-13141, KAFKA-15221; protocol rules A2, A6, A7, A9.
+Simplified: consumers read from the leader only.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from model.vocabulary import UNKNOWN_LEADER_EPOCH, LeaderEpoch, Offset
+from reference_impl.log.record_batch import decode
+from reference_impl.node.bugs import STALE_EVERY, Bug
+from reference_impl.node.context import Requester, Surroundings
+from reference_impl.node.step import Effects
+from reference_impl.partition.in_sync_replicas import RemoteReplica
+from reference_impl.partition.isr_proposals import propose
+from reference_impl.partition.leader import (
+    Leader,
+    Led,
+    WaitingFetch,
+    answer,
+    last_stable_offset,
+    read,
+    settle,
+    tell_high_watermark,
+    wake_by,
+)
+from reference_impl.protocol.messages import (
+    EARLIEST_TIMESTAMP,
+    LATEST_TIMESTAMP,
+    UNKNOWN_BROKER_EPOCH,
+    UNKNOWN_OFFSET,
+    EpochEndOffset,
+    ErrorCode,
+    Fetch,
+    Fetched,
+    ListedOffsets,
+    ListOffsets,
+    OffsetForLeaderEpoch,
+    OffsetOfLeaderEpoch,
+)
+
+
+def epoch_error(told: LeaderEpoch, mine: LeaderEpoch) -> ErrorCode | None:
+    """Which of the two sides is behind; a request that tells no leader epoch is not fenced."""
+    if told in {UNKNOWN_LEADER_EPOCH, mine}:
+        return None
+    return ErrorCode.FENCED_LEADER_EPOCH if told < mine else ErrorCode.UNKNOWN_LEADER_EPOCH
+
+
+# ---------------------------------------------------------------- fetches
+
+
+def fetch(leader: Leader, around: Surroundings, requester: Requester, request: Fetch) -> Led:
+    """The fetch is answered, waits for something to give, or is refused."""
+    error = epoch_error(request.current_leader_epoch, leader.state.leader_epoch)
+    if error is not None:
+        return leader, _refused(leader, requester, error)
+    if request.replica_id >= 0:
+        return _fetch_of_follower(leader, around, requester, request)
+    if not leader.log.log_start <= request.fetch_offset <= leader.log.end_offset:
+        return leader, _refused(leader, requester, ErrorCode.OFFSET_OUT_OF_RANGE)
+    return _answer_or_wait(
+        leader, around, requester, request, leader.log.high_watermark, at_once=False
+    )
+
+
+def _fetch_of_follower(
+    leader: Leader, around: Surroundings, requester: Requester, request: Fetch
+) -> Led:
+    remote = leader.in_sync.remotes.get(request.replica_id)
+    if remote is None:
+        return leader, _refused(leader, requester, ErrorCode.UNKNOWN_LEADER_EPOCH)
+    diverging = _diverging(leader, request)
+    if isinstance(diverging, ErrorCode):
+        return leader, _refused(leader, requester, diverging)
+    if diverging is not None:
+        # The follower's end offset is not noted: those records are not the leader's.
+        fetched = Fetched(
+            topic_partition=leader.topic_partition,
+            high_watermark=leader.log.high_watermark,
+            log_start_offset=leader.log.log_start,
+            diverging_epoch=diverging,
+        )
+        return leader, (requester.reply(fetched),)
+    known = around.brokers.get(request.replica_id)
+    known_epoch = known.broker_epoch if known is not None else UNKNOWN_BROKER_EPOCH
+    if UNKNOWN_BROKER_EPOCH < request.replica_epoch < known_epoch:
+        return leader, _refused(leader, requester, ErrorCode.NOT_LEADER_OR_FOLLOWER)
+    high_watermark = leader.log.high_watermark
+    leader, noted = _note(leader, around, request, remote)
+    is_news = remote.told_high_watermark < high_watermark
+    leader, answered = _answer_or_wait(
+        leader, around, requester, request, high_watermark, at_once=is_news
+    )
+    return leader, noted + answered
+
+
+def _diverging(leader: Leader, request: Fetch) -> EpochEndOffset | ErrorCode | None:
+    """Where the follower's log parts from the leader's; an error when no such place is known."""
+    log = leader.log
+    in_range = log.log_start <= request.fetch_offset
+    if request.last_fetched_epoch == UNKNOWN_LEADER_EPOCH:
+        in_range = in_range and request.fetch_offset <= log.end_offset
+        return None if in_range else ErrorCode.OFFSET_OUT_OF_RANGE
+    end = _end_of_epoch(leader, request.last_fetched_epoch)
+    if end.leader_epoch == UNKNOWN_LEADER_EPOCH or not in_range:
+        return ErrorCode.OFFSET_OUT_OF_RANGE
+    parts = end.leader_epoch < request.last_fetched_epoch or end.end_offset < request.fetch_offset
+    return end if parts else None
+
+
+def _end_of_epoch(leader: Leader, leader_epoch: LeaderEpoch) -> EpochEndOffset:
+    """Where a leader epoch ends; -1 and -1 for one that no leader of this log has begun.
+
+    The leader's own began at `epoch_start`, whether or not a record was appended in it yet: on an
+    empty log every older one ends there too.
+    """
+    own, log = leader.state.leader_epoch, leader.log
+    if not 0 <= leader_epoch <= own:
+        return EpochEndOffset()
+    if leader_epoch == own:
+        return EpochEndOffset(leader_epoch=own, end_offset=log.end_offset)
+    if not log.epochs:
+        return EpochEndOffset(leader_epoch=leader_epoch, end_offset=leader.epoch_start)
+    return log.end_of_epoch(leader_epoch)
+
+
+def _note(leader: Leader, around: Surroundings, request: Fetch, remote: RemoteReplica) -> Led:
+    """The leader knows how far the follower is; it may propose it for the ISR."""
+    follower = request.replica_id
+    remote = remote.after_fetch(
+        request.fetch_offset,
+        request.replica_epoch,
+        leader.log.end_offset,
+        around.now_ms,
+        log_start=request.log_start_offset,
+    )
+    # A follower has one fetch open: an older one that still waits was given up.
+    waiting = tuple(
+        waiting for waiting in leader.waiting_fetches if waiting.request.replica_id != follower
+    )
+    in_sync = leader.in_sync.with_remote(follower, remote)
+    leader = replace(leader, in_sync=in_sync, waiting_fetches=waiting)
+    sent: Effects = ()
+    if in_sync.may_join(follower, leader.log.high_watermark, leader.epoch_start, around):
+        leader, sent = propose(leader, around, (*in_sync.state.isr, follower))
+    leader, settled = settle(leader, around)
+    return leader, sent + settled
+
+
+def _answer_or_wait(
+    leader: Leader,
+    around: Surroundings,
+    requester: Requester,
+    request: Fetch,
+    high_watermark: Offset,
+    *,
+    at_once: bool,
+) -> Led:
+    found = read(leader, around, request)
+    if not found and not at_once and request.max_wait_ms > 0:
+        waiting = WaitingFetch(requester, request, around.now_ms + request.max_wait_ms)
+        leader = replace(leader, waiting_fetches=(*leader.waiting_fetches, waiting))
+        return wake_by(leader, waiting.deadline_ms)
+    leader = tell_high_watermark(leader, request, high_watermark)
+    return leader, (requester.reply(answer(leader, around, request, high_watermark)),)
+
+
+def _refused(leader: Leader, requester: Requester, error: ErrorCode) -> Effects:
+    log = leader.log
+    fetched = Fetched(
+        topic_partition=leader.topic_partition,
+        error=error,
+        high_watermark=log.high_watermark,
+        log_start_offset=log.log_start,
+        log_end_offset=log.end_offset,
+    )
+    return (requester.reply(fetched),)
+
+
+# ---------------------------------------------------------------- offsets
+
+
+def list_offsets(
+    leader: Leader, around: Surroundings, requester: Requester, request: ListOffsets
+) -> Led:
+    """The end offset is refused while the high watermark lags behind this leader epoch's start.
+
+    Until then the leader cannot tell what earlier leaders had replicated, and would answer an end
+    offset that a client has already seen exceeded; nor can it tell that no record is young enough.
+    """
+    own, log = leader.state.leader_epoch, leader.log
+    error = epoch_error(request.current_leader_epoch, own)
+    lags = log.high_watermark < leader.epoch_start
+    if error is not None:
+        listed = ListedOffsets(error=error)
+    elif request.timestamp == EARLIEST_TIMESTAMP:
+        first_epoch = log.epochs[0].leader_epoch if log.epochs else own
+        listed = ListedOffsets(offset=log.log_start, leader_epoch=first_epoch)
+    elif request.timestamp != LATEST_TIMESTAMP:
+        listed = _first_since(leader, request.timestamp, _end(leader, around, request))
+        if lags and listed.offset == UNKNOWN_OFFSET:
+            listed = ListedOffsets(error=ErrorCode.OFFSET_NOT_AVAILABLE)
+    elif lags:
+        listed = ListedOffsets(error=ErrorCode.OFFSET_NOT_AVAILABLE)
+    else:
+        leader, end = _told_end_offset(leader, around, _end(leader, around, request))
+        listed = ListedOffsets(offset=end, leader_epoch=own)
+    return leader, (requester.reply(listed),)
+
+
+def _end(leader: Leader, around: Surroundings, request: ListOffsets) -> Offset:
+    """Where the log ends for a reader of this isolation level."""
+    high_watermark = leader.log.high_watermark
+    if request.read_committed:
+        return last_stable_offset(leader, around, high_watermark)
+    return high_watermark
+
+
+def _told_end_offset(leader: Leader, around: Surroundings, end: Offset) -> tuple[Leader, Offset]:
+    questions = leader.end_offset_questions + 1
+    if Bug.STALE_END_OFFSET in around.bugs and questions % STALE_EVERY == 0:
+        end = Offset(max(leader.log.log_start, end - 1))
+    return replace(leader, end_offset_questions=questions), end
+
+
+def _first_since(leader: Leader, timestamp_ms: int, end: Offset) -> ListedOffsets:
+    """The first record below the end that is not older than the time; a marker is no record."""
+    for batch in leader.log.batches():
+        if batch.header.next_offset > end:
+            break
+        if not batch.header.is_control and batch.header.max_timestamp_ms >= timestamp_ms:
+            for offset, record in decode(batch.data):
+                if record.timestamp_ms >= timestamp_ms:
+                    return ListedOffsets(
+                        offset=offset,
+                        timestamp=record.timestamp_ms,
+                        leader_epoch=batch.header.leader_epoch,
+                    )
+    return ListedOffsets()
+
+
+def offset_for_leader_epoch(
+    leader: Leader, around: Surroundings, requester: Requester, request: OffsetForLeaderEpoch
+) -> Led:
+    """Where a leader epoch ends, so that a consumer notices a truncation behind its position."""
+    del around
+    error = epoch_error(request.current_leader_epoch, leader.state.leader_epoch)
+    if error is not None:
+        told = OffsetOfLeaderEpoch(topic_partition=leader.topic_partition, error=error)
+    else:
+        end = _end_of_epoch(leader, request.leader_epoch)
+        told = OffsetOfLeaderEpoch(topic_partition=leader.topic_partition, end=end)
+    return leader, (requester.reply(told),)

@@ -1,0 +1,142 @@
+"""The role of a broker for one topic partition: leader or follower, and what each is told.
+
+    metadata of a newer leader epoch -> resign, lead or follow
+    a request                        -> the leader's, or refused
+    an answer, a timer               -> whose role it is, or nobody's
+
+Who serves what is a table.
+
+Source: protocol rules A7, A8.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any, Final
+
+from model.vocabulary import TopicPartition
+from reference_impl.log.compaction import compacted
+from reference_impl.log.partition_log import PartitionLog
+from reference_impl.log.retention import retained
+from reference_impl.node.bugs import Bug
+from reference_impl.node.context import Requester, Surroundings
+from reference_impl.node.step import Effects, TimerKind
+from reference_impl.partition import appends, deletions, follower, isr_proposals, leader, reads
+from reference_impl.partition.follower import Follower, become_follower
+from reference_impl.partition.leader import Leader, Led, become_leader, resign
+from reference_impl.protocol.controller import AlteredPartition, PartitionState
+from reference_impl.protocol.deletion import DeletedRecords, DeleteRecords
+from reference_impl.protocol.messages import (
+    ErrorCode,
+    Fetch,
+    Fetched,
+    ListedOffsets,
+    ListOffsets,
+    OffsetForLeaderEpoch,
+    OffsetOfLeaderEpoch,
+    Produce,
+    Produced,
+)
+from reference_impl.protocol.requests import Response
+from reference_impl.protocol.transactions import (
+    AddedPartitionsToTxn,
+    WriteTxnMarker,
+    WrittenTxnMarker,
+)
+
+Replica = Leader | Follower
+OfPartition = Produce | Fetch | ListOffsets | OffsetForLeaderEpoch | DeleteRecords | WriteTxnMarker
+
+
+def moved(
+    topic_partition: TopicPartition,
+    known: Replica | None,
+    stored: PartitionLog,
+    state: PartitionState,
+    around: Surroundings,
+) -> tuple[Replica, Effects]:
+    """The replica in the role that the newer state gives it."""
+    leads = state.leader == around.broker_id
+    if known is None:
+        become = become_leader if leads else become_follower
+        return become(topic_partition, stored, stored.producers(), state, around)
+    if state.leader_epoch == known.state.leader_epoch:
+        if isinstance(known, Leader):
+            return isr_proposals.on_state(known, around, state)
+        return replace(known, state=state), ()
+    owed = resign(known) if isinstance(known, Leader) else ()
+    become = become_leader if leads else become_follower
+    replica, effects = become(topic_partition, known.log, known.producers, state, around)
+    return replica, owed + effects
+
+
+SERVED_BY_LEADER: Final[Mapping[type, Callable[[Leader, Surroundings, Requester, Any], Led]]] = {
+    Produce: appends.produce,
+    Fetch: reads.fetch,
+    ListOffsets: reads.list_offsets,
+    OffsetForLeaderEpoch: reads.offset_for_leader_epoch,
+    DeleteRecords: deletions.delete_records,
+    WriteTxnMarker: appends.write_marker,
+}
+TOLD_TO_ROLE: Final[Mapping[type, tuple[type, Callable[[Any, Surroundings, int, Any], Any]]]] = {
+    Fetched: (Follower, follower.on_fetched),
+    OffsetOfLeaderEpoch: (Follower, follower.on_end_told),
+    AlteredPartition: (Leader, isr_proposals.on_altered),
+    AddedPartitionsToTxn: (Leader, appends.on_verified),
+}
+LEADER_TIMERS: Final[Mapping[TimerKind, Callable[[Leader, Surroundings], Led]]] = {
+    TimerKind.WAITS: leader.on_waits_timer,
+    TimerKind.REPLICA_LAG: isr_proposals.on_lag_timer,
+}
+
+
+def cleaned(replica: Replica, around: Surroundings) -> Replica:
+    """The replica without what has grown too old: records, values, producers that are silent."""
+    config, now_ms, producers = replica.state.log_config, around.now_ms, replica.producers
+    stable = producers.transactions.last_stable_offset(replica.log.high_watermark)
+    if Bug.COMPACTS_UNCOMMITTED in around.bugs and not producers.open_ids:
+        stable = replica.log.end_offset
+    log = compacted(
+        replica.log, producers.transactions.aborted, config, stable=stable, now_ms=now_ms
+    )
+    log, producers = retained(log, producers, config, now_ms, around.bugs)
+    if Bug.PRODUCERS_GO_WITH_RECORDS in around.bugs:
+        producers = producers.with_records_from(log.log_start)
+    producers = producers.unexpired(now_ms, around.patience.producer_expiration_ms)
+    return replace(replica, log=log, producers=producers)
+
+
+def not_led(replica: Replica | None, request: OfPartition, *, exists: bool) -> ErrorCode:
+    """Why a broker refuses what only the leader answers: it is not the leader, or nobody is."""
+    if replica is None:
+        # Another broker's: ask for newer metadata.
+        known, unknown = ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        return known if exists else unknown
+    # A stale leader epoch is the better news than a lost leadership.
+    told_epoch = getattr(request, "current_leader_epoch", replica.state.leader_epoch)
+    fenced = reads.epoch_error(told_epoch, replica.state.leader_epoch)
+    return fenced or ErrorCode.NOT_LEADER_OR_FOLLOWER
+
+
+def refusal(request: OfPartition, requester: Requester, error: ErrorCode) -> Effects:
+    """The answer to a request whose topic partition this broker does not lead."""
+    response: Response
+    match request:
+        case Produce(acks=0):
+            return ()
+        case Produce():
+            response = Produced(error=error)
+        case Fetch(topic_partition=topic_partition):
+            response = Fetched(topic_partition=topic_partition, error=error)
+        case ListOffsets():
+            response = ListedOffsets(error=error)
+        case OffsetForLeaderEpoch(topic_partition=topic_partition):
+            response = OffsetOfLeaderEpoch(topic_partition=topic_partition, error=error)
+        case DeleteRecords(topic_partition=topic_partition):
+            response = DeletedRecords(topic_partition=topic_partition, error=error)
+        case WriteTxnMarker(topic_partition=topic_partition, transactional_id=transactional_id):
+            response = WrittenTxnMarker(
+                topic_partition=topic_partition, transactional_id=transactional_id, error=error
+            )
+    return (requester.reply(response),)

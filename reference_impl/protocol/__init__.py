@@ -1,0 +1,1 @@
+"""What clients, brokers and the controller send to each other, free of wire versions."""

@@ -1,0 +1,69 @@
+"""Which broker coordinates a group or a transactional id: the leader of its topic partition.
+
+Each coordinator keeps its state in an internal topic, an ordinary replicated one. The name decides
+the topic partition, and who leads that coordinates.
+
+Source: KIP-98; `Utils.abs(id.hashCode()) % partitions` of Apache Kafka.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from model.vocabulary import BrokerId, TopicPartition
+from reference_impl.protocol.controller import MetadataImage
+from reference_impl.protocol.messages import NO_BROKER, NodeId
+
+TRANSACTION_STATE: Final = "__transaction_state"
+CONSUMER_OFFSETS: Final = "__consumer_offsets"
+INTERNAL_TOPICS: Final = (TRANSACTION_STATE, CONSUMER_OFFSETS)
+
+
+@dataclass(frozen=True, slots=True)
+class Coordinators:
+    """Who leads each topic partition, as of the metadata that a broker has applied."""
+
+    leaders: Mapping[TopicPartition, BrokerId] = field(
+        default_factory=dict[TopicPartition, BrokerId]
+    )
+
+    @classmethod
+    def of(cls, image: MetadataImage) -> Coordinators:
+        """What the image tells."""
+        return cls(
+            {topic_partition: state.leader for topic_partition, state in image.topic_partitions}
+        )
+
+    def partition_counts(self) -> dict[str, int]:
+        """How many partitions each topic has."""
+        return dict(Counter(topic_partition.topic for topic_partition in self.leaders))
+
+    def place(self, topic: str, key: str) -> TopicPartition | None:
+        """The topic partition that keeps what belongs to the key; None until the topic exists."""
+        count = sum(topic_partition.topic == topic for topic_partition in self.leaders)
+        return TopicPartition(topic, java_hash(key) % count) if count else None
+
+    def leader(self, topic: str, key: str) -> NodeId | None:
+        """The coordinator of the key; None while there is none."""
+        place = self.place(topic, key)
+        leader = self.leaders.get(place, NO_BROKER) if place is not None else NO_BROKER
+        return None if leader == NO_BROKER else NodeId(leader)
+
+
+NO_COORDINATORS: Final = Coordinators()
+
+
+def java_hash(text: str) -> int:
+    """The absolute value of Java's `String.hashCode`; 0 for the one that has none.
+
+    >>> java_hash("hello"), java_hash("polygenelubricants")
+    (99162322, 0)
+    """
+    units = text.encode("utf-16-be")
+    value = 0
+    for high, low in zip(units[::2], units[1::2], strict=True):
+        value = (31 * value + (high << 8) + low) & 0xFFFF_FFFF
+    return value if value < 2**31 else (2**32 - value) % 2**31

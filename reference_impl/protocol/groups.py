@@ -1,0 +1,206 @@
+"""What the members of a group say to its coordinator: who belongs, who owns what, how far it is.
+
+Source: KIP-98, KIP-345 (static members), KIP-394 (a member id is given first), KIP-447; the message
+schemas of Apache Kafka.
+Simplified: as in `messages`; the offsets of a request are accepted or refused together.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from model.vocabulary import (
+    NO_PRODUCER_ID,
+    UNKNOWN_LEADER_EPOCH,
+    LeaderEpoch,
+    Offset,
+    ProducerEpoch,
+    ProducerId,
+    TopicPartition,
+)
+from reference_impl.protocol.consumer_groups import (
+    ConsumerGroupDescribe,
+    ConsumerGroupDescribed,
+    ConsumerGroupHeartbeat,
+    ConsumerGroupHeartbeated,
+)
+from reference_impl.protocol.messages import NO_PRODUCER_EPOCH, ErrorCode
+
+NO_GENERATION = -1
+NO_MEMBER = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JoinGroup:
+    """A member, new or known, takes part in the next generation."""
+
+    group: str
+    member_id: str = NO_MEMBER
+    instance_id: str | None = None  # of a static member
+    client_id: str = ""
+    session_timeout_ms: int = 10_000
+    rebalance_timeout_ms: int = 60_000
+    protocol_type: str = "consumer"
+    protocols: tuple[tuple[str, bytes], ...] = ()  # in order of preference, with what each needs
+    needs_id_first: bool = True  # since JoinGroup v4
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JoinedGroup:
+    """The generation; its leader is told all members, so that it can assign."""
+
+    error: ErrorCode = ErrorCode.NONE
+    generation: int = NO_GENERATION
+    protocol_type: str = ""
+    protocol: str = ""
+    leader: str = NO_MEMBER
+    member_id: str = NO_MEMBER
+    members: tuple[tuple[str, str | None, bytes], ...] = ()  # member id, instance id, metadata
+    skips_assignment: bool = False  # the leader came back, and nothing is to be assigned
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SyncGroup:
+    """The leader tells who owns what; everybody asks for its own part."""
+
+    group: str
+    generation: int
+    member_id: str
+    instance_id: str | None = None
+    assignments: tuple[tuple[str, bytes], ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SyncedGroup:
+    """The member's part."""
+
+    error: ErrorCode = ErrorCode.NONE
+    protocol_type: str = ""
+    protocol: str = ""
+    assignment: bytes = b""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HeartbeatGroup:
+    """The member lives."""
+
+    group: str
+    generation: int
+    member_id: str
+    instance_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HeartbeatedGroup:
+    """REBALANCE_IN_PROGRESS: join again."""
+
+    error: ErrorCode = ErrorCode.NONE
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LeaveGroup:
+    """These members, by their id or their instance id, leave."""
+
+    group: str
+    members: tuple[tuple[str, str | None], ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LeftGroup:
+    """What came of each."""
+
+    error: ErrorCode = ErrorCode.NONE
+    members: tuple[tuple[str, str | None, ErrorCode], ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CommittedOffset:
+    """How far a group is, and what it noted there."""
+
+    offset: Offset
+    leader_epoch: LeaderEpoch = UNKNOWN_LEADER_EPOCH
+    metadata: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CommitOffsets:
+    """Keep these offsets; with a transactional id once the transaction is committed."""
+
+    group: str
+    offsets: tuple[tuple[TopicPartition, CommittedOffset], ...]
+    generation: int = NO_GENERATION  # or the member epoch, in a KIP-848 group
+    member_id: str = NO_MEMBER
+    instance_id: str | None = None
+    transactional_id: str | None = None
+    producer_id: ProducerId = NO_PRODUCER_ID
+    producer_epoch: ProducerEpoch = NO_PRODUCER_EPOCH
+    adds_partition: bool = False  # KIP-890: no AddOffsetsToTxn came before
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CommittedOffsets:
+    """They are in the log of every in-sync replica."""
+
+    error: ErrorCode = ErrorCode.NONE
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FetchOffsets:
+    """How far is the group? None: on every topic partition that it ever told of."""
+
+    group: str
+    topic_partitions: tuple[TopicPartition, ...] | None = None
+    require_stable: bool = False  # refuse where a transaction may still change the answer
+    member_id: str = NO_MEMBER  # with its epoch, of a member of a KIP-848 group
+    member_epoch: int = NO_GENERATION
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FetchedOffsets:
+    """The offsets, None where there is none, each with an error of its own."""
+
+    error: ErrorCode = ErrorCode.NONE
+    offsets: tuple[tuple[TopicPartition, CommittedOffset | None, ErrorCode], ...] = ()
+
+
+GroupRequest = (
+    JoinGroup
+    | SyncGroup
+    | HeartbeatGroup
+    | LeaveGroup
+    | ConsumerGroupHeartbeat
+    | ConsumerGroupDescribe
+    | CommitOffsets
+    | FetchOffsets
+)
+GroupResponse = (
+    JoinedGroup
+    | SyncedGroup
+    | HeartbeatedGroup
+    | LeftGroup
+    | ConsumerGroupHeartbeated
+    | ConsumerGroupDescribed
+    | CommittedOffsets
+    | FetchedOffsets
+)
+
+
+def refusal(request: GroupRequest, error: ErrorCode) -> GroupResponse:
+    """The answer to a request as a whole."""
+    match request:
+        case JoinGroup(member_id=member_id):
+            return JoinedGroup(error=error, member_id=member_id)
+        case SyncGroup():
+            return SyncedGroup(error=error)
+        case HeartbeatGroup():
+            return HeartbeatedGroup(error=error)
+        case LeaveGroup():
+            return LeftGroup(error=error)
+        case ConsumerGroupHeartbeat(member_id=member_id):
+            return ConsumerGroupHeartbeated(error=error, member_id=member_id)
+        case ConsumerGroupDescribe():
+            return ConsumerGroupDescribed(error=error)
+        case CommitOffsets():
+            return CommittedOffsets(error=error)
+        case FetchOffsets():
+            return FetchedOffsets(error=error)

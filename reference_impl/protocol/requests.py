@@ -1,0 +1,14 @@
+"""Every request that a node may be asked, and every response."""
+
+from __future__ import annotations
+
+from reference_impl.protocol.controller import ControllerRequest, ControllerResponse
+from reference_impl.protocol.deletion import DeletedRecords, DeleteRecords
+from reference_impl.protocol.groups import GroupRequest, GroupResponse
+from reference_impl.protocol.messages import PartitionRequest, PartitionResponse
+from reference_impl.protocol.transactions import TransactionRequest, TransactionResponse
+
+Request = PartitionRequest | DeleteRecords | ControllerRequest | TransactionRequest | GroupRequest
+Response = (
+    PartitionResponse | DeletedRecords | ControllerResponse | TransactionResponse | GroupResponse
+)

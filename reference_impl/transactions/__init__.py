@@ -1,0 +1,1 @@
+"""The transaction coordinator: transactional ids, fencing, and the end of transactions."""

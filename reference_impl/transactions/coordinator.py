@@ -1,0 +1,396 @@
+"""A transaction coordinator: who leads a topic partition of `__transaction_state`, in one epoch.
+
+    request -> refused
+            -> a change -> appended to the log -> true, and answered
+                                               -> decided? markers go out -> all there: a change
+    time    -> open for too long: aborted; at rest for too long: forgotten
+
+A transactional id that has rested for `transactional.id.expiration.ms` is forgotten: whoever comes
+with it then is its first producer, and an old instance that comes back is told that nobody knows
+it. One with a transaction that is open, or that waits for its markers, is not.
+
+While a change of a transactional id is on its way to the log, every other request for it is told to
+come again (CONCURRENT_TRANSACTIONS). Markers go to the leaders of the transaction's topic
+partitions, and again until each has answered; a new coordinator takes up what its log says is
+prepared.
+
+Source: KIP-98, KIP-360, KIP-890, KAFKA-17754, KAFKA-18660, KAFKA-19367; protocol rules D1 to D7.
+Simplified: the coordinator's own aborts (time-out, a new instance) run in V2, as
+transaction.version=2 has it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Final, NamedTuple
+
+from model.vocabulary import (
+    LeaderEpoch,
+    ProducerEpoch,
+    TopicPartition,
+)
+from reference_impl.log import coordinator_log
+from reference_impl.log.coordinator_log import AS_TOLD
+from reference_impl.log.partition_log import PartitionLog
+from reference_impl.node.bugs import Bug
+from reference_impl.node.context import Requester, Surroundings
+from reference_impl.node.step import Effects, SetTimer, Timer, TimerKind
+from reference_impl.protocol.coordinators import CONSUMER_OFFSETS
+from reference_impl.protocol.messages import (
+    ErrorCode,
+    InitializedProducerId,
+    InitProducerId,
+    Produced,
+)
+from reference_impl.protocol.requests import Response
+from reference_impl.protocol.transactions import (
+    AddedOffsetsToTxn,
+    AddedPartitionsToTxn,
+    AddOffsetsToTxn,
+    AddPartitionsToTxn,
+    EndedTxn,
+    EndTxn,
+    TransactionVersion,
+    TxnResult,
+    WrittenTxnMarker,
+)
+from reference_impl.transactions.ending import (
+    Markers,
+    Outcome,
+    Sent,
+    ended,
+    outcome,
+    sent_markers,
+    unsent,
+)
+from reference_impl.transactions.instances import may_go_on, with_next_epoch
+from reference_impl.transactions.transaction import (
+    LAST_EPOCH,
+    Transaction,
+    TxnState,
+)
+
+MAX_TIMEOUT_MS: Final = 900_000  # transaction.max.timeout.ms
+ABORT: Final = TxnResult.ABORT
+
+
+class Change(NamedTuple):
+    """A transactional id as it will be when its append is answered, and who waits for that."""
+
+    after: Transaction
+    requester: Requester | None = None
+    owed: Response | None = None
+
+
+AnyRequest = InitProducerId | AddPartitionsToTxn | AddOffsetsToTxn | EndTxn
+Coordinated = tuple["TransactionCoordinator", Effects]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TransactionCoordinator:
+    """The transactional ids of one topic partition of the internal topic."""
+
+    topic_partition: TopicPartition
+    coordinator_epoch: LeaderEpoch
+    transactions: Mapping[str, Transaction] = field(default_factory=dict[str, Transaction])
+    changes: Mapping[int, tuple[Change, ...]] = field(default_factory=dict[int, tuple[Change, ...]])
+    markers: Mapping[str, Markers] = field(default_factory=dict[str, Markers])
+
+    @classmethod
+    def begin(
+        cls,
+        topic_partition: TopicPartition,
+        coordinator_epoch: LeaderEpoch,
+        log: PartitionLog,
+        around: Surroundings,
+    ) -> Coordinated:
+        """The coordinator that its log makes; it goes on with what is prepared."""
+        transactions: dict[str, Transaction] = {}
+        for batch in coordinator_log.written(log):
+            for entry in batch.entries:
+                transactions.pop(str(entry.key), None)
+                if entry.value is not None:
+                    transactions[str(entry.key)] = Transaction.of(entry)
+        coordinator = cls(
+            topic_partition=topic_partition,
+            coordinator_epoch=coordinator_epoch,
+            transactions=transactions,
+            markers={
+                id_: unsent(transaction, around)
+                for id_, transaction in transactions.items()
+                if transaction.is_prepared
+            },
+        )
+        return coordinator.fired(around)
+
+    def end(self) -> Effects:
+        """What is owed when another broker coordinates: the changes may or may not survive."""
+        return tuple(
+            change.requester.reply(_refusal(change.owed, ErrorCode.NOT_COORDINATOR))
+            for changes in self.changes.values()
+            for change in changes
+            if change.requester is not None and change.owed is not None
+        )
+
+    # ------------------------------------------------------------ requests
+
+    def asked(self, around: Surroundings, requester: Requester, request: AnyRequest) -> Coordinated:
+        """A request of a client, or of a leader that verifies."""
+        match request:
+            case InitProducerId():
+                decided = self._init_producer_id(around, request)
+            case AddPartitionsToTxn():
+                decided = self._add_partitions(around, request)
+            case AddOffsetsToTxn():
+                place = around.coordinators.place(CONSUMER_OFFSETS, request.group)
+                decided = self._add_offsets(around, request, place)
+            case EndTxn():
+                decided = self._end_txn(around, request)
+        if not isinstance(decided, Change):
+            return self, (requester.reply(decided),)
+        coordinator = self
+        if Bug.FAILED_FENCE_COUNTS in around.bugs and isinstance(request, InitProducerId):
+            coordinator = self._with_fence(decided.after.transactional_id)
+        return coordinator._append(around, (decided._replace(requester=requester),))
+
+    def _with_fence(self, transactional_id: str) -> TransactionCoordinator:
+        """The epoch of an open transaction is raised here, whatever comes of the append."""
+        known = self.transactions.get(transactional_id)
+        if known is None or known.state is not TxnState.ONGOING:
+            return self
+        raised = ProducerEpoch(min(known.producer_epoch + 1, LAST_EPOCH))
+        fenced = replace(known, producer_epoch=raised)
+        return replace(self, transactions={**self.transactions, transactional_id: fenced})
+
+    def _init_producer_id(self, around: Surroundings, request: InitProducerId) -> Change | Response:
+        transactional_id = request.transactional_id or ""
+        known = self.transactions.get(transactional_id) or Transaction(
+            transactional_id=transactional_id,
+            producer_id=around.new_producer_id,
+            timeout_ms=request.timeout_ms,
+        )
+        if not 0 < request.timeout_ms <= MAX_TIMEOUT_MS:
+            return InitializedProducerId(error=ErrorCode.INVALID_TRANSACTION_TIMEOUT)
+        if self._is_changing(transactional_id) or known.is_prepared:
+            return InitializedProducerId(error=ErrorCode.CONCURRENT_TRANSACTIONS)
+        if not may_go_on(known, request):
+            return InitializedProducerId(error=ErrorCode.PRODUCER_FENCED)
+        if known.state is TxnState.ONGOING and Bug.ZOMBIE_NOT_FENCED not in around.bugs:
+            # The epoch of this fence is given to nobody; the client comes again for the next one.
+            return Change(
+                known.prepared(ABORT, TransactionVersion.V2, around.new_producer_id),
+                owed=InitializedProducerId(error=ErrorCode.CONCURRENT_TRANSACTIONS),
+            )
+        after = with_next_epoch(known, request, around)
+        if after is None:
+            return InitializedProducerId(error=ErrorCode.PRODUCER_FENCED)
+        owed = InitializedProducerId(
+            producer_id=after.producer_id, producer_epoch=after.producer_epoch
+        )
+        return owed if after == known else Change(after, owed=owed)
+
+    def _add_partitions(
+        self, around: Surroundings, request: AddPartitionsToTxn
+    ) -> Change | Response:
+        added = AddedPartitionsToTxn(topic_partitions=request.topic_partitions)
+        known = self.transactions.get(request.transactional_id)
+        error = self._producer_error(known, request, waits=not request.verify_only)
+        if known is None or error is not ErrorCode.NONE:
+            return replace(added, error=error)
+        is_open = known.state is TxnState.ONGOING
+        if is_open and set(request.topic_partitions) <= set(known.topic_partitions):
+            return added
+        if request.verify_only:
+            return replace(added, error=ErrorCode.INVALID_TXN_STATE)
+        return Change(known.with_partitions(request.topic_partitions, around.now_ms), owed=added)
+
+    def _add_offsets(
+        self, around: Surroundings, request: AddOffsetsToTxn, place: TopicPartition | None
+    ) -> Change | Response:
+        """As adding the topic partition that keeps the offsets of the group."""
+        if place is None:
+            return AddedOffsetsToTxn(error=ErrorCode.COORDINATOR_NOT_AVAILABLE)
+        as_partition = AddPartitionsToTxn(
+            transactional_id=request.transactional_id,
+            producer_id=request.producer_id,
+            producer_epoch=request.producer_epoch,
+            topic_partitions=(place,),
+        )
+        decided = self._add_partitions(around, as_partition)
+        if isinstance(decided, Change):
+            return decided._replace(owed=AddedOffsetsToTxn())
+        assert isinstance(decided, AddedPartitionsToTxn)
+        return AddedOffsetsToTxn(error=decided.error)
+
+    def _producer_error(
+        self,
+        known: Transaction | None,
+        request: AddPartitionsToTxn,
+        *,
+        waits: bool,
+    ) -> ErrorCode:
+        if known is None:
+            return ErrorCode.INVALID_PRODUCER_ID_MAPPING
+        reasons = (
+            (waits and self._is_changing(known.transactional_id), "CONCURRENT_TRANSACTIONS"),
+            (known.producer_id != request.producer_id, "INVALID_PRODUCER_ID_MAPPING"),
+            (known.producer_epoch != request.producer_epoch, "PRODUCER_FENCED"),
+            (known.is_prepared, "CONCURRENT_TRANSACTIONS"),
+        )
+        return next((ErrorCode[error] for applies, error in reasons if applies), ErrorCode.NONE)
+
+    def _end_txn(self, around: Surroundings, request: EndTxn) -> Change | Response:
+        known = self.transactions.get(request.transactional_id)
+        if known is None:
+            return EndedTxn(error=ErrorCode.INVALID_PRODUCER_ID_MAPPING)
+        is_changing = self._is_changing(request.transactional_id)
+        match outcome(known, request, around.bugs, is_changing=is_changing):
+            case ErrorCode() as error:
+                return EndedTxn(error=error)
+            case Outcome.PREPARE:
+                after = known.prepared(request.result, request.version, around.new_producer_id)
+                return Change(after, owed=ended(after, request))
+            case Outcome.DONE:
+                return ended(known, request)
+
+    # ------------------------------------------------------------ the log
+
+    def _is_changing(self, transactional_id: str) -> bool:
+        return any(
+            change.after.transactional_id == transactional_id
+            for changes in self.changes.values()
+            for change in changes
+        )
+
+    def _append(self, around: Surroundings, changes: tuple[Change, ...]) -> Coordinated:
+        changes = tuple(
+            change._replace(after=replace(change.after, updated_ms=around.now_ms))
+            for change in changes
+        )
+        send = coordinator_log.append(
+            around, self.topic_partition, [change.after.entry() for change in changes]
+        )
+        return replace(self, changes={**self.changes, around.correlation: changes}), (send,)
+
+    def appended(self, around: Surroundings, correlation: int, answer: Produced) -> Coordinated:
+        """The leader has answered an append: the changes are true, or they are none."""
+        if correlation not in self.changes:
+            return self, ()
+        changes = self.changes[correlation]
+        rest = {key: value for key, value in self.changes.items() if key != correlation}
+        coordinator = replace(self, changes=rest)
+        error = AS_TOLD.get(answer.error, answer.error)
+        effects: Effects = tuple(
+            change.requester.reply(change.owed if not error else _refusal(change.owed, error))
+            for change in changes
+            if change.requester is not None and change.owed is not None
+        )
+        if error:
+            return coordinator, effects
+        transactions = {change.after.transactional_id: change.after for change in changes}
+        coordinator = replace(
+            coordinator,
+            transactions={
+                id_: transaction
+                for id_, transaction in {**self.transactions, **transactions}.items()
+                if transaction.state is not TxnState.DEAD
+            },
+            markers={
+                **{id_: left for id_, left in self.markers.items() if id_ not in transactions},
+                **{
+                    id_: unsent(transaction, around)
+                    for id_, transaction in transactions.items()
+                    if transaction.is_prepared
+                },
+            },
+        )
+        coordinator, more = coordinator._pursue(around)
+        return coordinator, effects + more
+
+    # ------------------------------------------------------------ markers and time
+
+    def marked(
+        self, around: Surroundings, correlation: int, answer: WrittenTxnMarker
+    ) -> Coordinated:
+        """A leader has answered a marker; an answer to an earlier attempt says nothing."""
+        unwritten = self.markers.get(answer.transactional_id, {})
+        sent = unwritten.get(answer.topic_partition)
+        if sent is None or sent.correlation != correlation:
+            return self, ()
+        others = {at: sent for at, sent in unwritten.items() if at != answer.topic_partition}
+        match answer.error:
+            case ErrorCode.NONE:
+                left: Markers | None = others
+            case ErrorCode.INVALID_PRODUCER_EPOCH | ErrorCode.TRANSACTION_COORDINATOR_FENCED:
+                left = None  # a newer coordinator has taken over: it goes on, not this one
+            case _:
+                left = {**others, answer.topic_partition: Sent(None, around.now_ms)}
+        markers = {id_: m for id_, m in self.markers.items() if id_ != answer.transactional_id}
+        if left is not None:
+            markers[answer.transactional_id] = left
+        coordinator = replace(self, markers=markers)
+        # What was refused for now is sent again when the timer fires.
+        return coordinator._pursue(around) if left == {} else (coordinator, ())
+
+    def fired(self, around: Surroundings) -> Coordinated:
+        """The timer: what is open for too long is aborted, what rests for too long is forgotten,
+        markers are sent again.
+        """
+        coordinator, effects = self._pursue(around, again=True)
+        overdue = tuple(
+            change
+            for id_, transaction in coordinator.transactions.items()
+            if (change := _overdue(transaction, around)) and not coordinator._is_changing(id_)
+        )
+        if overdue and around.correlation not in coordinator.changes:
+            coordinator, appended = coordinator._append(around, overdue)
+            effects += appended
+        timer = Timer(TimerKind.COORDINATOR, self.topic_partition)
+        again = SetTimer(timer, around.now_ms + around.patience.coordinator_ms)
+        return coordinator, (*effects, again)
+
+    def _pursue(self, around: Surroundings, *, again: bool = False) -> Coordinated:
+        """Markers go out, and transactions that have all theirs are complete."""
+        markers = dict(self.markers)
+        effects: Effects = ()
+        for id_, unwritten in self.markers.items():
+            markers[id_], sent = sent_markers(
+                self.transactions[id_], unwritten, self.coordinator_epoch, around, again=again
+            )
+            effects += sent
+        coordinator = replace(self, markers=markers)
+        done = tuple(
+            Change(self.transactions[id_].completed())
+            for id_, unwritten in markers.items()
+            if not unwritten and self.transactions[id_].is_prepared and not self._is_changing(id_)
+        )
+        if not done:
+            return coordinator, effects
+        coordinator, appended = coordinator._append(around, done)
+        return coordinator, effects + appended
+
+
+def _overdue(transaction: Transaction, around: Surroundings) -> Change | None:
+    """What becomes of a transactional id by time alone; a decision waits for its markers."""
+    if transaction.state is TxnState.ONGOING:
+        if around.now_ms - transaction.started_ms <= transaction.timeout_ms:
+            return None
+        return Change(transaction.prepared(ABORT, TransactionVersion.V2, around.new_producer_id))
+    rested_ms = around.now_ms - transaction.updated_ms
+    if transaction.is_prepared or rested_ms < around.patience.transactional_id_expiration_ms:
+        return None
+    return Change(transaction.moved(TxnState.DEAD))
+
+
+def _refusal(owed: Response, error: ErrorCode) -> Response:
+    """The answer that was owed, as an error."""
+    match owed:
+        case InitializedProducerId():
+            return InitializedProducerId(error=error)
+        case AddedPartitionsToTxn(topic_partitions=topic_partitions):
+            return AddedPartitionsToTxn(topic_partitions=topic_partitions, error=error)
+        case AddedOffsetsToTxn():
+            return AddedOffsetsToTxn(error=error)
+        case _:
+            return EndedTxn(error=error)

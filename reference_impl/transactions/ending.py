@@ -1,0 +1,167 @@
+"""How a transaction ends: what an EndTxn means, as tables, and the markers that tell everybody.
+
+    EndTxn -> which transaction does the client mean? -> the open one: it is decided
+                                                      -> the last one: a retry
+    decided -> a marker to the leader of each topic partition, again until it has answered
+
+In the first version nothing in the request tells one transaction of a producer epoch from the next;
+in the second each transaction has an epoch of its own.
+
+Source: KIP-98, KIP-890, KAFKA-17754, KAFKA-18464; protocol rules D4, D5.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import Enum
+from typing import Final, NamedTuple
+
+from model.vocabulary import LeaderEpoch, TopicPartition
+from reference_impl.node.bugs import Bug, Bugs
+from reference_impl.node.context import Surroundings
+from reference_impl.node.step import Effects, Send
+from reference_impl.protocol.messages import NO_BROKER, ErrorCode, NodeId
+from reference_impl.protocol.transactions import (
+    EndedTxn,
+    EndTxn,
+    TransactionVersion,
+    TxnResult,
+    WriteTxnMarker,
+)
+from reference_impl.transactions.transaction import LAST_EPOCH, RESULTS, Transaction, TxnState
+
+COMMIT, ABORT = TxnResult.COMMIT, TxnResult.ABORT
+
+
+class Outcome(Enum):
+    """What comes of a request to end a transaction."""
+
+    PREPARE = "it is decided now"
+    DONE = "it was done: a retry"
+
+
+# V1: nothing in the request tells one transaction of a producer epoch from the next, so a delayed
+# request may end the next one (KAFKA-17754).
+ENDS_V1: Final[Mapping[tuple[TxnState, TxnResult], Outcome | ErrorCode]] = {
+    (TxnState.ONGOING, COMMIT): Outcome.PREPARE,
+    (TxnState.ONGOING, ABORT): Outcome.PREPARE,
+    (TxnState.PREPARE_COMMIT, COMMIT): ErrorCode.CONCURRENT_TRANSACTIONS,
+    (TxnState.PREPARE_ABORT, ABORT): ErrorCode.CONCURRENT_TRANSACTIONS,
+    (TxnState.COMPLETE_COMMIT, COMMIT): Outcome.DONE,
+    (TxnState.COMPLETE_ABORT, ABORT): Outcome.DONE,
+}
+# V2: the epoch tells whether the transaction that the client means has ended before.
+ENDS_V2_FIRST: Final[Mapping[tuple[TxnState, TxnResult], Outcome | ErrorCode]] = {
+    (TxnState.ONGOING, COMMIT): Outcome.PREPARE,
+    (TxnState.ONGOING, ABORT): Outcome.PREPARE,
+    (TxnState.EMPTY, ABORT): Outcome.PREPARE,
+    (TxnState.COMPLETE_COMMIT, ABORT): Outcome.PREPARE,
+    (TxnState.COMPLETE_ABORT, ABORT): Outcome.PREPARE,
+}
+ENDS_V2_RETRY: Final[Mapping[tuple[TxnState, TxnResult], Outcome | ErrorCode]] = {
+    (TxnState.PREPARE_COMMIT, COMMIT): ErrorCode.CONCURRENT_TRANSACTIONS,
+    (TxnState.PREPARE_ABORT, ABORT): ErrorCode.CONCURRENT_TRANSACTIONS,
+    (TxnState.COMPLETE_COMMIT, COMMIT): Outcome.DONE,
+    (TxnState.COMPLETE_ABORT, ABORT): Outcome.DONE,
+}
+
+
+class Sent(NamedTuple):
+    """A marker that is still to be written: when and under which correlation it was last sent."""
+
+    correlation: int | None = None  # None: not yet, or it was refused for now
+    at_ms: int = 0
+
+
+Markers = Mapping[TopicPartition, Sent]
+_NEVER: Final = Sent(None, -1)
+
+
+def outcome(
+    known: Transaction, request: EndTxn, bugs: Bugs, *, is_changing: bool
+) -> Outcome | ErrorCode:
+    """What comes of the request, or why it is refused."""
+    is_v2 = request.version is TransactionVersion.V2
+    is_retry = is_v2 and _is_retry(known, request)
+    is_same_id = known.producer_id == request.producer_id
+    is_current = is_same_id and known.producer_epoch == request.producer_epoch
+    if Bug.DELAYED_END_ACCEPTED in bugs and known.state is TxnState.ONGOING:
+        is_current = is_same_id and request.producer_epoch <= known.producer_epoch
+    is_epoch_known = is_retry or (is_current and not (is_v2 and known.is_prepared))
+    reasons = (
+        (not (is_same_id or is_retry), ErrorCode.INVALID_PRODUCER_ID_MAPPING),
+        (is_v2 and is_changing, ErrorCode.CONCURRENT_TRANSACTIONS),
+        (not is_epoch_known, ErrorCode.PRODUCER_FENCED),
+        (is_changing, ErrorCode.CONCURRENT_TRANSACTIONS),
+    )
+    for applies, error in reasons:
+        if applies:
+            return error
+    table = ENDS_V2_RETRY if is_retry else ENDS_V2_FIRST if is_v2 else ENDS_V1
+    return table.get((known.state, request.result), ErrorCode.INVALID_TXN_STATE)
+
+
+def _is_retry(known: Transaction, request: EndTxn) -> bool:
+    """In V2: the transaction that the client means is the one that was decided last."""
+    if known.state in (TxnState.EMPTY, TxnState.ONGOING):
+        return False
+    same_id = request.producer_id == known.producer_id
+    after_last = (
+        request.producer_id == known.previous_producer_id
+        and request.producer_epoch == LAST_EPOCH
+        and known.producer_epoch == 0
+    )
+    return (same_id and request.producer_epoch == known.producer_epoch - 1) or after_last
+
+
+def ended(transaction: Transaction, request: EndTxn) -> EndedTxn:
+    """The answer to a request whose transaction ends, or has ended, so."""
+    if request.version is TransactionVersion.V1:
+        return EndedTxn()
+    producer_id, producer_epoch = transaction.of_next_transaction
+    return EndedTxn(producer_id=producer_id, producer_epoch=producer_epoch)
+
+
+# ---------------------------------------------------------------- markers
+
+
+def unsent(transaction: Transaction, around: Surroundings) -> Markers:
+    """The markers of a transaction that has just been decided."""
+    places = transaction.topic_partitions
+    if Bug.MARKER_ON_ONE_PARTITION in around.bugs:
+        places = places[:1]
+    return dict.fromkeys(places, _NEVER)
+
+
+def sent_markers(
+    transaction: Transaction,
+    unwritten: Markers,
+    coordinator_epoch: LeaderEpoch,
+    around: Surroundings,
+    *,
+    again: bool,
+) -> tuple[Markers, Effects]:
+    """Those markers go out that are due: at first, and `again` those that were refused or lost."""
+    effects: list[Send] = []
+    left: dict[TopicPartition, Sent] = {}
+    for topic_partition, sent in unwritten.items():
+        leader = around.coordinators.leaders.get(topic_partition)
+        if leader is None:
+            continue  # the topic is gone
+        is_lost = around.now_ms - sent.at_ms > around.patience.request_timeout_ms
+        is_due = sent.at_ms < 0 or (again and (sent.correlation is None or is_lost))
+        if leader == NO_BROKER or not is_due:
+            left[topic_partition] = sent
+            continue
+        left[topic_partition] = Sent(around.correlation, around.now_ms)
+        marker = WriteTxnMarker(
+            topic_partition=topic_partition,
+            transactional_id=transaction.transactional_id,
+            producer_id=transaction.producer_id,
+            producer_epoch=transaction.producer_epoch,
+            coordinator_epoch=coordinator_epoch,
+            result=RESULTS[transaction.state],
+            version=transaction.version,
+        )
+        effects.append(Send(NodeId(leader), around.correlation, marker))
+    return left, tuple(effects)

@@ -1,0 +1,119 @@
+"""Half-read transactions are those of the literal definition, wherever the history is cut."""
+
+from __future__ import annotations
+
+import random
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from checkers.histories.anomalies.findings import Known
+from checkers.histories.anomalies.order import process_order
+from checkers.histories.columnar.rows import as_rows
+from checkers.histories.facts import retention
+from checkers.histories.facts.record_locations import exchanged, strays
+from checkers.histories.io.recorded import as_table
+from checkers.histories.plan.batches import LocalPieces
+from checkers.histories.plan.partitions import Rows, chunks_of
+from checkers.histories.plan.stage import OPERATIONS, PLACES, SENDS, answered
+from model.histories import (
+    Assigned,
+    History,
+    MicroOperation,
+    Operation,
+    Outcome,
+    Poll,
+    Send,
+    StartOffset,
+)
+from properties.anomalies.cycles.intermediate_read import (
+    ID,
+    IntermediateRead,
+    intermediate_reads,
+    observed,
+)
+from properties.anomalies.declared import Declared
+
+
+@st.composite
+def histories(draw: st.DrawFn) -> History:
+    """Transactions of one to three records, and readers that now and then leave some out."""
+    rng = random.Random(draw(st.integers(0, 1 << 40)))
+    made: list[Operation] = []
+    log: dict[str, list[tuple[int, str]]] = {"k": [], "j": []}
+    stands = {process: {"k": 0, "j": 0} for process in (5, 6)}
+    leaves = rng.choice([0.0, 0.2, 0.5])
+
+    def add(process: int, f: str, outcome: Outcome, did: list[MicroOperation]) -> None:
+        at = 10 * len(made)
+        never = outcome == "info" and rng.random() < 0.3 and process > 100
+        made.append(
+            Operation(
+                process=process,
+                f=f,
+                outcome=outcome,
+                invoked_ns=at,
+                completed_ns=None if never else at + 5,
+                did=tuple(did),
+                isolation=rng.choice([None, None, "read_committed", "read_uncommitted"]),
+            )
+        )
+
+    for number in range(rng.randrange(draw(st.sampled_from([3, 20, 40])))):
+        key, outcome = rng.choice("kkkj"), rng.choice(["ok"] * 8 + ["info", "fail"])
+        ended: Outcome = "ok" if outcome == "ok" else "info" if outcome == "info" else "fail"
+        if rng.random() < 0.4:
+            sent: list[MicroOperation] = []
+            for part in range(rng.choice([1, 3])):
+                offset = len(log[key]) + (rng.random() < 0.1)
+                log[key].append((offset, f"{number}.{part}"))
+                told = offset if ended != "fail" and rng.random() < 0.9 else None
+                sent.append(Send(key, f"{number}.{part}", told))
+            add(100 + number, rng.choice(["txn", "txn", "send"]), ended, sent)
+            continue
+        process, did = rng.choice([5, 6]), list[MicroOperation]()
+        at = stands[process][key]
+        for offset, value in log[key][at : at + rng.choice([1, 2, 8])]:
+            if rng.random() >= leaves:
+                did.append(Poll(key, offset, value))
+            at += 1
+        if ended == "ok":
+            stands[process][key] = at if rng.random() < 0.9 else max(0, at - 2)
+        add(process, "poll", ended, did)
+        if rng.random() < 0.1:
+            add(process, "assign", "ok", [Assigned(rng.choice("kj"))])
+        if rng.random() < 0.05:
+            add(7, "start_offset", "ok", [StartOffset(key, rng.randrange(4))])
+    last = 1 << 60
+    return tuple(sorted(made, key=lambda o: last if o.completed_ns is None else o.completed_ns))
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    h=histories(),
+    declared=st.sampled_from(
+        [Declared(), Declared(isolation="read_uncommitted"), Declared(compacted=frozenset("j"))]
+    ),
+    rows=st.sampled_from([1, 3, 100]),
+    groups=st.integers(1, 3),
+)
+def test_kernels_agree_with_the_literal_definition(
+    h: History, declared: Declared, rows: int, groups: int
+) -> None:
+    tables = [Rows(as_table([one], first_op=number)) for number, one in enumerate(h)]
+    chunks = LocalPieces(chunks_of(tables, rows))
+    with chunks.exchange(exchanged(declared), groups) as dealt:
+        sources = {
+            OPERATIONS: lambda: chunks,
+            PLACES: lambda: dealt[PLACES],
+            SENDS: lambda: dealt[SENDS],
+        }
+        told = answered({"strays": strays(), "kept": retention.kept(declared)}, sources)
+        known = Known(declared=declared, **told)
+        found = answered({"it": process_order.in_order(known)}, sources)["it"]
+    (halves,) = (one for one in found if one.id == ID)
+    by = [(name, "ascending") for name in IntermediateRead.__dataclass_fields__]
+    applied = declared.applied(h)
+    literal = intermediate_reads(applied, declared)
+    assert as_rows(halves.rows.sort_by(by), IntermediateRead) == literal
+    assert halves.observations == observed(applied)

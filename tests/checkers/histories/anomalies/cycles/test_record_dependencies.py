@@ -1,0 +1,158 @@
+"""What is left out of a look at records could not have been part of its answer."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from itertools import product
+
+import numpy as np
+import pyarrow as pa
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from checkers.histories.anomalies.cycles.record_dependencies import (
+    EDGES,
+    NOBODY,
+    Looked,
+    Others,
+    Senders,
+    Stretches,
+    _polled_by,
+    _senders,
+    dependents,
+    labelled,
+)
+from checkers.histories.columnar.fingerprints import Ints
+from checkers.histories.columnar.sorting import NumberSet
+from checkers.histories.facts.record_locations import (
+    DOUBTED,
+    FAILED,
+    READ,
+    ROW,
+    SEEN,
+    SENT,
+    UNCOMMITTED,
+    Pairs,
+    exchanged,
+    strays,
+)
+from checkers.histories.io.recorded import as_table
+from checkers.histories.plan.batch import UNKNOWN, Piece
+from checkers.histories.plan.batches import GROUP, Kernel, LocalPieces, put_together
+from checkers.histories.plan.spill import Held
+from checkers.histories.plan.stage import PLACES, answered
+from properties.anomalies.declared import NOTHING
+from tests.checkers.histories.any_history import anything
+
+EVERY = range(7)
+OPS = st.sampled_from(EVERY)
+EDGE = st.tuples(OPS, OPS)
+ROLE = st.sampled_from([SENT, DOUBTED, FAILED, READ, SEEN, READ + UNCOMMITTED])
+OFFSET = st.sampled_from([UNKNOWN, 0, 1, 1 << 40])
+PLACE_ROW = st.tuples(st.integers(0, 1), OFFSET, st.integers(0, 1), OPS, ROLE)
+Edge = tuple[int, int]
+
+
+def numbers(those: Sequence[int] | Sequence[Sequence[int]]) -> Ints:
+    return np.array(those, dtype=np.int64)
+
+
+def edges_of(rows: list[tuple[int, ...]]) -> Piece:
+    columns = zip(EDGES.names, numbers(rows).reshape(-1, 3).T, strict=True)
+    return Piece(pa.table(dict(columns), schema=EDGES))
+
+
+# ---------------------------------------------------------------- stretches of time
+
+
+@settings(max_examples=300)
+@given(
+    late=st.dictionaries(OPS, OPS.map(lambda after: 2 * after - 1), max_size=3),
+    edges=st.lists(EDGE, max_size=4),
+)
+def test_what_leads_back_spans_stretches_and_a_cycle_lies_in_one(
+    late: dict[int, int], edges: list[Edge]
+) -> None:
+    """`late`: operations that did not end ok, and when each counts."""
+    ops = sorted(late)
+    others = Others(NumberSet(numbers(ops)), numbers([late[op] for op in ops]))
+
+    def time(op: int) -> int:
+        return late.get(op, 2 * op)
+
+    assert others.time(numbers(EVERY)).tolist() == [time(op) for op in EVERY]
+    back = [(a, b) for a, b in edges if time(a) >= time(b)]
+    spans = [{*range(time(b), time(a) + 1)} for a, b in back]
+    for span in list(spans):  # put together what has a time in common
+        joined = [one for one in spans if one & span]
+        spans = [one for one in spans if not one & span] + [set().union(*joined)]
+    made = Stretches.of(edges_of([(a, b, 0) for a, b in back]), others)
+    assert [*zip(made.begin.tolist(), made.end.tolist(), strict=True)] == sorted(
+        (min(span), max(span)) for span in spans
+    )
+    around = range(-3, 10)
+    assert made.covered.has(numbers(around)).tolist() == [
+        any({2 * op, 2 * op + 1} & span for span in spans) for op in around
+    ]
+    between = [(time(a), time(b)) for a, b in product(EVERY, EVERY)]
+    assert made.have(*numbers(between).T).tolist() == [
+        n for n, times in enumerate(between) if any({*times} <= span for span in spans)
+    ]
+
+
+# ---------------------------------------------------------------- where operations polled
+
+
+def places(rows: list[tuple[int, ...]]) -> Piece:
+    columns = zip(ROW.names, numbers(rows).reshape(-1, len(ROW)).T, strict=True)
+    return Piece(pa.table(dict(columns)).cast(ROW))
+
+
+@given(rows=st.lists(PLACE_ROW, max_size=12), ops=st.sets(OPS, max_size=3))
+def test_all_that_was_shown_where_an_operation_polled(
+    rows: list[tuple[int, ...]], ops: set[int]
+) -> None:
+    rows.sort()
+    polls = [row for row in rows if row[-1] not in (SENT, DOUBTED, FAILED)]
+    polled = {(key, offset) for key, offset, _, op, _ in polls if op in ops}
+    shown = _polled_by(NumberSet(numbers(sorted(ops))), places(rows))
+    told = zip(*(shown.ints(name).tolist() for name in ROW.names), strict=True)
+    assert [*told] == [row for row in rows if row[:2] in polled]
+
+
+@given(rows=st.lists(PLACE_ROW, max_size=12), took_effect=st.sets(OPS, max_size=3))
+def test_a_record_was_sent_by_the_last_operation_whose_send_took_effect(
+    rows: list[tuple[int, ...]], took_effect: set[int]
+) -> None:
+    rows.sort()
+    sent_by: dict[tuple[int, ...], int] = dict.fromkeys((row[:3] for row in rows), NOBODY)
+    for *place, op, role in rows:
+        if role == SENT or (role == DOUBTED and op in took_effect):
+            sent_by[tuple(place)] = max(op, sent_by[tuple(place)])
+    made = _senders(numbers(sorted(took_effect)), places(rows))
+    assert made.tolist() == [*sent_by.values()]
+
+
+def of_one_piece(history: pa.Table, kernel: Kernel) -> pa.Table:
+    """What a history is dealt out to, if that is one piece."""
+    return put_together([kernel(Piece(history)).drop_columns([GROUP])], kernel)
+
+
+@settings(max_examples=100)
+@given(seed=st.integers(0, 1 << 40), data=st.data())
+def test_records_of_pairs_are_those_of_all_dependencies(seed: int, data: st.DataObject) -> None:
+    h = anything(seed, ("txn", "send", "poll", "poll"), settled=0.9)
+    table = as_table(h)
+    dealt = {name: of_one_piece(table, kernel) for name, kernel in exchanged(NOTHING).items()}
+    sources = {name: partial(LocalPieces, (Held(made),)) for name, made in dealt.items()}
+    of, piece = answered({"strays": strays()}, sources)["strays"], Piece(dealt[PLACES])
+    nobody = Others(NumberSet(numbers([])), numbers([]))
+    looked = Looked("cycles", of, Senders.of(of), nobody, ww_deps=False)
+    made = dependents(looked, piece)
+    every = [*zip(made.first.tolist(), made.second.tolist(), strict=True)]
+    assume(every)
+    some = data.draw(st.lists(st.sampled_from(every), max_size=3))
+    pairs = Pairs.of(numbers([a for a, _ in some]), numbers([b for _, b in some]))
+    rows = np.flatnonzero([pair in some for pair in every])
+    assert labelled(looked, pairs, piece).equals(made.labels(piece, rows))

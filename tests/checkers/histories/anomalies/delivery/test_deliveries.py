@@ -1,0 +1,112 @@
+"""What applications were delivered is what the literal definition says, wherever the cuts are."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import strategies as st
+
+from checkers.histories.analysis import analyze
+from checkers.histories.anomalies.groups import pipelines
+from checkers.histories.anomalies.transactions import transactions
+from checkers.histories.deciding import decide
+from checkers.histories.io.recorded import as_table
+from model.histories import History
+from model.history_notation import history
+from properties.anomalies.assumptions import ASSUMPTIONS
+from properties.anomalies.declared import NOTHING, Declared
+from properties.delivery import Delivery, deliveries, strongest
+from tests.checkers.histories.any_history import CONSUMERS, anything
+from tests.checkers.histories.mutated_clusters import cut, mutated
+
+FAMILIES = (*transactions.FAMILIES, *pipelines.FAMILIES)
+
+
+def assert_agrees(h: History, declared: Declared, rng: random.Random) -> tuple[Delivery, ...]:
+    told = decide(cut(h, rng), (), declared, rng.randrange(1, 4), delivery=True)
+    assert not told.broken
+    assert told.delivered == deliveries(declared.applied(h), declared)
+    return told.delivered
+
+
+def consumed(seed: int) -> History:
+    """What a few clients are told, mostly of a settled log, if it is sound to judge."""
+    made = anything(seed, fs=CONSUMERS, settled=(0, 0.8, 0.95, 1)[seed % 4])
+    assume(not any(one.find(made) for one in ASSUMPTIONS))
+    return made
+
+
+@pytest.mark.parametrize("made", [mutated, consumed])
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.filter_too_much])
+@given(seed=st.integers(0, 10**9))
+def test_the_kernels_agree_with_the_literal_definition(
+    made: Callable[[int], History], seed: int
+) -> None:
+    rng = random.Random(f"declared {seed}")
+    declared = Declared(
+        isolation=rng.choice(["read_committed", "read_uncommitted"]),
+        compacted=frozenset({"i"} if rng.random() < 0.1 else ()),
+    )
+    assert_agrees(made(seed), declared, rng)
+
+
+ONE_BY_ONE = """
+    p1  send k=a k=b k=c k=d  -> ok @0 @1 @2 @3
+    c1  poll{group=g}         -> ok k=a@0
+    c1  poll{group=g}         -> ok k=b@1
+    c2  poll{group=g}         -> ok k=a@0 k=d@3
+    c1  poll{group=g}         -> ok k=b@1
+"""
+TWO_VALUES = """
+    p1  send k=a k=b     -> ok @0 @1
+    p2  send k=c k=d     -> ok @1 @2
+    c1  poll             -> ok k=a@0 k=c@1
+    c1  poll             -> ok k=d@2
+    c2  poll             -> ok k=a@0 k=b@1
+    c2  poll             -> ok k=c@1 k=b@1 k=d@2
+"""
+DUPLICATES = """
+    p1  send k=a k=b     -> ok @0 @2
+    p2  send k=c         -> info
+    c1  poll             -> ok k=a@0 k=a@1 k=b@2
+    c2  poll             -> ok k=c@? k=c@3
+    c3  poll             -> ok k=a@0 k=b@2 k=d@9
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "semantics"),
+    [
+        (ONE_BY_ONE, ["neither"]),
+        (TWO_VALUES, ["at-most-once", "at-least-once"]),
+        (DUPLICATES, ["at-least-once", "at-least-once", "at-most-once"]),
+    ],
+)
+@pytest.mark.parametrize("seed", range(5))
+def test_what_they_say_of_small_histories(text: str, semantics: list[str], seed: int) -> None:
+    told = assert_agrees(history(text), NOTHING, random.Random(seed))
+    assert [it.semantics for it in told] == semantics
+
+
+def test_an_analysis_of_some_anomalies_says_nothing_of_deliveries() -> None:
+    table = as_table(history(ONE_BY_ONE))
+    assert [it.semantics for it in analyze(table).delivered] == ["neither"]
+    assert analyze(table, anomalies=("duplicate",)).delivered == ()
+    assert analyze(as_table(history("p1 send k=a -> ok @0"))).delivered == ()
+
+
+@pytest.mark.parametrize(
+    ("recorded", "semantics"),
+    [("safe", "exactly-once"), ("transactions", "exactly-once"), ("unsafe", "at-most-once")],
+)
+def test_what_apache_kafka_delivered(recorded: str, semantics: str) -> None:
+    """Three brokers while others were killed: safely set up, in a pipeline, and with acks=1."""
+    told = analyze(Path(__file__).parents[4] / "data" / "apache_kafka" / recorded)
+    assert strongest(told.delivered) == semantics
+    assert sum(it.records for it in told.delivered) > 1000
+    found = {decision.anomaly.id for decision in told.decisions if decision.count}
+    assert found.isdisjoint(name for family in FAMILIES for name in family.ids)

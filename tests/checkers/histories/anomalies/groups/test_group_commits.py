@@ -1,0 +1,110 @@
+"""What groups were told less than is what a loop over all commits and fetches finds."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from checkers.histories.anomalies.groups.group_commits import (
+    COMMITS,
+    FETCHES,
+    Told,
+    fetched,
+    higher_commits,
+)
+from checkers.histories.columnar.fingerprints import fingerprints
+from checkers.histories.facts.record_locations import together
+from checkers.histories.io.recorded import as_table
+from checkers.histories.plan.batch import NEVER_NS, Piece
+from model.histories import CommitOffset, History
+from properties.anomalies.groups.offsets import NONE
+from tests.checkers.histories.any_history import anything
+
+GROUPS = ("txn", "txn", "commit_offset", "commit_offset", "fetch_offset", "fetch_offset")
+REGISTER = st.sampled_from([-(2**63), 1])
+OFFSET = st.sampled_from([NONE, 0, 1, 2**61])
+TIME_NS = st.sampled_from([0, 1, 2, 2**60])
+FETCH = st.tuples(REGISTER, OFFSET, TIME_NS, st.integers(0, 1))
+COMMIT = st.tuples(REGISTER, OFFSET, TIME_NS | st.just(NEVER_NS))
+Fetch = tuple[int, int, int, int]
+Commit = tuple[int, int, int]
+
+
+def table(schema: pa.Schema, **columns: list[int]) -> Piece:
+    """Rows of which these columns are known, and the others are 0."""
+    rows = len(next(iter(columns.values())))
+    zeros = [0] * rows
+    return Piece(pa.table({name: columns.get(name, zeros) for name in schema.names}, schema=schema))
+
+
+@example(fetches=[], commits=[(1, 1, 0)], stable=True)
+@example(fetches=[(1, 1, 1, 1)], commits=[], stable=True)
+@settings(max_examples=200)
+@given(fetches=st.lists(FETCH), commits=st.lists(COMMIT), stable=st.booleans())
+def test_a_fetch_was_told_less_if_it_was_begun_later_and_told_a_lower_offset(
+    fetches: list[Fetch], commits: list[Commit], stable: bool
+) -> None:
+    register, offset, begun, waits = ([row[n] for row in fetches] for n in range(4))
+    told = Told.of(
+        table(FETCHES, register=register, offset=offset, invoked_ns=begun, stable=waits),
+        stable=stable,
+    )
+    assert told.rows.tolist() == [n for n, row in enumerate(fetches) if row[3] == stable]
+    assert told.fetches.ints("offset").tolist() == [row[1] for row in fetches if row[3] == stable]
+
+    def told_less(commit: Commit) -> bool:
+        register, offset, since_ns = commit
+        return any(
+            (of, waits) == (register, stable) and begun > since_ns and told < offset
+            for of, told, begun, waits in fetches
+        )
+
+    register, offset, since = ([row[n] for row in commits] for n in range(3))
+    of = table(COMMITS, register=register, offset=offset, op=[*range(len(commits))])
+    less = told.less(of, np.array(since, dtype=np.int64))
+    assert less.ints("op").tolist() == [n for n, row in enumerate(commits) if told_less(row)]
+
+
+def register_of(group: str, key: str) -> int:
+    return int(together(*(fingerprints(pa.array([text])) for text in (group, key)))[0])
+
+
+def highest_before(h: History, fetch: dict[str, int], since_ns: int) -> list[tuple[int, ...]]:
+    """The highest offset that was surely committed before the fetch, of an operation begun since;
+    of equals the first.
+    """
+    higher = [
+        (-it.offset, op, commit.invoked_ns)
+        for op, commit in enumerate(h)
+        for it in commit.did
+        if isinstance(it, CommitOffset)
+        if commit.group and register_of(commit.group, it.key) == fetch["register"]
+        if commit.outcome == "ok" and (fetch["stable"] or commit.f != "txn")
+        if commit.completed_ns is not None and commit.completed_ns < fetch["invoked_ns"]
+        if commit.invoked_ns > since_ns and it.offset > fetch["offset"]
+    ]
+    return [(-offset, op, invoked_ns) for offset, op, invoked_ns in sorted(higher)[:1]]
+
+
+@settings(max_examples=100)
+@given(seed=st.integers(0, 1 << 40), since=st.none() | st.integers(0, 1 << 40))
+def test_of_commits_before_a_fetch_the_highest_is_told_if_it_is_higher(
+    seed: int, since: int | None
+) -> None:
+    h = anything(seed, GROUPS)
+    piece = Piece(as_table(h))
+    fetches = Piece(fetched("read_committed", piece))
+    since_ns = None
+    if since is not None:
+        since_ns = np.random.default_rng(since).integers(-1, 140, len(fetches))
+    for stable in (False, True):
+        told = higher_commits(Told.of(fetches, stable=stable), since_ns, piece)
+        expected = [
+            (number, *higher)
+            for number, fetch in enumerate(fetches.table.to_pylist())
+            if fetch["stable"] == stable
+            for higher in highest_before(h, fetch, -1 if since_ns is None else since_ns[number])
+        ]
+        assert [tuple(row.values()) for row in told.to_pylist()] == expected

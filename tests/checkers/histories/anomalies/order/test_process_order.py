@@ -1,0 +1,101 @@
+"""What processes skip and where they go back: the kernels say what the literal definitions say."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+
+from checkers.histories.anomalies.order.process_order import ANOMALIES
+from checkers.histories.anomalies.order.steps import assignments, left_out
+from checkers.histories.io.recorded import as_table
+from checkers.histories.plan.batch import Piece
+from model.histories import History
+from model.history_notation import history
+from properties.anomalies.declared import NOTHING, SUBSCRIBE, Declared
+from tests.checkers.histories.anything_told import (
+    CUTS,
+    DECLARED,
+    analysed,
+    assert_agrees,
+    histories,
+)
+
+SKIPS_AND_REPEATS = history("""
+    p1  send k=a k=b k=c  -> ok @0 @1 @2
+    c1  poll              -> ok k=a@0
+    c1  poll              -> ok k=c@2
+    c1  poll              -> ok k=a@0
+""")
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(h=histories(), declared=DECLARED, at=CUTS)
+def test_kernels_agree_with_the_literal_definitions(
+    h: History, declared: Declared, at: list[int]
+) -> None:
+    assert_agrees(h, ANOMALIES, declared, at)
+
+
+@pytest.mark.parametrize("at", [[], [1], [2], [3], [1, 2, 3]])
+def test_steps_go_across_chunks(at: list[int]) -> None:
+    assert_agrees(SKIPS_AND_REPEATS, ANOMALIES, NOTHING, at)
+    analysis = analysed(SKIPS_AND_REPEATS, ANOMALIES, NOTHING, at)
+    found = {d.anomaly.id: d.count for d in analysis.decisions}
+    assert (found["poll-skip"], found["nonmonotonic-poll"]) == (1, 1)
+
+
+@pytest.mark.parametrize("at", [[], [2], [3], [2, 3]])
+@pytest.mark.parametrize(("left", "skips"), [("k j", 1), ("j", 0), ("-", 0)])
+def test_an_assignment_in_another_chunk_parts_what_it_leaves_out(
+    at: list[int], left: str, skips: int
+) -> None:
+    h = history(f"""
+        p1  send k=a k=b k=c  -> ok @0 @1 @2
+        c1  poll              -> ok k=a@0
+        c1  assign {left}     -> ok
+        c1  poll              -> ok k=c@2
+    """)
+    assert_agrees(h, ANOMALIES, NOTHING, at)
+    assert analysed(h, ("poll-skip",), NOTHING, at).decisions[0].count == skips
+
+
+@pytest.mark.parametrize("at", [[], [1], [2], [1, 2]])
+def test_a_send_that_failed_ranks_where_its_value_was_acknowledged_later(at: list[int]) -> None:
+    h = history("""
+        p1  send k=b k=a  -> fail
+        p1  send k=a k=b  -> ok @0 @1
+    """)
+    assert_agrees(h, ANOMALIES, NOTHING, at)
+    analysis = analysed(h, ("int-nonmonotonic-send",), NOTHING, at)
+    assert [d.count for d in analysis.decisions] == [1]
+
+
+def test_what_a_rebalance_explains_is_permitted_to_subscribers() -> None:
+    subscribed = Declared(sub_via=frozenset({"subscribe"}))
+    for declared, code in ((NOTHING, 1), (subscribed, 0)):
+        analysis = analysed(SKIPS_AND_REPEATS, ("poll-skip", "nonmonotonic-poll"), declared, [])
+        assert analysis.exit_code == code
+        assert all(d.verdict == "violated" for d in analysis.decisions)
+        assert [d.permitted for d in analysis.decisions] == [code == 0] * 2
+        permits = [d.anomaly.permits[SUBSCRIBE] for d in analysis.decisions]
+        assert [d.reason for d in analysis.decisions] == (permits if code == 0 else [None, None])
+
+
+def test_assignments_that_leave_a_key_out_are_counted() -> None:
+    piece = Piece(
+        as_table(
+            history("""
+                c1  assign k j  -> ok
+                c1  assign j    -> info
+                c1  assign -    -> fail
+                c2  assign -    -> ok
+                c1  assign -    -> ok
+            """)
+        )
+    )
+    told = Piece(assignments(piece))
+    key = piece.fingerprints("key")[:2]  # of k, of j
+    for op, expected in ((0, [0, 0]), (1, [0, 0]), (2, [1, 0]), (4, [1, 0]), (5, [2, 1])):
+        process, at = np.zeros(2, dtype=np.int64), np.full(2, op)
+        assert left_out(told, process, key, at).tolist() == expected

@@ -1,0 +1,121 @@
+"""Fetches that no order explains are those of the literal definition, wherever it is cut."""
+
+from __future__ import annotations
+
+import random
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from checkers.histories.anomalies.findings import Known
+from checkers.histories.anomalies.real_time.group_registers import stale_group_offsets
+from checkers.histories.columnar.rows import as_rows
+from checkers.histories.facts.record_locations import ROW, Strays
+from checkers.histories.io.recorded import as_table
+from checkers.histories.plan.batch import Piece
+from checkers.histories.plan.batches import LocalPieces
+from checkers.histories.plan.partitions import Rows, chunks_of
+from checkers.histories.plan.stage import OPERATIONS, answered
+from model.histories import (
+    CommitOffset,
+    FetchOffset,
+    History,
+    MicroOperation,
+    Operation,
+    Outcome,
+)
+from properties.anomalies.declared import NOTHING, Declared
+from properties.anomalies.real_time import stale_group_offset
+from properties.anomalies.real_time.stale_group_offset import StaleGroupOffset
+
+
+@st.composite
+def histories(draw: st.DrawFn) -> History:
+    """Members of two groups, that mostly are told what was committed last."""
+    rng = random.Random(draw(st.integers(0, 1 << 40)))
+    steady, wide = rng.choice([0.7, 0.95, 1.0]), rng.choice([1, 4, 9])
+    held: dict[tuple[str, str], int | None] = {}
+    made: list[Operation] = []
+    for process in range(draw(st.integers(0, 16))):
+        group, key = rng.choice("ggh"), rng.choice("kkj")
+        kind = rng.choice(["commit_offset", "commit_offset", "fetch_offset", "txn"])
+        outcomes: list[Outcome] = ["ok", "ok", "ok", "ok", "info", "fail"]
+        outcome, never = rng.choice(outcomes), rng.random() < 0.4
+        did: list[MicroOperation] = []
+        for _ in range(rng.choice([1, 1, 1, 2])):
+            if kind == "fetch_offset":
+                told = held.get((group, key))
+                if rng.random() > steady:
+                    told = rng.choice([None, *range(6)])
+                did.append(FetchOffset(key, told))
+            else:
+                offset = rng.randrange(6)
+                did.append(CommitOffset(key, offset))
+                if outcome == "ok" or (outcome == "info" and rng.random() < 0.5):
+                    held[group, key] = offset
+        at = 3 * process + rng.randrange(-wide, wide) + 20
+        made.append(
+            Operation(
+                process=process,
+                f=kind,
+                outcome=outcome,
+                invoked_ns=at,
+                completed_ns=None if outcome == "info" and never else at + rng.randrange(wide),
+                did=tuple(did),
+                group=group if rng.random() < 0.95 else None,
+                isolation=rng.choice([None, None, "read_committed", "read_uncommitted"]),
+            )
+        )
+    last = 1 << 60
+    return tuple(sorted(made, key=lambda o: last if o.completed_ns is None else o.completed_ns))
+
+
+@settings(max_examples=80, deadline=None)
+@given(
+    h=histories(),
+    declared=st.sampled_from([Declared(), Declared(isolation="read_uncommitted")]),
+    rows=st.sampled_from([1, 3, 100]),
+)
+def test_kernels_agree_with_the_literal_definition(
+    h: History, declared: Declared, rows: int
+) -> None:
+    assert_agrees(h, declared, rows)
+
+
+def assert_agrees(h: History, declared: Declared = NOTHING, rows: int = 1) -> None:
+    tables = [Rows(as_table([one], first_op=number)) for number, one in enumerate(h)]
+    none, nothing = Piece(ROW.empty_table()), np.zeros(0, dtype=np.int64)
+    known = Known(declared=declared, strays=Strays(none, none, nothing, nothing, nothing, none))
+    ((found,),) = answered(
+        {"it": stale_group_offsets(known)},
+        {OPERATIONS: lambda: LocalPieces(chunks_of(tables, rows))},
+    ).values()
+    by = [(name, "ascending") for name in ("group", "key", "offset", "op")]
+    applied = declared.applied(h)
+    rows_found = as_rows(found.rows.sort_by(by), StaleGroupOffset)
+    assert rows_found == stale_group_offset.stale_group_offsets(applied)
+    assert found.observations == stale_group_offset.observed(applied)
+
+
+def test_a_commit_that_begins_as_a_fetch_ends_is_one_that_it_may_have_been_told_of() -> None:
+    h = (
+        _operation(1, "fetch_offset", FetchOffset("k", 1), (0, 2)),
+        _operation(1, "fetch_offset", FetchOffset("k", 4), (40, 44)),
+        _operation(2, "commit_offset", CommitOffset("k", 5), (44, 58)),
+    )
+    (row,) = stale_group_offset.stale_group_offsets(h)
+    assert row.possible == (1, 5)
+    assert_agrees(h)
+
+
+def _operation(process: int, f: str, did: MicroOperation, at: tuple[int, int]) -> Operation:
+    return Operation(
+        process=process,
+        f=f,
+        outcome="ok",
+        invoked_ns=at[0],
+        completed_ns=at[1],
+        did=(did,),
+        group="g",
+    )

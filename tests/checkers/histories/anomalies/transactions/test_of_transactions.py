@@ -1,0 +1,141 @@
+"""What is found of transactions and groups is what the definitions find, wherever the cuts are."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from checkers.histories.anomalies.groups import pipelines
+from checkers.histories.anomalies.transactions import transactions
+from checkers.histories.columnar.rows import as_rows
+from checkers.histories.deciding import decide
+from model.histories import History
+from model.history_notation import history
+from properties.anomalies.catalogue import catalogue
+from properties.anomalies.declared import NOTHING, Declared
+from tests.checkers.histories.mutated_clusters import cut, mutated
+
+FAMILIES = (*transactions.FAMILIES, *pipelines.FAMILIES)
+IDS = tuple(name for family in FAMILIES for name in family.ids)
+
+
+def assert_agrees(h: History, declared: Declared, rng: random.Random) -> Counter[str]:
+    """The kernels find the rows of the literal definitions; how many of each."""
+    told = decide(cut(h, rng), IDS, declared, rng.randrange(1, 4))
+    complete, found = declared.applied(h), Counter[str]()
+    assert not told.broken
+    for anomaly in catalogue(declared):
+        if anomaly.id in IDS:
+            by_kernel = told.anomalies[anomaly.id]
+            rows = anomaly.find(complete)
+            assert tuple(sorted(as_rows(by_kernel.rows, anomaly.row))) == rows
+            assert by_kernel.observations == anomaly.observed(complete)
+            found[anomaly.id] += len(rows)
+    return found
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.filter_too_much])
+@given(seed=st.integers(0, 10**9))
+def test_kernels_agree_with_the_literal_definitions(seed: int) -> None:
+    rng = random.Random(f"declared {seed}")
+    declared = Declared(
+        isolation=rng.choice(["read_committed", "read_committed", "read_uncommitted"]),
+        compacted=frozenset({"o"} if rng.random() < 0.1 else ()),
+    )
+    assert_agrees(mutated(seed), declared, rng)
+
+
+TORN = """
+    t1  txn k=a j=b i=c                           -> %s
+    c1  poll                                      -> ok j=b@0
+    c1  poll                                      -> ok i=c@0
+    p1  send k=d                                  -> ok @7
+    c2  end_offset{isolation=read_uncommitted} k  -> ok @5
+    p1  send k=e                                  -> ok @9
+    c1  poll                                      -> ok k=d@7
+"""
+EARLY = """
+    t1  txn{end=30} k=a ...
+    c1  poll             -> ok k=a@0
+    t1  ...              -> ok @0
+"""
+ZOMBIE = """
+    t1  init_producer{id=x}  -> ok
+    t2  init_producer{id=x}  -> ok
+    t3  init_producer{id=x}  -> ok
+    t1  txn{id=x} k=a        -> ok @0
+    t2  txn{id=x} k=b j=c    -> info @1
+    c1  poll                 -> ok j=c@1
+"""
+
+
+BACKWARDS = """
+    c1  commit_offset{group=g} +k@5                          -> ok
+    c1  commit_offset{group=g} +k@3                          -> ok
+    c1  commit_offset{group=g} +k@4                          -> ok
+    c1  commit_offset{group=g} +k@7                          -> ok
+    c2  fetch_offset{group=g} k                              -> ok @3
+    c2  fetch_offset{group=g,isolation=read_uncommitted} k   -> ok @none
+    c1  commit_offset{group=g} +k@6                          -> %s
+    c2  fetch_offset{group=g} k                              -> ok @6
+"""
+HALF = """
+    c1  fetch_offset{group=g} i j             -> ok @none @none
+    t1  txn{id=x,group=g} o=a q=b +i@1 +j@1   -> info i=m@0
+    c2  poll                                  -> ok q=b@0
+    c1  fetch_offset{group=g} i j             -> ok @1 @none
+    p1  send o=z                              -> ok @3
+    c2  poll                                  -> ok o=z@3
+    t2  txn{id=x,group=g} o=d +i@9            -> fail i=m@8
+    c1  fetch_offset{group=g} i               -> ok @9
+    c1  fetch_offset{group=g} i               -> ok @8
+"""
+
+PIPELINE = """
+    p1  send i=m i=n i=l i=k             -> ok @0 @1 @2 @3
+    t1  txn{id=x,group=g} o=a +i@1       -> fail i=m@0
+    t1  txn{id=x,group=g} o=b +i@2       -> ok i=n@1
+    t2  txn{id=x,group=g} o=c +i@3       -> ok i=n@1 i=l@2
+    c1  commit_offset{group=g} +i@%d     -> ok
+    t2  txn{id=x,group=g} o=d +i@3       -> ok i=n@1 i=l@2
+    t3  txn{id=x,group=g}                -> never
+    t2  txn{id=x,group=g} o=e +i@5       -> ok
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        (TORN % "ok @? @0 @0", {"torn-transaction": 1}),
+        (TORN % "ok @1 @0 @0", {"torn-transaction": 1}),
+        (TORN % "info", {"torn-transaction": 1}),
+        (TORN % "fail", {}),
+        (EARLY, {"open-transaction-read": 1}),
+        (ZOMBIE, {"zombie-write": 2}),
+        (PIPELINE % 0, {"input-processed-twice": 1, "input-skipped": 1}),
+        (PIPELINE % 2, {"input-processed-twice": 2}),
+        (BACKWARDS % "ok", {"group-offset-went-backwards": 2}),
+        (
+            BACKWARDS % "fail",
+            {"group-offset-went-backwards": 3, "group-offset-moved-without-commit": 1},
+        ),
+        (
+            HALF,
+            {
+                "torn-transaction": 1,
+                "output-without-offset": 1,
+                "offset-without-output": 1,
+                "aborted-offset-read": 1,
+                "group-offset-moved-without-commit": 1,
+                "group-offset-went-backwards": 1,
+            },
+        ),
+    ],
+)
+@pytest.mark.parametrize("seed", range(4))
+def test_what_they_find_of_small_histories(text: str, found: dict[str, int], seed: int) -> None:
+    assert +assert_agrees(history(text), NOTHING, random.Random(seed)) == found

@@ -1,0 +1,96 @@
+"""What a block of places tells of transactions is what a loop over its records tells."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from checkers.histories.anomalies.transactions.unread import Wanted, _block
+from checkers.histories.columnar.fingerprints import Ints
+from checkers.histories.columnar.operation_set import OpSet, words
+from checkers.histories.facts.record_locations import (
+    DOUBTED,
+    FAILED,
+    NO_STRAYS,
+    READ,
+    ROW,
+    SEEN,
+    SENT,
+    UNCOMMITTED,
+)
+from checkers.histories.plan.batch import UNKNOWN, Piece
+
+ROLES = (SENT, SENT, DOUBTED, FAILED, READ, SEEN, READ + UNCOMMITTED)
+PLACES = st.sampled_from([(0, 0, 0), (0, 0, 1), (0, 1, 0), (1, 1, 0)])
+OPS = st.integers(0, 4)
+ROW_OF_PLACE = st.tuples(PLACES, OPS, st.sampled_from(ROLES))
+ROWS = st.lists(ROW_OF_PLACE.map(lambda it: (*it[0], *it[1:])), max_size=15)
+
+
+def numbers(those: list[int]) -> Ints:
+    return np.array(those, dtype=np.int64)
+
+
+def rows_of(table: pa.Table) -> list[tuple[int, ...]]:
+    return [tuple(row.values()) for row in table.to_pylist()]
+
+
+@example(  # a transaction that is given its own record
+    rows=[(0, 0, 0, 1, SENT), (0, 0, 0, 1, READ)],
+    sending={1},
+    several=set(),
+    furthest={},
+    in_order=True,
+)
+@settings(max_examples=200)
+@given(
+    rows=ROWS,
+    sending=st.sets(OPS, min_size=3),
+    several=st.sets(OPS),
+    furthest=st.dictionaries(st.integers(0, 1), st.integers(0, 1)),
+    in_order=st.booleans(),
+)
+def test_of_transactions_every_record_is_read_or_not(
+    rows: list[tuple[int, ...]],
+    sending: set[int],
+    several: set[int],
+    furthest: dict[int, int],
+    in_order: bool,
+) -> None:
+    rows.sort()  # operations of one place ascend
+    unread: list[tuple[int, ...]] = []
+    early: list[tuple[int, ...]] = []
+    shown: list[int] = []
+    for *place, op, role in rows:
+        if role != SENT or op not in sending:
+            continue
+        key, offset, value = place
+        there = [(one, what) for *at, one, what in rows if at == place]
+        readers = [one for one, what in there if what == READ]
+        if readers:
+            shown.append(op)
+        if readers and (readers[0] < op or not in_order):
+            early.append((key, value, readers[0], op))
+        if not readers and offset <= furthest.get(key, UNKNOWN):
+            known = [(one, what) for one, what in there if what not in (DOUBTED, FAILED)]
+            clean = [one for one, what in known if what < UNCOMMITTED]
+            unread.append((*place, op, known[0][0], clean[0]))
+    keys = sorted(furthest)
+    reached = {"key": keys, "offset": [furthest[key] for key in keys], "op": [0] * len(keys)}
+    wanted = Wanted(
+        strays=NO_STRAYS,
+        sending=OpSet.of(words(numbers([*sending]))),
+        several=OpSet.of(words(numbers([*several]))),
+        furthest=Piece(pa.table({name: numbers(of) for name, of in reached.items()})),
+        in_order=in_order,
+    )
+    columns = {name: [row[n] for row in rows] for n, name in enumerate(ROW.names)}
+    told = _block(wanted, Piece(pa.table(columns, schema=ROW)))
+    assert rows_of(told.unread) == unread
+    assert rows_of(told.early) == early
+    assert told.count["count"].to_pylist() == [len(shown)]
+    assert OpSet.of(told.shown).has(np.arange(5)).tolist() == [
+        op in shown and op in several for op in range(5)
+    ]

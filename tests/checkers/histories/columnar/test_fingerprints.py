@@ -1,0 +1,55 @@
+"""Equal texts have equal fingerprints wherever they lie; different ones have different ones."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+from hypothesis import given
+from hypothesis import strategies as st
+
+from checkers.histories.columnar.fingerprints import NULL, fingerprints
+
+TEXTS = st.lists(st.none() | st.text(max_size=40), max_size=30)
+_ALL = 2**64 - 1
+
+
+def slowly(text: str, salt: int) -> int:
+    """The fingerprint, word by word, as the docstring of the module says."""
+
+    def mixed(word: int) -> int:
+        word = (word + 0x9E3779B97F4A7C15) & _ALL
+        word = ((word ^ (word >> 30)) * 0xBF58476D1CE4E5B9) & _ALL
+        word = ((word ^ (word >> 27)) * 0x94D049BB133111EB) & _ALL
+        return word ^ (word >> 31)
+
+    held = text.encode()
+    made = mixed((len(held) + mixed(salt)) & _ALL)
+    for at in range(0, len(held), 8):
+        made = mixed(made ^ int.from_bytes(held[at : at + 8], "little"))
+    return made - 2**64 if made >= 2**63 else made
+
+
+@given(texts=TEXTS, salt=st.integers(0, 3))
+def test_they_are_what_the_slow_definition_says(texts: list[str | None], salt: int) -> None:
+    made = fingerprints(pa.array(texts, pa.string()), salt).tolist()
+    assert made == [NULL if text is None else slowly(text, salt) for text in texts]
+
+
+@given(before=TEXTS, texts=TEXTS)
+def test_where_a_text_lies_does_not_matter(
+    before: list[str | None], texts: list[str | None]
+) -> None:
+    whole = pa.array([*before, *texts], pa.string())
+    cut = whole.slice(len(before))
+    alone = fingerprints(pa.array(texts, pa.string()))
+    assert np.array_equal(fingerprints(cut), alone)
+
+
+def test_a_million_texts_have_a_million_fingerprints() -> None:
+    texts = pa.array([f"producer-{n % 7}:{n}" for n in range(1_000_000)])
+    assert len(np.unique(fingerprints(texts))) == 1_000_000
+
+
+def test_another_salt_gives_others() -> None:
+    texts = pa.array(["a", "b"])
+    assert not np.intersect1d(fingerprints(texts, 0), fingerprints(texts, 1)).size

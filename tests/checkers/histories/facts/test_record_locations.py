@@ -1,0 +1,192 @@
+"""What is told of rows of places is what a loop over the rows tells, wherever they were dealt."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from itertools import groupby
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from checkers.histories.columnar.fingerprints import Ints, fingerprints
+from checkers.histories.columnar.sorting import begins
+from checkers.histories.facts.record_locations import (
+    NAMES,
+    PLACE,
+    ROW,
+    Pairs,
+    any_of,
+    by_key,
+    exchanged,
+    first_of,
+    heads,
+    place_of,
+)
+from checkers.histories.io.recorded import as_table
+from checkers.histories.plan.batch import UNKNOWN, Piece
+from checkers.histories.plan.batches import HELD_BYTES, LocalPieces
+from checkers.histories.plan.partitions import Rows, chunks_of
+from checkers.histories.plan.stage import PLACES, SENDS
+from model.histories import History, MicroOperation, Operation, Poll, Send
+from properties.anomalies.declared import NOTHING
+
+ROWS_OF_PLACES = st.lists(st.tuples(*[st.integers(0, 2)] * 3, st.integers(0, 9), st.integers(0, 4)))
+NUMBERS = st.integers(0, 3) | st.integers(-(2**63), 2**63 - 1)
+NUMBERED = st.lists(st.tuples(NUMBERS, NUMBERS))
+Row = tuple[int, ...]
+
+
+@given(rows=ROWS_OF_PLACES)
+def test_rows_of_a_value_at_an_offset_are_one_place(rows: list[tuple[int, ...]]) -> None:
+    rows.sort()
+    cells = [dict(zip(ROW.names, row, strict=True)) for row in rows]
+    piece = Piece(pa.Table.from_pylist(cells, schema=ROW))
+    places = [[*group] for _, group in groupby(range(len(rows)), key=lambda n: rows[n][:3])]
+    assert heads(piece).tolist() == [place[0] for place in places]
+    of_row = [number for number, place in enumerate(places) for _ in place]
+    assert place_of(piece).tolist() == of_row
+
+
+@given(rows=st.lists(st.tuples(st.integers(0, 3), st.booleans())))
+def test_a_run_is_flagged_if_one_of_its_rows_is(rows: list[tuple[int, bool]]) -> None:
+    keys = np.array([key for key, _ in rows], dtype=np.int64)
+    flags = np.array([flag for _, flag in rows], dtype=np.bool_)
+    runs = [any(flag for _, flag in run) for _, run in groupby(rows, key=lambda row: row[0])]
+    starts = begins(keys)
+    assert any_of(flags, starts).tolist() == runs
+    first = [next(n for n in range(at, len(rows)) if flags[n]) for at in starts[runs].tolist()]
+    assert first_of(flags, starts[runs]).tolist() == first
+
+
+@given(keys=st.lists(st.integers(0, 3)))
+def test_what_is_known_of_keys_is_known_of_each_row(keys: list[int]) -> None:
+    asked: list[int] = []
+
+    def square(some: Ints) -> Ints:
+        asked.extend(some.tolist())
+        return some * some
+
+    told = by_key(np.array(keys, dtype=np.int64), square)
+    assert told.tolist() == [key * key for key in keys]
+    assert asked == [key for key, _ in groupby(keys)]
+
+
+# ---------------------------------------------------------------- pairs
+
+
+def columns(pairs: Sequence[tuple[int, int]]) -> tuple[Ints, Ints]:
+    first, second = np.array(pairs, dtype=np.int64).reshape(-1, 2).T
+    return first, second
+
+
+@given(pairs=NUMBERED, asked=NUMBERED)
+def test_a_pair_is_among_pairs_as_both_of_its_numbers_together(
+    pairs: list[tuple[int, int]], asked: list[tuple[int, int]]
+) -> None:
+    known = Pairs.of(*columns(pairs))
+    for those in (asked, pairs, asked + pairs):
+        assert known.have(*columns(those)).tolist() == [pair in pairs for pair in those]
+
+
+@given(seed=st.integers(0, 1 << 30), span=st.sampled_from([30, 2**62]))
+def test_of_many_pairs_most_have_a_number_of_another(seed: int, span: int) -> None:
+    rng = np.random.default_rng(seed)
+    numbers = rng.integers(-span, span, 40)
+    some, asked = ([*map(tuple, rng.choice(numbers, (n, 2)).tolist())] for n in (400, 900))
+    among = set(some)
+    assert Pairs.of(*columns(some)).have(*columns(asked)).tolist() == [it in among for it in asked]
+
+
+# ---------------------------------------------------------------- what is dealt out
+
+
+def told_again(seed: int) -> History:
+    """Sends and polls of few values at few places, so that most is told several times."""
+    rng = random.Random(seed)
+    offsets = (None, 0, 300, 1 << 16, *rng.choices([2, 1 << 40], k=1))
+
+    def micro() -> MicroOperation:
+        key, value, offset = rng.choice("kj"), rng.choice("ab"), rng.choice(offsets)
+        return Send(key, value, offset) if rng.random() < 0.5 else Poll(key, offset, value)
+
+    return tuple(
+        Operation(
+            process=0,
+            f="txn",
+            outcome=rng.choice(["ok", "ok", "info", "fail"]),
+            invoked_ns=number,
+            completed_ns=number,
+            did=tuple(micro() for _ in range(rng.randrange(4))),
+        )
+        for number in range(rng.randrange(50))
+    )
+
+
+@st.composite
+def cut(draw: st.DrawFn, h: History) -> LocalPieces:
+    """The history in chunks, from stretches that may overlap; in memory or on disk."""
+    rng = random.Random(draw(st.integers(0, 1 << 30)))
+    many, apart = draw(st.integers(1, 4)), draw(st.booleans())
+    of_op = [n * many // len(h) if apart else rng.randrange(many) for n in range(len(h))]
+    table = as_table(h)
+    ops = np.array(table["op"].to_pylist(), dtype=np.int64)
+    of_row = np.array(of_op, dtype=np.int64)[ops]
+    stretches = [Rows(table.filter(pa.array(of_row == number))) for number in range(many)]
+    chunks = chunks_of(stretches, draw(st.sampled_from([1, 20, 1000])))
+    return LocalPieces(chunks, held_bytes=draw(st.sampled_from([0, 4000, HELD_BYTES])))
+
+
+def rows_told(h: History) -> dict[str, list[Row]]:
+    """The rows of the history in its order, but for their roles."""
+    told: dict[str, list[Row]] = {PLACES: [], SENDS: []}
+    for op, operation in enumerate(h):
+        for it in operation.did:
+            if isinstance(it, Send | Poll):
+                key, value = fingerprints(pa.array([it.key, it.value])).tolist()
+                row = (key, UNKNOWN if it.offset is None else it.offset, value, op)
+                if isinstance(it, Send):
+                    told[SENDS].append(row)
+                if isinstance(it, Poll) or it.offset is not None:
+                    told[PLACES].append(row)
+    return told
+
+
+def rows_in(pieces: LocalPieces) -> list[list[Row]]:
+    """The rows of each piece, as they lie in it."""
+    read = [Piece(chunk.read(NAMES)) for chunk in pieces.chunks]
+    of_rows = ([it.ints(name).tolist() for name in (*PLACE, "op")] for it in read)
+    return [[*zip(*of_piece, strict=True)] for of_piece in of_rows]
+
+
+@pytest.mark.parametrize("what", [PLACES, SENDS])
+@settings(max_examples=60, deadline=None)
+@given(data=st.data(), seed=st.integers(0, 1 << 40), groups=st.integers(1, 4))
+def test_operations_of_one_place_ascend_and_those_that_sent_a_value(
+    what: str, data: st.DataObject, seed: int, groups: int
+) -> None:
+    def of(row: Row) -> Row:
+        """What lies together in a piece, ascending but for the first number."""
+        key, offset, value, _ = row
+        return (key, offset, value) if what == PLACES else (value, key)
+
+    def whole(row: Row) -> Row:
+        """What lies in one piece."""
+        key, offset, value, _ = row
+        return (key, offset >> 16) if what == PLACES else (value,)
+
+    h = told_again(seed)
+    with data.draw(cut(h)).exchange(exchanged(NOTHING), groups) as dealt:
+        pieces = rows_in(dealt[what])  # type: ignore[arg-type]
+    assert sorted(row for rows in pieces for row in rows) == sorted(rows_told(h)[what])
+    apart = [{whole(row) for row in rows} for rows in pieces]
+    assert sum(map(len, apart)) == len(set().union(*apart))
+    for rows in pieces:
+        firsts = [first for first, _ in groupby(of(row)[0] for row in rows)]
+        assert len(firsts) == len({*firsts})
+        for first in firsts:
+            alike = [(*of(row), row[-1]) for row in rows if of(row)[0] == first]
+            assert alike == sorted(alike)

@@ -1,0 +1,72 @@
+"""What was done to the cluster, beside its history."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from checkers.histories.io.faults import Fault, Step, faults, keep, paired
+from checkers.histories.io.recorded import UnreadableHistory
+
+
+def step(at_ns: int, do: str, node: int = 1) -> Step:
+    return Step(at_ns=at_ns, do=do, node=node)
+
+
+def test_what_ends_a_fault_ends_that_of_its_own_node(tmp_path: Path) -> None:
+    done = [
+        step(10, "kill", 1),
+        step(20, "pause", 2),
+        step(30, "restart", 1),
+        step(40, "kill", 1),
+        step(50, "resume", 2),
+    ]
+    keep(tmp_path, done)
+    assert faults(tmp_path) == (
+        Fault(do="kill", node=1, from_ns=10, until_ns=30),
+        Fault(do="pause", node=2, from_ns=20, until_ns=50),
+        Fault(do="kill", node=1, from_ns=40),
+    )
+
+
+def test_a_second_kill_of_a_dead_node_is_none_and_nothing_ends_what_never_began() -> None:
+    assert paired([step(1, "start"), step(2, "kill"), step(3, "kill"), step(4, "start")]) == (
+        Fault(do="kill", node=1, from_ns=2, until_ns=4),
+    )
+
+
+def test_a_history_without_the_file_tells_of_none(tmp_path: Path) -> None:
+    assert faults(tmp_path) == ()
+    assert faults(tmp_path / "history.edn") == ()
+
+
+@pytest.mark.parametrize("line", ["", "3", '{"at_ns": 1, "do": "kill"}', '{"at_ns": "soon"}'])
+def test_a_line_that_is_no_fault_is_named(line: str, tmp_path: Path) -> None:
+    keep(tmp_path, [step(1, "kill")])
+    with (tmp_path / "faults.ndjson").open("a") as lines:
+        lines.write(line + "\n")
+    with pytest.raises(UnreadableHistory, match=r"faults\.ndjson, line 2: no fault"):
+        faults(tmp_path)
+
+
+@given(
+    st.lists(
+        st.builds(
+            Step,
+            at_ns=st.integers(0, 100),
+            do=st.sampled_from(["kill", "pause", "start", "restart", "resume"]),
+            node=st.integers(1, 2),
+        )
+    )
+)
+def test_faults_of_one_kind_and_node_never_overlap(done: list[Step]) -> None:
+    found = paired(done)
+    for kind in {(one.do, one.node) for one in found}:
+        own = [one for one in found if (one.do, one.node) == kind]
+        for earlier, later in pairwise(own):
+            assert earlier.until_ns is not None
+            assert earlier.from_ns <= earlier.until_ns <= later.from_ns

@@ -1,0 +1,124 @@
+"""Classic groups told as runs: who is behind, who comes back, and what a failover remembers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from checkers.explicit.liveness import decide
+from checkers.explicit.search import explore
+from model.classic_group.bugs import (
+    AcceptsAnyone,
+    AddsInstances,
+    BelievesOldClaims,
+    ForgetsReplacement,
+    HearsOldAnswers,
+    WaitsForLeader,
+)
+from model.classic_group.spec import GroupGenerations
+from model.language import Spec
+from tests.model.conftest import Play
+
+Begin = Callable[[Spec], Play]
+
+M0_ALONE = ("join 0", "complete_join", "assign 0", "hear_assignment 0")
+M1_INSTEAD = ("join 1", "complete_join", "assign 1", "hear_assignment 1")
+
+
+# ---- generations
+
+
+def test_a_generation_begins_when_all_have_joined_or_were_missed(play: Begin) -> None:
+    group = play(GroupGenerations()).do(*M0_ALONE, "join 1")
+    assert group["consumer.owns 0"] is True  # it has not heard, and goes on
+    group.do("join 0", "complete_join", "assign 0", "hear_assignment 0", "hear_assignment 1")
+    assert (group["group.generation"], group["consumer.owns 1"]) == (2, False)
+
+
+def test_who_was_missed_may_not_commit(play: Begin) -> None:
+    """m0 is paused; m1 has the partition in generation 2, and m0 believes to have it still."""
+    zombie = (*M0_ALONE, *M1_INSTEAD)
+    assert play(GroupGenerations()).do(*zombie).broken() == set()
+    assert play(AcceptsAnyone()).do(*zombie).broken() == {"only_owners_commit"}
+
+
+def test_an_old_answer_is_dropped(play: Begin) -> None:
+    """m0's request of generation 1 is refused, and it hears of that in generation 2."""
+    meanwhile = (
+        *M0_ALONE, "join 1", "join 0", "complete_join", "assign 0", "refuse 0", "hear_assignment 0",
+    )  # fmt: skip
+    group = play(GroupGenerations()).do(*meanwhile)
+    assert group.broken_by("hear_refusal 0") == set()
+    assert group["consumer.generation 0"] == 2
+    wrong = play(HearsOldAnswers()).do(*meanwhile)
+    assert wrong.broken_by("hear_refusal 0") == {"old_answers_change_nothing"}
+    assert wrong["consumer.generation 0"] == 0
+
+
+def test_an_answer_about_the_present_ends_it(play: Begin) -> None:
+    group = play(GroupGenerations()).do(*M0_ALONE, *M1_INSTEAD, "refuse 0", "hear_refusal 0")
+    assert group["consumer.generation 0"] == 0
+    group.do("join 0")
+
+
+# ---- KIP-341: who had the partition last
+
+BOTH_CLAIM = (*M0_ALONE, *M1_INSTEAD, "miss 1", "join 0", "join 1", "complete_join")
+
+
+def test_the_latest_claim_is_kept(play: Begin) -> None:
+    group = play(GroupGenerations()).do(*BOTH_CLAIM)
+    assert "says_it_had" in group.refused("assign 0") or "claimed_in" in group.refused("assign 0")
+    group.do("assign 1")
+    assert (group["group.owners 0"], group["group.owners 1"]) == (False, True)
+
+
+def test_believing_all_claims_gives_the_partition_twice(play: Begin) -> None:
+    assert play(BelievesOldClaims()).do(*BOTH_CLAIM, "assign 0").broken() == {"one_owner"}
+
+
+# ---- KIP-345: static members
+
+TWO_PROCESSES = ("start_static 0 0", "start_static 1 0")
+
+
+def test_a_static_member_takes_its_old_place(play: Begin) -> None:
+    """No rebalance: the generation stays, and the old process is a member no more."""
+    group = play(GroupGenerations()).do(*TWO_PROCESSES, *M0_ALONE, "replace 1", "hear_assignment 1")
+    assert (group["group.generation"], group["consumer.owns 1"]) == (1, True)
+    assert group["group.members 0"] is False
+    group.do("refuse 0", "hear_refusal 0")
+    assert group["consumer.owns 0"] is False
+
+
+def test_another_coordinator_knows_the_new_process(play: Begin) -> None:
+    replaced = (*TWO_PROCESSES, *M0_ALONE, "replace 1", "hear_assignment 1")
+    group = play(GroupGenerations()).do(*replaced, "fail_over")
+    assert "generation" in group.refused("refuse 1")
+    forgot = play(ForgetsReplacement()).do(*replaced)
+    assert forgot.broken() == {"a_stable_group_survives"}
+    forgot.do("fail_over", "refuse 1", "hear_refusal 1")  # fenced, for no fault of its own
+    assert forgot["consumer.owns 1"] is False
+
+
+def test_two_that_come_back_in_a_rebalance_are_one(play: Begin) -> None:
+    """The catalogue's script of G6."""
+    both = (*TWO_PROCESSES, "join 0", "join 1")
+    group = play(GroupGenerations()).do(*both)
+    assert (group["group.members 0"], group["group.members 1"]) == (False, True)
+    assert play(AddsInstances()).do(*both).broken() == {"one_member_of_an_instance"}
+
+
+# ---- explored
+
+
+def test_every_state_of_a_small_scope_is_sound() -> None:
+    found = explore(GroupGenerations(generations=2))
+    assert found.exhausted
+    assert not found.violated
+    assert not found.never_taken
+
+
+def test_a_leader_that_assigns_nothing_is_waited_for_only_so_long() -> None:
+    assert decide(GroupGenerations(generations=2))["who_joins_hears"].verdict == "holds"
+    waits = decide(WaitsForLeader(generations=2))["who_joins_hears"]
+    assert [step.action for step in waits.trace[1:]] == ["join", "join", "complete_join"]

@@ -1,0 +1,137 @@
+"""KIP-848 told as runs: how a partition changes hands, and what a lost answer may do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from checkers.explicit.liveness import decide
+from checkers.explicit.search import explore
+from model.consumer_group.bugs import (
+    CommitsInAnyEpoch,
+    ErasesWhatComesBack,
+    ForgetsWhoRejoins,
+    FreesAtOnce,
+    LeavesEmptyGroupOpen,
+    RefusesReturn,
+    WantsExactEpoch,
+)
+from model.consumer_group.spec import GroupOwnership
+from model.language import Spec
+from tests.model.conftest import Play
+
+Begin = Callable[[Spec], Play]
+
+OWNED_BY_0 = ("join 0", "compute_target 0", "heartbeat 0", "hear 0")
+TO_1 = ("join 1", "compute_target 1")
+REVOKED_BY_0 = ("heartbeat 0", "hear 0", "revoke 0", "heartbeat 0", "hear 0")
+
+
+# ---- the partition changes hands
+
+
+def test_the_new_owner_waits_until_the_old_one_has_revoked(play: Begin) -> None:
+    group = play(GroupOwnership()).do(*OWNED_BY_0, *TO_1, "heartbeat 1", "hear 1")
+    assert (group["consumer.epoch 1"], group["consumer.owns 1"]) == (2, False)
+    group.do("heartbeat 0", "hear 0")
+    assert group["consumer.epoch 0"] == 1  # it keeps its epoch while it revokes
+    group.do("heartbeat 1", "hear 1")
+    assert group["consumer.owns 1"] is False
+    group.do("revoke 0", "heartbeat 0", "hear 0", "heartbeat 1", "hear 1")
+    assert (group["consumer.epoch 0"], group["consumer.owns 1"]) == (2, True)
+
+
+def test_freeing_at_once_has_two_read_it(play: Begin) -> None:
+    told = (*OWNED_BY_0, *TO_1, "heartbeat 0", "heartbeat 1", "hear 1")
+    assert play(GroupOwnership()).do(*told)["consumer.owns 1"] is False
+    assert play(FreesAtOnce()).do(*told, "hear 0").broken() == {"one_reader"}
+
+
+# ---- the books (KAFKA-16147)
+
+COMES_BACK = (
+    *OWNED_BY_0, *TO_1, "heartbeat 0", "hear 0", "revoke 0",
+    "change_subscription", "compute_target 0", "heartbeat 0",
+)  # fmt: skip
+
+
+def test_what_comes_back_is_still_its_owners(play: Begin) -> None:
+    """The catalogue's script of G1: the target gives m0 again what m0 is giving up."""
+    group = play(GroupOwnership()).do(*COMES_BACK)
+    assert group["partition_epoch"] == 3
+    group.do("change_subscription", "compute_target 1", "heartbeat 1")
+    assert group["member.assigned 1"] is None
+
+
+def test_erased_from_the_books_it_is_given_away(play: Begin) -> None:
+    group = play(ErasesWhatComesBack()).do(*COMES_BACK)
+    assert group.broken() == {"books_are_right"}
+    group.do("change_subscription", "compute_target 1", "heartbeat 1")
+    assert group.broken() == {"no_double_assignment"}
+
+
+# ---- epochs, and answers that are lost
+
+
+def test_who_is_one_epoch_behind_is_heard_and_who_is_two_behind_is_fenced(play: Begin) -> None:
+    """Every answer is lost; m0 stays in epoch 1."""
+    next_epoch = ("change_subscription", "compute_target 0", "heartbeat 0")
+    group = play(GroupOwnership()).do(*OWNED_BY_0, *next_epoch)
+    assert group.refused("be_fenced 0")
+    group.do(*next_epoch, "be_fenced 0")
+    assert (group["consumer.epoch 0"], group["consumer.owns 0"]) == (0, False)
+
+
+FENCED = (
+    *OWNED_BY_0, "change_subscription", "compute_target 0", "heartbeat 0", "hear 0",
+    "change_subscription", "compute_target 0", "heartbeat 0",
+    "change_subscription", "compute_target 0", "heartbeat 0", "be_fenced 0",
+)  # fmt: skip
+
+
+def test_a_fenced_member_comes_back_with_epoch_0(play: Begin) -> None:
+    group = play(GroupOwnership(epochs=5)).do(*FENCED, "heartbeat 0", "hear 0")
+    assert (group["consumer.epoch 0"], group["consumer.owns 0"]) == (4, True)
+    assert play(RefusesReturn(epochs=5)).do(*FENCED).refused("heartbeat 0")
+
+
+def test_refused_for_ever_the_group_does_not_converge() -> None:
+    verdicts = decide(RefusesReturn(epochs=3))
+    assert {d.verdict for d in verdicts.values()} == {"violated"}
+    assert {d.verdict for d in decide(GroupOwnership(epochs=3)).values()} == {"holds"}
+
+
+def test_a_member_that_begins_anew_goes_back_an_epoch(play: Begin) -> None:
+    group = play(ForgetsWhoRejoins(epochs=5)).do(*FENCED)
+    assert group.broken_by("join 0") == {"epochs_grow"}
+    assert "books_are_right" in group.broken()
+
+
+def test_the_last_member_leaves_a_settled_group(play: Begin) -> None:
+    assert play(GroupOwnership()).do(*OWNED_BY_0, "expire 0").broken() == set()
+    left = play(LeavesEmptyGroupOpen()).do(*OWNED_BY_0, "expire 0")
+    assert left.broken() == {"an_empty_group_is_settled"}
+
+
+# ---- commits (KIP-1251)
+
+MOVED_ON = (*OWNED_BY_0, "change_subscription", "compute_target 0", "heartbeat 0")
+
+
+def test_an_owner_commits_an_epoch_behind(play: Begin) -> None:
+    assert play(GroupOwnership()).do(*MOVED_ON).broken() == set()
+    assert play(WantsExactEpoch()).do(*MOVED_ON).broken() == {"owners_may_commit"}
+
+
+def test_who_has_revoked_commits_no_more(play: Begin) -> None:
+    gone = (*OWNED_BY_0, *TO_1, *REVOKED_BY_0)
+    assert play(GroupOwnership()).do(*gone).broken() == set()
+    assert play(CommitsInAnyEpoch()).do(*gone).broken() == {"only_owners_commit"}
+
+
+# ---- explored
+
+
+def test_three_members_share_as_soundly() -> None:
+    found = explore(GroupOwnership(members=3, epochs=3))
+    assert found.exhausted
+    assert not found.violated

@@ -1,0 +1,228 @@
+"""The claims about the in-sync set and elections, on runs that keep and that break them.
+
+A log is written as values with their leader epochs, and a bar at the high watermark: `a0 b0 | c1`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from model.histories import Operation, Outcome, Send
+from properties.claims.elections import ALWAYS, NOBODY, SOMETIMES, Entry, Moment, Replica, Watched
+from properties.claims.replication import Published
+
+MS = 1_000_000
+
+
+def replica(
+    text: str, *, up: bool = True, leads: int | None = None, isr: tuple[int, ...] = ()
+) -> Replica:
+    """`leads` is the leader epoch in which it leads."""
+    known, _, _ = text.partition("|")
+    log = tuple(
+        Entry(offset, int(word[1:]), word[0])
+        for offset, word in enumerate(word for word in text.split() if word != "|")
+    )
+    return Replica(
+        is_up=up,
+        leads=leads is not None,
+        leader_epoch=leads or 0,
+        in_sync=isr,
+        high_watermark=len(known.split()),
+        log=log,
+    )
+
+
+def moment(
+    at_ms: int,
+    *replicas: Replica,
+    leader: int = 1,
+    epoch: int = 0,
+    isr: tuple[int, ...] = (1, 2),
+    elr: tuple[int, ...] = (),
+) -> Moment:
+    return Moment(
+        at_ms=at_ms,
+        leader=leader,
+        leader_epoch=epoch,
+        in_sync=isr,
+        eligible=elr,
+        replicas=dict(enumerate(replicas, 1)),
+    )
+
+
+def acknowledged(at_ms: int, value: str, *, outcome: Outcome = "ok") -> Operation:
+    return Operation(
+        process=1,
+        f="send",
+        outcome=outcome,
+        invoked_ns=at_ms * MS,
+        completed_ns=at_ms * MS,
+        did=(Send("orders-0", value, None),),
+        error=None if outcome == "ok" else "INVALID_RECORD",
+    )
+
+
+def watched(*moments: Moment, log: str, history: tuple[Operation, ...] = ()) -> Watched:
+    lies = tuple(enumerate(log.split()))
+    return Watched(
+        published=Published(history=history, log=lies), moments=moments, min_insync_replicas=2
+    )
+
+
+LEADS = replica("a0 | b0", leads=0, isr=(1, 2))
+FOLLOWS = replica("a0 | b0")
+BEFORE = moment(1, LEADS, FOLLOWS)
+AFTER = moment(2, replica("a0 | b0", up=False), replica("a0 b0 |", leads=1), leader=2, epoch=1)
+
+GOOD = watched(BEFORE, AFTER, log="a b", history=(acknowledged(1, "a"),))
+
+BROKEN = {
+    "a member of the set lacks what is committed": (
+        watched(moment(1, replica("a0 |", leads=0), replica("|")), log="a"),
+        {"committed_definition"},
+    ),
+    "a member of the set joins without it": (
+        watched(
+            moment(1, replica("a0 |", leads=0), replica("|"), isr=(1,)),
+            moment(2, replica("a0 |", leads=0), replica("|")),
+            log="a",
+        ),
+        {"committed_definition"},
+    ),
+    "a leader alone moves its high watermark": (
+        watched(
+            moment(1, replica("| a0", leads=0, isr=(1,)), FOLLOWS, isr=(1,)),
+            moment(2, replica("a0 |", leads=0, isr=(1,)), FOLLOWS, isr=(1,)),
+            log="a",
+        ),
+        {"committed_definition"},
+    ),
+    "two replicas hold different records for committed": (
+        watched(moment(1, replica("a0 |", up=False), replica("b1 |")), log="b"),
+        {"identical_replicas"},
+    ),
+    "one replica has what was acknowledged": (
+        watched(
+            moment(1, replica("| a0", leads=0), replica("|")),
+            log="a",
+            history=(acknowledged(1, "a"),),
+        ),
+        {"min_isr_refuses"},
+    ),
+    "all had it, and it is gone": (
+        watched(BEFORE, log="b", history=(acknowledged(1, "a"),)),
+        {"survives_f_failures", "clean_election", "wait_for_last_leader", "writes_to_leader"},
+    ),
+    "some had it, and it is gone": (
+        watched(
+            moment(1, FOLLOWS, FOLLOWS, isr=(1,)), log="a", history=(acknowledged(1, "b"),)
+        ),
+        {"clean_election", "wait_for_last_leader"},
+    ),
+    "who is not in sync is elected though another lives": (
+        watched(moment(1, LEADS, FOLLOWS, isr=(1,)), AFTER, log="a b"),
+        {"clean_election"},
+    ),
+    "a send ends with an error": (
+        watched(BEFORE, log="a b", history=(acknowledged(1, "c", outcome="fail"),)),
+        {"clean_election"},
+    ),
+    "another than the last is elected": (
+        watched(
+            moment(1, LEADS, replica("a0 | b0", up=False), isr=(1,)),
+            moment(2, replica("a0 | b0", up=False), FOLLOWS, leader=NOBODY, epoch=1, isr=(1,)),
+            replace(AFTER, at_ms=3, leader_epoch=2, in_sync=(2,)),
+            log="a b",
+        ),
+        {"wait_for_last_leader"},
+    ),
+    "two lead in one leader epoch": (
+        watched(moment(1, LEADS, replica("a0 | b0", leads=0)), log="a b"),
+        {"writes_to_leader"},
+    ),
+    "one leader epoch has two records at an offset": (
+        watched(moment(1, LEADS, replica("a0 | c0")), log="a b"),
+        {"writes_to_leader"},
+    ),
+    "what was committed is not in the log": (
+        watched(BEFORE, log="b a"),
+        {"writes_to_leader"},
+    ),
+}  # fmt: skip
+
+
+def breached(run: Watched) -> set[str]:
+    return {breach.claim for holds in ALWAYS.values() for breach in holds(run)}
+
+
+def test_a_run_that_keeps_every_claim() -> None:
+    assert breached(GOOD) == set()
+
+
+@pytest.mark.parametrize("case", BROKEN)
+def test_a_run_breaks_exactly_these_claims(case: str) -> None:
+    run, claims = BROKEN[case]
+    assert breached(run) == claims
+
+
+def test_every_claim_is_broken_by_some_run() -> None:
+    assert {claim for _, claims in BROKEN.values() for claim in claims} == set(ALWAYS)
+
+
+def test_while_nobody_in_sync_lives_another_may_be_elected_cleanly() -> None:
+    # Whether it may be is another claim's: nobody waited for the last leader.
+    nobody = moment(1, replica("a0 |", up=False), FOLLOWS, leader=NOBODY, isr=(1,))
+    assert ALWAYS["clean_election"](watched(nobody, AFTER, log="a b")) == ()
+
+
+@pytest.mark.parametrize("is_registered", [False, True])
+def test_who_is_back_from_a_crash_is_no_member_before_the_controller_knows(
+    is_registered: bool,
+) -> None:
+    back = replace(FOLLOWS, is_registered=is_registered)
+    nobody = moment(1, back, FOLLOWS, leader=NOBODY, isr=(1,))
+    breaches = ALWAYS["clean_election"](watched(nobody, AFTER, log="a b"))
+    assert bool(breaches) is is_registered
+
+
+def test_the_eligible_may_be_elected() -> None:
+    left = moment(1, LEADS, FOLLOWS, isr=(), elr=(2,))
+    assert breached(watched(left, AFTER, log="a b")) == set()
+
+
+def test_a_breach_says_what_and_when() -> None:
+    run, _ = BROKEN["a member of the set lacks what is committed"]
+    (breach,) = ALWAYS["committed_definition"](run)
+    assert str(breach) == (
+        "committed_definition: a was committed at offset 0, and at 1 ms 2 is in sync without it"
+    )
+
+
+def shown(claim: str, run: Watched) -> list[str]:
+    return [goal for goal, is_shown in SOMETIMES[claim].items() if is_shown(run)]
+
+
+def test_the_set_shrinks_to_the_leader_which_commits_alone() -> None:
+    down = replica("|", up=False)
+    alone = moment(2, replica("| a0", leads=0, isr=(1,)), down, isr=(1,))
+    commits = moment(3, replica("a0 |", leads=0, isr=(1,)), down, isr=(1,))
+    assert shown("isr_shrinks", watched(BEFORE, alone, log="a")) == ["a failed replica leaves"]
+    assert shown("isr_shrinks", watched(BEFORE, alone, commits, log="a")) == [
+        "a failed replica leaves",
+        "the leader commits alone",
+    ]
+
+
+def test_an_unclean_election_loses_what_was_acknowledged_and_replicas_drop_it() -> None:
+    history = (acknowledged(1, "a"),)
+    assert shown("unclean_election", GOOD) == []
+    assert shown("unclean_election", watched(BEFORE, log="b", history=history)) == [
+        "acknowledged and lost"
+    ]
+    dropped = moment(2, replica("c1 |"), FOLLOWS)
+    assert shown("unclean_election", watched(BEFORE, dropped, log="c", history=())) == [
+        "a replica drops what was committed"
+    ]

@@ -1,0 +1,56 @@
+"""The literal claim about absence, on runs of a few lines."""
+
+from __future__ import annotations
+
+import pytest
+
+from model.histories import MicroOperation, Operation, Poll, Send
+from properties.claims.retention import NS_PER_MS, Absence, KeptForReaders, retention_loses
+
+WRITER, READER = 1, 2
+
+
+def did(process: int, at_ms: int, *what: MicroOperation, outcome: str = "ok") -> Operation:
+    return Operation(
+        process=process,
+        f="send" if process == WRITER else "poll",
+        outcome="ok" if outcome == "ok" else "info",
+        invoked_ns=at_ms * NS_PER_MS,
+        completed_ns=(at_ms + 1) * NS_PER_MS,
+        did=what,
+    )
+
+
+def run(*history: Operation, left_ms: int = 10, asked_ms: int = 50) -> KeptForReaders:
+    absence = Absence(
+        process=READER,
+        left_ns=left_ms * NS_PER_MS,
+        asked_ns=asked_ms * NS_PER_MS,
+        back_ns=(asked_ms + 5) * NS_PER_MS,
+    )
+    return KeptForReaders(history=history, absences=(absence,), promised_ms=100)
+
+
+def test_who_is_given_everything_has_lost_nothing() -> None:
+    sent, given = did(WRITER, 20, Send("p", "a", 0)), did(READER, 52, Poll("p", 0, "a"))
+    assert retention_loses(run(sent, given)) == ()
+
+
+def test_what_was_sent_meanwhile_and_not_given_is_lost() -> None:
+    sent, given = did(WRITER, 20, Send("p", "a", 0)), did(READER, 52, Poll("p", 1, "b"))
+    (breach,) = retention_loses(run(sent, given))
+    assert breach.why == "who was away for 45 of 100 ms was not given a at offset 0"
+    assert retention_loses(run(sent, did(3, 52, Poll("p", 0, "a")))) != ()  # another's does not do
+
+
+@pytest.mark.parametrize(
+    "kept",
+    [
+        run(did(WRITER, 5, Send("p", "a", 0))),  # before it left
+        run(did(WRITER, 49, Send("p", "a", 0))),  # acknowledged when it had asked
+        run(did(WRITER, 20, Send("p", "a", 0), outcome="info")),  # perhaps never written
+        run(did(WRITER, 20, Send("p", "a", 0)), asked_ms=105),  # it stayed away for longer
+    ],
+)
+def test_nothing_else_was_promised(kept: KeptForReaders) -> None:
+    assert retention_loses(kept) == ()

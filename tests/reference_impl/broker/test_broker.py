@@ -1,0 +1,254 @@
+"""A broker: registration, metadata of an earlier life, forwarding, and who answers what."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from model.vocabulary import (
+    BrokerEpoch,
+    BrokerId,
+    LeaderEpoch,
+    Offset,
+    PartitionEpoch,
+    TopicPartition,
+)
+from reference_impl.broker.broker import Broker, BrokerConfig, Disk
+from reference_impl.log.partition_log import PartitionLog
+from reference_impl.log.record_batch import Record, encode
+from reference_impl.log.segment import Batch
+from reference_impl.node.step import Answered, Asked, Effects, Fired, Reply, Send, Timer, TimerKind
+from reference_impl.node.timeouts import Patience
+from reference_impl.protocol.controller import (
+    AlterConfigs,
+    AlteredConfigs,
+    BrokerHeartbeat,
+    BrokerState,
+    CreatedPartitions,
+    CreatedTopic,
+    CreatePartitions,
+    CreateTopic,
+    DescribedMetadata,
+    Metadata,
+    MetadataImage,
+    PartitionState,
+    RegisterBroker,
+    RegisteredBroker,
+    UpdateMetadata,
+)
+from reference_impl.protocol.messages import (
+    CONTROLLER,
+    FIRST_CLIENT,
+    ErrorCode,
+    Fetch,
+    Fetched,
+    InitializedProducerId,
+    InitProducerId,
+    ListedOffsets,
+    ListOffsets,
+    NodeId,
+    OffsetForLeaderEpoch,
+    OffsetOfLeaderEpoch,
+    Produce,
+    Produced,
+)
+from reference_impl.protocol.requests import Request, Response
+
+TP = TopicPartition("orders", 0)
+CONFIG = BrokerConfig(broker_id=BrokerId(1))
+ONE_RECORD = encode([Record(value=b"v")])
+
+
+def start(disk: Disk | None = None) -> Broker:
+    return Broker.start(0, config=CONFIG, incarnation=1, disk=disk)[0]
+
+
+def told(broker: Broker, request: Request, correlation: int = 9) -> tuple[Broker, Effects]:
+    return broker.step(0, Asked(FIRST_CLIENT, correlation, request))
+
+
+def registered(broker: Broker, broker_epoch: int = 10) -> Broker:
+    answer = RegisteredBroker(broker_epoch=BrokerEpoch(broker_epoch))
+    return broker.step(0, Answered(CONTROLLER, 1, answer))[0]
+
+
+def image(version: int, *, leader: int = 1, leader_epoch: int = 0) -> UpdateMetadata:
+    ids = tuple(map(BrokerId, (1, 2)))
+    return UpdateMetadata(
+        image=MetadataImage(
+            version=version,
+            brokers=tuple(
+                BrokerState(broker_id=b, broker_epoch=BrokerEpoch(10), fenced=False) for b in ids
+            ),
+            topic_partitions=(
+                (
+                    TP,
+                    PartitionState(
+                        replicas=ids,
+                        isr=ids,
+                        leader=BrokerId(leader),
+                        leader_epoch=LeaderEpoch(leader_epoch),
+                        partition_epoch=PartitionEpoch(leader_epoch),
+                    ),
+                ),
+            ),
+        )
+    )
+
+
+def sent(effects: Effects) -> list[Request]:
+    return [effect.request for effect in effects if isinstance(effect, Send)]
+
+
+def replies(effects: Effects) -> list[object]:
+    return [effect.response for effect in effects if isinstance(effect, Reply)]
+
+
+def test_it_registers_until_it_is_answered_and_then_beats() -> None:
+    broker, effects = Broker.start(0, config=CONFIG, incarnation=1)
+    register = RegisterBroker(broker_id=BrokerId(1), incarnation=1)
+    assert sent(effects) == [register]
+    _, effects = broker.step(500, Fired(Timer(TimerKind.HEARTBEAT)))
+    assert sent(effects) == [register]
+    _, effects = registered(broker).step(500, Fired(Timer(TimerKind.HEARTBEAT)))
+    beat = BrokerHeartbeat(broker_id=BrokerId(1), broker_epoch=BrokerEpoch(10), metadata_version=0)
+    assert sent(effects) == [beat]
+
+
+def test_an_image_from_before_the_registration_is_not_trusted() -> None:
+    """It was on its way to an earlier life, whose log may have been longer."""
+    broker, _ = told(start(), image(50))
+    assert not broker.leads(TP)
+    broker, _ = told(registered(broker), image(9))
+    assert not broker.leads(TP)
+    broker, _ = told(broker, image(10))
+    assert broker.leads(TP)
+
+
+def test_an_older_image_changes_nothing() -> None:
+    broker, _ = told(registered(start()), image(12, leader=2, leader_epoch=1))
+    broker, _ = told(broker, image(11))
+    assert not broker.leads(TP)
+    assert replies(told(broker, Metadata())[1]) == [
+        DescribedMetadata(image=image(12, leader=2, leader_epoch=1).image)
+    ]
+
+
+def test_a_leader_that_is_one_no_more_answers_those_who_waited() -> None:
+    broker, _ = told(registered(start()), image(10))
+    broker, effects = told(broker, Produce(topic_partition=TP, batches=ONE_RECORD))
+    assert replies(effects) == []
+    broker, effects = told(broker, image(11, leader=2, leader_epoch=1))
+    assert replies(effects) == [Produced(error=ErrorCode.NOT_LEADER_OR_FOLLOWER)]
+    assert [r.fetch_offset for r in sent(effects) if isinstance(r, Fetch)] == [1]
+    assert not broker.leads(TP)
+
+
+@pytest.mark.parametrize(
+    ("request_", "response"),
+    [
+        (Produce(topic_partition=TP, batches=ONE_RECORD), Produced),
+        (Fetch(topic_partition=TP, fetch_offset=Offset(0)), Fetched),
+        (ListOffsets(topic_partition=TP), ListedOffsets),
+        (
+            OffsetForLeaderEpoch(topic_partition=TP, leader_epoch=LeaderEpoch(0)),
+            OffsetOfLeaderEpoch,
+        ),
+    ],
+)
+def test_who_does_not_lead_says_so(request_: Request, response: type) -> None:
+    (answer,) = replies(told(start(), request_)[1])
+    assert isinstance(answer, response)
+    assert getattr(answer, "error") is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION  # noqa: B009 - of four types
+    follower, _ = told(registered(start()), image(10, leader=2))
+    (answer,) = replies(told(follower, request_)[1])
+    assert getattr(answer, "error") is ErrorCode.NOT_LEADER_OR_FOLLOWER  # noqa: B009 - the same
+
+
+def test_a_topic_partition_of_other_brokers_exists_and_is_not_led_here() -> None:
+    update = image(10, leader=2)
+    ((_, state),) = update.image.topic_partitions
+    elsewhere = ((TP, replace(state, replicas=(BrokerId(2),), isr=(BrokerId(2),))),)
+    update = UpdateMetadata(image=replace(update.image, topic_partitions=elsewhere))
+    broker, _ = told(registered(start()), update)
+    request = ListOffsets(topic_partition=TP)
+    assert replies(told(broker, request)[1]) == [
+        ListedOffsets(error=ErrorCode.NOT_LEADER_OR_FOLLOWER)
+    ]
+
+
+def test_a_stale_leader_epoch_is_told_before_a_lost_leadership() -> None:
+    follower, _ = told(registered(start()), image(10, leader=2, leader_epoch=3))
+    fetch = Fetch(topic_partition=TP, fetch_offset=Offset(0), current_leader_epoch=LeaderEpoch(2))
+    assert replies(told(follower, fetch)[1]) == [
+        Fetched(topic_partition=TP, error=ErrorCode.FENCED_LEADER_EPOCH)
+    ]
+
+
+def test_acks_none_is_never_answered() -> None:
+    quiet = Produce(topic_partition=TP, batches=ONE_RECORD, acks=0)
+    assert told(start(), quiet)[1] == ()
+
+
+@pytest.mark.parametrize(
+    ("request_", "answer"),
+    [
+        (CreateTopic(topic="t"), CreatedTopic()),
+        (CreatePartitions(topic="t", topic_partitions=2), CreatedPartitions()),
+        (AlterConfigs(topic="t", retention_ms=1), AlteredConfigs()),
+    ],
+)
+def test_a_topic_is_changed_by_the_controller_and_the_answer_comes_back(
+    request_: Request, answer: Response
+) -> None:
+    broker, effects = told(start(), request_, correlation=33)
+    (forward,) = [effect for effect in effects if isinstance(effect, Send)]
+    assert (forward.to, forward.request) == (CONTROLLER, request_)
+    broker, effects = broker.step(0, Answered(CONTROLLER, forward.correlation, answer))
+    assert effects == (Reply(FIRST_CLIENT, 33, answer),)
+    assert broker.step(0, Answered(CONTROLLER, forward.correlation, answer))[1] == ()
+
+
+def test_a_producer_id_is_given_once_over_all_lives() -> None:
+    (refused,) = replies(told(start(), InitProducerId())[1])
+    assert refused == InitializedProducerId(error=ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
+    given: list[object] = []
+    for broker_epoch in (10, 11):
+        broker = registered(start(), broker_epoch)
+        for _ in range(2):
+            broker, effects = told(broker, InitProducerId())
+            given += replies(effects)
+    assert len(set(given)) == 4
+
+
+def test_a_restart_finds_what_the_crash_left() -> None:
+    log = PartitionLog().append(Batch.of(encode([Record(value=b"v")], leader_epoch=LeaderEpoch(0))))
+    broker = start({TP: log})
+    assert broker.disk() == {TP: log}  # also before any metadata has come
+    broker, _ = told(registered(broker), image(10, leader_epoch=1))
+    assert broker.disk()[TP].end_offset == 1
+    fetched = told(broker, Fetch(topic_partition=TP, fetch_offset=Offset(0)))[1]
+    assert isinstance(replies(fetched)[0], Fetched)
+
+
+def test_a_checkpoint_puts_high_watermark_and_records_on_the_disk() -> None:
+    log = PartitionLog().append(Batch.of(encode([Record(value=b"v")], leader_epoch=LeaderEpoch(0))))
+    broker, _ = told(registered(start({TP: log})), image(10, leader=2))
+    assert broker.disk()[TP].flushed == 0
+    broker, effects = broker.step(7, Fired(Timer(TimerKind.CHECKPOINT)))
+    assert broker.disk()[TP].flushed == 1
+    assert len(effects) == 1
+
+
+def test_patience_that_could_not_work_is_refused() -> None:
+    with pytest.raises(ValueError, match="session_timeout_ms must be longer than heartbeat_ms"):
+        Patience(heartbeat_ms=10, session_timeout_ms=10)
+
+
+def test_an_answer_that_nobody_waits_for_changes_nothing_but_the_count_of_steps() -> None:
+    broker = registered(start())
+    answer = Fetched(topic_partition=TP, batches=ONE_RECORD)
+    after, effects = broker.step(0, Answered(NodeId(2), 5, answer))
+    assert effects == ()
+    assert after.replicas == broker.replicas

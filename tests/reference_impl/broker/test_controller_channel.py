@@ -1,0 +1,59 @@
+"""A broker and its controller: what it says of itself, and what it passes on for others."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from model.vocabulary import BrokerEpoch, BrokerId
+from reference_impl.broker.controller_channel import FORWARDED_AT_MOST, ControllerChannel
+from reference_impl.node.context import Requester
+from reference_impl.node.step import Reply, Send
+from reference_impl.protocol.controller import (
+    BrokerHeartbeat,
+    CreatedTopic,
+    CreateTopic,
+    RegisterBroker,
+    RegisteredBroker,
+)
+from reference_impl.protocol.messages import CONTROLLER, FIRST_CLIENT, ErrorCode, NodeId
+
+CHANNEL = ControllerChannel(
+    broker_id=BrokerId(1), incarnation=4, previous_broker_epoch=BrokerEpoch(9)
+)
+ASKS = CreateTopic(topic="t")
+
+
+def test_it_registers_until_it_has_a_broker_epoch_and_keeps_the_first() -> None:
+    register = RegisterBroker(
+        broker_id=BrokerId(1), incarnation=4, previous_broker_epoch=BrokerEpoch(9)
+    )
+    refused = RegisteredBroker(error=ErrorCode.DUPLICATE_BROKER_REGISTRATION)
+    assert CHANNEL.call(7, 0) == Send(CONTROLLER, 7, register)
+    assert CHANNEL.registered(refused) is CHANNEL
+    known = CHANNEL.registered(RegisteredBroker(broker_epoch=BrokerEpoch(20)))
+    assert known.registered(RegisteredBroker(broker_epoch=BrokerEpoch(30))) is known
+    beat = BrokerHeartbeat(broker_id=BrokerId(1), broker_epoch=BrokerEpoch(20), metadata_version=5)
+    assert known.call(8, 5) == known.heartbeat(8, 5) == Send(CONTROLLER, 8, beat)
+
+
+@given(st.lists(st.integers(0, 5), unique=True), st.data())
+def test_every_answer_goes_once_to_who_asked(asked: list[int], data: st.DataObject) -> None:
+    channel = CHANNEL
+    for number in asked:
+        who = Requester(NodeId(FIRST_CLIENT + number), 100 + number)
+        channel, sent = channel.forward(number, who, ASKS)
+        assert sent == (Send(CONTROLLER, number, ASKS),)
+    for number in data.draw(st.permutations(asked)):
+        channel, told = channel.answered(number, CreatedTopic())
+        assert told == (Reply(NodeId(FIRST_CLIENT + number), 100 + number, CreatedTopic()),)
+        assert channel.answered(number, CreatedTopic())[1] == ()
+    assert channel == CHANNEL
+
+
+def test_of_answers_that_never_came_the_newest_thousand_are_waited_for() -> None:
+    channel, who = CHANNEL, Requester(NodeId(FIRST_CLIENT), 1)
+    for number in range(FORWARDED_AT_MOST + 1):
+        channel, _ = channel.forward(number, who, ASKS)
+    assert channel.answered(0, CreatedTopic())[1] == ()
+    assert channel.answered(1, CreatedTopic())[1] == (who.reply(CreatedTopic()),)

@@ -1,0 +1,256 @@
+"""Topics that change: how they grow, what another configuration leaves alone, and who obeys it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import fields, replace
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from model.vocabulary import BrokerId, LeaderEpoch, PartitionEpoch, TopicPartition
+from reference_impl.broker.broker import Broker
+from reference_impl.controller.topics import ClusterState, States, configured, created, grown
+from reference_impl.protocol.controller import (
+    AlterConfigs,
+    AlteredConfigs,
+    CreatedPartitions,
+    CreatePartitions,
+    CreateTopic,
+    PartitionState,
+)
+from reference_impl.protocol.coordinators import CONSUMER_OFFSETS
+from reference_impl.protocol.messages import NO_BROKER, ErrorCode, NodeId
+from reference_impl.protocol.topic_config import CleanupPolicy, LogConfig
+from reference_impl.simulation.asking import Brokers
+from reference_impl.simulation.cluster import TOPIC_PARTITION, Cluster
+from reference_impl.simulation.programs import Application, Call, Pause, Program
+from reference_impl.simulation.reading import Reader
+from reference_impl.simulation.sending import Sender
+
+Conversation = Any  # of conftest
+Converse = Callable[..., Conversation]
+FIRST, SECOND = TopicPartition("orders", 0), TopicPartition("orders", 1)
+
+
+def known(states: States | None = None, alive: tuple[int, ...] = (1, 2, 3)) -> ClusterState:
+    return ClusterState(states=states or {}, alive=tuple(map(BrokerId, alive)))
+
+
+def orders(**config: Any) -> States:
+    return created(known(), CreateTopic(topic="orders", replication_factor=2, **config))[0]
+
+
+def without_a_leader(**told: Any) -> PartitionState:
+    """Nobody leads: the last in sync has gone, and is waited for."""
+    return replace(
+        orders(min_insync_replicas=2)[FIRST],
+        isr=(),
+        elr=(BrokerId(2),),
+        leader=NO_BROKER,
+        last_known_leader=BrokerId(2),
+        leader_epoch=LeaderEpoch(3),
+        partition_epoch=PartitionEpoch(5),
+        **told,
+    )
+
+
+# ---------------------------------------------------------------- growth
+
+
+@given(
+    first=st.integers(1, 4), more=st.integers(1, 4), alive=st.sets(st.integers(1, 5), min_size=2)
+)
+def test_what_grows_is_as_if_it_had_been_created_so_large(
+    first: int, more: int, alive: set[int]
+) -> None:
+    at = known(alive=tuple(sorted(alive)))
+    told: dict[str, Any] = {"replication_factor": 2, "log_config": LogConfig(retention_ms=1)}
+    small, _ = created(at, CreateTopic(topic="orders", topic_partitions=first, **told))
+    large, _ = created(at, CreateTopic(topic="orders", topic_partitions=first + more, **told))
+    new, answer = grown(
+        replace(at, states=small), CreatePartitions(topic="orders", topic_partitions=first + more)
+    )
+    assert answer == CreatedPartitions()
+    assert {**small, **new} == large
+    assert not small.keys() & new.keys()
+
+
+def test_new_partitions_are_configured_as_the_topic_is_and_have_no_past() -> None:
+    states = {FIRST: without_a_leader(log_config=LogConfig(retention_ms=7))}
+    new, _ = grown(known(states), CreatePartitions(topic="orders", topic_partitions=2))
+    assert new == {
+        SECOND: PartitionState(
+            replicas=(BrokerId(2), BrokerId(3)),
+            isr=(BrokerId(2), BrokerId(3)),
+            leader=BrokerId(2),
+            leader_epoch=LeaderEpoch(0),
+            partition_epoch=PartitionEpoch(0),
+            min_insync_replicas=2,
+            log_config=LogConfig(retention_ms=7),
+        )
+    }
+
+
+@pytest.mark.parametrize(
+    ("request_", "alive", "error"),
+    [
+        (CreatePartitions(topic="nope", topic_partitions=2), 3, 3),
+        (CreatePartitions(topic=CONSUMER_OFFSETS, topic_partitions=9), 3, 37),
+        (CreatePartitions(topic="orders", topic_partitions=1), 3, 37),
+        (CreatePartitions(topic="orders", topic_partitions=0), 3, 37),
+        (CreatePartitions(topic="orders", topic_partitions=2), 1, 38),
+    ],
+)
+def test_a_topic_that_cannot_grow_stays_and_a_reason_is_told(
+    request_: CreatePartitions, alive: int, error: int
+) -> None:
+    internal = created(known(), CreateTopic(topic=CONSUMER_OFFSETS))[0]
+    at = known({**orders(), **internal}, alive=tuple(range(1, alive + 1)))
+    new, answer = grown(at, request_)
+    assert (new, answer.error) == ({}, ErrorCode(error))
+    assert request_.topic in answer.message or "brokers are alive" in answer.message
+
+
+# ---------------------------------------------------------------- configuration
+
+CHANGES = st.fixed_dictionaries({
+    "min_insync_replicas": st.none() | st.integers(1, 3),
+    "unclean_leader_election": st.none() | st.booleans(),
+    "cleanup_policy": st.none() | st.sampled_from(CleanupPolicy),
+    "retention_ms": st.none() | st.integers(-1, 5),
+    "retention_bytes": st.none() | st.integers(-1, 5),
+    "segment_bytes": st.none() | st.integers(14, 20),
+    "delete_retention_ms": st.none() | st.integers(0, 5),
+})  # fmt: skip
+
+
+def settings_of(state: PartitionState) -> dict[str, Any]:
+    told = {name: getattr(state.log_config, name) for name in CHANGEABLE if name in OF_LOG}
+    return {**told, **{name: getattr(state, name) for name in CHANGEABLE if name not in OF_LOG}}
+
+
+OF_LOG = {field.name for field in fields(LogConfig)}
+CHANGEABLE = [field.name for field in fields(AlterConfigs) if field.name != "topic"]
+
+
+@given(st.lists(CHANGES, max_size=4))
+def test_what_is_told_changes_the_rest_stays_and_so_does_the_partition(
+    changes: list[dict[str, Any]],
+) -> None:
+    other = created(known(), CreateTopic(topic="other"))[0]
+    before = {**orders(topic_partitions=2), **other}
+    after: States = before
+    expected = settings_of(before[FIRST])
+    for change in changes:
+        changed, answer = configured(known(after), AlterConfigs(topic="orders", **change))
+        assert answer == AlteredConfigs()
+        after = {**after, **changed}
+        expected |= {name: value for name, value in change.items() if value is not None}
+    assert {place: after[place] for place in other} == other
+    for place in (FIRST, SECOND):
+        assert settings_of(after[place]) == expected
+        unchanged = replace(
+            after[place],
+            min_insync_replicas=before[place].min_insync_replicas,
+            unclean_leader_election=before[place].unclean_leader_election,
+            log_config=before[place].log_config,
+        )
+        assert unchanged == before[place]  # its epochs too
+
+
+def test_another_minimum_clears_the_eligible_replicas_also_if_it_is_the_same() -> None:
+    states = {FIRST: without_a_leader()}
+    for minimum in (1, 2):
+        request = AlterConfigs(topic="orders", min_insync_replicas=minimum)
+        after = configured(known(states), request)[0][FIRST]
+        assert (after.leader, after.elr, after.last_known_leader) == (NO_BROKER, (), NO_BROKER)
+        assert (after.leader_epoch, after.partition_epoch) == (3, 6)
+    kept = configured(known(states), AlterConfigs(topic="orders", retention_ms=1))[0][FIRST]
+    assert (kept.elr, kept.partition_epoch) == ((2,), 5)
+
+
+def test_an_unclean_election_that_becomes_allowed_happens() -> None:
+    states = {FIRST: without_a_leader()}
+    allow = AlterConfigs(topic="orders", unclean_leader_election=True)
+    after = configured(known(states, alive=(1, 3)), allow)[0][FIRST]
+    assert (after.leader, after.isr, after.recovering) == (1, (1,), True)
+    assert (after.leader_epoch, after.partition_epoch, after.elr) == (4, 6, ())
+    nobody = configured(known(states, alive=(3,)), allow)[0][FIRST]
+    assert nobody == replace(states[FIRST], unclean_leader_election=True)
+    led = configured(known(orders()), allow)[0][FIRST]
+    assert led == replace(orders()[FIRST], unclean_leader_election=True)
+
+
+def test_a_topic_that_is_not_there_is_not_configured() -> None:
+    changed, answer = configured(known(orders()), AlterConfigs(topic="nope", retention_ms=1))
+    assert (changed, answer.error) == ({}, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+
+
+# ---------------------------------------------------------------- brokers obey
+
+
+def test_records_that_became_too_old_go_and_with_no_limit_they_stay(converse: Converse) -> None:
+    talk = converse(brokers=3)
+    talk.create("orders", log_config=LogConfig(segment_bytes=200))
+    for number in range(6):
+        assert talk.write(FIRST, str(number)) is ErrorCode.NONE
+
+    def log_starts() -> set[int]:
+        brokers = [talk.nodes[NodeId(number)] for number in (1, 2, 3)]
+        assert all(isinstance(broker, Broker) for broker in brokers)
+        return {broker.replicas[FIRST].log.log_start for broker in brokers}
+
+    talk.pass_time(3_000)
+    assert log_starts() == {0}
+    assert talk.ask(AlterConfigs(topic="orders", retention_ms=1_000), 2) == AlteredConfigs()
+    talk.pass_time(3_000)
+    assert log_starts() == {6}
+    assert talk.ask(AlterConfigs(topic="orders", retention_ms=-1), 3) == AlteredConfigs()
+    assert talk.write(FIRST, "6") is ErrorCode.NONE
+    talk.pass_time(9_000)
+    assert log_starts() == {6}
+
+
+def changes_then_writes(app: Application, request: Any, to: TopicPartition) -> Program:
+    """Asks one broker after the other until one answers; then writes, and reads that.
+
+    Who asks for partitions again, because the answer was lost, may be told that they are there.
+    """
+    brokers, answer = Brokers(app=app), None
+    while answer is None:
+        answer = yield Call(brokers.any_broker(), request)
+        yield Pause(50)
+    yield from Sender(app=app, brokers=brokers).send(to, "v")
+    reader = Reader(app=app, brokers=brokers, topic_partition=to)
+    yield from reader.read_to_end()
+
+
+def test_a_lower_minimum_lets_writers_go_on_while_brokers_are_down() -> None:
+    cluster = Cluster(min_insync_replicas=3)
+    producer = cluster.add_producer()
+    cluster.crash(cluster.broker_ids[2])
+    cluster.run_for(2_000)
+    cluster.send(producer, "a")
+    assert not cluster.run_until(lambda: cluster.producer(producer).idle, 1_000)
+    request = AlterConfigs(topic=TOPIC_PARTITION.topic, min_insync_replicas=2)
+    program = cluster.run_program(lambda app: changes_then_writes(app, request, TOPIC_PARTITION))
+    assert cluster.run_until(
+        lambda: cluster.producer(producer).idle and cluster.is_over(program), 5_000
+    )
+    assert sorted(value for _, value in cluster.read_all()) == ["a", "v"]
+
+
+def test_a_partition_that_was_added_is_written_and_read_while_a_broker_is_down() -> None:
+    cluster = Cluster()
+    added = TopicPartition(TOPIC_PARTITION.topic, 1)
+    request = CreatePartitions(topic=added.topic, topic_partitions=2)
+    program = cluster.run_program(lambda app: changes_then_writes(app, request, added))
+    cluster.run_until(lambda: added in cluster.topic_partitions(), 1_000)
+    cluster.crash(cluster.leader(added))  # whoever leads it
+    assert cluster.run_until(lambda: cluster.is_over(program), 10_000)
+    cluster.recover()
+    ends = {cluster.log(broker, added).end_offset for broker in cluster.broker_ids}
+    assert ends == {1}

@@ -1,0 +1,365 @@
+"""Groups: generations, static members, offsets inside and outside of transactions, failover."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from model.vocabulary import Offset, ProducerEpoch, ProducerId, TopicPartition
+from reference_impl.groups.classic_group import PREDECESSORS, ClassicGroup, GroupState
+from reference_impl.groups.coordinator import GroupCoordinator
+from reference_impl.node.bugs import NO_BUGS, Bug, Bugs
+from reference_impl.protocol.groups import (
+    CommitOffsets,
+    CommittedOffset,
+    FetchedOffsets,
+    FetchOffsets,
+    HeartbeatGroup,
+    JoinedGroup,
+    JoinGroup,
+    LeaveGroup,
+    SyncedGroup,
+    SyncGroup,
+)
+from reference_impl.protocol.messages import ErrorCode, InitProducerId
+from reference_impl.protocol.transactions import AddOffsetsToTxn, EndTxn, TxnResult
+
+Conversation = Any  # of conftest
+Converse = Callable[..., Conversation]
+TP = TopicPartition("in", 0)
+NONE = ErrorCode.NONE
+
+
+class Group:
+    """The group `g` and those who talk to its coordinator."""
+
+    def __init__(self, talk: Conversation) -> None:
+        self.talk = talk
+        self.at = talk.coordinator("g", transactional=False)
+
+    def join(self, member_id: str = "", instance: str | None = None, **other: Any) -> int:
+        """Asks to join, and does not wait."""
+        request = JoinGroup(
+            group="g",
+            member_id=member_id,
+            instance_id=instance,
+            protocols=other.pop("protocols", (("range", b"m"),)),
+            needs_id_first=False,
+            **other,
+        )
+        return int(self.talk.tell(request, self.at))
+
+    def told(self, number: int) -> Any:
+        return self.talk.answers.get(number)
+
+    def sync(self, joined: JoinedGroup, **parts: bytes) -> int:
+        request = SyncGroup(
+            group="g",
+            generation=joined.generation,
+            member_id=joined.member_id,
+            assignments=tuple(
+                (member_id, parts.get(f"part{n}", b"all"))
+                for n, (member_id, _, _) in enumerate(joined.members)
+            ),
+        )
+        return int(self.talk.tell(request, self.at))
+
+    def beat(self, joined: JoinedGroup, instance: str | None = None) -> ErrorCode:
+        request = HeartbeatGroup(
+            group="g",
+            generation=joined.generation,
+            member_id=joined.member_id,
+            instance_id=instance,
+        )
+        return ErrorCode(self.talk.ask(request, self.at).error)
+
+    def alone(self, **other: Any) -> JoinedGroup:
+        """One member, in a stable group."""
+        number = self.join(**other)
+        self.talk.pass_time(4_000)  # the first generation waits for others
+        joined = self.told(number)
+        assert isinstance(joined, JoinedGroup)
+        assert self.talk.answers[self.sync(joined)] == SyncedGroup(
+            protocol_type="consumer", protocol="range", assignment=b"all"
+        )
+        return joined
+
+    def commit(self, offset: int, joined: JoinedGroup | None = None, **other: Any) -> ErrorCode:
+        request = CommitOffsets(
+            group="g",
+            offsets=((TP, CommittedOffset(offset=Offset(offset), metadata="why")),),
+            generation=joined.generation if joined else -1,
+            member_id=joined.member_id if joined else "",
+            **other,
+        )
+        return ErrorCode(self.talk.ask(request, self.at).error)
+
+    def offset(self, *, stable: bool = False) -> int | ErrorCode | None:
+        request = FetchOffsets(group="g", topic_partitions=(TP,), require_stable=stable)
+        answer = self.talk.ask(request, self.at)
+        assert isinstance(answer, FetchedOffsets)
+        ((_, committed, error),) = answer.offsets
+        return error or (None if committed is None else committed.offset)
+
+    def state(self) -> GroupState:
+        roles = self.talk.nodes[self.at].coordinating.roles.values()
+        (state,) = [
+            role.groups["g"].state
+            for role in roles
+            if isinstance(role, GroupCoordinator) and "g" in role.groups
+        ]
+        return state
+
+
+@pytest.fixture
+def group(converse: Converse) -> Group:
+    return Group(converse())
+
+
+# ---------------------------------------------------------------- generations
+
+
+def test_members_join_one_generation_and_its_leader_says_who_owns_what(group: Group) -> None:
+    first, second = group.join(client_id="a"), group.join(client_id="b")
+    assert (group.told(first), group.state()) == (None, GroupState.PREPARING)
+    group.talk.pass_time(4_000)
+    leader, other = group.told(first), group.told(second)
+    assert (leader.generation, other.generation, other.members) == (1, 1, ())
+    assert [member_id for member_id, _, _ in leader.members] == [leader.member_id, other.member_id]
+    waiting = group.sync(other)
+    assert (group.told(waiting), group.state()) == (None, GroupState.COMPLETING)
+    assert group.told(group.sync(leader, part0=b"x", part1=b"y")).assignment == b"x"
+    assert (group.told(waiting).assignment, group.state()) == (b"y", GroupState.STABLE)
+
+
+def test_a_newcomer_makes_everybody_join_again(group: Group) -> None:
+    old = group.alone()
+    new = group.join()
+    assert group.beat(old) is ErrorCode.REBALANCE_IN_PROGRESS
+    again = group.join(old.member_id)
+    assert (group.told(again).generation, group.told(new).generation) == (2, 2)
+    assert group.beat(old) is ErrorCode.ILLEGAL_GENERATION
+
+
+def test_a_member_that_is_silent_or_leaves_is_no_member(group: Group) -> None:
+    joined = group.alone(session_timeout_ms=6_000)
+    group.talk.pass_time(8_000)
+    assert group.beat(joined) is ErrorCode.UNKNOWN_MEMBER_ID
+    assert group.state() is GroupState.EMPTY
+    joined = group.alone()
+    leaving = LeaveGroup(group="g", members=((joined.member_id, None), ("nobody", None)))
+    answer = group.talk.ask(leaving, group.at)
+    assert [error for _, _, error in answer.members] == [NONE, ErrorCode.UNKNOWN_MEMBER_ID]
+    assert group.state() is GroupState.EMPTY
+
+
+def test_who_does_not_join_in_time_is_left_out(group: Group) -> None:
+    old = group.alone(rebalance_timeout_ms=5_000, session_timeout_ms=60_000)
+    new = group.join()
+    group.talk.pass_time(70_000)
+    assert [member_id for member_id, _, _ in group.told(new).members] == [group.told(new).member_id]
+    assert group.beat(old) is ErrorCode.UNKNOWN_MEMBER_ID
+
+
+def test_a_member_id_is_given_first_to_who_asks_in_the_newer_way(group: Group) -> None:
+    request = JoinGroup(group="g", protocols=(("range", b""),), client_id="app")
+    required = group.talk.ask(request, group.at)
+    assert required.error is ErrorCode.MEMBER_ID_REQUIRED
+    assert required.member_id.startswith("app-")
+    assert group.told(group.join("invented")).error is ErrorCode.UNKNOWN_MEMBER_ID
+    group.alone(member_id=required.member_id)
+
+
+def test_a_protocol_that_others_do_not_speak_is_refused(group: Group) -> None:
+    group.alone()
+    odd = group.told(group.join(protocols=(("sticky", b""),)))
+    assert odd.error is ErrorCode.INCONSISTENT_GROUP_PROTOCOL
+    assert group.state() is GroupState.STABLE
+
+
+def test_a_static_member_comes_back_without_a_rebalance_and_fences_its_old_process(
+    group: Group,
+) -> None:
+    old = group.alone(instance="one")
+    new = group.told(group.join(instance="one"))
+    assert (new.error, new.generation, group.state()) == (NONE, 1, GroupState.STABLE)
+    assert (new.leader, new.skips_assignment) == (new.member_id, True)
+    assert group.told(group.sync(new)).assignment == b"all"
+    assert group.beat(old, "one") is ErrorCode.FENCED_INSTANCE_ID
+    assert group.beat(new, "one") is NONE
+
+
+def test_every_state_is_entered_as_the_table_says_and_in_no_other_way() -> None:
+    for before in GroupState:
+        known = ClassicGroup(group="g", state=before)
+        for after in GroupState:
+            if before in PREDECESSORS[after]:
+                assert known.moved(after).state is after
+            else:
+                with pytest.raises(ValueError, match=f"{before.value} -> {after.value}"):
+                    known.moved(after)
+
+
+# ---------------------------------------------------------------- offsets
+
+
+def test_who_may_commit(group: Group) -> None:
+    assert group.offset() is None
+    assert group.commit(3) is NONE  # nobody is a member
+    joined = group.alone()
+    assert group.commit(4, joined) is NONE
+    assert group.commit(5) is ErrorCode.UNKNOWN_MEMBER_ID
+    stranger = JoinedGroup(generation=1, member_id="stranger")
+    assert group.commit(5, stranger) is ErrorCode.UNKNOWN_MEMBER_ID
+    late = JoinedGroup(generation=0, member_id=joined.member_id)
+    assert group.commit(5, late) is ErrorCode.ILLEGAL_GENERATION
+    group.join()
+    assert group.state() is GroupState.PREPARING
+    assert group.commit(6, joined) is NONE  # before it joins again
+    group.join(joined.member_id)
+    current = JoinedGroup(generation=2, member_id=joined.member_id)
+    assert group.commit(7, current) is ErrorCode.REBALANCE_IN_PROGRESS
+    assert group.offset() == 6
+
+
+class Pipeline:
+    """A transactional producer that commits offsets of the group."""
+
+    def __init__(self, group: Group) -> None:
+        self.group = group
+        self.at = group.talk.coordinator("t", transactional=True)
+        told = group.talk.ask(InitProducerId(transactional_id="t"), self.at)
+        self.who: dict[str, Any] = {
+            "transactional_id": "t",
+            "producer_id": ProducerId(told.producer_id),
+            "producer_epoch": ProducerEpoch(told.producer_epoch),
+        }
+
+    def commit(self, offset: int, joined: JoinedGroup | None = None) -> ErrorCode:
+        added = self.group.talk.ask(AddOffsetsToTxn(**self.who, group="g"), self.at)
+        assert added.error is NONE
+        return self.group.commit(offset, joined, **self.who)
+
+    def end(self, result: TxnResult) -> None:
+        assert self.group.talk.ask(EndTxn(**self.who, result=result), self.at).error is NONE
+
+
+def test_offsets_in_a_transaction_count_when_it_is_committed(group: Group) -> None:
+    pipeline = Pipeline(group)
+    assert pipeline.commit(5) is NONE
+    assert (group.offset(), group.offset(stable=True)) == (
+        None, ErrorCode.UNSTABLE_OFFSET_COMMIT,
+    )  # fmt: skip
+    pipeline.end(TxnResult.COMMIT)
+    assert (group.offset(), group.offset(stable=True)) == (5, 5)
+    assert pipeline.commit(9) is NONE
+    pipeline.end(TxnResult.ABORT)
+    assert (group.offset(), group.offset(stable=True)) == (5, 5)
+
+
+def test_a_later_record_wins_over_an_earlier_one_whose_marker_comes_later(group: Group) -> None:
+    pipeline = Pipeline(group)
+    assert pipeline.commit(5) is NONE
+    assert group.commit(8) is NONE
+    pipeline.end(TxnResult.COMMIT)
+    assert group.offset() == 8
+
+
+def test_offsets_that_no_transaction_was_told_of_are_refused(group: Group) -> None:
+    pipeline = Pipeline(group)
+    assert group.commit(5, **pipeline.who) is ErrorCode.INVALID_TXN_STATE
+    assert group.offset() is None
+
+
+@pytest.mark.parametrize(
+    ("bugs", "after_commit", "after_abort"),
+    [
+        (NO_BUGS, 5, 5),
+        (frozenset({Bug.OFFSETS_DESPITE_ABORT}), 5, 9),
+        (frozenset({Bug.OFFSETS_LOST_AT_COMMIT}), None, None),
+    ],
+)
+def test_bugs_of_offsets_in_transactions(
+    converse: Converse, bugs: Bugs, after_commit: int | None, after_abort: int | None
+) -> None:
+    group = Group(converse(bugs=bugs))
+    pipeline = Pipeline(group)
+    pipeline.commit(5)
+    pipeline.end(TxnResult.COMMIT)
+    assert group.offset() == after_commit
+    pipeline.commit(9)
+    pipeline.end(TxnResult.ABORT)
+    assert group.offset() == after_abort
+
+
+@pytest.mark.parametrize(
+    ("bugs", "error"),
+    [
+        (NO_BUGS, ErrorCode.ILLEGAL_GENERATION),
+        (frozenset({Bug.GENERATION_NOT_CHECKED}), NONE),
+    ],
+)
+def test_bug_generation_not_checked_takes_the_offsets_of_a_zombie(
+    converse: Converse, bugs: Bugs, error: ErrorCode
+) -> None:
+    """KIP-447: the group has moved on, and the pipeline of the old owner has not noticed."""
+    group = Group(converse(bugs=bugs))
+    zombie = group.alone()
+    group.join()
+    group.join(zombie.member_id)
+    assert Pipeline(group).commit(5, zombie) is error
+
+
+# ---------------------------------------------------------------- failover
+
+
+def test_a_new_coordinator_knows_the_generation_the_offsets_and_what_pends(
+    converse: Converse,
+) -> None:
+    talk = converse(brokers=3)
+    group = Group(talk)
+    joined = group.alone(session_timeout_ms=60_000)
+    assert group.commit(4, joined) is NONE
+    pipeline = Pipeline(group)
+    assert pipeline.commit(7, joined) is NONE
+    first = group.at
+    talk.restart(first)  # what it had in memory is gone
+    talk.pass_time(15_000)
+    for asked in range(1, 4):
+        group.at = asked
+        if group.beat(joined) is not ErrorCode.NOT_COORDINATOR:
+            break
+    assert group.beat(joined) is NONE
+    assert (group.offset(), group.offset(stable=True)) == (4, ErrorCode.UNSTABLE_OFFSET_COMMIT)
+    pipeline.at = talk.coordinator("t", transactional=True)
+    pipeline.end(TxnResult.COMMIT)
+    talk.pass_time(5_000)
+    assert group.offset(stable=True) == 7
+
+
+def test_an_offset_is_not_told_before_it_is_replicated(converse: Converse) -> None:
+    talk = converse(brokers=3)
+    group = Group(talk)
+    assert group.commit(1) is NONE
+    assert group.offset() == 1
+    place = next(
+        place
+        for place, role in talk.nodes[group.at].coordinating.roles.items()
+        if isinstance(role, GroupCoordinator) and role.offsets.committed
+    )
+    held: list[object] = []
+
+    def fetches(to: int, told: object) -> bool:
+        from_others = to == group.at and getattr(told, "sender", 0) in {1, 2, 3} - {group.at}
+        if from_others:
+            held.append(told)
+        return from_others
+
+    talk.held = fetches
+    request = CommitOffsets(group="g", offsets=((TP, CommittedOffset(offset=Offset(2))),))
+    number = talk.tell(request, group.at)
+    assert talk.answers.get(number) is None
+    assert talk.nodes[group.at].replicas[place].log.end_offset == 2
+    assert group.offset() == 1

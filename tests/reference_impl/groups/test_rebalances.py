@@ -1,0 +1,233 @@
+"""Classic groups: cooperative rebalances (KIP-429), and static members (KIP-345) under fire."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from model.vocabulary import BrokerId, Offset, TopicPartition
+from reference_impl.broker.broker import Broker
+from reference_impl.groups.assignors import uniform
+from reference_impl.groups.classic_group import ClassicGroup
+from reference_impl.groups.coordinator import GroupCoordinator
+from reference_impl.node.bugs import NO_BUGS, Bug, Bugs
+from reference_impl.protocol.groups import (
+    CommitOffsets,
+    CommittedOffset,
+    HeartbeatGroup,
+    JoinedGroup,
+    JoinGroup,
+    LeaveGroup,
+    SyncGroup,
+)
+from reference_impl.protocol.messages import ErrorCode, NodeId
+from tests.reference_impl.conftest import Conversation
+
+Converse = Callable[..., Conversation]
+NONE = ErrorCode.NONE
+BEGAN_REBALANCE = ErrorCode.REBALANCE_IN_PROGRESS
+
+
+class Member:
+    """A consumer of the classic protocol, that keeps what it owns while it joins again."""
+
+    def __init__(self, talk: Conversation, name: str, instance: str | None = None) -> None:
+        self.talk, self.name, self.instance = talk, name, instance
+        self.at = talk.coordinator("g", transactional=False)
+        self.joined = JoinedGroup()
+        self.owned: tuple[int, ...] = ()
+        self.asked = 0
+
+    def join(self, member_id: str | None = None) -> None:
+        request = JoinGroup(
+            group="g",
+            member_id=self.joined.member_id if member_id is None else member_id,
+            instance_id=self.instance,
+            client_id=self.name,
+            session_timeout_ms=30_000,
+            protocols=(("cooperative", json.dumps(self.owned).encode()),),
+            needs_id_first=False,
+        )
+        self.asked = self.talk.tell(request, self.at)
+
+    def hear(self) -> ErrorCode:
+        answer = self.talk.answers[self.asked]
+        assert isinstance(answer, JoinedGroup)
+        self.joined = answer
+        return answer.error
+
+    def sync(self) -> None:
+        """The leader gives out what nobody else owns still."""
+        told: list[tuple[str, bytes]] = []
+        owned = {id_: json.loads(data) for id_, _, data in self.joined.members}
+        before = {
+            id_: frozenset(TopicPartition("t", n) for n in numbers)
+            for id_, numbers in owned.items()
+        }
+        target = uniform(dict.fromkeys(owned, frozenset({"t"})), {"t": 2}, before)
+        for id_, part in target.items():
+            others = {n for other, numbers in owned.items() if other != id_ for n in numbers}
+            mine = sorted({place.index for place in part} - others)
+            told.append((id_, json.dumps(mine).encode()))
+        request = SyncGroup(
+            group="g",
+            generation=self.joined.generation,
+            member_id=self.joined.member_id,
+            instance_id=self.instance,
+            assignments=tuple(told),
+        )
+        self.asked = self.talk.tell(request, self.at)
+
+    def take(self) -> bool:
+        """Takes its part; true when it has given something up, so that it has to join again."""
+        answer: Any = self.talk.answers[self.asked]
+        before, self.owned = self.owned, tuple(json.loads(answer.assignment))
+        return not set(before) <= set(self.owned)
+
+    def beat(self) -> ErrorCode:
+        request = HeartbeatGroup(
+            group="g",
+            generation=self.joined.generation,
+            member_id=self.joined.member_id,
+            instance_id=self.instance,
+        )
+        answer: Any = self.talk.ask(request, self.at)
+        return ErrorCode(answer.error)
+
+    def commit(self) -> ErrorCode:
+        request = CommitOffsets(
+            group="g",
+            offsets=((TopicPartition("t", 0), CommittedOffset(offset=Offset(1))),),
+            generation=self.joined.generation,
+            member_id=self.joined.member_id,
+        )
+        answer: Any = self.talk.ask(request, self.at)
+        return ErrorCode(answer.error)
+
+
+def rebalanced(*members: Member) -> None:
+    """All who have asked to join hear of the generation, and take their parts."""
+    for member in members:
+        assert member.hear() is NONE
+    for member in members:
+        member.sync()
+
+
+def group_at(talk: Conversation, broker: int) -> ClassicGroup:
+    node = talk.nodes[NodeId(BrokerId(broker))]
+    assert isinstance(node, Broker)
+    roles = [r for r in node.coordinating.roles.values() if isinstance(r, GroupCoordinator)]
+    return next(role.groups["g"] for role in roles if "g" in role.groups)
+
+
+# ---------------------------------------------------------------- cooperative
+
+
+def test_a_partition_moves_in_two_generations_and_the_rest_is_never_given_up(
+    converse: Converse,
+) -> None:
+    talk = converse()
+    m, n = Member(talk, "m"), Member(talk, "n")
+    m.join()
+    talk.pass_time(4_000)
+    rebalanced(m)
+    assert (m.take(), m.owned) == (False, (0, 1))
+    n.join()
+    assert m.beat() is BEGAN_REBALANCE
+    assert m.commit() is NONE  # it owns both still, and goes on
+    m.join()
+    rebalanced(m, n)
+    gives_up = m.take()
+    n.take()
+    assert (gives_up, m.owned, n.owned) == (True, (0,), ())  # 1 is nobody's in this generation
+    m.join()
+    assert n.beat() is BEGAN_REBALANCE
+    n.join()
+    rebalanced(m, n)
+    assert (m.take(), n.take(), m.owned, n.owned) == (False, False, (0,), (1,))
+    assert (m.joined.generation, m.beat(), n.beat()) == (3, NONE, NONE)
+
+
+def test_an_empty_group_begins_where_the_last_generation_ended(converse: Converse) -> None:
+    talk = converse(brokers=3)
+    m = Member(talk, "m")
+    m.join()
+    talk.pass_time(4_000)
+    rebalanced(m)
+    leaving = LeaveGroup(group="g", members=((m.joined.member_id, None),))
+    talk.ask(leaving, m.at)
+    talk.restart(m.at)
+    talk.pass_time(15_000)
+    n = Member(talk, "n")
+    n.join()
+    talk.pass_time(4_000)
+    assert (n.hear(), n.joined.generation) == (NONE, 3)  # 2 was the empty one
+
+
+# ---------------------------------------------------------------- static members
+
+
+def of_instance(talk: Conversation, broker: int) -> list[str]:
+    members = group_at(talk, broker).members.values()
+    return [member.member_id for member in members if member.instance_id == "one"]
+
+
+@pytest.mark.parametrize(
+    ("bugs", "how_many"), [(NO_BUGS, 1), (frozenset({Bug.STATIC_REPLACED_WHEN_STABLE}), 2)]
+)
+def test_an_instance_is_one_member_in_the_middle_of_a_rebalance_too(
+    converse: Converse, bugs: Bugs, how_many: int
+) -> None:
+    """KAFKA-8500: the first process waits for the generation when the second one comes."""
+    talk = converse(bugs=bugs)
+    old, new = Member(talk, "old", "one"), Member(talk, "new", "one")
+    old.join()
+    new.join()
+    talk.pass_time(4_000)
+    assert len(of_instance(talk, new.at)) == how_many
+    assert new.hear() is NONE
+    assert old.hear() is (ErrorCode.FENCED_INSTANCE_ID if how_many == 1 else NONE)
+
+
+@pytest.mark.parametrize(
+    ("bugs", "of_new", "of_old"),
+    [
+        (NO_BUGS, NONE, ErrorCode.FENCED_INSTANCE_ID),
+        (frozenset({Bug.STATIC_REPLACEMENT_NOT_KEPT}), ErrorCode.FENCED_INSTANCE_ID, NONE),
+    ],
+)
+def test_a_new_coordinator_knows_which_process_is_the_instance(
+    converse: Converse, bugs: Bugs, of_new: ErrorCode, of_old: ErrorCode
+) -> None:
+    """KAFKA-10284: without a record of it the zombie lives, and its successor is fenced."""
+    talk = converse(brokers=3, bugs=bugs)
+    old, new = Member(talk, "old", "one"), Member(talk, "new", "one")
+    old.join()
+    talk.pass_time(4_000)
+    rebalanced(old)
+    new.join()
+    talk.pass_time(1_000)
+    assert (new.hear(), new.joined.generation, new.beat()) == (NONE, 1, NONE)
+    assert old.beat() is ErrorCode.FENCED_INSTANCE_ID
+    talk.restart(new.at)
+    talk.pass_time(12_000)
+    old.at = new.at = talk.coordinator("g", transactional=False)
+    assert (new.beat(), old.beat()) == (of_new, of_old)
+
+
+def test_a_replacement_is_told_once_it_is_replicated(converse: Converse) -> None:
+    talk = converse(brokers=3)
+    old, new = Member(talk, "old", "one"), Member(talk, "new", "one")
+    old.join()
+    talk.pass_time(4_000)
+    rebalanced(old)
+    leader = old.at
+    talk.held = lambda to, told: to == leader and getattr(told, "sender", 0) in {1, 2, 3} - {leader}
+    new.join()
+    assert new.asked not in talk.answers
+    talk.held = lambda _to, _told: False
+    talk.pass_time(31_000)  # the followers ask again
+    assert new.asked in talk.answers

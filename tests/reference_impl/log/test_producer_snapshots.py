@@ -1,0 +1,232 @@
+"""What is remembered of producers outlives their records, a truncation and a crash."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from model.vocabulary import (
+    LeaderEpoch,
+    Offset,
+    ProducerEpoch,
+    ProducerId,
+    Sequence,
+    TopicPartition,
+)
+from reference_impl.log import transaction_marker
+from reference_impl.log.partition_log import NO_SNAPSHOT, PartitionLog
+from reference_impl.log.producer_state import ProducerStates
+from reference_impl.log.record_batch import Record, encode, stamped
+from reference_impl.log.segment import Batch
+from reference_impl.log.transaction_marker import Marker
+from reference_impl.node.bugs import Bug
+from reference_impl.node.timeouts import Patience
+from reference_impl.protocol.deletion import DeleteRecords
+from reference_impl.protocol.messages import ErrorCode, Produce, Produced
+from reference_impl.protocol.topic_config import LogConfig
+from reference_impl.protocol.transactions import TxnResult
+
+Conversation = Any  # of conftest
+Converse = Callable[..., Conversation]
+TP = TopicPartition("orders", 0)
+SMALL = 250  # bytes of a segment: two or three batches
+PIDS = (7, 8, 9)
+
+
+@dataclass
+class Replica:
+    """A log, the running fold, and every batch that was ever below its end."""
+
+    log: PartitionLog = field(default_factory=PartitionLog)
+    producers: ProducerStates = field(default_factory=ProducerStates)
+    history: list[Batch] = field(default_factory=list)
+    sequences: dict[int, int] = field(default_factory=dict)
+
+    def append(self, data: bytes) -> None:
+        data = stamped(data, base_offset=self.log.end_offset, leader_epoch=LeaderEpoch(0))
+        batch = Batch.of(data)
+        self.log = self.log.append(batch, before=self.producers, segment_bytes=SMALL)
+        self.producers = self.producers.after(batch)
+        self.history.append(batch)
+
+    def send(self, pid: int, *, transactional: bool) -> None:
+        sequence = self.sequences.get(pid, 0)
+        self.sequences[pid] = sequence + 1
+        self.append(
+            encode(
+                [Record(value=b"v")],
+                producer_id=ProducerId(pid),
+                producer_epoch=ProducerEpoch(0),
+                base_sequence=Sequence(sequence),
+                transactional=transactional,
+            )
+        )
+
+    def end(self, pid: int, result: TxnResult) -> None:
+        marker = transaction_marker.encoded(
+            Marker(result, 3),
+            producer_id=ProducerId(pid),
+            producer_epoch=ProducerEpoch(0),
+            timestamp_ms=0,
+        )
+        self.append(marker)
+
+    def truncate(self, back: int) -> None:
+        offset = Offset(max(self.log.log_start, self.log.end_offset - back))
+        self.log = self.log.truncate_to(offset)
+        self.producers = self.log.producers()
+        self.history = [b for b in self.history if b.header.next_offset <= self.log.end_offset]
+
+    def retain(self, count: int) -> None:
+        self.log = self.log.without_segments(min(count, len(self.log.segments)), self.producers)
+
+    def crash(self) -> None:
+        self.log = self.log.after_process_crash()
+        self.producers = self.log.producers()
+
+    def fold(self) -> ProducerStates:
+        """The whole history from scratch; before the newest snapshot the newest batches alone."""
+        newest = self.log.snapshots[-1] if self.log.snapshots else NO_SNAPSHOT
+        before = [b for b in self.history if b.header.next_offset <= newest.offset]
+        behind = self.history[len(before) :]
+        return ProducerStates.of(before).with_newest_batches().after_all(behind)
+
+
+STEPS = st.lists(
+    st.one_of(
+        st.tuples(st.just(Replica.send), st.sampled_from(PIDS), st.booleans()),
+        st.tuples(st.just(Replica.end), st.sampled_from(PIDS), st.sampled_from(TxnResult)),
+        st.tuples(st.just(Replica.truncate), st.integers(0, 4)),
+        st.tuples(st.just(Replica.retain), st.integers(0, 9)),
+        st.tuples(st.just(Replica.crash)),
+    ),
+    max_size=25,
+)
+
+
+@settings(max_examples=150)
+@given(STEPS)
+def test_what_is_rebuilt_is_the_fold_of_all_that_was_ever_written(steps: list[Any]) -> None:
+    replica = Replica()
+    for step, *arguments in steps:
+        if step is Replica.send:
+            pid, transactional = arguments
+            replica.send(pid, transactional=transactional)
+        else:
+            step(replica, *arguments)
+        assert replica.log.producers() == replica.fold()
+        # What runs remembers more batches than what is rebuilt, and nothing else.
+        assert replica.producers.with_newest_batches() == replica.fold().with_newest_batches()
+
+
+def test_without_a_snapshot_the_producer_would_go_with_its_records() -> None:
+    replica = Replica()
+    for _ in range(4):
+        replica.send(7, transactional=False)
+    replica.retain(2)
+    assert ProducerId(7) in replica.log.producers().producers
+    forgetful = replace(replica.log, snapshots=())
+    assert ProducerId(7) not in forgetful.producers().producers
+
+
+# ---------------------------------------------------------------- a cluster
+
+
+def sent(talk: Conversation, sequence: int) -> Produced:
+    """The producer 7 sends, or sends again, its record of this sequence number."""
+    data = encode(
+        [Record(value=f"v{sequence}".encode(), timestamp_ms=talk.now_ms)],
+        producer_id=ProducerId(7),
+        producer_epoch=ProducerEpoch(0),
+        base_sequence=Sequence(sequence),
+    )
+    answer = talk.ask(Produce(topic_partition=TP, batches=data), talk.leader(TP))
+    assert isinstance(answer, Produced)
+    return answer
+
+
+@pytest.mark.parametrize("restarts", [False, True])
+def test_a_retry_of_a_record_that_is_deleted_is_still_a_duplicate(
+    converse: Converse, *, restarts: bool
+) -> None:
+    talk = converse()
+    talk.create("orders", log_config=LogConfig(segment_bytes=100, retention_ms=10_000))
+    assert [sent(talk, number).base_offset for number in range(3)] == [0, 1, 2]
+    talk.pass_time(20_000)
+    if restarts:
+        talk.restart(1)
+        talk.pass_time(20_000)
+    assert talk.nodes[1].replicas[TP].log.log_start == 3
+    assert sent(talk, 2).base_offset == 2  # KIP-360: where it was, though it is no more
+    assert sent(talk, 4).error is ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
+    assert sent(talk, 3).base_offset == 3
+
+
+def test_bug_producers_go_with_records_makes_a_retry_a_second_record(converse: Converse) -> None:
+    talk = converse(bugs=frozenset({Bug.PRODUCERS_GO_WITH_RECORDS}))
+    talk.create("orders", log_config=LogConfig(segment_bytes=100, retention_ms=10_000))
+    assert [sent(talk, number).base_offset for number in range(3)] == [0, 1, 2]
+    talk.pass_time(5_000)
+    assert sent(talk, 2).base_offset == 2
+    talk.pass_time(10_000)
+    assert sent(talk, 2).base_offset == 3
+
+
+def test_after_a_restart_the_newest_batch_and_what_is_behind_it_are_remembered(
+    converse: Converse,
+) -> None:
+    talk = converse()
+    talk.create("orders", log_config=LogConfig(segment_bytes=200))  # two batches
+    assert [sent(talk, number).base_offset for number in range(5)] == [0, 1, 2, 3, 4]
+    assert sent(talk, 1).base_offset == 1
+    talk.restart(1)
+    talk.pass_time(20_000)
+    snapshots = [kept.offset for kept in talk.nodes[1].replicas[TP].log.snapshots]
+    assert snapshots == [2, 4]
+    assert sent(talk, 3).base_offset == 3
+    assert sent(talk, 2).error is ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
+
+
+def test_a_deletion_in_the_middle_of_a_segment_is_remembered_until_a_restart(
+    converse: Converse,
+) -> None:
+    talk = converse()
+    talk.create("orders")
+    assert sent(talk, 0).base_offset == 0
+    assert talk.ask(DeleteRecords(topic_partition=TP)).low_watermark == 1
+    assert sent(talk, 0).base_offset == 0
+    talk.pass_time(10_000)  # the log start is checkpointed
+    talk.restart(1)
+    talk.pass_time(20_000)
+    # Kafka reads from the log start on, too: nobody knows the producer any more.
+    assert sent(talk, 0).base_offset == 1
+
+
+def test_a_producer_that_is_silent_for_too_long_is_forgotten_and_its_retry_a_duplicate(
+    converse: Converse,
+) -> None:
+    patience = Patience(retention_check_ms=1_000, producer_expiration_ms=60_000)
+    talk = converse(brokers=3, patience=patience)
+    talk.create("orders")
+    assert sent(talk, 0).base_offset == 0
+    talk.pass_time(58_000)
+    assert sent(talk, 0).base_offset == 0
+    talk.pass_time(5_000)
+    known = [talk.nodes[number].replicas[TP].producers.producers for number in (1, 2, 3)]
+    assert known == [{}, {}, {}]
+    assert sent(talk, 0).base_offset == 1
+
+
+def test_a_producer_with_an_open_transaction_is_not_forgotten() -> None:
+    replica = Replica()
+    replica.send(7, transactional=True)
+    replica.send(8, transactional=False)
+    assert replica.producers.unexpired(100, 100).producers.keys() == {7}
+    replica.end(7, TxnResult.COMMIT)
+    assert replica.producers.unexpired(100, 100).producers == {}
+    assert replica.producers.unexpired(99, 100) is replica.producers

@@ -1,0 +1,118 @@
+"""What a leader says to a producer's next batch, as transcripts."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from model.vocabulary import LeaderEpoch, Offset, ProducerEpoch, ProducerId, Sequence
+from reference_impl.log.partition_log import PartitionLog
+from reference_impl.log.producer_state import (
+    REMEMBERED_BATCHES,
+    Duplicate,
+    Fresh,
+    Judgement,
+    ProducerStates,
+    Refused,
+)
+from reference_impl.log.record_batch import SEQUENCE_NUMBERS, Record, encode
+from reference_impl.log.segment import Batch
+from reference_impl.protocol.messages import ErrorCode
+
+OUT_OF_ORDER = Refused(ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER)
+
+
+def batch(
+    sequence: int, *, records: int = 1, producer_epoch: int = 0, pid: int = 7, at: int = 0
+) -> Batch:
+    return Batch.of(
+        encode(
+            [Record(value=b"v")] * records,
+            base_offset=Offset(at),
+            leader_epoch=LeaderEpoch(0),
+            producer_id=ProducerId(pid),
+            producer_epoch=ProducerEpoch(producer_epoch),
+            base_sequence=Sequence(sequence),
+        )
+    )
+
+
+def after(*batches: Batch) -> ProducerStates:
+    states = ProducerStates()
+    for batch in batches:
+        states = states.after(batch)
+    return states
+
+
+def judged(states: ProducerStates, batch: Batch) -> Judgement:
+    return states.judge(batch.header, never_written=False)
+
+
+def test_the_next_number_is_fresh_and_a_gap_is_not() -> None:
+    states = after(batch(0, records=3))
+    assert judged(states, batch(3)) == Fresh()
+    assert judged(states, batch(4)) == OUT_OF_ORDER
+    assert judged(states, batch(2)) == OUT_OF_ORDER
+
+
+def test_a_retry_is_recognized_with_its_first_offset() -> None:
+    states = after(batch(0, at=10), batch(1, records=2, at=11))
+    answer = judged(states, batch(1, records=2))
+    assert isinstance(answer, Duplicate)
+    assert (answer.batch.base_offset, answer.batch.next_offset) == (11, 13)
+    # The same first number with another length is no retry.
+    assert judged(states, batch(1)) == OUT_OF_ORDER
+
+
+def test_five_batches_are_remembered() -> None:
+    states = after(*(batch(number, at=number) for number in range(REMEMBERED_BATCHES + 1)))
+    assert judged(states, batch(0)) == OUT_OF_ORDER
+    assert isinstance(judged(states, batch(1)), Duplicate)
+
+
+def test_numbers_wrap_behind_the_largest() -> None:
+    states = after(batch(SEQUENCE_NUMBERS - 2, records=2))
+    assert judged(states, batch(0)) == Fresh()
+    states = after(batch(SEQUENCE_NUMBERS - 1, records=2))
+    assert judged(states, batch(1)) == Fresh()
+
+
+def test_a_new_producer_epoch_starts_at_zero_and_forgets() -> None:
+    states = after(batch(0), batch(1))
+    assert judged(states, batch(2, producer_epoch=1)) == OUT_OF_ORDER
+    assert judged(states, batch(0, producer_epoch=1)) == Fresh()
+    states = states.after(batch(0, producer_epoch=1))
+    assert judged(states, batch(2)) == Refused(ErrorCode.INVALID_PRODUCER_EPOCH)
+    assert judged(states, batch(1)) == Refused(ErrorCode.INVALID_PRODUCER_EPOCH)
+
+
+def test_an_unknown_producer_may_begin_anywhere_but_on_a_log_that_never_held_a_record() -> None:
+    assert ProducerStates().judge(batch(3).header, never_written=False) == Fresh()
+    assert ProducerStates().judge(batch(3).header, never_written=True) == OUT_OF_ORDER
+    assert ProducerStates().judge(batch(0).header, never_written=True) == Fresh()
+
+
+def test_a_producer_without_an_id_is_always_fresh_and_leaves_nothing() -> None:
+    plain = Batch.of(encode([Record(value=b"v")]))
+    assert judged(ProducerStates(), plain) == Fresh()
+    assert ProducerStates().after(plain) == ProducerStates()
+
+
+@given(st.lists(st.tuples(st.integers(7, 8), st.integers(1, 3), st.booleans()), max_size=15))
+def test_the_state_is_a_fold_of_the_log(appended: list[tuple[int, int, bool]]) -> None:
+    log, states = PartitionLog(), ProducerStates()
+    following, epochs = {7: 0, 8: 0}, {7: 0, 8: 0}
+    for pid, records, new_epoch in appended:
+        if new_epoch:
+            following[pid], epochs[pid] = 0, epochs[pid] + 1
+        data = encode(
+            [Record(value=b"v")] * records,
+            base_offset=log.end_offset,
+            leader_epoch=LeaderEpoch(0),
+            producer_id=ProducerId(pid),
+            producer_epoch=ProducerEpoch(epochs[pid]),
+            base_sequence=Sequence(following[pid]),
+        )
+        following[pid] += records
+        log, states = log.append(Batch.of(data)), states.after(Batch.of(data))
+    assert states == ProducerStates.of(log.batches())

@@ -1,0 +1,33 @@
+"""The table of seeded bugs: complete, named, and off."""
+
+from __future__ import annotations
+
+import pytest
+
+from model.faults import UnknownName
+from model.vocabulary import BrokerId
+from properties.anomalies.catalogue import CATALOGUE
+from properties.claims.catalogue import BY_ID
+from reference_impl.broker.broker import BrokerConfig
+from reference_impl.node.bugs import NO_BUGS, Bug, bugs_named
+from reference_impl.node.seeded_bugs import SEEDED_BUGS
+
+
+def test_every_bug_has_one_row() -> None:
+    assert [row.bug for row in SEEDED_BUGS] == list(Bug)
+    assert all(row.changes and row.breaks and row.caught_by and row.source for row in SEEDED_BUGS)
+
+
+def test_what_a_bug_breaks_is_a_claim_or_an_anomaly() -> None:
+    known = {*BY_ID, *(row.id for row in CATALOGUE)}
+    assert {name for row in SEEDED_BUGS for name in row.breaks} <= known
+
+
+def test_a_broker_has_no_bugs_unless_it_is_given_some() -> None:
+    assert BrokerConfig(broker_id=BrokerId(1)).bugs == NO_BUGS == frozenset()
+
+
+def test_bugs_have_names_and_an_unknown_name_says_which_are_near() -> None:
+    assert bugs_named("no-dedup", "lost-append") == {Bug.NO_DEDUP, Bug.LOST_APPEND}
+    with pytest.raises(UnknownName, match="'no-dedupe'; the nearest: no-dedup,"):
+        bugs_named("no-dedupe")

@@ -1,0 +1,544 @@
+"""A leader, its followers and its clients, told one message at a time."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from model.vocabulary import (
+    BrokerEpoch,
+    BrokerId,
+    LeaderEpoch,
+    Offset,
+    PartitionEpoch,
+    ProducerEpoch,
+    ProducerId,
+    Sequence,
+    TopicPartition,
+)
+from reference_impl.log.partition_log import PartitionLog
+from reference_impl.log.producer_state import ProducerStates
+from reference_impl.log.record_batch import Record, encode
+from reference_impl.log.segment import Batch
+from reference_impl.node.bugs import NO_BUGS, Bug, Bugs
+from reference_impl.node.context import Requester, Surroundings
+from reference_impl.node.step import Effects, Reply, Send
+from reference_impl.node.timeouts import Patience
+from reference_impl.partition.appends import produce
+from reference_impl.partition.isr_proposals import on_altered, on_lag_timer, on_state, propose
+from reference_impl.partition.leader import Leader, become_leader, on_waits_timer, resign
+from reference_impl.partition.reads import fetch, list_offsets, offset_for_leader_epoch
+from reference_impl.protocol.controller import (
+    AlteredPartition,
+    AlterPartition,
+    BrokerState,
+    PartitionState,
+)
+from reference_impl.protocol.messages import (
+    ACKS_ALL,
+    ACKS_LEADER,
+    ACKS_NONE,
+    EARLIEST_TIMESTAMP,
+    FIRST_CLIENT,
+    EpochEndOffset,
+    ErrorCode,
+    Fetch,
+    Fetched,
+    ListedOffsets,
+    ListOffsets,
+    OffsetForLeaderEpoch,
+    OffsetOfLeaderEpoch,
+    Produce,
+    Produced,
+)
+
+TP = TopicPartition("orders", 0)
+CLIENT = Requester(FIRST_CLIENT, 7)
+PATIENCE = Patience()
+
+
+def around(
+    now_ms: int = 0, *, bugs: Bugs = NO_BUGS, fenced: tuple[int, ...] = (), correlation: int = 1
+) -> Surroundings:
+    return Surroundings(
+        now_ms=now_ms,
+        broker_id=BrokerId(1),
+        broker_epoch=BrokerEpoch(11),
+        brokers={
+            BrokerId(n): BrokerState(
+                broker_id=BrokerId(n), broker_epoch=BrokerEpoch(10 + n), fenced=n in fenced
+            )
+            for n in (1, 2, 3)
+        },
+        correlation=correlation,
+        patience=PATIENCE,
+        bugs=bugs,
+    )
+
+
+def state(isr: tuple[int, ...] = (1, 2, 3), min_isr: int = 2, version: int = 0) -> PartitionState:
+    return PartitionState(
+        replicas=tuple(map(BrokerId, (1, 2, 3))),
+        isr=tuple(map(BrokerId, isr)),
+        leader=BrokerId(1),
+        leader_epoch=LeaderEpoch(5),
+        partition_epoch=PartitionEpoch(version),
+        min_insync_replicas=min_isr,
+    )
+
+
+def stored(records: int, *, leader_epoch: int = 4, high_watermark: int = 0) -> PartitionLog:
+    log = PartitionLog()
+    for offset in range(records):
+        data = encode(
+            [Record(value=b"old")],
+            base_offset=Offset(offset),
+            leader_epoch=LeaderEpoch(leader_epoch),
+        )
+        log = log.append(Batch.of(data))
+    return log.with_high_watermark(Offset(high_watermark))
+
+
+def leading(log: PartitionLog | None = None, given: PartitionState | None = None) -> Leader:
+    return become_leader(TP, log or PartitionLog(), ProducerStates(), given or state(), around())[0]
+
+
+def record(sequence: int = -1, *, acks: int = ACKS_ALL, value: bytes = b"v") -> Produce:
+    pid, producer_epoch = (
+        (ProducerId(7), ProducerEpoch(0)) if sequence >= 0 else (ProducerId(-1), ProducerEpoch(-1))
+    )
+    data = encode(
+        [Record(value=value)],
+        producer_id=pid,
+        producer_epoch=producer_epoch,
+        base_sequence=Sequence(sequence),
+    )
+    return Produce(topic_partition=TP, batches=data, acks=acks, timeout_ms=100)
+
+
+def follower(broker: int, offset: int, *, last_epoch: int = 5, wait_ms: int = 0) -> Fetch:
+    return Fetch(
+        topic_partition=TP,
+        fetch_offset=Offset(offset),
+        replica_id=BrokerId(broker),
+        replica_epoch=BrokerEpoch(10 + broker),
+        current_leader_epoch=LeaderEpoch(5),
+        last_fetched_epoch=LeaderEpoch(last_epoch),
+        max_wait_ms=wait_ms,
+    )
+
+
+def replies(effects: Effects) -> list[object]:
+    return [effect.response for effect in effects if isinstance(effect, Reply)]
+
+
+def proposals(effects: Effects) -> list[tuple[int, ...]]:
+    return [
+        tuple(broker for broker, _ in effect.request.isr)
+        for effect in effects
+        if isinstance(effect, Send) and isinstance(effect.request, AlterPartition)
+    ]
+
+
+# ---------------------------------------------------------------- producing
+
+
+def test_acks_all_waits_until_every_in_sync_replica_has_the_record() -> None:
+    leader, effects = produce(leading(), around(), CLIENT, record())
+    assert replies(effects) == []
+    leader, effects = fetch(leader, around(), CLIENT, follower(2, 1))
+    assert Produced(base_offset=Offset(0), log_start_offset=Offset(0)) not in replies(effects)
+    leader, effects = fetch(leader, around(), CLIENT, follower(3, 1))
+    assert Produced(base_offset=Offset(0), log_start_offset=Offset(0)) in replies(effects)
+    assert leader.log.high_watermark == 1
+
+
+def test_acks_one_is_answered_at_the_append_and_acks_none_never() -> None:
+    leader, effects = produce(leading(), around(), CLIENT, record(acks=ACKS_LEADER))
+    assert replies(effects) == [Produced(base_offset=Offset(0), log_start_offset=Offset(0))]
+    leader, effects = produce(leader, around(), CLIENT, record(acks=ACKS_NONE))
+    assert replies(effects) == []
+    assert (leader.log.end_offset, leader.log.high_watermark) == (2, 0)
+
+
+def test_too_few_in_sync_replicas_refuse_acks_all_and_write_nothing() -> None:
+    leader = leading(given=state(isr=(1,), min_isr=2))
+    after, effects = produce(leader, around(), CLIENT, record())
+    assert replies(effects) == [Produced(error=ErrorCode.NOT_ENOUGH_REPLICAS)]
+    assert after.log.end_offset == 0
+    after, effects = produce(leader, around(), CLIENT, record(acks=ACKS_LEADER))
+    assert after.log.end_offset == 1
+    assert after.log.high_watermark == 0  # and it does not count as replicated, since KIP-966
+
+
+def test_min_insync_replicas_is_capped_by_the_number_of_replicas() -> None:
+    assert leading(given=state(min_isr=9)).in_sync.min_insync_replicas == 3
+
+
+def test_a_retry_is_answered_with_the_first_offset_once_that_is_replicated() -> None:
+    leader, _ = produce(leading(), around(), CLIENT, record(0))
+    leader, effects = produce(leader, around(), CLIENT, record(0))
+    assert replies(effects) == []
+    assert leader.log.end_offset == 1
+    leader, _ = fetch(leader, around(), CLIENT, follower(2, 1))
+    leader, effects = fetch(leader, around(), CLIENT, follower(3, 1))
+    assert replies(effects).count(Produced(base_offset=Offset(0), log_start_offset=Offset(0))) == 2
+    leader, effects = produce(leader, around(), CLIENT, record(0))
+    assert replies(effects) == [Produced(base_offset=Offset(0), log_start_offset=Offset(0))]
+
+
+def test_waiting_ends_with_the_time_or_the_leadership_and_the_record_stays() -> None:
+    leader, _ = produce(leading(), around(), CLIENT, record())
+    assert replies(resign(leader)) == [Produced(error=ErrorCode.NOT_LEADER_OR_FOLLOWER)]
+    leader, effects = on_waits_timer(leader, around(99))
+    assert replies(effects) == []
+    leader, effects = on_waits_timer(leader, around(100))
+    assert replies(effects) == [Produced(error=ErrorCode.REQUEST_TIMED_OUT)]
+    assert leader.log.end_offset == 1
+
+
+@pytest.mark.parametrize(
+    ("request_", "error"),
+    [
+        (replace(record(), batches=record().batches[:-1] + b"?"), ErrorCode.CORRUPT_MESSAGE),
+        (replace(record(), batches=b"short"), ErrorCode.CORRUPT_MESSAGE),
+        (replace(record(), batches=b""), ErrorCode.INVALID_RECORD),
+        (replace(record(), batches=record().batches * 2), ErrorCode.INVALID_RECORD),
+        (
+            replace(record(), batches=encode([Record(value=b"")], control=True)),
+            ErrorCode.INVALID_RECORD,
+        ),
+        (
+            replace(record(), batches=encode([Record(value=b"")], transactional=True)),
+            ErrorCode.INVALID_RECORD,
+        ),
+        (replace(record(), acks=2), ErrorCode.INVALID_REQUIRED_ACKS),
+    ],
+)
+def test_what_is_no_batch_of_a_client_is_refused(request_: Produce, error: ErrorCode) -> None:
+    leader, effects = produce(leading(), around(), CLIENT, request_)
+    assert replies(effects) == [Produced(error=error)]
+    assert leader.log.end_offset == 0
+
+
+# ---------------------------------------------------------------- followers
+
+
+def test_a_fetch_does_not_see_the_high_watermark_that_it_moves() -> None:
+    leader, _ = produce(leading(), around(), CLIENT, record())
+    leader, _ = fetch(leader, around(), CLIENT, follower(2, 1))
+    leader, effects = fetch(leader, around(), CLIENT, follower(3, 1))
+    fetched = [response for response in replies(effects) if isinstance(response, Fetched)]
+    assert [response.high_watermark for response in fetched] == [0]
+    assert leader.log.high_watermark == 1
+
+
+@pytest.mark.parametrize(
+    ("request_", "error"),
+    [
+        (
+            replace(follower(2, 0), current_leader_epoch=LeaderEpoch(4)),
+            ErrorCode.FENCED_LEADER_EPOCH,
+        ),
+        (
+            replace(follower(2, 0), current_leader_epoch=LeaderEpoch(6)),
+            ErrorCode.UNKNOWN_LEADER_EPOCH,
+        ),
+        (follower(9, 0), ErrorCode.UNKNOWN_LEADER_EPOCH),
+        (
+            replace(follower(2, 0, last_epoch=4), replica_epoch=BrokerEpoch(3)),
+            ErrorCode.NOT_LEADER_OR_FOLLOWER,
+        ),
+        (follower(2, 9, last_epoch=-1), ErrorCode.OFFSET_OUT_OF_RANGE),
+    ],
+)
+def test_a_fetch_of_the_wrong_life_epoch_or_range_is_refused_and_not_noted(
+    request_: Fetch, error: ErrorCode
+) -> None:
+    leader = leading(stored(2))
+    after, effects = fetch(leader, around(), CLIENT, request_)
+    assert [response.error for response in replies(effects) if isinstance(response, Fetched)] == [
+        error
+    ]
+    assert after.in_sync == leader.in_sync
+
+
+def test_where_the_logs_part_is_told_and_the_offset_is_not_noted() -> None:
+    leader = leading(stored(3, leader_epoch=2))
+    # The follower's last record is of leader epoch 4, which this leader never saw.
+    after, effects = fetch(leader, around(), CLIENT, follower(2, 5, last_epoch=4))
+    (fetched,) = replies(effects)
+    assert isinstance(fetched, Fetched)
+    assert fetched.diverging_epoch == EpochEndOffset(
+        leader_epoch=LeaderEpoch(2), end_offset=Offset(3)
+    )
+    assert after.in_sync == leader.in_sync
+    # Of leader epoch 2 it has more than the leader.
+    _, effects = fetch(leader, around(), CLIENT, follower(2, 5, last_epoch=2))
+    assert replies(effects) == [fetched]
+    # An empty log has lost every leader epoch before its own.
+    _, effects = fetch(leading(), around(), CLIENT, follower(2, 5, last_epoch=2))
+    (fetched,) = replies(effects)
+    assert isinstance(fetched, Fetched)
+    assert fetched.diverging_epoch == EpochEndOffset(
+        leader_epoch=LeaderEpoch(2), end_offset=Offset(0)
+    )
+
+
+def test_a_fetch_waits_for_a_record_and_gets_it() -> None:
+    leader, _ = fetch(leading(), around(), CLIENT, follower(2, 0, last_epoch=-1))
+    leader, effects = fetch(leader, around(), CLIENT, follower(2, 0, last_epoch=-1, wait_ms=50))
+    assert replies(effects) == []
+    leader, effects = produce(leader, around(10), CLIENT, record())
+    (fetched,) = replies(effects)
+    assert isinstance(fetched, Fetched)
+    assert fetched.batches == leader.log.read(Offset(0), below=Offset(1), max_bytes=1)
+    leader, _ = fetch(leader, around(20), CLIENT, follower(3, 1, wait_ms=50))
+    leader, _ = fetch(leader, around(20), CLIENT, follower(3, 1, wait_ms=50))
+    leader, effects = on_waits_timer(leader, around(70))
+    assert [type(response) for response in replies(effects)] == [Fetched]
+
+
+def test_a_follower_that_lags_is_proposed_to_leave_and_stays_in_the_maximal_isr() -> None:
+    leader, _ = produce(leading(), around(), CLIENT, record())
+    late_ms = PATIENCE.replica_lag_ms + 1
+    leader, _ = fetch(leader, around(late_ms), CLIENT, follower(2, 1))
+    leader, effects = on_lag_timer(leader, around(late_ms, correlation=40))
+    assert proposals(effects) == [(1, 2)]
+    assert leader.in_sync.maximal == (1, 2, 3)
+    assert leader.log.high_watermark == 0  # broker 3 may still be counted on
+    refused = AlteredPartition(topic_partition=TP, error=ErrorCode.INVALID_UPDATE_VERSION)
+    assert on_altered(leader, around(late_ms), 40, refused)[0] == leader
+    accepted = AlteredPartition(topic_partition=TP, state=state(isr=(1, 2), version=1))
+    leader, effects = on_altered(leader, around(late_ms), 40, accepted)
+    assert leader.log.high_watermark == 1
+    assert leader.in_sync.proposal is None
+
+
+def test_a_replica_outside_the_isr_that_keeps_up_is_waited_for_or_it_could_never_join() -> None:
+    leader = leading(given=state(isr=(1, 2)))
+    pending, _ = propose(leader, around(), (BrokerId(1), BrokerId(2)))
+    leader, _ = fetch(pending, around(), CLIENT, follower(3, 0, last_epoch=-1))
+    leader, _ = produce(leader, around(), CLIENT, record())
+    waiting, _ = fetch(leader, around(), CLIENT, follower(2, 1))
+    assert waiting.log.high_watermark == 0
+    fenced, _ = fetch(leader, around(fenced=(3,)), CLIENT, follower(2, 1))
+    assert fenced.log.high_watermark == 1
+    late_ms = PATIENCE.replica_lag_ms + 1
+    late, _ = fetch(leader, around(late_ms), CLIENT, follower(2, 1))
+    assert late.log.high_watermark == 1
+
+
+def test_a_replica_that_may_have_joined_is_counted_on_until_the_controller_has_spoken() -> None:
+    leader = leading(stored(1, high_watermark=1), state(isr=(1, 2)))
+    leader, _ = fetch(leader, around(correlation=8), CLIENT, follower(3, 1, last_epoch=4))
+    leader, _ = produce(leader, around(), CLIENT, record())
+    late_ms = PATIENCE.replica_lag_ms + 1  # broker 3 keeps up no more
+    leader, _ = fetch(leader, around(late_ms), CLIENT, follower(2, 2))
+    assert leader.log.high_watermark == 1
+    ineligible = AlteredPartition(topic_partition=TP, error=ErrorCode.INELIGIBLE_REPLICA)
+    leader, _ = on_altered(leader, around(late_ms), 8, ineligible)
+    assert leader.log.high_watermark == 2
+
+
+def test_only_the_last_refusal_as_ineligible_ends_a_proposal() -> None:
+    leader = leading(stored(1, high_watermark=1), state(isr=(1, 2)))
+    leader, _ = fetch(leader, around(correlation=8), CLIENT, follower(3, 1, last_epoch=4))
+    assert leader.in_sync.proposed == (1, 2, 3)
+    ineligible = AlteredPartition(topic_partition=TP, error=ErrorCode.INELIGIBLE_REPLICA)
+    assert on_altered(leader, around(), 7, ineligible)[0].in_sync.proposed == (1, 2, 3)
+    assert on_altered(leader, around(), 8, ineligible)[0].in_sync.proposal is None
+
+
+def test_a_proposal_without_an_answer_is_sent_again() -> None:
+    leader = leading(stored(1, high_watermark=1), state(isr=(1, 2)))
+    leader, effects = fetch(leader, around(), CLIENT, follower(3, 1, last_epoch=4))
+    assert proposals(effects) == [(1, 2, 3)]
+    _, effects = on_lag_timer(leader, around(10))
+    assert proposals(effects) == [(1, 2, 3)]
+
+
+def test_a_proposal_that_is_sent_again_does_not_speak_for_a_newer_life_of_a_member() -> None:
+    leader = leading(stored(1, high_watermark=1), state(isr=(1, 2)))
+    leader, effects = fetch(leader, around(), CLIENT, follower(3, 1, last_epoch=4))
+    proposed = [effect for effect in effects if isinstance(effect, Send)]
+    # Broker 3 lost its log with its machine, and fetches from the beginning in its next life.
+    reborn = replace(follower(3, 0, last_epoch=-1), replica_epoch=BrokerEpoch(23))
+    leader, _ = fetch(leader, around(5), CLIENT, reborn)
+    leader, effects = on_lag_timer(leader, around(10))
+    again = [effect for effect in effects if isinstance(effect, Send)]
+    assert again == proposed
+    assert isinstance(again[0].request, AlterPartition)
+    assert again[0].request.isr[2] == (3, 13)
+
+
+def joins(leader: Leader, request: Fetch, seen: Surroundings) -> bool:
+    return bool(proposals(fetch(leader, seen, CLIENT, request)[1]))
+
+
+def test_who_may_join_the_in_sync_replicas() -> None:
+    """Each condition of the rule is seen to matter."""
+    leader = leading(stored(2, high_watermark=1), state(isr=(1, 2)))
+    assert leader.epoch_start == 2
+    caught_up = follower(3, 2, last_epoch=4)
+    assert joins(leader, caught_up, around())
+    # The high watermark lags behind what earlier leaders had replicated: reaching it is too little.
+    assert not joins(leader, follower(3, 1, last_epoch=4), around())
+    assert not joins(leader, caught_up, around(fenced=(3,)))
+    assert not joins(leader, replace(caught_up, replica_epoch=BrokerEpoch(99)), around())
+    pending, _ = propose(leader, around(), (BrokerId(1),))
+    assert not joins(pending, caught_up, around())
+
+
+def test_newer_metadata_settles_a_proposal_and_older_changes_nothing() -> None:
+    leader = leading(given=state(isr=(1, 2), version=3))
+    leader, _ = propose(leader, around(), (BrokerId(1),))
+    assert on_state(leader, around(), state(version=2))[0] == leader
+    assert on_state(leader, around(), state(isr=(1,), version=4))[0].in_sync.proposal is None
+
+
+def test_another_configuration_counts_at_once_and_settles_no_proposal() -> None:
+    leader = leading(given=state(min_isr=3, version=3))
+    leader, _ = produce(leader, around(), CLIENT, record())
+    for broker in (2, 3):
+        leader, _ = fetch(leader, around(), CLIENT, follower(broker, 1))
+    leader, _ = propose(leader, around(), (BrokerId(1), BrokerId(2)))
+    after, _ = on_state(leader, around(), state(min_isr=1, version=3))
+    assert after.state.min_insync_replicas == 1
+    assert after.in_sync.proposal == leader.in_sync.proposal
+    # A late answer of the same partition epoch tells an older configuration, and is no news.
+    late = AlteredPartition(topic_partition=TP, state=state(min_isr=3, version=3))
+    assert on_altered(after, around(), 1, late)[0] == after
+
+
+def test_a_lower_minimum_moves_the_high_watermark_and_answers_who_waited() -> None:
+    leader = leading(given=state(min_isr=2))
+    leader, _ = produce(leader, around(), CLIENT, record())
+    leader, _ = on_state(leader, around(), state(isr=(1,), version=1))
+    leader, effects = on_state(leader, around(10**6), state(isr=(1,), min_isr=2, version=1))
+    assert replies(effects) == []
+    leader, effects = on_state(leader, around(10**6), state(isr=(1,), min_isr=1, version=1))
+    assert replies(effects) == [Produced(base_offset=Offset(0), log_start_offset=Offset(0))]
+    assert leader.log.high_watermark == 1
+
+
+# ---------------------------------------------------------------- consumers
+
+
+def consumer(offset: int) -> Fetch:
+    return Fetch(topic_partition=TP, fetch_offset=Offset(offset))
+
+
+def test_a_consumer_reads_below_the_high_watermark() -> None:
+    leader = leading(stored(3, high_watermark=2))
+    (fetched,) = replies(fetch(leader, around(), CLIENT, consumer(0))[1])
+    assert isinstance(fetched, Fetched)
+    assert fetched.batches == leader.log.read(Offset(0), below=Offset(2), max_bytes=10_000)
+    for offset, error in (
+        (2, ErrorCode.NONE),
+        (3, ErrorCode.NONE),
+        (4, ErrorCode.OFFSET_OUT_OF_RANGE),
+    ):
+        (fetched,) = replies(fetch(leader, around(), CLIENT, consumer(offset))[1])
+        assert isinstance(fetched, Fetched)
+        assert (fetched.error, fetched.batches) == (error, b"")
+
+
+def test_the_end_offset_is_refused_until_the_high_watermark_reaches_the_epoch() -> None:
+    leader = leading(stored(2, high_watermark=1))
+    _, effects = list_offsets(leader, around(), CLIENT, ListOffsets(topic_partition=TP))
+    assert replies(effects) == [ListedOffsets(error=ErrorCode.OFFSET_NOT_AVAILABLE)]
+    for broker in (2, 3):
+        leader, _ = fetch(leader, around(), CLIENT, follower(broker, 2, last_epoch=4))
+    _, effects = list_offsets(leader, around(), CLIENT, ListOffsets(topic_partition=TP))
+    assert replies(effects) == [ListedOffsets(offset=Offset(2), leader_epoch=LeaderEpoch(5))]
+
+
+@pytest.mark.parametrize(("timestamp", "offset"), [(-2, 0), (0, 0), (150, 1), (200, 2), (201, -1)])
+def test_offsets_by_time_are_those_of_the_first_record_not_older(
+    timestamp: int, offset: int
+) -> None:
+    records = [Record(value=b"v", timestamp_ms=ms) for ms in (100, 150, 200)]
+    log = PartitionLog().append(Batch.of(encode(records, leader_epoch=LeaderEpoch(0))))
+    leader = leading(log.with_high_watermark(Offset(3)))
+    request = ListOffsets(topic_partition=TP, timestamp=timestamp)
+    (listed,) = replies(list_offsets(leader, around(), CLIENT, request)[1])
+    assert isinstance(listed, ListedOffsets)
+    assert listed.offset == offset
+
+
+def test_that_no_record_is_young_enough_is_not_said_while_the_high_watermark_lags() -> None:
+    old = Record(value=b"v", timestamp_ms=100)
+    log = PartitionLog().append(Batch.of(encode([old], leader_epoch=LeaderEpoch(0))))
+    request = ListOffsets(topic_partition=TP, timestamp=100)
+    assert replies(list_offsets(leading(log), around(), CLIENT, request)[1]) == [
+        ListedOffsets(error=ErrorCode.OFFSET_NOT_AVAILABLE)
+    ]
+
+
+def test_the_earliest_offset_is_told_with_the_leader_epoch_that_wrote_it() -> None:
+    request = ListOffsets(topic_partition=TP, timestamp=EARLIEST_TIMESTAMP)
+    for log, leader_epoch in ((stored(2, leader_epoch=3), 3), (PartitionLog(), 5)):
+        assert replies(list_offsets(leading(log), around(), CLIENT, request)[1]) == [
+            ListedOffsets(offset=Offset(0), leader_epoch=LeaderEpoch(leader_epoch))
+        ]
+
+
+@pytest.mark.parametrize(
+    ("log", "asked", "told"),
+    [
+        (stored(2, leader_epoch=3), 3, (3, 2)),
+        (stored(2, leader_epoch=3), 4, (3, 2)),
+        (stored(2, leader_epoch=3), 2, (2, 0)),
+        (stored(2, leader_epoch=3), 5, (5, 2)),  # the leader's own, nothing appended in it yet
+        (stored(2, leader_epoch=3), 6, (-1, -1)),
+        (stored(2, leader_epoch=3), -1, (-1, -1)),
+        (PartitionLog(), 4, (4, 0)),  # not unknown: a consumer at offset 0 has lost nothing
+        (PartitionLog(), 5, (5, 0)),
+    ],
+)
+def test_where_a_leader_epoch_ends(log: PartitionLog, asked: int, told: tuple[int, int]) -> None:
+    request = OffsetForLeaderEpoch(topic_partition=TP, leader_epoch=LeaderEpoch(asked))
+    leader_epoch, end_offset = told
+    end = EpochEndOffset(leader_epoch=LeaderEpoch(leader_epoch), end_offset=Offset(end_offset))
+    assert replies(offset_for_leader_epoch(leading(log), around(), CLIENT, request)[1]) == [
+        OffsetOfLeaderEpoch(topic_partition=TP, end=end)
+    ]
+
+
+# ---------------------------------------------------------------- seeded bugs
+
+
+def acknowledged_offsets(bug: Bug, count: int) -> list[int]:
+    leader, told = leading(given=state(isr=(1,), min_isr=1)), list[int]()
+    for number in range(count):
+        leader, effects = produce(leader, around(bugs=frozenset({bug})), CLIENT, record(number))
+        told += [r.base_offset for r in replies(effects) if isinstance(r, Produced)]
+    return told
+
+
+def test_bugs_of_acknowledgements() -> None:
+    assert acknowledged_offsets(Bug.ZERO_OFFSET_ACK, 8) == [0, 1, 2, 3, 4, 5, 0, 7]
+    assert acknowledged_offsets(Bug.REORDERED_ACK_OFFSET, 6) == [0, 1, 2, 3, 2, 5]
+    assert acknowledged_offsets(Bug.LOST_APPEND, 8) == list(range(8))
+
+
+def test_a_lost_append_is_acknowledged_and_leaves_a_hole() -> None:
+    leader = leading(given=state(isr=(1,), min_isr=1))
+    for number in range(8):
+        leader, _ = produce(
+            leader, around(bugs=frozenset({Bug.LOST_APPEND})), CLIENT, record(number)
+        )
+    assert [batch.header.base_offset for batch in leader.log.batches()] == [0, 1, 2, 3, 4, 5, 7]
+
+
+def test_a_stale_end_offset_is_told_every_third_time() -> None:
+    leader, told = leading(stored(2, high_watermark=2), state(isr=(1,), min_isr=1)), list[int]()
+    for _ in range(4):
+        bugs = frozenset({Bug.STALE_END_OFFSET})
+        leader, effects = list_offsets(
+            leader, around(bugs=bugs), CLIENT, ListOffsets(topic_partition=TP)
+        )
+        told += [r.offset for r in replies(effects) if isinstance(r, ListedOffsets)]
+    assert told == [2, 2, 1, 2]

@@ -1,0 +1,168 @@
+"""Five versions of truncation: what a follower asks, where it cuts, and which one loses records."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from model.vocabulary import (
+    BrokerEpoch,
+    BrokerId,
+    LeaderEpoch,
+    Offset,
+    PartitionEpoch,
+    TopicPartition,
+)
+from reference_impl.log.partition_log import PartitionLog
+from reference_impl.log.producer_state import ProducerStates
+from reference_impl.log.record_batch import Record, encode
+from reference_impl.log.segment import Batch
+from reference_impl.node.context import Surroundings
+from reference_impl.node.step import Effects, Send
+from reference_impl.node.timeouts import Patience
+from reference_impl.partition.follower import (
+    Follower,
+    become_follower,
+    on_end_told,
+    on_fetch_timer,
+)
+from reference_impl.protocol.controller import PartitionState
+from reference_impl.protocol.messages import (
+    EpochEndOffset,
+    ErrorCode,
+    Fetch,
+    OffsetForLeaderEpoch,
+    OffsetOfLeaderEpoch,
+)
+from reference_impl.protocol.truncation import Truncation
+from reference_impl.simulation.cluster import Cluster
+
+TP = TopicPartition("orders", 0)
+STATE = PartitionState(
+    replicas=(BrokerId(1), BrokerId(2)),
+    isr=(BrokerId(1), BrokerId(2)),
+    leader=BrokerId(2),
+    leader_epoch=LeaderEpoch(5),
+    partition_epoch=PartitionEpoch(9),
+)
+
+
+def around(version: Truncation, correlation: int = 1, now_ms: int = 0) -> Surroundings:
+    return Surroundings(
+        now_ms=now_ms,
+        broker_id=BrokerId(1),
+        broker_epoch=BrokerEpoch(11),
+        brokers={},
+        correlation=correlation,
+        patience=Patience(),
+        bugs=frozenset(),
+        truncation=version,
+    )
+
+
+def log_of(*leader_epochs: int, high_watermark: int = 0) -> PartitionLog:
+    log = PartitionLog()
+    for offset, leader_epoch in enumerate(leader_epochs):
+        data = encode(
+            [Record(value=b"v")], base_offset=Offset(offset), leader_epoch=LeaderEpoch(leader_epoch)
+        )
+        log = log.append(Batch.of(data))
+    return log.with_high_watermark(Offset(high_watermark))
+
+
+def following(version: Truncation, log: PartitionLog) -> tuple[Follower, Effects]:
+    return become_follower(TP, log, ProducerStates(), STATE, around(version))
+
+
+def asked(effects: Effects) -> list[tuple[object, ...]]:
+    """Each request in the shape (kind, what it is about, in which leader epoch)."""
+    requests = [effect.request for effect in effects if isinstance(effect, Send)]
+    return [
+        ("fetch", request.fetch_offset, request.last_fetched_epoch, request.current_leader_epoch)
+        if isinstance(request, Fetch)
+        else ("end of", request.leader_epoch, request.current_leader_epoch)
+        for request in requests
+        if isinstance(request, Fetch | OffsetForLeaderEpoch)
+    ]
+
+
+def ends(leader_epoch: int, offset: int) -> OffsetOfLeaderEpoch:
+    end = EpochEndOffset(leader_epoch=LeaderEpoch(leader_epoch), end_offset=Offset(offset))
+    return OffsetOfLeaderEpoch(topic_partition=TP, end=end)
+
+
+@pytest.mark.parametrize(
+    ("version", "first", "kept"),
+    [
+        (Truncation.HIGH_WATERMARK, ("fetch", 1, -1, -1), 1),
+        (Truncation.KIP_101, ("end of", 4, -1), 3),
+        (Truncation.KIP_279, ("end of", 4, -1), 3),
+        (Truncation.KIP_320, ("end of", 4, 5), 3),
+        (Truncation.IN_FETCH, ("fetch", 3, 4, 5), 3),
+    ],
+)
+def test_what_a_follower_does_first_in_a_new_leader_epoch(
+    version: Truncation, first: tuple[object, ...], kept: int
+) -> None:
+    follower, effects = following(version, log_of(1, 1, 4, high_watermark=1))
+    assert asked(effects) == [first]
+    assert follower.log.end_offset == kept
+
+
+def test_kip_101_cuts_to_the_offset_and_looks_at_no_epoch() -> None:
+    version = Truncation.KIP_101
+    follower, _ = following(version, log_of(1, 3, 3, 3))
+    follower, effects = on_end_told(follower, around(version, 2), 1, ends(2, 3))
+    assert (
+        follower.log.end_offset == 3
+    )  # two records of leader epoch 3, of which the leader has none
+    assert asked(effects) == [("fetch", 3, -1, -1)]
+
+
+def test_kip_279_asks_again_about_the_next_epoch_until_both_know_it() -> None:
+    version = Truncation.KIP_279
+    follower, _ = following(version, log_of(1, 3, 3, 3))
+    follower, effects = on_end_told(follower, around(version, 2), 1, ends(2, 3))
+    assert follower.log.end_offset == 1
+    assert asked(effects) == [("end of", 1, -1)]
+    follower, effects = on_end_told(follower, around(version, 3), 2, ends(1, 3))
+    assert follower.log.end_offset == 1
+    assert asked(effects) == [("fetch", 1, -1, -1)]
+
+
+def test_an_epoch_that_the_leader_never_had_cuts_to_the_high_watermark() -> None:
+    version = Truncation.KIP_101
+    follower, _ = following(version, log_of(1, 1, 6, high_watermark=2))
+    follower, effects = on_end_told(follower, around(version, 2), 1, ends(-1, -1))
+    assert follower.log.end_offset == 2
+    assert asked(effects) == [("fetch", 2, -1, -1)]
+
+
+def test_before_the_answer_nothing_is_fetched_and_an_answer_of_the_past_is_ignored() -> None:
+    version = Truncation.KIP_320
+    follower, _ = following(version, log_of(1))
+    assert on_end_told(follower, around(version), 99, ends(1, 0)) == (follower, ())
+    refused = replace(ends(-1, -1), error=ErrorCode.FENCED_LEADER_EPOCH)
+    later, _ = on_end_told(follower, around(version), 1, refused)
+    assert later.log.end_offset == 1
+    _, effects = on_fetch_timer(later, around(version, 7, later.fetches_ms))
+    assert asked(effects) == [("end of", 1, 5)]
+
+
+@pytest.mark.parametrize("version", Truncation)
+def test_two_leaders_die_in_a_row_and_only_the_oldest_version_loses_what_was_replicated(
+    version: Truncation,
+) -> None:
+    """KAFKA-1211: the follower's high watermark lags by a fetch when it follows the new leader."""
+    cluster = Cluster(min_insync_replicas=2, truncation=version)
+    producer = cluster.add_producer()
+    cluster.send(producer, "first")
+    assert cluster.run_until(lambda: cluster.producer(producer).idle, 500)
+    first_epoch = cluster.leader_epoch()
+    cluster.crash(cluster.leader())
+    cluster.run_until(lambda: cluster.leader_epoch() > first_epoch, 600)
+    cluster.crash(cluster.leader())
+    cluster.recover()
+    values = [value for _, value in cluster.read_all()]
+    assert values == ([] if version is Truncation.HIGH_WATERMARK else ["first"])

@@ -1,0 +1,1 @@
+"""Programs that generate tables, package data and documentation."""

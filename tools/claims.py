@@ -1,0 +1,284 @@
+"""Makes the record of the claims: decides each by each of its engines, inside and outside.
+
+`python -m tools.claims [--profile pr] [--side outside] [NAME ...]` writes
+`checkers/claim_record.json`; a name is that of a suite, or `model`, `proof`, `history`: then only
+their runs are made again, of one side if it is told; all others stay as they are.
+
+A suite searches outside on the seeds of the profile, ten without one, and shrinks what it finds on
+the first: a row says on how many. A model's runs are those of the track record; a proof is made
+again. A history is what clients of a sweep observed: no seed shows an anomaly on a right broker,
+and with each seeded bug that the history analysis has to notice, some seed shows it, or else a run
+that the suite finds which goes to the bug's moment.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import replace
+from functools import cache
+from itertools import product
+from typing import Final
+
+from checkers import symbolic
+from checkers.claim_record import Decided, keep, kept
+from checkers.sweeping import Judged, Swept, judge
+from checkers.track_record import Caught
+from checkers.track_record import kept as caught
+from model.faults import UnknownName
+from model.specs import VARIANTS, find
+from properties.claims.catalogue import CLAIMS, Claim, Decider
+from properties.suites.deciding import RULES, RUNS, Search, decide, program, run
+from properties.suites.profiles import Profile, profile_named
+from properties.suites.registry import SUITES
+from properties.suites.searching import Tally
+from properties.suites.suite import Outcome, Side, Suite
+from reference_impl.node.bugs import Bug
+from reference_impl.node.seeded_bugs import SEEDED_BUGS, SeededBug
+from reference_impl.simulation.sweeps import SWEEPS
+
+FRUITLESS: Final = 20  # runs on each seed, where none may show it
+SEEDS: Final = 20  # of a sweep, on a right broker
+BUGGY_SEEDS: Final = 3  # of a sweep, before a suite searches for what a bug shows
+HISTORY: Final = "history analysis"  # as the table of bugs names it
+SIDES: Final = ("inside", "outside")
+
+
+# ---------------------------------------------------------------- suites
+
+
+def by_suite(suite: Suite, sides: Collection[str], profile: Profile) -> Iterator[Decided]:
+    """Every claim of the suite, on these sides."""
+    if "inside" in sides:
+        for setting in dict.fromkeys(side.setting for side in suite.inside):
+            yield from _inside(suite, setting, profile)
+    if "outside" in sides:
+        for side in suite.outside:
+            yield _outside(suite, side, profile)
+
+
+def _inside(suite: Suite, setting: str, profile: Profile) -> Iterator[Decided]:
+    there = tuple(side for side in suite.inside if side.setting == setting)
+    result = run(replace(suite, inside=there), runs=profile.runs, rules=profile.rules)
+    for verdict in result.verdicts:
+        yield Decided(
+            claim=verdict.claim,
+            engine="suite",
+            name=suite.name,
+            side="inside",
+            where=setting,
+            verdict=verdict.outcome,
+            searched=verdict.why,
+            counterexample="\n".join(verdict.programs),
+        )
+
+
+def _outside(suite: Suite, side: Side, profile: Profile) -> Decided:
+    fruitless = side.claim in suite.sometimes
+    runs = FRUITLESS if fruitless else profile.runs
+    verdicts = [
+        decide(suite, side, seed=seed, runs=runs, rules=profile.rules, shrinks=seed == 0)
+        for seed in range(profile.seeds)
+    ]
+    outcomes: Counter[Outcome] = Counter(verdict.outcome for verdict in verdicts)
+    ((outcome, times),) = outcomes.most_common(1)
+    _, _, where = str(side).partition(" ")
+    return Decided(
+        claim=side.claim,
+        engine="suite",
+        name=suite.name,
+        side="outside",
+        where=where.strip("()"),
+        verdict=outcome,
+        searched=f"on {times} seeds of {profile.seeds}"
+        + (f", none of {runs} runs shows it" if fruitless else ""),
+        counterexample="\n".join(verdicts[0].programs),
+    )
+
+
+# ---------------------------------------------------------------- the model
+
+
+def by_model(claim: Claim, decider: Decider) -> Iterator[Decided]:
+    """The variants that break a property, and what mends each."""
+    for row in caught().values():
+        if f"{row.spec}.{row.breaks}" == decider.name:
+            yield Decided(
+                claim=claim.id,
+                engine=decider.engine,
+                name=decider.name,
+                side="inside",
+                where=f"{row.mended}, within the bounds of {row.variant}",
+                verdict=row.mended_verdict,
+                searched=f"in all {row.mended_states:,} states",
+            )
+            yield _broken(claim, decider, row)
+
+
+def _broken(claim: Claim, decider: Decider, row: Caught) -> Decided:
+    return Decided(
+        claim=claim.id,
+        engine=decider.engine,
+        name=decider.name,
+        side="outside",
+        where=row.variant,
+        verdict=row.verdict,
+        searched=f"in {row.steps} steps",
+        counterexample=_line(row),
+    )
+
+
+def _line(row: Caught) -> str:
+    """What to type to see it."""
+    (variant,) = (known for known in VARIANTS if (known.spec, known.name) == row.row)
+    bounds = "".join(f" --set {k}={str(v).lower()}" for k, v in variant.see.items())
+    return f"urteil check {row.spec} --variant {row.variant}{bounds} --property {row.breaks}"
+
+
+def by_proof(claim: Claim, decider: Decider) -> Iterator[Decided]:
+    """The proof of the default, and the variants that break it."""
+    spec, _, _ = decider.name.partition(".")
+    default = find(spec)
+    proof = symbolic.prove(default.make())
+    yield Decided(
+        claim=claim.id,
+        engine="proof",
+        name=decider.name,
+        side="inside",
+        where=default.name,
+        verdict="holds" if proof.holds else "undecided",
+        searched=f"{len(proof.conditions)} conditions, for any number of everything",
+    )
+    for row in caught().values():
+        if f"{row.spec}.{row.breaks}" == decider.name:
+            yield _broken(claim, decider, row)
+
+
+# ---------------------------------------------------------------- histories
+
+
+def by_history(claim: Claim, decider: Decider) -> Iterator[Decided]:
+    """The anomaly on a right broker, and with each seeded bug that is to show it."""
+    sweeps = [sweep for sweep in SWEEPS if _observations(decider.name, sweep)]
+    for sweep in sweeps:
+        shown = any(decider.name in _judged(sweep, seed).occurs for seed in range(SEEDS))
+        yield Decided(
+            claim=claim.id,
+            engine="history",
+            name=decider.name,
+            side="inside",
+            where=f"sweep {sweep}",
+            verdict="violated" if shown else "holds",
+            searched=f"{_observations(decider.name, sweep):,} observations on {SEEDS} seeds",
+        )
+    for row in SEEDED_BUGS:
+        if decider.name in row.breaks and HISTORY in row.caught_by:
+            yield _by_bug(claim, decider, row, sweeps)
+
+
+def _by_bug(claim: Claim, decider: Decider, row: SeededBug, sweeps: list[str]) -> Decided:
+    searched, shown = (
+        _in_a_sweep(decider.name, row, sweeps)
+        or _in_a_suite(decider.name, row)
+        or (f"{BUGGY_SEEDS} seeds of each sweep, and the suites", "")
+    )
+    return Decided(
+        claim=claim.id,
+        engine="history",
+        name=decider.name,
+        side="outside",
+        where=f"bug {row.name}",
+        verdict="violated" if shown else "holds",
+        searched=searched,
+        counterexample=shown,
+    )
+
+
+def _in_a_sweep(anomaly: str, row: SeededBug, sweeps: list[str]) -> tuple[str, str] | None:
+    for seed, sweep in product(range(BUGGY_SEEDS), sweeps):
+        if anomaly in _judged(sweep, seed, row.bug).occurs:
+            line = f"urteil sweep {sweep} --seeds {seed} --bug {row.name}"
+            return f"sweep {sweep}, seed {seed}", line
+    return None
+
+
+def _in_a_suite(anomaly: str, row: SeededBug) -> tuple[str, str] | None:
+    """Some bugs show in moments that a sweep hardly meets, and a suite goes to."""
+    bugs = frozenset({row.bug})
+    for suite in (suite for suite in SUITES.values() if f"suite {suite.name}" in row.caught_by):
+        where = Search(suite=suite, seed=0, runs=RUNS, rules=RULES, tally=Tally())
+        for setting in dict.fromkeys(side.setting for side in suite.outside if side.bugs == bugs):
+            if found := where.found(setting, bugs, (anomaly,)):
+                shown = program(suite.machine, found, setting, bugs)
+                return f"suite {suite.name}, {setting}, seed 0", shown
+    return None
+
+
+def _observations(anomaly: str, sweep: str) -> int:
+    """How often a right broker could have shown it."""
+    return sum(_judged(sweep, seed).observations.get(anomaly, 0) for seed in range(SEEDS))
+
+
+@cache
+def _judged(sweep: str, seed: int, *bugs: Bug) -> Judged:
+    """The verdict on one seed: on all anomalies, and so on all claims, at once."""
+    return judge(Swept(sweep=sweep, bugs=frozenset(bugs)), seed)
+
+
+# ---------------------------------------------------------------- the record
+
+
+ENGINES: Final = {"model": by_model, "proof": by_proof, "history": by_history}
+
+
+def made(names: Collection[str], sides: Collection[str], profile: Profile) -> Iterator[Decided]:
+    """The runs of these suites and engines, on these sides."""
+    for suite in SUITES.values():
+        if suite.name in names:
+            yield from by_suite(suite, sides, profile)
+    for claim in CLAIMS:
+        for decider in claim.decided_by:
+            if decider.engine in ENGINES and decider.engine in names:
+                rows = ENGINES[decider.engine](claim, decider)
+                yield from (row for row in rows if row.side in sides)
+
+
+def main() -> None:
+    everything = [*SUITES, *ENGINES]
+    parser = argparse.ArgumentParser(prog="python -m tools.claims")
+    parser.add_argument("--profile", default="nightly")
+    parser.add_argument("--side", choices=SIDES)
+    parser.add_argument("names", nargs="*", metavar="NAME")
+    told = parser.parse_args()
+    names: list[str] = told.names or everything
+    for name in names:
+        if name not in everything:
+            raise UnknownName("suite or engine", name, everything)
+    sides: list[str] = [told.side] if told.side else [*SIDES]
+    made_now: set[tuple[str, ...]] = set()
+    for row in made(names, sides, profile_named(told.profile)):
+        sys.stdout.write(f"{row.claim} {row.side}: {row}\n")
+        sys.stdout.flush()
+        made_now.add(_place(row))
+        _keep([*(other for other in kept() if _place(other) != _place(row)), row])
+    _keep(
+        row
+        for row in kept()
+        if _place(row) in made_now or row.side not in sides or not {row.engine, row.name} & {*names}
+    )
+
+
+def _keep(record: Iterable[Decided]) -> None:
+    order = [claim.id for claim in CLAIMS]
+    keep(sorted(record, key=lambda row: (order.index(row.claim), *_place(row)[1:])))
+
+
+def _place(row: Decided) -> tuple[str, ...]:
+    """The cell of the record: the last run that was made is in it."""
+    return row.claim, row.engine, row.name, row.side, row.where
+
+
+if __name__ == "__main__":
+    main()

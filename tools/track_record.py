@@ -1,0 +1,46 @@
+"""Makes the track record: runs every row that must be caught, and its mended rule.
+
+`python -m tools.track_record [SPEC ...]` writes `checkers/track_record.json` and the
+README's table; with names of specs, only their rows are run again.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from pathlib import Path
+from typing import Final
+
+from checkers.explicit.catching import catch
+from checkers.report.track_record import HEAD, table
+from checkers.track_record import Caught, keep, kept
+from model.specs import VARIANTS
+
+README: Final = Path(__file__).parent.parent / "README.md"
+
+
+def main(specs: list[str]) -> None:
+    known = kept()
+    record: dict[tuple[str, str], Caught] = {}
+    for variant in VARIANTS:
+        row = variant.spec, variant.name
+        if variant.breaks is None:
+            continue
+        if specs and variant.spec not in specs and row in known:
+            record[row] = known[row]
+            continue
+        started = time.monotonic()
+        record[row] = caught = catch(variant)
+        sys.stdout.write(
+            f"{variant.spec} {variant.name}: {caught.breaks} {caught.verdict} {caught};"
+            f" {time.monotonic() - started:.1f} s\n"
+        )
+        sys.stdout.flush()
+    keep(record.values())
+    text = README.read_text()
+    start = text.index(f"| {HEAD[0]} |")
+    README.write_text(text[:start] + table() + text[text.index("\n\n", start) :])
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
