@@ -23,7 +23,7 @@ from checkers.histories.analysis import Decision, analyze
 from checkers.histories.io.parquet_layout import write_part
 from checkers.histories.io.recorded import METADATA, as_table, part_path
 from model.histories import SCHEMA_VERSION
-from properties.anomalies.declared import Declared
+from properties.anomalies.declarations import Declarations
 from reference_impl.node.bugs import NO_BUGS, Bugs
 from reference_impl.simulation.runs import Scenario, run
 from reference_impl.simulation.sweeps import sweep_named
@@ -41,10 +41,10 @@ class Swept:
     liveness: bool = False
 
     @property
-    def declared(self) -> Declared:
+    def declared(self) -> Declarations:
         """What the analysis has to know of its clients."""
         subscribes = sweep_named(self.sweep).subscribes
-        return Declared(sub_via=frozenset({"subscribe" if subscribes else "assign"}))
+        return Declarations(sub_via=frozenset({"subscribe" if subscribes else "assign"}))
 
     def scenario(self, seed: int) -> Scenario:
         """What the seed stands for."""

@@ -29,7 +29,7 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from model.histories import History, Operation, Poll
-from properties.anomalies.declared import NOTHING, Declared
+from properties.anomalies.declarations import NOTHING_DECLARED, Declarations
 from properties.anomalies.observations import KeyValue, committed_sends, places
 from properties.anomalies.rendering import told
 from properties.anomalies.retention import kept_from
@@ -189,7 +189,7 @@ def _repetition(name: str, given: list[_Given]) -> Repetition:
     )
 
 
-def _skips(history: History, name: str, declared: Declared) -> Iterator[Skip]:
+def _skips(history: History, name: str, declared: Declarations) -> Iterator[Skip]:
     """Every record that the application skipped."""
     kept, sent = kept_from(history, declared), committed_sends(history)
     given = list(_given(history, name))
@@ -215,7 +215,7 @@ def _skips(history: History, name: str, declared: Declared) -> Iterator[Skip]:
             )
 
 
-def deliveries(history: History, declared: Declared = NOTHING) -> tuple[Delivery, ...]:
+def deliveries(history: History, declared: Declarations = NOTHING_DECLARED) -> tuple[Delivery, ...]:
     """What each application was delivered that was delivered something, by name."""
     made: list[Delivery] = []
     for name in sorted({application(operation) for operation in history}):

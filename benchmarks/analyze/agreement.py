@@ -51,7 +51,7 @@ from model.histories import History
 from properties.anomalies.anomaly import Anomaly, worst_first
 from properties.anomalies.assumptions import ASSUMPTIONS
 from properties.anomalies.catalogue import catalogue
-from properties.anomalies.declared import Declared, SubVia
+from properties.anomalies.declarations import Declarations, SubVia
 from properties.delivery import deliveries
 from tests.checkers.histories.any_history import CONSUMERS, PIPELINES, anything
 from tests.checkers.histories.mutated_clusters import changed, cut
@@ -79,7 +79,7 @@ FILES: Final = 40  # that histories together are cut into, at most
 FILES_OF_ONE: Final = 12
 CUTS: Final = 3  # in which a history alone is analysed
 
-Catalogue = Callable[[Declared], tuple[Anomaly, ...]]
+Catalogue = Callable[[Declarations], tuple[Anomaly, ...]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -167,14 +167,14 @@ def _random(what: str, number: int) -> random.Random:
     return random.Random(f"{what} {number}")
 
 
-def _declared(numbers: list[int]) -> Declared:
+def _declared(numbers: list[int]) -> Declarations:
     rng = _random("declared", numbers[0] // BLOCK)
     compacted = set[str]()
     for which, number in enumerate(numbers):
         of_number = _random("compacted", number)
         if of_number.random() < 0.1:
             compacted.add(own(of_number.choice(COMPACTED), which))
-    return Declared(
+    return Declarations(
         sub_via=frozenset(rng.choice(SUB_VIAS)),
         ww_deps=rng.random() < 0.8,
         rw_deps=rng.random() < 0.5,
@@ -185,7 +185,9 @@ def _declared(numbers: list[int]) -> Declared:
     )
 
 
-def _compared(told: Analysis, as_one: Joined, declared: Declared) -> tuple[Counter[str], list[str]]:
+def _compared(
+    told: Analysis, as_one: Joined, declared: Declarations
+) -> tuple[Counter[str], list[str]]:
     """How much the definitions find of everything, and what is not told as they find it."""
     rows_of = {one.id: rows for one in ASSUMPTIONS if (rows := as_one.of_each(one.find))}
     found = Counter({name: len(rows) for name, rows in rows_of.items()})

@@ -19,7 +19,7 @@ from checkers.cli.run import Run, command, replay
 from checkers.events import AnomalyDecided, DeliveryDecided, Measured
 from checkers.verdicts import Verdict
 from model.faults import InputFault
-from properties.anomalies.declared import NOTHING, Declared
+from properties.anomalies.declarations import NOTHING_DECLARED, Declarations
 
 if TYPE_CHECKING:
     from checkers.histories.analysis import Analysis
@@ -94,7 +94,7 @@ def decide(
     history: Path,
     *,
     anomalies: tuple[str, ...] = (),
-    declared: Declared = NOTHING,
+    declared: Declarations = NOTHING_DECLARED,
     engine: str = "spark",
     master: str | None = None,
     expected: Mapping[str, Verdict] | None = None,
@@ -178,7 +178,7 @@ def _replay(history: Path, anomaly: str, *, alone: bool, chosen: Sequence[str]) 
 
 
 def undecided(
-    run: Run, history: str, anomalies: Sequence[str], declared: Declared, reason: str
+    run: Run, history: str, anomalies: Sequence[str], declared: Declarations, reason: str
 ) -> None:
     """Says of every anomaly that was asked for why nobody knows."""
     from properties.anomalies.catalogue import named
@@ -200,7 +200,7 @@ def analysis(
     run: Run,
     history: Path,
     anomalies: tuple[str, ...],
-    declared: Declared,
+    declared: Declarations,
     engine: str,
     master: str | None,
 ) -> Analysis:

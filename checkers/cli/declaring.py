@@ -14,7 +14,7 @@ import click
 
 from model.faults import InputFault
 from model.histories import Isolation
-from properties.anomalies.declared import NOTHING, Declared, SubVia
+from properties.anomalies.declarations import NOTHING_DECLARED, Declarations, SubVia
 
 _OPTIONS: Final = (
     click.option(
@@ -65,7 +65,7 @@ def declared_of(
     compacted: Sequence[str] = (),
     unfinished: bool = False,
     jepsen: bool = False,
-) -> Declared:
+) -> Declarations:
     """What the options declare of the history, and what it says of itself; UnreadableHistory."""
     said = _said(history)
     settings = said.get("settings", {})
@@ -73,8 +73,8 @@ def declared_of(
     via = sub_via or _words(history, settings, "sub_via", get_args(SubVia))
     if "" in compacted:
         raise InputFault("--compacted '': name a topic")
-    return Declared(
-        sub_via=cast("frozenset[SubVia]", frozenset(via)) or NOTHING.sub_via,
+    return Declarations(
+        sub_via=cast("frozenset[SubVia]", frozenset(via)) or NOTHING_DECLARED.sub_via,
         ww_deps=ww_deps,
         rw_deps=rw_deps,
         isolation="read_uncommitted" if level == "read_uncommitted" else "read_committed",

@@ -47,7 +47,7 @@ from properties.anomalies.assumptions import (
     RepeatedValue,
 )
 from properties.anomalies.catalogue import named
-from properties.anomalies.declared import NOTHING, Declared
+from properties.anomalies.declarations import NOTHING_DECLARED, Declarations
 from properties.delivery import Delivery, breaking
 
 KEPT: Final = 32  # rows of an anomaly that are kept with their operations, the worst first
@@ -123,7 +123,7 @@ def analyze(
     history: Path | pa.Table,
     *,
     anomalies: tuple[str, ...] = (),
-    declared: Declared = NOTHING,
+    declared: Declarations = NOTHING_DECLARED,
     watch: Watcher = unwatched,
 ) -> Analysis:
     """The verdict on the history, of these anomalies or of all, in this process.
@@ -161,7 +161,7 @@ def analysis_of(
     chosen: Iterable[Anomaly],
     *,
     name: str,
-    declared: Declared = NOTHING,
+    declared: Declarations = NOTHING_DECLARED,
     groups: int | None = None,
     decided: Callable[[Decision], None] | None = None,
 ) -> Analysis:
@@ -192,7 +192,7 @@ def analysis_of(
 
 
 def _decisions(
-    told: deciding.Decided, chosen: Iterable[Anomaly], declared: Declared
+    told: deciding.Decided, chosen: Iterable[Anomaly], declared: Declarations
 ) -> list[Decision]:
     if told.broken:
         ids = ", ".join(found.id for found in told.broken)
@@ -223,7 +223,7 @@ def _found(anomaly: Anomaly, told: Mapping[str, Found]) -> Found:
     )
 
 
-def _decision(anomaly: Anomaly, found: Found, declared: Declared) -> Decision:
+def _decision(anomaly: Anomaly, found: Found, declared: Declarations) -> Decision:
     rows = in_order(found.rows, sizes(found.rows, anomaly.row))
     reasons = [why for when, why in anomaly.permits.items() if when in declared.conditions()]
     return Decision(

@@ -40,7 +40,7 @@ from checkers.histories.plan.stage import (
     Inquiry,
     answered,
 )
-from properties.anomalies.declared import Declared
+from properties.anomalies.declarations import Declarations
 from properties.delivery import Delivery
 
 FAMILIES: Final[tuple[Family, ...]] = (
@@ -99,7 +99,7 @@ def at_hand(
 def decide(
     history: Chunks,
     wanted: Collection[str],
-    declared: Declared,
+    declared: Declarations,
     groups: int | None = None,
     *,
     delivery: bool = False,
@@ -122,7 +122,7 @@ def decide(
 def _decide(
     history: Chunks,
     wanted: Collection[str],
-    declared: Declared,
+    declared: Declarations,
     groups: int | None,
     kept: ExitStack,
     *,

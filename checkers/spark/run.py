@@ -25,7 +25,7 @@ from checkers.spark.pieces import SparkPieces
 from checkers.spark.session import session
 from model.faults import InputFault
 from properties.anomalies.catalogue import named
-from properties.anomalies.declared import NOTHING, Declared
+from properties.anomalies.declarations import NOTHING_DECLARED, Declarations
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -39,7 +39,7 @@ def analyze_on_spark(
     *,
     master: str | None = None,
     anomalies: tuple[str, ...] = (),
-    declared: Declared = NOTHING,
+    declared: Declarations = NOTHING_DECLARED,
     watch: Watcher = unwatched,
     folder: Path | None = None,
     decided: Callable[[Decision], None] | None = None,

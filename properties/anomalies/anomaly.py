@@ -36,7 +36,7 @@ RowT = TypeVar("RowT", bound=Row)
 class Anomaly:
     """One thing that clients must never observe.
 
-    `permits` tells under which condition (`Declared.conditions`) it is no fault, and why.
+    `permits` tells under which condition (`Declarations.conditions`) it is no fault, and why.
     `observes` says what `observed` counts: the observations that a verdict rests on. What has
     `only_with` nothing can show unless that condition is declared. What is `made_of` others is
     their rows under one name.

@@ -12,22 +12,22 @@ from typing import Final
 from model.faults import InputFault, UnknownName
 from properties.anomalies import cycles, empty_history, groups, log, order, real_time, transactions
 from properties.anomalies.anomaly import Anomaly
-from properties.anomalies.declared import JEPSEN, NOTHING, Declared
+from properties.anomalies.declarations import JEPSEN, NOTHING_DECLARED, Declarations
 from properties.anomalies.in_jepsen import in_jepsen
 
 _FAMILIES: Final = (real_time, log, order, cycles, transactions, groups, empty_history)
 
 
 @cache
-def catalogue(declared: Declared) -> tuple[Anomaly, ...]:
+def catalogue(declared: Declarations) -> tuple[Anomaly, ...]:
     """Every anomaly that is looked for in a history of which this is declared."""
     ours = tuple(one for family in _FAMILIES for one in family.anomalies(declared))
     return tuple(in_jepsen(ours)) if declared.jepsen else ours
 
 
-CATALOGUE: Final = catalogue(NOTHING)
+CATALOGUE: Final = catalogue(NOTHING_DECLARED)
 BY_ID: Final = {anomaly.id: anomaly for anomaly in CATALOGUE}
-_THERE_ALONE: Final = [a for a in catalogue(Declared(jepsen=True)) if a.only_with == JEPSEN]
+_THERE_ALONE: Final = [a for a in catalogue(Declarations(jepsen=True)) if a.only_with == JEPSEN]
 EVERY: Final = (*CATALOGUE, *_THERE_ALONE)  # that can be asked for, whatever is declared
 
 
@@ -38,7 +38,9 @@ class NotLookedFor(InputFault):
         super().__init__(f"--anomaly {name}: it is looked for with --{needs}; add that")
 
 
-def named(names: tuple[str, ...] = (), declared: Declared = NOTHING) -> tuple[Anomaly, ...]:
+def named(
+    names: tuple[str, ...] = (), declared: Declarations = NOTHING_DECLARED
+) -> tuple[Anomaly, ...]:
     """The anomalies of these names in catalogue order, all of them without a name.
 
     UnknownName, or NotLookedFor.

@@ -12,7 +12,7 @@ from typing import Final
 
 from model.histories import History, Operation
 from properties.anomalies.anomaly import Anomaly
-from properties.anomalies.declared import JEPSEN, Declared
+from properties.anomalies.declarations import JEPSEN, Declarations
 
 
 @dataclass(frozen=True, slots=True, order=True, kw_only=True)
@@ -63,6 +63,6 @@ ANOMALY: Final = Anomaly(
 )
 
 
-def anomalies(declared: Declared) -> tuple[Anomaly, ...]:
+def anomalies(declared: Declarations) -> tuple[Anomaly, ...]:
     """It counts where histories are judged as Jepsen does."""
     return (ANOMALY,) if declared.jepsen else ()

@@ -16,7 +16,7 @@ from typing import Any, Final
 from model.histories import History
 from properties.anomalies.anomaly import Anomaly
 from properties.anomalies.cycles.cycle import FORMS, IMPRECISE, IN_JEPSEN
-from properties.anomalies.declared import ALWAYS, JEPSEN
+from properties.anomalies.declarations import ALWAYS, JEPSEN
 
 UNKNOWN_THERE: Final = "jepsen.tests.kafka does not look for it"
 KNOWN: Final = frozenset({

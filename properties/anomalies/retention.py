@@ -15,13 +15,13 @@ from collections.abc import Callable
 from typing import Final
 
 from model.histories import History, StartOffset
-from properties.anomalies.declared import Declared
+from properties.anomalies.declarations import Declarations
 
 BEGINNING: Final = -(2**63)  # below every offset: everything has to be there
 NOWHERE: Final = 2**63 - 1  # above every offset: nothing of the log has to be there
 
 
-def kept_from(history: History, declared: Declared) -> Callable[[str], int]:
+def kept_from(history: History, declared: Declarations) -> Callable[[str], int]:
     """For each key the offset from which on everything must be there."""
     starts: dict[str, int] = {}
     for operation in history:

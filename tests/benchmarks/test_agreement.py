@@ -24,7 +24,7 @@ from model.history_notation import history
 from properties.anomalies.anomaly import Anomaly
 from properties.anomalies.assumptions import ASSUMPTIONS, Assumption
 from properties.anomalies.catalogue import catalogue
-from properties.anomalies.declared import Declared
+from properties.anomalies.declarations import Declarations
 from properties.anomalies.retention import BEGINNING
 from properties.delivery import Delivery, Semantics, deliveries
 from tests.checkers.histories.any_history import anything
@@ -45,7 +45,7 @@ NOTHING_TOLD: Final = history("c1 poll -> ok")
 NO_WORDS: Final = Bitmaps.of(WORDS.empty_table())
 
 
-def without(rows: Callable[[Any], bool], name: str, declared: Declared) -> tuple[Anomaly, ...]:
+def without(rows: Callable[[Any], bool], name: str, declared: Declarations) -> tuple[Anomaly, ...]:
     """The catalogue, but one definition does not find these rows."""
 
     def altered(one: Anomaly) -> Anomaly:
@@ -127,7 +127,7 @@ def test_judged_as_by_jepsen_an_empty_whole_is_an_anomaly(others: dict[int, Hist
 def test_all_that_can_be_declared_is_drawn_whatever_the_histories_are() -> None:
     numbers = range(1, 40 * BLOCK, 8)
     drawn = {number: agreement._declared([number]) for number in numbers}
-    for field in fields(Declared):
+    for field in fields(Declarations):
         assert len({getattr(one, field.name) for one in drawn.values()}) > 1, field.name
 
     compacted = [n for n, one in drawn.items() if one.compacted and n % len(KINDS)]
@@ -170,7 +170,7 @@ def test_a_delivery_that_is_told_otherwise_is_told_by_its_history(
     assert block.differences()[1] == [Difference(numbers=(n,), of=DELIVERY) for n in (0, 3)]
 
 
-def _without_the_first(h: History, declared: Declared) -> tuple[Delivery, ...]:
+def _without_the_first(h: History, declared: Declarations) -> tuple[Delivery, ...]:
     """It counts what is delivered again or skipped, and names neither."""
     told = deliveries(h, declared)
     return tuple(replace(it, repetition=None, skip=None) for it in told)
@@ -251,7 +251,7 @@ def test_a_campaign_agrees_and_counts_what_it_saw() -> None:
 
 def test_a_campaign_names_every_history_that_shows_what_a_definition_forgets() -> None:
     numbers, name = range(BLOCK - 3, BLOCK + 3), "value-nobody-sent"
-    (true,) = (one for one in catalogue(Declared()) if one.id == name)
+    (true,) = (one for one in catalogue(Declarations()) if one.id == name)
     made = {number: KINDS[number % len(KINDS)](number) for number in numbers}
     sound = {n: h for n, h in made.items() if not any(one.find(h) for one in ASSUMPTIONS)}
     shows = [n for n, h in sound.items() if true.find(h)]

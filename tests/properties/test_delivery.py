@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from model.histories import Poll
 from model.history_notation import history
-from properties.anomalies.declared import Declared
+from properties.anomalies.declarations import Declarations
 from properties.delivery import (
     Delivery,
     Repetition,
@@ -167,7 +167,7 @@ def test_what_nobody_knows_of_took_effect_once_another_application_was_given_it(
 def test_what_may_be_gone_was_not_skipped() -> None:
     gone = (*SKIPPED, *history("c9 start_offset k -> ok @2"))
     assert [it.skipped for it in deliveries(gone)] == [0]
-    compacted = Declared(compacted=frozenset({"k"}))
+    compacted = Declarations(compacted=frozenset({"k"}))
     assert [it.skipped for it in deliveries(SKIPPED, compacted)] == [0]
 
 

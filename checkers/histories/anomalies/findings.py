@@ -12,7 +12,7 @@ from checkers.histories.facts.retention import ALL_KEPT, Kept
 from checkers.histories.plan.stage import Inquiry
 from model.histories import COLUMNS
 from properties.anomalies.assumptions import ASSUMPTIONS
-from properties.anomalies.declared import Declared
+from properties.anomalies.declarations import Declarations
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,7 +28,7 @@ class Found:
 class Known:
     """What is known of a history before any anomaly is decided."""
 
-    declared: Declared
+    declared: Declarations
     strays: Strays
     kept: Kept = ALL_KEPT
 

@@ -30,7 +30,7 @@ from checkers.histories.plan.batch import UNKNOWN, Mask, Piece
 from checkers.histories.plan.batches import GROUP, Kernel
 from checkers.histories.plan.stage import OPERATIONS, PLACES, SENDS, Ask, Inquiry
 from model.histories import Isolation
-from properties.anomalies.declared import Declared
+from properties.anomalies.declarations import Declarations
 
 BLOCK_BITS: Final = 16  # 65,536 offsets
 _SPREAD: Final = 0x1E3779B97F4A7C15  # odd: how far apart blocks of a key are dealt
@@ -58,7 +58,7 @@ _DEALT: Final = pa.schema([(GROUP, pa.int64()), *_ROW])
 _READS: Final = ("op", "outcome", "kind", "key", "offset", "value", "isolation")
 
 
-def exchanged(declared: Declared) -> dict[str, Kernel]:
+def exchanged(declared: Declarations) -> dict[str, Kernel]:
     """The kernels that deal out a history of which this is declared."""
     places = partial(_places, isolation=declared.isolation)
     sends = partial(_sends, isolation=declared.isolation)

@@ -17,7 +17,7 @@ from checkers.histories.columnar.sorting import member
 from checkers.histories.plan.batch import Piece
 from checkers.histories.plan.batches import Kernel
 from checkers.histories.plan.stage import OPERATIONS, Ask, Inquiry
-from properties.anomalies.declared import Declared
+from properties.anomalies.declarations import Declarations
 from properties.anomalies.retention import BEGINNING, NOWHERE
 
 _READS: Final = ("outcome", "kind", "key", "offset")
@@ -42,7 +42,7 @@ class Kept:
 ALL_KEPT: Final = Kept(np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64))
 
 
-def kept(declared: Declared) -> Inquiry[Kept]:
+def kept(declared: Declarations) -> Inquiry[Kept]:
     """What the starts that were told, and the topics declared compacted, leave of each log."""
     run = partial(_starts, declared)
     told = yield Ask(OPERATIONS, Kernel("where logs start", _READS, _STARTS, run))
@@ -51,7 +51,7 @@ def kept(declared: Declared) -> Inquiry[Kept]:
     return Kept(of_keys.ints("key"), of_keys.ints("offset_max"))
 
 
-def _starts(declared: Declared, piece: Piece) -> pa.Table:
+def _starts(declared: Declarations, piece: Piece) -> pa.Table:
     rows = np.flatnonzero(piece.is_("kind", "start_offset") & piece.is_("outcome", "ok"))
     starts = pa.table(
         {"key": piece.fingerprints("key")[rows], "offset": piece.ints("offset")[rows]},

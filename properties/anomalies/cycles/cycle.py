@@ -45,7 +45,7 @@ from properties.anomalies.cycles.dependencies import (
     time_dependencies,
     write_dependencies,
 )
-from properties.anomalies.declared import Declared
+from properties.anomalies.declarations import Declarations
 
 FORMS: Final[Mapping[str, tuple[Kind, ...]]] = {
     "G0": ("ww",),
@@ -93,7 +93,7 @@ class Cycle:
 Between = Mapping[tuple[int, int], list[Dependency]]
 
 
-def dependencies(history: History, declared: Declared) -> tuple[Dependency, ...]:
+def dependencies(history: History, declared: Declarations) -> tuple[Dependency, ...]:
     """All that is followed under these declarations."""
     records = [
         *read_dependencies(history),
@@ -104,7 +104,7 @@ def dependencies(history: History, declared: Declared) -> tuple[Dependency, ...]
     return tuple(dict.fromkeys((*records, *time_dependencies(history, among))))
 
 
-def cycles(history: History, form: str, declared: Declared) -> tuple[Cycle, ...]:
+def cycles(history: History, form: str, declared: Declarations) -> tuple[Cycle, ...]:
     """One row per component that shows this form, and none that hides it."""
     found = dependencies(history, declared)
     if form in FORMS:

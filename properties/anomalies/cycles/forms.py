@@ -15,13 +15,13 @@ from properties.anomalies.cycles.dependencies import (
     write_dependencies,
 )
 from properties.anomalies.cycles.explanation import explain
-from properties.anomalies.declared import (
+from properties.anomalies.declarations import (
     ALWAYS,
-    NOTHING,
+    NOTHING_DECLARED,
     READ_UNCOMMITTED,
     RW_DEPS,
     WW_DEPS,
-    Declared,
+    Declarations,
 )
 
 _STATEMENTS: Final = {
@@ -72,13 +72,13 @@ _WORDS: Final = {
 }
 
 
-def anomalies(declared: Declared) -> Iterator[Anomaly]:
+def anomalies(declared: Declarations) -> Iterator[Anomaly]:
     """Every form, the strongest first; G0 follows `ww_deps`, G-single and G2 follow `rw_deps`."""
     for form in (*FORMS, G_SINGLE, G2):
         yield _anomaly(form, declared)
 
 
-def _anomaly(form: str, declared: Declared) -> Anomaly:
+def _anomaly(form: str, declared: Declarations) -> Anomaly:
     base, time = form.removesuffix("-process").removesuffix("-realtime"), ""
     if form != base:
         time = form.removeprefix(base)
@@ -112,7 +112,7 @@ _OBSERVES: Final = {
 }
 
 
-def _observed(history: History, base: str, declared: Declared) -> int:
+def _observed(history: History, base: str, declared: Declarations) -> int:
     if base == "G1c":
         return sum(1 for _ in read_dependencies(history))
     if base == "G0":
@@ -120,4 +120,4 @@ def _observed(history: History, base: str, declared: Declared) -> int:
     return sum(1 for _ in anti_dependencies(history)) if declared.rw_deps else 0
 
 
-ANOMALIES: Final = tuple(anomalies(NOTHING))
+ANOMALIES: Final = tuple(anomalies(NOTHING_DECLARED))

@@ -23,7 +23,7 @@ from typing import Final
 from model.histories import History, Operation, Poll, Send
 from properties.anomalies.anomaly import Anomaly
 from properties.anomalies.cycles.dependencies import sender_of
-from properties.anomalies.declared import NOTHING, SUBSCRIBE, Declared
+from properties.anomalies.declarations import NOTHING_DECLARED, SUBSCRIBE, Declarations
 from properties.anomalies.observations import places
 from properties.anomalies.order.skip import skips
 from properties.anomalies.order.steps import polls_between, polls_within
@@ -62,7 +62,7 @@ _STEPS: Final = (polls_within, polls_between)
 
 
 def intermediate_reads(
-    history: History, declared: Declared = NOTHING
+    history: History, declared: Declarations = NOTHING_DECLARED
 ) -> tuple[IntermediateRead, ...]:
     """One row per step that left a transaction before its end."""
     kept, lies, sender = kept_from(history, declared), places(history), sender_of(history)
@@ -125,7 +125,7 @@ def explain(row: IntermediateRead, operations: Mapping[int, Operation]) -> str:
     )
 
 
-def anomaly(declared: Declared) -> Anomaly:
+def anomaly(declared: Declarations) -> Anomaly:
     """The row of the catalogue."""
     return Anomaly(
         id=ID,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from properties.anomalies.anomaly import Anomaly
-from properties.anomalies.declared import Declared
+from properties.anomalies.declarations import Declarations
 from properties.anomalies.groups import (
     aborted_offset_read,
     group_offset_moved_without_commit,
@@ -15,7 +15,7 @@ from properties.anomalies.groups import (
 )
 
 
-def anomalies(declared: Declared) -> tuple[Anomaly, ...]:
+def anomalies(declared: Declarations) -> tuple[Anomaly, ...]:
     """The family, in the order of the catalogue."""
     return (
         group_offset_went_backwards.ANOMALY,

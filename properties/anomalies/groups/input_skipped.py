@@ -19,7 +19,7 @@ from typing import Final
 
 from model.histories import History, Operation, Poll
 from properties.anomalies.anomaly import Anomaly
-from properties.anomalies.declared import NOTHING, Declared
+from properties.anomalies.declarations import NOTHING_DECLARED, Declarations
 from properties.anomalies.groups.offsets import NONE, Register, commits, facts
 from properties.anomalies.groups.pipelines import Step, steps
 from properties.anomalies.observations import Sighting, placings
@@ -92,7 +92,7 @@ def _passed(history: History, register: Register, offset: int) -> Step | None:
 
 
 def _inputs(
-    history: History, declared: Declared
+    history: History, declared: Declarations
 ) -> dict[tuple[Register, int], tuple[Step, Sighting]]:
     """Each record that the group must have consumed: the first step past it, and who showed it."""
     kept = kept_from(history, declared)
@@ -111,7 +111,9 @@ def _inputs(
     return inputs
 
 
-def inputs_skipped(history: History, declared: Declared = NOTHING) -> tuple[InputSkipped, ...]:
+def inputs_skipped(
+    history: History, declared: Declarations = NOTHING_DECLARED
+) -> tuple[InputSkipped, ...]:
     """One row per group and record of its input that was skipped."""
     rows: list[InputSkipped] = []
     for (register, offset), (step, seen) in _inputs(history, declared).items():
@@ -132,7 +134,7 @@ def inputs_skipped(history: History, declared: Declared = NOTHING) -> tuple[Inpu
     return tuple(sorted(rows))
 
 
-def observed(history: History, declared: Declared = NOTHING) -> int:
+def observed(history: History, declared: Declarations = NOTHING_DECLARED) -> int:
     """How many records of its input each group must have consumed."""
     return len(_inputs(history, declared))
 
@@ -152,7 +154,7 @@ def explain(row: InputSkipped, operations: Mapping[int, Operation]) -> str:
     )
 
 
-def anomaly(declared: Declared) -> Anomaly:
+def anomaly(declared: Declarations) -> Anomaly:
     """The row of the catalogue."""
     return Anomaly(
         id="input-skipped",
@@ -178,4 +180,4 @@ def anomaly(declared: Declared) -> Anomaly:
     )
 
 
-ANOMALY: Final = anomaly(NOTHING)
+ANOMALY: Final = anomaly(NOTHING_DECLARED)

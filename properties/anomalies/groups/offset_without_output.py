@@ -17,7 +17,7 @@ from typing import Final
 
 from model.histories import History, Operation
 from properties.anomalies.anomaly import Anomaly
-from properties.anomalies.declared import NOTHING, Declared
+from properties.anomalies.declarations import NOTHING_DECLARED, Declarations
 from properties.anomalies.groups.group_offset_moved_without_commit import commits_of, first_other
 from properties.anomalies.groups.offsets import Commit, Fetch, fetches
 from properties.anomalies.rendering import told
@@ -74,7 +74,7 @@ def _in_log_ns(fetch: Fetch, commit: Commit) -> int:
 
 
 def offsets_without_output(
-    history: History, declared: Declared = NOTHING
+    history: History, declared: Declarations = NOTHING_DECLARED
 ) -> tuple[OffsetWithoutOutput, ...]:
     """One row per record that is missing of a transaction whose offset took effect."""
     missing = missing_of(history, declared)
@@ -122,7 +122,7 @@ def explain(row: OffsetWithoutOutput, operations: Mapping[int, Operation]) -> st
     )
 
 
-def anomaly(declared: Declared) -> Anomaly:
+def anomaly(declared: Declarations) -> Anomaly:
     """The row of the catalogue."""
     return Anomaly(
         id="offset-without-output",
@@ -147,4 +147,4 @@ def anomaly(declared: Declared) -> Anomaly:
     )
 
 
-ANOMALY: Final = anomaly(NOTHING)
+ANOMALY: Final = anomaly(NOTHING_DECLARED)

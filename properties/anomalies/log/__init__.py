@@ -5,7 +5,7 @@ before its time.
 from __future__ import annotations
 
 from properties.anomalies.anomaly import Anomaly
-from properties.anomalies.declared import Declared
+from properties.anomalies.declarations import Declarations
 from properties.anomalies.log import (
     aborted_read,
     duplicate,
@@ -18,7 +18,7 @@ from properties.anomalies.log import (
 )
 
 
-def anomalies(declared: Declared) -> tuple[Anomaly, ...]:
+def anomalies(declared: Declarations) -> tuple[Anomaly, ...]:
     """The family, in the order of the catalogue."""
     return (
         inconsistent_offsets.ANOMALY,

@@ -19,7 +19,7 @@ from typing import Final
 
 from model.histories import History, Operation
 from properties.anomalies.anomaly import Anomaly
-from properties.anomalies.declared import NOTHING, Declared
+from properties.anomalies.declarations import NOTHING_DECLARED, Declarations
 from properties.anomalies.observations import committed_sends, places, read_values
 from properties.anomalies.rendering import at, told
 from properties.anomalies.retention import kept_from
@@ -58,7 +58,7 @@ def highest_reads(history: History) -> dict[str, tuple[int, str, int]]:
     return {key: (-offset, value, op) for key, (offset, op, value) in highest.items()}
 
 
-def _owed(history: History, declared: Declared) -> dict[tuple[str, str], int]:
+def _owed(history: History, declared: Declarations) -> dict[tuple[str, str], int]:
     """For each key and value that must have been read, its last offset."""
     highest, sent = highest_reads(history), committed_sends(history)
     kept = kept_from(history, declared)
@@ -70,7 +70,9 @@ def _owed(history: History, declared: Declared) -> dict[tuple[str, str], int]:
     }
 
 
-def lost_writes(history: History, declared: Declared = NOTHING) -> tuple[LostWrite, ...]:
+def lost_writes(
+    history: History, declared: Declarations = NOTHING_DECLARED
+) -> tuple[LostWrite, ...]:
     """One row per value that must have been read and was not."""
     highest, sent, read = highest_reads(history), committed_sends(history), read_values(history)
     rows: list[LostWrite] = []
@@ -91,7 +93,7 @@ def lost_writes(history: History, declared: Declared = NOTHING) -> tuple[LostWri
     return tuple(sorted(rows))
 
 
-def observed(history: History, declared: Declared = NOTHING) -> int:
+def observed(history: History, declared: Declarations = NOTHING_DECLARED) -> int:
     """How many values had to be read."""
     return len(_owed(history, declared))
 
@@ -111,7 +113,7 @@ def explain(row: LostWrite, operations: Mapping[int, Operation]) -> str:
     )
 
 
-def anomaly(declared: Declared) -> Anomaly:
+def anomaly(declared: Declarations) -> Anomaly:
     """The row of the catalogue."""
     return Anomaly(
         id="lost-write",
@@ -135,4 +137,4 @@ def anomaly(declared: Declared) -> Anomaly:
     )
 
 
-ANOMALY: Final = anomaly(NOTHING)
+ANOMALY: Final = anomaly(NOTHING_DECLARED)

@@ -18,7 +18,7 @@ from typing import Final
 
 from model.histories import History, Operation, Send
 from properties.anomalies.anomaly import Anomaly
-from properties.anomalies.declared import NOTHING, UNFINISHED, Declared
+from properties.anomalies.declarations import NOTHING_DECLARED, UNFINISHED, Declarations
 from properties.anomalies.observations import places, read_values
 from properties.anomalies.rendering import at, told
 from properties.anomalies.retention import kept_from
@@ -45,7 +45,7 @@ class Unseen:
         return (self.writer_op,)
 
 
-def _acknowledged(history: History, declared: Declared) -> dict[tuple[str, str], int]:
+def _acknowledged(history: History, declared: Declarations) -> dict[tuple[str, str], int]:
     """For each value that must be there and is acknowledged the first operation that sent it."""
     lies, kept = places(history), kept_from(history, declared)
     first: dict[tuple[str, str], int] = {}
@@ -58,7 +58,7 @@ def _acknowledged(history: History, declared: Declared) -> dict[tuple[str, str],
     return first
 
 
-def unseen(history: History, declared: Declared = NOTHING) -> tuple[Unseen, ...]:
+def unseen(history: History, declared: Declarations = NOTHING_DECLARED) -> tuple[Unseen, ...]:
     """One row per acknowledged value that nobody has read."""
     read = read_values(history)
     return tuple(
@@ -70,7 +70,7 @@ def unseen(history: History, declared: Declared = NOTHING) -> tuple[Unseen, ...]
     )
 
 
-def observed(history: History, declared: Declared = NOTHING) -> int:
+def observed(history: History, declared: Declarations = NOTHING_DECLARED) -> int:
     """How many values are acknowledged and must be there."""
     return len(_acknowledged(history, declared))
 
@@ -87,7 +87,7 @@ def explain(row: Unseen, operations: Mapping[int, Operation]) -> str:
     )
 
 
-def anomaly(declared: Declared) -> Anomaly:
+def anomaly(declared: Declarations) -> Anomaly:
     """The row of the catalogue."""
     return Anomaly(
         id="unseen",
@@ -107,4 +107,4 @@ def anomaly(declared: Declared) -> Anomaly:
     )
 
 
-ANOMALY: Final = anomaly(NOTHING)
+ANOMALY: Final = anomaly(NOTHING_DECLARED)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from properties.anomalies.anomaly import Anomaly
-from properties.anomalies.declared import Declared
+from properties.anomalies.declarations import Declarations
 from properties.anomalies.order import nonmonotonic, skip
 
 
-def anomalies(declared: Declared) -> tuple[Anomaly, ...]:
+def anomalies(declared: Declarations) -> tuple[Anomaly, ...]:
     """The family, in the order of the catalogue."""
     return *skip.anomalies(declared), *nonmonotonic.ANOMALIES

@@ -12,7 +12,7 @@ from typing import Final
 
 from model.histories import History, Operation
 from properties.anomalies.anomaly import Anomaly
-from properties.anomalies.declared import SUBSCRIBE
+from properties.anomalies.declarations import SUBSCRIBE
 from properties.anomalies.order import steps
 from properties.anomalies.order.steps import Step, Steps
 from properties.anomalies.rendering import told

@@ -18,7 +18,7 @@ from typing import Final
 
 from model.histories import History, Operation, Poll
 from properties.anomalies.anomaly import Anomaly
-from properties.anomalies.declared import ALWAYS, NOTHING, SUBSCRIBE, Declared
+from properties.anomalies.declarations import ALWAYS, NOTHING_DECLARED, SUBSCRIBE, Declarations
 from properties.anomalies.observations import Sighting, dirty, sightings
 from properties.anomalies.order import steps
 from properties.anomalies.order.steps import Step, Steps
@@ -45,7 +45,9 @@ class Skip(Step):
         return tuple(dict.fromkeys((self.first_op, self.second_op, self.skipped_op)))
 
 
-def skips(history: History, found: Steps, declared: Declared = NOTHING) -> tuple[Skip, ...]:
+def skips(
+    history: History, found: Steps, declared: Declarations = NOTHING_DECLARED
+) -> tuple[Skip, ...]:
     """One row per step that went over a record that had to be there."""
     kept, log = kept_from(history, declared), _by_key(history)
     rows: list[Skip] = []
@@ -113,7 +115,7 @@ def explain(row: Skip, operations: Mapping[int, Operation]) -> str:
 _FROM_POLLS: Final = "what may be deleted, or is seen at read_uncommitted only, is not missed"
 
 
-def anomalies(declared: Declared) -> tuple[Anomaly, ...]:
+def anomalies(declared: Declarations) -> tuple[Anomaly, ...]:
     """The three skips, as rows of the catalogue."""
     return (
         Anomaly(
@@ -171,4 +173,4 @@ def anomalies(declared: Declared) -> tuple[Anomaly, ...]:
     )
 
 
-ANOMALIES: Final = anomalies(NOTHING)
+ANOMALIES: Final = anomalies(NOTHING_DECLARED)

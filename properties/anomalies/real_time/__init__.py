@@ -6,7 +6,7 @@ The clocks of all processes are one clock: the recorder's.
 from __future__ import annotations
 
 from properties.anomalies.anomaly import Anomaly
-from properties.anomalies.declared import Declared
+from properties.anomalies.declarations import Declarations
 from properties.anomalies.real_time import (
     future_read,
     offset_order_inversion,
@@ -15,7 +15,7 @@ from properties.anomalies.real_time import (
 )
 
 
-def anomalies(declared: Declared) -> tuple[Anomaly, ...]:
+def anomalies(declared: Declarations) -> tuple[Anomaly, ...]:
     """The family, in the order of the catalogue."""
     del declared
     return (

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from properties.anomalies.anomaly import Anomaly
-from properties.anomalies.declared import Declared
+from properties.anomalies.declarations import Declarations
 from properties.anomalies.transactions import (
     fenced_transaction_read,
     open_transaction_read,
@@ -12,7 +12,7 @@ from properties.anomalies.transactions import (
 )
 
 
-def anomalies(declared: Declared) -> tuple[Anomaly, ...]:
+def anomalies(declared: Declarations) -> tuple[Anomaly, ...]:
     """The family, in the order of the catalogue."""
     return (
         torn_transaction.anomaly(declared),

@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from model.histories import EndOffset, History, Send
-from properties.anomalies.declared import Declared
+from properties.anomalies.declarations import Declarations
 from properties.anomalies.observations import dirty, placings
 from properties.anomalies.retention import kept_from
 from properties.anomalies.transactions.visible import first_readers, furthest_readers, sent_by
@@ -43,7 +43,7 @@ class Missing:
     reader_op: int
 
 
-def missing_of(history: History, declared: Declared) -> Callable[[int, int], Iterator[Missing]]:
+def missing_of(history: History, declared: Declarations) -> Callable[[int, int], Iterator[Missing]]:
     """What is missing of the operation with a number, if all that it sent was in the log then."""
     readers, furthest = first_readers(history), furthest_readers(history)
     kept = kept_from(history, declared)

@@ -17,7 +17,7 @@ from typing import Final
 
 from model.histories import History, Operation
 from properties.anomalies.anomaly import Anomaly
-from properties.anomalies.declared import NOTHING, Declared
+from properties.anomalies.declarations import NOTHING_DECLARED, Declarations
 from properties.anomalies.rendering import at, told
 from properties.anomalies.transactions.missing import Lies, missing_of
 from properties.anomalies.transactions.visible import TRANSACTION, first_readers, sent_by
@@ -77,7 +77,7 @@ def _in_log_ns(history: History, shown: _Shown) -> int:
 
 
 def torn_transactions(
-    history: History, declared: Declared = NOTHING
+    history: History, declared: Declarations = NOTHING_DECLARED
 ) -> tuple[TornTransaction, ...]:
     """One row per record that is missing of a transaction that shows."""
     missing = missing_of(history, declared)
@@ -127,7 +127,7 @@ def explain(row: TornTransaction, operations: Mapping[int, Operation]) -> str:
     )
 
 
-def anomaly(declared: Declared) -> Anomaly:
+def anomaly(declared: Declarations) -> Anomaly:
     """The row of the catalogue."""
     return Anomaly(
         id="torn-transaction",
@@ -154,4 +154,4 @@ def anomaly(declared: Declared) -> Anomaly:
     )
 
 
-ANOMALY: Final = anomaly(NOTHING)
+ANOMALY: Final = anomaly(NOTHING_DECLARED)

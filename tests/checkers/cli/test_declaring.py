@@ -11,7 +11,7 @@ import pytest
 
 from checkers.cli.declaring import declared_of
 from checkers.histories.io.recorded import METADATA
-from properties.anomalies.declared import NOTHING, Declared
+from properties.anomalies.declarations import NOTHING_DECLARED, Declarations
 
 
 def recording(folder: Path, **said: object) -> Path:
@@ -20,8 +20,8 @@ def recording(folder: Path, **said: object) -> Path:
 
 
 def test_without_options_nothing_is_declared(tmp_path: Path) -> None:
-    assert declared_of(tmp_path / "history.edn") == NOTHING
-    assert declared_of(tmp_path) == NOTHING
+    assert declared_of(tmp_path / "history.edn") == NOTHING_DECLARED
+    assert declared_of(tmp_path) == NOTHING_DECLARED
 
 
 def test_each_option_declares(tmp_path: Path) -> None:
@@ -34,7 +34,7 @@ def test_each_option_declares(tmp_path: Path) -> None:
         compacted=("orders",),
         unfinished=True,
         jepsen=True,
-    ) == Declared(
+    ) == Declarations(
         sub_via=frozenset({"assign", "subscribe"}),
         ww_deps=True,
         rw_deps=True,
@@ -47,14 +47,14 @@ def test_each_option_declares(tmp_path: Path) -> None:
 
 def test_a_recording_says_its_isolation_and_whether_it_was_finished(tmp_path: Path) -> None:
     folder = recording(tmp_path, settings={"isolation": "read_uncommitted"}, finished=False)
-    assert declared_of(folder) == Declared(isolation="read_uncommitted", finished=False)
+    assert declared_of(folder) == Declarations(isolation="read_uncommitted", finished=False)
     assert declared_of(folder, isolation="read_committed").isolation == "read_committed"
 
 
 def test_a_recording_says_how_its_consumers_got_their_partitions(tmp_path: Path) -> None:
     folder = recording(tmp_path, settings={"sub_via": ["assign", "subscribe"]})
-    assert declared_of(folder) == Declared(sub_via=frozenset({"assign", "subscribe"}))
-    assert declared_of(folder, sub_via=["assign"]) == NOTHING
+    assert declared_of(folder) == Declarations(sub_via=frozenset({"assign", "subscribe"}))
+    assert declared_of(folder, sub_via=["assign"]) == NOTHING_DECLARED
 
 
 @pytest.mark.parametrize(

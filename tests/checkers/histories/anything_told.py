@@ -25,7 +25,7 @@ from model.histories import (
 )
 from properties.anomalies.anomaly import worst_first
 from properties.anomalies.catalogue import named
-from properties.anomalies.declared import NOTHING, Declared
+from properties.anomalies.declarations import NOTHING_DECLARED, Declarations
 
 KEYS = ["t-0", "t-1", "u-0"]
 FAR = 1 << 40
@@ -74,10 +74,10 @@ def histories(draw: st.DrawFn) -> History:
 
 DECLARED = st.sampled_from(
     [
-        NOTHING,
-        Declared(isolation="read_uncommitted"),
-        Declared(compacted=frozenset({"t"})),
-        Declared(isolation="read_uncommitted", compacted=frozenset({"u"})),
+        NOTHING_DECLARED,
+        Declarations(isolation="read_uncommitted"),
+        Declarations(compacted=frozenset({"t"})),
+        Declarations(isolation="read_uncommitted", compacted=frozenset({"u"})),
     ]
 )
 
@@ -85,7 +85,9 @@ DECLARED = st.sampled_from(
 CUTS = st.lists(st.integers(0, 14), max_size=6)  # operations before which a chunk begins
 
 
-def analysed(h: History, anomalies: Collection[str], declared: Declared, at: list[int]) -> Analysis:
+def analysed(
+    h: History, anomalies: Collection[str], declared: Declarations, at: list[int]
+) -> Analysis:
     """What is decided of the history in chunks."""
     table = as_table(h)
     ops = table["op"].to_pylist()
@@ -101,7 +103,7 @@ def analysed(h: History, anomalies: Collection[str], declared: Declared, at: lis
 
 
 def assert_agrees(
-    h: History, anomalies: Collection[str], declared: Declared, at: list[int]
+    h: History, anomalies: Collection[str], declared: Declarations, at: list[int]
 ) -> None:
     """The kernels say what the literal definitions say, and rest on as much."""
     analysis = analysed(h, anomalies, declared, at)

@@ -11,7 +11,7 @@ import pytest
 from checkers.histories.analysis import Analysis, analyze
 from checkers.histories.io.recorded import as_table
 from model.history_notation import history
-from properties.anomalies.declared import Declared, SubVia
+from properties.anomalies.declarations import Declarations, SubVia
 from properties.anomalies.in_jepsen import UNKNOWN_THERE
 
 SAMPLES = Path(__file__).parents[2] / "data" / "jepsen"
@@ -42,7 +42,7 @@ def counted(analysis: Analysis) -> set[str]:
 def test_the_samples_have_its_verdicts_under_its_flags(
     name: str, sub_via: SubVia, *, ww_deps: bool
 ) -> None:
-    declared = Declared(jepsen=True, ww_deps=ww_deps, sub_via=frozenset({sub_via}))
+    declared = Declarations(jepsen=True, ww_deps=ww_deps, sub_via=frozenset({sub_via}))
     analysis = analyze(SAMPLES / f"{name}.edn", declared=declared)
     reported = set(VERDICTS[name]["anomalies_with_ww_deps" if ww_deps else "anomalies"])
     assert counted(analysis) == reported
@@ -72,24 +72,24 @@ INVERTED = """
 @pytest.mark.parametrize(
     ("text", "declared", "reported", "code"),
     [
-        (CROSSED, Declared(ww_deps=True), {"G0", "PL-1-cycle-exists"}, 0),
-        (CROSSED, Declared(), set[str](), 0),
-        (OWN_PAST, Declared(), {"G1c-realtime", "strong-PL-2-cycle-exists"}, 1),
-        (INVERTED, Declared(), set[str](), 0),
-        ("", Declared(), {"empty-transaction-graph"}, 1),
+        (CROSSED, Declarations(ww_deps=True), {"G0", "PL-1-cycle-exists"}, 0),
+        (CROSSED, Declarations(), set[str](), 0),
+        (OWN_PAST, Declarations(), {"G1c-realtime", "strong-PL-2-cycle-exists"}, 1),
+        (INVERTED, Declarations(), set[str](), 0),
+        ("", Declarations(), {"empty-transaction-graph"}, 1),
     ],
 )
 def test_cycles_are_reported_as_there(
-    text: str, declared: Declared, reported: set[str], code: int
+    text: str, declared: Declarations, reported: set[str], code: int
 ) -> None:
-    there = Declared(jepsen=True, ww_deps=declared.ww_deps)
+    there = Declarations(jepsen=True, ww_deps=declared.ww_deps)
     analysis = analyze(as_table(history(text)), declared=there)
     assert (counted(analysis), analysis.exit_code) == (reported, code)
 
 
 def test_what_it_does_not_look_for_is_told_and_does_not_decide() -> None:
     table = as_table(history(INVERTED))
-    there = analyze(table, declared=Declared(jepsen=True))
+    there = analyze(table, declared=Declarations(jepsen=True))
     (inverted,) = [d for d in there.decisions if d.anomaly.id == "offset-order-inversion"]
     assert (inverted.verdict, inverted.permitted, inverted.reason) == (
         "violated", True, UNKNOWN_THERE,

@@ -24,7 +24,7 @@ from model.history_notation import history
 from properties.anomalies.anomaly import worst_first
 from properties.anomalies.assumptions import ASSUMPTIONS
 from properties.anomalies.catalogue import CATALOGUE, named
-from properties.anomalies.declared import Declared
+from properties.anomalies.declarations import Declarations
 from properties.delivery import breaking, deliveries
 
 SAMPLES = Path(__file__).parents[2] / "data" / "jepsen"
@@ -238,7 +238,7 @@ def test_a_history_with_nothing_to_observe_is_not_checked() -> None:
 
 
 def test_of_a_history_without_reads_of_the_end_only_that_anomaly_has_no_observations() -> None:
-    unread = Declared(finished=False)
+    unread = Declarations(finished=False)
     analysis = analyze(as_table(history("p1 send k=a -> ok @0")), declared=unread)
     assert analysis.exit_code == 0
     observations = {d.anomaly.id: d.observations for d in analysis.decisions}

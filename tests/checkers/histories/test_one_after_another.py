@@ -12,13 +12,13 @@ from model.history_notation import history
 from properties.anomalies.anomaly import worst_first
 from properties.anomalies.assumptions import ASSUMPTIONS
 from properties.anomalies.catalogue import catalogue
-from properties.anomalies.declared import Declared
+from properties.anomalies.declarations import Declarations
 from properties.delivery import deliveries
 from tests.checkers.histories.any_history import PIPELINES, anything
 from tests.checkers.histories.mutated_clusters import changed
 from tests.checkers.histories.one_after_another import joined, own
 
-ALL = Declared(ww_deps=True, rw_deps=True)
+ALL = Declarations(ww_deps=True, rw_deps=True)
 
 
 def assert_says_what_each_says(histories: Sequence[History]) -> None:

@@ -12,7 +12,7 @@ from checkers.histories.io.recorded import as_table
 from checkers.report.rows_shown import BESIDE, rows_shown
 from model.history_notation import history
 from properties.anomalies.cycles import forms
-from properties.anomalies.declared import NOTHING
+from properties.anomalies.declarations import NOTHING_DECLARED
 
 
 def rows(anomaly: str, text: str, *faults: FaultShown) -> list[RowShown]:
@@ -103,7 +103,7 @@ def test_a_cycle_has_an_edge_for_each_reason() -> None:
         p2  ...          -> ok @1 j=b@0
     """
     of_history = history(text)
-    (anomaly,) = (one for one in forms.anomalies(NOTHING) if one.id == "G1c")
+    (anomaly,) = (one for one in forms.anomalies(NOTHING_DECLARED) if one.id == "G1c")
     worst = anomaly.find(of_history)
     decision = Decision(
         anomaly=anomaly, verdict="violated", count=1, observations=2, worst=worst, rows=pa.table({})

@@ -10,7 +10,7 @@ from model.faults import UnknownName
 from model.history_notation import history
 from properties.anomalies.anomaly import Anomaly, worst_first
 from properties.anomalies.catalogue import catalogue, named
-from properties.anomalies.declared import NOTHING, Declared
+from properties.anomalies.declarations import NOTHING_DECLARED, Declarations
 
 EVERYTHING_WRONG = history("""
     p1  send k=a      -> ok @5
@@ -89,7 +89,7 @@ EVERYTHING_WRONG = tuple(
     replace(operation, error="PRODUCER_FENCED") if operation.transactional_id == "f" else operation
     for operation in EVERYTHING_WRONG
 )
-EVERYTHING = Declared(ww_deps=True, rw_deps=True)
+EVERYTHING = Declarations(ww_deps=True, rw_deps=True)
 
 
 @pytest.mark.parametrize("anomaly", catalogue(EVERYTHING), ids=lambda anomaly: anomaly.id)
@@ -106,11 +106,11 @@ def test_each_anomaly_is_found_counted_and_explained(anomaly: Anomaly) -> None:
 
 def test_nothing_is_found_where_nothing_is_wrong() -> None:
     h = history("p1 send k=a -> ok @0\nc1 poll -> ok k=a@0")
-    assert {a.id: a.find(h) for a in catalogue(NOTHING) if a.find(h)} == {}
+    assert {a.id: a.find(h) for a in catalogue(NOTHING_DECLARED) if a.find(h)} == {}
 
 
 def test_nothing_is_observed_in_an_empty_history() -> None:
-    assert {anomaly.observed(()) for anomaly in catalogue(NOTHING)} == {0}
+    assert {anomaly.observed(()) for anomaly in catalogue(NOTHING_DECLARED)} == {0}
 
 
 def test_a_name_that_nothing_has_lists_the_nearest() -> None:

@@ -9,15 +9,15 @@ import pytest
 from model.faults import UnknownName
 from model.history_notation import history
 from properties.anomalies.catalogue import CATALOGUE, EVERY, NotLookedFor, catalogue, named
-from properties.anomalies.declared import NOTHING, Declared
+from properties.anomalies.declarations import NOTHING_DECLARED, Declarations
 from properties.anomalies.in_jepsen import KNOWN, UNKNOWN_THERE
 
-JEPSEN = Declared(jepsen=True, ww_deps=True, rw_deps=True)
+JEPSEN = Declarations(jepsen=True, ww_deps=True, rw_deps=True)
 ALWAYS_ALLOWED = {"int-send-skip", "G0", "G0-realtime", "PL-1-cycle-exists"}
 ALLOWED_WITH_WW_DEPS = {"G1c", "G1c-realtime", "PL-2-cycle-exists", "strong-PL-2-cycle-exists"}
 
 
-def permitted(declared: Declared) -> set[str]:
+def permitted(declared: Declarations) -> set[str]:
     conditions = declared.conditions()
     rows = catalogue(declared)
     return {row.id for row in rows if conditions.intersection(row.permits)}
@@ -32,15 +32,15 @@ def test_what_it_does_not_look_for_decides_nothing() -> None:
 @pytest.mark.parametrize(
     ("declared", "allowed"),
     [
-        (Declared(jepsen=True), set[str]()),
-        (Declared(jepsen=True, ww_deps=True), ALLOWED_WITH_WW_DEPS),
+        (Declarations(jepsen=True), set[str]()),
+        (Declarations(jepsen=True, ww_deps=True), ALLOWED_WITH_WW_DEPS),
         (
-            Declared(jepsen=True, sub_via=frozenset({"subscribe"})),
+            Declarations(jepsen=True, sub_via=frozenset({"subscribe"})),
             {"poll-skip", "nonmonotonic-poll"},
         ),
     ],
 )
-def test_its_flags_allow_what_they_allow_there(declared: Declared, allowed: set[str]) -> None:
+def test_its_flags_allow_what_they_allow_there(declared: Declarations, allowed: set[str]) -> None:
     of_its_own = permitted(declared) - ({row.id for row in CATALOGUE} - KNOWN)
     assert of_its_own == ALWAYS_ALLOWED | {"strong-PL-1-cycle-exists"} | allowed
 
@@ -75,7 +75,7 @@ def test_a_process_that_reads_its_own_past_is_a_cycle_in_real_time_there() -> No
 def test_what_needs_an_option_names_it(name: str, option: str) -> None:
     says = f"--anomaly {name}: it is looked for with {option}; add that"
     with pytest.raises(NotLookedFor, match=re.escape(says)):
-        named((name,), NOTHING)
+        named((name,), NOTHING_DECLARED)
     assert [row.id for row in named((name,), JEPSEN)] == [name]
 
 

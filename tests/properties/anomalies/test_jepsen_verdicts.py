@@ -12,7 +12,7 @@ from checkers.histories.io.jepsen import operations
 from model.histories import History
 from properties.anomalies import log, order
 from properties.anomalies.anomaly import Anomaly
-from properties.anomalies.declared import Declared
+from properties.anomalies.declarations import Declarations
 
 SAMPLES = Path(__file__).parents[2] / "data" / "jepsen"
 VERDICTS: dict[str, Any] = json.loads((SAMPLES / "verdicts.json").read_text())
@@ -27,6 +27,6 @@ def found(anomalies: tuple[Anomaly, ...], h: History) -> set[str]:
 @pytest.mark.parametrize("name", sorted(VERDICTS))
 def test_the_samples_have_the_verdicts_of_jepsen(name: str, *, ww_deps: bool) -> None:
     h = tuple(operations(SAMPLES / f"{name}.edn"))
-    declared = Declared(ww_deps=ww_deps)
+    declared = Declarations(ww_deps=ww_deps)
     decided = found((*log.anomalies(declared), *order.anomalies(declared)), h)
     assert decided == set(VERDICTS[name]["anomalies_with_ww_deps" if ww_deps else "anomalies"])

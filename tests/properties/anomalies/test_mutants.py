@@ -10,7 +10,7 @@ import pytest
 from model.history_notation import history
 from properties.anomalies.assumptions import ASSUMPTIONS
 from properties.anomalies.catalogue import catalogue
-from properties.anomalies.declared import NOTHING
+from properties.anomalies.declarations import NOTHING_DECLARED
 
 MUTANTS = {
     # the commit of an earlier transaction arrives late and commits the open one, so far as it is
@@ -119,5 +119,9 @@ def test_each_known_fault_shows_as_what_it_is(mutant: str) -> None:
     text, shown = MUTANTS[mutant]
     h = history(text)
     assert [one.id for one in ASSUMPTIONS if one.find(h)] == []
-    forbidden = [it for it in catalogue(NOTHING) if not NOTHING.conditions() & set(it.permits)]
+    forbidden = [
+        it
+        for it in catalogue(NOTHING_DECLARED)
+        if not NOTHING_DECLARED.conditions() & set(it.permits)
+    ]
     assert {one.id for one in forbidden if one.find(h)} == shown

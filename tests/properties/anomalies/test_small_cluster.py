@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from properties.anomalies.assumptions import ASSUMPTIONS
 from properties.anomalies.catalogue import catalogue
-from properties.anomalies.declared import NOTHING
+from properties.anomalies.declarations import NOTHING_DECLARED
 from tests.properties.anomalies.small_cluster import BUGS, cluster_history
 
 SHOWN_BY = {
@@ -30,13 +30,17 @@ SHOWN_BY = {
 def test_of_a_sound_cluster_nothing_is_found(seed: int) -> None:
     h = cluster_history(seed)
     assert [one.id for one in ASSUMPTIONS if one.find(h)] == []
-    forbidden = [it for it in catalogue(NOTHING) if not NOTHING.conditions() & set(it.permits)]
+    forbidden = [
+        it
+        for it in catalogue(NOTHING_DECLARED)
+        if not NOTHING_DECLARED.conditions() & set(it.permits)
+    ]
     assert [one.id for one in forbidden if one.find(h)] == []
 
 
 @pytest.mark.parametrize("bug", BUGS)
 def test_a_broken_promise_shows(bug: str) -> None:
-    wanted = [one for one in catalogue(NOTHING) if one.id in SHOWN_BY[bug]]
+    wanted = [one for one in catalogue(NOTHING_DECLARED) if one.id in SHOWN_BY[bug]]
     for seed in range(60):
         h = cluster_history(seed, bug=bug)
         wanted = [one for one in wanted if not one.find(h)]

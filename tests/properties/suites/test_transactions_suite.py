@@ -10,7 +10,7 @@ import pytest
 
 from model.histories import History
 from properties.anomalies.catalogue import CATALOGUE
-from properties.anomalies.declared import NOTHING
+from properties.anomalies.declarations import NOTHING_DECLARED
 from properties.claims.transactions import ALWAYS, Transacted
 from properties.suites.deciding import Search
 from properties.suites.programs import Call, calls_in
@@ -77,7 +77,7 @@ def ended(setting: str, text: str, *bugs: Bug) -> TransactionsMachine:
 
 def anomalies(history: History) -> set[str]:
     """Those that nothing permits."""
-    permitted = NOTHING.conditions()
+    permitted = NOTHING_DECLARED.conditions()
     looked_for = [one for one in CATALOGUE if permitted.isdisjoint(one.permits)]
     return {anomaly.id for anomaly in looked_for if anomaly.find(history)}
 

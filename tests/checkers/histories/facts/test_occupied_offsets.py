@@ -15,7 +15,7 @@ from checkers.histories.io.recorded import as_table
 from checkers.histories.plan.batch import Piece
 from checkers.histories.plan.stage import PLACES
 from model.history_notation import history
-from properties.anomalies.declared import NOTHING
+from properties.anomalies.declarations import NOTHING_DECLARED
 
 OFFSETS = st.integers(-200, 200) | st.integers(-(2**60), 2**60)
 NOBODY = np.zeros(0, dtype=np.int64)
@@ -24,7 +24,7 @@ ORDER = ("key", "offset", "value")
 
 def words(text: str) -> pa.Table:
     """The words of a history whose logs are one block."""
-    places = exchanged(NOTHING)[PLACES].run(Piece(as_table(history(text))))
+    places = exchanged(NOTHING_DECLARED)[PLACES].run(Piece(as_table(history(text))))
     return asked(NOBODY).kernel(Piece(places.sort_by([(name, "ascending") for name in ORDER])))
 
 

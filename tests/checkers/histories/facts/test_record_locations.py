@@ -32,7 +32,7 @@ from checkers.histories.plan.batches import HELD_BYTES, LocalPieces
 from checkers.histories.plan.partitions import Rows, chunks_of
 from checkers.histories.plan.stage import PLACES, SENDS
 from model.histories import History, MicroOperation, Operation, Poll, Send
-from properties.anomalies.declared import NOTHING
+from properties.anomalies.declarations import NOTHING_DECLARED
 
 ROWS_OF_PLACES = st.lists(st.tuples(*[st.integers(0, 2)] * 3, st.integers(0, 9), st.integers(0, 4)))
 NUMBERS = st.integers(0, 3) | st.integers(-(2**63), 2**63 - 1)
@@ -179,7 +179,7 @@ def test_operations_of_one_place_ascend_and_those_that_sent_a_value(
         return (key, offset >> 16) if what == PLACES else (value,)
 
     h = told_again(seed)
-    with data.draw(cut(h)).exchange(exchanged(NOTHING), groups) as dealt:
+    with data.draw(cut(h)).exchange(exchanged(NOTHING_DECLARED), groups) as dealt:
         pieces = rows_in(dealt[what])  # type: ignore[arg-type]
     assert sorted(row for rows in pieces for row in rows) == sorted(rows_told(h)[what])
     apart = [{whole(row) for row in rows} for rows in pieces]

@@ -28,16 +28,16 @@ from properties.anomalies.cycles.cycle import (
 )
 from properties.anomalies.cycles.explanation import explain
 from properties.anomalies.cycles.forms import anomalies
-from properties.anomalies.declared import Declared
+from properties.anomalies.declarations import Declarations
 
 SAMPLES = Path(__file__).parents[3] / "data" / "jepsen"
 VERDICTS: dict[str, Any] = json.loads((SAMPLES / "verdicts.json").read_text())
-READS = Declared()
-WRITES = Declared(ww_deps=True)
-ALL = Declared(ww_deps=True, rw_deps=True)
+READS = Declarations()
+WRITES = Declarations(ww_deps=True)
+ALL = Declarations(ww_deps=True, rw_deps=True)
 
 
-def found(h: History, declared: Declared = READS) -> dict[str, list[tuple[int, ...]]]:
+def found(h: History, declared: Declarations = READS) -> dict[str, list[tuple[int, ...]]]:
     """The cycles of each form that the history shows."""
     of_forms = {form: cycles(h, form, declared) for form in (*FORMS, G_SINGLE, G2)}
     return {form: [row.ops for row in rows] for form, rows in of_forms.items() if rows}
@@ -218,7 +218,7 @@ def test_each_form_says_what_it_rests_on() -> None:
 OF_CYCLES = {*FORMS, *IMPRECISE}
 
 
-def in_jepsen(h: History, declared: Declared) -> set[str]:
+def in_jepsen(h: History, declared: Declarations) -> set[str]:
     """The names under which jepsen.tests.kafka reports the cycles of the history."""
     rows = catalogue(replace(declared, jepsen=True))
     return {one.id for one in rows if one.id in OF_CYCLES and one.find(h)}
@@ -262,7 +262,7 @@ def histories(draw: st.DrawFn) -> History:
     return tuple(sorted(made, key=lambda o: o.completed_ns or 0))
 
 
-def elle(h: History, declared: Declared) -> Iterator[str]:
+def elle(h: History, declared: Declarations) -> Iterator[str]:
     """Elle's search, by its definitions: in each component of everything, form after form."""
     edges = [(d.first, d.second, d.kind) for d in dependencies(h, declared) if d.kind != "process"]
 
@@ -298,7 +298,7 @@ def sequential(h: History) -> bool:
 @settings(max_examples=80, deadline=None)
 @given(h=histories().filter(sequential), ww_deps=st.booleans())
 def test_generated_histories_have_the_forms_of_elle(h: History, ww_deps: bool) -> None:
-    declared = Declared(ww_deps=ww_deps)
+    declared = Declarations(ww_deps=ww_deps)
     assert in_jepsen(h, declared) == set(elle(h, declared))
 
 

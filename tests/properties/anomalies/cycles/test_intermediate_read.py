@@ -11,7 +11,7 @@ from properties.anomalies.cycles.intermediate_read import (
     intermediate_reads,
     observed,
 )
-from properties.anomalies.declared import Declared
+from properties.anomalies.declarations import Declarations
 
 SENT = """
     t1  txn k=a k=b k=c  -> ok @0 @1 @2
@@ -70,4 +70,4 @@ def test_sends_outside_a_transaction_have_no_end_in_common() -> None:
 
 def test_of_a_compacted_topic_nothing_is_missed() -> None:
     h = history(SENT + "c1 poll -> ok k=a@0 k=d@4")
-    assert intermediate_reads(h, Declared(compacted=frozenset({"k"}))) == ()
+    assert intermediate_reads(h, Declarations(compacted=frozenset({"k"}))) == ()

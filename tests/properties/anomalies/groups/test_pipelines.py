@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from model.history_notation import history
-from properties.anomalies.declared import Declared
+from properties.anomalies.declarations import Declarations
 from properties.anomalies.groups import (
     input_processed_twice,
     input_skipped,
@@ -152,7 +152,7 @@ def test_what_is_no_record_or_may_be_gone_is_not_skipped() -> None:
     """)
     assert inputs_skipped(h) == ()
     assert inputs_skipped((*SKIPPED, *history("c1 start_offset i -> ok @1"))) == ()
-    assert inputs_skipped(SKIPPED, Declared(compacted=frozenset({"i"}))) == ()
+    assert inputs_skipped(SKIPPED, Declarations(compacted=frozenset({"i"}))) == ()
 
 
 def test_what_only_a_dirty_reader_saw_is_no_record() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from model.history_notation import history
-from properties.anomalies.declared import Declared
+from properties.anomalies.declarations import Declarations
 from properties.anomalies.log.aborted_read import AbortedRead, aborted_reads, explain, observed
 
 
@@ -46,4 +46,4 @@ def test_read_uncommitted_reads_what_aborts() -> None:
     assert observed(h) == 0
     told = history("p1 txn k=a -> fail\nc1 poll -> ok k=a@0")
     assert len(aborted_reads(told)) == 1
-    assert aborted_reads(Declared(isolation="read_uncommitted").applied(told)) == ()
+    assert aborted_reads(Declarations(isolation="read_uncommitted").applied(told)) == ()

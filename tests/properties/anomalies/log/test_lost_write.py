@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from model.history_notation import history
-from properties.anomalies.declared import Declared
+from properties.anomalies.declarations import Declarations
 from properties.anomalies.log.lost_write import LostWrite, explain, lost_writes, observed
 
 
@@ -119,7 +119,7 @@ def test_what_may_be_gone_is_not_lost() -> None:
     """)
     assert [row.value for row in lost_writes(h)] == ["b"]
     assert observed(h) == 2
-    assert lost_writes(h, Declared(compacted=frozenset({"t"}))) == ()
+    assert lost_writes(h, Declarations(compacted=frozenset({"t"}))) == ()
 
 
 def test_a_transaction_that_only_read_uncommitted_saw_may_be_aborted() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from model.history_notation import history
-from properties.anomalies.declared import NOTHING, UNFINISHED, Declared
+from properties.anomalies.declarations import NOTHING_DECLARED, UNFINISHED, Declarations
 from properties.anomalies.log.unseen import ANOMALY, Unseen, explain, observed, unseen
 
 
@@ -67,9 +67,9 @@ def test_what_lies_below_a_start_that_was_told_may_be_gone() -> None:
 
 def test_of_a_compacted_topic_anything_may_be_gone() -> None:
     h = history("p1 send t-0=a u-0=b -> ok @0 @0\np1 send t-1=c -> ok")
-    assert [row.value for row in unseen(h, Declared(compacted=frozenset({"t"})))] == ["b"]
+    assert [row.value for row in unseen(h, Declarations(compacted=frozenset({"t"})))] == ["b"]
 
 
 def test_it_is_permitted_where_readers_did_not_come_to_the_end() -> None:
     assert set(ANOMALY.permits) == {UNFINISHED}
-    assert UNFINISHED not in NOTHING.conditions()
+    assert UNFINISHED not in NOTHING_DECLARED.conditions()

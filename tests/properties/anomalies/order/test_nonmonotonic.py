@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from model.history_notation import history
-from properties.anomalies.declared import SUBSCRIBE
+from properties.anomalies.declarations import SUBSCRIBE
 from properties.anomalies.order.nonmonotonic import ANOMALIES, backward_steps, explain
 from properties.anomalies.order.steps import Step, polls_between, polls_within, sends_between
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from model.history_notation import history
-from properties.anomalies.declared import ALWAYS, NOTHING, SUBSCRIBE, Declared
+from properties.anomalies.declarations import ALWAYS, NOTHING_DECLARED, SUBSCRIBE, Declarations
 from properties.anomalies.order.skip import ANOMALIES, Skip, explain, skips
 from properties.anomalies.order.steps import polls_between, polls_within, sends_within
 
@@ -90,7 +90,7 @@ def test_of_a_compacted_topic_nothing_is_missed() -> None:
         c1  poll                    -> ok t-0=a@0 t-0=c@2
     """)
     assert len(skips(h, polls_within)) == 1
-    assert skips(h, polls_within, Declared(compacted=frozenset({"t"}))) == ()
+    assert skips(h, polls_within, Declarations(compacted=frozenset({"t"}))) == ()
 
 
 def test_sends_may_be_interleaved() -> None:
@@ -101,4 +101,4 @@ def test_sends_may_be_interleaved() -> None:
     assert [row.skipped_value for row in skips(h, sends_within)] == ["b"]
     permits = {anomaly.id: set(anomaly.permits) for anomaly in ANOMALIES}
     assert permits == {"int-poll-skip": set(), "int-send-skip": {ALWAYS}, "poll-skip": {SUBSCRIBE}}
-    assert ALWAYS in NOTHING.conditions()
+    assert ALWAYS in NOTHING_DECLARED.conditions()

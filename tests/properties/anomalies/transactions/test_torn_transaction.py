@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from model.history_notation import history
-from properties.anomalies.declared import Declared
+from properties.anomalies.declarations import Declarations
 from properties.anomalies.log.lost_write import lost_writes
 from properties.anomalies.transactions.torn_transaction import (
     TornTransaction,
@@ -163,7 +163,7 @@ def test_what_may_be_gone_is_not_missing() -> None:
     """)
     assert torn_transactions(deleted) == ()
     assert torn_transactions(deleted[:-1])
-    assert torn_transactions(deleted[:-1], Declared(compacted=frozenset({"k"}))) == ()
+    assert torn_transactions(deleted[:-1], Declarations(compacted=frozenset({"k"}))) == ()
 
 
 def test_of_a_log_that_dropped_records_nothing_of_unknown_place_is_missing() -> None:

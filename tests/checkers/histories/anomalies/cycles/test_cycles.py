@@ -25,7 +25,7 @@ from properties.anomalies.cycles import components, cycle
 from properties.anomalies.cycles.components import SEARCHED
 from properties.anomalies.cycles.cycle import FORMS, Cycle
 from properties.anomalies.cycles.forms import anomalies
-from properties.anomalies.declared import Declared
+from properties.anomalies.declarations import Declarations
 
 SPREAD = [1, 40_000]  # between offsets: in one block, and in several
 
@@ -81,7 +81,7 @@ def histories(draw: st.DrawFn) -> History:
     return tuple(sorted(made, key=lambda o: last if o.completed_ns is None else o.completed_ns))
 
 
-def kernel_rows(h: History, declared: Declared, rows: int, groups: int) -> dict[str, object]:
+def kernel_rows(h: History, declared: Declarations, rows: int, groups: int) -> dict[str, object]:
     """The rows of each form, and on how much they rest."""
     tables = [Rows(as_table([one], first_op=number)) for number, one in enumerate(h)]
     chunks = LocalPieces(chunks_of(tables, rows))
@@ -113,7 +113,7 @@ def kernel_rows(h: History, declared: Declared, rows: int, groups: int) -> dict[
 def test_kernels_agree_with_the_literal_definitions(
     h: History, deps: set[str], isolation: Isolation, rows: int, groups: int, searched: int
 ) -> None:
-    declared = Declared(ww_deps="ww" in deps, rw_deps="rw" in deps, isolation=isolation)
+    declared = Declarations(ww_deps="ww" in deps, rw_deps="rw" in deps, isolation=isolation)
     applied = declared.applied(h)
     with ExitStack() as stack:
         for module in (components, cycle, cycle_search, anti_dependencies):

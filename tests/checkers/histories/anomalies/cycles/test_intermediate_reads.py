@@ -32,7 +32,7 @@ from properties.anomalies.cycles.intermediate_read import (
     intermediate_reads,
     observed,
 )
-from properties.anomalies.declared import Declared
+from properties.anomalies.declarations import Declarations
 
 
 @st.composite
@@ -92,13 +92,17 @@ def histories(draw: st.DrawFn) -> History:
 @given(
     h=histories(),
     declared=st.sampled_from(
-        [Declared(), Declared(isolation="read_uncommitted"), Declared(compacted=frozenset("j"))]
+        [
+            Declarations(),
+            Declarations(isolation="read_uncommitted"),
+            Declarations(compacted=frozenset("j")),
+        ]
     ),
     rows=st.sampled_from([1, 3, 100]),
     groups=st.integers(1, 3),
 )
 def test_kernels_agree_with_the_literal_definition(
-    h: History, declared: Declared, rows: int, groups: int
+    h: History, declared: Declarations, rows: int, groups: int
 ) -> None:
     tables = [Rows(as_table([one], first_op=number)) for number, one in enumerate(h)]
     chunks = LocalPieces(chunks_of(tables, rows))

@@ -42,7 +42,7 @@ from checkers.histories.plan.batch import UNKNOWN, Piece
 from checkers.histories.plan.batches import GROUP, Kernel, LocalPieces, put_together
 from checkers.histories.plan.spill import Held
 from checkers.histories.plan.stage import PLACES, answered
-from properties.anomalies.declared import NOTHING
+from properties.anomalies.declarations import NOTHING_DECLARED
 from tests.checkers.histories.any_history import anything
 
 EVERY = range(7)
@@ -144,7 +144,9 @@ def of_one_piece(history: pa.Table, kernel: Kernel) -> pa.Table:
 def test_records_of_pairs_are_those_of_all_dependencies(seed: int, data: st.DataObject) -> None:
     h = anything(seed, ("txn", "send", "poll", "poll"), settled=0.9)
     table = as_table(h)
-    dealt = {name: of_one_piece(table, kernel) for name, kernel in exchanged(NOTHING).items()}
+    dealt = {
+        name: of_one_piece(table, kernel) for name, kernel in exchanged(NOTHING_DECLARED).items()
+    }
     sources = {name: partial(LocalPieces, (Held(made),)) for name, made in dealt.items()}
     of, piece = answered({"strays": strays()}, sources)["strays"], Piece(dealt[PLACES])
     nobody = Others(NumberSet(numbers([])), numbers([]))

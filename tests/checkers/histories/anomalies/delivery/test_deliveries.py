@@ -18,7 +18,7 @@ from checkers.histories.io.recorded import as_table
 from model.histories import History
 from model.history_notation import history
 from properties.anomalies.assumptions import ASSUMPTIONS
-from properties.anomalies.declared import NOTHING, Declared
+from properties.anomalies.declarations import NOTHING_DECLARED, Declarations
 from properties.delivery import Delivery, deliveries, strongest
 from tests.checkers.histories.any_history import CONSUMERS, anything
 from tests.checkers.histories.mutated_clusters import cut, mutated
@@ -26,7 +26,7 @@ from tests.checkers.histories.mutated_clusters import cut, mutated
 FAMILIES = (*transactions.FAMILIES, *pipelines.FAMILIES)
 
 
-def assert_agrees(h: History, declared: Declared, rng: random.Random) -> tuple[Delivery, ...]:
+def assert_agrees(h: History, declared: Declarations, rng: random.Random) -> tuple[Delivery, ...]:
     told = decide(cut(h, rng), (), declared, rng.randrange(1, 4), delivery=True)
     assert not told.broken
     assert told.delivered == deliveries(declared.applied(h), declared)
@@ -47,7 +47,7 @@ def test_the_kernels_agree_with_the_literal_definition(
     made: Callable[[int], History], seed: int
 ) -> None:
     rng = random.Random(f"declared {seed}")
-    declared = Declared(
+    declared = Declarations(
         isolation=rng.choice(["read_committed", "read_uncommitted"]),
         compacted=frozenset({"i"} if rng.random() < 0.1 else ()),
     )
@@ -88,7 +88,7 @@ DUPLICATES = """
 )
 @pytest.mark.parametrize("seed", range(5))
 def test_what_they_say_of_small_histories(text: str, semantics: list[str], seed: int) -> None:
-    told = assert_agrees(history(text), NOTHING, random.Random(seed))
+    told = assert_agrees(history(text), NOTHING_DECLARED, random.Random(seed))
     assert [it.semantics for it in told] == semantics
 
 

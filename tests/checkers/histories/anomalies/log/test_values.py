@@ -7,7 +7,7 @@ from hypothesis import HealthCheck, given, settings
 
 from model.histories import History
 from model.history_notation import history
-from properties.anomalies.declared import NOTHING, UNFINISHED, Declared
+from properties.anomalies.declarations import NOTHING_DECLARED, UNFINISHED, Declarations
 from tests.checkers.histories.anything_told import (
     CUTS,
     DECLARED,
@@ -43,21 +43,21 @@ EVERYTHING = history("""
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(h=histories(), declared=DECLARED, at=CUTS)
 def test_kernels_agree_with_the_literal_definitions(
-    h: History, declared: Declared, at: list[int]
+    h: History, declared: Declarations, at: list[int]
 ) -> None:
     assert_agrees(h, ANOMALIES, declared, at)
 
 
 @pytest.mark.parametrize("at", [[], [1, 3], [2, 5], [1, 2, 3, 4, 5, 6, 7, 8, 9]])
 def test_values_that_fare_badly_are_found_in_any_chunks(at: list[int]) -> None:
-    assert_agrees(EVERYTHING, ANOMALIES, NOTHING, at)
-    decisions = analysed(EVERYTHING, ANOMALIES, NOTHING, at).decisions
+    assert_agrees(EVERYTHING, ANOMALIES, NOTHING_DECLARED, at)
+    decisions = analysed(EVERYTHING, ANOMALIES, NOTHING_DECLARED, at).decisions
     assert {d.anomaly.id for d in decisions if d.count} == {*ANOMALIES}
 
 
 def test_what_was_not_read_to_the_end_may_be_unseen() -> None:
     h = history("p1 send k=a -> ok @0")
-    for declared, code in ((NOTHING, 1), (Declared(finished=False), 0)):
+    for declared, code in ((NOTHING_DECLARED, 1), (Declarations(finished=False), 0)):
         analysis = analysed(h, ("unseen",), declared, [])
         (decision,) = analysis.decisions
         assert (analysis.exit_code, decision.permitted) == (code, code == 0)

@@ -12,7 +12,7 @@ from checkers.histories.io.recorded import as_table
 from checkers.histories.plan.batch import Piece
 from model.histories import History
 from model.history_notation import history
-from properties.anomalies.declared import NOTHING, SUBSCRIBE, Declared
+from properties.anomalies.declarations import NOTHING_DECLARED, SUBSCRIBE, Declarations
 from tests.checkers.histories.anything_told import (
     CUTS,
     DECLARED,
@@ -32,15 +32,15 @@ SKIPS_AND_REPEATS = history("""
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(h=histories(), declared=DECLARED, at=CUTS)
 def test_kernels_agree_with_the_literal_definitions(
-    h: History, declared: Declared, at: list[int]
+    h: History, declared: Declarations, at: list[int]
 ) -> None:
     assert_agrees(h, ANOMALIES, declared, at)
 
 
 @pytest.mark.parametrize("at", [[], [1], [2], [3], [1, 2, 3]])
 def test_steps_go_across_chunks(at: list[int]) -> None:
-    assert_agrees(SKIPS_AND_REPEATS, ANOMALIES, NOTHING, at)
-    analysis = analysed(SKIPS_AND_REPEATS, ANOMALIES, NOTHING, at)
+    assert_agrees(SKIPS_AND_REPEATS, ANOMALIES, NOTHING_DECLARED, at)
+    analysis = analysed(SKIPS_AND_REPEATS, ANOMALIES, NOTHING_DECLARED, at)
     found = {d.anomaly.id: d.count for d in analysis.decisions}
     assert (found["poll-skip"], found["nonmonotonic-poll"]) == (1, 1)
 
@@ -56,8 +56,8 @@ def test_an_assignment_in_another_chunk_parts_what_it_leaves_out(
         c1  assign {left}     -> ok
         c1  poll              -> ok k=c@2
     """)
-    assert_agrees(h, ANOMALIES, NOTHING, at)
-    assert analysed(h, ("poll-skip",), NOTHING, at).decisions[0].count == skips
+    assert_agrees(h, ANOMALIES, NOTHING_DECLARED, at)
+    assert analysed(h, ("poll-skip",), NOTHING_DECLARED, at).decisions[0].count == skips
 
 
 @pytest.mark.parametrize("at", [[], [1], [2], [1, 2]])
@@ -66,14 +66,14 @@ def test_a_send_that_failed_ranks_where_its_value_was_acknowledged_later(at: lis
         p1  send k=b k=a  -> fail
         p1  send k=a k=b  -> ok @0 @1
     """)
-    assert_agrees(h, ANOMALIES, NOTHING, at)
-    analysis = analysed(h, ("int-nonmonotonic-send",), NOTHING, at)
+    assert_agrees(h, ANOMALIES, NOTHING_DECLARED, at)
+    analysis = analysed(h, ("int-nonmonotonic-send",), NOTHING_DECLARED, at)
     assert [d.count for d in analysis.decisions] == [1]
 
 
 def test_what_a_rebalance_explains_is_permitted_to_subscribers() -> None:
-    subscribed = Declared(sub_via=frozenset({"subscribe"}))
-    for declared, code in ((NOTHING, 1), (subscribed, 0)):
+    subscribed = Declarations(sub_via=frozenset({"subscribe"}))
+    for declared, code in ((NOTHING_DECLARED, 1), (subscribed, 0)):
         analysis = analysed(SKIPS_AND_REPEATS, ("poll-skip", "nonmonotonic-poll"), declared, [])
         assert analysis.exit_code == code
         assert all(d.verdict == "violated" for d in analysis.decisions)

@@ -25,7 +25,7 @@ from model.histories import (
     Operation,
     Outcome,
 )
-from properties.anomalies.declared import NOTHING, Declared
+from properties.anomalies.declarations import NOTHING_DECLARED, Declarations
 from properties.anomalies.real_time import stale_group_offset
 from properties.anomalies.real_time.stale_group_offset import StaleGroupOffset
 
@@ -74,16 +74,16 @@ def histories(draw: st.DrawFn) -> History:
 @settings(max_examples=80, deadline=None)
 @given(
     h=histories(),
-    declared=st.sampled_from([Declared(), Declared(isolation="read_uncommitted")]),
+    declared=st.sampled_from([Declarations(), Declarations(isolation="read_uncommitted")]),
     rows=st.sampled_from([1, 3, 100]),
 )
 def test_kernels_agree_with_the_literal_definition(
-    h: History, declared: Declared, rows: int
+    h: History, declared: Declarations, rows: int
 ) -> None:
     assert_agrees(h, declared, rows)
 
 
-def assert_agrees(h: History, declared: Declared = NOTHING, rows: int = 1) -> None:
+def assert_agrees(h: History, declared: Declarations = NOTHING_DECLARED, rows: int = 1) -> None:
     tables = [Rows(as_table([one], first_op=number)) for number, one in enumerate(h)]
     none, nothing = Piece(ROW.empty_table()), np.zeros(0, dtype=np.int64)
     known = Known(declared=declared, strays=Strays(none, none, nothing, nothing, nothing, none))

@@ -36,11 +36,12 @@ from model.histories import (
 )
 from model.history_notation import history
 from properties.anomalies.anomaly import Anomaly
-from properties.anomalies.declared import NOTHING, Declared
+from properties.anomalies.declarations import NOTHING_DECLARED, Declarations
 from properties.anomalies.real_time import anomalies
 
 DECLARED = {
-    isolation: Declared(isolation=isolation) for isolation in ("read_committed", "read_uncommitted")
+    isolation: Declarations(isolation=isolation)
+    for isolation in ("read_committed", "read_uncommitted")
 }
 
 
@@ -100,7 +101,7 @@ def chunks(h: History, rows_per_chunk: int) -> LocalPieces:
     return LocalPieces(chunks_of(rows, rows_per_chunk))
 
 
-def assert_agrees(h: History, declared: Declared, rows_per_chunk: int, groups: int) -> None:
+def assert_agrees(h: History, declared: Declarations, rows_per_chunk: int, groups: int) -> None:
     family = anomalies(declared)
     decided = decide(chunks(h, rows_per_chunk), [one.id for one in family], declared, groups)
     assert not decided.broken
@@ -146,7 +147,7 @@ def test_a_sound_history_is_looked_at_once(text: str, looks: int) -> None:
     h = chunks(history(text), 7)
     none, nothing = Piece(ROW.empty_table()), np.zeros(0, dtype=np.int64)
     strays = Strays(none, none, nothing, nothing, nothing, none)
-    inquiry = linearizable_offsets(Known(declared=NOTHING, strays=strays))
+    inquiry = linearizable_offsets(Known(declared=NOTHING_DECLARED, strays=strays))
     asked = 0
 
     class Counted(LocalPieces):
@@ -171,7 +172,7 @@ def test_an_operation_open_across_pieces_is_decided_by_the_last_facts() -> None:
         p2  ...       -> ok @1
     """
     for rows_per_chunk in (1, 2, 3):
-        assert_agrees(history(text), NOTHING, rows_per_chunk, 1)
+        assert_agrees(history(text), NOTHING_DECLARED, rows_per_chunk, 1)
 
 
 @given(
@@ -228,4 +229,4 @@ def test_the_furthest_that_was_known_is_told_whichever_piece_knew_it() -> None:
         p1  send k=e  -> ok @0
     """
     for rows_per_chunk in range(1, 7):
-        assert_agrees(history(text), NOTHING, rows_per_chunk, 1)
+        assert_agrees(history(text), NOTHING_DECLARED, rows_per_chunk, 1)

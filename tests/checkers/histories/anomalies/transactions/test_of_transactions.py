@@ -16,14 +16,14 @@ from checkers.histories.deciding import decide
 from model.histories import History
 from model.history_notation import history
 from properties.anomalies.catalogue import catalogue
-from properties.anomalies.declared import NOTHING, Declared
+from properties.anomalies.declarations import NOTHING_DECLARED, Declarations
 from tests.checkers.histories.mutated_clusters import cut, mutated
 
 FAMILIES = (*transactions.FAMILIES, *pipelines.FAMILIES)
 IDS = tuple(name for family in FAMILIES for name in family.ids)
 
 
-def assert_agrees(h: History, declared: Declared, rng: random.Random) -> Counter[str]:
+def assert_agrees(h: History, declared: Declarations, rng: random.Random) -> Counter[str]:
     """The kernels find the rows of the literal definitions; how many of each."""
     told = decide(cut(h, rng), IDS, declared, rng.randrange(1, 4))
     complete, found = declared.applied(h), Counter[str]()
@@ -42,7 +42,7 @@ def assert_agrees(h: History, declared: Declared, rng: random.Random) -> Counter
 @given(seed=st.integers(0, 10**9))
 def test_kernels_agree_with_the_literal_definitions(seed: int) -> None:
     rng = random.Random(f"declared {seed}")
-    declared = Declared(
+    declared = Declarations(
         isolation=rng.choice(["read_committed", "read_committed", "read_uncommitted"]),
         compacted=frozenset({"o"} if rng.random() < 0.1 else ()),
     )
@@ -138,4 +138,4 @@ PIPELINE = """
 )
 @pytest.mark.parametrize("seed", range(4))
 def test_what_they_find_of_small_histories(text: str, found: dict[str, int], seed: int) -> None:
-    assert +assert_agrees(history(text), NOTHING, random.Random(seed)) == found
+    assert +assert_agrees(history(text), NOTHING_DECLARED, random.Random(seed)) == found

@@ -25,7 +25,7 @@ UNFINISHED: Final = "unfinished"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Declared:
+class Declarations:
     """How the clients of a history were set up, and what to look for in it.
 
     `ww_deps` has cycles follow write dependencies, `rw_deps` anti-dependencies too. `isolation` is
@@ -67,4 +67,4 @@ class Declared:
         )
 
 
-NOTHING: Final = Declared()
+NOTHING_DECLARED: Final = Declarations()
