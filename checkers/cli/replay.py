@@ -44,7 +44,7 @@ def replay_command(
     """
     from checkers.explicit.replay import replay
     from checkers.report.itf import recorded
-    from model.language.interpreter import Meaning
+    from model.language.interpreter import Interpreter
 
     read = _read(file)
     meta: Mapping[str, Any] = read.get("#meta", {})
@@ -61,10 +61,10 @@ def replay_command(
     wanted = name or meta.get("property")
     if wanted not in claims:
         raise UnknownName(f"property of {chosen.spec} {chosen.name}", str(wanted), claims)
-    meaning = Meaning.of(made)
-    steps = recorded(made, meaning.ranges, read)
-    found = replay(made, meaning, steps, claims[wanted], read.get("loop"))
-    text = "\n".join(told(made, meaning, found, len(steps)))
+    interpreter = Interpreter.of(made)
+    steps = recorded(made, interpreter.ranges, read)
+    found = replay(made, interpreter, steps, claims[wanted], read.get("loop"))
+    text = "\n".join(told(made, interpreter, found, len(steps)))
     run.emit(Evidence(about=wanted, text=text))
     run.emit(
         PropertyDecided(
@@ -93,12 +93,12 @@ def _read(file: Path) -> Mapping[str, Any]:
     return read
 
 
-def told(spec: Spec, meaning: Any, found: Replayed, steps: int) -> Iterator[str]:
+def told(spec: Spec, interpreter: Any, found: Replayed, steps: int) -> Iterator[str]:
     """Each step that was taken, and what became of the trace."""
     from checkers.report.sentences import Sentences
     from model.language.values import Writer
 
-    writer = Writer(spec, meaning.ranges)
+    writer = Writer(spec, interpreter.ranges)
     for k, step in enumerate(found.taken):
         call = "init" if k == 0 else "stuttering"
         if step.action is not None:

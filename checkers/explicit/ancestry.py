@@ -27,7 +27,7 @@ class Ancestry:
         self._parents.append(parents)
         self._labels.append(labels)
 
-    def way_to(self, state: int) -> tuple[int, list[int]]:
+    def path_to(self, state: int) -> tuple[int, list[int]]:
         """The initial state that the way begins with, and the transitions along it."""
         ends = np.cumsum([len(x) for x in self._parents])
         labels: list[int] = []

@@ -8,34 +8,34 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from checkers.explicit.instance import Instance, Packed
-from model.language.interpreter import Meaning, Undefined, joined
+from model.language.interpreter import Interpreter, Undefined, joined
 from model.language.spec import Claim
 
 
-def blamed_init(at: Instance) -> Undefined | None:
+def diagnose_init(at: Instance) -> Undefined | None:
     """The line of `init` that is undefined."""
     try:
-        Meaning(at.ranges).initial(at.spec)
+        Interpreter(at.ranges).initial(at.spec)
     except Undefined as fault:
         return fault
     return None
 
 
-def blamed_action(at: Instance, state: Packed) -> Undefined | None:
+def diagnose_action(at: Instance, state: Packed) -> Undefined | None:
     """The action, line and conjunct or write that is undefined in the state; None: none is."""
     try:
-        for _ in Meaning(at.ranges).steps(at.spec, at.unpack(state)):
+        for _ in Interpreter(at.ranges).steps(at.spec, at.unpack(state)):
             pass
     except Undefined as fault:
         return fault
     return None
 
 
-def blamed_claim(
+def diagnose_claim(
     at: Instance, claims: Sequence[Claim], state: Packed, after: Packed | None = None
 ) -> Undefined | None:
     """The claim that is undefined in the state, or in the step from it to the one after."""
-    meaning = Meaning(at.ranges)
+    interpreter = Interpreter(at.ranges)
     about = "states" if after is None else "steps"
     read = at.unpack(state)
     if after is not None:
@@ -43,7 +43,7 @@ def blamed_claim(
     for claim in claims:
         try:
             if claim.about == about:
-                meaning.holds(claim.formula, read)
+                interpreter.holds(claim.formula, read)
         except Undefined as fault:
             return Undefined(fault.what, claim.name)
     return None

@@ -139,7 +139,7 @@ def discoveries(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Sighting:
+class WitnessResult:
     """A witness: in how many states it was true, and the shortest trace to the first of them."""
 
     claim: Claim
@@ -173,7 +173,7 @@ class Exploration:
     seconds: float
     why_stopped: WhyStopped
     discoveries: Mapping[str, Discovery]
-    witnesses: Mapping[str, Sighting]
+    witnesses: Mapping[str, WitnessResult]
     taken: Mapping[str, int]  # action -> transitions
     ranges: Ranges  # what was explored: the elements of every sort
     ill_defined: IllDefined | None = None

@@ -17,18 +17,18 @@ import numpy as np
 
 from checkers.explicit.ancestry import Ancestry
 from checkers.explicit.columns import Array, Code, Columns, Value
-from checkers.explicit.diagnose import blamed_action, blamed_claim, blamed_init
+from checkers.explicit.diagnose import diagnose_action, diagnose_claim, diagnose_init
 from checkers.explicit.engines import Declined
 from checkers.explicit.exploration import (
     Exploration,
     IllDefined,
     Progress,
-    Sighting,
     Step,
     Stop,
     Task,
     Trace,
     WhyStopped,
+    WitnessResult,
     discoveries,
     until_stopped,
 )
@@ -37,7 +37,7 @@ from checkers.explicit.keys import Numbering
 from checkers.explicit.seen import Keys, Seen
 from checkers.explicit.symmetry import exchanges, symmetric
 from checkers.explicit.tables import Part, Rows, Table, Transition
-from model.language.interpreter import Meaning, State, Undefined
+from model.language.interpreter import Interpreter, State, Undefined
 from model.language.spec import Claim
 
 CHUNK = 1 << 17  # states at a time, at most; fewer where more is remembered of each
@@ -93,7 +93,7 @@ class Search:
         self.watched = {w.name: self.columns.value(w.formula, {}) for w in self.task.spec.witnesses}
         remembered = REMEMBERED // max(1, len(self.columns.ops))
         self.chunk = min(CHUNK, 1 << max(12, remembered.bit_length() - 1))
-        self.sighted: dict[str, tuple[int, int]] = {}  # how many states, and the first
+        self.witnessed: dict[str, tuple[int, int]] = {}  # how many states, and the first
         self.taken = [0] * len(self.transitions)
         self.seen = Seen()
         self.symmetric = symmetric(self.task.spec) if self.task.symmetry else ()
@@ -132,9 +132,9 @@ class Search:
 
     def _initial(self) -> tuple[Array, Keys]:
         try:
-            self.starts = Meaning(self.at.ranges).initial(self.task.spec)
+            self.starts = Interpreter(self.at.ranges).initial(self.task.spec)
         except Undefined as fault:
-            raise self._ill_defined(blamed_init(self.at), ()) from fault
+            raise self._ill_defined(diagnose_init(self.at), ()) from fault
         rows = np.array([list(self.at.pack(s)) for s in self.starts], dtype=np.uint8)
         rows = rows.reshape(len(self.starts), len(self.at.cells))
         keys = self.numbering.keys(rows)
@@ -153,13 +153,13 @@ class Search:
                 if table.some(bad):
                     row = start + int(table.where(bad)[0])
                     claims = (*self.task.claims, *self.task.spec.witnesses)
-                    blamed = blamed_claim(self.at, claims, rows[row].tobytes())
+                    blamed = diagnose_claim(self.at, claims, rows[row].tobytes())
                     raise self._ill_defined(blamed, self._trace(first + row))
                 if name in self.watched:
                     seen = table.where(value)
                     if len(seen):
-                        times, state = self.sighted.get(name, (0, first + start + int(seen[0])))
-                        self.sighted[name] = times + len(seen), state
+                        times, state = self.witnessed.get(name, (0, first + start + int(seen[0])))
+                        self.witnessed[name] = times + len(seen), state
                 elif table.some(value):
                     row = int(table.where(value)[0])
                     self.violations[name] = first + start + row, None
@@ -242,7 +242,7 @@ class Search:
                 for cell, new in written.items():
                     after[cell] = new[wrong[0]] if new.ndim else new
                 before = rows[part.rows[wrong[0]]].tobytes()
-                blamed = blamed_claim(self.at, self.task.claims, before, after.tobytes())
+                blamed = diagnose_claim(self.at, self.task.claims, before, after.tobytes())
                 raise self._ill_defined(blamed, self._trace(first + int(part.rows[wrong[0]])))
             broken = np.flatnonzero(changed & ~np.asarray(part.of(value), dtype=np.bool_))
             if len(broken):
@@ -267,7 +267,7 @@ class Search:
     # ---- who is to blame for an undefined term
 
     def _blame_action(self, rows: Array, row: int, first: int) -> Stop:
-        blamed = blamed_action(self.at, rows[row].tobytes())
+        blamed = diagnose_action(self.at, rows[row].tobytes())
         return self._ill_defined(blamed, self._trace(first + row))
 
     def _ill_defined(self, fault: Undefined | None, trace: Trace) -> Stop:
@@ -290,7 +290,7 @@ class Search:
             seconds=time.monotonic() - self.started,
             why_stopped=why,
             discoveries=discoveries(self.task.claims, why, traces),
-            witnesses={w.name: self._sighting(w) for w in self.task.spec.witnesses},
+            witnesses={w.name: self._witness_result(w) for w in self.task.spec.witnesses},
             taken=taken,
             ranges=self.at.ranges,
             ill_defined=self.ill_defined,
@@ -300,20 +300,20 @@ class Search:
             collision=self.numbering.collision(self.seen.count),
         )
 
-    def _sighting(self, witness: Claim) -> Sighting:
-        times, first = self.sighted.get(witness.name, (0, None))
-        return Sighting(
+    def _witness_result(self, witness: Claim) -> WitnessResult:
+        times, first = self.witnessed.get(witness.name, (0, None))
+        return WitnessResult(
             claim=witness, states=times, trace=() if first is None else self._trace(first)
         )
 
     def _trace(self, node: int, label: int | None = None) -> Trace:
         """A shortest way to the node, and by the transition; the interpreter takes the steps."""
-        start, labels = self.ancestry.way_to(node)
-        meaning, state = Meaning(self.at.ranges), self.starts[start]
+        start, labels = self.ancestry.path_to(node)
+        interpreter, state = Interpreter(self.at.ranges), self.starts[start]
         steps = [Step(action="init", values=(), state=state)]
         for taken in [*labels, *([] if label is None else [label])]:
             x = self.transitions[taken]
-            after = meaning.step(x.action, state, x.values)
+            after = interpreter.step(x.action, state, x.values)
             assert after is not None
             state = after
             steps.append(Step(action=x.action.name, values=x.values, state=state))

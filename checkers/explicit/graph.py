@@ -19,7 +19,7 @@ from checkers.explicit.actions import Program
 from checkers.explicit.exploration import Step, Trace
 from checkers.explicit.instance import Instance, Packed
 from model.language.expressions import SpecError
-from model.language.interpreter import Meaning, State
+from model.language.interpreter import Interpreter, State
 from model.language.scope import Ranges, Scope
 from model.language.spec import Action, Spec
 from model.language.values import Writer
@@ -50,7 +50,7 @@ class StateGraph:
         found: Iterator[set[int]] = nx.attracting_components(self.graph)
         return sorted(map(frozenset, found), key=lambda nodes: (len(nodes), min(nodes)))
 
-    def way_to(self, node: int) -> Trace:
+    def path_to(self, node: int) -> Trace:
         """A shortest trace from an initial state to the node."""
         starts = {n for n, first in self.graph.nodes(data="initial") if first}
         path = nx.multi_source_dijkstra_path(self.graph, starts, weight=None)[node]
@@ -89,13 +89,13 @@ def compiled_graph(spec: Spec, scope: Scope | None = None) -> StateGraph:
 def interpreted_graph(spec: Spec, scope: Scope | None = None) -> StateGraph:
     """The graph as the reference interpreter finds it: the same, slowly."""
     at = Instance.of(spec, scope)
-    meaning = Meaning(at.ranges)
+    interpreter = Interpreter(at.ranges)
 
     def steps(state: Packed) -> Iterator[tuple[Call, Packed]]:
-        for action, values, after in meaning.steps(spec, at.unpack(state)):
+        for action, values, after in interpreter.steps(spec, at.unpack(state)):
             yield (action, values), at.pack(after)
 
-    return _graph(spec, at, [at.pack(s) for s in meaning.initial(spec)], steps)
+    return _graph(spec, at, [at.pack(s) for s in interpreter.initial(spec)], steps)
 
 
 def _graph(spec: Spec, at: Instance, initial: Sequence[Packed], steps: Any) -> StateGraph:

@@ -22,7 +22,7 @@ from model.faults import UnknownName
 from model.language import terms as t
 from model.language.actions import Liveness
 from model.language.expressions import SpecError
-from model.language.interpreter import Meaning, Undefined
+from model.language.interpreter import Interpreter, Undefined
 from model.language.scope import Scope
 from model.language.spec import Spec
 
@@ -92,7 +92,7 @@ class _Judge:
     fairness: Fairness
 
     def verdict(self, claim: Liveness) -> Discovery:
-        for env in Meaning(self.graph.program.at.ranges).bindings(claim.params, {}):
+        for env in Interpreter(self.graph.program.at.ranges).bindings(claim.params, {}):
             values = tuple(int(env[p.uid] or 0) for p in claim.params)
             found = self._lasso(claim, values)
             if found is not None:
@@ -138,7 +138,7 @@ class _Judge:
     def _lasso_from(
         self, start: int, near: Mask, ends: Mask, sets: Sequence[Nodes], through: Mask
     ) -> tuple[int, list[int], int]:
-        prefix = self.graph.way_to(start)
+        prefix = self.graph.path_to(start)
         first = int(self.graph.source[prefix[0]]) if prefix else start
         middle = [] if ends[start] else self.fairness.way(start, near, lambda n: bool(ends[n]))
         at = int(self.graph.target[middle[-1]]) if middle else start

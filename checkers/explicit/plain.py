@@ -11,22 +11,22 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from checkers.explicit.actions import Program
-from checkers.explicit.diagnose import blamed_action, blamed_claim, blamed_init
+from checkers.explicit.diagnose import diagnose_action, diagnose_claim, diagnose_init
 from checkers.explicit.exploration import (
     Exploration,
     IllDefined,
     Progress,
-    Sighting,
     Step,
     Stop,
     Task,
     Trace,
     WhyStopped,
+    WitnessResult,
     discoveries,
     until_stopped,
 )
 from checkers.explicit.instance import Instance, Packed
-from model.language.interpreter import Meaning, Undefined
+from model.language.interpreter import Interpreter, Undefined
 from model.language.spec import Claim
 
 PULSE = 2048  # states between two looks at the clock
@@ -49,7 +49,7 @@ class Search:
     open: dict[str, Callable[[Packed], bool]] = field(default_factory=dict)
     open_steps: dict[str, Callable[[Packed], bool]] = field(default_factory=dict)
     violations: dict[str, tuple[Packed, Link]] = field(default_factory=dict)
-    sighted: dict[str, tuple[int, Packed | None]] = field(default_factory=dict)
+    witnessed: dict[str, tuple[int, Packed | None]] = field(default_factory=dict)
     deadlocks: int = 0
     deadlock: Packed | None = None
     disabled: dict[str, list[int]] = field(default_factory=dict)
@@ -65,7 +65,7 @@ class Search:
         self.watched = [
             (w.name, self.program.predicate(w.formula)) for w in self.task.spec.witnesses
         ]
-        self.sighted = {name: (0, None) for name, _ in self.watched}
+        self.witnessed = {name: (0, None) for name, _ in self.watched}
         self.taken = [0] * len(self.program.labels)
         if self.task.coverage:
             self.disabled = {a.name: [0] * len(a.guards) for a in self.task.spec.actions}
@@ -94,7 +94,7 @@ class Search:
         try:
             return self.program.initial()
         except Undefined as fault:
-            raise self._ill_defined(blamed_init(self.at), ()) from fault
+            raise self._ill_defined(diagnose_init(self.at), ()) from fault
 
     def _expand(self, frontier: Sequence[Packed], fresh: list[Packed]) -> None:
         parents, taken, successors = self.parents, self.taken, self.program.successors
@@ -104,7 +104,7 @@ class Search:
                 successors(state, out.append)
             except Undefined as fault:
                 trace = self._trace(state, parents[state])
-                raise self._ill_defined(blamed_action(self.at, state), trace) from fault
+                raise self._ill_defined(diagnose_action(self.at, state), trace) from fault
             self.generated += len(out)
             if not out:
                 self.deadlocks += 1
@@ -121,11 +121,11 @@ class Search:
 
     def _count_disabled(self, state: Packed) -> None:
         """Asks the interpreter, call by call, which conjunct is the first that is false."""
-        meaning, read = Meaning(self.at.ranges), self.at.unpack(state)
+        interpreter, read = Interpreter(self.at.ranges), self.at.unpack(state)
         for action in self.task.spec.actions:
             counts = self.disabled[action.name]
-            for values in meaning.calls(action):
-                false = meaning.why_disabled(action, read, values)
+            for values in interpreter.calls(action):
+                false = interpreter.why_disabled(action, read, values)
                 if false is not None:
                     counts[next(k for k, g in enumerate(action.guards) if g is false)] += 1
 
@@ -137,11 +137,11 @@ class Search:
                 broken = [name for name, holds in self.open.items() if not holds(state)]
                 for name, holds in self.watched:
                     if holds(state):
-                        times, first = self.sighted[name]
-                        self.sighted[name] = (times + 1, first or state)
+                        times, first = self.witnessed[name]
+                        self.witnessed[name] = (times + 1, first or state)
             except Undefined as fault:
                 trace = self._trace(state, self.parents[state])
-                raise self._ill_defined(blamed_claim(self.at, claims, state), trace) from fault
+                raise self._ill_defined(diagnose_claim(self.at, claims, state), trace) from fault
             for name in broken:
                 self.violations[name] = state, self.parents[state]
                 del self.open[name]
@@ -157,7 +157,7 @@ class Search:
                 ]
             except Undefined as fault:
                 trace = self._trace(state, self.parents[state])
-                blamed = blamed_claim(self.at, self.task.claims, state, after)
+                blamed = diagnose_claim(self.at, self.task.claims, state, after)
                 raise self._ill_defined(blamed, trace) from fault
             for name in broken:
                 self.violations[name] = after, (label, state)
@@ -200,7 +200,7 @@ class Search:
             seconds=time.monotonic() - self.started,
             why_stopped=why,
             discoveries=discoveries(self.task.claims, why, traces),
-            witnesses={w.name: self._sighting(w) for w in self.task.spec.witnesses},
+            witnesses={w.name: self._witness_result(w) for w in self.task.spec.witnesses},
             taken=taken,
             ranges=self.at.ranges,
             ill_defined=self.ill_defined,
@@ -209,9 +209,9 @@ class Search:
             disabled={name: tuple(counts) for name, counts in self.disabled.items()},
         )
 
-    def _sighting(self, witness: Claim) -> Sighting:
-        times, first = self.sighted[witness.name]
-        return Sighting(
+    def _witness_result(self, witness: Claim) -> WitnessResult:
+        times, first = self.witnessed[witness.name]
+        return WitnessResult(
             claim=witness,
             states=times,
             trace=() if first is None else self._trace(first, self.parents[first]),

@@ -24,7 +24,7 @@ from checkers.explicit.instance import Instance
 from model.language import terms as t
 from model.language.actions import Action, Claim
 from model.language.expressions import SpecError
-from model.language.interpreter import Meaning
+from model.language.interpreter import Interpreter
 
 
 def promela(at: Instance, claims: Sequence[Claim] = ()) -> str:
@@ -32,7 +32,7 @@ def promela(at: Instance, claims: Sequence[Claim] = ()) -> str:
     words = Words(at)
     options = [line for action in at.spec.actions for line in words.options(action)]
     options += [words.judged(claim) for claim in claims]
-    first, *others = map(at.pack, Meaning(at.ranges).initial(at.spec))
+    first, *others = map(at.pack, Interpreter(at.ranges).initial(at.spec))
     if others:
         raise SpecError(f"{type(at.spec).__name__} has several initial states; give SPIN one")
     cells = [

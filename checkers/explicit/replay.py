@@ -13,7 +13,7 @@ from typing import Protocol
 
 from model.language.actions import Action, Guard, Liveness
 from model.language.behaviours import Lasso, is_fair, true_of
-from model.language.interpreter import Cell, Meaning, State, joined
+from model.language.interpreter import Cell, Interpreter, State, joined
 from model.language.spec import Claim, Spec
 
 
@@ -52,31 +52,33 @@ class Replayed:
 
 def replay(
     spec: Spec,
-    meaning: Meaning,
+    interpreter: Interpreter,
     steps: Sequence[Recorded],
     claim: Claim | Liveness,
     loop: int | None = None,
 ) -> Replayed:
     """Takes the steps again, and asks the claim about what was reached."""
     actions = {a.name: a for a in spec.actions}
-    if steps[0].state not in meaning.initial(spec):
+    if steps[0].state not in interpreter.initial(spec):
         return Replayed(taken=(), stopped="the first state of the trace is not initial here")
     taken = [Taken(action=None, values=(), state=steps[0].state)]
     for told in steps[1:]:
         state = taken[-1].state
         if told.action is None:
-            found = _leading(spec, meaning, state, told.state)
+            found = _leading(spec, interpreter, state, told.state)
             if found is None:
                 stopped = "no action leads to the state that the trace tells"
-                return _judged(spec, meaning, claim, Replayed(taken=tuple(taken), stopped=stopped))
+                return _judged(
+                    spec, interpreter, claim, Replayed(taken=tuple(taken), stopped=stopped)
+                )
             taken.append(found)
             continue
         action = actions.get(told.action)
         if action is None or len(action.params) != len(told.values):
             stopped = f"{type(spec).__name__} has no such action as {told.action} of the trace"
-            return _judged(spec, meaning, claim, Replayed(taken=tuple(taken), stopped=stopped))
-        guard = meaning.why_disabled(action, state, told.values)
-        after = meaning.step(action, state, told.values)
+            return _judged(spec, interpreter, claim, Replayed(taken=tuple(taken), stopped=stopped))
+        guard = interpreter.why_disabled(action, state, told.values)
+        after = interpreter.step(action, state, told.values)
         if after is None:
             ended = Replayed(
                 taken=tuple(taken),
@@ -85,23 +87,23 @@ def replay(
                 action=action,
                 values=told.values,
             )
-            return _judged(spec, meaning, claim, ended)
+            return _judged(spec, interpreter, claim, ended)
         differs = tuple(cell for cell in after if after[cell] != told.state.get(cell))
         taken.append(Taken(action=action, values=told.values, state=after, differs=differs))
-    return _judged(spec, meaning, claim, Replayed(taken=tuple(taken)), loop)
+    return _judged(spec, interpreter, claim, Replayed(taken=tuple(taken)), loop)
 
 
-def _leading(spec: Spec, meaning: Meaning, state: State, to: State) -> Taken | None:
+def _leading(spec: Spec, interpreter: Interpreter, state: State, to: State) -> Taken | None:
     """The step from one state to the other; staying is stuttering."""
     if state == to:
         return Taken(action=None, values=(), state=to)
-    steps = (Taken(action=a, values=v, state=x) for a, v, x in meaning.steps(spec, state))
+    steps = (Taken(action=a, values=v, state=x) for a, v, x in interpreter.steps(spec, state))
     return next((step for step in steps if step.state == to), None)
 
 
 def _judged(
     spec: Spec,
-    meaning: Meaning,
+    interpreter: Interpreter,
     claim: Claim | Liveness,
     found: Replayed,
     loop: int | None = None,
@@ -112,15 +114,15 @@ def _judged(
     if isinstance(claim, Liveness):
         if loop is not None and not found.stopped and states[loop] == states[-1]:
             lasso = Lasso(states if loop == len(states) - 1 else states[:-1], loop)
-            if is_fair(meaning, spec, lasso) and not true_of(meaning, claim, lasso):
+            if is_fair(interpreter, spec, lasso) and not true_of(interpreter, claim, lasso):
                 broken = len(states) - 1
     elif claim.about == "states":
-        false = (k for k, s in enumerate(states) if not meaning.holds(claim.formula, s))
+        false = (k for k, s in enumerate(states) if not interpreter.holds(claim.formula, s))
         broken = next(false, None)
     else:
         pairs = ((k, a, b) for k, (a, b) in enumerate(pairwise(states), 1))
         steps = ((k, joined(a, b)) for k, a, b in pairs if a != b)
-        broken = next((k for k, s in steps if not meaning.holds(claim.formula, s)), None)
+        broken = next((k for k, s in steps if not interpreter.holds(claim.formula, s)), None)
     return Replayed(
         taken=found.taken,
         stopped=found.stopped,

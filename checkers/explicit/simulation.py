@@ -17,15 +17,15 @@ from itertools import accumulate
 from random import Random
 
 from checkers.explicit.actions import Program
-from checkers.explicit.diagnose import blamed_action, blamed_claim
+from checkers.explicit.diagnose import diagnose_action, diagnose_claim
 from checkers.explicit.exploration import (
     Discovery,
     Exploration,
     IllDefined,
-    Sighting,
     Step,
     Task,
     Trace,
+    WitnessResult,
 )
 from checkers.explicit.instance import Instance, Packed
 from model.language.interpreter import Undefined
@@ -65,7 +65,7 @@ class _Simulation:
         self.seen: set[Packed] = set()
         self.taken: Counter[str] = Counter()
         self.broken: dict[str, Trace] = {}
-        self.sighted: dict[str, tuple[int, Trace]] = {}
+        self.witnessed: dict[str, tuple[int, Trace]] = {}
         self.ill_defined: IllDefined | None = None
         self.steps = self.depth = self.walks = 0
 
@@ -91,9 +91,9 @@ class _Simulation:
                 for c in self.task.claims
             },
             witnesses={
-                w.name: Sighting(claim=w, states=times, trace=trace)
+                w.name: WitnessResult(claim=w, states=times, trace=trace)
                 for w in self.task.spec.witnesses
-                for times, trace in [self.sighted.get(w.name, (0, ()))]
+                for times, trace in [self.witnessed.get(w.name, (0, ()))]
             },
             taken={a.name: self.taken[a.name] for a in self.task.spec.actions},
             ranges=self.at.ranges,
@@ -130,7 +130,9 @@ class _Simulation:
                 self._judge(way)
         except Undefined as fault:
             claims = (*self.task.claims, *self.task.spec.witnesses)
-            blamed = blamed_claim(self.at, claims, state) or blamed_action(self.at, state) or fault
+            blamed = (
+                diagnose_claim(self.at, claims, state) or diagnose_action(self.at, state) or fault
+            )
             self.ill_defined = IllDefined(
                 where=blamed.where, what=blamed.what, trace=self._trace(way)
             )
@@ -158,8 +160,8 @@ class _Simulation:
             del self.open[name]
         for name, holds in self.watched.items():
             if holds(state):
-                times, trace = self.sighted.get(name, (0, ()))
-                self.sighted[name] = times + 1, trace or self._trace(_without_loops(way))
+                times, trace = self.witnessed.get(name, (0, ()))
+                self.witnessed[name] = times + 1, trace or self._trace(_without_loops(way))
 
     def _judge_step(self, way: Sequence[tuple[int, Packed]]) -> None:
         (_, before), (_, after) = way[-2:]

@@ -78,7 +78,7 @@ class Transitions:
             came_by=edges[3],
         )
 
-    def way_to(self, node: int) -> list[int]:
+    def path_to(self, node: int) -> list[int]:
         """The edges of a shortest way from an initial node."""
         way: list[int] = []
         while (edge := int(self.came_by[node])) >= 0:

@@ -14,7 +14,7 @@ from checkers.explicit.exploration import Discovery, Exploration, Step
 from checkers.report.sentences import Sentences
 from model.language import terms as t
 from model.language.explain import conjuncts, why_false
-from model.language.interpreter import Meaning, joined
+from model.language.interpreter import Interpreter, joined
 from model.language.show import show
 from model.language.spec import Action, Claim, Liveness, Spec
 from model.language.values import Writer
@@ -139,10 +139,13 @@ def _reasons(writer: Writer, spec: Spec, discovery: Discovery, engine: str) -> I
 def _never(writer: Writer, claim: Liveness, discovery: Discovery) -> list[str]:
     """What does not happen, in which values of the parameters, and since when."""
     assert discovery.loop is not None
-    meaning, given = Meaning(writer.ranges), dict(zip(claim.params, discovery.values, strict=True))
+    interpreter, given = (
+        Interpreter(writer.ranges),
+        dict(zip(claim.params, discovery.values, strict=True)),
+    )
     env = {p.uid: v for p, v in given.items()}
     states = [step.state for step in discovery.trace]
-    reached = [meaning.holds(claim.goal, state, env) for state in states]
+    reached = [interpreter.holds(claim.goal, state, env) for state in states]
     chosen = ", ".join(writer.arguments(claim.params, discovery.values))
     elements: dict[t.Node, str] = {p: writer.value(v, p.sort) for p, v in given.items()}
     goal = show(claim.goal, elements)
@@ -153,7 +156,7 @@ def _never(writer: Writer, claim: Liveness, discovery: Discovery) -> list[str]:
     since = 0
     if claim.kind == "leads to":
         missed = (k for k, r in enumerate(reached) if not any(reached[k:]) and not r)
-        since = next(k for k in missed if meaning.holds(claim.premise, states[k], env))
+        since = next(k for k in missed if interpreter.holds(claim.premise, states[k], env))
         say = Sentences(writer, states[since], given, {}).say
         if not isinstance(claim.premise, t.Const):
             lines.append(f"after step {since}: {say(claim.premise)}")
@@ -173,7 +176,7 @@ def _why_false(writer: Writer, claim: Claim, trace: Sequence[Step]) -> list[str]
     state = trace[-1].state
     if claim.about == "steps":
         state = joined(trace[-2].state, state)
-    reason = why_false(Meaning(writer.ranges), claim.formula, state)
+    reason = why_false(Interpreter(writer.ranges), claim.formula, state)
     say = Sentences(writer, state, reason.chosen, {}).say
     chosen = ", ".join(f"{b.name} {writer.value(v, b.sort)}" for b, v in reason.chosen.items())
     given = [say(p) for p in reason.premises if not isinstance(p, t.Const)]
@@ -255,9 +258,11 @@ def _states(writer: Writer, spec: Spec, trace: Sequence[Step], *, disabled: bool
 
 def _disabled(writer: Writer, spec: Spec, step: Step) -> Iterator[str]:
     """Each action that no choice of parameters enables, with the conjunct that came farthest."""
-    meaning = Meaning(writer.ranges)
+    interpreter = Interpreter(writer.ranges)
     for action in spec.actions:
-        refused = [(v, meaning.why_disabled(action, step.state, v)) for v in meaning.calls(action)]
+        refused = [
+            (v, interpreter.why_disabled(action, step.state, v)) for v in interpreter.calls(action)
+        ]
         reasons = [(values, guard) for values, guard in refused if guard is not None]
         if refused and len(reasons) == len(refused):
             values, guard = max(reasons, key=lambda found: action.guards.index(found[1]))

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from model.language import terms as t
-from model.language.interpreter import Meaning, State, Undefined, Value
+from model.language.interpreter import Interpreter, State, Undefined, Value
 from model.language.show import NAMED, show, size
 from model.language.values import Writer
 
@@ -106,7 +106,7 @@ class Sentences:
     def _value(self, n: t.Node) -> str:
         env = {x.uid: v for x, v in self.given.items()}
         try:
-            value = Meaning(self.writer.ranges).value(n, self.state, env)
+            value = Interpreter(self.writer.ranges).value(n, self.state, env)
         except Undefined:
             return "undefined"
         return self.writer.value(value, n.sort)

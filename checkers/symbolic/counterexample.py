@@ -151,18 +151,18 @@ def _confirmed(
     at: SmallScope, model: Model, action: Action, claim: Claim
 ) -> CounterexampleToInduction:
     """The model as states of the interpreter, once that has taken the step too."""
-    meaning, values = at.meaning, at.arguments(model, action)
-    quiet = {cell: meaning.least(info) for cell, info, _ in at.cells()}
+    interpreter, values = at.interpreter, at.arguments(model, action)
+    quiet = {cell: interpreter.least(info) for cell, info, _ in at.cells()}
     start = quiet if action.name == INIT else at.state(model)
-    after = meaning.step(action, start, values)
-    false_before = [c.name for c in at.spec.claims if not meaning.holds(c.formula, start)]
+    after = interpreter.step(action, start, values)
+    false_before = [c.name for c in at.spec.claims if not interpreter.holds(c.formula, start)]
     if action.name != INIT and false_before:
         raise EnginesDisagree(f"{', '.join(false_before)} is true before the step in Z3 only")
     if after is None:
         raise EnginesDisagree(f"{action.name}{values} is enabled in Z3 only")
-    if meaning.holds(claim.formula, after):
+    if interpreter.holds(claim.formula, after):
         raise EnginesDisagree(f"{claim.name} is false after {action.name}{values} in Z3 only")
-    writer = Writer(at.spec, meaning.ranges)
+    writer = Writer(at.spec, interpreter.ranges)
     return CounterexampleToInduction(
         spec=type(at.spec).__name__,
         action=action.name,

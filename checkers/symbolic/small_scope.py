@@ -16,7 +16,7 @@ from checkers.symbolic.sorts import Finite
 from checkers.symbolic.states import Step
 from checkers.symbolic.translation import Translation
 from model.language import terms as t
-from model.language.interpreter import Cell, Meaning, State, Value
+from model.language.interpreter import Cell, Interpreter, State, Value
 from model.language.scope import Scope
 from model.language.spec import Action, Spec
 
@@ -26,15 +26,15 @@ class SmallScope:
 
     def __init__(self, spec: Spec, scope: Scope | None = None) -> None:
         self.spec = spec
-        self.meaning = Meaning.of(spec, scope)
-        self.sorts = Finite(self.meaning.ranges)
+        self.interpreter = Interpreter.of(spec, scope)
+        self.sorts = Finite(self.interpreter.ranges)
         self.step = Step(spec, Translation(self.sorts))
         self.induction = Induction(spec, self.step)
 
     @property
     def sizes(self) -> dict[str, int]:
         """How many elements each sort has."""
-        return {name: len(r) for name, r in self.meaning.ranges.items() if name != "Bool"}
+        return {name: len(r) for name, r in self.interpreter.ranges.items() if name != "Bool"}
 
     def solver(self, *, limit_ms: int, seed: int = 0) -> Solver:
         """A solver without facts."""
@@ -73,7 +73,7 @@ class SmallScope:
         return self._number(info, next(i for i, e in enumerate(elements) if e.eq(found)))
 
     def _number(self, info: t.SortInfo, position: int) -> int:
-        return self.meaning.ranges[info.name].start + position
+        return self.interpreter.ranges[info.name].start + position
 
 
 def scopes_of(spec: Spec, scope: Scope | None = None) -> list[Scope]:

@@ -2,7 +2,7 @@
 
 A spec is a class. Its annotations declare the state and the constants, its methods the rest; they
 are run once, on symbols, and from then on a spec is data (`spec.py`). What a word means is said
-once, by a slow interpreter (`meaning.py`); every engine is tested against it.
+once, by a slow interpreter (`interpreter.py`); every engine is tested against it.
 
 sorts       class Replica(Sort)         elements that can only be told apart
             class LeaderEpoch(Ordered)  a total order with a least: < <= is_next_after least()

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from model.language.actions import Action, Liveness
-from model.language.interpreter import Env, Meaning, State
+from model.language.interpreter import Env, Interpreter, State
 from model.language.spec import Spec
 
 
@@ -36,13 +36,13 @@ class Lasso:
         return zip(cycle, [*cycle[1:], cycle[0]], strict=True)
 
 
-def true_of(meaning: Meaning, claim: Liveness, lasso: Lasso) -> bool:
+def true_of(interpreter: Interpreter, claim: Liveness, lasso: Lasso) -> bool:
     """Whether the claim, for all values of its parameters, is true of the behaviour."""
-    return all(_true(meaning, claim, lasso, e) for e in meaning.bindings(claim.params, {}))
+    return all(_true(interpreter, claim, lasso, e) for e in interpreter.bindings(claim.params, {}))
 
 
-def _true(meaning: Meaning, claim: Liveness, lasso: Lasso, env: Env) -> bool:
-    reached = [meaning.holds(claim.goal, state, env) for state in lasso.states]
+def _true(interpreter: Interpreter, claim: Liveness, lasso: Lasso, env: Env) -> bool:
+    reached = [interpreter.holds(claim.goal, state, env) for state in lasso.states]
     match claim.kind:
         case "eventually":
             return any(reached)
@@ -52,24 +52,24 @@ def _true(meaning: Meaning, claim: Liveness, lasso: Lasso, env: Env) -> bool:
             return all(
                 any(reached[min(k, lasso.loop) :])
                 for k, state in enumerate(lasso.states)
-                if meaning.holds(claim.premise, state, env)
+                if interpreter.holds(claim.premise, state, env)
             )
 
 
-def is_fair(meaning: Meaning, spec: Spec, lasso: Lasso) -> bool:
+def is_fair(interpreter: Interpreter, spec: Spec, lasso: Lasso) -> bool:
     """Whether every fair action has, in the cycle, what it was promised."""
     return all(
-        _is_fair(meaning, action, values, lasso)
+        _is_fair(interpreter, action, values, lasso)
         for action in spec.actions
         if action.fair
-        for values in meaning.calls(action)
+        for values in interpreter.calls(action)
     )
 
 
-def _is_fair(meaning: Meaning, action: Action, values: Sequence[int], lasso: Lasso) -> bool:
+def _is_fair(interpreter: Interpreter, action: Action, values: Sequence[int], lasso: Lasso) -> bool:
     taken, enabled = [], []
     for state, following in lasso.steps:
-        after = meaning.step(action, state, values)
+        after = interpreter.step(action, state, values)
         changes = after is not None and after != state
         enabled.append(changes)
         taken.append(changes and after == following)

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from model.language import terms as t
-from model.language.interpreter import Env, Meaning, State, Value
+from model.language.interpreter import Env, Interpreter, State, Value
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,19 +23,21 @@ class Reason:
     premises: tuple[t.Node, ...]
 
 
-def why_false(meaning: Meaning, formula: t.Node, state: State, env: Env | None = None) -> Reason:
+def why_false(
+    interpreter: Interpreter, formula: t.Node, state: State, env: Env | None = None
+) -> Reason:
     """The reason why the formula, which is false in the state, is false there."""
     at = Reason(conjunct=formula, env=env or {}, chosen={}, premises=())
-    while (deeper := _deeper(meaning, at, state)) is not None:
+    while (deeper := _deeper(interpreter, at, state)) is not None:
         at = deeper
     return at
 
 
-def _deeper(meaning: Meaning, at: Reason, state: State) -> Reason | None:
+def _deeper(interpreter: Interpreter, at: Reason, state: State) -> Reason | None:
     """The reason one formula further in; None where the conjunct has no parts to choose from."""
 
     def fails(x: t.Node, env: Env) -> bool:
-        return not meaning.holds(x, state, env)
+        return not interpreter.holds(x, state, env)
 
     match at.conjunct:
         case t.And(of=parts):
@@ -49,7 +51,7 @@ def _deeper(meaning: Meaning, at: Reason, state: State) -> Reason | None:
         case t.Implies(left=left, right=right):
             return _with(at, right, *conjuncts(left))
         case t.Forall(binders=binders, body=body):
-            env = next(e for e in meaning.bindings(binders, at.env) if fails(body, e))
+            env = next(e for e in interpreter.bindings(binders, at.env) if fails(body, e))
             chosen = {**at.chosen, **{b: env[b.uid] for b in binders}}
             return Reason(conjunct=body, env=env, chosen=chosen, premises=at.premises)
         case t.Ite(test=test, then=then, other=other) if at.conjunct.sort == t.BOOL:

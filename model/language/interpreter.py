@@ -54,13 +54,13 @@ class Undefined(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Meaning:
+class Interpreter:
     """The language at a finite scope."""
 
     ranges: Ranges
 
     @classmethod
-    def of(cls, spec: Spec, scope: Scope | None = None) -> Meaning:
+    def of(cls, spec: Spec, scope: Scope | None = None) -> Interpreter:
         """The language at the given scope, or at the one that the spec brings."""
         return cls(ranges_of(spec.scope() if scope is None else scope))
 

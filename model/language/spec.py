@@ -21,13 +21,13 @@ from model.language.constants import Constant, check, declared
 from model.language.expressions import Ordered, SpecError, Term, formula, wrap
 from model.language.scope import Scope
 from model.language.state_variables import (
-    Arrow,
-    Leaf,
-    Place,
+    LeafShape,
+    MapShape,
+    Reference,
     Shape,
-    blame_property,
     leaves,
     no_such,
+    reraise_property_error,
     shape_of,
 )
 from model.language.temporal import Fairness, Temporal
@@ -124,16 +124,16 @@ class Spec:
     if not TYPE_CHECKING:  # hidden, so that type checkers know the variables and no others
 
         def __getattr__(self, name):
-            return self._place(name).view()
+            return self._reference(name).view()
 
         def __setattr__(self, name, value):
-            self._place(name).assign(value)
+            self._reference(name).assign(value)
 
-    def _place(self, name: str) -> Place:
-        blame_property(self, name)
+    def _reference(self, name: str) -> Reference:
+        reraise_property_error(self, name)
         if name not in self.shapes:
             raise no_such(self, "variable", name, self.shapes)
-        return Place(self.__dict__["_recorder"], self.shapes[name], name)
+        return Reference(self.__dict__["_recorder"], self.shapes[name], name)
 
     # ---- what engines read
 
@@ -259,9 +259,9 @@ def _says(method: Callable[..., Any]) -> str:
 
 def _sorts_of(shape: Shape) -> Iterator[type[Term]]:
     match shape:
-        case Leaf():
+        case LeafShape():
             yield shape.sort
-        case Arrow():
+        case MapShape():
             yield shape.key
             yield from _sorts_of(shape.value)
         case _:

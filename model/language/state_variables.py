@@ -40,23 +40,23 @@ V = TypeVar("V")
 
 
 @dataclass(frozen=True, slots=True)
-class Leaf:
+class LeafShape:
     sort: Any  # the Term class
     info: t.SortInfo
 
 
 @dataclass(frozen=True, slots=True)
-class Arrow:
+class MapShape:
     key: Any
     value: Shape
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class RecordShape:
     record: type[Record]
 
 
-Shape = Leaf | Arrow | Group
+Shape = LeafShape | MapShape | RecordShape
 
 
 def shape_of(hint: Any) -> Shape | None:
@@ -64,25 +64,25 @@ def shape_of(hint: Any) -> Shape | None:
     origin = typing.get_origin(hint)
     if origin in (types.UnionType, typing.Union):
         sort = next(a for a in typing.get_args(hint) if a is not Nothing)
-        return Leaf(sort, t.SortInfo(sort.__name__, sort.flavour, optional=True))
+        return LeafShape(sort, t.SortInfo(sort.__name__, sort.flavour, optional=True))
     if origin is Map:
         key, value = typing.get_args(hint)
         inner = shape_of(value)
         if inner is None:
             raise SpecError(f"{value!r} cannot be the value of a map")
-        return Arrow(key, inner)
+        return MapShape(key, inner)
     if isinstance(hint, type) and issubclass(hint, Term):
-        return Leaf(hint, hint.info)
-    return Group(hint) if isinstance(hint, type) and issubclass(hint, Record) else None
+        return LeafShape(hint, hint.info)
+    return RecordShape(hint) if isinstance(hint, type) and issubclass(hint, Record) else None
 
 
 def leaves(shape: Shape, path: str, keys: tuple[t.SortInfo, ...] = ()) -> Iterator[t.Variable]:
     match shape:
-        case Leaf():
+        case LeafShape():
             yield t.Variable(path, keys, shape.info)
-        case Arrow():
+        case MapShape():
             yield from leaves(shape.value, path, (*keys, shape.key.info))
-        case Group():
+        case RecordShape():
             for name, inner in shape.record.fields().items():
                 yield from leaves(inner, f"{path}.{name}", keys)
 
@@ -95,20 +95,20 @@ class Store(typing.Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class Reference:
     store: Store
     shape: Shape
     path: str
     sorts: tuple[t.SortInfo, ...] = ()
     keys: tuple[t.Node, ...] = ()
 
-    def at(self, key: Term) -> Place:
-        assert isinstance(self.shape, Arrow)
+    def at(self, key: Term) -> Reference:
+        assert isinstance(self.shape, MapShape)
         if key.node.sort != self.shape.key.info:
             raise SpecError(
                 f"{self.path} is indexed by {self.shape.key.__name__}, not by {key.node.sort.name}"
             )
-        return Place(
+        return Reference(
             self.store,
             self.shape.value,
             self.path,
@@ -118,21 +118,21 @@ class Place:
 
     def view(self) -> Any:
         match self.shape:
-            case Leaf(sort, info):
+            case LeafShape(sort, info):
                 return wrap(
                     sort,
                     self.store.read(t.Variable(self.path, self.sorts, info), self.keys),
                 )
-            case Arrow(key, _):
+            case MapShape(key, _):
                 return Map(key, lambda k: self.at(k).view(), lambda k, v: self.at(k).assign(v))
-            case Group(record):
+            case RecordShape(record):
                 made = object.__new__(record)
                 made.__dict__["_field"] = self.part
                 return made
 
-    def part(self, name: str) -> Place:
-        assert isinstance(self.shape, Group)
-        return Place(
+    def part(self, name: str) -> Reference:
+        assert isinstance(self.shape, RecordShape)
+        return Reference(
             self.store,
             self.shape.record.fields()[name],
             f"{self.path}.{name}",
@@ -142,14 +142,14 @@ class Place:
 
     def assign(self, value: Any) -> None:
         match self.shape:
-            case Leaf(sort, info):
+            case LeafShape(sort, info):
                 wanted = wrap(sort, t.Least(info))
                 _, node = agree(wanted.node, lower(value, sort))
                 self.store.write(t.Variable(self.path, self.sorts, info), self.keys, node)
-            case Arrow(key, _):
+            case MapShape(key, _):
                 for k in each(key, lambda _: t.Const(1, t.BOOL)):
                     self.at(k).assign(value[k])
-            case Group(record):
+            case RecordShape(record):
                 for name in record.fields():
                     self.part(name).assign(getattr(value, name))
 
@@ -239,7 +239,7 @@ class Record:
     @classmethod
     def blank(cls) -> typing.Self:
         """The record of least values; of a record without maps."""
-        leaves = {n: s for n, s in cls.fields().items() if isinstance(s, Leaf)}
+        leaves = {n: s for n, s in cls.fields().items() if isinstance(s, LeafShape)}
         return cls(**{n: wrap(s.sort, t.Least(s.info)) for n, s in leaves.items()})
 
     if not TYPE_CHECKING:  # hidden, so that type checkers know the fields and no others
@@ -250,8 +250,8 @@ class Record:
         def __setattr__(self, name, value):
             self._part(name, "assigned").assign(value)
 
-    def _part(self, name: str, done: str) -> Place:
-        blame_property(self, name)
+    def _part(self, name: str, done: str) -> Reference:
+        reraise_property_error(self, name)
         if name not in self.fields():
             raise no_such(self, "field", name, self.fields())
         place = self.__dict__.get("_field")
@@ -260,7 +260,7 @@ class Record:
                 f"{name!r} of this {type(self).__name__} is no part of the state:"
                 f" it cannot be {done}"
             )
-        part: Place = place(name)
+        part: Reference = place(name)
         return part
 
     def __eq__(self, other: object) -> Bool:  # type: ignore[override]
@@ -282,7 +282,7 @@ def no_such(owner: object, what: str, name: str, known: Iterable[str]) -> Except
     )
 
 
-def blame_property(owner: object, name: str) -> None:
+def reraise_property_error(owner: object, name: str) -> None:
     """Raises the error of the class's own property, where that is why Python asks again.
 
     When a property raises AttributeError, Python looks the *property's* name up by `__getattr__`:

@@ -13,7 +13,7 @@ from model.language import terms as t
 from model.language.interpreter import State, Value
 from model.language.scope import Ranges
 from model.language.spec import Action, Spec
-from model.language.state_variables import Arrow, Group, Leaf, Shape
+from model.language.state_variables import LeafShape, MapShape, RecordShape, Shape
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,12 +74,12 @@ class Writer:
         text, shape = head, self.spec.shapes[head]
         while True:
             match shape:
-                case Arrow():
+                case MapShape():
                     text, shape = f"{text}[{rest.pop(0)}]", shape.value
-                case Group():
+                case RecordShape():
                     name = fields.pop(0)
                     text, shape = f"{text}.{name}", shape.record.fields()[name]
-                case Leaf():
+                case LeafShape():
                     return text
 
     # ---- states
@@ -95,18 +95,18 @@ class Writer:
         self, shape: Shape, path: str, keys: tuple[int, ...], owner: str, field: str, state: State
     ) -> Iterator[Item]:
         match shape:
-            case Leaf():
+            case LeafShape():
                 value = self.value(state[path, keys], shape.info)
                 yield Item(owner=owner, field=field, value=value)
-            case Arrow(key=key, value=Leaf(info=t.SortInfo(flavour="bool"))):
+            case MapShape(key=key, value=LeafShape(info=t.SortInfo(flavour="bool"))):
                 members = [k for k in self.ranges[key.__name__] if state[path, (*keys, k)]]
                 value = "{" + " ".join(self.value(k, key.info) for k in members) + "}"
                 yield Item(owner=owner, field=field, value=value)
-            case Arrow(key=key, value=inner):
+            case MapShape(key=key, value=inner):
                 for k in self.ranges[key.__name__]:
                     at = f"{field}[{self.value(k, key.info)}]"
                     yield from self._items(inner, path, (*keys, k), owner, at, state)
-            case Group():
+            case RecordShape():
                 whole = f"{owner}.{field}" if owner else field
                 for name, inner in shape.record.fields().items():
                     yield from self._items(inner, f"{path}.{name}", keys, whole, name, state)

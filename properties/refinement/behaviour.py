@@ -17,7 +17,7 @@ from dataclasses import dataclass, field, replace
 from itertools import product
 from typing import Final, NamedTuple, Self
 
-from model.language.interpreter import Meaning, State, Undefined, called
+from model.language.interpreter import Interpreter, State, Undefined, called
 from model.language.spec import Spec
 
 ANY: Final = range(2**63)  # of a sort that is not the key of a variable
@@ -49,7 +49,7 @@ class Behaviour:
     """The state that a spec is in, and how often each action was taken so far."""
 
     spec: Spec
-    meaning: Meaning
+    interpreter: Interpreter
     state: State
     taken: Counter[str] = field(default_factory=Counter[str])
 
@@ -59,25 +59,25 @@ class Behaviour:
     ) -> Self:
         """The spec in its initial state for this choice, with sorts of these sizes."""
         ranges = {n: s if isinstance(s, range) else range(s) for n, s in sorts.items()}
-        meaning = Meaning({"Bool": range(2), **ranges})
+        interpreter = Interpreter({"Bool": range(2), **ranges})
         blank: State = {
-            (v.name, keys): meaning.least(v.value)
+            (v.name, keys): interpreter.least(v.value)
             for v in spec.variables
-            for keys in product(*(meaning.elements(k) for k in v.keys))
+            for keys in product(*(interpreter.elements(k) for k in v.keys))
         }
-        state = meaning.step(spec.initial, blank, chosen)
+        state = interpreter.step(spec.initial, blank, chosen)
         assert state is not None, "an initial state is assigned without a guard"
-        return cls(spec, meaning, state)
+        return cls(spec, interpreter, state)
 
     def take(self, call: Call) -> Refusal | None:
         """The action is taken; or the state stays, and the refusal says why."""
         action = next(a for a in self.spec.actions if a.name == call.action)
         try:
-            after = self.meaning.step(action, self.state, call.arguments)
+            after = self.interpreter.step(action, self.state, call.arguments)
         except Undefined as fault:
             return Refusal(called(action, call.arguments), f"what has a meaning: {fault.what}")
         if after is None:
-            guard = self.meaning.why_disabled(action, self.state, call.arguments)
+            guard = self.interpreter.why_disabled(action, self.state, call.arguments)
             return Refusal(called(action, call.arguments), str(guard))
         self.state = after
         self.taken[call.action] += 1

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
 
-from model.language.interpreter import Meaning, State, Value
+from model.language.interpreter import Interpreter, State, Value
 from model.transactions.spec import Transactions
 from model.transactions.state import Outcome, TransactionState
 from model.transactions_abstract.spec import Transactions as AbstractTransactions
@@ -49,8 +49,8 @@ class Refinement:
         )
 
     @cached_property
-    def _meaning(self) -> Meaning:
-        return Meaning.of(self.abstract)
+    def _meaning(self) -> Interpreter:
+        return Interpreter.of(self.abstract)
 
     @cached_property
     def _known(self) -> Steps:

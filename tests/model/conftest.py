@@ -9,7 +9,7 @@ import pytest
 
 from model.language import Spec
 from model.language.actions import Action
-from model.language.interpreter import Meaning, State, joined
+from model.language.interpreter import Interpreter, State, joined
 
 
 @dataclass
@@ -20,8 +20,8 @@ class Play:
     state: State
 
     @property
-    def meaning(self) -> Meaning:
-        return Meaning.of(self.spec)
+    def interpreter(self) -> Interpreter:
+        return Interpreter.of(self.spec)
 
     def action(self, name: str) -> Action:
         return next(a for a in self.spec.actions if a.name == name)
@@ -30,7 +30,7 @@ class Play:
         """Takes these steps, written `commit 0 1`, each of which is enabled."""
         for line in script:
             name, *values = line.split()
-            after = self.meaning.step(self.action(name), self.state, [int(v) for v in values])
+            after = self.interpreter.step(self.action(name), self.state, [int(v) for v in values])
             assert after is not None, f"{line} is not enabled: {self.refused(line)}"
             self.state = after
         return self
@@ -39,21 +39,21 @@ class Play:
         """The conjunct that forbids the step, as the spec writes it."""
         name, *values = line.split()
         ints = [int(v) for v in values]
-        guard = self.meaning.why_disabled(self.action(name), self.state, ints)
+        guard = self.interpreter.why_disabled(self.action(name), self.state, ints)
         assert guard is not None, f"{line} is enabled"
         return str(guard)
 
     def broken(self) -> set[str]:
         """The invariants that are false here."""
         claims = [c for c in self.spec.claims if not c.lemma]
-        return {c.name for c in claims if not self.meaning.holds(c.formula, self.state)}
+        return {c.name for c in claims if not self.interpreter.holds(c.formula, self.state)}
 
     def broken_by(self, line: str) -> set[str]:
         """The action properties that the step breaks, once it is taken."""
         before = self.state
         both = joined(before, self.do(line).state)
         claims = self.spec.action_properties
-        return {c.name for c in claims if not self.meaning.holds(c.formula, both)}
+        return {c.name for c in claims if not self.interpreter.holds(c.formula, both)}
 
     def __getitem__(self, place: str) -> object:
         """What is at a place, written `log.end_offset 0`."""
@@ -66,7 +66,7 @@ def play() -> Callable[[Spec], Play]:
     """Begins a run of a spec at its first initial state."""
 
     def begin(spec: Spec) -> Play:
-        state, *_ = Meaning.of(spec).initial(spec)
+        state, *_ = Interpreter.of(spec).initial(spec)
         return Play(spec, state)
 
     return begin

@@ -16,22 +16,22 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from checkers.explicit.compiled.library import Library
-from checkers.explicit.diagnose import blamed_action, blamed_claim, blamed_init
+from checkers.explicit.diagnose import diagnose_action, diagnose_claim, diagnose_init
 from checkers.explicit.exploration import (
     Exploration,
     IllDefined,
     Progress,
-    Sighting,
     Step,
     Stop,
     Task,
     Trace,
     WhyStopped,
+    WitnessResult,
     discoveries,
     until_stopped,
 )
 from checkers.explicit.instance import Instance, Packed
-from model.language.interpreter import Meaning, State, Undefined
+from model.language.interpreter import Interpreter, State, Undefined
 from model.language.spec import Claim
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ class Search:
 
     def __post_init__(self) -> None:
         self.at = Instance.of(self.task.spec, self.task.scope)
-        self.meaning = Meaning(self.at.ranges)
+        self.interpreter = Interpreter(self.at.ranges)
         self.c = Library(
             self.at,
             fingerprints=self.task.fingerprints,
@@ -105,11 +105,11 @@ class Search:
             self.store = Spilled(self.c, folder, memory)
 
     def _initial(self) -> list[State]:
-        fault = blamed_init(self.at)
+        fault = diagnose_init(self.at)
         if fault is not None:
             self.ill_defined = IllDefined(where=fault.where, what=fault.what, trace=())
             raise Stop("ill-defined")
-        return self.meaning.initial(self.task.spec)
+        return self.interpreter.initial(self.task.spec)
 
     def _on_the_level(self, work: Callable[[int], int]) -> None:
         left = 1
@@ -141,9 +141,9 @@ class Search:
 
     def _fault(self, state: Packed) -> Undefined:
         claims = (*self.task.claims, *self.task.spec.witnesses)
-        fault = blamed_claim(self.at, claims, state) or blamed_action(self.at, state)
+        fault = diagnose_claim(self.at, claims, state) or diagnose_action(self.at, state)
         for _, step in [] if fault else self._steps(self.at.unpack(state)):
-            fault = fault or blamed_claim(self.at, claims, state, self.at.pack(step.state))
+            fault = fault or diagnose_claim(self.at, claims, state, self.at.pack(step.state))
         if fault is None:
             raise AssertionError("the interpreter sees no fault where compiled code saw one")
         return fault
@@ -159,7 +159,7 @@ class Search:
             seconds=time.monotonic() - self.started,
             why_stopped=why,
             discoveries=discoveries(self.task.claims, why, self._violations()),
-            witnesses={w.name: self._sighting(k, w) for k, w in enumerate(spec.witnesses)},
+            witnesses={w.name: self._witness_result(k, w) for k, w in enumerate(spec.witnesses)},
             taken={a.name: sum(f.taken[k] for f in found) for k, a in enumerate(spec.actions)},
             ranges=self.at.ranges,
             ill_defined=self.ill_defined,
@@ -205,10 +205,10 @@ class Search:
             out[name] = trace
         return out
 
-    def _sighting(self, k: int, witness: Claim) -> Sighting:
+    def _witness_result(self, k: int, witness: Claim) -> WitnessResult:
         states = sum(found.seen[k] for found in self.c.found)
         trace = self._first(found.first_seen[k] for found in self.c.found)
-        return Sighting(claim=witness, states=states, trace=trace)
+        return WitnessResult(claim=witness, states=states, trace=trace)
 
     def _first(self, numbers: Iterable[int]) -> Trace:
         """The way to the first of these states, which are numbered from 1: 0 is none."""
@@ -223,7 +223,7 @@ class Search:
         while number != NO_PARENT:
             keys.append(self.store.key(number))
             number = self.store.parent(number)
-        root = next(s for s in self.meaning.initial(self.task.spec) if self._key(s) == keys[-1])
+        root = next(s for s in self.interpreter.initial(self.task.spec) if self._key(s) == keys[-1])
         trace = [Step(action="init", values=(), state=root)]
         for key in reversed(keys[:-1]):
             trace.append(self._step_to(trace[-1].state, key))
@@ -238,7 +238,7 @@ class Search:
         if before not in self._taken:
             self._taken[before] = [
                 (self._key(after), Step(action=action.name, values=values, state=after))
-                for action, values, after in self.meaning.steps(self.task.spec, state)
+                for action, values, after in self.interpreter.steps(self.task.spec, state)
             ]
         return self._taken[before]
 

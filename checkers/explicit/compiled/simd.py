@@ -19,7 +19,7 @@ MOST = 127  # of a byte with a sign, as which values are compared
 
 
 @dataclass(frozen=True)
-class Lanes:
+class SimdExpressions:
     """C source for formulas in lanes; `one` knows places, names, and what depends on no state."""
 
     one: Expressions

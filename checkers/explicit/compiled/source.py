@@ -16,7 +16,7 @@ from math import prod
 
 from checkers.explicit.compiled.expressions import Env, Expressions
 from checkers.explicit.compiled.layout import Layout
-from checkers.explicit.compiled.simd import Lanes
+from checkers.explicit.compiled.simd import SimdExpressions
 from checkers.explicit.instance import Instance
 from model.language import terms as t
 from model.language.actions import Action, Claim
@@ -112,9 +112,9 @@ class Source:
 
 def left(formula: t.Node, env: Env, expressions: Expressions) -> str:
     """C that keeps, as `left`, those of `some` states in which the formula is true."""
-    lanes = Lanes(expressions)
-    if lanes.takes(formula):
-        return f"const Bits left = some & which({lanes.code(formula, env)});"
+    simd = SimdExpressions(expressions)
+    if simd.takes(formula):
+        return f"const Bits left = some & which({simd.code(formula, env)});"
     test = expressions.code(formula, env)
     return f"Bits left = some; FOR_EACH(k, some) if (!{test}) left &= ~BIT(k);"
 

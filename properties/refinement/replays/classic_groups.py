@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from model.classic_group.spec import GroupGenerations
-from model.language.interpreter import Cell, Meaning, Value
+from model.language.interpreter import Cell, Interpreter, Value
 from model.vocabulary import BrokerEpoch, BrokerId
 from reference_impl.groups.classic_group import ClassicGroup, GroupState
 from reference_impl.groups.membership import join
@@ -98,7 +98,7 @@ class ClassicGroupReplay:
         """Whether the claim is true there."""
         spec = GroupGenerations(members=len(PROCESSES), instances=len(INSTANCES))
         (formula,) = (c.formula for c in spec.claims if c.name == self.claim)
-        return Meaning.of(spec).holds(formula, cells(stage))
+        return Interpreter.of(spec).holds(formula, cells(stage))
 
 
 def cells(stage: Stage) -> Mapping[Cell, Value]:

@@ -25,7 +25,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from model.consumer_group.spec import GroupOwnership
-from model.language.interpreter import Cell, Meaning, Value
+from model.language.interpreter import Cell, Interpreter, Value
 from model.vocabulary import BrokerEpoch, BrokerId, TopicPartition
 from reference_impl.groups.consumer_group import ConsumerGroup, ConsumerMember
 from reference_impl.groups.consumer_group_log import entries, replayed
@@ -182,7 +182,7 @@ class GroupReplay:
         for _ in range(ROUNDS if self.claim in in_the_end else 0):
             stage.go_on()
         formula = {**said, **in_the_end}[self.claim]
-        return Meaning.of(spec).holds(formula, cells(stage))
+        return Interpreter.of(spec).holds(formula, cells(stage))
 
 
 def cells(stage: Stage) -> Mapping[Cell, Value]:

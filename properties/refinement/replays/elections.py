@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from model.election.spec import Election
-from model.language.interpreter import Cell, Meaning, Value
+from model.language.interpreter import Cell, Interpreter, Value
 from model.vocabulary import BrokerId, TopicPartition
 from reference_impl.controller.controller import Controller
 from reference_impl.node.bugs import NO_BUGS, Bug, Bugs
@@ -124,7 +124,7 @@ class ElectionReplay:
         """Whether the claim is true there."""
         spec = Election(replicas=len(BROKERS), min_isr=1)
         (formula,) = (c.formula for c in spec.claims if c.name == self.claim)
-        return Meaning.of(spec).holds(formula, cells(stage))
+        return Interpreter.of(spec).holds(formula, cells(stage))
 
 
 def cells(stage: Stage) -> Mapping[Cell, Value]:

@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from model.group_offsets.spec import GroupOffsets as GroupOffsetsSpec
-from model.language.interpreter import Cell, Meaning, Value, joined
+from model.language.interpreter import Cell, Interpreter, Value, joined
 from model.vocabulary import BrokerEpoch, BrokerId, LeaderEpoch, Offset, TopicPartition
 from reference_impl.groups import offsets as group_offsets
 from reference_impl.groups.classic_group import ClassicGroup, GroupState
@@ -122,7 +122,7 @@ class OffsetReplay:
         """Whether the claim is true of that step."""
         spec = GroupOffsetsSpec()
         (formula,) = (c.formula for c in spec.action_properties if c.name == self.claim)
-        return Meaning.of(spec).holds(formula, joined(cells(before), cells(after)))
+        return Interpreter.of(spec).holds(formula, joined(cells(before), cells(after)))
 
 
 def cells(stage: Stage) -> Mapping[Cell, Value]:

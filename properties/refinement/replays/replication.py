@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from typing import Final, TypeVar
 
 from model.idempotence_abstract.spec import IdempotentProducer
-from model.language.interpreter import Cell, Meaning, Value
+from model.language.interpreter import Cell, Interpreter, Value
 from model.language.spec import Spec
 from model.replication_abstract.spec import AbstractReplication
 from model.vocabulary import BrokerId
@@ -215,9 +215,9 @@ def is_true(
     spec: Spec, claim: str, sorts: Mapping[str, range], cells: Mapping[Cell, Value]
 ) -> bool:
     """The claim, by the formula of the spec, where the cells are what brokers have."""
-    meaning = Meaning({"Bool": range(2), **sorts})
+    interpreter = Interpreter({"Bool": range(2), **sorts})
     (formula,) = (c.formula for c in spec.claims if c.name == claim)
-    return meaning.holds(formula, cells)
+    return interpreter.holds(formula, cells)
 
 
 # ---------------------------------------------------------------- the table

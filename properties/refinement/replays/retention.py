@@ -24,7 +24,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
-from model.language.interpreter import Cell, Meaning, Value
+from model.language.interpreter import Cell, Interpreter, Value
 from model.retention.spec import Retention
 from model.vocabulary import (
     BrokerEpoch,
@@ -248,7 +248,7 @@ class RetentionReplay:
         """Whether the claim is true there."""
         spec = spec_of(stage)
         (formula,) = (c.formula for c in spec.claims if c.name == self.claim)
-        return Meaning.of(spec).holds(formula, cells(stage))
+        return Interpreter.of(spec).holds(formula, cells(stage))
 
 
 def spec_of(stage: Stage) -> Retention:

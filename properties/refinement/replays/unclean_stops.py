@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from model.election.spec import Election
-from model.language.interpreter import Cell, Meaning, Value
+from model.language.interpreter import Cell, Interpreter, Value
 from properties.refinement.log_entries import Messages
 from properties.refinement.replays.replication import WAIT_MS, Deed, Stage
 from reference_impl.node.bugs import NO_BUGS, Bug
@@ -93,7 +93,7 @@ class UncleanStopReplay:
         size = max(1, *ends)
         spec = Election(replicas=BROKERS, min_isr=BROKERS, log_size=size, max_records=size)
         (formula,) = (c.formula for c in spec.claims if c.name == self.claim)
-        return Meaning.of(spec).holds(formula, cells(stage))
+        return Interpreter.of(spec).holds(formula, cells(stage))
 
 
 def cells(stage: Stage) -> Mapping[Cell, Value]:

@@ -16,7 +16,7 @@ from model.language import terms as t
 from model.language.actions import Action, Guard
 from model.language.binding import close, rebuilt
 from model.language.expressions import conjunction
-from model.language.interpreter import Meaning, State, Undefined
+from model.language.interpreter import Interpreter, State, Undefined
 
 Draw = Callable[[st.SearchStrategy[Any]], Any]
 
@@ -51,7 +51,7 @@ class Small(Spec):
 
 
 SMALL = Small()
-MEANING = Meaning.of(SMALL)
+MEANING = Interpreter.of(SMALL)
 VARIABLES = {v.name: v for v in SMALL.variables}
 PLAIN = (t.BOOL, Node.info, Rank.info, Offset.info)
 MAYBE = t.SortInfo("Node", "sort", optional=True)

@@ -21,7 +21,7 @@ from model.language import (
     invariant,
     when,
 )
-from model.language.interpreter import Meaning, joined
+from model.language.interpreter import Interpreter, joined
 
 
 class Replica(Sort):
@@ -99,13 +99,13 @@ def test_the_search_ends_when_all_are_violated_and_budgets_leave_them_undecided(
 
 def test_the_verdict_is_that_of_the_interpreter_on_every_edge() -> None:
     for spec in (Epochs(), Forgets()):
-        found, graph, meaning = explore(spec), interpreted_graph(spec), Meaning.of(spec)
+        found, graph, interpreter = explore(spec), interpreted_graph(spec), Interpreter.of(spec)
         for claim in spec.action_properties:
             broken = [
                 (a, b)
                 for a, b in graph.graph.edges()
                 if a != b
-                and not meaning.holds(claim.formula, joined(graph.states[a], graph.states[b]))
+                and not interpreter.holds(claim.formula, joined(graph.states[a], graph.states[b]))
             ]
             assert (found.discoveries[claim.name].verdict == "violated") == bool(broken)
 

@@ -19,7 +19,7 @@ from checkers.explicit.seen import Seen
 from checkers.explicit.tables import Part, Table
 from model.language import terms as t
 from model.language.actions import Action, Claim
-from model.language.interpreter import Meaning, State, joined
+from model.language.interpreter import Interpreter, State, joined
 from model.replication.versions import Kip320
 from model.specs import SPECS, VARIANTS, find
 from model.variants import Variant
@@ -140,7 +140,7 @@ def test_on_two_variants_of_every_spec(name: str, which: Callable[[str], Variant
             assert isinstance(discovery.claim, Claim)
             before, after = discovery.trace[-2].state, discovery.trace[-1].state
             read = after if discovery.claim.about == "states" else joined(before, after)
-            assert not Meaning.of(spec).holds(discovery.claim.formula, read)
+            assert not Interpreter.of(spec).holds(discovery.claim.formula, read)
 
 
 @pytest.mark.parametrize("cls", [Epochs, Forgets])

@@ -72,7 +72,7 @@ def test_a_deadlock_and_the_way_to_it() -> None:
     found = compiled_graph(TwoPhilosophers())
     (node,) = found.deadlocks()
     assert {k: v for (_, (k,)), v in found.states[node].items()} == {0: 0, 1: 1, 2: 2}
-    assert [(step.action, step.values) for step in found.way_to(node)] == [
+    assert [(step.action, step.values) for step in found.path_to(node)] == [
         ("init", ()),
         ("take_left", (1,)),
         ("take_left", (2,)),

@@ -41,7 +41,7 @@ from model.language import (
 from model.language import terms as t
 from model.language.actions import Action, Guard, Liveness
 from model.language.behaviours import Lasso, is_fair, true_of
-from model.language.interpreter import Meaning
+from model.language.interpreter import Interpreter
 
 
 class Replica(Sort):
@@ -220,15 +220,15 @@ def test_an_unknown_name() -> None:
 
 def assert_breaks(spec: Spec, found: Discovery) -> None:
     """What was found is a behaviour of the spec, is fair, and breaks the claim."""
-    meaning, lasso = Meaning.of(spec), lasso_of(found)
-    assert lasso.states[0] in meaning.initial(spec)
+    interpreter, lasso = Interpreter.of(spec), lasso_of(found)
+    assert lasso.states[0] in interpreter.initial(spec)
     states = [step.state for step in found.trace]
     actions = {a.name: a for a in spec.actions}
     for step, before in zip(found.trace[1:], states, strict=False):
-        assert meaning.step(actions[step.action], before, step.values) == step.state
-    assert is_fair(meaning, spec, lasso)
+        assert interpreter.step(actions[step.action], before, step.values) == step.state
+    assert is_fair(interpreter, spec, lasso)
     assert isinstance(found.claim, Liveness)
-    assert not true_of(meaning, found.claim, lasso)
+    assert not true_of(interpreter, found.claim, lasso)
 
 
 def lasso_of(found: Discovery) -> Lasso:

@@ -26,7 +26,7 @@ from model.language import (
     when,
     witness,
 )
-from model.language.interpreter import Meaning
+from model.language.interpreter import Interpreter
 from model.replication.spec import TruncateToHighWatermark
 from model.replication.versions import Kip101, Kip320
 from model.transactions_abstract.spec import Producer, Transactions
@@ -49,11 +49,11 @@ def test_a_trace_is_a_run() -> None:
     """Every step of it is one that the reference interpreter takes."""
     spec = TruncateToHighWatermark(replicas=2, max_leader_epoch=2)
     trace = explore(spec).discoveries["strong_isr"].trace
-    meaning = Meaning.of(spec)
+    interpreter = Interpreter.of(spec)
     actions = {a.name: a for a in spec.actions}
-    assert trace[0].state in meaning.initial(spec)
+    assert trace[0].state in interpreter.initial(spec)
     for before, step in pairwise(trace):
-        assert meaning.step(actions[step.action], before.state, step.values) == step.state
+        assert interpreter.step(actions[step.action], before.state, step.values) == step.state
 
 
 def test_a_spent_budget_keeps_what_was_found() -> None:

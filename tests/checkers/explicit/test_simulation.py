@@ -11,7 +11,7 @@ from checkers.explicit.search import chosen
 from checkers.explicit.simulation import simulate
 from model.language import Int, Map, Scope, Sort, Spec, action, forall, invariant, when, witness
 from model.language.expressions import Bool
-from model.language.interpreter import Meaning
+from model.language.interpreter import Interpreter
 from model.specs import find
 from tests.checkers.explicit.test_action_properties import Forgets
 
@@ -29,10 +29,10 @@ def test_a_violation_is_a_run_of_the_spec() -> None:
     found = walked(spec, "weak_isr", states=200_000)
     trace = found.discoveries["weak_isr"].trace
     assert found.discoveries["weak_isr"].verdict == "violated"
-    meaning, actions = Meaning.of(spec), {a.name: a for a in spec.actions}
-    assert trace[0].state in meaning.initial(spec)
+    interpreter, actions = Interpreter.of(spec), {a.name: a for a in spec.actions}
+    assert trace[0].state in interpreter.initial(spec)
     for before, step in pairwise(trace):
-        assert meaning.step(actions[step.action], before.state, step.values) == step.state
+        assert interpreter.step(actions[step.action], before.state, step.values) == step.state
     states = [tuple(step.state.items()) for step in trace]
     assert len(set(states)) == len(states)  # no detour through the same state
 

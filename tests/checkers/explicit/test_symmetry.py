@@ -32,7 +32,7 @@ from model.language import (
 )
 from model.language import terms as t
 from model.language.expressions import wrap
-from model.language.interpreter import Meaning, State
+from model.language.interpreter import Interpreter, State
 from model.specs import find
 from tests.checkers.explicit.test_action_properties import Epochs, Forgets
 
@@ -105,7 +105,7 @@ class Jobs(Spec):
 
 def orbits(spec: Spec, states: list[State], sorts: tuple[str, ...]) -> int:
     """How many states there are when those that differ by an exchange are one, by brute force."""
-    meaning = Meaning.of(spec)
+    interpreter = Interpreter.of(spec)
     keys = {v.name: v.keys for v in spec.variables}
     values = {v.name: v.value for v in spec.variables}
 
@@ -122,7 +122,7 @@ def orbits(spec: Spec, states: list[State], sorts: tuple[str, ...]) -> int:
         return tuple(cells[cell] for cell in state)
 
     def ways() -> Iterator[dict[str, tuple[int, ...]]]:
-        for way in product(*(permutations(meaning.ranges[s]) for s in sorts)):
+        for way in product(*(permutations(interpreter.ranges[s]) for s in sorts)):
             yield dict(zip(sorts, way, strict=True))
 
     every = list(ways())
@@ -160,10 +160,10 @@ def test_a_trace_is_a_run_of_states_not_of_representatives() -> None:
     spec = Jobs()
     found = explore(spec, symmetry=True).discoveries["not_all_know"]
     assert found.verdict == "violated"
-    meaning, actions = Meaning.of(spec), {a.name: a for a in spec.actions}
+    interpreter, actions = Interpreter.of(spec), {a.name: a for a in spec.actions}
     state = found.trace[0].state
     for step in found.trace[1:]:
-        after = meaning.step(actions[step.action], state, step.values)
+        after = interpreter.step(actions[step.action], state, step.values)
         assert after == step.state
         state = after
 

@@ -10,13 +10,13 @@ import pytest
 from checkers.explicit.search import explore
 from checkers.report.itf import document, recorded
 from model.faults import InputFault
-from model.language.interpreter import Meaning
+from model.language.interpreter import Interpreter
 from model.specs import find
 
 SPEC = find("replication", "truncate-to-hw").make({"replicas": 2, "max_leader_epoch": 2})
 FOUND = explore(SPEC, properties=["weak_isr"])
 TRACE = FOUND.discoveries["weak_isr"].trace
-RANGES = Meaning.of(SPEC).ranges
+RANGES = Interpreter.of(SPEC).ranges
 
 
 def written() -> dict[str, Any]:

@@ -7,7 +7,7 @@ from xml.etree import ElementTree
 from checkers.explicit.liveness import decide
 from checkers.explicit.search import explore
 from checkers.report.space_time import space_time
-from model.language.interpreter import Meaning
+from model.language.interpreter import Interpreter
 from model.specs import find
 from tests.checkers.explicit.test_liveness import HighWatermark, Lamp
 
@@ -40,11 +40,11 @@ def test_a_lane_for_each_broker_and_a_dot_for_each_step() -> None:
 
 def test_a_behaviour_that_stops_and_one_that_goes_around() -> None:
     stops = decide(HighWatermark(), ["every_record_is_committed"])["every_record_is_committed"]
-    svg = space_time(HighWatermark(), Meaning.of(HighWatermark()).ranges, stops)
+    svg = space_time(HighWatermark(), Interpreter.of(HighWatermark()).ranges, stops)
     assert "nothing more happens" in texts(svg)
     assert of_class(svg, "loop") == []
     around = decide(Lamp(), ["is_done"])["is_done"]
-    svg = space_time(Lamp(), Meaning.of(Lamp()).ranges, around)
+    svg = space_time(Lamp(), Interpreter.of(Lamp()).ranges, around)
     assert "and so on for ever, as after step 0" in texts(svg)
     assert len(of_class(svg, "loop")) == 1
     assert texts(svg)[0] == "everyone"  # no sort of which elements can only be told apart

@@ -20,7 +20,7 @@ from checkers.symbolic.translation import Translation, Valuation
 from model.language import Bool, Map, Nothing, Ordered, Set, Sort, Spec
 from model.language import terms as t
 from model.language.actions import Action, Guard
-from model.language.interpreter import Cell, Meaning, State, Value
+from model.language.interpreter import Cell, Interpreter, State, Value
 
 LIMIT_MS = 5_000
 BRIEFLY_MS = 200  # where Z3 may instantiate for ever
@@ -49,7 +49,7 @@ class Game(Spec):
 
 SCOPE = {"Node": 2, "Turn": 3}
 GAME = Game()
-MEANING = Meaning.of(GAME, SCOPE)
+MEANING = Interpreter.of(GAME, SCOPE)
 NODE, TURN = t.SortInfo("Node", "sort"), t.SortInfo("Turn", "ordered")
 MAYBE = t.SortInfo("Node", "sort", optional=True)
 CELLS: list[tuple[Cell, t.SortInfo]] = [

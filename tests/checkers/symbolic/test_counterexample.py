@@ -24,7 +24,7 @@ from model.idempotence_abstract.spec import (
     Sequence,
 )
 from model.language import Bool, Scope, Set, Sort, Spec, SpecError, action, forall, invariant, when
-from model.language.interpreter import Meaning, State
+from model.language.interpreter import Interpreter, State
 from model.transactions_abstract.spec import Transactions
 from model.transactions_abstract.versions import LaxMarkers, Version1
 
@@ -52,12 +52,12 @@ def test_a_counterexample_is_what_it_says(spec: type[Spec], taken: str, claim: s
     """All claims are true before the step, the step may be taken, the claim is false after it."""
     made = spec()
     found = shown(made, taken, claim)
-    meaning = Meaning.of(made)
+    interpreter = Interpreter.of(made)
     step = next(a for a in made.actions if a.name == taken)
-    assert [c.name for c in made.claims if not meaning.holds(c.formula, found.state)] == []
-    assert meaning.step(step, found.state, tuple(found.arguments.values())) == found.after
+    assert [c.name for c in made.claims if not interpreter.holds(c.formula, found.state)] == []
+    assert interpreter.step(step, found.state, tuple(found.arguments.values())) == found.after
     broken = next(c for c in made.claims if c.name == claim)
-    assert not meaning.holds(broken.formula, found.after)
+    assert not interpreter.holds(broken.formula, found.after)
     assert found.label == "a state of the candidate invariant, not known to be reachable"
 
 
@@ -85,15 +85,15 @@ def test_nothing_of_the_state_could_be_quieter() -> None:
     """No single cell can be put back to its least value."""
     spec = Version1()
     found = shown(spec, "append", "no_hanging_transaction")
-    meaning = Meaning.of(spec)
+    interpreter = Interpreter.of(spec)
     step = next(a for a in spec.actions if a.name == "append")
     broken = next(c for c in spec.claims if c.name == "no_hanging_transaction")
     values = tuple(found.arguments.values())
 
     def still_shows(state: State) -> bool:
-        after = meaning.step(step, state, values)
-        before = all(meaning.holds(c.formula, state) for c in spec.claims)
-        return before and after is not None and not meaning.holds(broken.formula, after)
+        after = interpreter.step(step, state, values)
+        before = all(interpreter.holds(c.formula, state) for c in spec.claims)
+        return before and after is not None and not interpreter.holds(broken.formula, after)
 
     loud = [cell for cell, value in found.state.items() if value != found.quiet[cell]]
     assert len(loud) == 5
@@ -171,7 +171,7 @@ def test_a_disagreement_of_the_engines_is_never_shown_as_a_result(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """An interpreter that enables nothing contradicts the counterexample that Z3 has found."""
-    monkeypatch.setattr(Meaning, "step", lambda *_: None)
+    monkeypatch.setattr(Interpreter, "step", lambda *_: None)
     with pytest.raises(EnginesDisagree, match=r"append\(.*\) is enabled in Z3 only"):
         counterexample_to_induction(Version1(), "append", "no_hanging_transaction")
 
@@ -180,4 +180,4 @@ def test_states_of_z3_are_states_of_the_interpreter() -> None:
     """The same cells, in the same ranges, also where a range does not begin at 0."""
     at = SmallScope(Lamps(), {"Lamp": range(5, 8)})
     assert [cell for cell, _, _ in at.cells()] == [("lit", (k,)) for k in (5, 6, 7)]
-    assert {cell for cell, _, _ in at.cells()} == set(at.meaning.initial(Lamps())[0])
+    assert {cell for cell, _, _ in at.cells()} == set(at.interpreter.initial(Lamps())[0])

@@ -12,7 +12,7 @@ from model.idempotence.spec import IdempotentProducer
 from model.idempotence.variants import QUIET
 from model.language import Bool, Spec, true
 from model.language.actions import Action
-from model.language.interpreter import Meaning, State
+from model.language.interpreter import Interpreter, State
 
 TODAY = IdempotentProducer(**QUIET)
 
@@ -23,11 +23,11 @@ def action(spec: Spec, name: str) -> Action:
 
 def run(spec: Spec, script: str) -> State:
     """The state after the steps, each of which is enabled: `append 0 1; copy 0`."""
-    meaning = Meaning.of(spec)
-    (state,) = meaning.initial(spec)
+    interpreter = Interpreter.of(spec)
+    (state,) = interpreter.initial(spec)
     for call in script.split(";"):
         name, *words = call.split()
-        after = meaning.step(action(spec, name), state, [int(w) for w in words])
+        after = interpreter.step(action(spec, name), state, [int(w) for w in words])
         assert after is not None, f"{call} is not enabled"
         state = after
     return state
@@ -35,14 +35,14 @@ def run(spec: Spec, script: str) -> State:
 
 def refused(spec: Spec, state: State, name: str, *values: int) -> str:
     """The conjunct that forbids the step."""
-    guard = Meaning.of(spec).why_disabled(action(spec, name), state, values)
+    guard = Interpreter.of(spec).why_disabled(action(spec, name), state, values)
     assert guard is not None, f"{name}{values} is enabled"
     return str(guard)
 
 
 def broken(spec: Spec, state: State) -> set[str]:
-    meaning = Meaning.of(spec)
-    return {c.name for c in spec.claims if not meaning.holds(c.formula, state)}
+    interpreter = Interpreter.of(spec)
+    return {c.name for c in spec.claims if not interpreter.holds(c.formula, state)}
 
 
 # ---- the scripts of the catalogue

@@ -9,7 +9,7 @@ from model.idempotence_abstract.bugs import AnyEpoch, AnySequence, UncleanElecti
 from model.idempotence_abstract.spec import IdempotentProducer
 from model.language import Spec
 from model.language.actions import Action
-from model.language.interpreter import Meaning, State
+from model.language.interpreter import Interpreter, State
 
 Call = tuple[str, *tuple[int, ...]]  # an action with its arguments
 
@@ -22,22 +22,22 @@ def step(spec: Spec, name: str) -> Action:
 
 def run(spec: Spec, *calls: Call) -> State:
     """The state after these steps, each of which is enabled."""
-    meaning = Meaning.of(spec)
-    state = meaning.initial(spec)[0]
+    interpreter = Interpreter.of(spec)
+    state = interpreter.initial(spec)[0]
     for name, *values in calls:
-        after = meaning.step(step(spec, name), state, values)
+        after = interpreter.step(step(spec, name), state, values)
         assert after is not None, f"{name}{values} is not enabled"
         state = after
     return state
 
 
 def refused(spec: Spec, state: State, name: str, *values: int) -> bool:
-    return Meaning.of(spec).why_disabled(step(spec, name), state, values) is not None
+    return Interpreter.of(spec).why_disabled(step(spec, name), state, values) is not None
 
 
 def broken(spec: Spec, state: State) -> set[str]:
-    meaning = Meaning.of(spec)
-    return {c.name for c in spec.claims if not c.lemma and not meaning.holds(c.formula, state)}
+    interpreter = Interpreter.of(spec)
+    return {c.name for c in spec.claims if not c.lemma and not interpreter.holds(c.formula, state)}
 
 
 FIRST: Call = ("append_first", A, 0, 1)  # sequence 0 of epoch 0 of A, at offset 0

@@ -29,7 +29,7 @@ from model.language import (
     when,
 )
 from model.language.behaviours import Lasso, is_fair, true_of
-from model.language.interpreter import Meaning, State, joined
+from model.language.interpreter import Interpreter, State, joined
 from model.language.show import show
 
 
@@ -98,7 +98,7 @@ class Doors(Spec):
 
 
 SPEC = Doors()
-AT = Meaning.of(SPEC)
+AT = Interpreter.of(SPEC)
 CLAIMS = {c.name: c for c in SPEC.liveness_properties}
 
 

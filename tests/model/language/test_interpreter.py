@@ -37,7 +37,7 @@ from model.language import (
     when,
 )
 from model.language.explain import why_false
-from model.language.interpreter import Meaning, State, Undefined
+from model.language.interpreter import Interpreter, State, Undefined
 from model.language.show import show
 
 
@@ -94,7 +94,7 @@ class Log(Spec):
 
 
 SPEC = Log()
-AT = Meaning.of(SPEC)
+AT = Interpreter.of(SPEC)
 SWAP, CLAIM = SPEC.actions
 
 
@@ -193,10 +193,10 @@ def test_the_reason_of_a_false_claim_is_one_conjunct() -> None:
 
 def test_a_sort_without_a_scope() -> None:
     with pytest.raises(SpecError, match="no scope for the sort Rank"):
-        Meaning.of(SPEC, {Node: 2, Offset: 2}).initial(SPEC)
+        Interpreter.of(SPEC, {Node: 2, Offset: 2}).initial(SPEC)
 
 
 @pytest.mark.parametrize("size", [0, 256, range(0, 4, 2)])
 def test_a_scope_that_is_none(size: int | range) -> None:
     with pytest.raises(SpecError, match="between 1 and 255 consecutive elements"):
-        Meaning.of(SPEC, {Node: size})
+        Interpreter.of(SPEC, {Node: size})

@@ -12,7 +12,7 @@ import pytest
 
 from model.language import Spec
 from model.language.actions import Action
-from model.language.interpreter import Meaning, State
+from model.language.interpreter import Interpreter, State
 from model.language.scope import ranges_of
 from model.language.values import Writer
 from model.transactions import bugs
@@ -30,21 +30,21 @@ def action(spec: Spec, name: str) -> Action:
 
 def taken(spec: Spec, script: str) -> tuple[State, str, str]:
     """Where the script leads; the first step that is refused, if any, and the false conjunct."""
-    meaning = Meaning.of(spec)
-    (state,) = meaning.initial(spec)
+    interpreter = Interpreter.of(spec)
+    (state,) = interpreter.initial(spec)
     for call in filter(None, (line.strip() for line in script.splitlines())):
         name, *words = call.split()
         values = [VALUES[w] if w in VALUES else int(w) for w in words]
-        after = meaning.step(action(spec, name), state, values)
+        after = interpreter.step(action(spec, name), state, values)
         if after is None:
-            return state, call, str(meaning.why_disabled(action(spec, name), state, values))
+            return state, call, str(interpreter.why_disabled(action(spec, name), state, values))
         state = after
     return state, "", ""
 
 
 def broken(spec: Spec, state: State) -> set[str]:
-    meaning = Meaning.of(spec)
-    return {c.name for c in spec.claims if not meaning.holds(c.formula, state)}
+    interpreter = Interpreter.of(spec)
+    return {c.name for c in spec.claims if not interpreter.holds(c.formula, state)}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

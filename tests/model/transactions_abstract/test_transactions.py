@@ -7,7 +7,7 @@ import pytest
 from checkers.explicit.search import explore
 from model.language import Spec
 from model.language.actions import Action
-from model.language.interpreter import Meaning, State
+from model.language.interpreter import Interpreter, State
 from model.transactions_abstract.spec import Transactions
 from model.transactions_abstract.versions import LaxMarkers, Version1
 
@@ -19,10 +19,10 @@ P, T = 0, 0  # the producer, the partition
 
 def run(spec: Spec, *calls: Call) -> State:
     """The state after these steps, each of which is enabled."""
-    meaning = Meaning.of(spec)
-    (state,) = meaning.initial(spec)
+    interpreter = Interpreter.of(spec)
+    (state,) = interpreter.initial(spec)
     for name, *values in calls:
-        after = meaning.step(action(spec, name), state, values)
+        after = interpreter.step(action(spec, name), state, values)
         assert after is not None, f"{name}{values} is not enabled"
         state = after
     return state
@@ -34,14 +34,14 @@ def action(spec: Spec, name: str) -> Action:
 
 def refused(spec: Spec, state: State, name: str, *values: int) -> str:
     """The conjunct that forbids the step, as the spec writes it."""
-    guard = Meaning.of(spec).why_disabled(action(spec, name), state, values)
+    guard = Interpreter.of(spec).why_disabled(action(spec, name), state, values)
     assert guard is not None, f"{name}{values} is enabled"
     return str(guard)
 
 
 def broken(spec: Spec, state: State) -> set[str]:
-    meaning = Meaning.of(spec)
-    return {c.name for c in spec.claims if not c.lemma and not meaning.holds(c.formula, state)}
+    interpreter = Interpreter.of(spec)
+    return {c.name for c in spec.claims if not c.lemma and not interpreter.holds(c.formula, state)}
 
 
 def begun(x: int) -> tuple[Call, ...]:

@@ -7,7 +7,7 @@ from collections import Counter
 import pytest
 
 from checkers.explicit.graph import compiled_graph
-from model.language.interpreter import Meaning
+from model.language.interpreter import Interpreter
 from model.transactions.spec import Transactions
 from model.transactions.variants import QUIET
 from model.transactions.versions import LaxMarkers, Version1
@@ -59,8 +59,8 @@ def test_versions_that_break_the_proof_take_other_steps(version: type[Transactio
 def test_initial_states_agree() -> None:
     """Of the abstract ones there are as many as producers whom no transaction has yet."""
     refinement = Refinement(Transactions(**QUIET))
-    (rich,) = Meaning.of(refinement.rich).initial(refinement.rich)
-    (abstract,) = Meaning.of(refinement.abstract).initial(refinement.abstract)
+    (rich,) = Interpreter.of(refinement.rich).initial(refinement.rich)
+    (abstract,) = Interpreter.of(refinement.abstract).initial(refinement.abstract)
     assert refinement.abstraction(rich) == abstract
 
 
@@ -68,7 +68,7 @@ def test_every_abstract_state_on_the_way_is_one_that_is_proved() -> None:
     """The invariants and lemmas of the proof, in each state that the rich spec reaches."""
     spec = Transactions(**LATE)
     refinement = Refinement(spec)
-    meaning = Meaning.of(refinement.abstract)
+    interpreter = Interpreter.of(refinement.abstract)
     for state in compiled_graph(spec).states:
         seen = refinement.abstraction(state)
-        assert all(meaning.holds(c.formula, seen) for c in refinement.abstract.claims)
+        assert all(interpreter.holds(c.formula, seen) for c in refinement.abstract.claims)

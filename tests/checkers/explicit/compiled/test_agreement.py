@@ -6,7 +6,7 @@ import pytest
 
 from checkers.explicit.exploration import Budget, Exploration, Progress
 from checkers.explicit.search import explore
-from model.language.interpreter import Meaning
+from model.language.interpreter import Interpreter
 from model.replication.spec import TruncateToHighWatermark
 from model.specs import VARIANTS
 from model.variants import Variant
@@ -88,4 +88,4 @@ def test_deadlocks_are_found() -> None:
     found = explore(spec, engine="compiled")
     assert found.deadlocks > 0
     last = found.deadlock[-1].state
-    assert list(Meaning.of(spec).steps(spec, last)) == []
+    assert list(Interpreter.of(spec).steps(spec, last)) == []

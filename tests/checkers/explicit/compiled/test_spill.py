@@ -12,7 +12,7 @@ from checkers.explicit.compiled.engine import Search
 from checkers.explicit.compiled.spill import Spilled
 from checkers.explicit.exploration import Budget, Exploration, Progress, Task
 from checkers.explicit.search import chosen, explore
-from model.language.interpreter import Meaning
+from model.language.interpreter import Interpreter
 from model.replication.spec import TruncateToHighWatermark
 from model.replication.versions import Kip101
 from tests.checkers.explicit.compiled.test_agreement import told
@@ -40,10 +40,10 @@ def test_little_memory_changes_nothing(fingerprints: bool, tmp_path: Path) -> No
 def test_a_trace_from_disk_is_a_run() -> None:
     spec = TruncateToHighWatermark(replicas=2, max_leader_epoch=2)
     trace = explore(spec, engine="compiled", memory=1).discoveries["strong_isr"].trace
-    meaning, actions = Meaning.of(spec), {a.name: a for a in spec.actions}
+    interpreter, actions = Interpreter.of(spec), {a.name: a for a in spec.actions}
     assert len(trace) == 10
     for before, step in pairwise(trace):
-        assert meaning.step(actions[step.action], before.state, step.values) == step.state
+        assert interpreter.step(actions[step.action], before.state, step.values) == step.state
 
 
 @pytest.mark.parametrize("memory", [None, LITTLE, 1])

@@ -9,7 +9,7 @@ import pytest
 from checkers.explicit.liveness import decide
 from checkers.explicit.search import explore
 from model.consumer_group.spec import GroupOwnership
-from model.language.interpreter import Meaning
+from model.language.interpreter import Interpreter
 from model.specs import find
 from properties.refinement.replays.consumer_groups import (
     DEEDS,
@@ -41,7 +41,7 @@ def test_a_counterexample_breaks_the_group_with_the_bug_and_no_other(replay: Gro
 
 def test_before_anybody_joins_the_group_is_in_the_first_state_of_the_spec() -> None:
     spec = GroupOwnership()
-    assert Meaning.of(spec).initial(spec) == [cells(Stage(bugs=NO_BUGS))]
+    assert Interpreter.of(spec).initial(spec) == [cells(Stage(bugs=NO_BUGS))]
 
 
 def test_a_member_that_is_refused_begins_anew_for_as_long_as_it_is() -> None:

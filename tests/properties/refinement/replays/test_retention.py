@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from model.language.interpreter import Cell, Meaning
+from model.language.interpreter import Cell, Interpreter
 from properties.refinement.replays.retention import (
     DELETES,
     RETENTION_REPLAYS,
@@ -48,7 +48,7 @@ SIMPLIFIED: dict[str, set[Cell]] = {
 def test_in_the_beginning_the_replicas_are_in_a_first_state_of_the_spec() -> None:
     stage = Stage.of(DELETES, NO_BUGS)
     spec = spec_of(stage)
-    assert cells(stage) in Meaning.of(spec).initial(spec)
+    assert cells(stage) in Interpreter.of(spec).initial(spec)
 
 
 def test_a_follower_that_starts_anew_begins_where_the_leader_does() -> None:
