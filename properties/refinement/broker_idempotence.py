@@ -30,7 +30,7 @@ from properties.refinement.trace_validation import Seen
 from reference_impl.broker.broker import Broker
 from reference_impl.log.partition_log import PartitionLog
 from reference_impl.log.record_batch import CorruptBatch, batches, header
-from reference_impl.node.step import Answered, Asked
+from reference_impl.node.step import RequestReceived, ResponseReceived
 from reference_impl.partition.leader import Leader
 from reference_impl.protocol.messages import ACKS_ALL, ErrorCode, NodeId, Produce, Produced
 from reference_impl.simulation.trace import Traced
@@ -119,7 +119,7 @@ class BrokerIdempotence:
         """The actions that make the step, and what the spec's state has to be after them."""
         if isinstance(traced.after, Broker):
             sent = _produced(traced, self.place, self._stamps)
-            if sent and isinstance(traced.event, Asked):
+            if sent and isinstance(traced.event, RequestReceived):
                 self._sent[traced.event.sender, traced.event.correlation] = sent
             return self._leads(traced.node, _leader(traced.after, self.place))
         return self._told(traced)
@@ -184,7 +184,9 @@ class BrokerIdempotence:
     def _told(self, traced: Traced) -> Seen | None:
         """The records that the client sent are where it is told that they are, and committed."""
         match traced.event:
-            case Answered(correlation=correlation, response=Produced(error=ErrorCode.NONE) as told):
+            case ResponseReceived(
+                correlation=correlation, response=Produced(error=ErrorCode.NONE) as told
+            ):
                 sent = self._sent.get((traced.node, correlation), ())
                 calls = [Call("acknowledge", (told.base_offset + k,)) for k in range(len(sent))]
                 shows: dict[Cell, Value] = {("acked", tuple(stamp)): True for stamp in sent}
@@ -203,7 +205,7 @@ def _leader(node: object, place: TopicPartition) -> Leader | None:
 def _produced(traced: Traced, place: TopicPartition, stamps: Stamps) -> tuple[Stamp, ...]:
     """The records that a broker is sent with acks=all."""
     match traced.event:
-        case Asked(request=Produce(topic_partition=asked, acks=acks, batches=data)):
+        case RequestReceived(request=Produce(topic_partition=asked, acks=acks, batches=data)):
             if asked != place or acks != ACKS_ALL:
                 return ()
             try:

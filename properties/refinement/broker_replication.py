@@ -36,7 +36,7 @@ from reference_impl.broker.broker import Broker
 from reference_impl.controller.controller import Controller
 from reference_impl.log.partition_log import PartitionLog
 from reference_impl.log.record_batch import batches
-from reference_impl.node.step import Answered, Asked
+from reference_impl.node.step import RequestReceived, ResponseReceived
 from reference_impl.partition.follower import Follower
 from reference_impl.partition.leader import Leader
 from reference_impl.protocol.controller import (
@@ -185,7 +185,9 @@ class BrokerReplication:
     def _is_refused(self, traced: Traced, state: PartitionState) -> bool:
         """The controller was asked for another ISR than there is, by who knows that one."""
         match traced.event:
-            case Asked(request=AlterPartition() as asked) if asked.topic_partition == self.place:
+            case RequestReceived(request=AlterPartition() as asked) if (
+                asked.topic_partition == self.place
+            ):
                 members = {member for member, _ in asked.isr}
                 knows = asked.leader_epoch, asked.partition_epoch
                 current = state.leader_epoch, state.partition_epoch
@@ -239,7 +241,7 @@ class BrokerReplication:
 
     def _may_make(self, traced: Traced) -> frozenset[str]:
         match traced.event:
-            case Answered(response=Fetched(topic_partition=about)) if about != self.place:
+            case ResponseReceived(response=Fetched(topic_partition=about)) if about != self.place:
                 return frozenset()
             case _:
                 return _HEARS.get(_told(traced), _LEADS)
@@ -286,7 +288,7 @@ class BrokerReplication:
         """The high watermark moves; that of a follower to the one that it is told."""
         mark: int = after.log.high_watermark
         match traced.event:
-            case Answered(
+            case ResponseReceived(
                 response=Fetched(error=ErrorCode.NONE, diverging_epoch=None, high_watermark=told)
             ) if isinstance(after, Follower):
                 mark = min(told, after.log.end_offset)
@@ -340,20 +342,22 @@ class BrokerReplication:
 
     def _note_poll(self, traced: Traced, replica: Replica | None) -> None:
         match traced.event:
-            case Asked(who, correlation, Fetch(replica_id=-1) | ListOffsets() as asked) if (
-                asked.topic_partition == self.place and isinstance(replica, Leader)
-            ):
+            case RequestReceived(
+                who, correlation, Fetch(replica_id=-1) | ListOffsets() as asked
+            ) if asked.topic_partition == self.place and isinstance(replica, Leader):
                 self._polls[who, correlation] = replica.state.leader_epoch
             case _:
                 pass
 
     def _consumer(self, traced: Traced) -> Seen | None:
         match traced.event:
-            case Answered(correlation=correlation, response=Fetched(error=ErrorCode.NONE) as told):
+            case ResponseReceived(
+                correlation=correlation, response=Fetched(error=ErrorCode.NONE) as told
+            ):
                 epoch = self._polls.pop((traced.node, correlation), None)
                 if epoch is not None and told.topic_partition == self.place and told.batches:
                     return self._read(self.replicas[traced.node], epoch, told)
-            case Answered(correlation=correlation, response=ListedOffsets(offset=end)):
+            case ResponseReceived(correlation=correlation, response=ListedOffsets(offset=end)):
                 if self._polls.pop((traced.node, correlation), None) is not None:
                     return Seen(calls=(), at_least={("committed_end", ()): end})
             case _:
@@ -391,7 +395,7 @@ def _replica(node: object, place: TopicPartition) -> Replica | None:
 def _polls(traced: Traced, place: TopicPartition) -> NodeId | None:
     """The consumer whose fetch has reached a broker."""
     match traced.event:
-        case Asked(sender, request=Fetch(topic_partition=asked, replica_id=replica)):
+        case RequestReceived(sender, request=Fetch(topic_partition=asked, replica_id=replica)):
             return sender if asked == place and replica < 0 else None
         case _:
             return None
@@ -400,7 +404,7 @@ def _polls(traced: Traced, place: TopicPartition) -> NodeId | None:
 def _told(traced: Traced) -> type:
     """What a node was told, or the timer that fired."""
     match traced.event:
-        case Asked(request=told) | Answered(response=told):
+        case RequestReceived(request=told) | ResponseReceived(response=told):
             return type(told)
         case told:
             return type(told)

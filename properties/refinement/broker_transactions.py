@@ -35,7 +35,7 @@ from properties.refinement.trace_validation import Seen
 from reference_impl.broker.broker import Broker
 from reference_impl.log import transaction_marker
 from reference_impl.log.segment import Batch
-from reference_impl.node.step import Answered, Asked, Fired
+from reference_impl.node.step import RequestReceived, ResponseReceived, TimerFired
 from reference_impl.partition.leader import Leader
 from reference_impl.protocol.controller import AlteredPartition, UpdateMetadata
 from reference_impl.protocol.messages import (
@@ -286,14 +286,14 @@ class BrokerTransactions:
     def _unfounded(self, traced: Traced) -> str:
         """What a message tells that is not so yet: its sender could not know it; or empty."""
         match traced.event:
-            case Asked(sender, correlation, request):
+            case RequestReceived(sender, correlation, request):
                 self._asked[sender, traced.node, correlation] = request
                 if isinstance(request, EndTxn):
                     epoch = request.producer_epoch
                     self._wished.add(Ending(request.producer_id, epoch, request.result))
                 if isinstance(request, WriteTxnMarker) and not self._is_decided(request):
                     return f"nobody decided {request.result.name} in epoch {request.producer_epoch}"
-            case Answered(sender, correlation, response):
+            case ResponseReceived(sender, correlation, response):
                 asked = self._asked.get((traced.node, sender, correlation))
                 if asked is None:
                     return f"node {sender} has not heard yet what it answers"
@@ -343,7 +343,9 @@ class BrokerTransactions:
     def _told(self, traced: Traced) -> Seen | None:
         """An epoch that another instance was given before is none for a new one."""
         match traced.event:
-            case Answered(sender, correlation, InitializedProducerId(error=ErrorCode.NONE) as told):
+            case ResponseReceived(
+                sender, correlation, InitializedProducerId(error=ErrorCode.NONE) as told
+            ):
                 asked = self._asked[traced.node, sender, correlation]
                 if not isinstance(asked, InitProducerId) or asked.transactional_id is None:
                     return None
@@ -403,19 +405,19 @@ class BrokerTransactions:
 def _concerns(traced: Traced, place: TopicPartition) -> bool:
     """The high watermark of the topic partition may move at such an event."""
     match traced.event:
-        case Asked(request=UpdateMetadata()):
+        case RequestReceived(request=UpdateMetadata()):
             return True
-        case Asked(request=Fetch(topic_partition=about)):
+        case RequestReceived(request=Fetch(topic_partition=about)):
             return about == place
-        case Answered(response=AlteredPartition(topic_partition=about)):
+        case ResponseReceived(response=AlteredPartition(topic_partition=about)):
             return about == place
-        case Fired(timer):
+        case TimerFired(timer):
             return timer.topic_partition == place
         case _:
             return False
 
 
 def _coordinators(broker: Broker) -> Iterator[TransactionCoordinator]:
-    for role in broker.coordinating.roles.values():
+    for role in broker.local_coordinators.roles.values():
         if isinstance(role, TransactionCoordinator):
             yield role

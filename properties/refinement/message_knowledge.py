@@ -24,7 +24,7 @@ from typing import Self
 from model.vocabulary import BrokerId, Offset, TopicPartition
 from properties.refinement.log_entries import SIGNED_FROM
 from reference_impl.log.record_batch import batches
-from reference_impl.node.step import Answered, Asked
+from reference_impl.node.step import RequestReceived, ResponseReceived
 from reference_impl.partition.follower import Follower
 from reference_impl.partition.leader import Leader
 from reference_impl.protocol.controller import AlteredPartition, PartitionState, UpdateMetadata
@@ -47,9 +47,9 @@ class Questions:
     def amiss(self, traced: Traced) -> str:
         """Why this is no answer that could arrive by now; empty if it is none, or could."""
         match traced.event:
-            case Asked(sender, correlation):
+            case RequestReceived(sender, correlation):
                 self.heard.add((sender, traced.node, correlation))
-            case Answered(sender, correlation):
+            case ResponseReceived(sender, correlation):
                 if (traced.node, sender, correlation) not in self.heard:
                     return f"node {sender} has not heard yet what it answers"
             case _:
@@ -88,9 +88,11 @@ class Hearsay:
         match traced.event:
             case _ if before is None:
                 return
-            case Asked(request=Fetch(topic_partition=self.place)) if _end(after) != _end(before):
+            case RequestReceived(request=Fetch(topic_partition=self.place)) if _end(after) != _end(
+                before
+            ):
                 yield "a fetch appends nothing to the log that it reads"
-            case Asked(request=Produce(topic_partition=self.place, batches=sent)):
+            case RequestReceived(request=Produce(topic_partition=self.place, batches=sent)):
                 if not _new(before, after) <= _signed(batches(sent)):
                     yield "the records are not those that were sent"
             case _:
@@ -111,7 +113,7 @@ class Hearsay:
 
     def _is_said(self, traced: Traced, broker: BrokerId, end: Offset) -> bool:
         match traced.event:
-            case Asked(request=Fetch(topic_partition=self.place) as fetch):
+            case RequestReceived(request=Fetch(topic_partition=self.place) as fetch):
                 return (fetch.replica_id, fetch.fetch_offset) == (broker, end)
             case _:
                 return False
@@ -119,7 +121,10 @@ class Hearsay:
 
 def _tells_state(traced: Traced) -> bool:
     match traced.event:
-        case Asked(request=UpdateMetadata()) | Answered(response=AlteredPartition()):
+        case (
+            RequestReceived(request=UpdateMetadata())
+            | ResponseReceived(response=AlteredPartition())
+        ):
             return True
         case _:
             return False

@@ -1,6 +1,6 @@
 """Runs to be followed: producers and consumers, or transactions, under faults drawn from the seed.
 
-Unlike `reference_impl.simulation.runs.faults_drawn`, the faults of `replicated` may take any number
+Unlike `reference_impl.simulation.runs.draw_faults`, the faults of `replicated` may take any number
 of brokers away at once: epochs without a leader occur. Where the ISR is empty then, and the last
 known leader is elected, the run leaves the spec, and that is reported.
 
@@ -42,7 +42,7 @@ from reference_impl.simulation.faults import (
 from reference_impl.simulation.network import Conditions
 from reference_impl.simulation.producer import ProducerConfig
 from reference_impl.simulation.programs import CALL_MS, Application, Pause, Program
-from reference_impl.simulation.runs import Scenario, faults_drawn, run
+from reference_impl.simulation.runs import Scenario, draw_faults, run
 from reference_impl.simulation.trace import Traced
 from reference_impl.simulation.transactional import TransactionalProducer
 
@@ -103,7 +103,7 @@ def transactional(seed: int, bugs: Bugs = NO_BUGS, *, transactions: int = 8) -> 
         cluster.apply(fault)
     programs = [cluster.run_program(_pairs(name, seed, transactions)) for name in "xy"]
     start_ms = cluster.now_ms
-    for planned in faults_drawn(seed, BROKERS, count=4, every_ms=200):
+    for planned in draw_faults(seed, BROKERS, count=4, every_ms=200):
         cluster.run_for(start_ms + planned.at_ms - cluster.now_ms)
         cluster.apply(planned.fault)
         if seed % 3 == 0 and len(programs) == 2:

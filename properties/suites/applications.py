@@ -33,7 +33,7 @@ TRANSACTION_MS: Final = 400  # transaction.timeout.ms
 AUTO_COMMIT_MS: Final = 50  # auto.commit.interval.ms, a hundredth of Kafka's
 
 Asking = Generator[Call | Pause, Response | None, None]
-Conduct = Callable[["Instance"], Program]
+ProgramFactory = Callable[["Instance"], Program]
 
 
 @dataclass(slots=True, kw_only=True)

@@ -11,7 +11,7 @@ from typing import Final
 
 from model.histories import Isolation
 from properties.suites import applications
-from properties.suites.applications import Conduct
+from properties.suites.applications import ProgramFactory
 from reference_impl.simulation.cluster import TOPIC_PARTITION
 from reference_impl.simulation.producer import ProducerConfig
 
@@ -21,7 +21,7 @@ class Setting:
     """An application, and who sends to it and reads from it: a condition, or its opposite."""
 
     says: str
-    runs: Conduct
+    runs: ProgramFactory
     producer: ProducerConfig = field(default_factory=ProducerConfig)
     is_replaced: bool = True  # an instance may be held up until another has taken over
     is_rewound: bool = False

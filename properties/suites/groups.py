@@ -21,7 +21,7 @@ from properties.suites.machine import JudgedMachine
 from properties.suites.searching import Tally
 from properties.suites.suite import Suite, inside, outside
 from reference_impl.node.bugs import NO_BUGS, Bug, Bugs
-from reference_impl.node.timeouts import Patience
+from reference_impl.node.timeouts import Timeouts
 from reference_impl.protocol.controller import CreateTopic
 from reference_impl.protocol.messages import NodeId
 from reference_impl.protocol.requests import Response
@@ -161,7 +161,7 @@ class Setting:
 
     says: str
     runs: Callable[[Worker], Program]
-    patience: Patience = PATIENCE
+    timeouts: Timeouts = PATIENCE
 
 
 SETTINGS: Final = {
@@ -171,7 +171,7 @@ SETTINGS: Final = {
     "KIP-848, soon forgotten": Setting(
         says="offsets are kept for 400 ms after the last member has gone",
         runs=consumer,
-        patience=FORGETFUL,
+        timeouts=FORGETFUL,
     ),
 }
 
@@ -198,7 +198,7 @@ class GroupsMachine(JudgedMachine):
     ) -> None:
         super().__init__(setting, bugs=bugs, judge=judge, tally=tally)
         self.setting = SETTINGS[setting]
-        self._cluster = Cluster(min_insync_replicas=2, bugs=bugs, patience=self.setting.patience)
+        self._cluster = Cluster(min_insync_replicas=2, bugs=bugs, timeouts=self.setting.timeouts)
         self._cluster.create_topic(
             CreateTopic(
                 topic=TOPIC,

@@ -19,7 +19,7 @@ from reference_impl.protocol.groups import FetchedOffsets, FetchOffsets
 from reference_impl.protocol.messages import ErrorCode
 from reference_impl.protocol.transactions import TransactionVersion
 from reference_impl.simulation.asking import BACKOFF_MS, Brokers, error_of
-from reference_impl.simulation.programs import Application, Conduct, Pause, Program
+from reference_impl.simulation.programs import Application, Pause, Program, ProgramFactory
 from reference_impl.simulation.reading import Reader
 from reference_impl.simulation.sending import Sender
 from reference_impl.simulation.transactional import Steps, TransactionalProducer
@@ -90,7 +90,7 @@ class Instance:
         self.outcomes.append((yield from producer.abort()))
 
 
-def reads_for_ever(place: TopicPartition, isolation: Isolation) -> Conduct:
+def reads_for_ever(place: TopicPartition, isolation: Isolation) -> ProgramFactory:
     """Reads a topic partition from its beginning, and asks for its end after each look."""
 
     def conduct(app: Application) -> Program:
@@ -107,7 +107,7 @@ def reads_for_ever(place: TopicPartition, isolation: Isolation) -> Conduct:
 
 def reads_once(
     places: tuple[TopicPartition, ...], isolation: Isolation, found: dict[str, tuple[Poll, ...]]
-) -> Conduct:
+) -> ProgramFactory:
     """Reads topic partitions from their beginnings to their ends."""
 
     def conduct(app: Application) -> Program:
@@ -120,7 +120,7 @@ def reads_once(
     return conduct
 
 
-def compares_ends(places: tuple[TopicPartition, ...], found: dict[str, Ends]) -> Conduct:
+def compares_ends(places: tuple[TopicPartition, ...], found: dict[str, Ends]) -> ProgramFactory:
     """Asks for both ends of topic partitions until they are the same."""
 
     def conduct(app: Application) -> Program:
@@ -144,7 +144,7 @@ def compares_ends(places: tuple[TopicPartition, ...], found: dict[str, Ends]) ->
     return conduct
 
 
-def sends_plainly(place: TopicPartition, value: str) -> Conduct:
+def sends_plainly(place: TopicPartition, value: str) -> ProgramFactory:
     """Sends one record outside of any transaction."""
 
     def conduct(app: Application) -> Program:
@@ -153,7 +153,7 @@ def sends_plainly(place: TopicPartition, value: str) -> Conduct:
     return conduct
 
 
-def asks_for_offset(place: TopicPartition, isolation: Isolation) -> Conduct:
+def asks_for_offset(place: TopicPartition, isolation: Isolation) -> ProgramFactory:
     """Asks how far the group is; at read_committed it waits for transactions that may change it."""
 
     def conduct(app: Application) -> Program:
@@ -163,7 +163,7 @@ def asks_for_offset(place: TopicPartition, isolation: Isolation) -> Conduct:
             group=GROUP, topic_partitions=(place,), require_stable=isolation == "read_committed"
         )
         while True:
-            answer = yield from brokers.ask_coordinator(GROUP, request)
+            answer = yield from brokers.call_coordinator(GROUP, request)
             assert isinstance(answer, FetchedOffsets), error_of(answer)
             ((_, kept, error),) = answer.offsets
             if error is ErrorCode.NONE:
@@ -174,7 +174,7 @@ def asks_for_offset(place: TopicPartition, isolation: Isolation) -> Conduct:
     return conduct
 
 
-def works_once(instance: Instance, places: tuple[TopicPartition, ...]) -> Conduct:
+def works_once(instance: Instance, places: tuple[TopicPartition, ...]) -> ProgramFactory:
     """Commits one transaction, however many instances that takes."""
 
     def conduct(app: Application) -> Program:

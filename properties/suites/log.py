@@ -27,7 +27,7 @@ from reference_impl.protocol.deletion import DeleteRecords
 from reference_impl.protocol.messages import NO_BROKER, NodeId
 from reference_impl.simulation.asking import Brokers
 from reference_impl.simulation.cluster import Cluster
-from reference_impl.simulation.programs import Application, Conduct, Pause, Program
+from reference_impl.simulation.programs import Application, Pause, Program, ProgramFactory
 from reference_impl.simulation.reading import Reader
 from reference_impl.simulation.sending import Sender
 from reference_impl.simulation.world import NoProgress
@@ -141,7 +141,7 @@ class LogMachine(ClusterMachine):
 
     # ------------------------------------------------------------ programs
 
-    def _writes(self, desk: deque[tuple[TopicPartition, str]]) -> Conduct:
+    def _writes(self, desk: deque[tuple[TopicPartition, str]]) -> ProgramFactory:
         def conduct(app: Application) -> Program:
             sender = Sender(app=app, brokers=Brokers(app=app))
             while desk or self._writing:
@@ -152,7 +152,7 @@ class LogMachine(ClusterMachine):
 
         return conduct
 
-    def _reads(self, starts: Mapping[TopicPartition, Offset]) -> Conduct:
+    def _reads(self, starts: Mapping[TopicPartition, Offset]) -> ProgramFactory:
         def conduct(app: Application) -> Program:
             self._starts[app.process] = {str(place): start for place, start in starts.items()}
             brokers = Brokers(app=app)
@@ -174,12 +174,12 @@ class LogMachine(ClusterMachine):
 
         return conduct
 
-    def _deletes(self, offset: int) -> Conduct:
+    def _deletes(self, offset: int) -> ProgramFactory:
         def conduct(app: Application) -> Program:
             brokers = Brokers(app=app)
             for place in self._places:
                 request = DeleteRecords(topic_partition=place, before=self._at_most(offset, place))
-                yield from brokers.ask_leader(place, request, attempts=3)
+                yield from brokers.call_leader(place, request, attempts=3)
 
         return conduct
 

@@ -26,7 +26,7 @@ from reference_impl.protocol.requests import Response
 from reference_impl.protocol.topic_config import LogConfig
 from reference_impl.simulation.asking import Brokers
 from reference_impl.simulation.cluster import QUICK, Cluster
-from reference_impl.simulation.programs import Application, Call, Conduct, Pause, Program
+from reference_impl.simulation.programs import Application, Call, Pause, Program, ProgramFactory
 from reference_impl.simulation.reading import Reader
 from reference_impl.simulation.sending import Sender
 from reference_impl.simulation.world import NoProgress
@@ -80,8 +80,8 @@ class RetentionMachine(ClusterMachine):
         judge: Sequence[str] | None = None,
         tally: Tally | None = None,
     ) -> None:
-        patience = replace(QUICK, retention_check_ms=50)
-        cluster = Cluster(min_insync_replicas=2, patience=patience, bugs=bugs)
+        timeouts = replace(QUICK, retention_check_ms=50)
+        cluster = Cluster(min_insync_replicas=2, timeouts=timeouts, bugs=bugs)
         # A leader that is cut off tells its readers an old end of the log: that is not retention's.
         super().__init__(
             setting, cluster, isolates_leaders=False, bugs=bugs, judge=judge, tally=tally
@@ -110,7 +110,7 @@ class RetentionMachine(ClusterMachine):
         self._leaves.append(away_ms)
         self.cluster.run_for(IDLE_MS)
 
-    def _writes(self) -> Conduct:
+    def _writes(self) -> ProgramFactory:
         def conduct(app: Application) -> Program:
             sender = Sender(app=app, brokers=Brokers(app=app))
             while self._desk or not self._ending:
@@ -121,7 +121,7 @@ class RetentionMachine(ClusterMachine):
 
         return conduct
 
-    def _reads(self) -> Conduct:
+    def _reads(self) -> ProgramFactory:
         def conduct(app: Application) -> Program:
             reader = Reader(
                 app=app,

@@ -43,7 +43,7 @@ from reference_impl.protocol.coordinators import CONSUMER_OFFSETS, TRANSACTION_S
 from reference_impl.protocol.messages import NO_BROKER, NodeId
 from reference_impl.simulation.cluster import QUICK, TOPIC_PARTITION, Cluster
 from reference_impl.simulation.faults import Hold, Lose, On
-from reference_impl.simulation.programs import Conduct
+from reference_impl.simulation.programs import ProgramFactory
 
 ID: Final = "t"
 TIMEOUT_MS: Final = 500  # of a transaction
@@ -79,7 +79,7 @@ class TransactionsMachine(ClusterMachine):
             setting,
             Cluster(
                 min_insync_replicas=2,
-                patience=CALM_FOLLOWERS,
+                timeouts=CALM_FOLLOWERS,
                 bugs=bugs,
                 verifies_transactions=self.setting.verifies,
             ),
@@ -362,12 +362,12 @@ class TransactionsMachine(ClusterMachine):
             instance.in_transaction = False
             self._tell(instance, deed)
 
-    def _run(self, conduct: Conduct) -> NodeId:
+    def _run(self, conduct: ProgramFactory) -> NodeId:
         client = self.cluster.run_program(conduct)
         self._clients.append(client)
         return client
 
-    def _await(self, conduct: Conduct, within_ms: int) -> bool:
+    def _await(self, conduct: ProgramFactory, within_ms: int) -> bool:
         """Whether the application came to its last line in that time; else it dies."""
         client = self.cluster.run_program(conduct)
         is_over = self.cluster.run_until(lambda: self.cluster.is_over(client), within_ms)

@@ -28,32 +28,32 @@ from typing import Any
 from model.vocabulary import BrokerEpoch, BrokerId, ProducerEpoch, TopicPartition
 from reference_impl.broker import coordinators as coordinators_of
 from reference_impl.broker.controller_channel import ControllerChannel
-from reference_impl.broker.coordinators import Coordinating
+from reference_impl.broker.coordinators import LocalCoordinators
 from reference_impl.log.partition_log import PartitionLog
 from reference_impl.node.bugs import NO_BUGS, Bugs
-from reference_impl.node.context import Requester, Surroundings
+from reference_impl.node.context import Context, Requester
 from reference_impl.node.step import (
-    Answered,
-    Asked,
     Effect,
     Effects,
-    Fired,
     Input,
     Reply,
+    RequestReceived,
+    ResponseReceived,
     Send,
     SetTimer,
     Stopped,
     Timer,
+    TimerFired,
     TimerKind,
 )
-from reference_impl.node.timeouts import KAFKAS_PATIENCE, Patience
+from reference_impl.node.timeouts import KAFKA_TIMEOUTS, Timeouts
 from reference_impl.partition import follower as partition_follower
 from reference_impl.partition.follower import Follower
 from reference_impl.partition.leader import Leader
 from reference_impl.partition.roles import (
-    LEADER_TIMERS,
-    SERVED_BY_LEADER,
-    TOLD_TO_ROLE,
+    REQUEST_HANDLERS,
+    RESPONSE_HANDLERS,
+    TIMER_HANDLERS,
     Replica,
     cleaned,
     moved,
@@ -103,7 +103,7 @@ class BrokerConfig:
     """Who a broker is; `bugs` is the only way to switch a seeded bug on."""
 
     broker_id: BrokerId
-    patience: Patience = KAFKAS_PATIENCE
+    timeouts: Timeouts = KAFKA_TIMEOUTS
     bugs: Bugs = NO_BUGS
     truncation: Truncation = Truncation.IN_FETCH
     verifies_transactions: bool = True  # transaction.partition.verification.enable
@@ -124,7 +124,7 @@ class Broker:
     )
     coordinators: Coordinators = NO_COORDINATORS
     unassigned: Disk = field(default_factory=dict[TopicPartition, PartitionLog])
-    coordinating: Coordinating = Coordinating()  # noqa: RUF009 - a frozen value
+    local_coordinators: LocalCoordinators = LocalCoordinators()  # noqa: RUF009 - a frozen value
 
     @property
     def incarnation(self) -> int:
@@ -161,7 +161,7 @@ class Broker:
             correlation=incarnation << 32,
             unassigned=dict(disk or {}),
         )
-        checkpoint = SetTimer(Timer(TimerKind.CHECKPOINT), now_ms + config.patience.checkpoint_ms)
+        checkpoint = SetTimer(Timer(TimerKind.CHECKPOINT), now_ms + config.timeouts.checkpoint_ms)
         retention = broker._retention_timer(now_ms)
         return broker, (*broker._call_controller(now_ms), checkpoint, retention)
 
@@ -177,9 +177,9 @@ class Broker:
         while todo:
             match todo.popleft():
                 case Send(to, correlation, request) if to == me:
-                    broker, more = broker._step(now_ms, Asked(me, correlation, request))
+                    broker, more = broker._step(now_ms, RequestReceived(me, correlation, request))
                 case Reply(to, correlation, response) if to == me:
-                    broker, more = broker._step(now_ms, Answered(me, correlation, response))
+                    broker, more = broker._step(now_ms, ResponseReceived(me, correlation, response))
                 case effect:
                     outward.append(effect)
                     continue
@@ -189,13 +189,13 @@ class Broker:
     def _step(self, now_ms: int, told: Input) -> tuple[Broker, Effects]:
         broker = replace(self, correlation=self.correlation + 1)
         match told:
-            case Asked(_, _, request) if type(request) in SERVED_BY_LEADER:
+            case RequestReceived(_, _, request) if type(request) in REQUEST_HANDLERS:
                 return broker._serve(now_ms, told)
-            case Asked():
+            case RequestReceived():
                 return broker._asked(now_ms, told)
-            case Answered():
+            case ResponseReceived():
                 return broker._answered(now_ms, told)
-            case Fired(timer):
+            case TimerFired(timer):
                 return broker._fired(now_ms, timer)
 
     def disk(self) -> Disk:
@@ -212,19 +212,19 @@ class Broker:
 
     # ------------------------------------------------------------ requests
 
-    def _serve(self, now_ms: int, asked: Asked) -> tuple[Broker, Effects]:
+    def _serve(self, now_ms: int, asked: RequestReceived) -> tuple[Broker, Effects]:
         """A request to the leader of a topic partition."""
         requester = Requester(asked.sender, asked.correlation)
         request: Any = asked.request
         replica = self.replicas.get(request.topic_partition)
         if isinstance(replica, Leader):
-            serve = SERVED_BY_LEADER[type(request)]
-            leader, effects = serve(replica, self._around(now_ms), requester, request)
+            serve = REQUEST_HANDLERS[type(request)]
+            leader, effects = serve(replica, self._context(now_ms), requester, request)
             return self._with(leader), effects
         exists = request.topic_partition in self.coordinators.leaders
         return self, refusal(request, requester, not_led(replica, request, exists=exists))
 
-    def _asked(self, now_ms: int, asked: Asked) -> tuple[Broker, Effects]:
+    def _asked(self, now_ms: int, asked: RequestReceived) -> tuple[Broker, Effects]:
         requester = Requester(asked.sender, asked.correlation)
         match asked.request:
             case Metadata():
@@ -232,16 +232,18 @@ class Broker:
             case InitProducerId(transactional_id=None):
                 return self._init_producer_id(now_ms, requester)
             case InitProducerId() | AddPartitionsToTxn() | AddOffsetsToTxn() | EndTxn() as request:
-                roles, effects = self.coordinating.asked(self._around(now_ms), requester, request)
-                return replace(self, coordinating=roles), effects
-            case request if isinstance(request, GroupRequest):
-                roles, effects = self.coordinating.asked_by_member(
-                    self._around(now_ms), requester, request, self.replicas
+                roles, effects = self.local_coordinators.asked(
+                    self._context(now_ms), requester, request
                 )
-                return replace(self, coordinating=roles), effects
+                return replace(self, local_coordinators=roles), effects
+            case request if isinstance(request, GroupRequest):
+                roles, effects = self.local_coordinators.on_group_request(
+                    self._context(now_ms), requester, request, self.replicas
+                )
+                return replace(self, local_coordinators=roles), effects
             case FindCoordinator() as request:
                 count = self.config.coordinator_partitions
-                return self, coordinators_of.found(self._around(now_ms), requester, request, count)
+                return self, coordinators_of.found(self._context(now_ms), requester, request, count)
             case CreateTopic() | CreatePartitions() | AlterConfigs() as request:
                 channel, effects = self.channel.forward(self.correlation, requester, request)
                 return replace(self, channel=channel), effects
@@ -255,7 +257,7 @@ class Broker:
             error = ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
             return self, (requester.reply(InitializedProducerId(error=error)),)
         initialized = InitializedProducerId(
-            producer_id=self._around(now_ms).new_producer_id, producer_epoch=ProducerEpoch(0)
+            producer_id=self._context(now_ms).new_producer_id, producer_epoch=ProducerEpoch(0)
         )
         return self, (requester.reply(initialized),)
 
@@ -270,7 +272,7 @@ class Broker:
             brokers={state.broker_id: state for state in image.brokers},
             coordinators=Coordinators.of(image),
         )
-        around = broker._around(now_ms)
+        context = broker._context(now_ms)
         replicas = dict(self.replicas)
         unassigned = dict(self.unassigned)
         effects: list[Effects] = []
@@ -280,12 +282,12 @@ class Broker:
             known = replicas.get(topic_partition)
             stored = unassigned.pop(topic_partition, None)
             replicas[topic_partition], some = moved(
-                topic_partition, known, stored or PartitionLog(), state, around
+                topic_partition, known, stored or PartitionLog(), state, context
             )
             effects.append(some)
         broker = replace(broker, replicas=replicas, unassigned=unassigned)
-        roles, begun = self.coordinating.elected(replicas, broker._around(now_ms))
-        broker = replace(broker, coordinating=roles)
+        roles, begun = self.local_coordinators.elected(replicas, broker._context(now_ms))
+        broker = replace(broker, local_coordinators=roles)
         told = tuple(effect for some in (*effects, begun) for effect in some)
         # A fenced broker waits for nothing but having applied its own registration.
         fenced = broker.brokers[self.config.broker_id].fenced
@@ -293,26 +295,26 @@ class Broker:
 
     # ------------------------------------------------------------ answers and timers
 
-    def _answered(self, now_ms: int, answered: Answered) -> tuple[Broker, Effects]:
+    def _answered(self, now_ms: int, answered: ResponseReceived) -> tuple[Broker, Effects]:
         told: Any = answered.response
-        if type(told) in TOLD_TO_ROLE:
-            role, hear = TOLD_TO_ROLE[type(told)]
+        if type(told) in RESPONSE_HANDLERS:
+            role, hear = RESPONSE_HANDLERS[type(told)]
             replica = self.replicas.get(told.topic_partition)
             if not isinstance(replica, role):
                 return self, ()
-            after, effects = hear(replica, self._around(now_ms), answered.correlation, told)
+            after, effects = hear(replica, self._context(now_ms), answered.correlation, told)
             return self._with(after), effects
         match answered.response:
             case Produced() as produced:
-                roles, effects = self.coordinating.appended(
-                    self._around(now_ms), answered.correlation, produced
+                roles, effects = self.local_coordinators.appended(
+                    self._context(now_ms), answered.correlation, produced
                 )
-                return replace(self, coordinating=roles), effects
+                return replace(self, local_coordinators=roles), effects
             case WrittenTxnMarker() as marked:
-                roles, effects = self.coordinating.marked(
-                    self._around(now_ms), answered.correlation, marked
+                roles, effects = self.local_coordinators.marked(
+                    self._context(now_ms), answered.correlation, marked
                 )
-                return replace(self, coordinating=roles), effects
+                return replace(self, local_coordinators=roles), effects
             case RegisteredBroker() as registered:
                 return self._registered(registered)
             case BrokerHeartbeated(should_shut_down=True) if self.channel.shutting_down:
@@ -346,23 +348,23 @@ class Broker:
             case _:
                 pass
         if timer.kind is TimerKind.COORDINATOR and timer.topic_partition is not None:
-            roles, effects = self.coordinating.fired(
-                self._around(now_ms), timer.topic_partition, self.replicas
+            roles, effects = self.local_coordinators.fired(
+                self._context(now_ms), timer.topic_partition, self.replicas
             )
-            return replace(self, coordinating=roles), effects
+            return replace(self, local_coordinators=roles), effects
         replica = self.replicas.get(timer.topic_partition) if timer.topic_partition else None
-        around = self._around(now_ms)
-        if isinstance(replica, Leader) and timer.kind in LEADER_TIMERS:
-            leader, effects = LEADER_TIMERS[timer.kind](replica, around)
+        context = self._context(now_ms)
+        if isinstance(replica, Leader) and timer.kind in TIMER_HANDLERS:
+            leader, effects = TIMER_HANDLERS[timer.kind](replica, context)
             return self._with(leader), effects
         if isinstance(replica, Follower) and timer.kind is TimerKind.FETCH:
-            follower, effects = partition_follower.on_fetch_timer(replica, around)
+            follower, effects = partition_follower.on_fetch_timer(replica, context)
             return self._with(follower), effects
         return self, ()
 
     def _call_controller(self, now_ms: int) -> Effects:
         """Register, or say that this broker lives; and do it again after a while."""
-        again = SetTimer(Timer(TimerKind.HEARTBEAT), now_ms + self.config.patience.heartbeat_ms)
+        again = SetTimer(Timer(TimerKind.HEARTBEAT), now_ms + self.config.timeouts.heartbeat_ms)
         return (self.channel.call(self.correlation, self.image.version), again)
 
     def _heartbeat(self) -> Send:
@@ -373,35 +375,35 @@ class Broker:
             topic_partition: replace(replica, log=replica.log.on_disk())
             for topic_partition, replica in self.replicas.items()
         }
-        again = SetTimer(Timer(TimerKind.CHECKPOINT), now_ms + self.config.patience.checkpoint_ms)
+        again = SetTimer(Timer(TimerKind.CHECKPOINT), now_ms + self.config.timeouts.checkpoint_ms)
         return replace(self, replicas=replicas), (again,)
 
     def _cleaned(self, now_ms: int) -> tuple[Broker, Effects]:
-        around = self._around(now_ms)
-        replicas = {place: cleaned(replica, around) for place, replica in self.replicas.items()}
+        context = self._context(now_ms)
+        replicas = {place: cleaned(replica, context) for place, replica in self.replicas.items()}
         return replace(self, replicas=replicas), (self._retention_timer(now_ms),)
 
     def _retention_timer(self, now_ms: int) -> SetTimer:
-        at_ms = now_ms + self.config.patience.retention_check_ms
+        at_ms = now_ms + self.config.timeouts.retention_check_ms
         return SetTimer(Timer(TimerKind.RETENTION), at_ms)
 
-    def _around(self, now_ms: int) -> Surroundings:
-        return Surroundings(
+    def _context(self, now_ms: int) -> Context:
+        return Context(
             now_ms=now_ms,
             broker_id=self.config.broker_id,
             broker_epoch=self.broker_epoch,
             brokers=self.brokers,
             correlation=self.correlation,
-            patience=self.config.patience,
+            timeouts=self.config.timeouts,
             bugs=self.config.bugs,
             truncation=self.config.truncation,
             verifies_transactions=self.config.verifies_transactions,
             coordinators=self.coordinators,
-            objection=self._objection,
+            append_error=self._append_error,
         )
 
-    def _objection(self, topic_partition: TopicPartition, correlation: int) -> ErrorCode:
-        return self.coordinating.objection(topic_partition, correlation, self.config.bugs)
+    def _append_error(self, topic_partition: TopicPartition, correlation: int) -> ErrorCode:
+        return self.local_coordinators.append_error(topic_partition, correlation, self.config.bugs)
 
     def _with(self, replica: Replica) -> Broker:
         if self.replicas.get(replica.topic_partition) is replica:

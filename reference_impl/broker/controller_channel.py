@@ -18,8 +18,8 @@ from model.vocabulary import BrokerEpoch, BrokerId
 from reference_impl.node.context import Requester
 from reference_impl.node.step import Effects, Send
 from reference_impl.protocol.controller import (
-    Administered,
-    Administration,
+    AdministrationRequest,
+    AdministrationResponse,
     BrokerHeartbeat,
     RegisterBroker,
     RegisteredBroker,
@@ -73,13 +73,15 @@ class ControllerChannel:
         return replace(self, broker_epoch=answer.broker_epoch)
 
     def forward(
-        self, correlation: int, requester: Requester, request: Administration
+        self, correlation: int, requester: Requester, request: AdministrationRequest
     ) -> tuple[ControllerChannel, Effects]:
         """The request goes on to the controller, and who asked is remembered."""
         forwarded = (*self.forwarded, (correlation, requester))[-FORWARDED_AT_MOST:]
         return replace(self, forwarded=forwarded), (Send(CONTROLLER, correlation, request),)
 
-    def answered(self, correlation: int, answer: Administered) -> tuple[ControllerChannel, Effects]:
+    def answered(
+        self, correlation: int, answer: AdministrationResponse
+    ) -> tuple[ControllerChannel, Effects]:
         """The answer goes back to who asked; nobody waits for it twice."""
         owed = [requester for sent, requester in self.forwarded if sent == correlation]
         rest = tuple(entry for entry in self.forwarded if entry[0] != correlation)

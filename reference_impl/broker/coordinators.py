@@ -20,7 +20,7 @@ from model.vocabulary import BrokerId, LeaderEpoch, TopicPartition
 from reference_impl.groups.coordinator import GroupCoordinator
 from reference_impl.log.partition_log import PartitionLog
 from reference_impl.node.bugs import Bugs
-from reference_impl.node.context import Requester, Surroundings
+from reference_impl.node.context import Context, Requester
 from reference_impl.node.step import Effects, Send
 from reference_impl.partition.follower import Follower
 from reference_impl.partition.leader import Leader
@@ -35,7 +35,7 @@ from reference_impl.protocol.messages import (
     Produced,
 )
 from reference_impl.protocol.requests import Response
-from reference_impl.protocol.topic_config import INTERNAL_LOG
+from reference_impl.protocol.topic_config import INTERNAL_LOG_CONFIG
 from reference_impl.protocol.transactions import (
     AddedOffsetsToTxn,
     AddedPartitionsToTxn,
@@ -51,9 +51,7 @@ from reference_impl.transactions.coordinator import TransactionCoordinator
 
 OfTransaction = InitProducerId | AddPartitionsToTxn | AddOffsetsToTxn | EndTxn
 Coordinator = TransactionCoordinator | GroupCoordinator
-Begin = Callable[
-    [TopicPartition, LeaderEpoch, PartitionLog, Surroundings], tuple[Coordinator, Effects]
-]
+Begin = Callable[[TopicPartition, LeaderEpoch, PartitionLog, Context], tuple[Coordinator, Effects]]
 Replicas = Mapping[TopicPartition, Leader | Follower]
 BEGIN: Final[Mapping[str, Begin]] = {
     TRANSACTION_STATE: TransactionCoordinator.begin,
@@ -64,14 +62,14 @@ MIN_INSYNC: Final = 2  # transaction.state.log.min.isr; the offsets are kept as 
 
 
 @dataclass(frozen=True, slots=True)
-class Coordinating:
+class LocalCoordinators:
     """The coordinators, by the topic partition that keeps their state."""
 
     roles: Mapping[TopicPartition, Coordinator] = field(
         default_factory=dict[TopicPartition, Coordinator]
     )
 
-    def elected(self, replicas: Replicas, around: Surroundings) -> tuple[Coordinating, Effects]:
+    def elected(self, replicas: Replicas, context: Context) -> tuple[LocalCoordinators, Effects]:
         """What becomes of them under newer metadata."""
         roles: dict[TopicPartition, Coordinator] = {}
         effects: Effects = ()
@@ -86,106 +84,110 @@ class Coordinating:
                 continue
             effects += known.end() if known is not None else ()
             roles[topic_partition], begun = BEGIN[topic_partition.topic](
-                topic_partition, coordinator_epoch, replica.log, around
+                topic_partition, coordinator_epoch, replica.log, context
             )
             effects += begun
-        return Coordinating(roles), effects
+        return LocalCoordinators(roles), effects
 
     def asked(
-        self, around: Surroundings, requester: Requester, request: OfTransaction
-    ) -> tuple[Coordinating, Effects]:
+        self, context: Context, requester: Requester, request: OfTransaction
+    ) -> tuple[LocalCoordinators, Effects]:
         """A request to the coordinator of its key."""
-        place = around.coordinators.place(TRANSACTION_STATE, request.transactional_id or "")
+        place = context.coordinators.partition_for(
+            TRANSACTION_STATE, request.transactional_id or ""
+        )
         role = self.roles.get(place) if place is not None else None
         if not isinstance(role, TransactionCoordinator):
             return self, (requester.reply(_not_coordinator(request)),)
-        role, effects = role.asked(around, requester, request)
+        role, effects = role.asked(context, requester, request)
         return self._with(role), effects
 
-    def asked_by_member(
-        self, around: Surroundings, requester: Requester, request: GroupRequest, replicas: Replicas
-    ) -> tuple[Coordinating, Effects]:
+    def on_group_request(
+        self, context: Context, requester: Requester, request: GroupRequest, replicas: Replicas
+    ) -> tuple[LocalCoordinators, Effects]:
         """A request to the coordinator of its group."""
-        place = around.coordinators.place(CONSUMER_OFFSETS, request.group)
+        place = context.coordinators.partition_for(CONSUMER_OFFSETS, request.group)
         role = self.roles.get(place) if place is not None else None
         if place is None or not isinstance(role, GroupCoordinator):
             error = ErrorCode.NOT_COORDINATOR
             return self, (requester.reply(refusal(request, error)),)
-        role, effects = role.asked(around, requester, request, replicas[place].log)
+        role, effects = role.asked(context, requester, request, replicas[place].log)
         return self._with(role), effects
 
     def appended(
-        self, around: Surroundings, correlation: int, answer: Produced
-    ) -> tuple[Coordinating, Effects]:
+        self, context: Context, correlation: int, answer: Produced
+    ) -> tuple[LocalCoordinators, Effects]:
         """A leader has answered an append of one of them: that which knows the correlation."""
         for role in self.roles.values():
             if correlation in role.changes:
-                after, effects = role.appended(around, correlation, answer)
+                after, effects = role.appended(context, correlation, answer)
                 return self._with(after), effects
         return self, ()
 
-    def objection(self, topic_partition: TopicPartition, correlation: int, bugs: Bugs) -> ErrorCode:
+    def append_error(
+        self, topic_partition: TopicPartition, correlation: int, bugs: Bugs
+    ) -> ErrorCode:
         """Why a coordinator does not want any more what it wanted to be appended."""
         role = self.roles.get(topic_partition)
         if not isinstance(role, GroupCoordinator):
             return ErrorCode.NONE
-        return role.objection(correlation, bugs)
+        return role.append_error(correlation, bugs)
 
     def marked(
-        self, around: Surroundings, correlation: int, answer: WrittenTxnMarker
-    ) -> tuple[Coordinating, Effects]:
+        self, context: Context, correlation: int, answer: WrittenTxnMarker
+    ) -> tuple[LocalCoordinators, Effects]:
         """A leader has answered a marker."""
-        place = around.coordinators.place(TRANSACTION_STATE, answer.transactional_id)
+        place = context.coordinators.partition_for(TRANSACTION_STATE, answer.transactional_id)
         role = self.roles.get(place) if place is not None else None
         if not isinstance(role, TransactionCoordinator):
             return self, ()
-        role, effects = role.marked(around, correlation, answer)
+        role, effects = role.marked(context, correlation, answer)
         return self._with(role), effects
 
     def fired(
-        self, around: Surroundings, topic_partition: TopicPartition, replicas: Replicas
-    ) -> tuple[Coordinating, Effects]:
+        self, context: Context, topic_partition: TopicPartition, replicas: Replicas
+    ) -> tuple[LocalCoordinators, Effects]:
         """The timer of a coordinator; of one that has ended it comes to nothing."""
         role = self.roles.get(topic_partition)
         if role is None:
             return self, ()
         if isinstance(role, GroupCoordinator):
-            role, effects = role.fired(around, replicas[topic_partition].log)
+            role, effects = role.fired(context, replicas[topic_partition].log)
         else:
-            role, effects = role.fired(around)
+            role, effects = role.fired(context)
         return self._with(role), effects
 
-    def _with(self, role: Coordinator) -> Coordinating:
+    def _with(self, role: Coordinator) -> LocalCoordinators:
         return replace(self, roles={**self.roles, role.topic_partition: role})
 
 
 def found(
-    around: Surroundings, requester: Requester, request: FindCoordinator, topic_partitions: int
+    context: Context, requester: Requester, request: FindCoordinator, topic_partitions: int
 ) -> Effects:
     """The coordinator of a key, as far as this broker knows.
 
     Before anybody can coordinate the internal topic has to be created: the controller is asked to.
     """
     topic = TRANSACTION_STATE if request.is_transactional else CONSUMER_OFFSETS
-    leader = around.coordinators.leader(topic, request.key)
+    leader = context.coordinators.leader(topic, request.key)
     if leader is not None:
         return (requester.reply(FoundCoordinator(broker_id=BrokerId(leader))),)
     answer = requester.reply(FoundCoordinator(error=ErrorCode.COORDINATOR_NOT_AVAILABLE))
-    if around.coordinators.place(topic, request.key) is not None:
+    if context.coordinators.partition_for(topic, request.key) is not None:
         return (answer,)
-    missing = _internal_topic(topic, topic_partitions, around)
-    return (Send(CONTROLLER, around.correlation, missing), answer)
+    missing = _internal_topic(topic, topic_partitions, context)
+    return (Send(CONTROLLER, context.correlation, missing), answer)
 
 
-def _internal_topic(topic: str, topic_partitions: int, around: Surroundings) -> CreateTopic:
-    alive = sum(not state.fenced for state in around.brokers.values())
+def _internal_topic(topic: str, topic_partitions: int, context: Context) -> CreateTopic:
+    alive = sum(not state.fenced for state in context.brokers.values())
     replicas = min(REPLICAS, max(1, alive))
     return CreateTopic(
         topic=topic,
         topic_partitions=topic_partitions,
         replication_factor=replicas,
         min_insync_replicas=min(MIN_INSYNC, replicas),
-        log_config=INTERNAL_LOG,
+        log_config=INTERNAL_LOG_CONFIG,
     )
 
 

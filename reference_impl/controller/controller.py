@@ -27,20 +27,20 @@ from model.vocabulary import BrokerEpoch, BrokerId, TopicPartition
 from reference_impl.controller import elections, topics
 from reference_impl.node.bugs import NO_BUGS, Bug, Bugs
 from reference_impl.node.step import (
-    Asked,
     Effects,
-    Fired,
     Input,
     Reply,
+    RequestReceived,
     Send,
     SetTimer,
     Timer,
+    TimerFired,
     TimerKind,
 )
-from reference_impl.node.timeouts import KAFKAS_PATIENCE, Patience
+from reference_impl.node.timeouts import KAFKA_TIMEOUTS, Timeouts
 from reference_impl.protocol.controller import (
     NO_METADATA,
-    Administration,
+    AdministrationRequest,
     AlterConfigs,
     AlteredPartition,
     AlterPartition,
@@ -66,14 +66,14 @@ class Session:
     """One life of a broker, as long as it is heard."""
 
     incarnation: int
-    heard_ms: int
+    last_heartbeat_ms: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Controller:
     """The cluster as the controller decides it."""
 
-    patience: Patience = KAFKAS_PATIENCE
+    timeouts: Timeouts = KAFKA_TIMEOUTS
     elr: bool = True  # eligible.leader.replicas.version >= 1, as in every new cluster since 4.1
     bugs: Bugs = NO_BUGS
     version: int = 0
@@ -86,21 +86,21 @@ class Controller:
 
     @classmethod
     def start(
-        cls, now_ms: int, *, patience: Patience, elr: bool = True, bugs: Bugs = NO_BUGS
+        cls, now_ms: int, *, timeouts: Timeouts, elr: bool = True, bugs: Bugs = NO_BUGS
     ) -> tuple[Controller, Effects]:
         """A controller of an empty cluster, and its first effects."""
-        controller = cls(patience=patience, elr=elr, bugs=bugs)
+        controller = cls(timeouts=timeouts, elr=elr, bugs=bugs)
         return controller, (controller._session_timer(now_ms),)
 
     def step(self, now_ms: int, told: Input) -> tuple[Controller, Effects]:
         """The controller after one input, and what is to be done."""
         match told:
-            case Asked(sender, correlation, request):
+            case RequestReceived(sender, correlation, request):
                 match request:
                     case RegisterBroker():
                         after, answer = self._register(now_ms, request)
                     case BrokerHeartbeat():
-                        after, answer = self._hear(now_ms, request)
+                        after, answer = self._heartbeat(now_ms, request)
                     case AlterPartition():
                         after, answer = self._alter(request)
                     case CreateTopic() | CreatePartitions() | AlterConfigs():
@@ -110,10 +110,10 @@ class Controller:
                 reply = Reply(sender, correlation, answer)
                 after, published = after._published(self)
                 if not published and isinstance(request, BrokerHeartbeat):
-                    published = after._behind(sender, request)
+                    published = after._missed_metadata(sender, request)
                 return after, (reply, *published)
-            case Fired():
-                after, published = self._without_the_silent(now_ms)._published(self)
+            case TimerFired():
+                after, published = self._fence_expired(now_ms)._published(self)
                 return after, (*published, self._session_timer(now_ms))
             case _:
                 return self, ()  # the controller asks nothing
@@ -126,7 +126,10 @@ class Controller:
         if session is not None and session.incarnation == request.incarnation:
             # Its registration was heard and the answer lost.
             return self, RegisteredBroker(broker_epoch=self.brokers[broker_id].broker_epoch)
-        if session is not None and now_ms - session.heard_ms < self.patience.session_timeout_ms:
+        if (
+            session is not None
+            and now_ms - session.last_heartbeat_ms < self.timeouts.session_timeout_ms
+        ):
             return self, RegisteredBroker(error=ErrorCode.DUPLICATE_BROKER_REGISTRATION)
         known = self.brokers.get(broker_id)
         is_clean = known is None or known.broker_epoch == request.previous_broker_epoch
@@ -140,19 +143,19 @@ class Controller:
             brokers={**fenced.brokers, broker_id: state},
             sessions={
                 **fenced.sessions,
-                broker_id: Session(incarnation=request.incarnation, heard_ms=now_ms),
+                broker_id: Session(incarnation=request.incarnation, last_heartbeat_ms=now_ms),
             },
         )
         return after, RegisteredBroker(broker_epoch=broker_epoch)
 
-    def _hear(self, now_ms: int, request: BrokerHeartbeat) -> tuple[Controller, Response]:
+    def _heartbeat(self, now_ms: int, request: BrokerHeartbeat) -> tuple[Controller, Response]:
         broker_id = request.broker_id
         state, session = self.brokers.get(broker_id), self.sessions.get(broker_id)
         if state is None:
             return self, BrokerHeartbeated(error=ErrorCode.BROKER_ID_NOT_REGISTERED)
         if session is None or state.broker_epoch != request.broker_epoch:
             return self, BrokerHeartbeated(error=ErrorCode.STALE_BROKER_EPOCH)
-        heard = replace(session, heard_ms=now_ms)
+        heard = replace(session, last_heartbeat_ms=now_ms)
         after = replace(self, sessions={**self.sessions, broker_id: heard})
         if request.wants_shut_down:
             return after._fenced(broker_id), BrokerHeartbeated(should_shut_down=True)
@@ -195,11 +198,11 @@ class Controller:
         }
         return replace(after, topic_partitions={**self.topic_partitions, **changed})
 
-    def _without_the_silent(self, now_ms: int) -> Controller:
+    def _fence_expired(self, now_ms: int) -> Controller:
         """One at a time, each on the state that the one before left (KAFKA-13173)."""
         after = self
         for broker_id, session in self.sessions.items():
-            if now_ms - session.heard_ms >= self.patience.session_timeout_ms:
+            if now_ms - session.last_heartbeat_ms >= self.timeouts.session_timeout_ms:
                 after = after._fenced(broker_id)
         return after
 
@@ -262,14 +265,14 @@ class Controller:
             and broker_epoch in {UNKNOWN_BROKER_EPOCH, state.broker_epoch}
         )
 
-    def _administer(self, request: Administration) -> tuple[Controller, Response]:
+    def _administer(self, request: AdministrationRequest) -> tuple[Controller, Response]:
         cluster = topics.ClusterState(
             states=self.topic_partitions,
             alive=[broker for broker in sorted(self.brokers) if self._may_lead(broker)],
             elr=self.elr,
             bugs=self.bugs,
         )
-        changes, answer = topics.ADMINISTERED[type(request)](cluster, request)
+        changes, answer = topics.HANDLERS[type(request)](cluster, request)
         if not changes:
             return self, answer
         states = {**self.topic_partitions, **changes}
@@ -291,10 +294,10 @@ class Controller:
             Send(NodeId(state.broker_id), image.version, update) for state in image.brokers
         )
 
-    def _behind(self, sender: NodeId, request: BrokerHeartbeat) -> Effects:
+    def _missed_metadata(self, sender: NodeId, request: BrokerHeartbeat) -> Effects:
         if request.metadata_version >= self.version:
             return ()
         return (Send(sender, self.version, UpdateMetadata(image=self.image)),)
 
     def _session_timer(self, now_ms: int) -> SetTimer:
-        return SetTimer(_SESSIONS, now_ms + self.patience.session_timeout_ms // 4)
+        return SetTimer(_SESSIONS, now_ms + self.timeouts.session_timeout_ms // 4)

@@ -137,7 +137,7 @@ def configured(cluster: ClusterState, request: AlterConfigs) -> tuple[States, Al
     }, AlteredConfigs()
 
 
-ADMINISTERED: Final[Mapping[type, Callable[[ClusterState, Any], tuple[States, Any]]]] = {
+HANDLERS: Final[Mapping[type, Callable[[ClusterState, Any], tuple[States, Any]]]] = {
     CreateTopic: created,
     CreatePartitions: grown,
     AlterConfigs: configured,

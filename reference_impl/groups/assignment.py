@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from reference_impl.groups import membership
 from reference_impl.groups.classic_group import ClassicGroup, GroupState, Member
-from reference_impl.node.context import Requester, Surroundings
+from reference_impl.node.context import Context, Requester
 from reference_impl.node.step import Effects
 from reference_impl.protocol.groups import SyncedGroup, SyncGroup
 from reference_impl.protocol.messages import ErrorCode
@@ -30,7 +30,7 @@ class Synced(NamedTuple):
 
 def sync(
     group: ClassicGroup,
-    around: Surroundings,
+    context: Context,
     requester: Requester,
     request: SyncGroup,
     *,
@@ -42,7 +42,7 @@ def sync(
         error = ErrorCode.REBALANCE_IN_PROGRESS
     if error is not ErrorCode.NONE:
         return Synced(group, (requester.reply(SyncedGroup(error=error)),))
-    member = replace(group.members[request.member_id], heard_ms=around.now_ms)
+    member = replace(group.members[request.member_id], last_heartbeat_ms=context.now_ms)
     if group.state is GroupState.STABLE:
         return Synced(group.with_member(member), (requester.reply(part(group, member)),))
     group = group.with_member(replace(member, syncing=requester))
@@ -56,7 +56,7 @@ def sync(
 
 
 def written(
-    group: ClassicGroup, around: Surroundings, generation: int, error: ErrorCode
+    group: ClassicGroup, context: Context, generation: int, error: ErrorCode
 ) -> tuple[ClassicGroup, Effects]:
     """The group when the append of a generation's assignment is answered."""
     if group.generation != generation or group.state is not GroupState.COMPLETING:
@@ -73,7 +73,7 @@ def written(
     )
     if not error:
         return after, effects
-    after, more = membership.rebalance(after, around)
+    after, more = membership.rebalance(after, context)
     return after, effects + more
 
 

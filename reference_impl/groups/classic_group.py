@@ -57,7 +57,7 @@ class Member:
     session_timeout_ms: int
     rebalance_timeout_ms: int
     protocols: tuple[tuple[str, bytes], ...]
-    heard_ms: int
+    last_heartbeat_ms: int
     assignment: bytes = b""
     joining: Requester | None = None  # waits for the next generation
     syncing: Requester | None = None  # waits for its assignment
@@ -74,7 +74,9 @@ class ClassicGroup:
     protocol: str = ""
     leader: str = ""
     members: Mapping[str, Member] = field(default_factory=dict[str, Member])  # in order of joining
-    promised: Mapping[str, int] = field(default_factory=dict[str, int])  # member ids, until when
+    pending_members: Mapping[str, int] = field(
+        default_factory=dict[str, int]
+    )  # member ids, until when
     empty_since_ms: int = -1  # -1: it has members, or never had any
     deadline_ms: int = 0  # of the rebalance
     opens_ms: int = 0  # the rebalance does not end before
@@ -94,7 +96,9 @@ class ClassicGroup:
         return replace(
             self,
             members={id_: m for id_, m in self.members.items() if id_ != member_id},
-            promised={id_: until for id_, until in self.promised.items() if id_ != member_id},
+            pending_members={
+                id_: until for id_, until in self.pending_members.items() if id_ != member_id
+            },
         )
 
     def of_instance(self, instance_id: str | None) -> Member | None:
@@ -128,7 +132,9 @@ class ClassicGroup:
     @property
     def everybody_joined(self) -> bool:
         """All members wait for the next generation, and none was promised a place."""
-        return not self.promised and all(m.joining is not None for m in self.members.values())
+        return not self.pending_members and all(
+            m.joining is not None for m in self.members.values()
+        )
 
     def completed(self, now_ms: int) -> ClassicGroup:
         """The next generation, of those who have joined; a static member may be late."""
@@ -143,7 +149,7 @@ class ClassicGroup:
                 generation=self.generation + 1,
                 empty_since_ms=now_ms,
                 members={},
-                promised={},
+                pending_members={},
                 leader="",
                 protocol="",
             )
@@ -154,7 +160,7 @@ class ClassicGroup:
             generation=self.generation + 1,
             empty_since_ms=-1,
             members=stays,
-            promised={},
+            pending_members={},
             leader=leader,
             protocol=_voted(stays),
         )
@@ -213,7 +219,7 @@ class ClassicGroup:
                 session_timeout_ms=one["session_timeout_ms"],
                 rebalance_timeout_ms=one["rebalance_timeout_ms"],
                 protocols=tuple((name, bytes.fromhex(data)) for name, data in one["protocols"]),
-                heard_ms=now_ms,
+                last_heartbeat_ms=now_ms,
                 assignment=bytes.fromhex(one["assignment"]),
             )
             for one in told["members"]

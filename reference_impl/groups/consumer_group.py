@@ -117,7 +117,7 @@ class ConsumerGroup:
             target={id_: part for id_, part in self.target.items() if id_ not in member_ids},
         )
 
-    def assigned_anew(self) -> ConsumerGroup:
+    def with_new_target(self) -> ConsumerGroup:
         """The target assignment of this epoch."""
         subscriptions = {id_: frozenset(m.topics) for id_, m in self.members.items()}
         target = ASSIGNORS[self.assignor](subscriptions, self.topics, self.target)

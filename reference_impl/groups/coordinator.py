@@ -34,10 +34,10 @@ from reference_impl.groups.consumer_group_log import ConsumerGroups
 from reference_impl.groups.offsets import GroupOffsets
 from reference_impl.groups.sessions import Clocks, MemberKey
 from reference_impl.log import coordinator_log
-from reference_impl.log.coordinator_log import AS_TOLD, Entry
+from reference_impl.log.coordinator_log import CLIENT_ERRORS, Entry
 from reference_impl.log.partition_log import PartitionLog
 from reference_impl.node.bugs import Bug, Bugs
-from reference_impl.node.context import Requester, Surroundings
+from reference_impl.node.context import Context, Requester
 from reference_impl.node.step import Effects, Reply, SetTimer, Timer, TimerKind
 from reference_impl.protocol.consumer_groups import (
     ConsumerGroupDescribe,
@@ -105,7 +105,7 @@ class GroupCoordinator:
         topic_partition: TopicPartition,
         coordinator_epoch: LeaderEpoch,
         log: PartitionLog,
-        around: Surroundings,
+        context: Context,
     ) -> Coordinated:
         """The coordinator that its log makes."""
         groups: dict[str, ClassicGroup] = {}
@@ -116,16 +116,16 @@ class GroupCoordinator:
                     continue
                 groups.pop(key[1], None)
                 if entry.value is not None:
-                    groups[key[1]] = ClassicGroup.of(entry, around.now_ms)
+                    groups[key[1]] = ClassicGroup.of(entry, context.now_ms)
         coordinator = cls(
             topic_partition=topic_partition,
             coordinator_epoch=coordinator_epoch,
             loaded_at=log.end_offset,
             groups=groups,
-            offsets=GroupOffsets.of_log(log, around.bugs),
-            expiry_ms=around.now_ms + around.patience.offsets_check_ms,
+            offsets=GroupOffsets.of_log(log, context.bugs),
+            expiry_ms=context.now_ms + context.timeouts.offsets_check_ms,
         )
-        return coordinator._caught_up(log, around), (coordinator._timer(around),)
+        return coordinator._caught_up(log, context), (coordinator._timer(context),)
 
     def end(self) -> Effects:
         """What is owed when another broker coordinates."""
@@ -143,33 +143,33 @@ class GroupCoordinator:
     # ------------------------------------------------------------ requests
 
     def asked(
-        self, around: Surroundings, requester: Requester, request: GroupRequest, log: PartitionLog
+        self, context: Context, requester: Requester, request: GroupRequest, log: PartitionLog
     ) -> Coordinated:
         """A request of a member, or of anybody about the group's offsets."""
         if log.high_watermark < self.loaded_at:
             error = ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
             return self, (requester.reply(refusal(request, error)),)
-        coordinator = self._caught_up(log, around)
+        coordinator = self._caught_up(log, context)
         match request:
             case ConsumerGroupHeartbeat():
-                return coordinator._heartbeat(around, requester, request)
+                return coordinator._heartbeat(context, requester, request)
             case ConsumerGroupDescribe():
                 described = coordinator._described(request)
                 return coordinator._once_written(
-                    around, request.group, [], Owed(requester, request, described)
+                    context, request.group, [], Owed(requester, request, described)
                 )
             case CommitOffsets():
-                return coordinator._commit(around, requester, request)
+                return coordinator._commit(context, requester, request)
             case FetchOffsets():
                 consumer = coordinator._consumer(request.group)
                 told = group_commits.fetched(request, coordinator.offsets, consumer)
                 return coordinator, (requester.reply(told),)
             case _:
-                return coordinator._asked_by_classic(around, requester, request)
+                return coordinator._on_classic_request(context, requester, request)
 
-    def _asked_by_classic(
+    def _on_classic_request(
         self,
-        around: Surroundings,
+        context: Context,
         requester: Requester,
         request: JoinGroup | SyncGroup | HeartbeatGroup | LeaveGroup,
     ) -> Coordinated:
@@ -181,17 +181,17 @@ class GroupCoordinator:
             return self, (requester.reply(refusal(request, ErrorCode[error])),)
         match request:
             case JoinGroup():
-                group, effects = membership.join(group, around, requester, request)
+                group, effects = membership.join(group, context, requester, request)
             case SyncGroup():
-                return self._sync(around, requester, request, group)
+                return self._sync(context, requester, request, group)
             case HeartbeatGroup():
-                group, effects = membership.heartbeat(group, around, requester, request)
+                group, effects = membership.heartbeat(group, context, requester, request)
             case LeaveGroup():
-                group, effects = membership.leave(group, around, requester, request)
+                group, effects = membership.leave(group, context, requester, request)
         coordinator = self._with(group)
         takes_over = consumer is not None and bool(group.members)
         entries = consumer_group_log.tombstones(consumer) if consumer and takes_over else []
-        if _must_be_kept(before, group, around.bugs):
+        if _must_be_kept(before, group, context.bugs):
             entries.append(group.entry())
         if not entries:
             return coordinator, effects
@@ -201,33 +201,33 @@ class GroupCoordinator:
             if isinstance(effect, Reply) and (effect.to, effect.correlation) == requester
         ]
         owed = tuple(Owed(requester, request, reply.response) for reply in mine)
-        coordinator, sent = coordinator._append(around, entries, Written(request.group, owed))
+        coordinator, sent = coordinator._append(context, entries, Written(request.group, owed))
         return coordinator, (*(effect for effect in effects if effect not in mine), *sent)
 
     def _heartbeat(
-        self, around: Surroundings, requester: Requester, request: ConsumerGroupHeartbeat
+        self, context: Context, requester: Requester, request: ConsumerGroupHeartbeat
     ) -> Coordinated:
         classic = self.groups.get(request.group, ClassicGroup(group=request.group))
-        if classic.members or classic.promised:
+        if classic.members or classic.pending_members:
             error = ErrorCode.GROUP_ID_NOT_FOUND  # it is, but not of this protocol
             return self, (requester.reply(refusal(request, error)),)
         before = self._consumer(request.group)
-        after, answer = heartbeat.heartbeat(before, around, request)
+        after, answer = heartbeat.heartbeat(before, context, request)
         clocks = self.clocks
         if answer.error is ErrorCode.NONE:
-            clocks = sessions.heard(clocks, before, after, answer.member_id, around.now_ms)
+            clocks = sessions.heard(clocks, before, after, answer.member_id, context.now_ms)
         entries = consumer_group_log.entries(before, after)
         if entries and before.epoch == 0 and classic.generation:
             entries.append(Entry(classic.entry().key, None))
         owed = Owed(requester, request, answer)
-        return replace(self, clocks=clocks)._once_written(around, request.group, entries, owed)
+        return replace(self, clocks=clocks)._once_written(context, request.group, entries, owed)
 
     def _once_written(
-        self, around: Surroundings, group: str, entries: list[Entry], owed: Owed
+        self, context: Context, group: str, entries: list[Entry], owed: Owed
     ) -> Coordinated:
         """The answer is given when the entries are replicated, and what it rests on beside them."""
         if entries:
-            return self._append(around, entries, Written(group, (owed,)))
+            return self._append(context, entries, Written(group, (owed,)))
         last = max((n for n, known in self.changes.items() if known.group == group), default=None)
         if last is None:
             return self, owed.answered()
@@ -236,25 +236,25 @@ class GroupCoordinator:
         return replace(self, changes={**self.changes, last: written}), ()
 
     def _append(
-        self, around: Surroundings, entries: list[Entry], written: Written, **transaction: Any
+        self, context: Context, entries: list[Entry], written: Written, **transaction: Any
     ) -> Coordinated:
-        send = coordinator_log.append(around, self.topic_partition, entries, **transaction)
-        return replace(self, changes={**self.changes, around.correlation: written}), (send,)
+        send = coordinator_log.append(context, self.topic_partition, entries, **transaction)
+        return replace(self, changes={**self.changes, context.correlation: written}), (send,)
 
     def _sync(
-        self, around: Surroundings, requester: Requester, request: SyncGroup, group: ClassicGroup
+        self, context: Context, requester: Requester, request: SyncGroup, group: ClassicGroup
     ) -> Coordinated:
         is_written = any(written.generation == group.generation for written in self._of(group))
         after, effects, is_to_be_written = assignment.sync(
-            group, around, requester, request, is_written=is_written
+            group, context, requester, request, is_written=is_written
         )
         coordinator = self._with(after)
         if not is_to_be_written:
             return coordinator, effects
         written = Written(request.group, (), after.generation)
-        return coordinator._append(around, [after.entry()], written)
+        return coordinator._append(context, [after.entry()], written)
 
-    def objection(self, correlation: int, bugs: Bugs) -> ErrorCode:
+    def append_error(self, correlation: int, bugs: Bugs) -> ErrorCode:
         """A commit that waited until its transaction was verified has to be right still: meanwhile
         the group may have gone on without the member.
         """
@@ -268,18 +268,18 @@ class GroupCoordinator:
         return group_commits.commit_error(request, group, self._consumer(request.group), bugs)
 
     def _commit(
-        self, around: Surroundings, requester: Requester, request: CommitOffsets
+        self, context: Context, requester: Requester, request: CommitOffsets
     ) -> Coordinated:
         group = self.groups.get(request.group, ClassicGroup(group=request.group))
-        error = self._commit_error(request, around.bugs)
+        error = self._commit_error(request, context.bugs)
         if error is not ErrorCode.NONE or not request.offsets:
             return self, (requester.reply(CommittedOffsets(error=error)),)
         entries = [group_offsets.entry(request.group, at, kept) for at, kept in request.offsets]
         member = group.members.get(request.member_id)
-        heard = None if member is None else replace(member, heard_ms=around.now_ms)
+        heard = None if member is None else replace(member, last_heartbeat_ms=context.now_ms)
         coordinator = self if heard is None else self._with(group.with_member(heard))
         return coordinator._append(
-            around,
+            context,
             entries,
             Written(request.group, (Owed(requester, request, CommittedOffsets()),)),
             transactional_id=request.transactional_id,
@@ -296,74 +296,74 @@ class GroupCoordinator:
 
     # ------------------------------------------------------------ the log and time
 
-    def _caught_up(self, log: PartitionLog, around: Surroundings) -> GroupCoordinator:
+    def _caught_up(self, log: PartitionLog, context: Context) -> GroupCoordinator:
         """What the log says: groups up to its end, offsets up to the high watermark."""
-        consumers = self.consumers.caught_up(log, around.bugs)
+        consumers = self.consumers.caught_up(log, context.bugs)
         return replace(
             self,
-            offsets=self.offsets.caught_up(log, around.bugs),
+            offsets=self.offsets.caught_up(log, context.bugs),
             consumers=consumers,
             clocks=self.clocks
             if consumers is self.consumers
-            else sessions.known(self.clocks, consumers.groups, around.now_ms),
+            else sessions.known(self.clocks, consumers.groups, context.now_ms),
         )
 
-    def appended(self, around: Surroundings, correlation: int, answer: Produced) -> Coordinated:
+    def appended(self, context: Context, correlation: int, answer: Produced) -> Coordinated:
         """The leader has answered an append."""
         written = self.changes[correlation]
         rest = {key: value for key, value in self.changes.items() if key != correlation}
         coordinator = replace(self, changes=rest)
-        error = AS_TOLD.get(answer.error, answer.error)
+        error = CLIENT_ERRORS.get(answer.error, answer.error)
         effects: Effects = ()
         for owed in written.owed:
             effects += owed.answered(error)
         if written.generation is None:
             return coordinator, effects
         group = self.groups[written.group]
-        group, told = assignment.written(group, around, written.generation, error)
+        group, told = assignment.written(group, context, written.generation, error)
         return coordinator._with(group), effects + told
 
-    def fired(self, around: Surroundings, log: PartitionLog) -> Coordinated:
+    def fired(self, context: Context, log: PartitionLog) -> Coordinated:
         """The timer: late members are removed, rebalances end whose time is up."""
-        coordinator = self._caught_up(log, around)
+        coordinator = self._caught_up(log, context)
         effects: Effects = ()
         entries: list[Entry] = []
         for known in self.groups.values():
-            group, some = membership.without_the_silent(known, around)
+            group, some = membership.without_expired_members(known, context)
             coordinator, effects = coordinator._with(group), effects + some
-            if _must_be_kept(known, group, around.bugs):
+            if _must_be_kept(known, group, context.bugs):
                 entries.append(group.entry())
         for consumer in coordinator.consumers.groups.values():
-            late = sessions.late(coordinator.clocks, consumer, around)
+            late = sessions.late(coordinator.clocks, consumer, context)
             if late:
-                after = heartbeat.removed(consumer, around, *late)
+                after = heartbeat.removed(consumer, context, *late)
                 entries += consumer_group_log.entries(consumer, after)
-        coordinator, expired = coordinator._expired(around)
+        coordinator, expired = coordinator._expired(context)
         entries += expired
         if entries:
-            coordinator, sent = coordinator._append(around, entries, Written())
+            coordinator, sent = coordinator._append(context, entries, Written())
             effects += sent
-        return coordinator, (*effects, self._timer(around))
+        return coordinator, (*effects, self._timer(context))
 
-    def _expired(self, around: Surroundings) -> tuple[GroupCoordinator, list[Entry]]:
+    def _expired(self, context: Context) -> tuple[GroupCoordinator, list[Entry]]:
         """Now and then: the tombstones of what is forgotten."""
-        if around.now_ms < self.expiry_ms:
+        if context.now_ms < self.expiry_ms:
             return self, []
         busy = frozenset(written.group for written in self.changes.values())
         groups = {id_: group for id_, group in self.groups.items() if id_ not in busy}
         consumers = {id_: g for id_, g in self.consumers.groups.items() if id_ not in busy}
-        entries = expiry.expired_offsets(self.offsets, groups, consumers, busy, around)
+        entries = expiry.expired_offsets(self.offsets, groups, consumers, busy, context)
         tombstones, forgotten = expiry.forgotten_groups(self.offsets, groups, consumers)
         coordinator = replace(
             self,
             groups={id_: group for id_, group in self.groups.items() if id_ not in forgotten},
-            expiry_ms=around.now_ms + around.patience.offsets_check_ms,
+            expiry_ms=context.now_ms + context.timeouts.offsets_check_ms,
         )
         return coordinator, entries + tombstones
 
-    def _timer(self, around: Surroundings) -> SetTimer:
+    def _timer(self, context: Context) -> SetTimer:
         timer = Timer(TimerKind.COORDINATOR, self.topic_partition)
-        return SetTimer(timer, around.now_ms + around.patience.coordinator_ms)
+        return SetTimer(timer, context.now_ms + context.timeouts.coordinator_ms)
 
     def _consumer(self, group: str) -> ConsumerGroup:
         return self.consumers.groups.get(group, ConsumerGroup(group=group))

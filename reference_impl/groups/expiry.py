@@ -22,7 +22,7 @@ from reference_impl.groups.consumer_group import ConsumerGroup
 from reference_impl.groups.offsets import GroupOffsets
 from reference_impl.log.coordinator_log import Entry
 from reference_impl.node.bugs import Bug
-from reference_impl.node.context import Surroundings
+from reference_impl.node.context import Context
 
 
 def expired_offsets(
@@ -30,7 +30,7 @@ def expired_offsets(
     classic: Mapping[str, ClassicGroup],
     consumers: Mapping[str, ConsumerGroup],
     busy: frozenset[str],
-    around: Surroundings,
+    context: Context,
 ) -> list[Entry]:
     """The tombstones of offsets whose time is up; not of groups whose commits are on their way."""
     gone: list[Entry] = []
@@ -43,10 +43,10 @@ def expired_offsets(
         is_alive = bool(consumer.members) or (group in classic and bool(classic[group].members))
         wanted = {topic for member in consumer.members.values() for topic in member.topics}
         is_left = bool(consumer.members) and topic_partition.topic not in wanted
-        if is_alive and not is_left and Bug.OFFSETS_EXPIRE_WHILE_ALIVE not in around.bugs:
+        if is_alive and not is_left and Bug.OFFSETS_EXPIRE_WHILE_ALIVE not in context.bugs:
             continue
         from_ms = max(at.committed_ms, since_ms, consumer.empty_since_ms)
-        is_due = around.now_ms - from_ms >= around.patience.offsets_retention_ms
+        is_due = context.now_ms - from_ms >= context.timeouts.offsets_retention_ms
         if is_due and not offsets.is_unstable(group, topic_partition):
             gone.append(group_offsets.tombstone(group, topic_partition))
     return gone
@@ -63,7 +63,7 @@ def forgotten_groups(
     old = [
         group
         for group in classic.values()
-        if not group.members and not group.promised and group.group not in with_offsets
+        if not group.members and not group.pending_members and group.group not in with_offsets
     ]
     entries = [Entry(group.entry().key, None) for group in old if group.generation]
     for consumer in consumers.values():

@@ -27,7 +27,7 @@ from reference_impl.groups.consumer_group import (
 )
 from reference_impl.groups.reconciliation import reconciled
 from reference_impl.node.bugs import Bug, Bugs
-from reference_impl.node.context import Surroundings
+from reference_impl.node.context import Context
 from reference_impl.protocol.consumer_groups import (
     JOINS,
     LEAVES,
@@ -43,28 +43,26 @@ Answered = tuple[ConsumerGroup, ConsumerGroupHeartbeated]
 NO_EPOCH: Final = -1
 
 
-def heartbeat(
-    group: ConsumerGroup, around: Surroundings, request: ConsumerGroupHeartbeat
-) -> Answered:
+def heartbeat(group: ConsumerGroup, context: Context, request: ConsumerGroupHeartbeat) -> Answered:
     """The group after it, and what the member is told once that is in the log."""
-    error = refused(group, request, around.bugs)
+    error = refused(group, request, context.bugs)
     if error is not ErrorCode.NONE:
         return group, ConsumerGroupHeartbeated(error=error, member_id=request.member_id)
     if request.member_epoch < JOINS:
-        return _left(group, around, request)
-    before, member = _joined(group, around, request)
+        return _left(group, context, request)
+    before, member = _joined(group, context, request)
     asks_anew = before.topics != member.topics or before.epoch == NO_EPOCH
     member = replace(member, epoch=max(member.epoch, JOINS))
     group = group.with_member(member, instead_of=before.member_id)
-    group = _with_changes(group, around, is_changed=asks_anew)
+    group = _with_changes(group, context, is_changed=asks_anew)
     if group.epoch > group.assignment_epoch:
-        group = group.assigned_anew()
+        group = group.with_new_target()
     after = reconciled(member, group, request.owned if request.member_epoch else ())
     is_news = request.member_epoch == JOINS or request.topics is not None
     answer = ConsumerGroupHeartbeated(
         member_id=after.member_id,
         member_epoch=after.epoch,
-        heartbeat_ms=around.patience.member_heartbeat_ms,
+        heartbeat_ms=context.timeouts.member_heartbeat_ms,
         assignment=tuple(sorted(after.assigned))
         if is_news or after.assigned.keys() != before.assigned.keys()
         else None,
@@ -72,18 +70,18 @@ def heartbeat(
     return group if after == group.members[after.member_id] else group.with_member(after), answer
 
 
-def removed(group: ConsumerGroup, around: Surroundings, *member_ids: str) -> ConsumerGroup:
+def removed(group: ConsumerGroup, context: Context, *member_ids: str) -> ConsumerGroup:
     """The group without these members: what they had is free.
 
     An empty group has nothing to compute, so its assignment epoch follows (KAFKA-20442).
     """
-    group = _with_changes(group.without(*member_ids), around, is_changed=True)
+    group = _with_changes(group.without(*member_ids), context, is_changed=True)
     if group.members:
         return group
     assignment_epoch = group.epoch
-    if Bug.EMPTY_GROUP_UNSETTLED in around.bugs:
+    if Bug.EMPTY_GROUP_UNSETTLED in context.bugs:
         assignment_epoch = group.assignment_epoch
-    return replace(group, assignment_epoch=assignment_epoch, empty_since_ms=around.now_ms)
+    return replace(group, assignment_epoch=assignment_epoch, empty_since_ms=context.now_ms)
 
 
 def refused(group: ConsumerGroup, request: ConsumerGroupHeartbeat, bugs: Bugs) -> ErrorCode:
@@ -129,10 +127,10 @@ def _is_malformed(request: ConsumerGroupHeartbeat) -> bool:
 
 
 def _joined(
-    group: ConsumerGroup, around: Surroundings, request: ConsumerGroupHeartbeat
+    group: ConsumerGroup, context: Context, request: ConsumerGroupHeartbeat
 ) -> tuple[ConsumerMember, ConsumerMember]:
     """The member before, and with what it wants now; a new one was in no epoch before."""
-    member_id = request.member_id or f"member-{around.new_producer_id:x}"
+    member_id = request.member_id or f"member-{context.new_producer_id:x}"
     static = group.of_instance(request.instance_id)
     known = group.members.get(member_id, static)
     before = known or ConsumerMember(member_id=member_id, epoch=NO_EPOCH)
@@ -149,12 +147,12 @@ def _joined(
     return before, after
 
 
-def _left(group: ConsumerGroup, around: Surroundings, request: ConsumerGroupHeartbeat) -> Answered:
+def _left(group: ConsumerGroup, context: Context, request: ConsumerGroupHeartbeat) -> Answered:
     answer = ConsumerGroupHeartbeated(
         member_id=request.member_id, member_epoch=request.member_epoch
     )
     if request.member_epoch == LEAVES:
-        return removed(group, around, request.member_id), answer
+        return removed(group, context, request.member_id), answer
     member = replace(
         group.members[request.member_id],
         epoch=LEAVES_FOR_A_WHILE,
@@ -164,10 +162,10 @@ def _left(group: ConsumerGroup, around: Surroundings, request: ConsumerGroupHear
     return group.with_member(member), answer
 
 
-def _with_changes(group: ConsumerGroup, around: Surroundings, *, is_changed: bool) -> ConsumerGroup:
+def _with_changes(group: ConsumerGroup, context: Context, *, is_changed: bool) -> ConsumerGroup:
     """A newer group epoch, when its members or what they subscribe to has changed."""
     wanted = {topic for member in group.members.values() for topic in member.topics}
-    counts = around.coordinators.partition_counts()
+    counts = context.coordinators.partition_counts()
     topics = {topic: counts[topic] for topic in sorted(wanted & counts.keys())}
     if not is_changed and topics == group.topics:
         return group

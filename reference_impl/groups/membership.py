@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from reference_impl.groups.classic_group import ClassicGroup, GroupState, Member
 from reference_impl.node.bugs import Bug
-from reference_impl.node.context import Requester, Surroundings
+from reference_impl.node.context import Context, Requester
 from reference_impl.node.step import Effects
 from reference_impl.protocol.groups import (
     NO_MEMBER,
@@ -32,40 +32,42 @@ Answered = tuple[ClassicGroup, Effects]
 
 
 def join(
-    group: ClassicGroup, around: Surroundings, requester: Requester, request: JoinGroup
+    group: ClassicGroup, context: Context, requester: Requester, request: JoinGroup
 ) -> Answered:
     """A member, new or known, waits for the next generation; or is refused."""
     member_id = request.member_id
     static = group.of_instance(request.instance_id)
-    new_id = f"{request.instance_id or request.client_id or 'member'}-{around.new_producer_id:x}"
+    new_id = f"{request.instance_id or request.client_id or 'member'}-{context.new_producer_id:x}"
     error = ErrorCode.NONE
     if not request.group:
         error = ErrorCode.INVALID_GROUP_ID
     elif static is not None and member_id not in {NO_MEMBER, static.member_id}:
         error = ErrorCode.FENCED_INSTANCE_ID
-    elif member_id not in {NO_MEMBER, *group.members, *group.promised}:
+    elif member_id not in {NO_MEMBER, *group.members, *group.pending_members}:
         error = ErrorCode.UNKNOWN_MEMBER_ID
     elif not group.takes(request):
         error = ErrorCode.INCONSISTENT_GROUP_PROTOCOL
     if error is not ErrorCode.NONE:
         return group, (requester.reply(JoinedGroup(error=error, member_id=member_id)),)
     if member_id == NO_MEMBER and request.instance_id is None and request.needs_id_first:
-        until_ms = around.now_ms + request.session_timeout_ms
-        promised = replace(group, promised={**group.promised, new_id: until_ms})
+        until_ms = context.now_ms + request.session_timeout_ms
+        pending_members = replace(
+            group, pending_members={**group.pending_members, new_id: until_ms}
+        )
         required = JoinedGroup(error=ErrorCode.MEMBER_ID_REQUIRED, member_id=new_id)
-        return promised, (requester.reply(required),)
+        return pending_members, (requester.reply(required),)
     is_replaced = (
-        Bug.STATIC_REPLACED_WHEN_STABLE not in around.bugs or group.state is GroupState.STABLE
+        Bug.STATIC_REPLACED_WHEN_STABLE not in context.bugs or group.state is GroupState.STABLE
     )
     if member_id == NO_MEMBER and static is not None and is_replaced:
-        return _join_again(group, around, requester, request, static, new_id)
+        return _join_again(group, context, requester, request, static, new_id)
     known = group.members.get(member_id)
     stays = group.state is GroupState.COMPLETING or (
         group.state is GroupState.STABLE and member_id != group.leader
     )
     if known is not None and known.protocols == request.protocols and stays:
         # A retry, or a member that joins again without a reason: nothing has changed.
-        heard = replace(known, heard_ms=around.now_ms)
+        heard = replace(known, last_heartbeat_ms=context.now_ms)
         return group.with_member(heard), (requester.reply(group.joined(known)),)
     member = Member(
         member_id=member_id or new_id,
@@ -73,21 +75,23 @@ def join(
         session_timeout_ms=request.session_timeout_ms,
         rebalance_timeout_ms=request.rebalance_timeout_ms,
         protocols=request.protocols,
-        heard_ms=around.now_ms,
+        last_heartbeat_ms=context.now_ms,
         assignment=known.assignment if known is not None else b"",
         joining=requester,
     )
     group = replace(
         group,
         protocol_type=request.protocol_type,
-        promised={id_: ms for id_, ms in group.promised.items() if id_ != member.member_id},
+        pending_members={
+            id_: ms for id_, ms in group.pending_members.items() if id_ != member.member_id
+        },
     )
-    return rebalance(group.with_member(member), around)
+    return rebalance(group.with_member(member), context)
 
 
 def _join_again(
     group: ClassicGroup,
-    around: Surroundings,
+    context: Context,
     requester: Requester,
     request: JoinGroup,
     old: Member,
@@ -105,16 +109,16 @@ def _join_again(
         protocols=request.protocols,
         session_timeout_ms=request.session_timeout_ms,
         rebalance_timeout_ms=request.rebalance_timeout_ms,
-        heard_ms=around.now_ms,
+        last_heartbeat_ms=context.now_ms,
     )
     if group.state is GroupState.STABLE and old.protocols == request.protocols:
         group = group.with_member(member)
         return group, (*fenced, requester.reply(group.joined(member, skips_assignment=True)))
-    group, effects = rebalance(group.with_member(replace(member, joining=requester)), around)
+    group, effects = rebalance(group.with_member(replace(member, joining=requester)), context)
     return group, fenced + effects
 
 
-def rebalance(group: ClassicGroup, around: Surroundings) -> Answered:
+def rebalance(group: ClassicGroup, context: Context) -> Answered:
     """A rebalance begins, or goes on; it ends as soon as everybody has joined."""
     effects: Effects = ()
     if group.state is not GroupState.PREPARING:
@@ -129,34 +133,34 @@ def rebalance(group: ClassicGroup, around: Surroundings) -> Answered:
         is_first = group.state is GroupState.EMPTY
         group = group.moved(
             GroupState.PREPARING,
-            deadline_ms=around.now_ms + longest_ms,
-            opens_ms=around.now_ms + is_first * around.patience.group_initial_delay_ms,
+            deadline_ms=context.now_ms + longest_ms,
+            opens_ms=context.now_ms + is_first * context.timeouts.group_initial_delay_ms,
             members={id_: replace(m, syncing=None) for id_, m in group.members.items()},
         )
-    group, ended = _ended(group, around)
+    group, ended = _ended(group, context)
     return group, effects + ended
 
 
-def _ended(group: ClassicGroup, around: Surroundings) -> Answered:
-    if group.state is not GroupState.PREPARING or around.now_ms < group.opens_ms:
+def _ended(group: ClassicGroup, context: Context) -> Answered:
+    if group.state is not GroupState.PREPARING or context.now_ms < group.opens_ms:
         return group, ()
-    if not group.everybody_joined and around.now_ms < group.deadline_ms:
+    if not group.everybody_joined and context.now_ms < group.deadline_ms:
         return group, ()
-    group = group.completed(around.now_ms)
+    group = group.completed(context.now_ms)
     effects = tuple(
         member.joining.reply(group.joined(member))
         for member in group.members.values()
         if member.joining is not None
     )
     members = {
-        id_: replace(member, joining=None, heard_ms=around.now_ms)
+        id_: replace(member, joining=None, last_heartbeat_ms=context.now_ms)
         for id_, member in group.members.items()
     }
     return replace(group, members=members), effects
 
 
 def leave(
-    group: ClassicGroup, around: Surroundings, requester: Requester, request: LeaveGroup
+    group: ClassicGroup, context: Context, requester: Requester, request: LeaveGroup
 ) -> Answered:
     """The members are gone, and the others join again."""
     told: list[tuple[str, str | None, ErrorCode]] = []
@@ -167,44 +171,45 @@ def leave(
         error = ErrorCode.NONE
         if static is not None and member_id not in {NO_MEMBER, static.member_id}:
             error = ErrorCode.FENCED_INSTANCE_ID
-        elif leaving not in {*left.members, *left.promised}:
+        elif leaving not in {*left.members, *left.pending_members}:
             error = ErrorCode.UNKNOWN_MEMBER_ID
         else:
             left = left.without(leaving)
         told.append((member_id, instance_id, error))
     effects: Effects = ()
     if len(left.members) < len(group.members) and left.state is not GroupState.EMPTY:
-        left, effects = rebalance(left, around)
+        left, effects = rebalance(left, context)
     return left, (requester.reply(LeftGroup(members=tuple(told))), *effects)
 
 
-def without_the_silent(group: ClassicGroup, around: Surroundings) -> Answered:
+def without_expired_members(group: ClassicGroup, context: Context) -> Answered:
     """The group without members whose session has ended; a rebalance may end by time."""
     silent = [
         member.member_id
         for member in group.members.values()
-        if member.joining is None and around.now_ms - member.heard_ms >= member.session_timeout_ms
+        if member.joining is None
+        and context.now_ms - member.last_heartbeat_ms >= member.session_timeout_ms
     ]
-    kept = {id_: ms for id_, ms in group.promised.items() if around.now_ms < ms}
-    if len(kept) < len(group.promised):
-        group = replace(group, promised=kept)
+    kept = {id_: ms for id_, ms in group.pending_members.items() if context.now_ms < ms}
+    if len(kept) < len(group.pending_members):
+        group = replace(group, pending_members=kept)
     if not silent:
-        return _ended(group, around)
+        return _ended(group, context)
     for member_id in silent:
         group = group.without(member_id)
-    return rebalance(group, around)
+    return rebalance(group, context)
 
 
 # ---------------------------------------------------------------- who may
 
 
 def heartbeat(
-    group: ClassicGroup, around: Surroundings, requester: Requester, request: HeartbeatGroup
+    group: ClassicGroup, context: Context, requester: Requester, request: HeartbeatGroup
 ) -> Answered:
     """The member is heard, if it is one."""
     error = member_error(group, request)
     if error is ErrorCode.NONE:
-        member = replace(group.members[request.member_id], heard_ms=around.now_ms)
+        member = replace(group.members[request.member_id], last_heartbeat_ms=context.now_ms)
         group = group.with_member(member)
         if group.state is GroupState.PREPARING:
             error = ErrorCode.REBALANCE_IN_PROGRESS

@@ -12,13 +12,13 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from reference_impl.groups.consumer_group import ConsumerGroup, ConsumerMember, MemberState
-from reference_impl.node.context import Surroundings
+from reference_impl.node.context import Context
 
 
 class Clock(NamedTuple):
     """When a member was heard, and since when it has to give up what it still has to."""
 
-    heard_ms: int
+    last_heartbeat_ms: int
     revoking_since_ms: int
 
 
@@ -52,17 +52,17 @@ def known(clocks: Clocks, groups: Mapping[str, ConsumerGroup], now_ms: int) -> C
     }
 
 
-def late(clocks: Clocks, group: ConsumerGroup, around: Surroundings) -> list[str]:
+def late(clocks: Clocks, group: ConsumerGroup, context: Context) -> list[str]:
     """The members whose time is up."""
     return [
         member_id
         for member_id, member in group.members.items()
-        if _is_late(clocks[group.group, member_id], member, around)
+        if _is_late(clocks[group.group, member_id], member, context)
     ]
 
 
-def _is_late(clock: Clock, member: ConsumerMember, around: Surroundings) -> bool:
+def _is_late(clock: Clock, member: ConsumerMember, context: Context) -> bool:
     revokes = member.state is MemberState.UNREVOKED
-    is_silent = around.now_ms - clock.heard_ms >= around.patience.member_session_ms
-    is_slow = around.now_ms - clock.revoking_since_ms >= member.rebalance_timeout_ms
+    is_silent = context.now_ms - clock.last_heartbeat_ms >= context.timeouts.member_session_ms
+    is_slow = context.now_ms - clock.revoking_since_ms >= member.rebalance_timeout_ms
     return is_silent or (revokes and is_slow)

@@ -26,7 +26,7 @@ from itertools import takewhile
 from model.vocabulary import Offset
 from reference_impl.log.open_transactions import Ended
 from reference_impl.log.partition_log import PartitionLog
-from reference_impl.log.record_batch import decode, thinned
+from reference_impl.log.record_batch import decode, filter_records
 from reference_impl.log.segment import Batch, Segment
 from reference_impl.protocol.topic_config import CleanupPolicy, LogConfig
 
@@ -100,4 +100,4 @@ def _cleaned(
         return ()
     if len(kept) == len(records) and not begins_delay:
         return (batch,)
-    return (Batch.of(thinned(batch.data, kept, horizon_ms if begins_delay else told_ms)),)
+    return (Batch.of(filter_records(batch.data, kept, horizon_ms if begins_delay else told_ms)),)

@@ -20,7 +20,7 @@ from reference_impl.log import transaction_marker
 from reference_impl.log.partition_log import FIRST_OFFSET, PartitionLog
 from reference_impl.log.record_batch import Record, decode, encode
 from reference_impl.log.transaction_marker import Marker
-from reference_impl.node.context import Surroundings
+from reference_impl.node.context import Context
 from reference_impl.node.step import Send
 from reference_impl.protocol.messages import NO_PRODUCER_EPOCH, ErrorCode, NodeId, Produce
 
@@ -47,7 +47,7 @@ class Written:
 
 
 def append(
-    around: Surroundings,
+    context: Context,
     topic_partition: TopicPartition,
     entries: Iterable[Entry],
     *,
@@ -61,7 +61,7 @@ def append(
         Record(
             key=json.dumps(entry.key).encode(),
             value=None if entry.value is None else json.dumps(entry.value).encode(),
-            timestamp_ms=around.now_ms,
+            timestamp_ms=context.now_ms,
         )
         for entry in entries
     ]
@@ -74,12 +74,12 @@ def append(
     request = Produce(
         topic_partition=topic_partition,
         batches=data,
-        timeout_ms=around.patience.request_timeout_ms,
+        timeout_ms=context.timeouts.request_timeout_ms,
         transactional_id=transactional_id,
         by_coordinator=True,
         adds_partition=adds_partition,
     )
-    return Send(NodeId(around.broker_id), around.correlation, request)
+    return Send(NodeId(context.broker_id), context.correlation, request)
 
 
 def written(
@@ -116,7 +116,7 @@ def written(
 
 
 # What a client is told when an append of its coordinator has failed; the rest is passed on.
-AS_TOLD: Final = {
+CLIENT_ERRORS: Final = {
     ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: ErrorCode.COORDINATOR_NOT_AVAILABLE,
     ErrorCode.NOT_ENOUGH_REPLICAS: ErrorCode.COORDINATOR_NOT_AVAILABLE,
     ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND: ErrorCode.COORDINATOR_NOT_AVAILABLE,

@@ -39,7 +39,7 @@ from model.vocabulary import UNKNOWN_LEADER_EPOCH, LeaderEpoch, Offset
 from reference_impl.log.producer_state import NO_PRODUCERS, ProducerStates
 from reference_impl.log.segment import Batch, Segment
 from reference_impl.protocol.messages import EpochEndOffset
-from reference_impl.protocol.topic_config import KAFKAS_LOG
+from reference_impl.protocol.topic_config import DEFAULT_LOG_CONFIG
 
 FIRST_OFFSET: Final = Offset(0)
 SEGMENT_BATCHES: Final = 128
@@ -88,7 +88,7 @@ class PartitionLog:
         batch: Batch,
         *,
         before: ProducerStates = NO_PRODUCERS,
-        segment_bytes: int = KAFKAS_LOG.segment_bytes,
+        segment_bytes: int = DEFAULT_LOG_CONFIG.segment_bytes,
     ) -> PartitionLog:
         """The log with one more batch, at its end or with a hole before it; ValueError.
 
@@ -150,7 +150,7 @@ class PartitionLog:
         if offset >= self.end_offset:
             return self
         if offset < self.first_offset:
-            return self.starting_at(offset)
+            return self.truncate_fully_and_start_at(offset)
         kept = bisect_left(self.segments, offset, key=_last_offset_of)
         segments, end = self.segments[:kept], offset
         if kept < len(self.segments):
@@ -171,7 +171,7 @@ class PartitionLog:
             flushed=min(self.flushed, end),
         )
 
-    def starting_at(self, offset: Offset) -> PartitionLog:
+    def truncate_fully_and_start_at(self, offset: Offset) -> PartitionLog:
         """A log of nothing that will begin here: nothing is remembered of what was there."""
         return PartitionLog(
             first_offset=offset,

@@ -52,7 +52,7 @@ class Producer(NamedTuple):
     timestamp_ms: int = NEVER_MS  # of its last record, as it told, or of its last marker
 
 
-class Fresh(NamedTuple):
+class InSequence(NamedTuple):
     """The batch is the next one."""
 
 
@@ -62,13 +62,13 @@ class Duplicate(NamedTuple):
     batch: AppendedBatch
 
 
-class Refused(NamedTuple):
+class Rejected(NamedTuple):
     """The batch must not be appended."""
 
     error: ErrorCode
 
 
-Judgement = Fresh | Duplicate | Refused
+SequenceCheck = InSequence | Duplicate | Rejected
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,23 +143,25 @@ class ProducerStates:
             and known.producer_epoch == head.producer_epoch
         )
 
-    def judge(self, head: Header, *, never_written: bool, is_verified: bool = True) -> Judgement:
+    def check_sequence(
+        self, head: Header, *, never_written: bool, is_verified: bool = True
+    ) -> SequenceCheck:
         """What a leader does with a batch; `never_written`: the log never held a record.
 
         The first batch of a transaction has to be verified: the coordinator knows of it.
         """
         if head.producer_id == NO_PRODUCER_ID:
-            return Fresh()
+            return InSequence()
         known = self.producers.get(head.producer_id)
         if head.base_sequence < 0:  # a coordinator's own: its epoch counts, it has no numbers
             if known is not None and head.producer_epoch < known.producer_epoch:
-                return Refused(ErrorCode.INVALID_PRODUCER_EPOCH)
-            return Fresh()
+                return Rejected(ErrorCode.INVALID_PRODUCER_EPOCH)
+            return InSequence()
         match _in_sequence(head, known, never_written=never_written):
-            case Fresh() if head.is_transactional and not (is_verified or self.is_open(head)):
-                return Refused(ErrorCode.INVALID_TXN_STATE)
-            case Fresh() if not head.is_transactional and head.producer_id in self.open_ids:
-                return Refused(ErrorCode.INVALID_TXN_STATE)
+            case InSequence() if head.is_transactional and not (is_verified or self.is_open(head)):
+                return Rejected(ErrorCode.INVALID_TXN_STATE)
+            case InSequence() if not head.is_transactional and head.producer_id in self.open_ids:
+                return Rejected(ErrorCode.INVALID_TXN_STATE)
             case judgement:
                 return judgement
 
@@ -191,14 +193,14 @@ class ProducerStates:
         return ErrorCode.NONE
 
 
-def _in_sequence(head: Header, known: Producer | None, *, never_written: bool) -> Judgement:
+def _in_sequence(head: Header, known: Producer | None, *, never_written: bool) -> SequenceCheck:
     if known is None:
         # Any sequence number is taken of a producer that nobody knows: its state may have
         # expired. On a log that never held a record nothing can have expired, and the batch
         # before this one is still on its way (KAFKA-15591).
         if head.base_sequence != 0 and never_written:
-            return Refused(ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER)
-        return Fresh()
+            return Rejected(ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER)
+        return InSequence()
     if head.producer_epoch == known.producer_epoch:
         for batch in known.batches:
             sequences = (batch.first_sequence, batch.last_sequence)
@@ -206,13 +208,13 @@ def _in_sequence(head: Header, known: Producer | None, *, never_written: bool) -
                 return Duplicate(batch)
         last_sequence = known.batches[-1].last_sequence if known.batches else -1
         if head.base_sequence != (last_sequence + 1) % SEQUENCE_NUMBERS:
-            return Refused(ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER)
-        return Fresh()
+            return Rejected(ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER)
+        return InSequence()
     if head.producer_epoch < known.producer_epoch:
-        return Refused(ErrorCode.INVALID_PRODUCER_EPOCH)
+        return Rejected(ErrorCode.INVALID_PRODUCER_EPOCH)
     if head.base_sequence != 0:
-        return Refused(ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER)
-    return Fresh()
+        return Rejected(ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER)
+    return InSequence()
 
 
 def _remember(

@@ -10,7 +10,7 @@ covers the records as one block.
 
 Source: Kafka documentation, "Message Format"; KIP-98.
 Simplified: magic 0 and 1 are refused, as Kafka 4 does. `encode` numbers records without gaps;
-`thinned` leaves the gaps of compaction, which `decode` reads.
+`filter_records` leaves the gaps of compaction, which `decode` reads.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from model.vocabulary import (
     ProducerId,
 )
 from model.vocabulary import Sequence as SequenceNumber
-from reference_impl.log.varint import put_bytes, put_varint, take_bytes, take_varint
+from reference_impl.log.varint import read_bytes, read_varint, write_bytes, write_varint
 
 MAGIC: Final = 2
 SEQUENCE_NUMBERS: Final = 2**31  # sequence numbers wrap to 0 behind the largest int32
@@ -229,7 +229,7 @@ def encode(
     return _sealed(head + packed)
 
 
-def thinned(
+def filter_records(
     batch: bytes, kept: Sequence[tuple[Offset, Record]], delete_horizon_ms: int | None
 ) -> bytes:
     """The batch with some of its records only: its offsets, producer and time stay what they were.
@@ -295,32 +295,32 @@ def decode(batch: bytes) -> tuple[tuple[Offset, Record], ...]:
 
 def _put_record(out: bytearray, record: Record, offset_delta: int, timestamp_delta_ms: int) -> None:
     body = bytearray(1)  # attributes of a record: none are defined
-    put_varint(body, timestamp_delta_ms)
-    put_varint(body, offset_delta)
-    put_bytes(body, record.key)
-    put_bytes(body, record.value)
-    put_varint(body, len(record.headers))
+    write_varint(body, timestamp_delta_ms)
+    write_varint(body, offset_delta)
+    write_bytes(body, record.key)
+    write_bytes(body, record.value)
+    write_varint(body, len(record.headers))
     for name, value in record.headers:
-        put_bytes(body, name.encode())
-        put_bytes(body, value)
-    put_varint(out, len(body))
+        write_bytes(body, name.encode())
+        write_bytes(body, value)
+    write_varint(out, len(body))
     out += body
 
 
 def _take_record(data: bytes, at: int, base_timestamp_ms: int) -> tuple[int, Record, int]:
-    length, at = take_varint(data, at)
+    length, at = read_varint(data, at)
     end = at + length
     if length < 0 or end > len(data):
         raise IndexError(f"it claims {length} bytes, {len(data) - at} are left")
-    timestamp_delta_ms, at = take_varint(data, at + 1)
-    offset_delta, at = take_varint(data, at)
-    key, at = take_bytes(data, at)
-    value, at = take_bytes(data, at)
-    header_count, at = take_varint(data, at)
+    timestamp_delta_ms, at = read_varint(data, at + 1)
+    offset_delta, at = read_varint(data, at)
+    key, at = read_bytes(data, at)
+    value, at = read_bytes(data, at)
+    header_count, at = read_varint(data, at)
     headers: list[tuple[str, bytes | None]] = []
     for _ in range(header_count):
-        name, at = take_bytes(data, at)
-        header_value, at = take_bytes(data, at)
+        name, at = read_bytes(data, at)
+        header_value, at = read_bytes(data, at)
         headers.append(((name or b"").decode(), header_value))
     if at != end:
         raise IndexError(f"it ends at byte {at} and claims to end at {end}")

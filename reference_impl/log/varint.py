@@ -6,7 +6,7 @@ Source: Kafka documentation, "Message Format"; the varints of Protocol Buffers.
 from __future__ import annotations
 
 
-def put_varint(out: bytearray, number: int) -> None:
+def write_varint(out: bytearray, number: int) -> None:
     """Zigzag, 64 bits: a small number is short whatever its sign."""
     rest = (number << 1) ^ (number >> 63)
     while rest > 0x7F:
@@ -15,7 +15,7 @@ def put_varint(out: bytearray, number: int) -> None:
     out.append(rest)
 
 
-def take_varint(data: bytes, at: int) -> tuple[int, int]:
+def read_varint(data: bytes, at: int) -> tuple[int, int]:
     """The number at this place, and the place behind it; IndexError."""
     rest = shift = 0
     while True:
@@ -29,18 +29,18 @@ def take_varint(data: bytes, at: int) -> tuple[int, int]:
             raise IndexError("a varint of more than ten bytes")
 
 
-def put_bytes(out: bytearray, value: bytes | None) -> None:
+def write_bytes(out: bytearray, value: bytes | None) -> None:
     """The length and the bytes; -1 for None."""
     if value is None:
-        put_varint(out, -1)
+        write_varint(out, -1)
         return
-    put_varint(out, len(value))
+    write_varint(out, len(value))
     out += value
 
 
-def take_bytes(data: bytes, at: int) -> tuple[bytes | None, int]:
+def read_bytes(data: bytes, at: int) -> tuple[bytes | None, int]:
     """The bytes at this place, and the place behind them; IndexError."""
-    length, at = take_varint(data, at)
+    length, at = read_varint(data, at)
     if length < 0:
         return None, at
     if at + length > len(data):

@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 from model.vocabulary import BrokerEpoch, BrokerId, ProducerId, TopicPartition
 from reference_impl.node.bugs import Bugs
 from reference_impl.node.step import Reply
-from reference_impl.node.timeouts import Patience
+from reference_impl.node.timeouts import Timeouts
 from reference_impl.protocol.controller import BrokerState
 from reference_impl.protocol.coordinators import NO_COORDINATORS, TRANSACTION_STATE, Coordinators
 from reference_impl.protocol.messages import ErrorCode, NodeId
@@ -23,14 +23,14 @@ from reference_impl.protocol.truncation import Truncation
 STEPS_PER_LIFE: Final = 2**32
 
 
-def no_objection(topic_partition: TopicPartition, correlation: int) -> ErrorCode:
+def no_append_error(topic_partition: TopicPartition, correlation: int) -> ErrorCode:
     """No coordinator of this broker waits for that append."""
     del topic_partition, correlation
     return ErrorCode.NONE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Surroundings:
+class Context:
     """The time, the broker that the role belongs to, and what it knows of the others."""
 
     now_ms: int
@@ -38,13 +38,13 @@ class Surroundings:
     broker_epoch: BrokerEpoch
     brokers: Mapping[BrokerId, BrokerState]  # as of the metadata that this broker has applied
     correlation: int  # for what a role sends in this step; grows from step to step
-    patience: Patience
+    timeouts: Timeouts
     bugs: Bugs
     truncation: Truncation = Truncation.IN_FETCH
     verifies_transactions: bool = True  # transaction.partition.verification.enable
     coordinators: Coordinators = NO_COORDINATORS
     # Against an append of a coordinator's own, under that correlation, which had to wait.
-    objection: Callable[[TopicPartition, int], ErrorCode] = no_objection
+    append_error: Callable[[TopicPartition, int], ErrorCode] = no_append_error
 
     def coordinator_of_transaction(self, transactional_id: str | None) -> NodeId | None:
         """The broker to ask about a transaction; None while there is none."""

@@ -1,24 +1,26 @@
-"""One step of a node: what it is told, what it wants done.
+"""One step of a node: its input, its next state, and the effects to carry out.
 
-A node (broker or controller) is a value. `step` gives the node after one input and the effects that
-the world owes it. There is no clock, thread, socket or randomness inside: time comes in as
-`now_ms`, everything else as an `Input`; who runs the node (the simulation, the TCP server) carries
-out the effects in their order.
+A node (broker or controller) is a value. `step` returns the node after one input, and the effects
+that the runtime must carry out. A node has no clock, thread, socket or randomness: time comes in as
+`now_ms`, everything else as an `Input`. The runtime (the simulation or the TCP server) carries out
+the effects in their order.
 
-The contract between a node and its world:
+The contract between a node and its runtime:
 
-- `now_ms` never goes back. A step may come at any time after a timer's, and a timer may fire again:
-  a node looks at its state, not at how often it was woken. There is nothing to cancel.
-- A `Send` arrives at the other node as `Asked`, a `Reply` as `Answered` under the correlation of
-  the request. Either may be lost, late, repeated or out of order; a node trusts only what the
-  message says. What goes to the controller or comes from it may be lost or late, but it is neither
-  repeated nor out of order: a leader takes a refusal to mean that no earlier request was applied.
-- An answer is owed to every request but Produce with acks=0 and UpdateMetadata, unless the node
-  crashes first. It may come in a later step: Produce with acks=all waits inside for its
-  replication, Fetch for up to `max_wait_ms`.
-- `Readable` tells that there is something new in a topic partition for a consumer's fetch or end
-  offset (or that the leader changed), so that a world that answers long polls itself need not ask
-  in between.
+- `now_ms` never goes back. A step may come at any time after its timer was due, and a timer may
+  fire more than once. So a node acts on its own state, never on the number of timer events. No
+  timer needs to be cancelled.
+- A `Send` arrives at the other node as `RequestReceived`. A `Reply` arrives as `ResponseReceived`,
+  with the correlation of its request. Either may be lost, late, repeated or reordered, so a node
+  trusts only the content of a message. Messages to and from the controller may be lost or late, but
+  are neither repeated nor reordered: a leader concludes from a refusal that no earlier request was
+  applied.
+- Every request gets a response, except Produce with acks=0 and UpdateMetadata, unless the node
+  crashes first. The response may come in a later step: Produce with acks=all waits for replication,
+  Fetch waits for up to `max_wait_ms`.
+- `Readable` announces new data for a consumer of a topic partition: more records, a higher end
+  offset, or another leader. A runtime that implements long polls itself then needs no polling in
+  between.
 """
 
 from __future__ import annotations
@@ -56,7 +58,7 @@ class Timer:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class RequestReceived:
     """A request has arrived; its answer goes to the sender under the same correlation."""
 
     sender: NodeId
@@ -65,7 +67,7 @@ class Asked:
 
 
 @dataclass(frozen=True, slots=True)
-class Answered:
+class ResponseReceived:
     """The answer to one of this node's own requests has arrived."""
 
     sender: NodeId
@@ -74,13 +76,13 @@ class Answered:
 
 
 @dataclass(frozen=True, slots=True)
-class Fired:
+class TimerFired:
     """A timer's time has come."""
 
     timer: Timer
 
 
-Input = Asked | Answered | Fired
+Input = RequestReceived | ResponseReceived | TimerFired
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +105,7 @@ class Reply:
 
 @dataclass(frozen=True, slots=True)
 class SetTimer:
-    """Wake this node with `Fired(timer)` at that time, or as soon as possible after it."""
+    """Wake this node with `TimerFired(timer)` at that time, or as soon as possible after it."""
 
     timer: Timer
     at_ms: int

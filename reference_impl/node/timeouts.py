@@ -14,7 +14,7 @@ from typing import Final
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Patience:
+class Timeouts:
     """Times in ms; ValueError when a failure could not be noticed in its time."""
 
     heartbeat_ms: int = 2_000  # broker.heartbeat.interval.ms
@@ -46,4 +46,4 @@ class Patience:
                 raise ValueError(f"{longer} must be longer than {shorter}: {self}")
 
 
-KAFKAS_PATIENCE: Final = Patience()
+KAFKA_TIMEOUTS: Final = Timeouts()

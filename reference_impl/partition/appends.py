@@ -21,22 +21,22 @@ from dataclasses import replace
 
 from model.vocabulary import NO_PRODUCER_ID, Offset
 from reference_impl.log import transaction_marker
-from reference_impl.log.producer_state import Duplicate, Fresh, Judgement, Refused
+from reference_impl.log.producer_state import Duplicate, InSequence, Rejected, SequenceCheck
 from reference_impl.log.record_batch import CorruptBatch, Header, batches, stamped, verified
 from reference_impl.log.segment import Batch
 from reference_impl.log.transaction_marker import Marker
 from reference_impl.node.bugs import LOST_EVERY, Bug
-from reference_impl.node.context import Requester, Surroundings
+from reference_impl.node.context import Context, Requester
 from reference_impl.node.step import Effects, Send
 from reference_impl.partition.leader import (
     Appended,
     Leader,
     Led,
-    Unverified,
+    PendingVerification,
     WaitingProduce,
     acknowledge,
-    refuse_unverified,
-    settle,
+    advance_high_watermark,
+    reject_unverified,
     wake_by,
 )
 from reference_impl.protocol.messages import (
@@ -54,7 +54,7 @@ from reference_impl.protocol.transactions import (
 )
 
 
-def produce(leader: Leader, around: Surroundings, requester: Requester, request: Produce) -> Led:
+def produce(leader: Leader, context: Context, requester: Requester, request: Produce) -> Led:
     """The batch is appended, recognized as a duplicate, verified first, or refused."""
     head = _acceptable(leader, request)
     if isinstance(head, ErrorCode):
@@ -63,21 +63,21 @@ def produce(leader: Leader, around: Surroundings, requester: Requester, request:
         if (entry.producer_id, entry.producer_epoch) == (head.producer_id, head.producer_epoch):
             behind = entry._replace(waiting=(*entry.waiting, (requester, request)))
             return _with_unverified(leader, entry, behind), ()
-    match _judged(leader, head, around):
-        case Refused(error):
+    match _checked(leader, head, context):
+        case Rejected(error):
             return leader, _unless_acks_none(request, requester, error)
         case Duplicate(batch):
             # A duplicate waits like the original: it may not be replicated yet.
             appended = Appended(requester, request.acks, request.timeout_ms)
             return _await_replication(
-                leader, around, appended, batch.base_offset, batch.next_offset
+                leader, context, appended, batch.base_offset, batch.next_offset
             )
-        case Fresh():
+        case InSequence():
             needs = head.is_transactional and not leader.producers.is_open(head)
-            verifies = Bug.LATE_PRODUCE_ACCEPTED not in around.bugs
-            if needs and verifies and around.verifies_transactions:
-                return _verify(leader, around, requester, request, head)
-            return _append(leader, around, requester, request)
+            verifies = Bug.LATE_PRODUCE_ACCEPTED not in context.bugs
+            if needs and verifies and context.verifies_transactions:
+                return _verify(leader, context, requester, request, head)
+            return _append(leader, context, requester, request)
 
 
 def _acceptable(leader: Leader, request: Produce) -> Header | ErrorCode:
@@ -108,29 +108,29 @@ def _acceptable(leader: Leader, request: Produce) -> Header | ErrorCode:
     return next((error for applies, error in reasons if applies), head)
 
 
-def _judged(leader: Leader, head: Header, around: Surroundings) -> Judgement:
-    if Bug.NO_DEDUP in around.bugs:
-        return Fresh()
-    return leader.producers.judge(head, never_written=leader.log.end_offset == 0)
+def _checked(leader: Leader, head: Header, context: Context) -> SequenceCheck:
+    if Bug.NO_DEDUP in context.bugs:
+        return InSequence()
+    return leader.producers.check_sequence(head, never_written=leader.log.end_offset == 0)
 
 
 # ---------------------------------------------------------------- verification
 
 
 def _verify(
-    leader: Leader, around: Surroundings, requester: Requester, request: Produce, head: Header
+    leader: Leader, context: Context, requester: Requester, request: Produce, head: Header
 ) -> Led:
     """The batch waits, and those behind it will, until the coordinator has answered."""
-    coordinator = around.coordinator_of_transaction(request.transactional_id)
+    coordinator = context.coordinator_of_transaction(request.transactional_id)
     if request.transactional_id is None or coordinator is None:
         no_id = request.transactional_id is None
         error = ErrorCode.INVALID_TXN_STATE if no_id else ErrorCode.NOT_ENOUGH_REPLICAS
         return leader, _unless_acks_none(request, requester, error)
-    deadline_ms = around.now_ms + around.patience.request_timeout_ms
-    entry = Unverified(
+    deadline_ms = context.now_ms + context.timeouts.request_timeout_ms
+    entry = PendingVerification(
         producer_id=head.producer_id,
         producer_epoch=head.producer_epoch,
-        correlation=around.correlation,
+        correlation=context.correlation,
         waiting=((requester, request),),
         deadline_ms=deadline_ms,
     )
@@ -142,11 +142,11 @@ def _verify(
         verify_only=not request.adds_partition,
     )
     leader, woken = wake_by(_with_unverified(leader, None, entry), deadline_ms)
-    return leader, (Send(coordinator, around.correlation, question), *woken)
+    return leader, (Send(coordinator, context.correlation, question), *woken)
 
 
 def on_verified(
-    leader: Leader, around: Surroundings, correlation: int, answer: AddedPartitionsToTxn
+    leader: Leader, context: Context, correlation: int, answer: AddedPartitionsToTxn
 ) -> Led:
     """The coordinator has answered: what waited is appended, if the guard still stands."""
     found = [entry for entry in leader.unverified if entry.correlation == correlation]
@@ -156,26 +156,26 @@ def on_verified(
     leader = _with_unverified(leader, entry, None)
     if answer.error is not ErrorCode.NONE:
         adds = any(request.adds_partition for _, request in entry.waiting)
-        return leader, refuse_unverified([entry], _as_told(answer.error, adds=adds))
+        return leader, reject_unverified([entry], _produce_error(answer.error, adds=adds))
     effects: Effects = ()
     for requester, request in entry.waiting:
         head = _acceptable(leader, request)
-        judgement = head if isinstance(head, ErrorCode) else _judged(leader, head, around)
-        objection = around.objection(leader.topic_partition, requester.correlation)
-        if request.by_coordinator and objection is not ErrorCode.NONE:
-            some = _unless_acks_none(request, requester, objection)
-        elif isinstance(judgement, Fresh):
-            leader, some = _append(leader, around, requester, request)
+        judgement = head if isinstance(head, ErrorCode) else _checked(leader, head, context)
+        append_error = context.append_error(leader.topic_partition, requester.correlation)
+        if request.by_coordinator and append_error is not ErrorCode.NONE:
+            some = _unless_acks_none(request, requester, append_error)
+        elif isinstance(judgement, InSequence):
+            leader, some = _append(leader, context, requester, request)
         elif isinstance(judgement, Duplicate):
-            leader, some = produce(leader, around, requester, request)
+            leader, some = produce(leader, context, requester, request)
         else:
-            error = judgement.error if isinstance(judgement, Refused) else judgement
+            error = judgement.error if isinstance(judgement, Rejected) else judgement
             some = _unless_acks_none(request, requester, error)
         effects += some
     return leader, effects
 
 
-def _as_told(error: ErrorCode, *, adds: bool) -> ErrorCode:
+def _produce_error(error: ErrorCode, *, adds: bool) -> ErrorCode:
     """What a producer is told where its coordinator refused: what it can act on."""
     match error:
         case ErrorCode.INVALID_TXN_STATE:
@@ -190,7 +190,9 @@ def _as_told(error: ErrorCode, *, adds: bool) -> ErrorCode:
             return ErrorCode.NOT_ENOUGH_REPLICAS  # which every producer retries
 
 
-def _with_unverified(leader: Leader, old: Unverified | None, new: Unverified | None) -> Leader:
+def _with_unverified(
+    leader: Leader, old: PendingVerification | None, new: PendingVerification | None
+) -> Leader:
     kept = [new if entry is old else entry for entry in leader.unverified]
     if old is None:
         kept.append(new)
@@ -201,13 +203,13 @@ def _with_unverified(leader: Leader, old: Unverified | None, new: Unverified | N
 
 
 def write_marker(
-    leader: Leader, around: Surroundings, requester: Requester, request: WriteTxnMarker
+    leader: Leader, context: Context, requester: Requester, request: WriteTxnMarker
 ) -> Led:
     """The marker is appended and ends the open transaction, if there is one; or it is refused."""
-    appended = Appended(requester, ACKS_ALL, around.patience.request_timeout_ms, request)
+    appended = Appended(requester, ACKS_ALL, context.timeouts.request_timeout_ms, request)
     if leader.in_sync.below_minimum:
         return leader, (appended.reply(leader, error=ErrorCode.NOT_ENOUGH_REPLICAS),)
-    strict = Bug.LATE_MARKER_ACCEPTED not in around.bugs
+    strict = Bug.LATE_MARKER_ACCEPTED not in context.bugs
     error = leader.producers.marker_error(request, strict=strict)
     if error is not ErrorCode.NONE:
         return leader, (appended.reply(leader, error=error),)
@@ -215,58 +217,58 @@ def write_marker(
         Marker(request.result, request.coordinator_epoch),
         producer_id=request.producer_id,
         producer_epoch=request.producer_epoch,
-        timestamp_ms=around.now_ms,
+        timestamp_ms=context.now_ms,
     )
     of_before = [e for e in leader.unverified if e.producer_id == request.producer_id]
-    if Bug.GUARD_OUTLIVES_MARKER in around.bugs:
+    if Bug.GUARD_OUTLIVES_MARKER in context.bugs:
         of_before = []
     leader = replace(
         leader, unverified=tuple(entry for entry in leader.unverified if entry not in of_before)
     )
-    refused = refuse_unverified(of_before, ErrorCode.INVALID_TXN_STATE)
-    leader, effects = _written(leader, around, appended, data)
+    refused = reject_unverified(of_before, ErrorCode.INVALID_TXN_STATE)
+    leader, effects = _written(leader, context, appended, data)
     return leader, refused + effects
 
 
 # ---------------------------------------------------------------- the log
 
 
-def _append(leader: Leader, around: Surroundings, requester: Requester, request: Produce) -> Led:
+def _append(leader: Leader, context: Context, requester: Requester, request: Produce) -> Led:
     appended = Appended(requester, request.acks, request.timeout_ms)
-    return _written(leader, around, appended, request.batches)
+    return _written(leader, context, appended, request.batches)
 
 
-def _written(leader: Leader, around: Surroundings, appended: Appended, data: bytes) -> Led:
+def _written(leader: Leader, context: Context, appended: Appended, data: bytes) -> Led:
     base_offset = leader.log.end_offset
     batch = Batch.of(stamped(data, base_offset=base_offset, leader_epoch=leader.state.leader_epoch))
     appends = leader.appends + 1
     producers = leader.producers.after(batch)
-    if Bug.LOST_APPEND in around.bugs and appends % LOST_EVERY == 0:
+    if Bug.LOST_APPEND in context.bugs and appends % LOST_EVERY == 0:
         log = leader.log.leave_hole(batch.header.record_count)
         leader = replace(leader, log=log, producers=producers, appends=appends)
-        return acknowledge(leader, around, appended, base_offset)
+        return acknowledge(leader, context, appended, base_offset)
     log = leader.log.append(
         batch, before=leader.producers, segment_bytes=leader.state.log_config.segment_bytes
     )
     leader = replace(leader, log=log, producers=producers, appends=appends)
     leader, answered = _await_replication(
-        leader, around, appended, base_offset, batch.header.next_offset
+        leader, context, appended, base_offset, batch.header.next_offset
     )
-    leader, settled = settle(leader, around)
+    leader, settled = advance_high_watermark(leader, context)
     return leader, answered + settled
 
 
 def _await_replication(
     leader: Leader,
-    around: Surroundings,
+    context: Context,
     appended: Appended,
     base_offset: Offset,
     next_offset: Offset,
 ) -> Led:
     at_once = appended.acks != ACKS_ALL or leader.log.high_watermark >= next_offset
-    if at_once or Bug.ACK_BEFORE_REPLICATION in around.bugs:
-        return acknowledge(leader, around, appended, base_offset)
-    deadline_ms = around.now_ms + appended.timeout_ms
+    if at_once or Bug.ACK_BEFORE_REPLICATION in context.bugs:
+        return acknowledge(leader, context, appended, base_offset)
+    deadline_ms = context.now_ms + appended.timeout_ms
     waiting = WaitingProduce(appended, base_offset, next_offset, deadline_ms)
     leader = replace(leader, waiting_produces=(*leader.waiting_produces, waiting))
     return wake_by(leader, deadline_ms)

@@ -13,8 +13,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from reference_impl.node.context import Requester, Surroundings
-from reference_impl.partition.leader import Leader, Led, WaitingDeletion, settle, wake_by
+from reference_impl.node.context import Context, Requester
+from reference_impl.partition.leader import (
+    Leader,
+    Led,
+    WaitingDeletion,
+    advance_high_watermark,
+    wake_by,
+)
 from reference_impl.protocol.coordinators import INTERNAL_TOPICS
 from reference_impl.protocol.deletion import TO_HIGH_WATERMARK, DeletedRecords, DeleteRecords
 from reference_impl.protocol.messages import ErrorCode
@@ -22,7 +28,7 @@ from reference_impl.protocol.topic_config import CleanupPolicy
 
 
 def delete_records(
-    leader: Leader, around: Surroundings, requester: Requester, request: DeleteRecords
+    leader: Leader, context: Context, requester: Requester, request: DeleteRecords
 ) -> Led:
     """The records are deleted here; the answer waits for the other replicas."""
     error = _refused(leader, request)
@@ -31,7 +37,7 @@ def delete_records(
         return leader, (requester.reply(answer),)
     is_all = request.before == TO_HIGH_WATERMARK
     before = leader.log.high_watermark if is_all else request.before
-    deadline_ms = around.now_ms + request.timeout_ms
+    deadline_ms = context.now_ms + request.timeout_ms
     waiting = WaitingDeletion(requester, before, deadline_ms)
     leader = replace(
         leader,
@@ -39,7 +45,7 @@ def delete_records(
         waiting_deletions=(*leader.waiting_deletions, waiting),
     )
     leader, woken = wake_by(leader, deadline_ms)
-    leader, settled = settle(leader, around)
+    leader, settled = advance_high_watermark(leader, context)
     return leader, woken + settled
 
 

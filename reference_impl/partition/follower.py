@@ -29,7 +29,7 @@ from reference_impl.log.producer_state import ProducerStates
 from reference_impl.log.record_batch import batches, verified
 from reference_impl.log.segment import Batch
 from reference_impl.node.bugs import Bug
-from reference_impl.node.context import Surroundings
+from reference_impl.node.context import Context
 from reference_impl.node.step import Effects, Send, SetTimer, Timer, TimerKind
 from reference_impl.protocol.controller import PartitionState
 from reference_impl.protocol.messages import (
@@ -66,26 +66,28 @@ def become_follower(
     log: PartitionLog,
     producers: ProducerStates,
     state: PartitionState,
-    around: Surroundings,
+    context: Context,
 ) -> Followed:
     """A follower in a new leader epoch; what was open in an older one is forgotten."""
     follower = Follower(topic_partition=topic_partition, log=log, producers=producers, state=state)
-    rules = around.truncation.rules
-    asks_nobody = not (rules.asks_first or rules.in_fetch)
-    if Bug.TRUNCATE_TO_HIGH_WATERMARK in around.bugs or asks_nobody or not log.epochs:
-        follower = _truncated(follower, log.high_watermark, around)
-    elif rules.asks_first:
+    rules = context.truncation.rules
+    asks_nobody = not (rules.truncates_before_fetch or rules.sends_last_fetched_epoch)
+    if Bug.TRUNCATE_TO_HIGH_WATERMARK in context.bugs or asks_nobody or not log.epochs:
+        follower = _truncated(follower, log.high_watermark, context)
+    elif rules.truncates_before_fetch:
         follower = replace(follower, is_truncating=True)
-    return fetch_again(follower, around)
+    return fetch_again(follower, context)
 
 
-def fetch_again(follower: Follower, around: Surroundings) -> Followed:
+def fetch_again(follower: Follower, context: Context) -> Followed:
     """The next fetch is on its way, or the question before it, if there is a leader to ask."""
     if follower.state.leader == NO_BROKER:
         return replace(follower, awaits=None), ()
-    rules = around.truncation.rules
-    leader_epoch = follower.state.leader_epoch if rules.is_fenced else UNKNOWN_LEADER_EPOCH
-    tells_epoch = rules.in_fetch and Bug.TRUNCATE_TO_HIGH_WATERMARK not in around.bugs
+    rules = context.truncation.rules
+    leader_epoch = follower.state.leader_epoch if rules.sends_leader_epoch else UNKNOWN_LEADER_EPOCH
+    tells_epoch = (
+        rules.sends_last_fetched_epoch and Bug.TRUNCATE_TO_HIGH_WATERMARK not in context.bugs
+    )
     request: Fetch | OffsetForLeaderEpoch
     if follower.is_truncating:
         request = OffsetForLeaderEpoch(
@@ -97,85 +99,85 @@ def fetch_again(follower: Follower, around: Surroundings) -> Followed:
         request = Fetch(
             topic_partition=follower.topic_partition,
             fetch_offset=follower.log.end_offset,
-            replica_id=around.broker_id,
-            replica_epoch=around.broker_epoch,
+            replica_id=context.broker_id,
+            replica_epoch=context.broker_epoch,
             log_start_offset=follower.log.log_start,
             current_leader_epoch=leader_epoch,
             last_fetched_epoch=follower.log.last_epoch if tells_epoch else UNKNOWN_LEADER_EPOCH,
-            max_wait_ms=around.patience.replica_fetch_wait_ms,
+            max_wait_ms=context.timeouts.replica_fetch_wait_ms,
         )
-    at_ms = around.now_ms + around.patience.replica_fetch_timeout_ms
+    at_ms = context.now_ms + context.timeouts.replica_fetch_timeout_ms
     timer = Timer(TimerKind.FETCH, follower.topic_partition)
-    return replace(follower, awaits=around.correlation, fetches_ms=at_ms), (
-        Send(NodeId(follower.state.leader), around.correlation, request),
+    return replace(follower, awaits=context.correlation, fetches_ms=at_ms), (
+        Send(NodeId(follower.state.leader), context.correlation, request),
         SetTimer(timer, at_ms),
     )
 
 
-def on_fetch_timer(follower: Follower, around: Surroundings) -> Followed:
+def on_fetch_timer(follower: Follower, context: Context) -> Followed:
     """It is time to fetch, unless a newer fetch has moved that time."""
-    return (follower, ()) if around.now_ms < follower.fetches_ms else fetch_again(follower, around)
+    return (
+        (follower, ()) if context.now_ms < follower.fetches_ms else fetch_again(follower, context)
+    )
 
 
-def on_fetched(
-    follower: Follower, around: Surroundings, correlation: int, answer: Fetched
-) -> Followed:
+def on_fetched(follower: Follower, context: Context, correlation: int, answer: Fetched) -> Followed:
     """The open fetch has been answered."""
     if correlation != follower.awaits:
         return follower, ()
     if answer.error is ErrorCode.OFFSET_OUT_OF_RANGE:
-        return _out_of_range(follower, answer, around)
+        return _out_of_range(follower, answer, context)
     if answer.error is not ErrorCode.NONE:
-        return _fetch_later(follower, around)
+        return _fetch_later(follower, context)
     if answer.diverging_epoch is not None:
-        parting = _parting(follower.log, answer.diverging_epoch)
-        return fetch_again(_truncated(follower, parting, around), around)
-    return fetch_again(_appended(follower, answer, around), around)
+        divergence_point = _divergence_point(follower.log, answer.diverging_epoch)
+        return fetch_again(_truncated(follower, divergence_point, context), context)
+    return fetch_again(_appended(follower, answer, context), context)
 
 
-def on_end_told(
-    follower: Follower, around: Surroundings, correlation: int, answer: OffsetOfLeaderEpoch
+def on_epoch_end(
+    follower: Follower, context: Context, correlation: int, answer: OffsetOfLeaderEpoch
 ) -> Followed:
     """The leader has told where the leader epoch of the last record ended in its log."""
     if correlation != follower.awaits or not follower.is_truncating:
         return follower, ()
     if answer.error is not ErrorCode.NONE:
-        return _fetch_later(follower, around)
+        return _fetch_later(follower, context)
     log, end = follower.log, answer.end
     if end.end_offset == UNKNOWN_OFFSET:
-        parting, is_found = log.high_watermark, True
-    elif not around.truncation.rules.knows_epoch:
-        parting, is_found = end.end_offset, True
+        divergence_point, is_found = log.high_watermark, True
+    elif not context.truncation.rules.response_has_epoch:
+        divergence_point, is_found = end.end_offset, True
     else:
-        parting = _parting(log, end)
+        divergence_point = _divergence_point(log, end)
         is_found = log.end_of_epoch(end.leader_epoch).leader_epoch == end.leader_epoch
-    follower = _truncated(follower, parting, around)
+    follower = _truncated(follower, divergence_point, context)
     # An epoch that this log lacks tells only that nothing above it is common: ask about the next.
     follower = replace(follower, is_truncating=bool(follower.log.epochs) and not is_found)
-    return fetch_again(follower, around)
+    return fetch_again(follower, context)
 
 
-def _out_of_range(follower: Follower, answer: Fetched, around: Surroundings) -> Followed:
+def _out_of_range(follower: Follower, answer: Fetched, context: Context) -> Followed:
     """The leader's log is shorter, or it has deleted what the follower would fetch next."""
     if answer.log_end_offset < follower.log.end_offset:
         # No leader epoch told where the two part.
-        return fetch_again(_truncated(follower, answer.log_end_offset, around), around)
+        return fetch_again(_truncated(follower, answer.log_end_offset, context), context)
     if answer.log_start_offset > follower.log.end_offset:
-        log = follower.log.starting_at(answer.log_start_offset)
-        if Bug.MARK_LEFT_BEHIND in around.bugs:
+        log = follower.log.truncate_fully_and_start_at(answer.log_start_offset)
+        if Bug.MARK_LEFT_BEHIND in context.bugs:
             log = replace(log, high_watermark=follower.log.high_watermark)
-        return fetch_again(replace(follower, log=log, producers=ProducerStates()), around)
-    return _fetch_later(follower, around)
+        return fetch_again(replace(follower, log=log, producers=ProducerStates()), context)
+    return _fetch_later(follower, context)
 
 
-def _appended(follower: Follower, answer: Fetched, around: Surroundings) -> Follower:
+def _appended(follower: Follower, answer: Fetched, context: Context) -> Follower:
     log, producers = follower.log, follower.producers
     segment_bytes = follower.state.log_config.segment_bytes
     for data in batches(answer.batches):
         verified(data)
         batch = Batch.of(data)
         log = log.append(batch, before=producers, segment_bytes=segment_bytes)
-        if Bug.DEDUP_LOST_ON_FAILOVER not in around.bugs:
+        if Bug.DEDUP_LOST_ON_FAILOVER not in context.bugs:
             producers = producers.after(batch)
     if log.high_watermark != answer.high_watermark:
         log = log.with_high_watermark(answer.high_watermark)
@@ -184,22 +186,22 @@ def _appended(follower: Follower, answer: Fetched, around: Surroundings) -> Foll
     return replace(follower, log=log, producers=producers)
 
 
-def _parting(log: PartitionLog, diverging: EpochEndOffset) -> Offset:
+def _divergence_point(log: PartitionLog, diverging: EpochEndOffset) -> Offset:
     """The end of what both logs have of the largest leader epoch that both may know."""
     mine = log.end_of_epoch(diverging.leader_epoch)
     return min(mine.end_offset, diverging.end_offset)
 
 
-def _truncated(follower: Follower, offset: Offset, around: Surroundings) -> Follower:
+def _truncated(follower: Follower, offset: Offset, context: Context) -> Follower:
     if offset >= follower.log.end_offset:
         return follower
     log = follower.log.truncate_to(offset)
-    forgets = Bug.DEDUP_LOST_ON_FAILOVER in around.bugs
+    forgets = Bug.DEDUP_LOST_ON_FAILOVER in context.bugs
     producers = ProducerStates() if forgets else log.producers().replicated_to(log.high_watermark)
     return replace(follower, log=log, producers=producers)
 
 
-def _fetch_later(follower: Follower, around: Surroundings) -> Followed:
-    at_ms = around.now_ms + around.patience.replica_fetch_backoff_ms
+def _fetch_later(follower: Follower, context: Context) -> Followed:
+    at_ms = context.now_ms + context.timeouts.replica_fetch_backoff_ms
     timer = Timer(TimerKind.FETCH, follower.topic_partition)
     return replace(follower, awaits=None, fetches_ms=at_ms), (SetTimer(timer, at_ms),)

@@ -18,7 +18,7 @@ from typing import Final
 
 from model.vocabulary import BrokerEpoch, BrokerId, Offset, TopicPartition
 from reference_impl.node.bugs import Bug
-from reference_impl.node.context import Surroundings
+from reference_impl.node.context import Context
 from reference_impl.protocol.controller import AlteredPartition, AlterPartition, PartitionState
 from reference_impl.protocol.messages import UNKNOWN_BROKER_EPOCH, UNKNOWN_OFFSET, ErrorCode
 
@@ -34,7 +34,7 @@ class RemoteReplica:
     caught_up_ms: int = NEVER_MS  # when it was last known to have the whole log
     fetched_ms: int = NEVER_MS
     leader_end_then: Offset = UNKNOWN_OFFSET  # the leader's end offset at that fetch
-    told_high_watermark: Offset = UNKNOWN_OFFSET
+    sent_high_watermark: Offset = UNKNOWN_OFFSET
     log_start: Offset = UNKNOWN_OFFSET
 
     def after_fetch(
@@ -79,17 +79,17 @@ class InSyncReplicas:
     ignores_minimum: bool = False  # a seeded bug
 
     @classmethod
-    def of_new_leader(cls, state: PartitionState, around: Surroundings) -> InSyncReplicas:
+    def of_new_leader(cls, state: PartitionState, context: Context) -> InSyncReplicas:
         """Nothing is known of the followers; members of the ISR get the benefit of the doubt."""
         return cls(
             state=state,
-            ignores_minimum=Bug.MINIMUM_IGNORED in around.bugs,
+            ignores_minimum=Bug.MINIMUM_IGNORED in context.bugs,
             remotes={
                 broker: RemoteReplica(
-                    caught_up_ms=around.now_ms if broker in state.isr else NEVER_MS
+                    caught_up_ms=context.now_ms if broker in state.isr else NEVER_MS
                 )
                 for broker in state.replicas
-                if broker != around.broker_id
+                if broker != context.broker_id
             },
         )
 
@@ -115,7 +115,7 @@ class InSyncReplicas:
         """Too few replicas are in sync for acks=all."""
         return len(self.state.isr) < self.min_insync_replicas
 
-    def replicated_up_to(self, leader_end: Offset, around: Surroundings) -> Offset:
+    def replicated_up_to(self, leader_end: Offset, context: Context) -> Offset:
         """The offset below which everyone who counts has everything; -1: someone is unknown.
 
         A replica outside the ISR that keeps up is waited for too, or it could never join.
@@ -123,37 +123,37 @@ class InSyncReplicas:
         if self.below_minimum:
             return UNKNOWN_OFFSET
         maximal = self.maximal
-        lag_ms = around.patience.replica_lag_ms
+        lag_ms = context.timeouts.replica_lag_ms
         lowest = leader_end
         for broker, remote in self.remotes.items():
             if remote.end_offset < lowest and (
                 broker in maximal
                 or (
-                    remote.is_caught_up(leader_end, around.now_ms, lag_ms)
-                    and around.may_be_in_sync(broker)
+                    remote.is_caught_up(leader_end, context.now_ms, lag_ms)
+                    and context.may_be_in_sync(broker)
                 )
             ):
                 lowest = remote.end_offset
         return lowest
 
-    def low_watermark(self, log_start: Offset, around: Surroundings) -> Offset:
+    def low_watermark(self, log_start: Offset, context: Context) -> Offset:
         """The offset below which no replica that lives has a record; -1: one is unknown."""
         followers = self.remotes.items()
-        alive = [remote.log_start for broker, remote in followers if around.may_be_in_sync(broker)]
+        alive = [remote.log_start for broker, remote in followers if context.may_be_in_sync(broker)]
         return min([log_start, *alive])
 
-    def lagging(self, leader_end: Offset, around: Surroundings) -> tuple[BrokerId, ...]:
+    def lagging(self, leader_end: Offset, context: Context) -> tuple[BrokerId, ...]:
         """The members of the ISR that have not had the whole log for too long."""
-        lag_ms = around.patience.replica_lag_ms
+        lag_ms = context.timeouts.replica_lag_ms
         return tuple(
             broker
             for broker in self.state.isr
-            if broker != around.broker_id
-            and not self.remotes[broker].is_caught_up(leader_end, around.now_ms, lag_ms)
+            if broker != context.broker_id
+            and not self.remotes[broker].is_caught_up(leader_end, context.now_ms, lag_ms)
         )
 
     def may_join(
-        self, broker: BrokerId, high_watermark: Offset, epoch_start: Offset, around: Surroundings
+        self, broker: BrokerId, high_watermark: Offset, epoch_start: Offset, context: Context
     ) -> bool:
         """The follower, whose fetch is being handled, may be proposed for the ISR.
 
@@ -162,7 +162,7 @@ class InSyncReplicas:
         as in Kafka: `joins-with-old-records` of the model says what may come of that.
         """
         remote = self.remotes[broker]
-        known = around.brokers.get(broker)
+        known = context.brokers.get(broker)
         return (
             self.proposal is None
             and broker not in self.state.isr
@@ -173,7 +173,7 @@ class InSyncReplicas:
         )
 
     def proposing(
-        self, topic_partition: TopicPartition, isr: tuple[BrokerId, ...], around: Surroundings
+        self, topic_partition: TopicPartition, isr: tuple[BrokerId, ...], context: Context
     ) -> AlterPartition:
         """The proposal of this set, each member under the broker epoch that it is known by.
 
@@ -182,15 +182,15 @@ class InSyncReplicas:
         """
         return AlterPartition(
             topic_partition=topic_partition,
-            broker_id=around.broker_id,
-            broker_epoch=around.broker_epoch,
+            broker_id=context.broker_id,
+            broker_epoch=context.broker_epoch,
             leader_epoch=self.state.leader_epoch,
             partition_epoch=self.state.partition_epoch,
             isr=tuple(
                 (
                     broker,
-                    around.broker_epoch
-                    if broker == around.broker_id
+                    context.broker_epoch
+                    if broker == context.broker_id
                     else self.remotes[broker].broker_epoch,
                 )
                 for broker in self.state.replicas

@@ -25,7 +25,7 @@ from reference_impl.log.partition_log import PartitionLog
 from reference_impl.log.producer_state import ProducerStates
 from reference_impl.log.record_batch import batches, header
 from reference_impl.node.bugs import REORDERED_BY, REORDERED_EVERY, ZERO_OFFSET_EVERY, Bug
-from reference_impl.node.context import Requester, Surroundings
+from reference_impl.node.context import Context, Requester
 from reference_impl.node.step import Effect, Effects, Readable, Reply, SetTimer, Timer, TimerKind
 from reference_impl.partition.in_sync_replicas import InSyncReplicas
 from reference_impl.protocol.controller import PartitionState
@@ -99,7 +99,7 @@ class WaitingDeletion(NamedTuple):
         return self.requester.reply(answer)
 
 
-class Unverified(NamedTuple):
+class PendingVerification(NamedTuple):
     """The batches of a producer that wait until the coordinator knows of their transaction.
 
     The correlation of the question is the guard: whatever comes between the question and its answer
@@ -133,11 +133,11 @@ class Leader:
     waiting_produces: tuple[WaitingProduce, ...] = ()
     waiting_fetches: tuple[WaitingFetch, ...] = ()
     waiting_deletions: tuple[WaitingDeletion, ...] = ()
-    unverified: tuple[Unverified, ...] = ()
+    unverified: tuple[PendingVerification, ...] = ()
     wakes_ms: int | None = None  # when the next timer for waiting requests fires
     appends: int = 0  # counted for the seeded bugs
     acknowledgements: int = 0
-    end_offset_questions: int = 0
+    end_offset_requests: int = 0
 
     @property
     def state(self) -> PartitionState:
@@ -153,18 +153,18 @@ def become_leader(
     log: PartitionLog,
     producers: ProducerStates,
     state: PartitionState,
-    around: Surroundings,
+    context: Context,
 ) -> Led:
     """A new leader: its epoch starts where its log ends; its high watermark may lag for a while."""
     leader = Leader(
         topic_partition=topic_partition,
         log=log,
         producers=producers,
-        in_sync=InSyncReplicas.of_new_leader(state, around),
+        in_sync=InSyncReplicas.of_new_leader(state, context),
         epoch_start=log.end_offset,
     )
-    leader, settled = settle(leader, around)
-    return leader, (*settled, lag_timer(leader, around), Readable(topic_partition))
+    leader, settled = advance_high_watermark(leader, context)
+    return leader, (*settled, lag_timer(leader, context), Readable(topic_partition))
 
 
 def resign(leader: Leader) -> Effects:
@@ -174,7 +174,7 @@ def resign(leader: Leader) -> Effects:
     return (
         *(waiting.appended.reply(leader, error=error) for waiting in leader.waiting_produces),
         *(waiting.reply(leader, error) for waiting in leader.waiting_deletions),
-        *refuse_unverified(leader.unverified, error),
+        *reject_unverified(leader.unverified, error),
         *(
             waiting.requester.reply(Fetched(topic_partition=topic_partition, error=error))
             for waiting in leader.waiting_fetches
@@ -186,24 +186,22 @@ def resign(leader: Leader) -> Effects:
 # ---------------------------------------------------------------- acknowledging
 
 
-def acknowledge(
-    leader: Leader, around: Surroundings, appended: Appended, base_offset: Offset
-) -> Led:
+def acknowledge(leader: Leader, context: Context, appended: Appended, base_offset: Offset) -> Led:
     """Whoever appended is told where, unless it does not want to know."""
     if appended.acks == ACKS_NONE:
         return leader, ()
-    leader, told = _told_offset(leader, around, base_offset)
+    leader, told = _acknowledged_offset(leader, context, base_offset)
     return leader, (appended.reply(leader, base_offset=told),)
 
 
-def _told_offset(
-    leader: Leader, around: Surroundings, base_offset: Offset
+def _acknowledged_offset(
+    leader: Leader, context: Context, base_offset: Offset
 ) -> tuple[Leader, Offset]:
     """The offset that an acknowledgement tells: the true one, but for the seeded bugs."""
     count = leader.acknowledgements + 1
-    if Bug.ZERO_OFFSET_ACK in around.bugs and count % ZERO_OFFSET_EVERY == 0:
+    if Bug.ZERO_OFFSET_ACK in context.bugs and count % ZERO_OFFSET_EVERY == 0:
         base_offset = Offset(0)
-    if Bug.REORDERED_ACK_OFFSET in around.bugs and count % REORDERED_EVERY == 0:
+    if Bug.REORDERED_ACK_OFFSET in context.bugs and count % REORDERED_EVERY == 0:
         base_offset = Offset(max(0, base_offset - REORDERED_BY))
     return replace(leader, acknowledgements=count), base_offset
 
@@ -211,24 +209,24 @@ def _told_offset(
 # ---------------------------------------------------------------- the high watermark
 
 
-def settle(leader: Leader, around: Surroundings) -> Led:
+def advance_high_watermark(leader: Leader, context: Context) -> Led:
     """The high watermark moves as far as it may, and whoever waited for that is answered."""
     effects: Effects = ()
-    high_watermark = leader.in_sync.replicated_up_to(leader.log.end_offset, around)
+    high_watermark = leader.in_sync.replicated_up_to(leader.log.end_offset, context)
     if high_watermark > leader.log.high_watermark:
         leader = replace(
             leader,
             log=leader.log.with_high_watermark(high_watermark),
             producers=leader.producers.replicated_to(high_watermark),
         )
-        leader, effects = _answer_replicated(leader, around)
+        leader, effects = _answer_replicated(leader, context)
         effects = (*effects, Readable(leader.topic_partition))
-    leader, fetched = _answer_fetches(leader, around)
-    leader, deleted = _answer_deletions(leader, around)
+    leader, fetched = _answer_fetches(leader, context)
+    leader, deleted = _answer_deletions(leader, context)
     return leader, effects + fetched + deleted
 
 
-def _answer_replicated(leader: Leader, around: Surroundings) -> Led:
+def _answer_replicated(leader: Leader, context: Context) -> Led:
     effects: list[Effect] = []
     still: list[WaitingProduce] = []
     for waiting in leader.waiting_produces:
@@ -238,28 +236,28 @@ def _answer_replicated(leader: Leader, around: Surroundings) -> Led:
             error = ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND
             effects.append(waiting.appended.reply(leader, error=error))
         else:
-            leader, told = acknowledge(leader, around, waiting.appended, waiting.base_offset)
+            leader, told = acknowledge(leader, context, waiting.appended, waiting.base_offset)
             effects.extend(told)
     return replace(leader, waiting_produces=tuple(still)), tuple(effects)
 
 
-def _answer_fetches(leader: Leader, around: Surroundings) -> Led:
+def _answer_fetches(leader: Leader, context: Context) -> Led:
     """Those fetches that waited and now find something; a follower waits for records only."""
     start = leader.log.log_start
     found = [
         waiting
         for waiting in leader.waiting_fetches
-        if waiting.request.fetch_offset < start or read(leader, around, waiting.request)
+        if waiting.request.fetch_offset < start or read(leader, context, waiting.request)
     ]
-    return _answer_now(leader, around, found) if found else (leader, ())
+    return _answer_now(leader, context, found) if found else (leader, ())
 
 
-def _answer_deletions(leader: Leader, around: Surroundings) -> Led:
+def _answer_deletions(leader: Leader, context: Context) -> Led:
     """Those deletions that every replica has heard of."""
     if not leader.waiting_deletions:
         return leader, ()
-    low = leader.in_sync.low_watermark(leader.log.log_start, around)
-    if Bug.DELETION_ANSWERED_ALONE in around.bugs:
+    low = leader.in_sync.low_watermark(leader.log.log_start, context)
+    if Bug.DELETION_ANSWERED_ALONE in context.bugs:
         low = leader.log.log_start
     done = [waiting for waiting in leader.waiting_deletions if waiting.before <= low]
     still = tuple(waiting for waiting in leader.waiting_deletions if waiting.before > low)
@@ -267,28 +265,28 @@ def _answer_deletions(leader: Leader, around: Surroundings) -> Led:
     return replace(leader, waiting_deletions=still), answers
 
 
-def _answer_now(leader: Leader, around: Surroundings, answered: list[WaitingFetch]) -> Led:
+def _answer_now(leader: Leader, context: Context, answered: list[WaitingFetch]) -> Led:
     still = tuple(waiting for waiting in leader.waiting_fetches if waiting not in answered)
     leader = replace(leader, waiting_fetches=still)
     effects: list[Effect] = []
     for waiting in answered:
         request = waiting.request
-        leader = tell_high_watermark(leader, request, leader.log.high_watermark)
-        fetched = answer(leader, around, request, leader.log.high_watermark)
+        leader = record_sent_high_watermark(leader, request, leader.log.high_watermark)
+        fetched = answer(leader, context, request, leader.log.high_watermark)
         effects.append(waiting.requester.reply(fetched))
     return leader, tuple(effects)
 
 
-def read(leader: Leader, around: Surroundings, request: Fetch) -> bytes:
+def read(leader: Leader, context: Context, request: Fetch) -> bytes:
     """What there is to give: a follower reads to the end, a consumer below the high watermark, or
     below the last stable offset.
     """
     log = leader.log
-    if request.replica_id >= 0 or Bug.READ_ABOVE_HIGH_WATERMARK in around.bugs:
+    if request.replica_id >= 0 or Bug.READ_ABOVE_HIGH_WATERMARK in context.bugs:
         below = log.end_offset
     elif request.read_committed:
-        below = last_stable_offset(leader, around, log.high_watermark)
-        if Bug.LAST_STABLE_OFFSET_READ in around.bugs:
+        below = last_stable_offset(leader, context, log.high_watermark)
+        if Bug.LAST_STABLE_OFFSET_READ in context.bugs:
             below = min(log.high_watermark, Offset(below + 1))
     else:
         below = log.high_watermark
@@ -297,10 +295,10 @@ def read(leader: Leader, around: Surroundings, request: Fetch) -> bytes:
     return log.read(request.fetch_offset, below=below, max_bytes=request.max_bytes)
 
 
-def answer(leader: Leader, around: Surroundings, request: Fetch, high_watermark: Offset) -> Fetched:
+def answer(leader: Leader, context: Context, request: Fetch, high_watermark: Offset) -> Fetched:
     """The answer to a fetch that is in order, under this high watermark."""
     is_deleted = request.fetch_offset < leader.log.log_start  # since it began to wait
-    found = b"" if is_deleted else read(leader, around, request)
+    found = b"" if is_deleted else read(leader, context, request)
     fetched = Fetched(
         topic_partition=leader.topic_partition,
         error=ErrorCode.OFFSET_OUT_OF_RANGE if is_deleted else ErrorCode.NONE,
@@ -310,9 +308,9 @@ def answer(leader: Leader, around: Surroundings, request: Fetch, high_watermark:
     )
     if request.replica_id >= 0:
         return fetched
-    stable = last_stable_offset(leader, around, high_watermark)
+    stable = last_stable_offset(leader, context, high_watermark)
     fetched = replace(fetched, last_stable_offset=stable)
-    if not request.read_committed or not found or Bug.ABORTED_NOT_TOLD in around.bugs:
+    if not request.read_committed or not found or Bug.ABORTED_NOT_TOLD in context.bugs:
         return fetched
     *_, last = batches(found)
     aborted = leader.producers.transactions.aborted_between(
@@ -321,23 +319,23 @@ def answer(leader: Leader, around: Surroundings, request: Fetch, high_watermark:
     return replace(fetched, aborted=aborted)
 
 
-def last_stable_offset(leader: Leader, around: Surroundings, high_watermark: Offset) -> Offset:
+def last_stable_offset(leader: Leader, context: Context, high_watermark: Offset) -> Offset:
     """The offset below which every transaction has ended, as of this high watermark.
 
     A deletion does not wait for transactions, so the log may start behind an open one.
     """
     stable = leader.producers.transactions.last_stable_offset(
-        high_watermark, counts_unreplicated=Bug.UNREPLICATED_MARKER_COUNTS not in around.bugs
+        high_watermark, counts_unreplicated=Bug.UNREPLICATED_MARKER_COUNTS not in context.bugs
     )
     return max(stable, leader.log.log_start)
 
 
-def tell_high_watermark(leader: Leader, request: Fetch, high_watermark: Offset) -> Leader:
+def record_sent_high_watermark(leader: Leader, request: Fetch, high_watermark: Offset) -> Leader:
     """The leader remembers which high watermark it told a follower."""
     remote = leader.in_sync.remotes.get(request.replica_id)
-    if remote is None or remote.told_high_watermark == high_watermark:
+    if remote is None or remote.sent_high_watermark == high_watermark:
         return leader
-    told = replace(remote, told_high_watermark=high_watermark)
+    told = replace(remote, sent_high_watermark=high_watermark)
     return replace(leader, in_sync=leader.in_sync.with_remote(request.replica_id, told))
 
 
@@ -352,19 +350,19 @@ def wake_by(leader: Leader, deadline_ms: int) -> Led:
     return replace(leader, wakes_ms=deadline_ms), (SetTimer(timer, deadline_ms),)
 
 
-def on_waits_timer(leader: Leader, around: Surroundings) -> Led:
+def on_waits_timer(leader: Leader, context: Context) -> Led:
     """Requests that have waited long enough are answered: produces with an error, fetches empty."""
-    late = [waiting for waiting in leader.waiting_produces if waiting.deadline_ms <= around.now_ms]
+    late = [waiting for waiting in leader.waiting_produces if waiting.deadline_ms <= context.now_ms]
     patient = tuple(waiting for waiting in leader.waiting_produces if waiting not in late)
     timed_out: Effects = tuple(
         waiting.appended.reply(leader, error=ErrorCode.REQUEST_TIMED_OUT) for waiting in late
     )
     undone = [
-        waiting for waiting in leader.waiting_deletions if waiting.deadline_ms <= around.now_ms
+        waiting for waiting in leader.waiting_deletions if waiting.deadline_ms <= context.now_ms
     ]
     timed_out += tuple(waiting.reply(leader, ErrorCode.REQUEST_TIMED_OUT) for waiting in undone)
-    unheard = [entry for entry in leader.unverified if entry.deadline_ms <= around.now_ms]
-    timed_out += refuse_unverified(unheard, ErrorCode.NOT_ENOUGH_REPLICAS)
+    unheard = [entry for entry in leader.unverified if entry.deadline_ms <= context.now_ms]
+    timed_out += reject_unverified(unheard, ErrorCode.NOT_ENOUGH_REPLICAS)
     leader = replace(
         leader,
         waiting_produces=patient,
@@ -372,8 +370,8 @@ def on_waits_timer(leader: Leader, around: Surroundings) -> Led:
         unverified=tuple(entry for entry in leader.unverified if entry not in unheard),
         wakes_ms=None,
     )
-    due = [waiting for waiting in leader.waiting_fetches if waiting.deadline_ms <= around.now_ms]
-    leader, empty = _answer_now(leader, around, due)
+    due = [waiting for waiting in leader.waiting_fetches if waiting.deadline_ms <= context.now_ms]
+    leader, empty = _answer_now(leader, context, due)
     deadlines = [waiting.deadline_ms for waiting in leader.waiting_produces]
     deadlines += [waiting.deadline_ms for waiting in leader.waiting_fetches]
     deadlines += [waiting.deadline_ms for waiting in leader.waiting_deletions]
@@ -382,7 +380,7 @@ def on_waits_timer(leader: Leader, around: Surroundings) -> Led:
     return leader, timed_out + empty + woken
 
 
-def refuse_unverified(entries: Iterable[Unverified], error: ErrorCode) -> Effects:
+def reject_unverified(entries: Iterable[PendingVerification], error: ErrorCode) -> Effects:
     """The answers to those whose batches can't be verified."""
     return tuple(
         requester.reply(Produced(error=error))
@@ -392,7 +390,7 @@ def refuse_unverified(entries: Iterable[Unverified], error: ErrorCode) -> Effect
     )
 
 
-def lag_timer(leader: Leader, around: Surroundings) -> SetTimer:
+def lag_timer(leader: Leader, context: Context) -> SetTimer:
     """The next look for followers that lag."""
     timer = Timer(TimerKind.REPLICA_LAG, leader.topic_partition)
-    return SetTimer(timer, around.now_ms + around.patience.replica_lag_ms // 2)
+    return SetTimer(timer, context.now_ms + context.timeouts.replica_lag_ms // 2)

@@ -20,7 +20,7 @@ from dataclasses import replace
 from model.vocabulary import UNKNOWN_LEADER_EPOCH, LeaderEpoch, Offset
 from reference_impl.log.record_batch import decode
 from reference_impl.node.bugs import STALE_EVERY, Bug
-from reference_impl.node.context import Requester, Surroundings
+from reference_impl.node.context import Context, Requester
 from reference_impl.node.step import Effects
 from reference_impl.partition.in_sync_replicas import RemoteReplica
 from reference_impl.partition.isr_proposals import propose
@@ -28,11 +28,11 @@ from reference_impl.partition.leader import (
     Leader,
     Led,
     WaitingFetch,
+    advance_high_watermark,
     answer,
     last_stable_offset,
     read,
-    settle,
-    tell_high_watermark,
+    record_sent_high_watermark,
     wake_by,
 )
 from reference_impl.protocol.messages import (
@@ -61,22 +61,22 @@ def epoch_error(told: LeaderEpoch, mine: LeaderEpoch) -> ErrorCode | None:
 # ---------------------------------------------------------------- fetches
 
 
-def fetch(leader: Leader, around: Surroundings, requester: Requester, request: Fetch) -> Led:
+def fetch(leader: Leader, context: Context, requester: Requester, request: Fetch) -> Led:
     """The fetch is answered, waits for something to give, or is refused."""
     error = epoch_error(request.current_leader_epoch, leader.state.leader_epoch)
     if error is not None:
         return leader, _refused(leader, requester, error)
     if request.replica_id >= 0:
-        return _fetch_of_follower(leader, around, requester, request)
+        return _fetch_of_follower(leader, context, requester, request)
     if not leader.log.log_start <= request.fetch_offset <= leader.log.end_offset:
         return leader, _refused(leader, requester, ErrorCode.OFFSET_OUT_OF_RANGE)
     return _answer_or_wait(
-        leader, around, requester, request, leader.log.high_watermark, at_once=False
+        leader, context, requester, request, leader.log.high_watermark, at_once=False
     )
 
 
 def _fetch_of_follower(
-    leader: Leader, around: Surroundings, requester: Requester, request: Fetch
+    leader: Leader, context: Context, requester: Requester, request: Fetch
 ) -> Led:
     remote = leader.in_sync.remotes.get(request.replica_id)
     if remote is None:
@@ -93,15 +93,15 @@ def _fetch_of_follower(
             diverging_epoch=diverging,
         )
         return leader, (requester.reply(fetched),)
-    known = around.brokers.get(request.replica_id)
+    known = context.brokers.get(request.replica_id)
     known_epoch = known.broker_epoch if known is not None else UNKNOWN_BROKER_EPOCH
     if UNKNOWN_BROKER_EPOCH < request.replica_epoch < known_epoch:
         return leader, _refused(leader, requester, ErrorCode.NOT_LEADER_OR_FOLLOWER)
     high_watermark = leader.log.high_watermark
-    leader, noted = _note(leader, around, request, remote)
-    is_news = remote.told_high_watermark < high_watermark
+    leader, noted = _note(leader, context, request, remote)
+    is_news = remote.sent_high_watermark < high_watermark
     leader, answered = _answer_or_wait(
-        leader, around, requester, request, high_watermark, at_once=is_news
+        leader, context, requester, request, high_watermark, at_once=is_news
     )
     return leader, noted + answered
 
@@ -136,14 +136,14 @@ def _end_of_epoch(leader: Leader, leader_epoch: LeaderEpoch) -> EpochEndOffset:
     return log.end_of_epoch(leader_epoch)
 
 
-def _note(leader: Leader, around: Surroundings, request: Fetch, remote: RemoteReplica) -> Led:
+def _note(leader: Leader, context: Context, request: Fetch, remote: RemoteReplica) -> Led:
     """The leader knows how far the follower is; it may propose it for the ISR."""
     follower = request.replica_id
     remote = remote.after_fetch(
         request.fetch_offset,
         request.replica_epoch,
         leader.log.end_offset,
-        around.now_ms,
+        context.now_ms,
         log_start=request.log_start_offset,
     )
     # A follower has one fetch open: an older one that still waits was given up.
@@ -153,28 +153,28 @@ def _note(leader: Leader, around: Surroundings, request: Fetch, remote: RemoteRe
     in_sync = leader.in_sync.with_remote(follower, remote)
     leader = replace(leader, in_sync=in_sync, waiting_fetches=waiting)
     sent: Effects = ()
-    if in_sync.may_join(follower, leader.log.high_watermark, leader.epoch_start, around):
-        leader, sent = propose(leader, around, (*in_sync.state.isr, follower))
-    leader, settled = settle(leader, around)
+    if in_sync.may_join(follower, leader.log.high_watermark, leader.epoch_start, context):
+        leader, sent = propose(leader, context, (*in_sync.state.isr, follower))
+    leader, settled = advance_high_watermark(leader, context)
     return leader, sent + settled
 
 
 def _answer_or_wait(
     leader: Leader,
-    around: Surroundings,
+    context: Context,
     requester: Requester,
     request: Fetch,
     high_watermark: Offset,
     *,
     at_once: bool,
 ) -> Led:
-    found = read(leader, around, request)
+    found = read(leader, context, request)
     if not found and not at_once and request.max_wait_ms > 0:
-        waiting = WaitingFetch(requester, request, around.now_ms + request.max_wait_ms)
+        waiting = WaitingFetch(requester, request, context.now_ms + request.max_wait_ms)
         leader = replace(leader, waiting_fetches=(*leader.waiting_fetches, waiting))
         return wake_by(leader, waiting.deadline_ms)
-    leader = tell_high_watermark(leader, request, high_watermark)
-    return leader, (requester.reply(answer(leader, around, request, high_watermark)),)
+    leader = record_sent_high_watermark(leader, request, high_watermark)
+    return leader, (requester.reply(answer(leader, context, request, high_watermark)),)
 
 
 def _refused(leader: Leader, requester: Requester, error: ErrorCode) -> Effects:
@@ -193,7 +193,7 @@ def _refused(leader: Leader, requester: Requester, error: ErrorCode) -> Effects:
 
 
 def list_offsets(
-    leader: Leader, around: Surroundings, requester: Requester, request: ListOffsets
+    leader: Leader, context: Context, requester: Requester, request: ListOffsets
 ) -> Led:
     """The end offset is refused while the high watermark lags behind this leader epoch's start.
 
@@ -209,30 +209,30 @@ def list_offsets(
         first_epoch = log.epochs[0].leader_epoch if log.epochs else own
         listed = ListedOffsets(offset=log.log_start, leader_epoch=first_epoch)
     elif request.timestamp != LATEST_TIMESTAMP:
-        listed = _first_since(leader, request.timestamp, _end(leader, around, request))
+        listed = _first_since(leader, request.timestamp, _end(leader, context, request))
         if lags and listed.offset == UNKNOWN_OFFSET:
             listed = ListedOffsets(error=ErrorCode.OFFSET_NOT_AVAILABLE)
     elif lags:
         listed = ListedOffsets(error=ErrorCode.OFFSET_NOT_AVAILABLE)
     else:
-        leader, end = _told_end_offset(leader, around, _end(leader, around, request))
+        leader, end = _listed_end_offset(leader, context, _end(leader, context, request))
         listed = ListedOffsets(offset=end, leader_epoch=own)
     return leader, (requester.reply(listed),)
 
 
-def _end(leader: Leader, around: Surroundings, request: ListOffsets) -> Offset:
+def _end(leader: Leader, context: Context, request: ListOffsets) -> Offset:
     """Where the log ends for a reader of this isolation level."""
     high_watermark = leader.log.high_watermark
     if request.read_committed:
-        return last_stable_offset(leader, around, high_watermark)
+        return last_stable_offset(leader, context, high_watermark)
     return high_watermark
 
 
-def _told_end_offset(leader: Leader, around: Surroundings, end: Offset) -> tuple[Leader, Offset]:
-    questions = leader.end_offset_questions + 1
-    if Bug.STALE_END_OFFSET in around.bugs and questions % STALE_EVERY == 0:
+def _listed_end_offset(leader: Leader, context: Context, end: Offset) -> tuple[Leader, Offset]:
+    questions = leader.end_offset_requests + 1
+    if Bug.STALE_END_OFFSET in context.bugs and questions % STALE_EVERY == 0:
         end = Offset(max(leader.log.log_start, end - 1))
-    return replace(leader, end_offset_questions=questions), end
+    return replace(leader, end_offset_requests=questions), end
 
 
 def _first_since(leader: Leader, timestamp_ms: int, end: Offset) -> ListedOffsets:
@@ -252,10 +252,10 @@ def _first_since(leader: Leader, timestamp_ms: int, end: Offset) -> ListedOffset
 
 
 def offset_for_leader_epoch(
-    leader: Leader, around: Surroundings, requester: Requester, request: OffsetForLeaderEpoch
+    leader: Leader, context: Context, requester: Requester, request: OffsetForLeaderEpoch
 ) -> Led:
     """Where a leader epoch ends, so that a consumer notices a truncation behind its position."""
-    del around
+    del context
     error = epoch_error(request.current_leader_epoch, leader.state.leader_epoch)
     if error is not None:
         told = OffsetOfLeaderEpoch(topic_partition=leader.topic_partition, error=error)

@@ -20,7 +20,7 @@ from reference_impl.log.compaction import compacted
 from reference_impl.log.partition_log import PartitionLog
 from reference_impl.log.retention import retained
 from reference_impl.node.bugs import Bug
-from reference_impl.node.context import Requester, Surroundings
+from reference_impl.node.context import Context, Requester
 from reference_impl.node.step import Effects, TimerKind
 from reference_impl.partition import appends, deletions, follower, isr_proposals, leader, reads
 from reference_impl.partition.follower import Follower, become_follower
@@ -46,7 +46,9 @@ from reference_impl.protocol.transactions import (
 )
 
 Replica = Leader | Follower
-OfPartition = Produce | Fetch | ListOffsets | OffsetForLeaderEpoch | DeleteRecords | WriteTxnMarker
+LeaderRequest = (
+    Produce | Fetch | ListOffsets | OffsetForLeaderEpoch | DeleteRecords | WriteTxnMarker
+)
 
 
 def moved(
@@ -54,24 +56,24 @@ def moved(
     known: Replica | None,
     stored: PartitionLog,
     state: PartitionState,
-    around: Surroundings,
+    context: Context,
 ) -> tuple[Replica, Effects]:
     """The replica in the role that the newer state gives it."""
-    leads = state.leader == around.broker_id
+    leads = state.leader == context.broker_id
     if known is None:
         become = become_leader if leads else become_follower
-        return become(topic_partition, stored, stored.producers(), state, around)
+        return become(topic_partition, stored, stored.producers(), state, context)
     if state.leader_epoch == known.state.leader_epoch:
         if isinstance(known, Leader):
-            return isr_proposals.on_state(known, around, state)
+            return isr_proposals.on_state(known, context, state)
         return replace(known, state=state), ()
     owed = resign(known) if isinstance(known, Leader) else ()
     become = become_leader if leads else become_follower
-    replica, effects = become(topic_partition, known.log, known.producers, state, around)
+    replica, effects = become(topic_partition, known.log, known.producers, state, context)
     return replica, owed + effects
 
 
-SERVED_BY_LEADER: Final[Mapping[type, Callable[[Leader, Surroundings, Requester, Any], Led]]] = {
+REQUEST_HANDLERS: Final[Mapping[type, Callable[[Leader, Context, Requester, Any], Led]]] = {
     Produce: appends.produce,
     Fetch: reads.fetch,
     ListOffsets: reads.list_offsets,
@@ -79,35 +81,35 @@ SERVED_BY_LEADER: Final[Mapping[type, Callable[[Leader, Surroundings, Requester,
     DeleteRecords: deletions.delete_records,
     WriteTxnMarker: appends.write_marker,
 }
-TOLD_TO_ROLE: Final[Mapping[type, tuple[type, Callable[[Any, Surroundings, int, Any], Any]]]] = {
+RESPONSE_HANDLERS: Final[Mapping[type, tuple[type, Callable[[Any, Context, int, Any], Any]]]] = {
     Fetched: (Follower, follower.on_fetched),
-    OffsetOfLeaderEpoch: (Follower, follower.on_end_told),
+    OffsetOfLeaderEpoch: (Follower, follower.on_epoch_end),
     AlteredPartition: (Leader, isr_proposals.on_altered),
     AddedPartitionsToTxn: (Leader, appends.on_verified),
 }
-LEADER_TIMERS: Final[Mapping[TimerKind, Callable[[Leader, Surroundings], Led]]] = {
+TIMER_HANDLERS: Final[Mapping[TimerKind, Callable[[Leader, Context], Led]]] = {
     TimerKind.WAITS: leader.on_waits_timer,
     TimerKind.REPLICA_LAG: isr_proposals.on_lag_timer,
 }
 
 
-def cleaned(replica: Replica, around: Surroundings) -> Replica:
+def cleaned(replica: Replica, context: Context) -> Replica:
     """The replica without what has grown too old: records, values, producers that are silent."""
-    config, now_ms, producers = replica.state.log_config, around.now_ms, replica.producers
+    config, now_ms, producers = replica.state.log_config, context.now_ms, replica.producers
     stable = producers.transactions.last_stable_offset(replica.log.high_watermark)
-    if Bug.COMPACTS_UNCOMMITTED in around.bugs and not producers.open_ids:
+    if Bug.COMPACTS_UNCOMMITTED in context.bugs and not producers.open_ids:
         stable = replica.log.end_offset
     log = compacted(
         replica.log, producers.transactions.aborted, config, stable=stable, now_ms=now_ms
     )
-    log, producers = retained(log, producers, config, now_ms, around.bugs)
-    if Bug.PRODUCERS_GO_WITH_RECORDS in around.bugs:
+    log, producers = retained(log, producers, config, now_ms, context.bugs)
+    if Bug.PRODUCERS_GO_WITH_RECORDS in context.bugs:
         producers = producers.with_records_from(log.log_start)
-    producers = producers.unexpired(now_ms, around.patience.producer_expiration_ms)
+    producers = producers.unexpired(now_ms, context.timeouts.producer_expiration_ms)
     return replace(replica, log=log, producers=producers)
 
 
-def not_led(replica: Replica | None, request: OfPartition, *, exists: bool) -> ErrorCode:
+def not_led(replica: Replica | None, request: LeaderRequest, *, exists: bool) -> ErrorCode:
     """Why a broker refuses what only the leader answers: it is not the leader, or nobody is."""
     if replica is None:
         # Another broker's: ask for newer metadata.
@@ -119,7 +121,7 @@ def not_led(replica: Replica | None, request: OfPartition, *, exists: bool) -> E
     return fenced or ErrorCode.NOT_LEADER_OR_FOLLOWER
 
 
-def refusal(request: OfPartition, requester: Requester, error: ErrorCode) -> Effects:
+def refusal(request: LeaderRequest, requester: Requester, error: ErrorCode) -> Effects:
     """The answer to a request whose topic partition this broker does not lead."""
     response: Response
     match request:

@@ -24,7 +24,7 @@ from model.vocabulary import (
     TopicPartition,
 )
 from reference_impl.protocol.messages import NO_BROKER, UNKNOWN_BROKER_EPOCH, ErrorCode
-from reference_impl.protocol.topic_config import KAFKAS_LOG, CleanupPolicy, LogConfig
+from reference_impl.protocol.topic_config import DEFAULT_LOG_CONFIG, CleanupPolicy, LogConfig
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,7 +45,7 @@ class PartitionState:
     last_known_leader: BrokerId = NO_BROKER  # told only while nobody leads
     recovering: bool = False  # an unclean election made the leader, and it has not answered for it
     unclean_leader_election: bool = False  # as configured
-    log_config: LogConfig = KAFKAS_LOG
+    log_config: LogConfig = DEFAULT_LOG_CONFIG
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,7 +90,7 @@ class CreateTopic:
     replication_factor: int = 3
     min_insync_replicas: int = 1
     unclean_leader_election: bool = False
-    log_config: LogConfig = KAFKAS_LOG
+    log_config: LogConfig = DEFAULT_LOG_CONFIG
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -209,11 +209,20 @@ class AlteredPartition:
     state: PartitionState | None = None
 
 
-Administration = CreateTopic | CreatePartitions | AlterConfigs
-Administered = CreatedTopic | CreatedPartitions | AlteredConfigs
+AdministrationRequest = CreateTopic | CreatePartitions | AlterConfigs
+AdministrationResponse = CreatedTopic | CreatedPartitions | AlteredConfigs
 ControllerRequest = (
-    Metadata | Administration | RegisterBroker | BrokerHeartbeat | UpdateMetadata | AlterPartition
+    Metadata
+    | AdministrationRequest
+    | RegisterBroker
+    | BrokerHeartbeat
+    | UpdateMetadata
+    | AlterPartition
 )
 ControllerResponse = (
-    DescribedMetadata | Administered | RegisteredBroker | BrokerHeartbeated | AlteredPartition
+    DescribedMetadata
+    | AdministrationResponse
+    | RegisteredBroker
+    | BrokerHeartbeated
+    | AlteredPartition
 )

@@ -41,14 +41,14 @@ class Coordinators:
         """How many partitions each topic has."""
         return dict(Counter(topic_partition.topic for topic_partition in self.leaders))
 
-    def place(self, topic: str, key: str) -> TopicPartition | None:
+    def partition_for(self, topic: str, key: str) -> TopicPartition | None:
         """The topic partition that keeps what belongs to the key; None until the topic exists."""
         count = sum(topic_partition.topic == topic for topic_partition in self.leaders)
         return TopicPartition(topic, java_hash(key) % count) if count else None
 
     def leader(self, topic: str, key: str) -> NodeId | None:
         """The coordinator of the key; None while there is none."""
-        place = self.place(topic, key)
+        place = self.partition_for(topic, key)
         leader = self.leaders.get(place, NO_BROKER) if place is not None else NO_BROKER
         return None if leader == NO_BROKER else NodeId(leader)
 

@@ -32,7 +32,9 @@ class LogConfig:
     delete_retention_ms: int = 86_400_000  # delete.retention.ms: how long a tombstone stays
 
 
-KAFKAS_LOG: Final = LogConfig()
-INTERNAL_LOG: Final = LogConfig(  # offsets.topic.segment.bytes, transaction.state.log.segment.bytes
-    cleanup_policy=CleanupPolicy.COMPACT, segment_bytes=104_857_600
+DEFAULT_LOG_CONFIG: Final = LogConfig()
+INTERNAL_LOG_CONFIG: Final = (
+    LogConfig(  # offsets.topic.segment.bytes, transaction.state.log.segment.bytes
+        cleanup_policy=CleanupPolicy.COMPACT, segment_bytes=104_857_600
+    )
 )

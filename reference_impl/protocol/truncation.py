@@ -38,18 +38,43 @@ class Truncation(Enum):
 class Rules(NamedTuple):
     """What a follower does in a new leader epoch."""
 
-    asks_first: bool  # where the logs part, before the first fetch
-    knows_epoch: bool  # the answer names an epoch; a follower that lacks it cuts and asks again
-    is_fenced: bool  # requests tell in which leader epoch the follower is
-    in_fetch: bool  # fetches tell the leader epoch of the last record
+    truncates_before_fetch: bool  # where the logs part, before the first fetch
+    response_has_epoch: (
+        bool  # the answer names an epoch; a follower that lacks it cuts and asks again
+    )
+    sends_leader_epoch: bool  # requests tell in which leader epoch the follower is
+    sends_last_fetched_epoch: bool  # fetches tell the leader epoch of the last record
 
 
 _RULES: Final[Mapping[Truncation, Rules]] = {
     Truncation.HIGH_WATERMARK: Rules(
-        asks_first=False, knows_epoch=False, is_fenced=False, in_fetch=False
+        truncates_before_fetch=False,
+        response_has_epoch=False,
+        sends_leader_epoch=False,
+        sends_last_fetched_epoch=False,
     ),
-    Truncation.KIP_101: Rules(asks_first=True, knows_epoch=False, is_fenced=False, in_fetch=False),
-    Truncation.KIP_279: Rules(asks_first=True, knows_epoch=True, is_fenced=False, in_fetch=False),
-    Truncation.KIP_320: Rules(asks_first=True, knows_epoch=True, is_fenced=True, in_fetch=False),
-    Truncation.IN_FETCH: Rules(asks_first=False, knows_epoch=True, is_fenced=True, in_fetch=True),
+    Truncation.KIP_101: Rules(
+        truncates_before_fetch=True,
+        response_has_epoch=False,
+        sends_leader_epoch=False,
+        sends_last_fetched_epoch=False,
+    ),
+    Truncation.KIP_279: Rules(
+        truncates_before_fetch=True,
+        response_has_epoch=True,
+        sends_leader_epoch=False,
+        sends_last_fetched_epoch=False,
+    ),
+    Truncation.KIP_320: Rules(
+        truncates_before_fetch=True,
+        response_has_epoch=True,
+        sends_leader_epoch=True,
+        sends_last_fetched_epoch=False,
+    ),
+    Truncation.IN_FETCH: Rules(
+        truncates_before_fetch=False,
+        response_has_epoch=True,
+        sends_leader_epoch=True,
+        sends_last_fetched_epoch=True,
+    ),
 }

@@ -42,7 +42,7 @@ class Brokers:
     )
     _asked: int = 0
 
-    def ask_leader(
+    def call_leader(
         self,
         topic_partition: TopicPartition,
         request: Request,
@@ -54,7 +54,7 @@ class Brokers:
         while attempts is None or attempts > 0:
             leader = self._leader(topic_partition)
             if leader is None:
-                yield from self._look_around()
+                yield from self._refresh_metadata()
                 continue
             answer = yield Call(leader, request, timeout_ms)
             if error_of(answer) not in RETRIABLE:
@@ -65,7 +65,7 @@ class Brokers:
             yield from self.doubt()
         return None
 
-    def ask_coordinator(
+    def call_coordinator(
         self,
         key: str,
         request: Request,
@@ -78,7 +78,7 @@ class Brokers:
         while attempts is None or attempts > 0:
             to = self.coordinators.get((key, is_transactional))
             if to is None:
-                yield from self.look_for_coordinator(key, is_transactional=is_transactional)
+                yield from self.find_coordinator(key, is_transactional=is_transactional)
                 continue
             answer = yield Call(to, request, timeout_ms)
             if error_of(answer) not in RETRIABLE:
@@ -99,12 +99,12 @@ class Brokers:
             known = (place for place, _ in self.image.topic_partitions if place.topic == topic)
             if found := tuple(sorted(known)):
                 return found
-            yield from self._look_around()
+            yield from self._refresh_metadata()
 
     def doubt(self) -> Generator[Call | Pause, Response | None, None]:
         """Another may lead by now: look, before anything else is asked."""
         yield Pause(BACKOFF_MS)
-        yield from self._look_around()
+        yield from self._refresh_metadata()
 
     def any_broker(self) -> NodeId:
         """All of them in turn."""
@@ -116,14 +116,14 @@ class Brokers:
         leader = NO_BROKER if state is None else state.leader
         return None if leader == NO_BROKER else NodeId(leader)
 
-    def _look_around(self) -> Generator[Call | Pause, Response | None, None]:
+    def _refresh_metadata(self) -> Generator[Call | Pause, Response | None, None]:
         """A later image than the one that is known, if this broker has one."""
         answer = yield Call(self.any_broker(), Metadata())
         if isinstance(answer, DescribedMetadata) and answer.image.version >= self.image.version:
             self.image = answer.image
         yield Pause(BACKOFF_MS)
 
-    def look_for_coordinator(
+    def find_coordinator(
         self, key: str, *, is_transactional: bool
     ) -> Generator[Call | Pause, Response | None, None]:
         """Asks once who coordinates; the first to ask has the internal topic created."""

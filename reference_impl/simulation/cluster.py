@@ -27,8 +27,8 @@ from reference_impl.broker.broker import Broker, BrokerConfig
 from reference_impl.controller.controller import Controller
 from reference_impl.log.partition_log import PartitionLog
 from reference_impl.node.bugs import NO_BUGS, Bugs
-from reference_impl.node.step import Asked, Fired
-from reference_impl.node.timeouts import Patience
+from reference_impl.node.step import RequestReceived, TimerFired
+from reference_impl.node.timeouts import Timeouts
 from reference_impl.protocol.controller import CreateTopic
 from reference_impl.protocol.messages import CONTROLLER, FIRST_CLIENT, NO_BROKER, NodeId
 from reference_impl.protocol.truncation import Truncation
@@ -37,12 +37,12 @@ from reference_impl.simulation.consumer import Consumer
 from reference_impl.simulation.machines import Machines
 from reference_impl.simulation.network import CALM, Conditions
 from reference_impl.simulation.producer import PROCESSES_PER_CLIENT, Producer, ProducerConfig
-from reference_impl.simulation.programs import Application, Conduct, Programmed
+from reference_impl.simulation.programs import Application, ProgramClient, ProgramFactory
 
 TOPIC_PARTITION: Final = TopicPartition("orders", 0)
 
 # A hundredth of Kafka's patience: failures are noticed within a second of virtual time.
-QUICK: Final = Patience(
+QUICK: Final = Timeouts(
     heartbeat_ms=100,
     session_timeout_ms=350,
     replica_lag_ms=300,
@@ -66,7 +66,7 @@ class Cluster(Machines):
         brokers: int = 3,
         min_insync_replicas: int = 1,
         conditions: Conditions = CALM,
-        patience: Patience = QUICK,
+        timeouts: Timeouts = QUICK,
         bugs: Bugs = NO_BUGS,
         truncation: Truncation = Truncation.IN_FETCH,
         elr: bool = True,
@@ -75,13 +75,13 @@ class Cluster(Machines):
     ) -> None:
         like = BrokerConfig(
             broker_id=NO_BROKER,
-            patience=patience,
+            timeouts=timeouts,
             bugs=bugs,
             truncation=truncation,
             verifies_transactions=verifies_transactions,
         )
         super().__init__(seed, conditions, brokers, like)
-        controller, effects = Controller.start(0, patience=patience, elr=elr, bugs=bugs)
+        controller, effects = Controller.start(0, timeouts=timeouts, elr=elr, bugs=bugs)
         self._nodes[CONTROLLER] = controller
         self._carry_out(CONTROLLER, effects)
         for broker in self.broker_ids:
@@ -98,7 +98,7 @@ class Cluster(Machines):
 
     def create_topic(self, request: CreateTopic) -> None:
         """The topic exists, is led, and all its replicas are in sync."""
-        self._tell(CONTROLLER, Asked(FIRST_CLIENT, 0, request))
+        self._tell(CONTROLLER, RequestReceived(FIRST_CLIENT, 0, request))
         self._until(lambda: self.is_led() and self.all_in_sync(), 10_000)
 
     # ------------------------------------------------------------ clients
@@ -148,11 +148,11 @@ class Cluster(Machines):
         assert isinstance(client, Consumer)
         return client
 
-    def run_program(self, conduct: Conduct) -> NodeId:
+    def run_program(self, program_factory: ProgramFactory) -> NodeId:
         """One more application, at the first line of its program."""
         client_id, process = self._new_client()
         app = Application(client_id=client_id, process=process, brokers=self.broker_ids)
-        self._add(Programmed.starting(app, conduct))
+        self._add(ProgramClient.starting(app, program_factory))
         return client_id
 
     def kill(self, client_id: NodeId) -> None:
@@ -165,9 +165,9 @@ class Cluster(Machines):
         """The application has come to its last line, or was killed."""
         return self._program(client_id).over
 
-    def _program(self, client_id: NodeId) -> Programmed:
+    def _program(self, client_id: NodeId) -> ProgramClient:
         client = self._clients[client_id]
-        assert isinstance(client, Programmed)
+        assert isinstance(client, ProgramClient)
         return client
 
     def history(self) -> History:
@@ -182,9 +182,9 @@ class Cluster(Machines):
     def _leadership(self) -> Leadership:
         return Leadership(topic_partition=TOPIC_PARTITION, brokers=self.broker_ids)
 
-    def _add(self, client: Producer | Consumer | Programmed) -> None:
+    def _add(self, client: Producer | Consumer | ProgramClient) -> None:
         self._clients[client.client_id] = client
-        self._scheduler.schedule(self.now_ms, (client.client_id, 0, Fired(TICK)))
+        self._scheduler.schedule(self.now_ms, (client.client_id, 0, TimerFired(TICK)))
 
     # ------------------------------------------------------------ looking in
 

@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from model.histories import EndOffset, MicroOperation, Operation, Outcome, Poll
 from model.vocabulary import Offset
 from reference_impl.log.record_batch import batches, decode, header
-from reference_impl.node.step import Answered, Fired, Input, Send
+from reference_impl.node.step import Input, ResponseReceived, Send, TimerFired
 from reference_impl.protocol.controller import DescribedMetadata, Metadata
 from reference_impl.protocol.messages import (
     NO_BROKER,
@@ -66,15 +66,15 @@ class Consumer:
     def step(self, now_ns: int, told: Input) -> tuple[Consumer, ClientEffects]:
         """The consumer after an answer or a tick."""
         match told:
-            case Fired():
+            case TimerFired():
                 consumer, ended = self._without_timed_out(now_ns)
                 consumer, sent = consumer._ask(now_ns)
                 return consumer, (*ended, *sent, next_tick(now_ns))
-            case Answered(response=DescribedMetadata(image=image)):
+            case ResponseReceived(response=DescribedMetadata(image=image)):
                 knows = replace(self, leadership=self.leadership.learn(image))
                 # Where nobody leads, the next tick asks again.
                 return knows._ask(now_ns) if knows.leadership.leader != NO_BROKER else (knows, ())
-            case Answered(correlation=correlation, response=response):
+            case ResponseReceived(correlation=correlation, response=response):
                 if self.asked is None or self.asked.correlation != correlation:
                     return self, ()  # an answer to a request that was given up
                 match response:
@@ -127,7 +127,7 @@ class Consumer:
             back = replace(self, asked=None, position=Offset(max(0, fetched.log_start_offset)))
             return back, (reset,)
         if fetched.error is not ErrorCode.NONE:
-            return self._doubting_leader()
+            return self._refreshing_leader()
         key = str(self.leadership.topic_partition)
         polled: list[MicroOperation] = []
         position = self.position
@@ -143,7 +143,7 @@ class Consumer:
 
     def _listed(self, now_ns: int, listed: ListedOffsets) -> tuple[Consumer, ClientEffects]:
         if listed.error is not ErrorCode.NONE:
-            return self._doubting_leader()
+            return self._refreshing_leader()
         key = str(self.leadership.topic_partition)
         observed = self._observed(now_ns, "ok", (EndOffset(key, listed.offset),))
         consumer = replace(self, asked=None, told_end=listed.offset, ends_asked=self.ends_asked + 1)
@@ -154,9 +154,9 @@ class Consumer:
         timeout_ns = self.request_timeout_ms * NS_PER_MS
         if self.asked is None or now_ns - self.asked.invoked_ns < timeout_ns:
             return self, ()
-        return self._doubting_leader()
+        return self._refreshing_leader()
 
-    def _doubting_leader(self) -> tuple[Consumer, ClientEffects]:
+    def _refreshing_leader(self) -> tuple[Consumer, ClientEffects]:
         """A read that failed changes nothing; the next tick looks for the leader."""
         leadership = replace(self.leadership, leader=NO_BROKER)
         return replace(self, asked=None, leadership=leadership), ()

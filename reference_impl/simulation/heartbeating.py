@@ -77,7 +77,7 @@ class Member:
             topics=(self.topic,),
             owned=self.owned,
         )
-        answer = yield from self.brokers.ask_coordinator(self.group, request, attempts=1)
+        answer = yield from self.brokers.call_coordinator(self.group, request, attempts=1)
         self._heard_ms = self.app.now_ms
         if error_of(answer) in _FENCES:
             self.epoch, self.owned, self.assigned = JOINS, (), ()
@@ -105,7 +105,7 @@ class Member:
         request = ConsumerGroupHeartbeat(
             group=self.group, member_id=self.member_id, member_epoch=LEAVES
         )
-        yield from self.brokers.ask_coordinator(self.group, request)
+        yield from self.brokers.call_coordinator(self.group, request)
         self.epoch, self.owned, self.assigned = JOINS, (), ()
 
     def commit(
@@ -118,7 +118,7 @@ class Member:
             member_id=self.member_id,
             offsets=tuple((p, CommittedOffset(offset=o)) for p, o in positions.items()),
         )
-        answer = yield from self.brokers.ask_coordinator(self.group, request)
+        answer = yield from self.brokers.call_coordinator(self.group, request)
         return error_of(answer) is ErrorCode.NONE
 
     def committed(
@@ -127,7 +127,7 @@ class Member:
         """How far the group is there; None: nothing was committed."""
         request = FetchOffsets(group=self.group, topic_partitions=places, require_stable=True)
         while True:
-            answer = yield from self.brokers.ask_coordinator(self.group, request)
+            answer = yield from self.brokers.call_coordinator(self.group, request)
             assert isinstance(answer, FetchedOffsets)
             if all(error is ErrorCode.NONE for _, _, error in answer.offsets):
                 return {p: None if kept is None else kept.offset for p, kept, _ in answer.offsets}

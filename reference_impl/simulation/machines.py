@@ -13,7 +13,7 @@ from dataclasses import replace
 
 from model.vocabulary import BrokerEpoch, BrokerId
 from reference_impl.broker.broker import Broker, BrokerConfig, Disk
-from reference_impl.node.step import Fired, Timer, TimerKind
+from reference_impl.node.step import Timer, TimerFired, TimerKind
 from reference_impl.protocol.messages import CONTROLLER, UNKNOWN_BROKER_EPOCH, NodeId
 from reference_impl.simulation import disks, faults
 from reference_impl.simulation.faults import Crash, Die, Fault, On, PowerLoss
@@ -80,7 +80,7 @@ class Machines(World):
         """The broker is asked to end, and does once others lead what it led."""
         node = NodeId(broker)
         if node in self._nodes:
-            asked = Fired(Timer(TimerKind.SHUT_DOWN))
+            asked = TimerFired(Timer(TimerKind.SHUT_DOWN))
             self._scheduler.schedule(self.now_ms, (node, self._lives.get(node, 0), asked))
 
     def lose_power(self, broker: BrokerId, kept_percent: int = 0, *, garbled: bool = False) -> None:

@@ -108,7 +108,7 @@ class Member:
         request = HeartbeatGroup(
             group=self.group, generation=self.generation, member_id=self.member_id
         )
-        answer = yield from self.brokers.ask_coordinator(self.group, request, attempts=1)
+        answer = yield from self.brokers.call_coordinator(self.group, request, attempts=1)
         self._heard_ms = self.app.now_ms
         self._is_out = error_of(answer) in _JOIN_AGAIN
 
@@ -123,7 +123,7 @@ class Member:
     def leave(self) -> Asking:
         """The group goes on without this member."""
         request = LeaveGroup(group=self.group, members=((self.member_id, None),))
-        yield from self.brokers.ask_coordinator(self.group, request)
+        yield from self.brokers.call_coordinator(self.group, request)
         self.member_id, self.generation, self.owned = NO_MEMBER, NO_GENERATION, ()
 
     def commit(
@@ -141,7 +141,7 @@ class Member:
             member_id=self.member_id,
             offsets=tuple((p, CommittedOffset(offset=o)) for p, o in positions.items()),
         )
-        answer = yield from self.brokers.ask_coordinator(self.group, request)
+        answer = yield from self.brokers.call_coordinator(self.group, request)
         error = error_of(answer)
         is_kept = error is ErrorCode.NONE
         self.app.end("ok" if is_kept else "info", error=None if is_kept else error.name)
@@ -157,7 +157,7 @@ class Member:
         self.app.begin("fetch_offset", group=self.group, isolation="read_committed")
         request = FetchOffsets(group=self.group, topic_partitions=self.owned, require_stable=True)
         while True:
-            answer = yield from self.brokers.ask_coordinator(self.group, request)
+            answer = yield from self.brokers.call_coordinator(self.group, request)
             assert isinstance(answer, FetchedOffsets)
             if all(error is ErrorCode.NONE for _, _, error in answer.offsets):
                 break
@@ -178,7 +178,7 @@ class Member:
             rebalance_timeout_ms=REBALANCE_MS,
             protocols=((PROTOCOL, b""),),
         )
-        joined = yield from self.brokers.ask_coordinator(
+        joined = yield from self.brokers.call_coordinator(
             self.group, request, timeout_ms=REBALANCE_MS + CALL_MS
         )
         assert isinstance(joined, JoinedGroup)
@@ -197,7 +197,7 @@ class Member:
             member_id=self.member_id,
             assignments=tuple((member_id, _encoded(part)) for member_id, part in parts.items()),
         )
-        synced = yield from self.brokers.ask_coordinator(self.group, sync)
+        synced = yield from self.brokers.call_coordinator(self.group, sync)
         assert isinstance(synced, SyncedGroup)
         if synced.error is ErrorCode.UNKNOWN_MEMBER_ID:
             self.member_id = NO_MEMBER

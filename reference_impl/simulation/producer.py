@@ -24,7 +24,7 @@ from model.histories import Operation, Outcome
 from model.histories import Send as Sent
 from model.vocabulary import NO_PRODUCER_ID, Offset, ProducerEpoch, ProducerId, Sequence
 from reference_impl.log.record_batch import Record, encode
-from reference_impl.node.step import Answered, Fired, Input, Send
+from reference_impl.node.step import Input, ResponseReceived, Send, TimerFired
 from reference_impl.protocol.controller import DescribedMetadata, Metadata
 from reference_impl.protocol.messages import (
     ACKS_ALL,
@@ -115,16 +115,16 @@ class Producer:
     def step(self, now_ns: int, told: Input) -> tuple[Producer, ClientEffects]:
         """The producer after an answer or a tick."""
         match told:
-            case Fired():
+            case TimerFired():
                 producer, ended = self._without_timed_out(now_ns)
                 producer, sent = producer._ask(now_ns)
                 return producer, (*ended, *sent, next_tick(now_ns))
-            case Answered(response=DescribedMetadata(image=image)):
+            case ResponseReceived(response=DescribedMetadata(image=image)):
                 return replace(self, leadership=self.leadership.learn(image))._pump(now_ns)
-            case Answered(response=InitializedProducerId() as initialized):
+            case ResponseReceived(response=InitializedProducerId() as initialized):
                 if self.producer_id == NO_PRODUCER_ID and initialized.error is ErrorCode.NONE:
                     return replace(self, producer_id=initialized.producer_id)._pump(now_ns)
-            case Answered(correlation=correlation, response=Produced() as produced):
+            case ResponseReceived(correlation=correlation, response=Produced() as produced):
                 return self._produced(now_ns, correlation, produced)
             case _:
                 pass
@@ -258,12 +258,12 @@ class Producer:
         follows = produced.error is ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER and index > 0
         if self.config.retries and (follows or produced.error in RETRIABLE):
             rested = replace(batch, awaits=None, changed_ns=now_ns)
-            return self._with(index, rested)._doubting_leader()
+            return self._with(index, rested)._refreshing_leader()
         producer, ended = self._end(now_ns, batch, produced.error)
         if self.config.idempotent and self.config.retries:
             # A number is missing for good, so no later batch can be appended.
             return replace(producer, over=produced.error), ended
-        producer, asked = producer._doubting_leader()
+        producer, asked = producer._refreshing_leader()
         return producer, ended + asked
 
     def _without_timed_out(self, now_ns: int) -> tuple[Producer, ClientEffects]:
@@ -280,11 +280,11 @@ class Producer:
             else:
                 producer, ended = producer._end(now_ns, batch, ErrorCode.NETWORK_EXCEPTION)
                 effects += ended
-            producer, asked = producer._doubting_leader()
+            producer, asked = producer._refreshing_leader()
             effects += asked
         return producer, effects
 
-    def _doubting_leader(self) -> tuple[Producer, ClientEffects]:
+    def _refreshing_leader(self) -> tuple[Producer, ClientEffects]:
         """The leader may be another by now: ask, and send nothing in between."""
         doubting = replace(self, leadership=replace(self.leadership, leader=NO_BROKER))
         return doubting._look_for_leader()

@@ -29,7 +29,7 @@ from typing import Final, NamedTuple
 
 from model.histories import Isolation, MicroOperation, Operation, Outcome
 from model.vocabulary import BrokerId
-from reference_impl.node.step import Answered, Fired, Input, Send, SetTimer
+from reference_impl.node.step import Input, ResponseReceived, Send, SetTimer, TimerFired
 from reference_impl.protocol.messages import NodeId
 from reference_impl.protocol.requests import Request, Response
 from reference_impl.simulation.clients import NS_PER_MS, TICK, ClientEffects, Observed
@@ -52,7 +52,7 @@ class Pause(NamedTuple):
 
 
 Program = Generator[Call | Pause, Response | None, None]
-Conduct = Callable[["Application"], Program]
+ProgramFactory = Callable[["Application"], Program]
 
 
 @dataclass(slots=True, kw_only=True)
@@ -138,7 +138,7 @@ class Application:
 
 
 @dataclass(slots=True, kw_only=True)
-class Programmed:
+class ProgramClient:
     """A client that runs a program."""
 
     app: Application
@@ -149,21 +149,21 @@ class Programmed:
     _correlation: int = 0
 
     @classmethod
-    def starting(cls, app: Application, conduct: Conduct) -> Programmed:
+    def starting(cls, app: Application, program_factory: ProgramFactory) -> ProgramClient:
         """The client at the first line of its program."""
-        return cls(app=app, program=conduct(app))
+        return cls(app=app, program=program_factory(app))
 
     @property
     def client_id(self) -> NodeId:
         """Its place in the network."""
         return self.app.client_id
 
-    def step(self, now_ns: int, told: Input) -> tuple[Programmed, ClientEffects]:
+    def step(self, now_ns: int, told: Input) -> tuple[ProgramClient, ClientEffects]:
         """The program goes on if this is what it waits for."""
         match told:
-            case Answered(correlation=correlation, response=response):
+            case ResponseReceived(correlation=correlation, response=response):
                 return self._go_on(now_ns, response) if correlation == self._awaits else (self, ())
-            case Fired():
+            case TimerFired():
                 is_due = not self.over and now_ns >= self._until_ns
                 return self._go_on(now_ns, None) if is_due else (self, ())
             case _:
@@ -178,7 +178,7 @@ class Programmed:
         self.over = True
         self.program.close()
 
-    def _go_on(self, now_ns: int, response: Response | None) -> tuple[Programmed, ClientEffects]:
+    def _go_on(self, now_ns: int, response: Response | None) -> tuple[ProgramClient, ClientEffects]:
         self.app.now_ns = max(now_ns, self.app.now_ns)
         self._awaits = None
         try:

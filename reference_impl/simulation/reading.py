@@ -75,7 +75,7 @@ class Reader:
             max_wait_ms=WAIT_MS,
             read_committed=self.isolation == "read_committed",
         )
-        answer = yield from self.brokers.ask_leader(self.topic_partition, request, attempts=1)
+        answer = yield from self.brokers.call_leader(self.topic_partition, request, attempts=1)
         if isinstance(answer, Fetched):
             return answer
         return Fetched(topic_partition=self.topic_partition, error=error_of(answer))
@@ -87,7 +87,7 @@ class Reader:
             topic_partition=self.topic_partition,
             read_committed=self.isolation == "read_committed",
         )
-        answer = yield from self.brokers.ask_leader(self.topic_partition, request)
+        answer = yield from self.brokers.call_leader(self.topic_partition, request)
         assert isinstance(answer, ListedOffsets), answer
         if error_of(answer) is not ErrorCode.NONE:
             self.app.end("fail", error=answer.error.name)

@@ -43,7 +43,7 @@ from reference_impl.simulation.faults import (
 )
 from reference_impl.simulation.network import CALM, Conditions
 from reference_impl.simulation.producer import ProducerConfig
-from reference_impl.simulation.programs import Conduct
+from reference_impl.simulation.programs import ProgramFactory
 from reference_impl.simulation.trace import Trace
 
 RECOVERY_MS: Final = 20_000
@@ -97,7 +97,7 @@ class Scenario:
     min_insync_replicas: int = 2
     producers: tuple[ProducerConfig, ...] = (IDEMPOTENT,)
     topics: tuple[CreateTopic, ...] = ()  # beside that of the producers
-    programs: tuple[Conduct, ...] = ()  # applications that come to an end
+    programs: tuple[ProgramFactory, ...] = ()  # applications that come to an end
     consumers: int = 1
     sends: int = 50  # of each producer
     send_every_ms: int = 10
@@ -137,7 +137,7 @@ def run(scenario: Scenario) -> Run:
     producers = [cluster.add_producer(config) for config in scenario.producers]
     for _ in range(scenario.consumers):
         cluster.add_consumer(asks_end_every=5)
-    programs = [cluster.run_program(conduct) for conduct in scenario.programs]
+    programs = [cluster.run_program(program_factory) for program_factory in scenario.programs]
     start_ms = cluster.now_ms
     todo: list[tuple[int, Fault | tuple[NodeId, str]]] = [
         (start_ms + number * scenario.send_every_ms, (producer, f"{name}{number}"))
@@ -152,7 +152,7 @@ def run(scenario: Scenario) -> Run:
             cluster.send(producer, value)
         else:
             cluster.apply(deed)
-    core = core_drawn(scenario.seed, cluster) if scenario.liveness else None
+    core = draw_core(scenario.seed, cluster) if scenario.liveness else None
     cluster.recover(scenario.recovery_ms, core=core, programs=programs)
     log = cluster.read_all()
     last = [cluster.run_program(workloads.reads(topic)) for topic in scenario.topics]
@@ -166,7 +166,7 @@ def run(scenario: Scenario) -> Run:
     )
 
 
-def faults_drawn(
+def draw_faults(
     seed: int,
     brokers: tuple[BrokerId, ...],
     *,
@@ -189,7 +189,7 @@ def faults_drawn(
     return tuple(plan)
 
 
-def core_drawn(seed: int, cluster: Cluster) -> tuple[BrokerId, ...]:
+def draw_core(seed: int, cluster: Cluster) -> tuple[BrokerId, ...]:
     """As few brokers as can do alone, drawn from the seed."""
     coins = Random(f"core {seed}")
     for size in range(1, len(cluster.broker_ids)):

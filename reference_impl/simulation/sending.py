@@ -60,7 +60,7 @@ class Sender:
             acks=self.acks,
             timeout_ms=REPLICATION_MS,
         )
-        answer = yield from self.brokers.ask_leader(
+        answer = yield from self.brokers.call_leader(
             topic_partition, request, attempts=self.attempts
         )
         if isinstance(answer, Produced) and answer.error is ErrorCode.NONE:

@@ -21,7 +21,7 @@ from reference_impl.simulation.runs import (
     STOPS,
     Kind,
     Scenario,
-    faults_drawn,
+    draw_faults,
 )
 
 BROKERS: Final = tuple(map(BrokerId, (1, 2, 3)))
@@ -48,7 +48,7 @@ def _publishing(
             sends=40,
             send_every_ms=every_ms // 10,
             conditions=conditions,
-            faults=faults_drawn(seed, BROKERS, count=4, every_ms=every_ms, kinds=kinds),
+            faults=draw_faults(seed, BROKERS, count=4, every_ms=every_ms, kinds=kinds),
         )
 
     return scenario
@@ -66,7 +66,7 @@ def _transactions(seed: int) -> Scenario:
             workloads.transfers("b", seed, until_ms),
             workloads.reads(workloads.ACCOUNTS, until_ms + 500),
         ),
-        faults=faults_drawn(seed, BROKERS, count=4, every_ms=600, kinds=STOPS),
+        faults=draw_faults(seed, BROKERS, count=4, every_ms=600, kinds=STOPS),
     )
 
 
@@ -83,7 +83,7 @@ def _pipeline(seed: int) -> Scenario:
             workloads.bills("other", until_ms),
             workloads.reads(workloads.INVOICES, until_ms + 500),
         ),
-        faults=faults_drawn(seed, BROKERS, count=4, every_ms=600, kinds=STOPS),
+        faults=draw_faults(seed, BROKERS, count=4, every_ms=600, kinds=STOPS),
     )
 
 

@@ -17,7 +17,7 @@ from typing import NamedTuple
 from model.vocabulary import TopicPartition
 from reference_impl.broker.broker import Broker
 from reference_impl.log.record_batch import batches, header
-from reference_impl.node.step import Answered, Asked, Fired, Input
+from reference_impl.node.step import Input, RequestReceived, ResponseReceived, TimerFired
 from reference_impl.partition.leader import Leader
 from reference_impl.protocol.messages import NodeId
 from reference_impl.simulation.faults import Fault
@@ -71,13 +71,13 @@ def _described(event: Input | Fault | str) -> tuple[str, Json]:
     match event:
         case str():
             return event, None
-        case Asked(sender, correlation, request):
+        case RequestReceived(sender, correlation, request):
             arguments: dict[str, Json] = {"from": sender, "correlation": correlation}
             return type(request).__name__, {**arguments, **_fields_of(request)}
-        case Answered(sender, correlation, response):
+        case ResponseReceived(sender, correlation, response):
             arguments = {"from": sender, "correlation": correlation}
             return type(response).__name__, {**arguments, **_fields_of(response)}
-        case Fired(timer):
+        case TimerFired(timer):
             return f"timer {timer.kind.value}", _plain(timer.topic_partition)
         case _:
             return type(event).__name__, _fields_of(event)

@@ -124,7 +124,7 @@ class TransactionalProducer:
             adds_partition=self.version is TransactionVersion.V2,
         )
         self._is_known = True
-        answer = yield from self.brokers.ask_leader(
+        answer = yield from self.brokers.call_leader(
             topic_partition, request, attempts=self.send_attempts, timeout_ms=self.call_ms
         )
         if not isinstance(answer, Produced) or answer.error is not ErrorCode.NONE:
@@ -150,7 +150,7 @@ class TransactionalProducer:
             return False
         self.app.does(*(CommitOffset(str(place), offset) for place, offset in offsets.items()))
         while (group, False) not in self.brokers.coordinators:
-            yield from self.brokers.look_for_coordinator(group, is_transactional=False)
+            yield from self.brokers.find_coordinator(group, is_transactional=False)
         if self.version is TransactionVersion.V1 and group not in self._added:
             adding = AddOffsetsToTxn(
                 transactional_id=self.transactional_id,
@@ -174,7 +174,7 @@ class TransactionalProducer:
             adds_partition=self.version is TransactionVersion.V2,
         )
         self._is_known = True
-        answer = yield from self.brokers.ask_coordinator(
+        answer = yield from self.brokers.call_coordinator(
             group, request, attempts=self.send_attempts, timeout_ms=self.call_ms
         )
         if error_of(answer) is not ErrorCode.NONE:
@@ -276,7 +276,7 @@ class TransactionalProducer:
             self._refuse(error_of(answer), FATAL_OF_COORDINATORS)
 
     def _ask(self, request: Request, *, attempts: int | None = None) -> Steps[Response | None]:
-        return self.brokers.ask_coordinator(
+        return self.brokers.call_coordinator(
             self.transactional_id,
             request,
             is_transactional=True,

@@ -13,7 +13,7 @@ from model.vocabulary import TopicPartition
 from reference_impl.protocol.controller import CreateTopic
 from reference_impl.simulation.asking import Brokers
 from reference_impl.simulation.cluster import TOPIC_PARTITION
-from reference_impl.simulation.programs import Application, Conduct, Pause, Program
+from reference_impl.simulation.programs import Application, Pause, Program, ProgramFactory
 from reference_impl.simulation.reading import Reader
 from reference_impl.simulation.subscribing import Subscription
 from reference_impl.simulation.transactional import TransactionalProducer
@@ -25,7 +25,7 @@ TRANSACTION_MS: Final = 400
 PAUSE_MS: Final = 10
 
 
-def transfers(name: str, seed: int, until_ms: int) -> Conduct:
+def transfers(name: str, seed: int, until_ms: int) -> ProgramFactory:
     """Writes to both accounts, and commits or thinks better of it."""
     coins = Random(f"transfers {name} {seed}")
 
@@ -49,7 +49,7 @@ def transfers(name: str, seed: int, until_ms: int) -> Conduct:
     return program
 
 
-def bills(name: str, until_ms: int) -> Conduct:
+def bills(name: str, until_ms: int) -> ProgramFactory:
     """A member of the pipeline: each order is an invoice, its position is committed with it."""
 
     def program(app: Application) -> Program:
@@ -82,7 +82,7 @@ def bills(name: str, until_ms: int) -> Conduct:
     return program
 
 
-def reads(topic: CreateTopic, until_ms: int = 0) -> Conduct:
+def reads(topic: CreateTopic, until_ms: int = 0) -> ProgramFactory:
     """Reads what is committed, and asks now and then where that ends; at last all that there is."""
 
     def program(app: Application) -> Program:

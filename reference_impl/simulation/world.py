@@ -16,7 +16,16 @@ from typing import Final
 from model.histories import Operation
 from reference_impl.broker.broker import Broker
 from reference_impl.controller.controller import Controller
-from reference_impl.node.step import Answered, Asked, Fired, Input, Reply, Send, SetTimer, Stopped
+from reference_impl.node.step import (
+    Input,
+    Reply,
+    RequestReceived,
+    ResponseReceived,
+    Send,
+    SetTimer,
+    Stopped,
+    TimerFired,
+)
 from reference_impl.protocol.messages import NodeId
 from reference_impl.simulation.armed import ArmedFaults, Exchange
 from reference_impl.simulation.clients import NS_PER_MS, ClientEffects, Observed
@@ -24,7 +33,7 @@ from reference_impl.simulation.consumer import Consumer
 from reference_impl.simulation.faults import Die, Hold, Lose, On
 from reference_impl.simulation.network import Conditions, Link, Network
 from reference_impl.simulation.producer import Producer
-from reference_impl.simulation.programs import Programmed
+from reference_impl.simulation.programs import ProgramClient
 from reference_impl.simulation.scheduler import Scheduler
 from reference_impl.simulation.trace import Trace
 
@@ -44,7 +53,7 @@ class World(ABC):
         self._network = Network(Random(f"network {seed}"), conditions)
         self._armed = ArmedFaults()
         self._nodes: dict[NodeId, Broker | Controller] = {}
-        self._clients: dict[NodeId, Producer | Consumer | Programmed] = {}
+        self._clients: dict[NodeId, Producer | Consumer | ProgramClient] = {}
         self._lives: dict[NodeId, int] = {}
         self._observed: list[Operation] = []
         self._now_ns = 0
@@ -107,7 +116,7 @@ class World(ABC):
         self._carry_out(target, effects)
 
     def _killed_by(self, target: NodeId, told: Input) -> On | None:
-        if not (self._armed.met and isinstance(told, Asked)):
+        if not (self._armed.met and isinstance(told, RequestReceived)):
             return None
         return self._armed.kills(Exchange(told.sender, target, told.correlation))
 
@@ -128,12 +137,12 @@ class World(ABC):
         for effect in effects:
             match effect:
                 case Send(to, correlation, request):
-                    self._deliver(source, to, Asked(source, correlation, request))
+                    self._deliver(source, to, RequestReceived(source, correlation, request))
                 case Reply(to, correlation, response):
-                    self._deliver(source, to, Answered(source, correlation, response))
+                    self._deliver(source, to, ResponseReceived(source, correlation, response))
                 case SetTimer(timer, at_ms):
                     life = self._lives.get(source, 0)
-                    self._scheduler.schedule(at_ms, (source, life, Fired(timer)))
+                    self._scheduler.schedule(at_ms, (source, life, TimerFired(timer)))
                 case Observed(operation):
                     self._observed.append(operation)
                 case Stopped():
@@ -141,10 +150,12 @@ class World(ABC):
                 case _:
                     pass  # Readable is for worlds that keep clients waiting themselves
 
-    def _deliver(self, source: NodeId, target: NodeId, told: Asked | Answered) -> None:
+    def _deliver(
+        self, source: NodeId, target: NodeId, told: RequestReceived | ResponseReceived
+    ) -> None:
         link = Link(source, target)
         life = self._lives.get(target, 0)
-        delays_ms = self._network.delays_ms(link, is_response=isinstance(told, Answered))
+        delays_ms = self._network.delays_ms(link, is_response=isinstance(told, ResponseReceived))
         if self._armed.waiting or self._armed.met:
             match self._befalls(link, told):
                 case Lose():
@@ -165,9 +176,11 @@ class World(ABC):
             if not self._network.overtakes(link):
                 self._network.last_due[link] = due
 
-    def _befalls(self, link: Link, told: Asked | Answered) -> Lose | Hold | Die | None:
+    def _befalls(
+        self, link: Link, told: RequestReceived | ResponseReceived
+    ) -> Lose | Hold | Die | None:
         """What an armed fault does to this message on its way."""
-        if isinstance(told, Answered):
+        if isinstance(told, ResponseReceived):
             fault = self._armed.to_answer(Exchange(link.target, link.source, told.correlation))
             return None if fault is None else fault.does
         fault = self._armed.meets(Exchange(*link, told.correlation), told.request)

@@ -31,10 +31,10 @@ from model.vocabulary import (
     TopicPartition,
 )
 from reference_impl.log import coordinator_log
-from reference_impl.log.coordinator_log import AS_TOLD
+from reference_impl.log.coordinator_log import CLIENT_ERRORS
 from reference_impl.log.partition_log import PartitionLog
 from reference_impl.node.bugs import Bug
-from reference_impl.node.context import Requester, Surroundings
+from reference_impl.node.context import Context, Requester
 from reference_impl.node.step import Effects, SetTimer, Timer, TimerKind
 from reference_impl.protocol.coordinators import CONSUMER_OFFSETS
 from reference_impl.protocol.messages import (
@@ -61,10 +61,10 @@ from reference_impl.transactions.ending import (
     Sent,
     ended,
     outcome,
-    sent_markers,
-    unsent,
+    pending_markers,
+    send_markers,
 )
-from reference_impl.transactions.instances import may_go_on, with_next_epoch
+from reference_impl.transactions.instances import is_newest_instance, with_next_epoch
 from reference_impl.transactions.transaction import (
     LAST_EPOCH,
     Transaction,
@@ -103,7 +103,7 @@ class TransactionCoordinator:
         topic_partition: TopicPartition,
         coordinator_epoch: LeaderEpoch,
         log: PartitionLog,
-        around: Surroundings,
+        context: Context,
     ) -> Coordinated:
         """The coordinator that its log makes; it goes on with what is prepared."""
         transactions: dict[str, Transaction] = {}
@@ -117,12 +117,12 @@ class TransactionCoordinator:
             coordinator_epoch=coordinator_epoch,
             transactions=transactions,
             markers={
-                id_: unsent(transaction, around)
+                id_: pending_markers(transaction, context)
                 for id_, transaction in transactions.items()
                 if transaction.is_prepared
             },
         )
-        return coordinator.fired(around)
+        return coordinator.fired(context)
 
     def end(self) -> Effects:
         """What is owed when another broker coordinates: the changes may or may not survive."""
@@ -135,24 +135,24 @@ class TransactionCoordinator:
 
     # ------------------------------------------------------------ requests
 
-    def asked(self, around: Surroundings, requester: Requester, request: AnyRequest) -> Coordinated:
+    def asked(self, context: Context, requester: Requester, request: AnyRequest) -> Coordinated:
         """A request of a client, or of a leader that verifies."""
         match request:
             case InitProducerId():
-                decided = self._init_producer_id(around, request)
+                decided = self._init_producer_id(context, request)
             case AddPartitionsToTxn():
-                decided = self._add_partitions(around, request)
+                decided = self._add_partitions(context, request)
             case AddOffsetsToTxn():
-                place = around.coordinators.place(CONSUMER_OFFSETS, request.group)
-                decided = self._add_offsets(around, request, place)
+                place = context.coordinators.partition_for(CONSUMER_OFFSETS, request.group)
+                decided = self._add_offsets(context, request, place)
             case EndTxn():
-                decided = self._end_txn(around, request)
+                decided = self._end_txn(context, request)
         if not isinstance(decided, Change):
             return self, (requester.reply(decided),)
         coordinator = self
-        if Bug.FAILED_FENCE_COUNTS in around.bugs and isinstance(request, InitProducerId):
+        if Bug.FAILED_FENCE_COUNTS in context.bugs and isinstance(request, InitProducerId):
             coordinator = self._with_fence(decided.after.transactional_id)
-        return coordinator._append(around, (decided._replace(requester=requester),))
+        return coordinator._append(context, (decided._replace(requester=requester),))
 
     def _with_fence(self, transactional_id: str) -> TransactionCoordinator:
         """The epoch of an open transaction is raised here, whatever comes of the append."""
@@ -163,26 +163,26 @@ class TransactionCoordinator:
         fenced = replace(known, producer_epoch=raised)
         return replace(self, transactions={**self.transactions, transactional_id: fenced})
 
-    def _init_producer_id(self, around: Surroundings, request: InitProducerId) -> Change | Response:
+    def _init_producer_id(self, context: Context, request: InitProducerId) -> Change | Response:
         transactional_id = request.transactional_id or ""
         known = self.transactions.get(transactional_id) or Transaction(
             transactional_id=transactional_id,
-            producer_id=around.new_producer_id,
+            producer_id=context.new_producer_id,
             timeout_ms=request.timeout_ms,
         )
         if not 0 < request.timeout_ms <= MAX_TIMEOUT_MS:
             return InitializedProducerId(error=ErrorCode.INVALID_TRANSACTION_TIMEOUT)
         if self._is_changing(transactional_id) or known.is_prepared:
             return InitializedProducerId(error=ErrorCode.CONCURRENT_TRANSACTIONS)
-        if not may_go_on(known, request):
+        if not is_newest_instance(known, request):
             return InitializedProducerId(error=ErrorCode.PRODUCER_FENCED)
-        if known.state is TxnState.ONGOING and Bug.ZOMBIE_NOT_FENCED not in around.bugs:
+        if known.state is TxnState.ONGOING and Bug.ZOMBIE_NOT_FENCED not in context.bugs:
             # The epoch of this fence is given to nobody; the client comes again for the next one.
             return Change(
-                known.prepared(ABORT, TransactionVersion.V2, around.new_producer_id),
+                known.prepared(ABORT, TransactionVersion.V2, context.new_producer_id),
                 owed=InitializedProducerId(error=ErrorCode.CONCURRENT_TRANSACTIONS),
             )
-        after = with_next_epoch(known, request, around)
+        after = with_next_epoch(known, request, context)
         if after is None:
             return InitializedProducerId(error=ErrorCode.PRODUCER_FENCED)
         owed = InitializedProducerId(
@@ -190,9 +190,7 @@ class TransactionCoordinator:
         )
         return owed if after == known else Change(after, owed=owed)
 
-    def _add_partitions(
-        self, around: Surroundings, request: AddPartitionsToTxn
-    ) -> Change | Response:
+    def _add_partitions(self, context: Context, request: AddPartitionsToTxn) -> Change | Response:
         added = AddedPartitionsToTxn(topic_partitions=request.topic_partitions)
         known = self.transactions.get(request.transactional_id)
         error = self._producer_error(known, request, waits=not request.verify_only)
@@ -203,10 +201,10 @@ class TransactionCoordinator:
             return added
         if request.verify_only:
             return replace(added, error=ErrorCode.INVALID_TXN_STATE)
-        return Change(known.with_partitions(request.topic_partitions, around.now_ms), owed=added)
+        return Change(known.with_partitions(request.topic_partitions, context.now_ms), owed=added)
 
     def _add_offsets(
-        self, around: Surroundings, request: AddOffsetsToTxn, place: TopicPartition | None
+        self, context: Context, request: AddOffsetsToTxn, place: TopicPartition | None
     ) -> Change | Response:
         """As adding the topic partition that keeps the offsets of the group."""
         if place is None:
@@ -217,7 +215,7 @@ class TransactionCoordinator:
             producer_epoch=request.producer_epoch,
             topic_partitions=(place,),
         )
-        decided = self._add_partitions(around, as_partition)
+        decided = self._add_partitions(context, as_partition)
         if isinstance(decided, Change):
             return decided._replace(owed=AddedOffsetsToTxn())
         assert isinstance(decided, AddedPartitionsToTxn)
@@ -240,16 +238,16 @@ class TransactionCoordinator:
         )
         return next((ErrorCode[error] for applies, error in reasons if applies), ErrorCode.NONE)
 
-    def _end_txn(self, around: Surroundings, request: EndTxn) -> Change | Response:
+    def _end_txn(self, context: Context, request: EndTxn) -> Change | Response:
         known = self.transactions.get(request.transactional_id)
         if known is None:
             return EndedTxn(error=ErrorCode.INVALID_PRODUCER_ID_MAPPING)
         is_changing = self._is_changing(request.transactional_id)
-        match outcome(known, request, around.bugs, is_changing=is_changing):
+        match outcome(known, request, context.bugs, is_changing=is_changing):
             case ErrorCode() as error:
                 return EndedTxn(error=error)
             case Outcome.PREPARE:
-                after = known.prepared(request.result, request.version, around.new_producer_id)
+                after = known.prepared(request.result, request.version, context.new_producer_id)
                 return Change(after, owed=ended(after, request))
             case Outcome.DONE:
                 return ended(known, request)
@@ -263,24 +261,24 @@ class TransactionCoordinator:
             for change in changes
         )
 
-    def _append(self, around: Surroundings, changes: tuple[Change, ...]) -> Coordinated:
+    def _append(self, context: Context, changes: tuple[Change, ...]) -> Coordinated:
         changes = tuple(
-            change._replace(after=replace(change.after, updated_ms=around.now_ms))
+            change._replace(after=replace(change.after, updated_ms=context.now_ms))
             for change in changes
         )
         send = coordinator_log.append(
-            around, self.topic_partition, [change.after.entry() for change in changes]
+            context, self.topic_partition, [change.after.entry() for change in changes]
         )
-        return replace(self, changes={**self.changes, around.correlation: changes}), (send,)
+        return replace(self, changes={**self.changes, context.correlation: changes}), (send,)
 
-    def appended(self, around: Surroundings, correlation: int, answer: Produced) -> Coordinated:
+    def appended(self, context: Context, correlation: int, answer: Produced) -> Coordinated:
         """The leader has answered an append: the changes are true, or they are none."""
         if correlation not in self.changes:
             return self, ()
         changes = self.changes[correlation]
         rest = {key: value for key, value in self.changes.items() if key != correlation}
         coordinator = replace(self, changes=rest)
-        error = AS_TOLD.get(answer.error, answer.error)
+        error = CLIENT_ERRORS.get(answer.error, answer.error)
         effects: Effects = tuple(
             change.requester.reply(change.owed if not error else _refusal(change.owed, error))
             for change in changes
@@ -299,20 +297,18 @@ class TransactionCoordinator:
             markers={
                 **{id_: left for id_, left in self.markers.items() if id_ not in transactions},
                 **{
-                    id_: unsent(transaction, around)
+                    id_: pending_markers(transaction, context)
                     for id_, transaction in transactions.items()
                     if transaction.is_prepared
                 },
             },
         )
-        coordinator, more = coordinator._pursue(around)
+        coordinator, more = coordinator._pursue(context)
         return coordinator, effects + more
 
     # ------------------------------------------------------------ markers and time
 
-    def marked(
-        self, around: Surroundings, correlation: int, answer: WrittenTxnMarker
-    ) -> Coordinated:
+    def marked(self, context: Context, correlation: int, answer: WrittenTxnMarker) -> Coordinated:
         """A leader has answered a marker; an answer to an earlier attempt says nothing."""
         unwritten = self.markers.get(answer.transactional_id, {})
         sent = unwritten.get(answer.topic_partition)
@@ -325,38 +321,38 @@ class TransactionCoordinator:
             case ErrorCode.INVALID_PRODUCER_EPOCH | ErrorCode.TRANSACTION_COORDINATOR_FENCED:
                 left = None  # a newer coordinator has taken over: it goes on, not this one
             case _:
-                left = {**others, answer.topic_partition: Sent(None, around.now_ms)}
+                left = {**others, answer.topic_partition: Sent(None, context.now_ms)}
         markers = {id_: m for id_, m in self.markers.items() if id_ != answer.transactional_id}
         if left is not None:
             markers[answer.transactional_id] = left
         coordinator = replace(self, markers=markers)
         # What was refused for now is sent again when the timer fires.
-        return coordinator._pursue(around) if left == {} else (coordinator, ())
+        return coordinator._pursue(context) if left == {} else (coordinator, ())
 
-    def fired(self, around: Surroundings) -> Coordinated:
+    def fired(self, context: Context) -> Coordinated:
         """The timer: what is open for too long is aborted, what rests for too long is forgotten,
         markers are sent again.
         """
-        coordinator, effects = self._pursue(around, again=True)
+        coordinator, effects = self._pursue(context, again=True)
         overdue = tuple(
             change
             for id_, transaction in coordinator.transactions.items()
-            if (change := _overdue(transaction, around)) and not coordinator._is_changing(id_)
+            if (change := _overdue(transaction, context)) and not coordinator._is_changing(id_)
         )
-        if overdue and around.correlation not in coordinator.changes:
-            coordinator, appended = coordinator._append(around, overdue)
+        if overdue and context.correlation not in coordinator.changes:
+            coordinator, appended = coordinator._append(context, overdue)
             effects += appended
         timer = Timer(TimerKind.COORDINATOR, self.topic_partition)
-        again = SetTimer(timer, around.now_ms + around.patience.coordinator_ms)
+        again = SetTimer(timer, context.now_ms + context.timeouts.coordinator_ms)
         return coordinator, (*effects, again)
 
-    def _pursue(self, around: Surroundings, *, again: bool = False) -> Coordinated:
+    def _pursue(self, context: Context, *, again: bool = False) -> Coordinated:
         """Markers go out, and transactions that have all theirs are complete."""
         markers = dict(self.markers)
         effects: Effects = ()
         for id_, unwritten in self.markers.items():
-            markers[id_], sent = sent_markers(
-                self.transactions[id_], unwritten, self.coordinator_epoch, around, again=again
+            markers[id_], sent = send_markers(
+                self.transactions[id_], unwritten, self.coordinator_epoch, context, again=again
             )
             effects += sent
         coordinator = replace(self, markers=markers)
@@ -367,18 +363,18 @@ class TransactionCoordinator:
         )
         if not done:
             return coordinator, effects
-        coordinator, appended = coordinator._append(around, done)
+        coordinator, appended = coordinator._append(context, done)
         return coordinator, effects + appended
 
 
-def _overdue(transaction: Transaction, around: Surroundings) -> Change | None:
+def _overdue(transaction: Transaction, context: Context) -> Change | None:
     """What becomes of a transactional id by time alone; a decision waits for its markers."""
     if transaction.state is TxnState.ONGOING:
-        if around.now_ms - transaction.started_ms <= transaction.timeout_ms:
+        if context.now_ms - transaction.started_ms <= transaction.timeout_ms:
             return None
-        return Change(transaction.prepared(ABORT, TransactionVersion.V2, around.new_producer_id))
-    rested_ms = around.now_ms - transaction.updated_ms
-    if transaction.is_prepared or rested_ms < around.patience.transactional_id_expiration_ms:
+        return Change(transaction.prepared(ABORT, TransactionVersion.V2, context.new_producer_id))
+    rested_ms = context.now_ms - transaction.updated_ms
+    if transaction.is_prepared or rested_ms < context.timeouts.transactional_id_expiration_ms:
         return None
     return Change(transaction.moved(TxnState.DEAD))
 

@@ -18,7 +18,7 @@ from typing import Final, NamedTuple
 
 from model.vocabulary import LeaderEpoch, TopicPartition
 from reference_impl.node.bugs import Bug, Bugs
-from reference_impl.node.context import Surroundings
+from reference_impl.node.context import Context
 from reference_impl.node.step import Effects, Send
 from reference_impl.protocol.messages import NO_BROKER, ErrorCode, NodeId
 from reference_impl.protocol.transactions import (
@@ -125,19 +125,19 @@ def ended(transaction: Transaction, request: EndTxn) -> EndedTxn:
 # ---------------------------------------------------------------- markers
 
 
-def unsent(transaction: Transaction, around: Surroundings) -> Markers:
+def pending_markers(transaction: Transaction, context: Context) -> Markers:
     """The markers of a transaction that has just been decided."""
     places = transaction.topic_partitions
-    if Bug.MARKER_ON_ONE_PARTITION in around.bugs:
+    if Bug.MARKER_ON_ONE_PARTITION in context.bugs:
         places = places[:1]
     return dict.fromkeys(places, _NEVER)
 
 
-def sent_markers(
+def send_markers(
     transaction: Transaction,
     unwritten: Markers,
     coordinator_epoch: LeaderEpoch,
-    around: Surroundings,
+    context: Context,
     *,
     again: bool,
 ) -> tuple[Markers, Effects]:
@@ -145,15 +145,15 @@ def sent_markers(
     effects: list[Send] = []
     left: dict[TopicPartition, Sent] = {}
     for topic_partition, sent in unwritten.items():
-        leader = around.coordinators.leaders.get(topic_partition)
+        leader = context.coordinators.leaders.get(topic_partition)
         if leader is None:
             continue  # the topic is gone
-        is_lost = around.now_ms - sent.at_ms > around.patience.request_timeout_ms
+        is_lost = context.now_ms - sent.at_ms > context.timeouts.request_timeout_ms
         is_due = sent.at_ms < 0 or (again and (sent.correlation is None or is_lost))
         if leader == NO_BROKER or not is_due:
             left[topic_partition] = sent
             continue
-        left[topic_partition] = Sent(around.correlation, around.now_ms)
+        left[topic_partition] = Sent(context.correlation, context.now_ms)
         marker = WriteTxnMarker(
             topic_partition=topic_partition,
             transactional_id=transaction.transactional_id,
@@ -163,5 +163,5 @@ def sent_markers(
             result=RESULTS[transaction.state],
             version=transaction.version,
         )
-        effects.append(Send(NodeId(leader), around.correlation, marker))
+        effects.append(Send(NodeId(leader), context.correlation, marker))
     return left, tuple(effects)

@@ -10,12 +10,12 @@ from __future__ import annotations
 
 from model.vocabulary import NO_PRODUCER_ID, ProducerEpoch
 from reference_impl.node.bugs import Bug
-from reference_impl.node.context import Surroundings
+from reference_impl.node.context import Context
 from reference_impl.protocol.messages import NO_PRODUCER_EPOCH, InitProducerId
 from reference_impl.transactions.transaction import LAST_EPOCH, Transaction, TxnState
 
 
-def may_go_on(known: Transaction, request: InitProducerId) -> bool:
+def is_newest_instance(known: Transaction, request: InitProducerId) -> bool:
     """A producer that tells who it was is the newest one, or was before its epochs ran out."""
     if request.producer_id == NO_PRODUCER_ID or known.producer_epoch == NO_PRODUCER_EPOCH:
         return True
@@ -26,17 +26,17 @@ def may_go_on(known: Transaction, request: InitProducerId) -> bool:
 
 
 def with_next_epoch(
-    known: Transaction, request: InitProducerId, around: Surroundings
+    known: Transaction, request: InitProducerId, context: Context
 ) -> Transaction | None:
     """The next instance; the same state for a retry, None for an instance that is fenced."""
     told, current = request.producer_epoch, known.producer_epoch
     is_first = request.producer_id == NO_PRODUCER_ID or current == NO_PRODUCER_EPOCH
-    if Bug.ZOMBIE_NOT_FENCED in around.bugs and current != NO_PRODUCER_EPOCH:
+    if Bug.ZOMBIE_NOT_FENCED in context.bugs and current != NO_PRODUCER_EPOCH:
         return known
     if current >= LAST_EPOCH and (is_first or told == current):
         return known.moved(
             TxnState.EMPTY,
-            producer_id=around.new_producer_id,
+            producer_id=context.new_producer_id,
             previous_producer_id=known.producer_id,
             producer_epoch=ProducerEpoch(0),
             last_producer_epoch=NO_PRODUCER_EPOCH,

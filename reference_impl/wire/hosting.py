@@ -24,24 +24,24 @@ from reference_impl.broker.broker import Broker, BrokerConfig, Disk
 from reference_impl.controller.controller import Controller
 from reference_impl.node.bugs import NO_BUGS, Bugs
 from reference_impl.node.step import (
-    Answered,
-    Asked,
     Effects,
-    Fired,
     Input,
     Readable,
     Reply,
+    RequestReceived,
+    ResponseReceived,
     Send,
     SetTimer,
     Stopped,
+    TimerFired,
 )
-from reference_impl.node.timeouts import Patience
+from reference_impl.node.timeouts import Timeouts
 from reference_impl.protocol.controller import BrokerState
 from reference_impl.protocol.messages import CONTROLLER, FIRST_CLIENT, NodeId
 from reference_impl.protocol.requests import Request, Response
 
 # Failures are noticed in seconds, and a loop that a busy machine stalls for one is forgiven.
-SERVED: Final = Patience(
+SERVED: Final = Timeouts(
     heartbeat_ms=300,
     session_timeout_ms=3_000,
     replica_lag_ms=5_000,
@@ -69,7 +69,7 @@ class Host:
     brokers: tuple[BrokerId, ...]
     note: Note
     bugs: Bugs = NO_BUGS
-    patience: Patience = SERVED
+    timeouts: Timeouts = SERVED
     link_ms: int = 0  # from node to node, one way
     failures: list[Exception] = field(default_factory=list)
     _nodes: dict[NodeId, Broker | Controller] = field(default_factory=dict)
@@ -84,7 +84,7 @@ class Host:
     def start(self) -> None:
         """The controller and every broker start."""
         self._ahead_s = time.time() - asyncio.get_running_loop().time()
-        controller = Controller.start(self.now_ms, patience=self.patience, bugs=self.bugs)
+        controller = Controller.start(self.now_ms, timeouts=self.timeouts, bugs=self.bugs)
         self._begin(CONTROLLER, *controller)
         for broker_id in self.brokers:
             self.start_broker(broker_id)
@@ -92,7 +92,7 @@ class Host:
     def start_broker(self, broker_id: BrokerId) -> None:
         """The broker starts on what its disk holds."""
         self._started += 1
-        config = BrokerConfig(broker_id=broker_id, patience=self.patience, bugs=self.bugs)
+        config = BrokerConfig(broker_id=broker_id, timeouts=self.timeouts, bugs=self.bugs)
         disk = self._disks.get(broker_id, {})
         started = Broker.start(self.now_ms, config=config, incarnation=self._started, disk=disk)
         self._begin(NodeId(broker_id), *started)
@@ -151,7 +151,7 @@ class Host:
         correlation = self._asked
         if future is not None:
             self._owed[NodeId(broker_id), correlation] = future
-        if not self._step(NodeId(broker_id), Asked(FIRST_CLIENT, correlation, request)):
+        if not self._step(NodeId(broker_id), RequestReceived(FIRST_CLIENT, correlation, request)):
             self._owed.pop((NodeId(broker_id), correlation), None)
             raise BrokerDown(f"broker {broker_id} failed on a request, see the log")
         return correlation
@@ -204,21 +204,23 @@ class Host:
         for effect in effects:
             match effect:
                 case Send(to, correlation, request):
-                    self._deliver(source, to, Asked(source, correlation, request))
+                    self._deliver(source, to, RequestReceived(source, correlation, request))
                 case Reply(to, correlation, response) if to >= FIRST_CLIENT:
                     future = self._owed.get((source, correlation))
                     if future is not None and not future.done():
                         future.set_result(response)
                 case Reply(to, correlation, response):
-                    self._deliver(source, to, Answered(source, correlation, response))
+                    self._deliver(source, to, ResponseReceived(source, correlation, response))
                 case SetTimer(timer, at_ms):
-                    self._schedule(source, at_ms, Fired(timer))
+                    self._schedule(source, at_ms, TimerFired(timer))
                 case Readable(topic_partition):
                     self._wake(source, topic_partition)
                 case Stopped():
                     self.kill_broker(BrokerId(source))
 
-    def _deliver(self, source: NodeId, target: NodeId, told: Asked | Answered) -> None:
+    def _deliver(
+        self, source: NodeId, target: NodeId, told: RequestReceived | ResponseReceived
+    ) -> None:
         lives = self._lives.get(source), self._lives.get(target)
 
         def arrive() -> None:
@@ -231,7 +233,7 @@ class Host:
         else:
             loop.call_soon(arrive)
 
-    def _schedule(self, node_id: NodeId, at_ms: int, told: Fired) -> None:
+    def _schedule(self, node_id: NodeId, at_ms: int, told: TimerFired) -> None:
         loop = asyncio.get_running_loop()
         loop.call_at(
             (at_ms + 1) / 1000 - self._ahead_s, self._step, node_id, told, self._lives[node_id]

@@ -25,7 +25,7 @@ from typing import Final
 from model.faults import InputFault
 from model.vocabulary import BrokerId
 from reference_impl.node.bugs import NO_BUGS, Bugs
-from reference_impl.node.timeouts import Patience
+from reference_impl.node.timeouts import Timeouts
 from reference_impl.wire.adapter import load_schemas
 from reference_impl.wire.applied import AppliedLog
 from reference_impl.wire.faults import BadFault, Fault, FaultPlan, KillBroker
@@ -53,7 +53,7 @@ class ServeOptions:
     seed: int = 0
     applied_log: Path | None = None
     fault_log: Path | None = None  # a line for each kill and restart, when it happened
-    patience: Patience = SERVED
+    timeouts: Timeouts = SERVED
     link_ms: int = 0  # what a message from broker to broker takes
 
     def __post_init__(self) -> None:
@@ -116,7 +116,7 @@ class Cluster:
     def __post_init__(self) -> None:
         ids = tuple(BrokerId(number) for number in range(1, self.options.brokers + 1))
         options = self.options
-        self.host = Host(ids, self.note, options.bugs, options.patience, options.link_ms)
+        self.host = Host(ids, self.note, options.bugs, options.timeouts, options.link_ms)
         self._plan = FaultPlan(self.options.faults, self.options.seed)
 
     @property

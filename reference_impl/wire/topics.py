@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from model.vocabulary import TopicPartition
 from reference_impl.protocol.controller import (
-    Administration,
+    AdministrationRequest,
     AlterConfigs,
     AlteredConfigs,
     CreatedPartitions,
@@ -151,7 +151,7 @@ async def _decided(
     broker: BrokerSide,
     call: Call,
     wanted: Any,
-    request: Callable[[], Administration],
+    request: Callable[[], AdministrationRequest],
     answer: type[Any],
 ) -> Refusal:
     """What the controller says to the request, or why it is not asked."""

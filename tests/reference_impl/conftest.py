@@ -16,8 +16,17 @@ from reference_impl.controller.controller import Controller
 from reference_impl.log.record_batch import Record, decode, encode, header
 from reference_impl.log.record_batch import batches as split
 from reference_impl.node.bugs import NO_BUGS, Bugs
-from reference_impl.node.step import Answered, Asked, Effects, Fired, Input, Reply, Send, SetTimer
-from reference_impl.node.timeouts import Patience
+from reference_impl.node.step import (
+    Effects,
+    Input,
+    Reply,
+    RequestReceived,
+    ResponseReceived,
+    Send,
+    SetTimer,
+    TimerFired,
+)
+from reference_impl.node.timeouts import Timeouts
 from reference_impl.protocol.controller import CreateTopic
 from reference_impl.protocol.messages import (
     CONTROLLER,
@@ -32,10 +41,10 @@ from reference_impl.protocol.messages import (
     Produced,
 )
 from reference_impl.protocol.requests import Request, Response
-from reference_impl.protocol.topic_config import KAFKAS_LOG, LogConfig
+from reference_impl.protocol.topic_config import DEFAULT_LOG_CONFIG, LogConfig
 from reference_impl.protocol.transactions import FindCoordinator
 
-PATIENCE = Patience(replica_lag_ms=600, replica_fetch_backoff_ms=20, retention_check_ms=1_000)
+PATIENCE = Timeouts(replica_lag_ms=600, replica_fetch_backoff_ms=20, retention_check_ms=1_000)
 
 
 @dataclass
@@ -46,18 +55,18 @@ class Conversation:
     bugs: Bugs = NO_BUGS
     now_ms: int = 0
     config: dict[str, Any] = field(default_factory=dict)
-    patience: Patience = PATIENCE
+    timeouts: Timeouts = PATIENCE
     nodes: dict[NodeId, Broker | Controller] = field(default_factory=dict)
     lives: dict[NodeId, int] = field(default_factory=dict)
     answers: dict[int, Response] = field(default_factory=dict)
-    timers: list[tuple[int, int, NodeId, int, Fired]] = field(default_factory=list)
+    timers: list[tuple[int, int, NodeId, int, TimerFired]] = field(default_factory=list)
     said: deque[tuple[NodeId, Input]] = field(default_factory=deque)
     held: Callable[[NodeId, Input], bool] = lambda _to, _told: False  # what is lost on its way
     asked: int = 0
     set: int = 0
 
     def __post_init__(self) -> None:
-        controller, effects = Controller.start(0, patience=self.patience, bugs=self.bugs)
+        controller, effects = Controller.start(0, timeouts=self.timeouts, bugs=self.bugs)
         self.nodes[CONTROLLER] = controller
         self._do(CONTROLLER, effects)
         for number in range(1, self.brokers + 1):
@@ -69,7 +78,7 @@ class Conversation:
         disk = before.disk() if isinstance(before, Broker) else None
         self.lives[NodeId(broker)] = self.lives.get(NodeId(broker), 0) + 1
         config = BrokerConfig(
-            broker_id=BrokerId(broker), patience=self.patience, bugs=self.bugs, **self.config
+            broker_id=BrokerId(broker), timeouts=self.timeouts, bugs=self.bugs, **self.config
         )
         node, effects = Broker.start(
             self.now_ms, config=config, incarnation=self.lives[NodeId(broker)], disk=disk
@@ -91,7 +100,7 @@ class Conversation:
     def tell(self, request: Request, broker: int = 1) -> int:
         """A client asks, and does not wait: the number under which an answer will be found."""
         self.asked += 1
-        self.said.append((NodeId(broker), Asked(FIRST_CLIENT, self.asked, request)))
+        self.said.append((NodeId(broker), RequestReceived(FIRST_CLIENT, self.asked, request)))
         self._listen()
         return self.asked
 
@@ -108,15 +117,15 @@ class Conversation:
         for effect in effects:
             match effect:
                 case Send(to, correlation, request):
-                    self.said.append((to, Asked(source, correlation, request)))
+                    self.said.append((to, RequestReceived(source, correlation, request)))
                 case Reply(to, correlation, response) if to == FIRST_CLIENT:
                     self.answers[correlation] = response
                 case Reply(to, correlation, response):
-                    self.said.append((to, Answered(source, correlation, response)))
+                    self.said.append((to, ResponseReceived(source, correlation, response)))
                 case SetTimer(timer, at_ms):
                     self.set += 1
                     life = self.lives.get(source, 0)
-                    heapq.heappush(self.timers, (at_ms, self.set, source, life, Fired(timer)))
+                    heapq.heappush(self.timers, (at_ms, self.set, source, life, TimerFired(timer)))
                 case _:
                     pass
 
@@ -129,7 +138,9 @@ class Conversation:
 
     # ------------------------------------------------------------ what clients do
 
-    def create(self, topic: str, partitions: int = 1, log_config: LogConfig = KAFKAS_LOG) -> None:
+    def create(
+        self, topic: str, partitions: int = 1, log_config: LogConfig = DEFAULT_LOG_CONFIG
+    ) -> None:
         request = CreateTopic(
             topic=topic,
             topic_partitions=partitions,

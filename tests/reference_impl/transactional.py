@@ -77,7 +77,7 @@ class Client:
 
 
 def state(talk: Conversation, broker: int = 1) -> Transaction:
-    roles = talk.nodes[broker].coordinating.roles.values()
+    roles = talk.nodes[broker].local_coordinators.roles.values()
     (found,) = [
         role.transactions["t"]
         for role in roles

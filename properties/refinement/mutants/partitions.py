@@ -20,7 +20,7 @@ from reference_impl.controller.controller import Controller
 from reference_impl.log.partition_log import PartitionLog
 from reference_impl.log.record_batch import stamped
 from reference_impl.log.segment import Batch
-from reference_impl.node.step import Answered
+from reference_impl.node.step import ResponseReceived
 from reference_impl.partition.follower import Follower
 from reference_impl.partition.leader import Leader
 from reference_impl.protocol.controller import PartitionState
@@ -241,7 +241,7 @@ def _told(by: int) -> Alteration:
     def altered(traced: Traced, place: TopicPartition) -> Traced | None:
         del place
         match traced.event:
-            case Answered(response=Produced(error=ErrorCode.NONE) as told) as answered if (
+            case ResponseReceived(response=Produced(error=ErrorCode.NONE) as told) as answered if (
                 told.base_offset + by >= 0
             ):
                 offset = Offset(told.base_offset + by)

@@ -24,7 +24,7 @@ from random import Random
 from properties.refinement.trace_validation import Refinement, Unexplained, first_unexplained
 from reference_impl.broker.broker import Broker
 from reference_impl.controller.controller import Controller
-from reference_impl.node.step import Answered, Asked, Fired, Reply, Send
+from reference_impl.node.step import Reply, RequestReceived, ResponseReceived, Send, TimerFired
 from reference_impl.partition.follower import Follower
 from reference_impl.partition.leader import Leader
 from reference_impl.protocol.messages import NodeId
@@ -169,7 +169,9 @@ def _commute(events: Events, k: int, wrongs: Wrongs) -> bool:
         return _received(second) not in _sent(events, k) or _is_private(events, k, wrongs)
     node = _node_before(events, k)
     for traced in (second, first):
-        if node is None or not isinstance(traced.event, Asked | Answered | Fired):
+        if node is None or not isinstance(
+            traced.event, RequestReceived | ResponseReceived | TimerFired
+        ):
             return False
         node, _ = node.step(traced.at_ms, traced.event)
         if not isinstance(traced.after, Node) or wrongs.visible(node) != wrongs.visible(
@@ -184,7 +186,9 @@ _Message = tuple[str, NodeId, NodeId, int]  # what it is, from, to, correlation
 
 def _sent(events: Events, k: int) -> set[_Message]:
     traced, before = events[k], _node_before(events, k)
-    if before is None or not isinstance(traced.event, Asked | Answered | Fired):
+    if before is None or not isinstance(
+        traced.event, RequestReceived | ResponseReceived | TimerFired
+    ):
         return set()
     _, effects = before.step(traced.at_ms, traced.event)
     found: set[_Message] = set()
@@ -201,9 +205,9 @@ def _sent(events: Events, k: int) -> set[_Message]:
 
 def _received(traced: Traced) -> _Message | None:
     match traced.event:
-        case Asked(sender, correlation):
+        case RequestReceived(sender, correlation):
             return "request", sender, traced.node, correlation
-        case Answered(sender, correlation):
+        case ResponseReceived(sender, correlation):
             return "response", sender, traced.node, correlation
         case _:
             return None

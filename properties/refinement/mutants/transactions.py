@@ -18,7 +18,7 @@ from reference_impl.log import transaction_marker
 from reference_impl.log.partition_log import PartitionLog
 from reference_impl.log.record_batch import stamped
 from reference_impl.log.segment import Batch
-from reference_impl.node.step import Answered
+from reference_impl.node.step import ResponseReceived
 from reference_impl.partition.leader import Leader
 from reference_impl.protocol.messages import ErrorCode, InitializedProducerId
 from reference_impl.protocol.transactions import EndedTxn, TxnResult
@@ -72,7 +72,7 @@ def wrongs_of(places: tuple[TopicPartition, ...]) -> Wrongs:
 def _transactions(broker: Broker) -> dict[TopicPartition, Mapping[str, Transaction]]:
     return {
         place: role.transactions
-        for place, role in broker.coordinating.roles.items()
+        for place, role in broker.local_coordinators.roles.items()
         if isinstance(role, TransactionCoordinator) and role.transactions
     }
 
@@ -87,16 +87,16 @@ def _coordinated(change: Change, traced: Traced) -> Traced | None:
     broker = traced.after
     if not isinstance(broker, Broker):
         return None
-    for place, role in broker.coordinating.roles.items():
+    for place, role in broker.local_coordinators.roles.items():
         if not isinstance(role, TransactionCoordinator):
             continue
         for id_, transaction in role.transactions.items():
             changed = change(transaction)
             if changed is not None:
                 wrong = replace(role, transactions={**role.transactions, id_: changed})
-                roles = {**broker.coordinating.roles, place: wrong}
-                coordinating = replace(broker.coordinating, roles=roles)
-                return traced._replace(after=replace(broker, coordinating=coordinating))
+                roles = {**broker.local_coordinators.roles, place: wrong}
+                local_coordinators = replace(broker.local_coordinators, roles=roles)
+                return traced._replace(after=replace(broker, local_coordinators=local_coordinators))
     return None
 
 
@@ -200,7 +200,7 @@ def _given(by: int) -> Alteration:
     def changed(traced: Traced) -> Traced | None:
         match traced.event:
             case (
-                Answered(
+                ResponseReceived(
                     response=InitializedProducerId(error=ErrorCode.NONE)
                     | EndedTxn(error=ErrorCode.NONE) as told
                 ) as answered

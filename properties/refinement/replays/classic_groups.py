@@ -21,8 +21,8 @@ from model.vocabulary import BrokerEpoch, BrokerId
 from reference_impl.groups.classic_group import ClassicGroup, GroupState
 from reference_impl.groups.membership import join
 from reference_impl.node.bugs import NO_BUGS, Bug, Bugs
-from reference_impl.node.context import Requester, Surroundings
-from reference_impl.node.timeouts import KAFKAS_PATIENCE
+from reference_impl.node.context import Context, Requester
+from reference_impl.node.timeouts import KAFKA_TIMEOUTS
 from reference_impl.protocol.groups import JoinGroup
 from reference_impl.protocol.messages import FIRST_CLIENT, NodeId
 
@@ -51,16 +51,16 @@ class Stage:
             instance_id=INSTANCES[self.instances[m]],
             protocols=(("range", b""),),
         )
-        around = Surroundings(
+        context = Context(
             now_ms=0,
             broker_id=BrokerId(1),
             broker_epoch=BrokerEpoch(1),
             brokers={},
             correlation=len(self.asked),  # of which the group makes member ids
-            patience=KAFKAS_PATIENCE,
+            timeouts=KAFKA_TIMEOUTS,
             bugs=self.bugs,
         )
-        self.group, _ = join(self.group, around, Requester(PROCESSES[m], 0), request)
+        self.group, _ = join(self.group, context, Requester(PROCESSES[m], 0), request)
 
     def is_member(self, m: int) -> bool:
         """The group owes the process an answer to its request to join."""

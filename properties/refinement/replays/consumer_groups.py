@@ -31,8 +31,8 @@ from reference_impl.groups.consumer_group import ConsumerGroup, ConsumerMember
 from reference_impl.groups.consumer_group_log import entries, replayed
 from reference_impl.groups.heartbeat import heartbeat, removed
 from reference_impl.node.bugs import NO_BUGS, Bug, Bugs
-from reference_impl.node.context import Surroundings
-from reference_impl.node.timeouts import KAFKAS_PATIENCE
+from reference_impl.node.context import Context
+from reference_impl.node.timeouts import KAFKA_TIMEOUTS
 from reference_impl.protocol.consumer_groups import ConsumerGroupHeartbeat, ConsumerGroupHeartbeated
 from reference_impl.protocol.coordinators import Coordinators
 from reference_impl.protocol.messages import ErrorCode
@@ -86,7 +86,7 @@ class Stage:
             topics=consumer.topics,
             owned=tuple(sorted(consumer.owned)) if consumer.epoch else (),
         )
-        after, consumer.answer = heartbeat(self.group, self._around(), request)
+        after, consumer.answer = heartbeat(self.group, self._context(), request)
         self._write(after)
 
     def hear(self, m: int) -> None:
@@ -129,21 +129,21 @@ class Stage:
 
     def expire(self, m: int) -> None:
         """The session of a member ends."""
-        self._write(removed(self.group, self._around(), MEMBERS[m]))
+        self._write(removed(self.group, self._context(), MEMBERS[m]))
 
     def _write(self, after: ConsumerGroup) -> None:
         """The group is what its records say."""
         for entry in entries(self.group, after):
             self.group = replayed(self.group, entry, self.bugs)
 
-    def _around(self) -> Surroundings:
-        return Surroundings(
+    def _context(self) -> Context:
+        return Context(
             now_ms=0,
             broker_id=BrokerId(1),
             broker_epoch=BrokerEpoch(1),
             brokers={},
             correlation=0,
-            patience=KAFKAS_PATIENCE,
+            timeouts=KAFKA_TIMEOUTS,
             bugs=self.bugs,
             coordinators=Coordinators(dict.fromkeys(PARTITIONS, BrokerId(1))),
         )

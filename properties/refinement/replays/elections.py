@@ -22,8 +22,8 @@ from model.language.interpreter import Cell, Interpreter, Value
 from model.vocabulary import BrokerId, TopicPartition
 from reference_impl.controller.controller import Controller
 from reference_impl.node.bugs import NO_BUGS, Bug, Bugs
-from reference_impl.node.step import Asked, Fired, Input, Timer, TimerKind
-from reference_impl.node.timeouts import KAFKAS_PATIENCE
+from reference_impl.node.step import Input, RequestReceived, Timer, TimerFired, TimerKind
+from reference_impl.node.timeouts import KAFKA_TIMEOUTS
 from reference_impl.protocol.controller import (
     BrokerHeartbeat,
     CreateTopic,
@@ -48,7 +48,7 @@ class Stage:
     @classmethod
     def of(cls, bugs: Bugs) -> Stage:
         """The topic partition is on both brokers, and the preferred one leads."""
-        controller, _ = Controller.start(0, patience=KAFKAS_PATIENCE, bugs=bugs)
+        controller, _ = Controller.start(0, timeouts=KAFKA_TIMEOUTS, bugs=bugs)
         stage = cls(controller)
         for r in range(len(BROKERS)):
             stage.register(r)
@@ -80,15 +80,15 @@ class Stage:
 
     def end_session(self, r: int) -> None:
         """The broker is not heard for a session; who is not fenced yet is."""
-        self.now_ms += KAFKAS_PATIENCE.session_timeout_ms
+        self.now_ms += KAFKA_TIMEOUTS.session_timeout_ms
         for other, broker in enumerate(BROKERS):
             if other != r and not self.controller.brokers[broker].fenced:
                 self.beat(other)
-        self._tell(Fired(Timer(TimerKind.SESSIONS)))
+        self._tell(TimerFired(Timer(TimerKind.SESSIONS)))
 
     def ask(self, sender: NodeId, request: Request) -> None:
         """The controller has a request; what it answers shows in its state."""
-        self._tell(Asked(sender, 1, request))
+        self._tell(RequestReceived(sender, 1, request))
 
     def _tell(self, told: Input) -> None:
         self.controller, _ = self.controller.step(self.now_ms, told)

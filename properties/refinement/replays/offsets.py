@@ -30,8 +30,8 @@ from reference_impl.log.partition_log import PartitionLog
 from reference_impl.log.record_batch import stamped
 from reference_impl.log.segment import Batch
 from reference_impl.node.bugs import NO_BUGS, Bug, Bugs
-from reference_impl.node.context import Requester, Surroundings
-from reference_impl.node.timeouts import KAFKAS_PATIENCE
+from reference_impl.node.context import Context, Requester
+from reference_impl.node.timeouts import KAFKA_TIMEOUTS
 from reference_impl.protocol.groups import CommittedOffset, JoinGroup
 from reference_impl.protocol.messages import FIRST_CLIENT, Produce
 
@@ -58,19 +58,19 @@ class Stage:
     def begin_rebalance(self) -> None:
         """A member joins."""
         request = JoinGroup(group=GROUP, protocols=(("range", b""),), needs_id_first=False)
-        self.group, _ = join(self.group, self._around(), MEMBER, request)
+        self.group, _ = join(self.group, self._context(), MEMBER, request)
 
     def expire(self) -> None:
         """As much time passes as offsets are kept, and the coordinator looks what is to go."""
-        self.now_ms += KAFKAS_PATIENCE.offsets_retention_ms
+        self.now_ms += KAFKA_TIMEOUTS.offsets_retention_ms
         groups = {GROUP: self.group}
-        self._write(expired_offsets(self.offsets, groups, {}, frozenset(), self._around()))
+        self._write(expired_offsets(self.offsets, groups, {}, frozenset(), self._context()))
 
     def _write(self, entries: list[Entry]) -> None:
         """The entries are in the log, replicated, and read."""
         if not entries:
             return
-        request = coordinator_log.append(self._around(), OFFSETS, entries).request
+        request = coordinator_log.append(self._context(), OFFSETS, entries).request
         assert isinstance(request, Produce)
         data = stamped(
             request.batches, base_offset=self.log.end_offset, leader_epoch=LeaderEpoch(0)
@@ -79,14 +79,14 @@ class Stage:
         self.log = log.with_high_watermark(log.end_offset)
         self.offsets = self.offsets.caught_up(self.log, self.bugs)
 
-    def _around(self) -> Surroundings:
-        return Surroundings(
+    def _context(self) -> Context:
+        return Context(
             now_ms=self.now_ms,
             broker_id=BrokerId(1),
             broker_epoch=BrokerEpoch(1),
             brokers={},
             correlation=0,
-            patience=KAFKAS_PATIENCE,
+            timeouts=KAFKA_TIMEOUTS,
             bugs=self.bugs,
         )
 

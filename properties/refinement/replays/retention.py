@@ -37,12 +37,12 @@ from model.vocabulary import (
 from reference_impl.log.partition_log import FIRST_OFFSET, PartitionLog
 from reference_impl.log.record_batch import Record, decode, encode
 from reference_impl.node.bugs import NO_BUGS, Bug, Bugs
-from reference_impl.node.context import Requester, Surroundings
+from reference_impl.node.context import Context, Requester
 from reference_impl.node.step import Reply, Send
-from reference_impl.node.timeouts import KAFKAS_PATIENCE
+from reference_impl.node.timeouts import KAFKA_TIMEOUTS
 from reference_impl.partition.follower import Follower, fetch_again, on_fetched
 from reference_impl.partition.leader import Leader
-from reference_impl.partition.roles import SERVED_BY_LEADER, OfPartition, Replica, cleaned, moved
+from reference_impl.partition.roles import REQUEST_HANDLERS, LeaderRequest, Replica, cleaned, moved
 from reference_impl.protocol.controller import BrokerState, PartitionState
 from reference_impl.protocol.deletion import DeletedRecords, DeleteRecords
 from reference_impl.protocol.messages import (
@@ -96,7 +96,7 @@ class Stage:
         )
         stage = cls(bugs=bugs, state=state)
         for r in range(len(BROKERS)):
-            replica, _ = moved(TOPIC_PARTITION, None, PartitionLog(), state, stage._around(r))
+            replica, _ = moved(TOPIC_PARTITION, None, PartitionLog(), state, stage._context(r))
             stage.replicas.append(replica)
         return stage
 
@@ -112,13 +112,13 @@ class Stage:
         """The follower asks for one more record, and hears the answer."""
         follower = self.replicas[r]
         assert isinstance(follower, Follower)
-        follower, effects = fetch_again(follower, self._around(r))
+        follower, effects = fetch_again(follower, self._context(r))
         (sent,) = (effect for effect in effects if isinstance(effect, Send))
         assert isinstance(sent.request, Fetch)
         request = replace(sent.request, max_bytes=1, max_wait_ms=0)
         answers = self._serve(BROKERS.index(self.state.leader), request)
         (answer,) = (told for told in answers if isinstance(told, Fetched))
-        self.replicas[r], _ = on_fetched(follower, self._around(r), sent.correlation, answer)
+        self.replicas[r], _ = on_fetched(follower, self._context(r), sent.correlation, answer)
 
     def advance(self, r: int) -> None:
         """The leader knows that one more record is on all of the ISR."""
@@ -131,7 +131,7 @@ class Stage:
 
     def shrink(self, r: int) -> None:
         """The replica has long been silent, and the controller takes it out of the ISR."""
-        self.now_ms += KAFKAS_PATIENCE.replica_lag_ms + 1
+        self.now_ms += KAFKA_TIMEOUTS.replica_lag_ms + 1
         isr = tuple(broker for broker in self.state.isr if broker != BROKERS[r])
         self._describe(replace(self.state, isr=isr), BROKERS.index(self.state.leader))
 
@@ -145,12 +145,12 @@ class Stage:
         """Time passes, and the replica deletes what is too old."""
         self.now_ms += RETENTION_MS + 1
         self.marks[r] = self.replicas[r].log.high_watermark
-        self.replicas[r] = cleaned(self.replicas[r], self._around(r))
+        self.replicas[r] = cleaned(self.replicas[r], self._context(r))
 
     def compact(self, r: int, _offset: int) -> None:
         """The replica compacts all but its last segment, which is a record of another key."""
         self.produce(r, 1)
-        self.replicas[r] = cleaned(self.replicas[r], self._around(r))
+        self.replicas[r] = cleaned(self.replicas[r], self._context(r))
 
     def delete(self, r: int, to: int) -> None:
         """A client has the leader delete."""
@@ -158,12 +158,12 @@ class Stage:
         self.asked = max(self.asked, Offset(to))
         self._serve(r, request)
 
-    def _serve(self, r: int, request: OfPartition) -> tuple[Response, ...]:
+    def _serve(self, r: int, request: LeaderRequest) -> tuple[Response, ...]:
         """What a leader answers to whom, once it has a request."""
         leader = self.replicas[r]
         assert isinstance(leader, Leader)
-        serve = SERVED_BY_LEADER[type(request)]
-        self.replicas[r], effects = serve(leader, self._around(r), CLIENT, request)
+        serve = REQUEST_HANDLERS[type(request)]
+        self.replicas[r], effects = serve(leader, self._context(r), CLIENT, request)
         self._note_committed(self.replicas[r].log)
         answers = tuple(effect.response for effect in effects if isinstance(effect, Reply))
         for answer in answers:
@@ -175,7 +175,7 @@ class Stage:
         """A replica hears what the controller decided."""
         self.state = replace(state, partition_epoch=PartitionEpoch(state.partition_epoch + 1))
         known = self.replicas[r]
-        self.replicas[r], _ = moved(TOPIC_PARTITION, known, known.log, self.state, self._around(r))
+        self.replicas[r], _ = moved(TOPIC_PARTITION, known, known.log, self.state, self._context(r))
         self._note_committed(self.replicas[r].log)
 
     def _note_committed(self, log: PartitionLog) -> None:
@@ -184,9 +184,9 @@ class Stage:
                 self.committed[offset] = key
         self.true_high_watermark = max(self.true_high_watermark, log.high_watermark)
 
-    def _around(self, r: int) -> Surroundings:
+    def _context(self, r: int) -> Context:
         self.told += 1
-        return Surroundings(
+        return Context(
             now_ms=self.now_ms,
             broker_id=BROKERS[r],
             broker_epoch=BrokerEpoch(0),
@@ -195,7 +195,7 @@ class Stage:
                 for broker in BROKERS
             },
             correlation=self.told,
-            patience=KAFKAS_PATIENCE,
+            timeouts=KAFKA_TIMEOUTS,
             bugs=self.bugs,
         )
 

@@ -20,7 +20,7 @@ from reference_impl.log import transaction_marker
 from reference_impl.log.coordinator_log import written
 from reference_impl.log.record_batch import Record, decode, encode
 from reference_impl.node.bugs import Bugs
-from reference_impl.node.step import Answered, Asked
+from reference_impl.node.step import RequestReceived, ResponseReceived
 from reference_impl.protocol.controller import CreateTopic
 from reference_impl.protocol.coordinators import TRANSACTION_STATE
 from reference_impl.protocol.messages import (
@@ -121,11 +121,11 @@ class Stage:
         leader = NodeId(self.cluster.leader(PLACE))
         held = On(api="AddPartitionsToTxn", source=leader, does=Hold(VERIFIED_LATE_MS))
         self.cluster.apply(held)
-        self._program(lambda brokers: brokers.ask_leader(PLACE, self._record()))
+        self._program(lambda brokers: brokers.call_leader(PLACE, self._record()))
 
     def append(self) -> None:
         """A record of the transaction is taken by the leader, or refused."""
-        self._answer(lambda brokers: brokers.ask_leader(PLACE, self._record()))
+        self._answer(lambda brokers: brokers.call_leader(PLACE, self._record()))
 
     def commit(self) -> None:
         """The coordinator is asked to commit, until it says that it will."""
@@ -161,7 +161,7 @@ class Stage:
             self.cluster.crash(broker)
         self._until(lambda: self.cluster.in_sync(STATE_LOG) == (coordinator,))
         self._answer(
-            lambda brokers: brokers.ask_coordinator(ID, request, is_transactional=True, attempts=1)
+            lambda brokers: brokers.call_coordinator(ID, request, is_transactional=True, attempts=1)
         )
         for broker in others:
             self.cluster.restart(broker)
@@ -245,7 +245,7 @@ class Stage:
 
     def _coordinator_says(self, request: Request) -> Response | None:
         return self._answer(
-            lambda brokers: brokers.ask_coordinator(ID, request, is_transactional=True)
+            lambda brokers: brokers.call_coordinator(ID, request, is_transactional=True)
         )
 
     def _answer(self, asking: Callable[[Brokers], Asking]) -> Response | None:
@@ -273,7 +273,7 @@ class Stage:
         """The transactional id, as the coordinator answers from."""
         (role,) = (
             role
-            for role in self.leader(STATE_LOG).coordinating.roles.values()
+            for role in self.leader(STATE_LOG).local_coordinators.roles.values()
             if isinstance(role, TransactionCoordinator)
         )
         return role.transactions[ID]
@@ -309,9 +309,9 @@ class Stage:
 
 def _message(event: object) -> Request | Response | None:
     match event:
-        case Asked(request=request):
+        case RequestReceived(request=request):
             return request
-        case Answered(response=response):
+        case ResponseReceived(response=response):
             return response
         case _:
             return None

@@ -78,7 +78,7 @@ class UncleanStopReplay:
         """The cluster at the end of the plan; actions without a deed happen by themselves."""
         bugs = frozenset({self.bug}) if with_bug else NO_BUGS
         cluster = Cluster(
-            brokers=BROKERS, min_insync_replicas=BROKERS, patience=UNFLUSHED, bugs=bugs
+            brokers=BROKERS, min_insync_replicas=BROKERS, timeouts=UNFLUSHED, bugs=bugs
         )
         stage = Stage(cluster, cluster.add_producer())
         cluster.run_for(50)

@@ -58,11 +58,11 @@ def servers() -> Iterator[str]:
 def history(servers: str, tmp_path_factory: pytest.TempPathFactory) -> History:
     """One recording, of which all tests here speak."""
     folder = tmp_path_factory.mktemp("transactions") / "history"
-    patience = pytest.MonkeyPatch()
-    patience.setattr(transactions, "DRAINED_WITHIN_S", 6)  # the group never comes to an end there
+    timeouts = pytest.MonkeyPatch()
+    timeouts.setattr(transactions, "DRAINED_WITHIN_S", 6)  # the group never comes to an end there
     often = {"none": 4, "abort": 2, "replace before": 1, "replace after": 1}
-    patience.setattr(pipeline, "MISHAPS", often)
-    patience.setattr(pipeline, "RECORDS_AT_ONCE", 2)  # many small steps
+    timeouts.setattr(pipeline, "MISHAPS", often)
+    timeouts.setattr(pipeline, "RECORDS_AT_ONCE", 2)  # many small steps
     options = RecordOptions(
         folder=folder,
         bootstrap_servers=servers,
@@ -78,7 +78,7 @@ def history(servers: str, tmp_path_factory: pytest.TempPathFactory) -> History:
         folder, Described(workload="transactions", clients={}, settings={}, seed=0)
     ) as writer:
         transactions.run(options, Shared(writer), clients, SOURCE, TARGET)
-    patience.undo()
+    timeouts.undo()
     return operations(folder)
 
 

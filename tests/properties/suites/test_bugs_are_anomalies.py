@@ -17,7 +17,7 @@ from reference_impl.node.seeded_bugs import SEEDED_BUGS
 from reference_impl.protocol.messages import ACKS_ALL
 from reference_impl.simulation.cluster import Cluster
 from reference_impl.simulation.producer import ProducerConfig
-from reference_impl.simulation.runs import Scenario, faults_drawn, run
+from reference_impl.simulation.runs import Scenario, draw_faults, run
 
 ANOMALIES = {anomaly.id: anomaly for anomaly in CATALOGUE}
 BROKERS = tuple(map(BrokerId, (1, 2, 3)))
@@ -26,7 +26,7 @@ WITHOUT_RETRIES = ProducerConfig(acks=ACKS_ALL, idempotent=False, retries=False)
 
 def under_faults(seed: int) -> Callable[[Bugs], History]:
     def history(bugs: Bugs) -> History:
-        plan = faults_drawn(seed, BROKERS, count=4, every_ms=600)
+        plan = draw_faults(seed, BROKERS, count=4, every_ms=600)
         return run(Scenario(seed=seed, sends=60, send_every_ms=40, faults=plan, bugs=bugs)).history
 
     return history

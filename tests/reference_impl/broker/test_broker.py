@@ -18,8 +18,17 @@ from reference_impl.broker.broker import Broker, BrokerConfig, Disk
 from reference_impl.log.partition_log import PartitionLog
 from reference_impl.log.record_batch import Record, encode
 from reference_impl.log.segment import Batch
-from reference_impl.node.step import Answered, Asked, Effects, Fired, Reply, Send, Timer, TimerKind
-from reference_impl.node.timeouts import Patience
+from reference_impl.node.step import (
+    Effects,
+    Reply,
+    RequestReceived,
+    ResponseReceived,
+    Send,
+    Timer,
+    TimerFired,
+    TimerKind,
+)
+from reference_impl.node.timeouts import Timeouts
 from reference_impl.protocol.controller import (
     AlterConfigs,
     AlteredConfigs,
@@ -65,12 +74,12 @@ def start(disk: Disk | None = None) -> Broker:
 
 
 def told(broker: Broker, request: Request, correlation: int = 9) -> tuple[Broker, Effects]:
-    return broker.step(0, Asked(FIRST_CLIENT, correlation, request))
+    return broker.step(0, RequestReceived(FIRST_CLIENT, correlation, request))
 
 
 def registered(broker: Broker, broker_epoch: int = 10) -> Broker:
     answer = RegisteredBroker(broker_epoch=BrokerEpoch(broker_epoch))
-    return broker.step(0, Answered(CONTROLLER, 1, answer))[0]
+    return broker.step(0, ResponseReceived(CONTROLLER, 1, answer))[0]
 
 
 def image(version: int, *, leader: int = 1, leader_epoch: int = 0) -> UpdateMetadata:
@@ -109,9 +118,9 @@ def test_it_registers_until_it_is_answered_and_then_beats() -> None:
     broker, effects = Broker.start(0, config=CONFIG, incarnation=1)
     register = RegisterBroker(broker_id=BrokerId(1), incarnation=1)
     assert sent(effects) == [register]
-    _, effects = broker.step(500, Fired(Timer(TimerKind.HEARTBEAT)))
+    _, effects = broker.step(500, TimerFired(Timer(TimerKind.HEARTBEAT)))
     assert sent(effects) == [register]
-    _, effects = registered(broker).step(500, Fired(Timer(TimerKind.HEARTBEAT)))
+    _, effects = registered(broker).step(500, TimerFired(Timer(TimerKind.HEARTBEAT)))
     beat = BrokerHeartbeat(broker_id=BrokerId(1), broker_epoch=BrokerEpoch(10), metadata_version=0)
     assert sent(effects) == [beat]
 
@@ -205,9 +214,9 @@ def test_a_topic_is_changed_by_the_controller_and_the_answer_comes_back(
     broker, effects = told(start(), request_, correlation=33)
     (forward,) = [effect for effect in effects if isinstance(effect, Send)]
     assert (forward.to, forward.request) == (CONTROLLER, request_)
-    broker, effects = broker.step(0, Answered(CONTROLLER, forward.correlation, answer))
+    broker, effects = broker.step(0, ResponseReceived(CONTROLLER, forward.correlation, answer))
     assert effects == (Reply(FIRST_CLIENT, 33, answer),)
-    assert broker.step(0, Answered(CONTROLLER, forward.correlation, answer))[1] == ()
+    assert broker.step(0, ResponseReceived(CONTROLLER, forward.correlation, answer))[1] == ()
 
 
 def test_a_producer_id_is_given_once_over_all_lives() -> None:
@@ -236,19 +245,19 @@ def test_a_checkpoint_puts_high_watermark_and_records_on_the_disk() -> None:
     log = PartitionLog().append(Batch.of(encode([Record(value=b"v")], leader_epoch=LeaderEpoch(0))))
     broker, _ = told(registered(start({TP: log})), image(10, leader=2))
     assert broker.disk()[TP].flushed == 0
-    broker, effects = broker.step(7, Fired(Timer(TimerKind.CHECKPOINT)))
+    broker, effects = broker.step(7, TimerFired(Timer(TimerKind.CHECKPOINT)))
     assert broker.disk()[TP].flushed == 1
     assert len(effects) == 1
 
 
 def test_patience_that_could_not_work_is_refused() -> None:
     with pytest.raises(ValueError, match="session_timeout_ms must be longer than heartbeat_ms"):
-        Patience(heartbeat_ms=10, session_timeout_ms=10)
+        Timeouts(heartbeat_ms=10, session_timeout_ms=10)
 
 
 def test_an_answer_that_nobody_waits_for_changes_nothing_but_the_count_of_steps() -> None:
     broker = registered(start())
     answer = Fetched(topic_partition=TP, batches=ONE_RECORD)
-    after, effects = broker.step(0, Answered(NodeId(2), 5, answer))
+    after, effects = broker.step(0, ResponseReceived(NodeId(2), 5, answer))
     assert effects == ()
     assert after.replicas == broker.replicas

@@ -7,8 +7,17 @@ import pytest
 from model.vocabulary import BrokerEpoch, BrokerId, LeaderEpoch, PartitionEpoch, TopicPartition
 from reference_impl.controller.controller import Controller
 from reference_impl.node.bugs import NO_BUGS, Bug, Bugs
-from reference_impl.node.step import Asked, Effects, Fired, Reply, Send, SetTimer, Timer, TimerKind
-from reference_impl.node.timeouts import Patience
+from reference_impl.node.step import (
+    Effects,
+    Reply,
+    RequestReceived,
+    Send,
+    SetTimer,
+    Timer,
+    TimerFired,
+    TimerKind,
+)
+from reference_impl.node.timeouts import Timeouts
 from reference_impl.protocol.controller import (
     AlteredPartition,
     AlterPartition,
@@ -25,20 +34,20 @@ from reference_impl.protocol.messages import CONTROLLER, FIRST_CLIENT, NO_BROKER
 from reference_impl.protocol.requests import Request, Response
 
 TP = TopicPartition("orders", 0)
-SESSION_MS = Patience().session_timeout_ms
+SESSION_MS = Timeouts().session_timeout_ms
 
 
 class Talk:
     """A controller and those who talk to it."""
 
     def __init__(self, bugs: Bugs = NO_BUGS) -> None:
-        self.controller, _ = Controller.start(0, patience=Patience(), bugs=bugs)
+        self.controller, _ = Controller.start(0, timeouts=Timeouts(), bugs=bugs)
         self.now_ms = 0
         self.updates: list[UpdateMetadata] = []
 
     def ask(self, request: Request, sender: int = FIRST_CLIENT) -> Response:
         self.controller, effects = self.controller.step(
-            self.now_ms, Asked(NodeId(sender), 1, request)
+            self.now_ms, RequestReceived(NodeId(sender), 1, request)
         )
         (response,) = [effect.response for effect in effects if isinstance(effect, Reply)]
         self._hear(effects)
@@ -46,7 +55,7 @@ class Talk:
 
     def check_sessions(self) -> None:
         self.controller, effects = self.controller.step(
-            self.now_ms, Fired(Timer(TimerKind.SESSIONS))
+            self.now_ms, TimerFired(Timer(TimerKind.SESSIONS))
         )
         assert any(isinstance(effect, SetTimer) for effect in effects)
         self._hear(effects)
@@ -296,7 +305,9 @@ def test_partitions_go_around_the_living_brokers(talk: Talk) -> None:
 
 def test_the_controller_leaves_what_is_the_brokers_own_to_them(talk: Talk) -> None:
     before = talk.controller
-    after, effects = before.step(0, Asked(CONTROLLER, 1, UpdateMetadata(image=before.image)))
+    after, effects = before.step(
+        0, RequestReceived(CONTROLLER, 1, UpdateMetadata(image=before.image))
+    )
     assert (after, effects) == (before, ())
 
 

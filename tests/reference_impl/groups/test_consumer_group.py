@@ -24,8 +24,8 @@ from reference_impl.groups.consumer_group_log import entries, replayed, tombston
 from reference_impl.groups.reconciliation import TRANSITIONS, Finding, reconciled
 from reference_impl.log.coordinator_log import Entry
 from reference_impl.node.bugs import NO_BUGS, Bug, Bugs
-from reference_impl.node.context import Surroundings
-from reference_impl.node.timeouts import KAFKAS_PATIENCE
+from reference_impl.node.context import Context
+from reference_impl.node.timeouts import KAFKA_TIMEOUTS
 from reference_impl.protocol.consumer_groups import (
     LEAVES,
     LEAVES_FOR_A_WHILE,
@@ -38,19 +38,19 @@ TOPICS = ("t", "u")
 A, B = TopicPartition("t", 0), TopicPartition("t", 1)
 
 
-def around(counts: dict[str, int], now_ms: int = 0, bugs: Bugs = NO_BUGS) -> Surroundings:
+def context(counts: dict[str, int], now_ms: int = 0, bugs: Bugs = NO_BUGS) -> Context:
     leaders = {
         TopicPartition(topic, index): BrokerId(1)
         for topic, count in counts.items()
         for index in range(count)
     }
-    return Surroundings(
+    return Context(
         now_ms=now_ms,
         broker_id=BrokerId(1),
         broker_epoch=BrokerEpoch(1),
         brokers={},
         correlation=now_ms,
-        patience=KAFKAS_PATIENCE,
+        timeouts=KAFKA_TIMEOUTS,
         bugs=bugs,
         coordinators=Coordinators(leaders),
     )
@@ -221,8 +221,8 @@ class Groups(RuleBasedStateMachine):
         self.clients = {id_: Client(id_) for id_ in DYNAMIC + STATIC}
         self.late: list[ConsumerGroupHeartbeat] = []
 
-    def surroundings(self) -> Surroundings:
-        return around(self.counts, len(self.log), self.bugs)
+    def surroundings(self) -> Context:
+        return context(self.counts, len(self.log), self.bugs)
 
     def write(self, after: ConsumerGroup) -> None:
         """The group becomes what its records say, and that is what was meant."""
@@ -427,7 +427,7 @@ def test_any_run_shows_a_bug() -> None:
 def test_a_forgotten_group_leaves_no_record_behind() -> None:
     group = ConsumerGroup(group="g")
     request = Client("m1").request()
-    after, _ = heartbeat.heartbeat(group, around({"t": 2}), request)
+    after, _ = heartbeat.heartbeat(group, context({"t": 2}), request)
     assert tombstones(group) == []
     for entry in [*entries(group, after), *tombstones(after)]:
         group = replayed(group, entry)

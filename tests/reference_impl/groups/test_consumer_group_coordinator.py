@@ -108,7 +108,7 @@ def group_at(talk: Conversation, broker: int) -> ConsumerGroup | None:
     """What the coordinator on that broker knows, with what it has just written."""
     node = talk.nodes[NodeId(broker)]
     assert isinstance(node, Broker)
-    for place, role in node.coordinating.roles.items():
+    for place, role in node.local_coordinators.roles.items():
         if isinstance(role, GroupCoordinator):
             known = role.consumers.caught_up(node.replicas[place].log, NO_BUGS).groups
             if "g" in known:

@@ -40,7 +40,7 @@ PATIENCE = replace(conftest.PATIENCE, offsets_retention_ms=RETENTION_MS, offsets
 @pytest.fixture
 def converse(converse: Converse) -> Converse:
     """Coordinators that forget sooner."""
-    return partial(converse, patience=PATIENCE)
+    return partial(converse, timeouts=PATIENCE)
 
 
 class Group:
@@ -105,7 +105,9 @@ class Group:
 
     def is_known(self) -> bool:
         node: Any = self.talk.nodes[self.at]  # type: ignore[index]
-        roles = [r for r in node.coordinating.roles.values() if isinstance(r, GroupCoordinator)]
+        roles = [
+            r for r in node.local_coordinators.roles.values() if isinstance(r, GroupCoordinator)
+        ]
         return any("g" in role.groups or "g" in role.consumers.groups for role in roles)
 
 

@@ -104,7 +104,7 @@ class Group:
         return error or (None if committed is None else committed.offset)
 
     def state(self) -> GroupState:
-        roles = self.talk.nodes[self.at].coordinating.roles.values()
+        roles = self.talk.nodes[self.at].local_coordinators.roles.values()
         (state,) = [
             role.groups["g"].state
             for role in roles
@@ -346,7 +346,7 @@ def test_an_offset_is_not_told_before_it_is_replicated(converse: Converse) -> No
     assert group.offset() == 1
     place = next(
         place
-        for place, role in talk.nodes[group.at].coordinating.roles.items()
+        for place, role in talk.nodes[group.at].local_coordinators.roles.items()
         if isinstance(role, GroupCoordinator) and role.offsets.committed
     )
     held: list[object] = []

@@ -119,7 +119,7 @@ def rebalanced(*members: Member) -> None:
 def group_at(talk: Conversation, broker: int) -> ClassicGroup:
     node = talk.nodes[NodeId(BrokerId(broker))]
     assert isinstance(node, Broker)
-    roles = [r for r in node.coordinating.roles.values() if isinstance(r, GroupCoordinator)]
+    roles = [r for r in node.local_coordinators.roles.values() if isinstance(r, GroupCoordinator)]
     return next(role.groups["g"] for role in roles if "g" in role.groups)
 
 

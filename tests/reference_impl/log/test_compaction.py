@@ -33,15 +33,15 @@ from reference_impl.log.record_batch import (
     batches,
     decode,
     encode,
+    filter_records,
     header,
     stamped,
-    thinned,
 )
 from reference_impl.log.segment import Batch
 from reference_impl.log.transaction_marker import Marker
 from reference_impl.node.bugs import NO_BUGS, Bug, Bugs
-from reference_impl.node.context import Surroundings
-from reference_impl.node.timeouts import Patience
+from reference_impl.node.context import Context
+from reference_impl.node.timeouts import Timeouts
 from reference_impl.partition.follower import Follower
 from reference_impl.partition.roles import cleaned
 from reference_impl.protocol.controller import PartitionState
@@ -140,7 +140,7 @@ def test_a_thinned_batch_has_the_records_that_were_kept_where_they_were(
     records = [Record(key=key, value=value, timestamp_ms=7) for key, value in pairs]
     batch = encode(records, base_offset=Offset(40), compression=packed)
     kept = [pair for number, pair in enumerate(decode(batch)) if number in numbers]
-    thin = thinned(batch, kept, horizon_ms)
+    thin = filter_records(batch, kept, horizon_ms)
     assert list(decode(thin)) == kept
     before, after = header(batch), header(thin)
     assert (after.base_offset, after.last_offset) == (before.base_offset, before.last_offset)
@@ -245,14 +245,14 @@ def test_a_log_is_cleaned_when_enough_of_it_is_dirty() -> None:
 # ---------------------------------------------------------------- what coordinators make of it
 
 
-def around(now_ms: int = 0, bugs: Bugs = NO_BUGS) -> Surroundings:
-    return Surroundings(
+def context(now_ms: int = 0, bugs: Bugs = NO_BUGS) -> Context:
+    return Context(
         now_ms=now_ms,
         broker_id=BrokerId(1),
         broker_epoch=BrokerEpoch(11),
         brokers={},
         correlation=1,
-        patience=Patience(),
+        timeouts=Timeouts(),
         bugs=bugs,
     )
 
@@ -306,7 +306,7 @@ def test_a_transaction_coordinator_reads_the_same_transactions(changes: list[Any
     log, producers = log_of(*data)
 
     def read(log: PartitionLog) -> Any:
-        begun, _ = TransactionCoordinator.begin(TP, LeaderEpoch(0), log, around())
+        begun, _ = TransactionCoordinator.begin(TP, LeaderEpoch(0), log, context())
         return begun.transactions
 
     assert read(clean(log, producers)) == read(log)
@@ -319,7 +319,7 @@ def test_a_new_coordinator_goes_on_from_a_compacted_log(converse: Converse) -> N
         answer = talk.ask(request, talk.coordinator("t", transactional=True))
         assert (answer.error, answer.producer_epoch) == (ErrorCode.NONE, number)
     talk.pass_time(2_000)
-    place = talk.nodes[NodeId(1)].coordinators.place(TRANSACTION_STATE, "t")
+    place = talk.nodes[NodeId(1)].coordinators.partition_for(TRANSACTION_STATE, "t")
     logs = [talk.nodes[NodeId(number)].replicas[place].log for number in (1, 2, 3)]
     assert {(log.end_offset, len(list(log.batches()))) for log in logs} == {(140, 13)}
     fetch = Fetch(topic_partition=place, fetch_offset=Offset(5))
@@ -345,5 +345,5 @@ def test_bug_compacts_uncommitted_loses_a_value_with_the_one_that_replaced_it(bu
         log_config=ALWAYS,
     )
     follower = Follower(topic_partition=TP, log=log, producers=producers, state=state)
-    after = cleaned(follower, around(bugs=bugs)).log.truncate_to(Offset(1))
+    after = cleaned(follower, context(bugs=bugs)).log.truncate_to(Offset(1))
     assert table(after, Offset(1)) == ({b"a": b"1"} if bugs == NO_BUGS else {})

@@ -22,9 +22,9 @@ from reference_impl.log.producer_state import ProducerStates
 from reference_impl.log.record_batch import Record, decode, encode, header
 from reference_impl.log.record_batch import batches as split
 from reference_impl.node.bugs import NO_BUGS, Bug, Bugs
-from reference_impl.node.context import Requester, Surroundings
+from reference_impl.node.context import Context, Requester
 from reference_impl.node.step import Effects, Reply, Send
-from reference_impl.node.timeouts import Patience
+from reference_impl.node.timeouts import Timeouts
 from reference_impl.partition.appends import on_verified, produce, write_marker
 from reference_impl.partition.leader import Leader, Led, become_leader, on_waits_timer
 from reference_impl.partition.reads import fetch, list_offsets
@@ -55,10 +55,10 @@ COORDINATOR = Coordinators({TopicPartition(TRANSACTION_STATE, 0): BrokerId(2)})
 COMMIT, ABORT = TxnResult.COMMIT, TxnResult.ABORT
 
 
-def around(
+def context(
     now_ms: int = 0, *, bugs: Bugs = NO_BUGS, verifies: bool = False, correlation: int = 1
-) -> Surroundings:
-    return Surroundings(
+) -> Context:
+    return Context(
         now_ms=now_ms,
         broker_id=BrokerId(1),
         broker_epoch=BrokerEpoch(11),
@@ -69,7 +69,7 @@ def around(
             for n in (1, 2)
         },
         correlation=correlation,
-        patience=Patience(),
+        timeouts=Timeouts(),
         bugs=bugs,
         verifies_transactions=verifies,
         coordinators=COORDINATOR,
@@ -86,7 +86,7 @@ def leading(*followers: int) -> Leader:
         leader_epoch=LeaderEpoch(0),
         partition_epoch=PartitionEpoch(0),
     )
-    return become_leader(TP, PartitionLog(), ProducerStates(), state, around())[0]
+    return become_leader(TP, PartitionLog(), ProducerStates(), state, context())[0]
 
 
 def batch(
@@ -141,13 +141,13 @@ def after(leader: Leader, *told: Produce | WriteTxnMarker, bugs: Bugs = NO_BUGS)
 
 def tell(leader: Leader, request: Produce | WriteTxnMarker, *, bugs: Bugs = NO_BUGS) -> Led:
     if isinstance(request, Produce):
-        return produce(leader, around(bugs=bugs), CLIENT, request)
-    return write_marker(leader, around(bugs=bugs), CLIENT, request)
+        return produce(leader, context(bugs=bugs), CLIENT, request)
+    return write_marker(leader, context(bugs=bugs), CLIENT, request)
 
 
 def fetched(leader: Leader, *, offset: int = 0, bugs: Bugs = NO_BUGS) -> Fetched:
     request = Fetch(topic_partition=TP, fetch_offset=Offset(offset), read_committed=True)
-    _, effects = fetch(leader, around(bugs=bugs), CLIENT, request)
+    _, effects = fetch(leader, context(bugs=bugs), CLIENT, request)
     (answer,) = replies(effects)
     assert isinstance(answer, Fetched)
     return answer
@@ -172,7 +172,7 @@ def consumed(leader: Leader, *, bugs: Bugs = NO_BUGS) -> list[str]:
 
 def stable(leader: Leader, *, bugs: Bugs = NO_BUGS) -> int:
     request = ListOffsets(topic_partition=TP, read_committed=True)
-    _, effects = list_offsets(leader, around(bugs=bugs), CLIENT, request)
+    _, effects = list_offsets(leader, context(bugs=bugs), CLIENT, request)
     (answer,) = replies(effects)
     assert isinstance(answer, ListedOffsets)
     return answer.offset
@@ -202,7 +202,7 @@ def test_what_is_aborted_is_named_from_its_first_record_to_its_marker() -> None:
 def test_at_read_uncommitted_everything_replicated_is_read() -> None:
     leader = after(leading(), batch("a"))
     request = Fetch(topic_partition=TP, fetch_offset=Offset(0))
-    (answer,) = replies(fetch(leader, around(), CLIENT, request)[1])
+    (answer,) = replies(fetch(leader, context(), CLIENT, request)[1])
     assert isinstance(answer, Fetched)
     assert len(answer.batches) > 0
     assert (answer.high_watermark, answer.last_stable_offset, answer.aborted) == (1, 0, ())
@@ -218,7 +218,7 @@ def test_a_marker_that_is_not_replicated_holds_readers_back_still() -> None:
         replica_epoch=BrokerEpoch(12),
         last_fetched_epoch=LeaderEpoch(0),
     )
-    leader, _ = fetch(leader, around(), CLIENT, replicated)
+    leader, _ = fetch(leader, context(), CLIENT, replicated)
     leader = after(leader, marker(ABORT))
     assert (leader.log.high_watermark, stable(leader)) == (1, 0)
     assert stable(leader, bugs=frozenset({Bug.UNREPLICATED_MARKER_COUNTS})) == 1
@@ -229,7 +229,7 @@ def test_a_marker_that_is_not_replicated_holds_readers_back_still() -> None:
         replica_epoch=BrokerEpoch(12),
         last_fetched_epoch=LeaderEpoch(0),
     )
-    leader, effects = fetch(leader, around(), CLIENT, behind)
+    leader, effects = fetch(leader, context(), CLIENT, behind)
     assert errors(effects) == [ErrorCode.NONE]  # of the marker, now on both
     assert stable(leader) == 2
     assert leader.producers.transactions.unreplicated == ()
@@ -308,7 +308,7 @@ def test_bug_late_marker_accepted_ends_the_next_transaction() -> None:
 
 
 def verifying(leader: Leader, request: Produce, correlation: int = 5) -> Led:
-    return produce(leader, around(verifies=True, correlation=correlation), CLIENT, request)
+    return produce(leader, context(verifies=True, correlation=correlation), CLIENT, request)
 
 
 def verified(
@@ -319,7 +319,7 @@ def verified(
     bugs: Bugs = NO_BUGS,
 ) -> Led:
     answer = AddedPartitionsToTxn(topic_partitions=(TP,), error=error)
-    return on_verified(leader, around(verifies=True, bugs=bugs), correlation, answer)
+    return on_verified(leader, context(verifies=True, bugs=bugs), correlation, answer)
 
 
 def test_the_first_batch_waits_for_the_coordinator_and_those_behind_it_wait_too() -> None:
@@ -360,7 +360,7 @@ def test_what_the_coordinator_refuses_is_not_appended(refusal: ErrorCode, told: 
 
 def test_a_marker_in_between_takes_the_guard_away() -> None:
     leader, _ = verifying(leading(), batch("a"))
-    leader, effects = write_marker(leader, around(), CLIENT, marker(ABORT))
+    leader, effects = write_marker(leader, context(), CLIENT, marker(ABORT))
     assert ErrorCode.INVALID_TXN_STATE in errors(effects)
     leader, effects = verified(leader)
     assert errors(effects) == []
@@ -370,14 +370,14 @@ def test_a_marker_in_between_takes_the_guard_away() -> None:
 def test_bug_guard_outlives_marker_leaves_a_transaction_that_nobody_ends() -> None:
     bugs = frozenset({Bug.GUARD_OUTLIVES_MARKER})
     leader, _ = verifying(leading(), batch("a"))
-    leader, _ = write_marker(leader, around(bugs=bugs), CLIENT, marker(ABORT))
+    leader, _ = write_marker(leader, context(bugs=bugs), CLIENT, marker(ABORT))
     leader, _ = verified(leader, bugs=bugs)
     assert leader.producers.transactions.open == {7: 1}
 
 
 def test_without_an_answer_the_producer_is_told_to_try_again() -> None:
     leader, _ = verifying(leading(), batch("a"))
-    leader, effects = on_waits_timer(leader, around(Patience().request_timeout_ms))
+    leader, effects = on_waits_timer(leader, context(Timeouts().request_timeout_ms))
     assert errors(effects) == [ErrorCode.NOT_ENOUGH_REPLICAS]
     _, effects = verified(leader)
     assert effects == ()

@@ -189,7 +189,7 @@ def test_the_log_start_survives_a_crash_once_it_is_checkpointed() -> None:
 def test_a_cut_before_the_log_start_takes_it_along() -> None:
     log = log_of([Shape(1, 0)] * 4)[0].with_log_start(Offset(3)).truncate_to(Offset(1))
     assert (log.log_start, log.high_watermark, log.end_offset) == (1, 1, 1)
-    anew = log.starting_at(Offset(7))
+    anew = log.truncate_fully_and_start_at(Offset(7))
     assert (anew.first_offset, anew.log_start, anew.high_watermark, anew.end_offset) == (7,) * 4
     assert anew.epochs == ()
     assert anew.truncate_to(Offset(5)).end_offset == 5

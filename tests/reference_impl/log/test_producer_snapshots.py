@@ -25,7 +25,7 @@ from reference_impl.log.record_batch import Record, encode, stamped
 from reference_impl.log.segment import Batch
 from reference_impl.log.transaction_marker import Marker
 from reference_impl.node.bugs import Bug
-from reference_impl.node.timeouts import Patience
+from reference_impl.node.timeouts import Timeouts
 from reference_impl.protocol.deletion import DeleteRecords
 from reference_impl.protocol.messages import ErrorCode, Produce, Produced
 from reference_impl.protocol.topic_config import LogConfig
@@ -210,8 +210,8 @@ def test_a_deletion_in_the_middle_of_a_segment_is_remembered_until_a_restart(
 def test_a_producer_that_is_silent_for_too_long_is_forgotten_and_its_retry_a_duplicate(
     converse: Converse,
 ) -> None:
-    patience = Patience(retention_check_ms=1_000, producer_expiration_ms=60_000)
-    talk = converse(brokers=3, patience=patience)
+    timeouts = Timeouts(retention_check_ms=1_000, producer_expiration_ms=60_000)
+    talk = converse(brokers=3, timeouts=timeouts)
     talk.create("orders")
     assert sent(talk, 0).base_offset == 0
     talk.pass_time(58_000)

@@ -10,16 +10,16 @@ from reference_impl.log.partition_log import PartitionLog
 from reference_impl.log.producer_state import (
     REMEMBERED_BATCHES,
     Duplicate,
-    Fresh,
-    Judgement,
+    InSequence,
     ProducerStates,
-    Refused,
+    Rejected,
+    SequenceCheck,
 )
 from reference_impl.log.record_batch import SEQUENCE_NUMBERS, Record, encode
 from reference_impl.log.segment import Batch
 from reference_impl.protocol.messages import ErrorCode
 
-OUT_OF_ORDER = Refused(ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER)
+OUT_OF_ORDER = Rejected(ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER)
 
 
 def batch(
@@ -44,13 +44,13 @@ def after(*batches: Batch) -> ProducerStates:
     return states
 
 
-def judged(states: ProducerStates, batch: Batch) -> Judgement:
-    return states.judge(batch.header, never_written=False)
+def judged(states: ProducerStates, batch: Batch) -> SequenceCheck:
+    return states.check_sequence(batch.header, never_written=False)
 
 
 def test_the_next_number_is_fresh_and_a_gap_is_not() -> None:
     states = after(batch(0, records=3))
-    assert judged(states, batch(3)) == Fresh()
+    assert judged(states, batch(3)) == InSequence()
     assert judged(states, batch(4)) == OUT_OF_ORDER
     assert judged(states, batch(2)) == OUT_OF_ORDER
 
@@ -72,29 +72,29 @@ def test_five_batches_are_remembered() -> None:
 
 def test_numbers_wrap_behind_the_largest() -> None:
     states = after(batch(SEQUENCE_NUMBERS - 2, records=2))
-    assert judged(states, batch(0)) == Fresh()
+    assert judged(states, batch(0)) == InSequence()
     states = after(batch(SEQUENCE_NUMBERS - 1, records=2))
-    assert judged(states, batch(1)) == Fresh()
+    assert judged(states, batch(1)) == InSequence()
 
 
 def test_a_new_producer_epoch_starts_at_zero_and_forgets() -> None:
     states = after(batch(0), batch(1))
     assert judged(states, batch(2, producer_epoch=1)) == OUT_OF_ORDER
-    assert judged(states, batch(0, producer_epoch=1)) == Fresh()
+    assert judged(states, batch(0, producer_epoch=1)) == InSequence()
     states = states.after(batch(0, producer_epoch=1))
-    assert judged(states, batch(2)) == Refused(ErrorCode.INVALID_PRODUCER_EPOCH)
-    assert judged(states, batch(1)) == Refused(ErrorCode.INVALID_PRODUCER_EPOCH)
+    assert judged(states, batch(2)) == Rejected(ErrorCode.INVALID_PRODUCER_EPOCH)
+    assert judged(states, batch(1)) == Rejected(ErrorCode.INVALID_PRODUCER_EPOCH)
 
 
 def test_an_unknown_producer_may_begin_anywhere_but_on_a_log_that_never_held_a_record() -> None:
-    assert ProducerStates().judge(batch(3).header, never_written=False) == Fresh()
-    assert ProducerStates().judge(batch(3).header, never_written=True) == OUT_OF_ORDER
-    assert ProducerStates().judge(batch(0).header, never_written=True) == Fresh()
+    assert ProducerStates().check_sequence(batch(3).header, never_written=False) == InSequence()
+    assert ProducerStates().check_sequence(batch(3).header, never_written=True) == OUT_OF_ORDER
+    assert ProducerStates().check_sequence(batch(0).header, never_written=True) == InSequence()
 
 
 def test_a_producer_without_an_id_is_always_fresh_and_leaves_nothing() -> None:
     plain = Batch.of(encode([Record(value=b"v")]))
-    assert judged(ProducerStates(), plain) == Fresh()
+    assert judged(ProducerStates(), plain) == InSequence()
     assert ProducerStates().after(plain) == ProducerStates()
 
 

@@ -16,7 +16,7 @@ from reference_impl.log.record_batch import Record, encode
 from reference_impl.log.retention import retained
 from reference_impl.log.segment import Batch
 from reference_impl.node.bugs import NO_BUGS, Bug, Bugs
-from reference_impl.node.step import Answered
+from reference_impl.node.step import ResponseReceived
 from reference_impl.protocol.coordinators import TRANSACTION_STATE
 from reference_impl.protocol.deletion import DeletedRecords, DeleteRecords
 from reference_impl.protocol.messages import (
@@ -159,7 +159,7 @@ def test_delete_records_waits_for_a_silent_replica_and_not_for_a_fenced_one(
     converse: Converse,
 ) -> None:
     talk = written(converse, 4)
-    talk.held = lambda to, told: isinstance(told, Answered) and to == NodeId(3)
+    talk.held = lambda to, told: isinstance(told, ResponseReceived) and to == NodeId(3)
     assert delete(talk, 2, timeout_ms=500).error is ErrorCode.REQUEST_TIMED_OUT
     assert {log.log_start for log in logs(talk)} == {0, 2}  # done here, and not taken back
     talk.nodes.pop(NodeId(3))
@@ -175,7 +175,7 @@ def test_bug_deletion_answered_alone_does_not_wait_for_a_silent_replica(
     converse: Converse,
 ) -> None:
     talk = written(converse, 4, bugs=frozenset({Bug.DELETION_ANSWERED_ALONE}))
-    talk.held = lambda to, told: isinstance(told, Answered) and to == NodeId(3)
+    talk.held = lambda to, told: isinstance(told, ResponseReceived) and to == NodeId(3)
     assert delete(talk, 2, timeout_ms=500).low_watermark == 2
     assert {log.log_start for log in logs(talk)} == {0, 2}  # whoever is elected may have them yet
 

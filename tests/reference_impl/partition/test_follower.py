@@ -22,9 +22,9 @@ from reference_impl.log.producer_state import ProducerStates
 from reference_impl.log.record_batch import Record, encode
 from reference_impl.log.segment import Batch
 from reference_impl.node.bugs import NO_BUGS, Bug, Bugs
-from reference_impl.node.context import Surroundings
+from reference_impl.node.context import Context
 from reference_impl.node.step import Effects, Send, SetTimer
-from reference_impl.node.timeouts import Patience
+from reference_impl.node.timeouts import Timeouts
 from reference_impl.partition.follower import (
     Follower,
     become_follower,
@@ -44,14 +44,14 @@ STATE = PartitionState(
 )
 
 
-def around(now_ms: int = 0, correlation: int = 1, bugs: Bugs = NO_BUGS) -> Surroundings:
-    return Surroundings(
+def context(now_ms: int = 0, correlation: int = 1, bugs: Bugs = NO_BUGS) -> Context:
+    return Context(
         now_ms=now_ms,
         broker_id=BrokerId(1),
         broker_epoch=BrokerEpoch(11),
         brokers={},
         correlation=correlation,
-        patience=Patience(),
+        timeouts=Timeouts(),
         bugs=bugs,
     )
 
@@ -76,7 +76,7 @@ def log_of(*leader_epochs: int, high_watermark: int = 0) -> PartitionLog:
 
 def following(log: PartitionLog, bugs: Bugs = NO_BUGS) -> tuple[Follower, Effects]:
     producers = ProducerStates.of(log.batches())
-    return become_follower(TP, log, producers, STATE, around(bugs=bugs))
+    return become_follower(TP, log, producers, STATE, context(bugs=bugs))
 
 
 def fetches(effects: Effects) -> list[tuple[int, int, int]]:
@@ -105,35 +105,35 @@ def test_records_are_appended_with_the_leaders_high_watermark_and_the_next_fetch
     follower, _ = following(log_of(1))
     batches = batch(1, 5) + batch(2, 5)
     follower, effects = on_fetched(
-        follower, around(correlation=2), 1, answer(high_watermark=9, batches=batches)
+        follower, context(correlation=2), 1, answer(high_watermark=9, batches=batches)
     )
     assert (follower.log.end_offset, follower.log.high_watermark) == (3, 3)
     assert follower.producers == ProducerStates.of(follower.log.batches())
     assert fetches(effects) == [(3, 5, 2)]
     # The follower's high watermark may go down: it is what the leader says.
-    follower, _ = on_fetched(follower, around(correlation=3), 2, answer(high_watermark=1))
+    follower, _ = on_fetched(follower, context(correlation=3), 2, answer(high_watermark=1))
     assert follower.log.high_watermark == 1
 
 
 def test_an_answer_to_any_other_fetch_is_ignored() -> None:
     follower, _ = following(log_of(1))
-    assert on_fetched(follower, around(), 99, answer(batches=batch(1, 5))) == (follower, ())
-    after, _ = on_fetched(follower, around(correlation=2), 1, answer(batches=batch(1, 5)))
-    assert on_fetched(after, around(), 1, answer(batches=batch(2, 5))) == (after, ())
+    assert on_fetched(follower, context(), 99, answer(batches=batch(1, 5))) == (follower, ())
+    after, _ = on_fetched(follower, context(correlation=2), 1, answer(batches=batch(1, 5)))
+    assert on_fetched(after, context(), 1, answer(batches=batch(2, 5))) == (after, ())
 
 
 def test_it_cuts_its_log_where_the_logs_part() -> None:
     follower, _ = following(log_of(1, 1, 3, 3, 4, high_watermark=5))
     parting = EpochEndOffset(leader_epoch=LeaderEpoch(3), end_offset=Offset(3))
     diverging = replace(answer(), diverging_epoch=parting)
-    follower, effects = on_fetched(follower, around(correlation=2), 1, diverging)
+    follower, effects = on_fetched(follower, context(correlation=2), 1, diverging)
     assert (follower.log.end_offset, follower.log.high_watermark) == (3, 3)
     assert follower.producers == ProducerStates.of(follower.log.batches())
     assert fetches(effects) == [(3, 3, 2)]
     # The leader's epoch 2 is not in this log: only what is below it can be common.
     parting = EpochEndOffset(leader_epoch=LeaderEpoch(2), end_offset=Offset(3))
     follower, _ = on_fetched(
-        follower, around(correlation=3), 2, replace(answer(), diverging_epoch=parting)
+        follower, context(correlation=3), 2, replace(answer(), diverging_epoch=parting)
     )
     assert follower.log.end_offset == 2
 
@@ -141,12 +141,12 @@ def test_it_cuts_its_log_where_the_logs_part() -> None:
 def test_a_log_beyond_a_leader_that_knows_none_of_its_epochs_is_cut_to_the_leaders_end() -> None:
     follower, _ = following(log_of(1, 1))
     refused = replace(answer(ErrorCode.OFFSET_OUT_OF_RANGE), log_end_offset=Offset(0))
-    after, effects = on_fetched(follower, around(correlation=2), 1, refused)
+    after, effects = on_fetched(follower, context(correlation=2), 1, refused)
     assert after.log.end_offset == 0
     assert fetches(effects) == [(0, -1, 2)]
     # Nothing to cut: asking again at once would ask for ever.
     refused = replace(refused, log_end_offset=Offset(2))
-    assert fetches(on_fetched(follower, around(), 1, refused)[1]) == []
+    assert fetches(on_fetched(follower, context(), 1, refused)[1]) == []
 
 
 @pytest.mark.parametrize(
@@ -160,7 +160,7 @@ def test_where_the_leader_has_deleted_what_comes_next_it_starts_anew(
     refused = replace(
         answer(ErrorCode.OFFSET_OUT_OF_RANGE), log_start_offset=Offset(7), log_end_offset=Offset(9)
     )
-    after, effects = on_fetched(follower, around(correlation=2, bugs=bugs), 1, refused)
+    after, effects = on_fetched(follower, context(correlation=2, bugs=bugs), 1, refused)
     log = after.log
     assert (log.log_start, log.end_offset, log.high_watermark) == (7, 7, high_watermark)
     assert after.producers == ProducerStates()
@@ -170,27 +170,27 @@ def test_where_the_leader_has_deleted_what_comes_next_it_starts_anew(
 def test_the_log_start_is_the_leaders_where_that_is_later() -> None:
     follower, _ = following(log_of(1, 1, 1, high_watermark=3))
     told = replace(answer(high_watermark=3), log_start_offset=Offset(2))
-    follower, _ = on_fetched(follower, around(correlation=2), 1, told)
+    follower, _ = on_fetched(follower, context(correlation=2), 1, told)
     assert (follower.log.log_start, follower.log.epochs[0].start_offset) == (2, 2)
     told = replace(told, log_start_offset=Offset(1))
-    follower, _ = on_fetched(follower, around(correlation=3), 2, told)
+    follower, _ = on_fetched(follower, context(correlation=3), 2, told)
     assert follower.log.log_start == 2  # its own deletions are not taken back
 
 
 def test_after_an_error_it_waits_and_after_silence_it_asks_again() -> None:
     follower, _ = following(log_of(1))
-    refused, effects = on_fetched(follower, around(7), 1, answer(ErrorCode.UNKNOWN_LEADER_EPOCH))
+    refused, effects = on_fetched(follower, context(7), 1, answer(ErrorCode.UNKNOWN_LEADER_EPOCH))
     (timer,) = effects
     assert isinstance(timer, SetTimer)
-    assert on_fetch_timer(refused, around(timer.at_ms - 1)) == (refused, ())
-    assert fetches(on_fetch_timer(refused, around(timer.at_ms, 5))[1]) == [(1, 1, 5)]
-    silent_ms = Patience().replica_fetch_timeout_ms
-    assert fetches(on_fetch_timer(follower, around(silent_ms, 6))[1]) == [(1, 1, 6)]
+    assert on_fetch_timer(refused, context(timer.at_ms - 1)) == (refused, ())
+    assert fetches(on_fetch_timer(refused, context(timer.at_ms, 5))[1]) == [(1, 1, 5)]
+    silent_ms = Timeouts().replica_fetch_timeout_ms
+    assert fetches(on_fetch_timer(follower, context(silent_ms, 6))[1]) == [(1, 1, 6)]
 
 
 def test_without_a_leader_nothing_is_fetched() -> None:
     nobody = replace(STATE, leader=NO_BROKER)
-    follower, effects = become_follower(TP, log_of(1), ProducerStates(), nobody, around())
+    follower, effects = become_follower(TP, log_of(1), ProducerStates(), nobody, context())
     assert effects == ()
     assert follower.awaits is None
 
@@ -205,6 +205,6 @@ def test_bug_truncate_to_high_watermark_forgets_what_was_replicated() -> None:
 def test_bug_dedup_lost_on_failover_keeps_no_producer_state() -> None:
     bugs = frozenset({Bug.DEDUP_LOST_ON_FAILOVER})
     follower, _ = following(PartitionLog(), bugs)
-    follower, _ = on_fetched(follower, around(bugs=bugs), 1, answer(batches=batch(0, 5)))
+    follower, _ = on_fetched(follower, context(bugs=bugs), 1, answer(batches=batch(0, 5)))
     assert follower.log.end_offset == 1
     assert follower.producers == ProducerStates()

@@ -22,9 +22,9 @@ from reference_impl.log.producer_state import ProducerStates
 from reference_impl.log.record_batch import Record, encode
 from reference_impl.log.segment import Batch
 from reference_impl.node.bugs import NO_BUGS, Bug, Bugs
-from reference_impl.node.context import Requester, Surroundings
+from reference_impl.node.context import Context, Requester
 from reference_impl.node.step import Effects, Reply, Send
-from reference_impl.node.timeouts import Patience
+from reference_impl.node.timeouts import Timeouts
 from reference_impl.partition.appends import produce
 from reference_impl.partition.isr_proposals import on_altered, on_lag_timer, on_state, propose
 from reference_impl.partition.leader import Leader, become_leader, on_waits_timer, resign
@@ -55,13 +55,13 @@ from reference_impl.protocol.messages import (
 
 TP = TopicPartition("orders", 0)
 CLIENT = Requester(FIRST_CLIENT, 7)
-PATIENCE = Patience()
+PATIENCE = Timeouts()
 
 
-def around(
+def context(
     now_ms: int = 0, *, bugs: Bugs = NO_BUGS, fenced: tuple[int, ...] = (), correlation: int = 1
-) -> Surroundings:
-    return Surroundings(
+) -> Context:
+    return Context(
         now_ms=now_ms,
         broker_id=BrokerId(1),
         broker_epoch=BrokerEpoch(11),
@@ -72,7 +72,7 @@ def around(
             for n in (1, 2, 3)
         },
         correlation=correlation,
-        patience=PATIENCE,
+        timeouts=PATIENCE,
         bugs=bugs,
     )
 
@@ -101,7 +101,9 @@ def stored(records: int, *, leader_epoch: int = 4, high_watermark: int = 0) -> P
 
 
 def leading(log: PartitionLog | None = None, given: PartitionState | None = None) -> Leader:
-    return become_leader(TP, log or PartitionLog(), ProducerStates(), given or state(), around())[0]
+    return become_leader(TP, log or PartitionLog(), ProducerStates(), given or state(), context())[
+        0
+    ]
 
 
 def record(sequence: int = -1, *, acks: int = ACKS_ALL, value: bytes = b"v") -> Produce:
@@ -145,29 +147,29 @@ def proposals(effects: Effects) -> list[tuple[int, ...]]:
 
 
 def test_acks_all_waits_until_every_in_sync_replica_has_the_record() -> None:
-    leader, effects = produce(leading(), around(), CLIENT, record())
+    leader, effects = produce(leading(), context(), CLIENT, record())
     assert replies(effects) == []
-    leader, effects = fetch(leader, around(), CLIENT, follower(2, 1))
+    leader, effects = fetch(leader, context(), CLIENT, follower(2, 1))
     assert Produced(base_offset=Offset(0), log_start_offset=Offset(0)) not in replies(effects)
-    leader, effects = fetch(leader, around(), CLIENT, follower(3, 1))
+    leader, effects = fetch(leader, context(), CLIENT, follower(3, 1))
     assert Produced(base_offset=Offset(0), log_start_offset=Offset(0)) in replies(effects)
     assert leader.log.high_watermark == 1
 
 
 def test_acks_one_is_answered_at_the_append_and_acks_none_never() -> None:
-    leader, effects = produce(leading(), around(), CLIENT, record(acks=ACKS_LEADER))
+    leader, effects = produce(leading(), context(), CLIENT, record(acks=ACKS_LEADER))
     assert replies(effects) == [Produced(base_offset=Offset(0), log_start_offset=Offset(0))]
-    leader, effects = produce(leader, around(), CLIENT, record(acks=ACKS_NONE))
+    leader, effects = produce(leader, context(), CLIENT, record(acks=ACKS_NONE))
     assert replies(effects) == []
     assert (leader.log.end_offset, leader.log.high_watermark) == (2, 0)
 
 
 def test_too_few_in_sync_replicas_refuse_acks_all_and_write_nothing() -> None:
     leader = leading(given=state(isr=(1,), min_isr=2))
-    after, effects = produce(leader, around(), CLIENT, record())
+    after, effects = produce(leader, context(), CLIENT, record())
     assert replies(effects) == [Produced(error=ErrorCode.NOT_ENOUGH_REPLICAS)]
     assert after.log.end_offset == 0
-    after, effects = produce(leader, around(), CLIENT, record(acks=ACKS_LEADER))
+    after, effects = produce(leader, context(), CLIENT, record(acks=ACKS_LEADER))
     assert after.log.end_offset == 1
     assert after.log.high_watermark == 0  # and it does not count as replicated, since KIP-966
 
@@ -177,23 +179,23 @@ def test_min_insync_replicas_is_capped_by_the_number_of_replicas() -> None:
 
 
 def test_a_retry_is_answered_with_the_first_offset_once_that_is_replicated() -> None:
-    leader, _ = produce(leading(), around(), CLIENT, record(0))
-    leader, effects = produce(leader, around(), CLIENT, record(0))
+    leader, _ = produce(leading(), context(), CLIENT, record(0))
+    leader, effects = produce(leader, context(), CLIENT, record(0))
     assert replies(effects) == []
     assert leader.log.end_offset == 1
-    leader, _ = fetch(leader, around(), CLIENT, follower(2, 1))
-    leader, effects = fetch(leader, around(), CLIENT, follower(3, 1))
+    leader, _ = fetch(leader, context(), CLIENT, follower(2, 1))
+    leader, effects = fetch(leader, context(), CLIENT, follower(3, 1))
     assert replies(effects).count(Produced(base_offset=Offset(0), log_start_offset=Offset(0))) == 2
-    leader, effects = produce(leader, around(), CLIENT, record(0))
+    leader, effects = produce(leader, context(), CLIENT, record(0))
     assert replies(effects) == [Produced(base_offset=Offset(0), log_start_offset=Offset(0))]
 
 
 def test_waiting_ends_with_the_time_or_the_leadership_and_the_record_stays() -> None:
-    leader, _ = produce(leading(), around(), CLIENT, record())
+    leader, _ = produce(leading(), context(), CLIENT, record())
     assert replies(resign(leader)) == [Produced(error=ErrorCode.NOT_LEADER_OR_FOLLOWER)]
-    leader, effects = on_waits_timer(leader, around(99))
+    leader, effects = on_waits_timer(leader, context(99))
     assert replies(effects) == []
-    leader, effects = on_waits_timer(leader, around(100))
+    leader, effects = on_waits_timer(leader, context(100))
     assert replies(effects) == [Produced(error=ErrorCode.REQUEST_TIMED_OUT)]
     assert leader.log.end_offset == 1
 
@@ -217,7 +219,7 @@ def test_waiting_ends_with_the_time_or_the_leadership_and_the_record_stays() -> 
     ],
 )
 def test_what_is_no_batch_of_a_client_is_refused(request_: Produce, error: ErrorCode) -> None:
-    leader, effects = produce(leading(), around(), CLIENT, request_)
+    leader, effects = produce(leading(), context(), CLIENT, request_)
     assert replies(effects) == [Produced(error=error)]
     assert leader.log.end_offset == 0
 
@@ -226,9 +228,9 @@ def test_what_is_no_batch_of_a_client_is_refused(request_: Produce, error: Error
 
 
 def test_a_fetch_does_not_see_the_high_watermark_that_it_moves() -> None:
-    leader, _ = produce(leading(), around(), CLIENT, record())
-    leader, _ = fetch(leader, around(), CLIENT, follower(2, 1))
-    leader, effects = fetch(leader, around(), CLIENT, follower(3, 1))
+    leader, _ = produce(leading(), context(), CLIENT, record())
+    leader, _ = fetch(leader, context(), CLIENT, follower(2, 1))
+    leader, effects = fetch(leader, context(), CLIENT, follower(3, 1))
     fetched = [response for response in replies(effects) if isinstance(response, Fetched)]
     assert [response.high_watermark for response in fetched] == [0]
     assert leader.log.high_watermark == 1
@@ -257,7 +259,7 @@ def test_a_fetch_of_the_wrong_life_epoch_or_range_is_refused_and_not_noted(
     request_: Fetch, error: ErrorCode
 ) -> None:
     leader = leading(stored(2))
-    after, effects = fetch(leader, around(), CLIENT, request_)
+    after, effects = fetch(leader, context(), CLIENT, request_)
     assert [response.error for response in replies(effects) if isinstance(response, Fetched)] == [
         error
     ]
@@ -267,7 +269,7 @@ def test_a_fetch_of_the_wrong_life_epoch_or_range_is_refused_and_not_noted(
 def test_where_the_logs_part_is_told_and_the_offset_is_not_noted() -> None:
     leader = leading(stored(3, leader_epoch=2))
     # The follower's last record is of leader epoch 4, which this leader never saw.
-    after, effects = fetch(leader, around(), CLIENT, follower(2, 5, last_epoch=4))
+    after, effects = fetch(leader, context(), CLIENT, follower(2, 5, last_epoch=4))
     (fetched,) = replies(effects)
     assert isinstance(fetched, Fetched)
     assert fetched.diverging_epoch == EpochEndOffset(
@@ -275,10 +277,10 @@ def test_where_the_logs_part_is_told_and_the_offset_is_not_noted() -> None:
     )
     assert after.in_sync == leader.in_sync
     # Of leader epoch 2 it has more than the leader.
-    _, effects = fetch(leader, around(), CLIENT, follower(2, 5, last_epoch=2))
+    _, effects = fetch(leader, context(), CLIENT, follower(2, 5, last_epoch=2))
     assert replies(effects) == [fetched]
     # An empty log has lost every leader epoch before its own.
-    _, effects = fetch(leading(), around(), CLIENT, follower(2, 5, last_epoch=2))
+    _, effects = fetch(leading(), context(), CLIENT, follower(2, 5, last_epoch=2))
     (fetched,) = replies(effects)
     assert isinstance(fetched, Fetched)
     assert fetched.diverging_epoch == EpochEndOffset(
@@ -287,93 +289,93 @@ def test_where_the_logs_part_is_told_and_the_offset_is_not_noted() -> None:
 
 
 def test_a_fetch_waits_for_a_record_and_gets_it() -> None:
-    leader, _ = fetch(leading(), around(), CLIENT, follower(2, 0, last_epoch=-1))
-    leader, effects = fetch(leader, around(), CLIENT, follower(2, 0, last_epoch=-1, wait_ms=50))
+    leader, _ = fetch(leading(), context(), CLIENT, follower(2, 0, last_epoch=-1))
+    leader, effects = fetch(leader, context(), CLIENT, follower(2, 0, last_epoch=-1, wait_ms=50))
     assert replies(effects) == []
-    leader, effects = produce(leader, around(10), CLIENT, record())
+    leader, effects = produce(leader, context(10), CLIENT, record())
     (fetched,) = replies(effects)
     assert isinstance(fetched, Fetched)
     assert fetched.batches == leader.log.read(Offset(0), below=Offset(1), max_bytes=1)
-    leader, _ = fetch(leader, around(20), CLIENT, follower(3, 1, wait_ms=50))
-    leader, _ = fetch(leader, around(20), CLIENT, follower(3, 1, wait_ms=50))
-    leader, effects = on_waits_timer(leader, around(70))
+    leader, _ = fetch(leader, context(20), CLIENT, follower(3, 1, wait_ms=50))
+    leader, _ = fetch(leader, context(20), CLIENT, follower(3, 1, wait_ms=50))
+    leader, effects = on_waits_timer(leader, context(70))
     assert [type(response) for response in replies(effects)] == [Fetched]
 
 
 def test_a_follower_that_lags_is_proposed_to_leave_and_stays_in_the_maximal_isr() -> None:
-    leader, _ = produce(leading(), around(), CLIENT, record())
+    leader, _ = produce(leading(), context(), CLIENT, record())
     late_ms = PATIENCE.replica_lag_ms + 1
-    leader, _ = fetch(leader, around(late_ms), CLIENT, follower(2, 1))
-    leader, effects = on_lag_timer(leader, around(late_ms, correlation=40))
+    leader, _ = fetch(leader, context(late_ms), CLIENT, follower(2, 1))
+    leader, effects = on_lag_timer(leader, context(late_ms, correlation=40))
     assert proposals(effects) == [(1, 2)]
     assert leader.in_sync.maximal == (1, 2, 3)
     assert leader.log.high_watermark == 0  # broker 3 may still be counted on
     refused = AlteredPartition(topic_partition=TP, error=ErrorCode.INVALID_UPDATE_VERSION)
-    assert on_altered(leader, around(late_ms), 40, refused)[0] == leader
+    assert on_altered(leader, context(late_ms), 40, refused)[0] == leader
     accepted = AlteredPartition(topic_partition=TP, state=state(isr=(1, 2), version=1))
-    leader, effects = on_altered(leader, around(late_ms), 40, accepted)
+    leader, effects = on_altered(leader, context(late_ms), 40, accepted)
     assert leader.log.high_watermark == 1
     assert leader.in_sync.proposal is None
 
 
 def test_a_replica_outside_the_isr_that_keeps_up_is_waited_for_or_it_could_never_join() -> None:
     leader = leading(given=state(isr=(1, 2)))
-    pending, _ = propose(leader, around(), (BrokerId(1), BrokerId(2)))
-    leader, _ = fetch(pending, around(), CLIENT, follower(3, 0, last_epoch=-1))
-    leader, _ = produce(leader, around(), CLIENT, record())
-    waiting, _ = fetch(leader, around(), CLIENT, follower(2, 1))
+    pending, _ = propose(leader, context(), (BrokerId(1), BrokerId(2)))
+    leader, _ = fetch(pending, context(), CLIENT, follower(3, 0, last_epoch=-1))
+    leader, _ = produce(leader, context(), CLIENT, record())
+    waiting, _ = fetch(leader, context(), CLIENT, follower(2, 1))
     assert waiting.log.high_watermark == 0
-    fenced, _ = fetch(leader, around(fenced=(3,)), CLIENT, follower(2, 1))
+    fenced, _ = fetch(leader, context(fenced=(3,)), CLIENT, follower(2, 1))
     assert fenced.log.high_watermark == 1
     late_ms = PATIENCE.replica_lag_ms + 1
-    late, _ = fetch(leader, around(late_ms), CLIENT, follower(2, 1))
+    late, _ = fetch(leader, context(late_ms), CLIENT, follower(2, 1))
     assert late.log.high_watermark == 1
 
 
 def test_a_replica_that_may_have_joined_is_counted_on_until_the_controller_has_spoken() -> None:
     leader = leading(stored(1, high_watermark=1), state(isr=(1, 2)))
-    leader, _ = fetch(leader, around(correlation=8), CLIENT, follower(3, 1, last_epoch=4))
-    leader, _ = produce(leader, around(), CLIENT, record())
+    leader, _ = fetch(leader, context(correlation=8), CLIENT, follower(3, 1, last_epoch=4))
+    leader, _ = produce(leader, context(), CLIENT, record())
     late_ms = PATIENCE.replica_lag_ms + 1  # broker 3 keeps up no more
-    leader, _ = fetch(leader, around(late_ms), CLIENT, follower(2, 2))
+    leader, _ = fetch(leader, context(late_ms), CLIENT, follower(2, 2))
     assert leader.log.high_watermark == 1
     ineligible = AlteredPartition(topic_partition=TP, error=ErrorCode.INELIGIBLE_REPLICA)
-    leader, _ = on_altered(leader, around(late_ms), 8, ineligible)
+    leader, _ = on_altered(leader, context(late_ms), 8, ineligible)
     assert leader.log.high_watermark == 2
 
 
 def test_only_the_last_refusal_as_ineligible_ends_a_proposal() -> None:
     leader = leading(stored(1, high_watermark=1), state(isr=(1, 2)))
-    leader, _ = fetch(leader, around(correlation=8), CLIENT, follower(3, 1, last_epoch=4))
+    leader, _ = fetch(leader, context(correlation=8), CLIENT, follower(3, 1, last_epoch=4))
     assert leader.in_sync.proposed == (1, 2, 3)
     ineligible = AlteredPartition(topic_partition=TP, error=ErrorCode.INELIGIBLE_REPLICA)
-    assert on_altered(leader, around(), 7, ineligible)[0].in_sync.proposed == (1, 2, 3)
-    assert on_altered(leader, around(), 8, ineligible)[0].in_sync.proposal is None
+    assert on_altered(leader, context(), 7, ineligible)[0].in_sync.proposed == (1, 2, 3)
+    assert on_altered(leader, context(), 8, ineligible)[0].in_sync.proposal is None
 
 
 def test_a_proposal_without_an_answer_is_sent_again() -> None:
     leader = leading(stored(1, high_watermark=1), state(isr=(1, 2)))
-    leader, effects = fetch(leader, around(), CLIENT, follower(3, 1, last_epoch=4))
+    leader, effects = fetch(leader, context(), CLIENT, follower(3, 1, last_epoch=4))
     assert proposals(effects) == [(1, 2, 3)]
-    _, effects = on_lag_timer(leader, around(10))
+    _, effects = on_lag_timer(leader, context(10))
     assert proposals(effects) == [(1, 2, 3)]
 
 
 def test_a_proposal_that_is_sent_again_does_not_speak_for_a_newer_life_of_a_member() -> None:
     leader = leading(stored(1, high_watermark=1), state(isr=(1, 2)))
-    leader, effects = fetch(leader, around(), CLIENT, follower(3, 1, last_epoch=4))
+    leader, effects = fetch(leader, context(), CLIENT, follower(3, 1, last_epoch=4))
     proposed = [effect for effect in effects if isinstance(effect, Send)]
     # Broker 3 lost its log with its machine, and fetches from the beginning in its next life.
     reborn = replace(follower(3, 0, last_epoch=-1), replica_epoch=BrokerEpoch(23))
-    leader, _ = fetch(leader, around(5), CLIENT, reborn)
-    leader, effects = on_lag_timer(leader, around(10))
+    leader, _ = fetch(leader, context(5), CLIENT, reborn)
+    leader, effects = on_lag_timer(leader, context(10))
     again = [effect for effect in effects if isinstance(effect, Send)]
     assert again == proposed
     assert isinstance(again[0].request, AlterPartition)
     assert again[0].request.isr[2] == (3, 13)
 
 
-def joins(leader: Leader, request: Fetch, seen: Surroundings) -> bool:
+def joins(leader: Leader, request: Fetch, seen: Context) -> bool:
     return bool(proposals(fetch(leader, seen, CLIENT, request)[1]))
 
 
@@ -382,43 +384,43 @@ def test_who_may_join_the_in_sync_replicas() -> None:
     leader = leading(stored(2, high_watermark=1), state(isr=(1, 2)))
     assert leader.epoch_start == 2
     caught_up = follower(3, 2, last_epoch=4)
-    assert joins(leader, caught_up, around())
+    assert joins(leader, caught_up, context())
     # The high watermark lags behind what earlier leaders had replicated: reaching it is too little.
-    assert not joins(leader, follower(3, 1, last_epoch=4), around())
-    assert not joins(leader, caught_up, around(fenced=(3,)))
-    assert not joins(leader, replace(caught_up, replica_epoch=BrokerEpoch(99)), around())
-    pending, _ = propose(leader, around(), (BrokerId(1),))
-    assert not joins(pending, caught_up, around())
+    assert not joins(leader, follower(3, 1, last_epoch=4), context())
+    assert not joins(leader, caught_up, context(fenced=(3,)))
+    assert not joins(leader, replace(caught_up, replica_epoch=BrokerEpoch(99)), context())
+    pending, _ = propose(leader, context(), (BrokerId(1),))
+    assert not joins(pending, caught_up, context())
 
 
 def test_newer_metadata_settles_a_proposal_and_older_changes_nothing() -> None:
     leader = leading(given=state(isr=(1, 2), version=3))
-    leader, _ = propose(leader, around(), (BrokerId(1),))
-    assert on_state(leader, around(), state(version=2))[0] == leader
-    assert on_state(leader, around(), state(isr=(1,), version=4))[0].in_sync.proposal is None
+    leader, _ = propose(leader, context(), (BrokerId(1),))
+    assert on_state(leader, context(), state(version=2))[0] == leader
+    assert on_state(leader, context(), state(isr=(1,), version=4))[0].in_sync.proposal is None
 
 
 def test_another_configuration_counts_at_once_and_settles_no_proposal() -> None:
     leader = leading(given=state(min_isr=3, version=3))
-    leader, _ = produce(leader, around(), CLIENT, record())
+    leader, _ = produce(leader, context(), CLIENT, record())
     for broker in (2, 3):
-        leader, _ = fetch(leader, around(), CLIENT, follower(broker, 1))
-    leader, _ = propose(leader, around(), (BrokerId(1), BrokerId(2)))
-    after, _ = on_state(leader, around(), state(min_isr=1, version=3))
+        leader, _ = fetch(leader, context(), CLIENT, follower(broker, 1))
+    leader, _ = propose(leader, context(), (BrokerId(1), BrokerId(2)))
+    after, _ = on_state(leader, context(), state(min_isr=1, version=3))
     assert after.state.min_insync_replicas == 1
     assert after.in_sync.proposal == leader.in_sync.proposal
     # A late answer of the same partition epoch tells an older configuration, and is no news.
     late = AlteredPartition(topic_partition=TP, state=state(min_isr=3, version=3))
-    assert on_altered(after, around(), 1, late)[0] == after
+    assert on_altered(after, context(), 1, late)[0] == after
 
 
 def test_a_lower_minimum_moves_the_high_watermark_and_answers_who_waited() -> None:
     leader = leading(given=state(min_isr=2))
-    leader, _ = produce(leader, around(), CLIENT, record())
-    leader, _ = on_state(leader, around(), state(isr=(1,), version=1))
-    leader, effects = on_state(leader, around(10**6), state(isr=(1,), min_isr=2, version=1))
+    leader, _ = produce(leader, context(), CLIENT, record())
+    leader, _ = on_state(leader, context(), state(isr=(1,), version=1))
+    leader, effects = on_state(leader, context(10**6), state(isr=(1,), min_isr=2, version=1))
     assert replies(effects) == []
-    leader, effects = on_state(leader, around(10**6), state(isr=(1,), min_isr=1, version=1))
+    leader, effects = on_state(leader, context(10**6), state(isr=(1,), min_isr=1, version=1))
     assert replies(effects) == [Produced(base_offset=Offset(0), log_start_offset=Offset(0))]
     assert leader.log.high_watermark == 1
 
@@ -432,7 +434,7 @@ def consumer(offset: int) -> Fetch:
 
 def test_a_consumer_reads_below_the_high_watermark() -> None:
     leader = leading(stored(3, high_watermark=2))
-    (fetched,) = replies(fetch(leader, around(), CLIENT, consumer(0))[1])
+    (fetched,) = replies(fetch(leader, context(), CLIENT, consumer(0))[1])
     assert isinstance(fetched, Fetched)
     assert fetched.batches == leader.log.read(Offset(0), below=Offset(2), max_bytes=10_000)
     for offset, error in (
@@ -440,18 +442,18 @@ def test_a_consumer_reads_below_the_high_watermark() -> None:
         (3, ErrorCode.NONE),
         (4, ErrorCode.OFFSET_OUT_OF_RANGE),
     ):
-        (fetched,) = replies(fetch(leader, around(), CLIENT, consumer(offset))[1])
+        (fetched,) = replies(fetch(leader, context(), CLIENT, consumer(offset))[1])
         assert isinstance(fetched, Fetched)
         assert (fetched.error, fetched.batches) == (error, b"")
 
 
 def test_the_end_offset_is_refused_until_the_high_watermark_reaches_the_epoch() -> None:
     leader = leading(stored(2, high_watermark=1))
-    _, effects = list_offsets(leader, around(), CLIENT, ListOffsets(topic_partition=TP))
+    _, effects = list_offsets(leader, context(), CLIENT, ListOffsets(topic_partition=TP))
     assert replies(effects) == [ListedOffsets(error=ErrorCode.OFFSET_NOT_AVAILABLE)]
     for broker in (2, 3):
-        leader, _ = fetch(leader, around(), CLIENT, follower(broker, 2, last_epoch=4))
-    _, effects = list_offsets(leader, around(), CLIENT, ListOffsets(topic_partition=TP))
+        leader, _ = fetch(leader, context(), CLIENT, follower(broker, 2, last_epoch=4))
+    _, effects = list_offsets(leader, context(), CLIENT, ListOffsets(topic_partition=TP))
     assert replies(effects) == [ListedOffsets(offset=Offset(2), leader_epoch=LeaderEpoch(5))]
 
 
@@ -463,7 +465,7 @@ def test_offsets_by_time_are_those_of_the_first_record_not_older(
     log = PartitionLog().append(Batch.of(encode(records, leader_epoch=LeaderEpoch(0))))
     leader = leading(log.with_high_watermark(Offset(3)))
     request = ListOffsets(topic_partition=TP, timestamp=timestamp)
-    (listed,) = replies(list_offsets(leader, around(), CLIENT, request)[1])
+    (listed,) = replies(list_offsets(leader, context(), CLIENT, request)[1])
     assert isinstance(listed, ListedOffsets)
     assert listed.offset == offset
 
@@ -472,7 +474,7 @@ def test_that_no_record_is_young_enough_is_not_said_while_the_high_watermark_lag
     old = Record(value=b"v", timestamp_ms=100)
     log = PartitionLog().append(Batch.of(encode([old], leader_epoch=LeaderEpoch(0))))
     request = ListOffsets(topic_partition=TP, timestamp=100)
-    assert replies(list_offsets(leading(log), around(), CLIENT, request)[1]) == [
+    assert replies(list_offsets(leading(log), context(), CLIENT, request)[1]) == [
         ListedOffsets(error=ErrorCode.OFFSET_NOT_AVAILABLE)
     ]
 
@@ -480,7 +482,7 @@ def test_that_no_record_is_young_enough_is_not_said_while_the_high_watermark_lag
 def test_the_earliest_offset_is_told_with_the_leader_epoch_that_wrote_it() -> None:
     request = ListOffsets(topic_partition=TP, timestamp=EARLIEST_TIMESTAMP)
     for log, leader_epoch in ((stored(2, leader_epoch=3), 3), (PartitionLog(), 5)):
-        assert replies(list_offsets(leading(log), around(), CLIENT, request)[1]) == [
+        assert replies(list_offsets(leading(log), context(), CLIENT, request)[1]) == [
             ListedOffsets(offset=Offset(0), leader_epoch=LeaderEpoch(leader_epoch))
         ]
 
@@ -502,7 +504,7 @@ def test_where_a_leader_epoch_ends(log: PartitionLog, asked: int, told: tuple[in
     request = OffsetForLeaderEpoch(topic_partition=TP, leader_epoch=LeaderEpoch(asked))
     leader_epoch, end_offset = told
     end = EpochEndOffset(leader_epoch=LeaderEpoch(leader_epoch), end_offset=Offset(end_offset))
-    assert replies(offset_for_leader_epoch(leading(log), around(), CLIENT, request)[1]) == [
+    assert replies(offset_for_leader_epoch(leading(log), context(), CLIENT, request)[1]) == [
         OffsetOfLeaderEpoch(topic_partition=TP, end=end)
     ]
 
@@ -513,7 +515,7 @@ def test_where_a_leader_epoch_ends(log: PartitionLog, asked: int, told: tuple[in
 def acknowledged_offsets(bug: Bug, count: int) -> list[int]:
     leader, told = leading(given=state(isr=(1,), min_isr=1)), list[int]()
     for number in range(count):
-        leader, effects = produce(leader, around(bugs=frozenset({bug})), CLIENT, record(number))
+        leader, effects = produce(leader, context(bugs=frozenset({bug})), CLIENT, record(number))
         told += [r.base_offset for r in replies(effects) if isinstance(r, Produced)]
     return told
 
@@ -528,7 +530,7 @@ def test_a_lost_append_is_acknowledged_and_leaves_a_hole() -> None:
     leader = leading(given=state(isr=(1,), min_isr=1))
     for number in range(8):
         leader, _ = produce(
-            leader, around(bugs=frozenset({Bug.LOST_APPEND})), CLIENT, record(number)
+            leader, context(bugs=frozenset({Bug.LOST_APPEND})), CLIENT, record(number)
         )
     assert [batch.header.base_offset for batch in leader.log.batches()] == [0, 1, 2, 3, 4, 5, 7]
 
@@ -538,7 +540,7 @@ def test_a_stale_end_offset_is_told_every_third_time() -> None:
     for _ in range(4):
         bugs = frozenset({Bug.STALE_END_OFFSET})
         leader, effects = list_offsets(
-            leader, around(bugs=bugs), CLIENT, ListOffsets(topic_partition=TP)
+            leader, context(bugs=bugs), CLIENT, ListOffsets(topic_partition=TP)
         )
         told += [r.offset for r in replies(effects) if isinstance(r, ListedOffsets)]
     assert told == [2, 2, 1, 2]

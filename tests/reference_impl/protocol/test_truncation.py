@@ -18,13 +18,13 @@ from reference_impl.log.partition_log import PartitionLog
 from reference_impl.log.producer_state import ProducerStates
 from reference_impl.log.record_batch import Record, encode
 from reference_impl.log.segment import Batch
-from reference_impl.node.context import Surroundings
+from reference_impl.node.context import Context
 from reference_impl.node.step import Effects, Send
-from reference_impl.node.timeouts import Patience
+from reference_impl.node.timeouts import Timeouts
 from reference_impl.partition.follower import (
     Follower,
     become_follower,
-    on_end_told,
+    on_epoch_end,
     on_fetch_timer,
 )
 from reference_impl.protocol.controller import PartitionState
@@ -48,14 +48,14 @@ STATE = PartitionState(
 )
 
 
-def around(version: Truncation, correlation: int = 1, now_ms: int = 0) -> Surroundings:
-    return Surroundings(
+def context(version: Truncation, correlation: int = 1, now_ms: int = 0) -> Context:
+    return Context(
         now_ms=now_ms,
         broker_id=BrokerId(1),
         broker_epoch=BrokerEpoch(11),
         brokers={},
         correlation=correlation,
-        patience=Patience(),
+        timeouts=Timeouts(),
         bugs=frozenset(),
         truncation=version,
     )
@@ -72,7 +72,7 @@ def log_of(*leader_epochs: int, high_watermark: int = 0) -> PartitionLog:
 
 
 def following(version: Truncation, log: PartitionLog) -> tuple[Follower, Effects]:
-    return become_follower(TP, log, ProducerStates(), STATE, around(version))
+    return become_follower(TP, log, ProducerStates(), STATE, context(version))
 
 
 def asked(effects: Effects) -> list[tuple[object, ...]]:
@@ -113,7 +113,7 @@ def test_what_a_follower_does_first_in_a_new_leader_epoch(
 def test_kip_101_cuts_to_the_offset_and_looks_at_no_epoch() -> None:
     version = Truncation.KIP_101
     follower, _ = following(version, log_of(1, 3, 3, 3))
-    follower, effects = on_end_told(follower, around(version, 2), 1, ends(2, 3))
+    follower, effects = on_epoch_end(follower, context(version, 2), 1, ends(2, 3))
     assert (
         follower.log.end_offset == 3
     )  # two records of leader epoch 3, of which the leader has none
@@ -123,10 +123,10 @@ def test_kip_101_cuts_to_the_offset_and_looks_at_no_epoch() -> None:
 def test_kip_279_asks_again_about_the_next_epoch_until_both_know_it() -> None:
     version = Truncation.KIP_279
     follower, _ = following(version, log_of(1, 3, 3, 3))
-    follower, effects = on_end_told(follower, around(version, 2), 1, ends(2, 3))
+    follower, effects = on_epoch_end(follower, context(version, 2), 1, ends(2, 3))
     assert follower.log.end_offset == 1
     assert asked(effects) == [("end of", 1, -1)]
-    follower, effects = on_end_told(follower, around(version, 3), 2, ends(1, 3))
+    follower, effects = on_epoch_end(follower, context(version, 3), 2, ends(1, 3))
     assert follower.log.end_offset == 1
     assert asked(effects) == [("fetch", 1, -1, -1)]
 
@@ -134,7 +134,7 @@ def test_kip_279_asks_again_about_the_next_epoch_until_both_know_it() -> None:
 def test_an_epoch_that_the_leader_never_had_cuts_to_the_high_watermark() -> None:
     version = Truncation.KIP_101
     follower, _ = following(version, log_of(1, 1, 6, high_watermark=2))
-    follower, effects = on_end_told(follower, around(version, 2), 1, ends(-1, -1))
+    follower, effects = on_epoch_end(follower, context(version, 2), 1, ends(-1, -1))
     assert follower.log.end_offset == 2
     assert asked(effects) == [("fetch", 2, -1, -1)]
 
@@ -142,11 +142,11 @@ def test_an_epoch_that_the_leader_never_had_cuts_to_the_high_watermark() -> None
 def test_before_the_answer_nothing_is_fetched_and_an_answer_of_the_past_is_ignored() -> None:
     version = Truncation.KIP_320
     follower, _ = following(version, log_of(1))
-    assert on_end_told(follower, around(version), 99, ends(1, 0)) == (follower, ())
+    assert on_epoch_end(follower, context(version), 99, ends(1, 0)) == (follower, ())
     refused = replace(ends(-1, -1), error=ErrorCode.FENCED_LEADER_EPOCH)
-    later, _ = on_end_told(follower, around(version), 1, refused)
+    later, _ = on_epoch_end(follower, context(version), 1, refused)
     assert later.log.end_offset == 1
-    _, effects = on_fetch_timer(later, around(version, 7, later.fetches_ms))
+    _, effects = on_fetch_timer(later, context(version, 7, later.fetches_ms))
     assert asked(effects) == [("end of", 1, 5)]
 
 

@@ -24,8 +24,8 @@ from reference_impl.simulation.runs import (
     IDEMPOTENT,
     Run,
     Scenario,
-    core_drawn,
-    faults_drawn,
+    draw_core,
+    draw_faults,
     run,
 )
 from reference_impl.simulation.sending import Sender
@@ -44,7 +44,7 @@ def faulty(seed: int, *, bugs: frozenset[Bug] = frozenset(), conditions: Conditi
             sends=60,
             send_every_ms=40,
             conditions=conditions,
-            faults=faults_drawn(seed, BROKERS, count=4, every_ms=600),
+            faults=draw_faults(seed, BROKERS, count=4, every_ms=600),
             bugs=bugs,
         )
     )
@@ -83,7 +83,7 @@ def test_what_producers_were_promised_is_kept_in_both_modes(name: str, liveness:
 
 def test_as_few_brokers_as_can_do_alone_go_on_and_the_others_stay_away() -> None:
     cluster = Cluster(min_insync_replicas=2)
-    assert {core_drawn(seed, cluster) for seed in range(20)} == {*combinations(BROKERS, 2)}
+    assert {draw_core(seed, cluster) for seed in range(20)} == {*combinations(BROKERS, 2)}
     first, second, third = BROKERS
     cluster.crash(first)
     cluster.run_for(1_000)
@@ -150,10 +150,10 @@ def test_the_hash_seed_changes_nothing() -> None:
 _SCENARIO = """
 from model.vocabulary import BrokerId
 from reference_impl.simulation.network import Conditions
-from reference_impl.simulation.runs import IDEMPOTENT, Scenario, faults_drawn, run
+from reference_impl.simulation.runs import IDEMPOTENT, Scenario, draw_faults, run
 ROUGH = Conditions(jitter_ms=15, loss=3, doubling=5)
 def faulty(seed, conditions):
-    plan = faults_drawn(seed, tuple(map(BrokerId, (1, 2, 3))), count=4, every_ms=600)
+    plan = draw_faults(seed, tuple(map(BrokerId, (1, 2, 3))), count=4, every_ms=600)
     return run(Scenario(seed=seed, producers=(IDEMPOTENT, IDEMPOTENT), sends=60, send_every_ms=40,
                         conditions=conditions, faults=plan))
 print(faulty(3, ROUGH).trace.digest())

@@ -10,7 +10,7 @@ import pytest
 
 from model.vocabulary import ProducerId, TopicPartition
 from reference_impl.node.bugs import Bug
-from reference_impl.node.step import Answered, Asked
+from reference_impl.node.step import RequestReceived, ResponseReceived
 from reference_impl.protocol.coordinators import CONSUMER_OFFSETS, TRANSACTION_STATE, java_hash
 from reference_impl.protocol.messages import ErrorCode, InitProducerId
 from reference_impl.protocol.transactions import (
@@ -167,8 +167,8 @@ def test_a_transaction_that_is_open_too_long_is_aborted_and_its_producer_fenced(
 def test_epochs_run_out_and_another_producer_id_goes_on(talk: Conversation) -> None:
     client = Client(talk, V2).begin()
     first = client.producer[0]
-    (place,) = [p for p, r in talk.nodes[1].coordinating.roles.items() if r.transactions]
-    role = talk.nodes[1].coordinating.roles[place]
+    (place,) = [p for p, r in talk.nodes[1].local_coordinators.roles.items() if r.transactions]
+    role = talk.nodes[1].local_coordinators.roles[place]
     exhausted = 32_766
     object.__setattr__(role.transactions["t"], "producer_epoch", exhausted)
     client.producer = (first, exhausted)
@@ -211,7 +211,7 @@ def test_a_new_coordinator_ends_what_its_log_says_is_decided(converse: Converse)
     first = client.coordinator()
 
     def markers(_to: int, told: object) -> bool:
-        return isinstance(told, Asked) and isinstance(told.request, WriteTxnMarker)
+        return isinstance(told, RequestReceived) and isinstance(told.request, WriteTxnMarker)
 
     assert talk.leader(A) != first  # what a broker says to itself can't be lost
     talk.held = markers
@@ -224,7 +224,7 @@ def test_a_new_coordinator_ends_what_its_log_says_is_decided(converse: Converse)
         place
         for n in (1, 2, 3)
         if n in talk.nodes
-        for place, role in talk.nodes[n].coordinating.roles.items()
+        for place, role in talk.nodes[n].local_coordinators.roles.items()
         if getattr(role, "transactions", {})
     }
     assert place.topic == TRANSACTION_STATE
@@ -239,7 +239,9 @@ def test_a_marker_whose_answer_is_lost_is_written_again(converse: Converse) -> N
     lost: list[object] = []
 
     def first_answer(_to: int, told: object) -> bool:
-        is_answer = isinstance(told, Answered) and isinstance(told.response, WrittenTxnMarker)
+        is_answer = isinstance(told, ResponseReceived) and isinstance(
+            told.response, WrittenTxnMarker
+        )
         if is_answer and not lost:
             lost.append(told)
             return True

@@ -9,8 +9,8 @@ import pytest
 
 from model.vocabulary import TopicPartition
 from reference_impl.node.bugs import NO_BUGS, Bug, Bugs
-from reference_impl.node.step import Asked
-from reference_impl.node.timeouts import Patience
+from reference_impl.node.step import RequestReceived
+from reference_impl.node.timeouts import Timeouts
 from reference_impl.protocol.messages import ErrorCode, InitProducerId, NodeId
 from reference_impl.protocol.transactions import (
     EndTxn,
@@ -28,7 +28,7 @@ A = TopicPartition("a", 0)
 COMMIT, ABORT = TxnResult.COMMIT, TxnResult.ABORT
 V1, V2 = TransactionVersion.V1, TransactionVersion.V2
 NONE = ErrorCode.NONE
-A_MINUTE = Patience(
+A_MINUTE = Timeouts(
     replica_lag_ms=600, retention_check_ms=1_000, transactional_id_expiration_ms=60_000
 )
 
@@ -43,7 +43,7 @@ def known_ids(talk: Conversation) -> set[str]:
     return {
         id_
         for node in talk.nodes.values()
-        for role in getattr(getattr(node, "coordinating", None), "roles", {}).values()
+        for role in getattr(getattr(node, "local_coordinators", None), "roles", {}).values()
         if isinstance(role, TransactionCoordinator)
         for id_ in role.transactions
     }
@@ -54,7 +54,7 @@ def known_ids(talk: Conversation) -> set[str]:
 
 @pytest.mark.parametrize("result", TxnResult)
 def test_an_id_that_rests_for_too_long_is_forgotten(converse: Converse, result: TxnResult) -> None:
-    talk = begun(converse, patience=A_MINUTE)
+    talk = begun(converse, timeouts=A_MINUTE)
     client = Client(talk, V2).begin()
     client.send(A, "one")
     client.end(result)
@@ -73,7 +73,7 @@ def test_an_id_that_rests_for_too_long_is_forgotten(converse: Converse, result: 
 
 
 def test_a_new_coordinator_has_forgotten_it_too(converse: Converse) -> None:
-    talk = begun(converse, brokers=3, patience=A_MINUTE)
+    talk = begun(converse, brokers=3, timeouts=A_MINUTE)
     client = Client(talk).begin()
     talk.pass_time(70_000)
     assert known_ids(talk) == set()
@@ -85,14 +85,14 @@ def test_a_new_coordinator_has_forgotten_it_too(converse: Converse) -> None:
 def test_an_open_transaction_and_one_that_waits_for_its_markers_are_not_forgotten(
     converse: Converse,
 ) -> None:
-    talk = begun(converse, brokers=3, patience=A_MINUTE)
+    talk = begun(converse, brokers=3, timeouts=A_MINUTE)
     client = Client(talk).begin(timeout_ms=300_000)
     client.send(A, "one")
     talk.pass_time(90_000)
     assert state(talk, client.coordinator()).state is TxnState.ONGOING
     assert talk.leader(A) != client.coordinator()  # what a broker says to itself can't be lost
     talk.held = lambda _to, told: (
-        isinstance(told, Asked) and isinstance(told.request, WriteTxnMarker)
+        isinstance(told, RequestReceived) and isinstance(told.request, WriteTxnMarker)
     )
     assert client.end(COMMIT).error is NONE
     talk.pass_time(90_000)
@@ -106,7 +106,7 @@ def test_a_zombie_of_a_forgotten_id_comes_back_if_its_client_begins_anew(
     converse: Converse,
 ) -> None:
     """KAFKA-18019: the broker can't know it any more, so the client must not try."""
-    talk = begun(converse, patience=A_MINUTE)
+    talk = begun(converse, timeouts=A_MINUTE)
     zombie = Client(talk).begin()
     newer = Client(talk).begin()
     assert zombie.add(A) is ErrorCode.PRODUCER_FENCED

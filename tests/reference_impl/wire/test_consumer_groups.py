@@ -32,7 +32,7 @@ def create(cluster: Served, topic: str, partitions: int) -> None:
 def coordinator(cluster: Served, connect: Callable[..., Connection]) -> Callable[[str], Connection]:
     """Connects to the coordinator of a group, once there is one."""
 
-    def coordinating(group: str) -> Connection:
+    def local_coordinators(group: str) -> Connection:
         while True:
             asked = connect(cluster.bootstrap_servers)
             found = asked.call(Api.FIND_COORDINATOR, 3, key=group, key_type=0)
@@ -40,7 +40,7 @@ def coordinator(cluster: Served, connect: Callable[..., Connection]) -> Callable
                 return connect(cluster.bootstrap_servers, found.node_id - 1)
             time.sleep(0.05)
 
-    return coordinating
+    return local_coordinators
 
 
 def joining(group: str, topic: str) -> dict[str, Any]:

@@ -314,7 +314,7 @@ def coordinator(
 ) -> Callable[[str, int], Connection]:
     """Connects to the coordinator of a group (0) or a transactional id (1)."""
 
-    def coordinating(key: str, kind: int) -> Connection:
+    def local_coordinators(key: str, kind: int) -> Connection:
         connection = connect(cluster.bootstrap_servers)
         while True:
             found = connection.call(Api.FIND_COORDINATOR, 3, key=key, key_type=kind)
@@ -322,7 +322,7 @@ def coordinator(
                 return connect(cluster.bootstrap_servers, found.node_id - 1)
             time.sleep(0.02)
 
-    return coordinating
+    return local_coordinators
 
 
 def begun(connection: Connection, transactional_id: str) -> dict[str, Any]:

@@ -129,7 +129,7 @@ def test_what_is_described_is_what_was_told(told: dict[str, str]) -> None:
 
 def test_an_administrator_changes_a_topic_and_sees_that_it_has_changed() -> None:
     with serving(
-        ServeOptions(brokers=3, patience=replace(SERVED, retention_check_ms=200))
+        ServeOptions(brokers=3, timeouts=replace(SERVED, retention_check_ms=200))
     ) as served:
         servers = served.bootstrap_servers
         admin = AdminClient({"bootstrap.servers": servers})
@@ -188,7 +188,7 @@ def eventually(is_so: Callable[[], bool], within_s: float = 20) -> None:
 
 def test_records_go_when_their_time_is_over() -> None:
     with serving(
-        ServeOptions(brokers=1, patience=replace(SERVED, retention_check_ms=200))
+        ServeOptions(brokers=1, timeouts=replace(SERVED, retention_check_ms=200))
     ) as served:
         servers = served.bootstrap_servers
         new = NewTopic("brief", 1, 1, config={"retention.ms": "500"})
