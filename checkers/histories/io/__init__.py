@@ -1,1 +1,1 @@
-"""Histories as they are stored: our recorder's, Parquet, NDJSON, Jepsen's EDN."""
+"""Readers of stored histories: recorded folders, Parquet, NDJSON and Jepsen's EDN."""

@@ -1,8 +1,9 @@
-"""EDN, read form by form from lines of text.
+"""EDN, parsed form by form from lines of text.
 
-A form is what Python has for it, where that is exact: nil is None, an integer an int, a vector or a
-list a list, a map a dict. Every other scalar stays text, spelled so that equal scalars are equal
-texts and different ones differ: `:a`, `"a"`, `a`, `\\a`, `1.0`, `true`. `text` spells any form so.
+A form becomes the Python value that equals it, where one exists: nil is None, an integer an int, a
+vector or a list a list, a map a dict. Every other scalar stays text in a canonical notation: equal
+scalars have equal texts, different scalars different ones, as `:a`, `"a"`, `a`, `\\a`, `1.0` and
+`true`. `text` returns the canonical notation of any form.
 
 Source: the EDN format, github.com/edn-format/edn.
 Simplified: a list equals a vector, as in Clojure; numbers with `M` keep their digits.
@@ -42,28 +43,28 @@ _NAMED: Final = {
 }  # fmt: skip
 _NAME_OF: Final = {char: name for name, char in _NAMED.items()}
 _REST_OF_STRING: Final = re.compile(r'(?:[^"\\]|\\.)*', re.DOTALL)
-DEEPEST: Final = 200  # forms inside forms; what is deeper is no history, and `text` recurs
+MAX_DEPTH: Final = 200  # nested collections; no history needs more, and `text` is recursive
 
-Form = Any  # None, int, str, list[Form], dict[None | int | str, Form], Collection or Tagged
+Form = Any  # None, int, str, list[Form], dict[None | int | str, Form], EdnSet or Tagged
 
 
 class NotEdn(ValueError):
-    """The text is not EDN; has the line and the column, both from 1."""
+    """The text is not EDN; the message starts with the line and the column, both from 1."""
 
-    def __init__(self, line: int, column: int, what: str) -> None:
-        super().__init__(f"line {line}, column {column}: {what}")
+    def __init__(self, line: int, column: int, fault: str) -> None:
+        super().__init__(f"line {line}, column {column}: {fault}")
 
 
 @dataclass(frozen=True, slots=True)
-class Elements:
-    """A set."""
+class EdnSet:
+    """An EDN set, `#{..}`."""
 
     forms: list[Form]
 
 
 @dataclass(frozen=True, slots=True)
 class Tagged:
-    """A form behind a tag, as in `#inst "2026-11-21"`."""
+    """A form with a tag in front, as in `#inst "2026-11-21"`."""
 
     tag: str
     form: Form
@@ -71,7 +72,7 @@ class Tagged:
 
 @dataclass(slots=True)
 class _Open:
-    """A collection, tag or discard that waits for its forms."""
+    """A collection, tag or discard whose forms are not complete yet."""
 
     kind: str  # [ ( { #{ #:name{, a tag, or #_
     line: int
@@ -80,14 +81,15 @@ class _Open:
 
     @property
     def waits_for_one(self) -> bool:
-        """It is a tag or a discard."""
+        """True for a tag or a discard, which take exactly one form."""
         return self.kind[0] == "#" and self.kind[-1] != "{"
 
 
 def entries(lines: Iterable[str]) -> Iterator[tuple[int, Form]]:
-    """The forms of the text with the lines on which they end; those of a vector around all of them.
+    """Yields each form of the text with the number of the line on which the form ends.
 
-    NotEdn where the text is none, at the line and column.
+    If one vector or list encloses the whole text, its elements are yielded instead. NotEdn if the
+    text is malformed.
 
     >>> [form for _, form in entries(['[{:a 1}', '"x"]'])]
     [{':a': 1}, '"x"']
@@ -101,25 +103,25 @@ def entries(lines: Iterable[str]) -> Iterator[tuple[int, Form]]:
 
 @dataclass(slots=True)
 class Reader:
-    """Reads line by line; a form, and a string too, may go on over several of them."""
+    """A parser that consumes one line at a time; forms and strings may span several lines."""
 
     _stack: list[_Open] = field(default_factory=list[_Open])
-    _string: list[str] = field(default_factory=list[str])  # that no line has closed yet
-    _begun: tuple[int, int] = (0, 0)  # the line and the column of that string
+    _string: list[str] = field(default_factory=list[str])  # lines of a string not yet closed
+    _begun: tuple[int, int] = (0, 0)  # line and column where that string begins
 
     @property
     def is_between_forms(self) -> bool:
-        """Nothing is open, but a vector around all forms."""
+        """True if no form is open, except a vector that encloses the whole text."""
         return not self._string and (not self._stack or _is_around(self._stack))
 
     def read(self, number: int, line: str) -> Iterator[Form]:
-        """The forms that end on the line; NotEdn."""
+        """Yields the forms that end on this line; NotEdn."""
         stack = self._stack
         for column, kind, token in self._tokens(number, line):
             if kind in {"open", "discard", "tag"}:
-                if len(stack) == DEEPEST:
+                if len(stack) == MAX_DEPTH:
                     raise NotEdn(
-                        number, column, f"forms lie in each other more than {DEEPEST} deep"
+                        number, column, f"collections are nested more than {MAX_DEPTH} deep"
                     )
                 stack.append(_Open(token, number, column))
                 continue
@@ -137,30 +139,30 @@ class Reader:
                 stack[-1].forms.append(form)
 
     def end(self) -> None:
-        """NotEdn if something is open that no line has closed."""
+        """Raises NotEdn if a form is still open at the end of the text."""
         if self._string:
-            raise NotEdn(*self._begun, "a string begins that nothing closes: the text is torn")
+            raise NotEdn(*self._begun, "the string is never closed: the text is cut short")
         if self._stack:
             opened = self._stack[-1]
-            says = f"{opened.kind!r} begins, nothing ends it: the text is torn"
-            raise NotEdn(opened.line, opened.column, says)
+            fault = f"{opened.kind!r} is never closed: the text is cut short"
+            raise NotEdn(opened.line, opened.column, fault)
 
     def _tokens(self, number: int, line: str) -> Iterator[tuple[int, str, str]]:
-        """Column, kind and text of each token that ends on the line."""
-        goes_on = 0
+        """Yields column, kind and text of each token that ends on the line."""
+        start = 0
         if self._string:
-            goes_on = next(_REST_OF_STRING.finditer(line)).end() + 1
-            self._string.append(line[:goes_on])
-            if line[goes_on - 1 : goes_on] != '"':
+            start = next(_REST_OF_STRING.finditer(line)).end() + 1
+            self._string.append(line[:start])
+            if line[start - 1 : start] != '"':
                 return
             yield self._begun[1], "text", "".join(self._string)
             self._string = []
-        for match in _TOKEN.finditer(line, goes_on):
+        for match in _TOKEN.finditer(line, start):
             kind, column = match.lastgroup or "bad", match.start() + 1
             if kind == "blank":
                 continue
             if kind == "bad" and match[0] != '"':
-                raise NotEdn(number, column, f"{match[0]!r} begins no form")
+                raise NotEdn(number, column, f"no EDN form begins with {match[0]!r}")
             if kind == "bad":
                 self._begun, self._string = (number, column), [line[match.start() :]]
                 return
@@ -171,7 +173,7 @@ def _is_around(stack: list[_Open]) -> bool:
     return len(stack) == 1 and stack[0].kind in "[("
 
 
-_NOTHING: Final = Elements([])  # what was discarded, or the vector around all: given one by one
+_NOTHING: Final = EdnSet([])  # a discarded form, or the enclosing vector, whose forms were yielded
 
 
 def _closed(stack: list[_Open], token: str, line: int, column: int) -> Form:
@@ -188,7 +190,7 @@ def _closed(stack: list[_Open], token: str, line: int, column: int) -> Form:
     if opened.kind in "[(":
         return _NOTHING if not stack else opened.forms
     if opened.kind == "#{":
-        return Elements(opened.forms)
+        return EdnSet(opened.forms)
     keys, values = opened.forms[::2], opened.forms[1::2]
     if len(keys) != len(values):
         raise NotEdn(line, column, f"the map of line {opened.line} has a key without a value")
@@ -207,25 +209,25 @@ def _key(form: Form, namespace: str) -> int | str | None:
 
 
 def _string(token: str) -> str:
-    """The string with its escapes spelled in one way."""
+    """Returns the string with its escapes in canonical notation."""
     if "\\" not in token and token.isprintable():
         return token
     plain = re.sub(r"\\(u[0-9A-Fa-f]{4}|.)", _unescaped, token[1:-1], flags=re.DOTALL)
-    # two surrogates are one character; one alone is no text, and stays escaped
+    # a pair of surrogates is one character; a lone surrogate cannot be encoded and stays escaped
     plain = plain.encode("utf-16", "surrogatepass").decode("utf-16", "surrogatepass")
-    return '"' + "".join(_ESCAPED.get(char) or _spelled(char) for char in plain) + '"'
+    return '"' + "".join(_ESCAPED.get(char) or _encodable(char) for char in plain) + '"'
 
 
-def _spelled(char: str) -> str:
+def _encodable(char: str) -> str:
     return f"\\u{ord(char):04x}" if "\ud800" <= char <= "\udfff" else char
 
 
 def _char(token: str) -> str:
-    """The character, spelled in one way."""
+    """Returns the character in canonical notation."""
     name = token[1:]
     plain = chr(int(name[1:], 16)) if re.fullmatch("u[0-9A-Fa-f]{4}", name) else name
     plain = _NAMED.get(plain, plain)
-    return _spelled(plain) if "\ud800" <= plain <= "\udfff" else "\\" + _NAME_OF.get(plain, plain)
+    return _encodable(plain) if "\ud800" <= plain <= "\udfff" else "\\" + _NAME_OF.get(plain, plain)
 
 
 def _unescaped(match: re.Match[str]) -> str:
@@ -234,7 +236,7 @@ def _unescaped(match: re.Match[str]) -> str:
 
 
 def _number(token: str) -> int | str:
-    """The integer; one with more digits than Python converts stays text."""
+    """Returns the integer, or its text if it has more digits than Python converts."""
     try:
         return int(token)
     except ValueError:
@@ -266,12 +268,12 @@ SCALARS: Final[dict[str, Callable[[str], Form]]] = {
 
 
 def text(form: Form) -> str:
-    """The form in EDN; equal forms have equal texts.
+    """Returns the form in canonical EDN notation; equal forms have equal texts.
 
     >>> text({":b": [1, None], ":a": '"x"'})
     '{:a "x", :b [1 nil]}'
     """
-    if type(form) is int or type(form) is str:  # nearly all of them
+    if type(form) is int or type(form) is str:  # the common case
         return str(form)
     match form:
         case None:
@@ -280,7 +282,7 @@ def text(form: Form) -> str:
             return f"[{' '.join(map(text, form))}]"
         case dict():
             return f"{{{', '.join(sorted(f'{text(k)} {text(v)}' for k, v in form.items()))}}}"
-        case Elements():
+        case EdnSet():
             return f"#{{{' '.join(sorted(map(text, form.forms)))}}}"
         case Tagged():
             return f"#{form.tag} {text(form.form)}"

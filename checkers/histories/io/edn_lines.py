@@ -1,8 +1,8 @@
-"""EDN of which most lines are a whole map each: such a line is spelled in JSON, and read as that.
+"""A fast EDN reader for files in which most lines hold one whole map each.
 
-Blanks become commas, and a map the one entry of an object: `{:a [1 2]}` is `{"": [":a",[1,2]]}`.
-Python's reader of JSON is compiled, and strict: where a line is spelled otherwise than programs
-spell maps, it finds no JSON, and `edn.Reader` reads that line, as it does what it alone knows.
+Such a line is translated to JSON and decoded: blanks become commas, and a map becomes an object
+with one entry, so `{:a [1 2]}` is `{"": [":a",[1,2]]}`. Python's JSON decoder is compiled and
+strict. If a line does not translate to valid JSON, `edn.Reader` parses that line instead.
 
 Simplified: an escape, a float, a set, a tag or a comment sends its line to the slow reader.
 """
@@ -13,37 +13,37 @@ import json
 import re
 from typing import TYPE_CHECKING, Any, Final
 
-from checkers.histories.io.edn import DEEPEST, DELIMITER, SCALARS, Form, Reader
+from checkers.histories.io.edn import DELIMITER, MAX_DEPTH, SCALARS, Form, Reader
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-_NO_NUMBER: Final = re.compile(rf'("[^"]*"|[A-Za-z:][^{DELIMITER}]*)')
-_BEYOND: Final = re.compile(r"[\\;#]")
+_NOT_A_NUMBER: Final = re.compile(rf'("[^"]*"|[A-Za-z:][^{DELIMITER}]*)')
+_SLOW_ONLY: Final = re.compile(r"[\\;#]")
 _STRING: Final = re.compile(r'"(?:[^"\\]|\\.)*"')
-_REMEMBERED: Final = 50_000  # spellings; values may be new on every line
+_CACHE_LIMIT: Final = 50_000  # entries; values may be new on every line
 
 
-class _Spellings(dict[str, str]):
-    """How JSON spells a scalar of EDN that is no number."""
+class _JsonScalars(dict[str, str]):
+    """A cache from an EDN scalar that is not a number to its JSON text."""
 
     def __missing__(self, token: str) -> str:
         kind = "text" if token[0] == '"' else "atom"
-        spelled = json.dumps(SCALARS[kind](token))
-        if len(self) < _REMEMBERED:
-            self[token] = spelled
-        return spelled
+        in_json = json.dumps(SCALARS[kind](token))
+        if len(self) < _CACHE_LIMIT:
+            self[token] = in_json
+        return in_json
 
 
-_IN_JSON: Final = _Spellings()
+_IN_JSON: Final = _JsonScalars()
 
 
-class _Unusual(ValueError):
-    """A line that only the slow reader reads."""
+class _NotJson(ValueError):
+    """The line has no JSON translation; only the slow reader can parse it."""
 
 
 def entries(lines: Iterable[str]) -> Iterator[tuple[int, Form]]:
-    """The same as `edn.entries`, several times as fast where a line is a map; NotEdn."""
+    """Yields the same as `edn.entries`, several times faster for lines that are a map; NotEdn."""
     reader = Reader()
     for number, line in enumerate(lines, 1):
         forms: tuple[Form] | None
@@ -57,38 +57,38 @@ def entries(lines: Iterable[str]) -> Iterator[tuple[int, Form]]:
 
 
 def as_map(line: str) -> Form:
-    """The map that is the line; ValueError, TypeError, RecursionError where it is none."""
-    if line[:1] != "{" or _BEYOND.search(line):
-        raise _Unusual
-    tokens = _NO_NUMBER.split(line)
+    """Returns the map on the line; ValueError, TypeError or RecursionError if there is none."""
+    if line[:1] != "{" or _SLOW_ONLY.search(line):
+        raise _NotJson
+    tokens = _NOT_A_NUMBER.split(line)
     tokens[1::2] = map(_IN_JSON.__getitem__, tokens[1::2])
     between = "\0".join(tokens[::2]).replace(", ", ",").replace(" ", ",")
     tokens[::2] = between.replace("{", '{"":[').replace("}", "]}").split("\0")
-    spelled = "".join(tokens)
-    if spelled.count("[") > DEEPEST and _depth(spelled) > DEEPEST:
-        raise _Unusual
-    return _DECODER.decode(spelled)
+    as_json = "".join(tokens)
+    if as_json.count("[") > MAX_DEPTH and _depth(as_json) > MAX_DEPTH:
+        raise _NotJson
+    return _DECODER.decode(as_json)
 
 
-def _depth(spelled: str) -> int:
-    deep = deepest = 0
-    for bracket in re.findall(r"[\[\]]", _STRING.sub("", spelled)):
-        deep += 1 if bracket == "[" else -1
-        deepest = max(deep, deepest)
+def _depth(as_json: str) -> int:
+    depth = deepest = 0
+    for bracket in re.findall(r"[\[\]]", _STRING.sub("", as_json)):
+        depth += 1 if bracket == "[" else -1
+        deepest = max(depth, deepest)
     return deepest
 
 
-def _pairs(told: dict[str, list[Form]]) -> dict[Any, Form]:
-    """The map of keys and values in turn; TypeError for a key that is a collection."""
-    forms = told[""]
+def _pairs(entry: dict[str, list[Form]]) -> dict[Any, Form]:
+    """Returns the map of alternating keys and values; TypeError for a key that is a collection."""
+    forms = entry[""]
     pairs = dict(zip(forms[::2], forms[1::2], strict=False))
-    if 2 * len(pairs) != len(forms):  # one is left over, or a key comes twice
-        raise _Unusual
+    if 2 * len(pairs) != len(forms):  # a key without a value, or one key twice
+        raise _NotJson
     return pairs
 
 
 def _refuse(token: str) -> None:
-    raise _Unusual(token)
+    raise _NotJson(token)
 
 
 _DECODER: Final = json.JSONDecoder(object_hook=_pairs, parse_float=_refuse, parse_constant=_refuse)

@@ -1,11 +1,11 @@
-"""What was done to a cluster while its history was recorded: `faults.ndjson` of the folder.
+"""The faults injected into a cluster while its history was recorded: `faults.ndjson` of the folder.
 
     {"at_ns": 12, "do": "kill", "node": 1}
     {"at_ns": 30, "do": "start", "node": 1}
 
-on the clock of the history, in order. A `start` or `restart` ends a kill of the node, a `resume` a
-pause, a `heal` an isolation. A report draws them; no verdict looks at them, for a fault excuses
-nothing. A history without the file tells of no faults.
+Times are on the clock of the history, in ascending order. A `start` or `restart` ends a kill of
+the node, a `resume` ends a pause, a `heal` ends an isolation. Reports draw the faults. No verdict
+depends on them, because a fault excuses nothing. A history without the file has no faults.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ ENDS: Final = {"start": "kill", "restart": "kill", "resume": "pause", "heal": "i
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Step:
-    """Something done to a node, on the recorder's monotonic clock."""
+    """One action on a node, such as a kill or a start, on the recorder's monotonic clock."""
 
     at_ns: int
     do: str
@@ -33,7 +33,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fault:
-    """A node that was killed, paused, isolated: until something ended it, or to the end."""
+    """A node that was killed, paused or isolated; `until_ns` is None if the fault never ended."""
 
     do: str
     node: int
@@ -42,43 +42,45 @@ class Fault:
 
 
 def keep(folder: Path, steps: Iterable[Step]) -> None:
-    """Writes what was done beside the history in its folder."""
+    """Writes the steps as `faults.ndjson` into the folder of the history."""
     lines = "".join(json.dumps(asdict(step)) + "\n" for step in steps)
     (folder / FILE).write_text(lines, encoding="utf-8")
 
 
 def faults(history: Path) -> tuple[Fault, ...]:
-    """The faults of a recorded folder in the order of their beginnings; UnreadableHistory."""
+    """Returns the faults of a recorded folder, ordered by start; UnreadableHistory."""
     path = history / FILE
     return paired(_steps(path)) if path.is_file() else ()
 
 
 def paired(steps: Iterable[Step]) -> tuple[Fault, ...]:
-    """What was done with what ended it; what ends nothing is no fault.
+    """Pairs each step that begins a fault with the step that ends it.
+
+    A step that ends no open fault is ignored.
 
     >>> paired([Step(at_ns=1, do="kill", node=2), Step(at_ns=5, do="start", node=2)])
     (Fault(do='kill', node=2, from_ns=1, until_ns=5),)
     """
     found: list[Fault] = []
-    lasting: dict[tuple[str, int], int] = {}  # the place of each that nothing has ended yet
+    lasting: dict[tuple[str, int], int] = {}  # index in `found` of each fault that has not ended
     for step in sorted(steps, key=lambda one: one.at_ns):
         ended = ENDS.get(step.do)
         if ended is None and (step.do, step.node) not in lasting:
             lasting[step.do, step.node] = len(found)
             found.append(Fault(do=step.do, node=step.node, from_ns=step.at_ns))
         elif ended is not None and (ended, step.node) in lasting:
-            place = lasting.pop((ended, step.node))
-            found[place] = replace(found[place], until_ns=step.at_ns)
+            index = lasting.pop((ended, step.node))
+            found[index] = replace(found[index], until_ns=step.at_ns)
     return tuple(found)
 
 
 def _steps(path: Path) -> Iterable[Step]:
     for number, line in enumerate(path.read_bytes().splitlines(), 1):
         try:
-            told = json.loads(line)
-            yield Step(at_ns=int(told["at_ns"]), do=str(told["do"]), node=int(told["node"]))
-        except (ValueError, KeyError, TypeError) as why:
+            step = json.loads(line)
+            yield Step(at_ns=int(step["at_ns"]), do=str(step["do"]), node=int(step["node"]))
+        except (ValueError, KeyError, TypeError) as error:
             raise UnreadableHistory(
-                f"{path}, line {number}: no fault ({type(why).__name__}: {why}); mend that line, "
-                "or delete it"
-            ) from why
+                f"{path}, line {number}: this is not a fault ({type(error).__name__}: {error}); a "
+                'fault is {"at_ns": integer, "do": text, "node": integer}: fix or delete the line'
+            ) from error

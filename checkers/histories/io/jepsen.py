@@ -1,13 +1,13 @@
 """Jepsen's histories: events in EDN, paired by process into operations.
 
-A file holds one event map per line, or one vector of them all. An operation is an `:invoke` and
-the next `:ok`, `:fail` or `:info` of its process; a completion without a `:value` has that of the
-invocation. A send that is told as it was invoked says no offset, so a value may be a vector. Events
-of processes with a name (`:nemesis`) are no operations of clients. `:index` may have gaps and is
-not read. Without any `:time` the place in the file is the time.
+A file holds one event map per line, or one vector of all events. An operation is an `:invoke` and
+the next `:ok`, `:fail` or `:info` of the same process. A completion without a `:value` keeps the
+value of the invocation. A send whose completion repeats the invocation has no offset, so a value
+may be a vector. Events of named processes (`:nemesis`) are not operations of clients. `:index` may
+have gaps and is not read. If no event has a `:time`, the position in the file is the time.
 
-The keys of an `:assign` or `:subscribe` are what it left its consumer with; those of a
-`:rebalance-log` were given or taken while the operation ran.
+The keys of an `:assign` or `:subscribe` are the consumer's assignment after it. The keys of a
+`:rebalance-log` were assigned or revoked while the operation ran.
 
 Keys and values become their text in EDN, so `:a`, `"a"` and `1` stay different.
 
@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Any, Final
 
-from checkers.histories.io.edn import Elements, NotEdn, Tagged, text
+from checkers.histories.io.edn import EdnSet, NotEdn, Tagged, text
 from checkers.histories.io.edn_lines import entries
 from checkers.histories.io.recorded import UnreadableHistory
 from model.histories import (
@@ -42,17 +42,17 @@ if TYPE_CHECKING:
 _OUTCOMES: Final[dict[str, Outcome]] = {":ok": "ok", ":fail": "fail", ":info": "info"}
 _ASSIGNING: Final = frozenset({"assign", "subscribe"})
 _DOING: Final = _ASSIGNING | {"send", "poll", "txn"}
-LARGEST: Final = 2**63 - 2  # the next is when what never completes does, or the end of a full log
-NEXT: Final = "mend that line, or leave it out"
+MAX_INTEGER: Final = 2**63 - 2  # 2**63 - 1 is the completion time of an operation that never ends
+NEXT_STEP: Final = "fix that line, or delete it"
 
 
-class _Odd(ValueError):
-    """An event that is none; the message says why."""
+class _InvalidEvent(ValueError):
+    """An event that breaks the format; the message names the fault."""
 
 
 @dataclass(frozen=True, slots=True)
-class _Invoked:
-    """An operation that is open."""
+class _OpenOperation:
+    """An operation that was invoked and has not completed."""
 
     process: int
     event: dict[Any, Form]
@@ -60,9 +60,9 @@ class _Invoked:
     did: tuple[MicroOperation, ...]
 
     def ended(self, event: dict[Any, Form], outcome: Outcome, at_ns: int | None) -> Operation:
-        """The operation that ends with this event: what it leaves unsaid the invocation says."""
+        """Returns the operation that this event completes; a missing value is the invocation's."""
         value, error = event.get(":value"), event.get(":error")
-        asked, f = self.event.get(":value"), _name(event)
+        invoked, f = self.event.get(":value"), _name(event)
         return Operation(
             process=self.process,
             f=f,
@@ -70,7 +70,7 @@ class _Invoked:
             invoked_ns=self.at_ns,
             completed_ns=at_ns,
             did=(
-                *(self.did if value is None else _did(f, value, asked)),
+                *(self.did if value is None else _micro_operations(f, value, invoked)),
                 *_rebalanced(event.get(":rebalance-log")),
             ),
             error=None if error is None else text(error),
@@ -82,39 +82,39 @@ class _Invoked:
 
 @dataclass(slots=True)
 class _Pairing:
-    """The operations that are open, by process, and those that never completed."""
+    """The open operations by process, and the operations that never completed."""
 
-    opened: dict[int, _Invoked] = field(default_factory=dict)
+    opened: dict[int, _OpenOperation] = field(default_factory=dict)
     never: list[Operation] = field(default_factory=list)
-    timed: bool | None = None  # whether events have a `:time`; the first one tells
-    place: int = 0
+    timed: bool | None = None  # whether events have a `:time`; None before the first event
+    position: int = 0
 
-    def follow(self, event: Form) -> Operation | None:
-        """The operation that the event completes, if it is one."""
+    def add(self, event: Form) -> Operation | None:
+        """Returns the operation that the event completes, or None if the event completes none."""
         if isinstance(event, Tagged):
             event = event.form
         if not isinstance(event, dict):
-            raise _Odd(f"{_shown(event)} is no map")
-        self.place += 1
+            raise _InvalidEvent(f"{_shown(event)} is not a map, and an event is one")
+        self.position += 1
         named = event.get(":process")
         if isinstance(named, str) and named[0] == ":":
             return None
         kind = event.get(":type")
         if kind != ":invoke" and kind not in _OUTCOMES:
-            raise _Odd(f":type {_shown(kind)}: :invoke, :ok, :fail and :info exist")
+            raise _InvalidEvent(f":type is {_shown(kind)}, not :invoke, :ok, :fail or :info")
         process = _integer(named, ":process")
         if event.get(":f") is None:
-            raise _Odd(f"an operation of process {process} without an :f")
+            raise _InvalidEvent(f"the event of process {process} has no :f")
         at_ns = self._time(event)
         if kind == ":invoke":
             if process in self.opened:
                 self.never.append(self.opened[process].never_ended())
-            asked = event.get(":value")
-            did = () if asked is None else _did(_name(event), asked, asked)
-            self.opened[process] = _Invoked(process, event, at_ns, did)
+            value = event.get(":value")
+            did = () if value is None else _micro_operations(_name(event), value, value)
+            self.opened[process] = _OpenOperation(process, event, at_ns, did)
             return None
         if process not in self.opened:
-            raise _Odd(f"process {process} completes what it never invoked")
+            raise _InvalidEvent(f"process {process} completes an operation that it never invoked")
         return self.opened.pop(process).ended(event, _OUTCOMES[kind], at_ns)
 
     def _time(self, event: dict[Any, Form]) -> int:
@@ -122,12 +122,12 @@ class _Pairing:
         if self.timed is None:
             self.timed = time is not None
         if not self.timed:
-            return self.place
+            return self.position
         return _integer(time, ":time")
 
 
 def operations(path: Path) -> Iterator[Operation]:
-    """The operations in the order of their completions, then those that never completed.
+    """Yields the operations in completion order, then those that never completed.
 
     UnreadableHistory names the line.
     """
@@ -136,25 +136,25 @@ def operations(path: Path) -> Iterator[Operation]:
     try:
         with path.open(encoding="utf-8-sig") as lines:
             for line, event in _events(lines):  # noqa: B007  # the error below names the line
-                completed = pairing.follow(event)
+                completed = pairing.add(event)
                 if completed is not None:
                     yield completed
     except NotEdn as fault:
-        raise UnreadableHistory(f"{path}, {fault}; copy it again, or cut it there") from fault
+        raise UnreadableHistory(f"{path}, {fault}; copy the file again, or cut it there") from fault
     except UnicodeDecodeError as fault:
-        line = _first_without_text(path)
+        line = _first_line_not_utf8(path)
         raise UnreadableHistory(
-            f"{path}, line {line}: {fault.reason}; EDN is UTF-8 text, convert it"
+            f"{path}, line {line}: {fault.reason}; EDN is UTF-8 text: convert the file"
         ) from fault
     except ValueError as fault:
-        raise UnreadableHistory(f"{path}, line {line}: {fault}; {NEXT}") from fault
+        raise UnreadableHistory(f"{path}, line {line}: {fault}; {NEXT_STEP}") from fault
     yield from pairing.never
     for invoked in pairing.opened.values():
         yield invoked.never_ended()
 
 
-def _first_without_text(path: Path) -> int:
-    """The first line that is not UTF-8; 0 if all are."""
+def _first_line_not_utf8(path: Path) -> int:
+    """Returns the number of the first line that is not UTF-8, or 0 if all lines are."""
     with path.open("rb") as lines:
         for number, line in enumerate(lines, 1):
             try:
@@ -177,46 +177,49 @@ def _name(event: dict[Any, Form]) -> str:
     return text(event[":f"]).removeprefix(":")
 
 
-def _did(f: str, value: Form, asked: Form) -> tuple[MicroOperation, ...]:
-    """What the value shows; a micro-operation that is told as it was invoked shows no more."""
+def _micro_operations(f: str, value: Form, invoked_value: Form) -> tuple[MicroOperation, ...]:
+    """Returns the micro-operations of an event's value.
+
+    A form that equals its invocation has no result, as when the broker never acknowledged a send.
+    """
     if f not in _DOING:
         return ()
     if not isinstance(value, list):
-        raise _Odd(f":value {_shown(value)} of {f} is no vector")
+        raise _InvalidEvent(f":value of {f} is {_shown(value)}, not a vector")
     if f in _ASSIGNING:
         return tuple(Assigned(text(key)) for key in value)
     did: list[MicroOperation] = []
-    invocations = asked[: len(value)] if isinstance(asked, list) else ()
+    invocations = invoked_value[: len(value)] if isinstance(invoked_value, list) else ()
     for form, invoked in zip_longest(value, invocations):
-        did += _invoked(form) if form == invoked else _told(form)
+        did += _as_invoked(form) if form == invoked else _with_result(form)
     return tuple(did)
 
 
 def _rebalanced(log: Form) -> Iterator[Rebalanced]:
-    """The keys of all rebalances, each once."""
+    """Yields each key of the rebalance log once."""
     keys: dict[str, None] = {}
     for rebalance in log if isinstance(log, list) else ():
         match rebalance:
-            case {":keys": list(some) | Elements(some)}:
+            case {":keys": list(some) | EdnSet(some)}:
                 keys.update(dict.fromkeys(map(text, some)))
-            case {":keys": told} if told is not None:
-                raise _Odd(f":keys {_shown(told)} of a rebalance is no vector")
+            case {":keys": other} if other is not None:
+                raise _InvalidEvent(f":keys of a rebalance is {_shown(other)}, not a vector")
             case _:
                 pass
     yield from map(Rebalanced, keys)
 
 
-def _invoked(micro: Form) -> Iterable[MicroOperation]:
-    """What a `[:send key value]` or `[:poll]` is about to do; the value may be a vector."""
+def _as_invoked(micro: Form) -> Iterable[MicroOperation]:
+    """Reads a `[:send key value]` or `[:poll]` without a result; the value may be a vector."""
     match micro:
         case [":send", key, value]:
             return (Send(text(key), text(value)),)
         case _:
-            return _told(micro)
+            return _with_result(micro)
 
 
-def _told(micro: Form) -> Iterable[MicroOperation]:
-    """What one `[:send ..]` or `[:poll ..]` shows."""
+def _with_result(micro: Form) -> Iterable[MicroOperation]:
+    """Reads a `[:send ..]` or `[:poll ..]` with its result, if it has one."""
     match micro:
         case [":poll", dict(keys)]:
             return (poll for key, records in keys.items() for poll in _polled(text(key), records))
@@ -227,15 +230,17 @@ def _told(micro: Form) -> Iterable[MicroOperation]:
         case [":send", key, value] if not isinstance(value, list):
             return (Send(text(key), text(value)),)
         case _:
-            raise _Odd(f"{_shown(micro)} is neither [:send key ..] nor [:poll {{key ..}}]")
+            raise _InvalidEvent(f"{_shown(micro)} is neither [:send key ..] nor [:poll {{key ..}}]")
 
 
 def _polled(key: str, records: Form) -> Iterator[Poll]:
     if records is not None and not isinstance(records, list):
-        raise _Odd(f"{_shown(records)} is no vector of [offset value]")
+        raise _InvalidEvent(
+            f"records of a poll are {_shown(records)}, not a vector of [offset value]"
+        )
     for record in records or ():
         if not isinstance(record, list) or len(record) != 2:
-            raise _Odd(f"{_shown(record)} is no [offset value]")
+            raise _InvalidEvent(f"a record of a poll is {_shown(record)}, not [offset value]")
         yield Poll(key, _offset(record[0]), text(record[1]))
 
 
@@ -243,12 +248,12 @@ def _offset(form: Form) -> int | None:
     return None if form is None else _integer(form, "an offset")
 
 
-def _integer(form: Form, what: str) -> int:
-    if not isinstance(form, int) or abs(form) > LARGEST:
-        raise _Odd(f"{what} is {_shown(form)}, not an integer of 64 bits")
+def _integer(form: Form, name: str) -> int:
+    if not isinstance(form, int) or abs(form) > MAX_INTEGER:
+        raise _InvalidEvent(f"{name} is {_shown(form)}, not an integer of 64 bits")
     return form
 
 
 def _shown(form: Form) -> str:
-    """How the form begins, fit for one line of a terminal."""
+    """Returns the first 60 characters of the form, with unprintable ones escaped."""
     return "".join(c if c.isprintable() else f"\\u{ord(c):04x}" for c in text(form)[:60])

@@ -1,9 +1,9 @@
-"""How rows of a history lie in a Parquet file: packed so that they are cheap to read again.
+"""The Parquet layout of a history's rows: encoded for cheap reading.
 
-Numbers are kept as differences and words as numbers of a dictionary, since a history is in order of
-time and says few words. A row group holds whole operations and is short, so that who wants to see
-some operations unpacks little else; what is read is read whole, and so nothing is packed tighter
-than LZ4 can.
+Integers are delta-encoded, because a history is ordered by time. Columns with few distinct texts
+are dictionary-encoded. A row group holds whole operations and is short, so a reader that needs
+some operations decodes little else. Histories are usually read whole, so nothing is compressed
+harder than LZ4.
 
 Source: the Parquet format's encodings; measured by `benchmarks/analyze`.
 """
@@ -18,7 +18,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-ROWS_PER_GROUP: Final = 1 << 17  # about: one operation is never cut
+ROWS_PER_GROUP: Final = 1 << 17  # approximately, since an operation is never split
 FEW_TEXTS: Final = (
     "f",
     "outcome",
@@ -42,19 +42,22 @@ _PACKED: Final[dict[str, Any]] = {
     "compression": "lz4",
     "use_dictionary": list(FEW_TEXTS),
     "column_encoding": {**dict.fromkeys(_NUMBERS, "DELTA_BINARY_PACKED"), "value": "PLAIN"},
-    "store_schema": False,  # else a reader would find dictionaries where a history has texts
+    "store_schema": False,  # else readers would see dictionary types where a history has strings
 }
 
 
 def write_part(table: pa.Table, path: Path) -> None:
-    """Writes the rows, whose operations lie together; texts may be dictionaries here."""
+    """Writes the table as one part; the rows of an operation must be adjacent.
+
+    Text columns of the table may be dictionaries.
+    """
     with part_writer(path, table.schema) as file:
         for group in _groups(table):
             file.write_table(group)
 
 
 def part_writer(path: Path, schema: pa.Schema) -> pq.ParquetWriter:
-    """A file for rows of a history, which get into one row group as they are written."""
+    """Opens a Parquet file for rows of a history; each table written becomes one row group."""
     return pq.ParquetWriter(path, schema, **_PACKED)
 
 

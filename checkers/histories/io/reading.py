@@ -1,13 +1,13 @@
-"""Any history as Arrow tables of exactly `COLUMNS`, or one clear error.
+"""Reads any history as Arrow tables with exactly `COLUMNS`, or raises one clear error.
 
     a folder of `urteil record`    history.json, Parquet parts, a tail
     a folder of Parquet files      each with the columns
     .parquet                       the columns
-    .ndjson .jsonl                 one object a line, its fields the columns
+    .ndjson .jsonl                 one object per line, its fields the columns
     .edn                           a history of Jepsen
 
-A file of another name is known by how it begins. Columns that are not ours are left out; a column
-of another type is taken if no value changes. What the tables say is trusted from here on.
+The format of any other file is detected from its first bytes. Other columns are dropped. A column
+of another type is cast if no value changes. The analysis does not check these tables again.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 ROWS_AT_ONCE: Final = 200_000
-OPERATIONS_AT_ONCE: Final = 5_000  # more would be old for the collector before they are a table
+OPERATIONS_AT_ONCE: Final = 5_000  # more would reach the garbage collector's old generation first
 JSON_BLOCK_BYTES: Final = 16 << 20
 NEEDED: Final = {
     "send": ("key", "value"),
@@ -50,7 +50,7 @@ NEEDED: Final = {
     "commit_offset": ("key", "offset", "group"),
     "fetch_offset": ("key", "group"),
 }
-_WORDS: Final = {
+_ENUMERATIONS: Final = {
     "outcome": get_args(Outcome),
     "kind": (*KINDS, "none"),
     "isolation": get_args(Isolation),
@@ -60,21 +60,21 @@ _PYTHON: Final = {"int64": int, "int32": int, "string": str}
 
 
 def tables(path: Path) -> Iterator[pa.Table]:
-    """The history in tables of exactly `COLUMNS`; UnreadableHistory names the place and a move."""
+    """Yields the history in tables with exactly `COLUMNS`; UnreadableHistory."""
     for table in _reader(path)(path):
         yield conforming(table, path)
 
 
 def whole(path: Path) -> pa.Table:
-    """The history in one table; UnreadableHistory."""
+    """Returns the history in one table; UnreadableHistory."""
     return pa.concat_tables([SCHEMA.empty_table(), *tables(path)])
 
 
 def parquet_parts(path: Path, folder: Path) -> list[Path]:
-    """Parquet files that hold the history; UnreadableHistory.
+    """Returns Parquet files that hold the history; UnreadableHistory.
 
-    What is Parquet is named where it lies, of its rows nothing is known yet. What is not is written
-    into the folder.
+    Parquet files with the right columns are returned as they are, with their rows unchecked. Other
+    histories are converted into Parquet files in `folder`.
     """
     read = _reader(path)
     stored = [path] if read is _parquet else sorted(path.glob("*.parquet")) if path.is_dir() else []
@@ -92,7 +92,7 @@ def parquet_parts(path: Path, folder: Path) -> list[Path]:
 
 
 def _is_ours(file: Path) -> bool:
-    """The file has the columns in their types, so that it needs no casting."""
+    """True if the file has all columns in their types, so that no cast is needed."""
     try:
         schema = pq.read_schema(file)
     except (pa.ArrowException, OSError) as error:
@@ -114,29 +114,33 @@ def _reader(path: Path) -> Callable[[Path], Iterator[pa.Table]]:
         if any(path.glob("*.parquet")):
             return _folder
         raise UnreadableHistory(
-            f"{path}: neither {recorded.METADATA} nor *.parquet is in this folder; "
-            "name the folder that `urteil record` wrote, or a file"
+            f"{path}: the folder contains neither {recorded.METADATA} nor *.parquet; "
+            "pass the folder that `urteil record` wrote, or a file"
         )
     if not path.exists():
-        raise UnreadableHistory(f"{path}: there is no such file or folder; check the path")
-    if path.is_fifo():  # it is read more than once
-        raise UnreadableHistory(f"{path}: it is a pipe; write what comes out of it to a file")
+        raise UnreadableHistory(f"{path}: no such file or folder; check the path")
+    if path.is_fifo():  # a history is read more than once
+        raise UnreadableHistory(
+            f"{path}: this is a pipe, and a history is read more than once; "
+            "write its content to a file and pass that"
+        )
     try:
         with path.open("rb") as file:
-            begins = file.read(4096).removeprefix(b"\xef\xbb\xbf").lstrip()
+            beginning = file.read(4096).removeprefix(b"\xef\xbb\xbf").lstrip()
     except OSError as error:
-        raise UnreadableHistory(f"{path}: {error.strerror}; check who may read it") from error
-    known = _BY_SUFFIX.get(path.suffix)
-    if known:
-        return known
-    if begins.startswith(b"PAR1"):
+        raise UnreadableHistory(f"{path}: {error.strerror}; check its permissions") from error
+    reader = _BY_SUFFIX.get(path.suffix)
+    if reader:
+        return reader
+    if beginning.startswith(b"PAR1"):
         return _parquet
-    if begins.startswith(b'{"'):
+    if beginning.startswith(b'{"'):
         return _json_lines
-    if begins.startswith((b"{:", b"[{:", b"#", b";")):
+    if beginning.startswith((b"{:", b"[{:", b"#", b";")):
         return _edn
     raise UnreadableHistory(
-        f"{path}: it begins like no history; name it .edn, .ndjson or .parquet if it is one"
+        f"{path}: unknown format: the file begins neither as Parquet nor as NDJSON nor as EDN; "
+        "check the path, or end its name with .parquet, .ndjson or .edn"
     )
 
 
@@ -152,8 +156,8 @@ def _parquet(path: Path) -> Iterator[pa.Table]:
             _columns_present(schema.names, path)
             if file.metadata.num_rows == 0:
                 yield schema.empty_table()
-            known = [name for name in COLUMNS if name in schema.names]
-            for batch in file.iter_batches(ROWS_AT_ONCE, columns=known):
+            present = [name for name in COLUMNS if name in schema.names]
+            for batch in file.iter_batches(ROWS_AT_ONCE, columns=present):
                 yield pa.Table.from_batches([batch])
     except (pa.ArrowException, OSError) as error:
         raise _torn(path, error) from error
@@ -161,7 +165,7 @@ def _parquet(path: Path) -> Iterator[pa.Table]:
 
 def _torn(path: Path, error: Exception) -> UnreadableHistory:
     return UnreadableHistory(
-        f"{path}: it is torn or no Parquet file ({_first_line(error)}); copy or record it again"
+        f"{path}: this is no complete Parquet file ({_first_line(error)}); copy or record it again"
     )
 
 
@@ -185,7 +189,7 @@ def _json_lines(path: Path) -> Iterator[pa.Table]:
         for batch in blocks:
             yield pa.Table.from_batches([batch])
     except pa.ArrowException as error:
-        raise UnreadableHistory(f"{path}{_odd_line(path, _first_line(error))}") from error
+        raise UnreadableHistory(f"{path}{_first_fault(path, _first_line(error))}") from error
 
 
 _BY_SUFFIX: Final[dict[str, Callable[[Path], Iterator[pa.Table]]]] = {
@@ -200,7 +204,7 @@ _BY_SUFFIX: Final[dict[str, Callable[[Path], Iterator[pa.Table]]]] = {
 
 
 def conforming(table: pa.Table, path: Path) -> pa.Table:
-    """The table with exactly `COLUMNS`; UnreadableHistory names the column and the row."""
+    """Returns the table with exactly `COLUMNS`; UnreadableHistory names column and operation."""
     _columns_present(table.schema.names, path)
     table = with_new_columns(table)
     columns: list[pa.ChunkedArray] = []
@@ -209,29 +213,29 @@ def conforming(table: pa.Table, path: Path) -> pa.Table:
             columns.append(table[field.name].cast(field.type))
         except pa.ArrowException as error:
             raise UnreadableHistory(
-                f"{path}: column {field.name} is {table[field.name].type}, a history has "
-                f"{field.type} ({_first_line(error)}); cast it"
+                f"{path}: column {field.name} has the type {table[field.name].type} instead of "
+                f"{field.type} ({_first_line(error)}); cast the column"
             ) from error
-    made = pa.table(columns, schema=SCHEMA)
-    refuse(odd_rows(Piece(made)), path)
-    return made
+    conformed = pa.table(columns, schema=SCHEMA)
+    refuse(odd_rows(Piece(conformed)), path)
+    return conformed
 
 
 def refuse(odd: pa.Table, path: Path | str) -> None:
-    """UnreadableHistory names the first row that says what none may."""
+    """Raises UnreadableHistory for the first of the invalid rows, if there is one."""
     if odd.num_rows:
         first = min(odd.to_pylist(), key=lambda row: (row["op"], row["what"]))
-        where = "a row without an op" if first["op"] < 0 else f"operation {first['op']}"
-        raise UnreadableHistory(f"{path}, {where}: {first['what']}; mend that row")
+        where = "a row without an op" if first["op"] < 0 else f"a row of operation {first['op']}"
+        raise UnreadableHistory(f"{path}, {where}: {first['what']}; fix that row")
 
 
 def odd_rows(piece: Piece) -> pa.Table:
-    """For each rule of `COLUMNS` that rows break: what it is, and the first operation's number.
+    """Returns each rule of `COLUMNS` that some row breaks, with the first such operation's number.
 
-    Of columns that the piece lacks nothing is asked.
+    Rules of columns that the batch does not have are skipped.
     """
     found: list[dict[str, Any]] = []
-    there = piece.table.schema.names
+    present = piece.table.schema.names
 
     def seek(odd: Mask, what: str) -> None:
         if odd.any():
@@ -239,16 +243,19 @@ def odd_rows(piece: Piece) -> pa.Table:
             found.append({"op": compute.min(ops).as_py(), "what": what})
 
     for field in SCHEMA:
-        if field.name in there and not field.nullable:
-            seek(~piece.known(field.name), f"{field.name} is null, and it must not be")
-    for name, known in _WORDS.items():
-        if name in there:
-            odd = piece.known(name) & ~piece.is_(name, *known)
-            seek(odd, f"{name} is none of {', '.join(known)}")
+        if field.name in present and not field.nullable:
+            seek(~piece.known(field.name), f"column {field.name} is null, and needs a value")
+    for name, allowed in _ENUMERATIONS.items():
+        if name in present:
+            odd = piece.known(name) & ~piece.is_(name, *allowed)
+            seek(odd, f"column {name} is none of {', '.join(allowed)}")
     for kind, needed in NEEDED.items():
         for name in needed:
-            if name in there:
-                seek(piece.is_("kind", kind) & ~piece.known(name), f"a {kind} without a {name}")
+            if name in present:
+                seek(
+                    piece.is_("kind", kind) & ~piece.known(name),
+                    f"column {name} is null, and a row of kind {kind} needs it",
+                )
     return pa.Table.from_pylist(found, schema=ODD)
 
 
@@ -256,32 +263,43 @@ def _columns_present(names: list[str], path: Path) -> None:
     missing = [name for name in COLUMNS if name not in (*names, *NEW_IN_2)]
     if missing:
         raise UnreadableHistory(
-            f"{path}: no column {', '.join(missing)}; a history has the columns "
+            f"{path}: no column {', '.join(missing)}; add it: a history has the columns "
             f"{', '.join(COLUMNS)}"
         )
 
 
-def _odd_line(path: Path, otherwise: str) -> str:
-    """Where in the lines the first fault is, and what."""
+def _first_fault(path: Path, otherwise: str) -> str:
+    """Returns line, column and cause of the first fault in an NDJSON file."""
     with path.open("rb") as lines:
         for number, line in enumerate(lines, 1):
             if not line.strip():
                 continue
             try:
-                told: Any = json.loads(line)
+                row: Any = json.loads(line)
             except json.JSONDecodeError as error:
-                torn = "" if line.endswith(b"\n") else ": the last line is torn; delete it"
-                return f", line {number}, column {error.colno}: {error.msg}{torn or '; mend it'}"
+                cut = "" if line.endswith(b"\n") else ": the last line is cut short; delete it"
+                return (
+                    f", line {number}, column {error.colno}: {error.msg}{cut or '; fix that line'}"
+                )
             except UnicodeDecodeError as error:
-                return f", line {number}: {error}; JSON is UTF-8 text, convert it"
-            if not isinstance(told, dict):
-                return f", line {number}: no object; each line is one, with the columns as fields"
+                return f", line {number}: {error}; JSON is UTF-8 text: convert the file"
+            if not isinstance(row, dict):
+                return (
+                    f", line {number}: not a JSON object; "
+                    "write each row as one object whose fields are the columns"
+                )
             for name, (kind, _, _) in COLUMNS.items():
-                if told.get(name) is not None and type(told[name]) is not _PYTHON[kind]:
-                    return f", line {number}: {name} is {told[name]!r}, not of {kind}; mend it"
-                if kind == "int64" and abs(told.get(name) or 0) >= 2**63:
-                    return f", line {number}: {name} is {told[name]}, beyond 64 bits; mend it"
-    return f": {otherwise}"
+                if row.get(name) is not None and type(row[name]) is not _PYTHON[kind]:
+                    return (
+                        f", line {number}: column {name} is {row[name]!r}, not of type {kind}; "
+                        "fix that value"
+                    )
+                if kind == "int64" and abs(row.get(name) or 0) >= 2**63:
+                    return (
+                        f", line {number}: column {name} is {row[name]}, more than 64 bits; "
+                        "fix that value"
+                    )
+    return f": {otherwise}; fix the file, or record it again"
 
 
 def _first_line(error: BaseException) -> str:

@@ -1,22 +1,22 @@
 """Histories on disk: the recorder's folder, read back as operations or as Arrow tables.
 
-    history.json            schema version, workload, clients, settings, seed, whether it was
-                            finished: not interrupted, and every log read to its end
+    history.json            schema version, workload, clients, settings, seed, and `finished`: the
+                            recorder was not interrupted and read every log to its end
     part-00000.parquet      rows of `COLUMNS` in completion order, operations numbered across parts
     part-00001.parquet
-    tail-00002.ndjson       what happened since: one line per invocation, one per completion
+    tail-00002.ndjson       everything after the last part: a line per invocation and completion
 
-Part k takes the place of tail k, and appears only whole. A recorder that was killed leaves its last
-tail, whose last line may be torn; whatever was still open then has the outcome `info` and comes
-last. A recorder that was killed between two parts leaves two tails: the later one repeats the
+Part k replaces tail k, and appears only when complete. After a kill of the recorder the last tail
+remains, and its last line may be cut short. Operations that were open at the kill have the outcome
+`info` and come last. A kill between two parts leaves two tails; the later one repeats the
 invocations that were open. Lines of a tail:
 
     {"invoked": 7, "process": 2, "f": "send", "at_ns": 12, "did": [["send", "a-0", null, "v"]]}
     {"completed": 7, "outcome": "ok", "at_ns": 15, "did": [["send", "a-0", 3, "v"]], "error": null}
 
-Micro-operations are `[kind, key, offset, value]`, each null where there is none. A line has the
-fields of `NEW_IN_2` too where they are known. An open operation that is invoked again is the same
-one, which says more of what it does.
+Micro-operations are `[kind, key, offset, value]`, each null where it does not apply. A line also
+has the fields of `NEW_IN_2` that are not null. A second invocation line of an open operation
+replaces the first one, with more micro-operations.
 """
 
 from __future__ import annotations
@@ -71,12 +71,12 @@ KINDS: Final[dict[str, type[MicroOperation]]] = {
     "fetch_offset": FetchOffset,
 }
 KIND_OF: Final = {micro: kind for kind, micro in KINDS.items()}
-_OF_SOME: Final = ("key", "offset", "value")  # micro-operations; null of the others
+_OF_SOME: Final = ("key", "offset", "value")  # fields that not every micro-operation has
 _OF_OPERATION: Final = tuple(name for name in COLUMNS if name in Operation.__dataclass_fields__)
 
 
 class UnreadableHistory(InputFault):
-    """A history that is missing, cut short or of another shape: names the file and what to do."""
+    """A history that is missing, cut short or malformed; the message says where, and the fix."""
 
 
 def part_path(folder: Path, number: int) -> Path:
@@ -91,29 +91,32 @@ def tail_path(folder: Path, number: int) -> Path:
 
 
 def metadata(folder: Path) -> dict[str, Any]:
-    """What the recorder says of the history; UnreadableHistory when it is none of ours."""
+    """Returns the content of `history.json`; UnreadableHistory if the recorder did not write it."""
     path = folder / METADATA
     try:
-        told: Any = json.loads(path.read_text())
+        content: Any = json.loads(path.read_text())
     except FileNotFoundError:
         raise UnreadableHistory(
-            f"{folder}: no {METADATA} there; `urteil record` writes such a folder"
+            f"{folder}: the folder has no {METADATA}; pass a folder that `urteil record` wrote"
         ) from None
     except (ValueError, OSError) as error:
         raise UnreadableHistory(f"{path}: {error}; copy or record it again") from error
-    described: dict[str, Any] = told if isinstance(told, dict) else {}
+    described: dict[str, Any] = content if isinstance(content, dict) else {}
     version = described.get("schema_version")
     if version not in READABLE:
         readable = " and ".join(map(str, READABLE))
-        raise UnreadableHistory(f"{path}: schema version {version}, this reads {readable}")
+        raise UnreadableHistory(
+            f"{path}: schema_version is {version}, and this urteil reads {readable}; "
+            "update urteil, or record the history again"
+        )
     settings: Any = described.setdefault("settings", {})
     if not isinstance(settings, dict):
-        raise UnreadableHistory(f"{path}: settings are {settings!r}, and no object; mend that")
+        raise UnreadableHistory(f"{path}: settings is {settings!r}, not a JSON object; fix it")
     return described
 
 
 def tables(folder: Path) -> Iterator[pa.Table]:
-    """Tables of exactly `COLUMNS`, in completion order; UnreadableHistory."""
+    """Yields tables with exactly `COLUMNS`, in completion order; UnreadableHistory."""
     metadata(folder)
     numbers = _numbers(folder)
     first_op = 0
@@ -129,7 +132,7 @@ def tables(folder: Path) -> Iterator[pa.Table]:
 
 
 def _numbers(folder: Path) -> list[int]:
-    """Of parts and tails, from 0; UnreadableHistory where one is missing."""
+    """Returns the numbers of parts and tails, from 0; UnreadableHistory if one is missing."""
     kept = [*folder.glob("part-?????.parquet"), *folder.glob("tail-?????.ndjson")]
     numbers = sorted({int(path.stem[5:]) for path in kept})
     if numbers != list(range(len(numbers))):
@@ -139,7 +142,7 @@ def _numbers(folder: Path) -> list[int]:
 
 
 def parts(folder: Path) -> list[Path]:
-    """The Parquet parts of a recording that has nothing else; of another one none."""
+    """Returns the Parquet parts of a recording without tails; an empty list if it has a tail."""
     metadata(folder)
     _numbers(folder)
     if any(folder.glob("tail-?????.ndjson")):
@@ -148,7 +151,7 @@ def parts(folder: Path) -> list[Path]:
 
 
 def operations(folder: Path) -> History:
-    """The operations of a recorded history, in completion order; UnreadableHistory."""
+    """Returns the operations of a recorded history, in completion order; UnreadableHistory."""
     return tuple(operation for table in tables(folder) for operation in as_operations(table))
 
 
@@ -156,18 +159,18 @@ def operations(folder: Path) -> History:
 
 
 def as_table(history: Iterable[Operation], *, first_op: int = 0) -> pa.Table:
-    """One row per micro-operation, one of kind `none` for an operation that shows none."""
+    """Returns one row per micro-operation; an operation without any has one row of kind `none`."""
     operations = list(history)
     did = [operation.did or (None,) for operation in operations]
     micros = [micro for some in did for micro in some]
-    places = [place for place, some in enumerate(did) for _ in some]
+    indexes = [index for index, some in enumerate(did) for _ in some]
     columns: dict[str, Any] = {
-        "op": [first_op + place for place in places],
+        "op": [first_op + index for index in indexes],
         "position": [position for some in did for position in range(len(some))],
         "kind": ["none" if micro is None else KIND_OF[type(micro)] for micro in micros],
         **{name: [getattr(micro, name, None) for micro in micros] for name in _OF_SOME},
     }
-    of_row = pa.array(places, pa.int64())
+    of_row = pa.array(indexes, pa.int64())
     for name in _OF_OPERATION:
         each = pa.array([getattr(one, name) for one in operations], SCHEMA.field(name).type)
         columns[name] = each.take(of_row)
@@ -175,7 +178,7 @@ def as_table(history: Iterable[Operation], *, first_op: int = 0) -> pa.Table:
 
 
 def as_operations(table: pa.Table) -> Iterator[Operation]:
-    """The operations whose rows lie together in the table."""
+    """Yields the operations of a table in which each operation's rows are adjacent."""
     for _, together in groupby(table.to_pylist(), key=itemgetter("op")):
         rows = list(together)
         first = rows[0]
@@ -199,7 +202,7 @@ def _plain(micro: MicroOperation) -> tuple[str, str, int | None, str | None]:
 def _micro(row: dict[str, Any]) -> MicroOperation:
     kind = KINDS.get(row["kind"])
     if kind is None:
-        raise UnreadableHistory(f"micro-operation {row['kind']!r}: {', '.join(KINDS)} exist")
+        raise ValueError(f"kind is {row['kind']!r}, none of {', '.join(KINDS)}")
     return kind(**{name: row[name] for name in kind.__dataclass_fields__})
 
 
@@ -210,15 +213,20 @@ def _part(path: Path) -> pa.Table:
     try:
         table = pq.read_table(path)
     except (pa.ArrowException, OSError) as error:
-        raise UnreadableHistory(f"{path}: {error}") from error
+        raise UnreadableHistory(
+            f"{path}: this is no complete Parquet file ({error}); copy or record it again"
+        ) from error
     table = with_new_columns(table)
     if table.schema.names != SCHEMA.names:
-        raise UnreadableHistory(f"{path}: columns {table.schema.names}, not {SCHEMA.names}")
+        raise UnreadableHistory(
+            f"{path}: the columns are {', '.join(table.schema.names)} instead of "
+            f"{', '.join(SCHEMA.names)}; copy or record the folder again"
+        )
     return table.cast(SCHEMA)
 
 
 def with_new_columns(table: pa.Table) -> pa.Table:
-    """The table with null in each column that its version of the schema did not have."""
+    """Adds a column of nulls for each column that the table's schema version did not have yet."""
     for name in NEW_IN_2:
         if name not in table.schema.names:
             table = table.append_column(name, pa.nulls(table.num_rows, SCHEMA.field(name).type))
@@ -226,7 +234,7 @@ def with_new_columns(table: pa.Table) -> pa.Table:
 
 
 def invocation_line(number: int, operation: Operation) -> bytes:
-    """The line that a tail gets before the operation begins."""
+    """Returns the line that the recorder appends to a tail before the operation begins."""
     return _line(
         {
             "invoked": number,
@@ -234,13 +242,13 @@ def invocation_line(number: int, operation: Operation) -> bytes:
             "f": operation.f,
             "at_ns": operation.invoked_ns,
             "did": [_plain(micro) for micro in operation.did],
-            **_known(operation),
+            **_new_fields(operation),
         }
     )
 
 
 def completion_line(number: int, operation: Operation) -> bytes:
-    """The line that a tail gets once the operation has ended."""
+    """Returns the line that the recorder appends to a tail when the operation has ended."""
     return _line(
         {
             "completed": number,
@@ -248,72 +256,76 @@ def completion_line(number: int, operation: Operation) -> bytes:
             "at_ns": operation.completed_ns,
             "did": [_plain(micro) for micro in operation.did],
             "error": operation.error,
-            **_known(operation),
+            **_new_fields(operation),
         }
     )
 
 
-def _known(operation: Operation) -> dict[str, Any]:
-    told = {name: getattr(operation, name) for name in NEW_IN_2}
-    return {name: cell for name, cell in told.items() if cell is not None}
+def _new_fields(operation: Operation) -> dict[str, Any]:
+    fields = {name: getattr(operation, name) for name in NEW_IN_2}
+    return {name: cell for name, cell in fields.items() if cell is not None}
 
 
-def _line(told: dict[str, Any]) -> bytes:
-    return json.dumps(told, separators=(",", ":")).encode() + b"\n"
+def _line(event: dict[str, Any]) -> bytes:
+    return json.dumps(event, separators=(",", ":")).encode() + b"\n"
 
 
 def _tail(path: Path, *, last: bool) -> list[Operation]:
-    """What a tail tells, completed operations first; what is left open counts in the last one."""
+    """Returns the completed operations of a tail; for the last tail, the open ones follow."""
     opened: dict[int, Operation] = {}
     completed: list[Operation] = []
     lines = path.read_bytes().split(b"\n")
-    torn = lines.pop()  # behind the last newline: nothing, or what a killed recorder half wrote
-    if torn and not last:
-        _unreadable(path, len(lines) + 1, "it is torn, and this is not the last tail")
+    incomplete = lines.pop()  # after the last newline: empty, or the line that the kill cut short
+    if incomplete and not last:
+        _unreadable(path, len(lines) + 1, "the line is cut short, and this is not the last tail")
     for number, line in enumerate(lines, 1):
         try:
-            told = json.loads(line)
-            if "invoked" in told:
-                opened[told["invoked"]] = _opened(told)
+            event = json.loads(line)
+            if "invoked" in event:
+                opened[event["invoked"]] = _opened(event)
+            elif event["completed"] in opened:
+                completed.append(_closed(opened.pop(event["completed"]), event))
             else:
-                completed.append(_closed(opened.pop(told["completed"]), told))
-        except (ValueError, KeyError, TypeError) as error:
-            _unreadable(path, number, f"{type(error).__name__}: {error}")
+                _unreadable(path, number, f"operation {event['completed']} was never invoked")
+        except KeyError as error:
+            _unreadable(path, number, f"field {error} is missing")
+        except (ValueError, TypeError) as error:
+            _unreadable(path, number, f"{error}")
     return [*completed, *(opened.values() if last else ())]
 
 
-def _opened(told: dict[str, Any]) -> Operation:
+def _opened(event: dict[str, Any]) -> Operation:
     return Operation(
-        process=told["process"],
-        f=told["f"],
+        process=event["process"],
+        f=event["f"],
         outcome="info",
-        invoked_ns=told["at_ns"],
+        invoked_ns=event["at_ns"],
         completed_ns=None,
-        did=_did(told),
+        did=_did(event),
         error="the recorder ended before the operation did",
-        **_told_new(told),
+        **_new_fields_of(event),
     )
 
 
-def _closed(operation: Operation, told: dict[str, Any]) -> Operation:
+def _closed(operation: Operation, event: dict[str, Any]) -> Operation:
     return replace(
         operation,
-        outcome=told["outcome"],
-        completed_ns=told["at_ns"],
-        did=_did(told),
-        error=told["error"],
-        **_told_new(told),
+        outcome=event["outcome"],
+        completed_ns=event["at_ns"],
+        did=_did(event),
+        error=event["error"],
+        **_new_fields_of(event),
     )
 
 
-def _told_new(told: dict[str, Any]) -> dict[str, Any]:
-    return {name: told[name] for name in NEW_IN_2 if name in told}
+def _new_fields_of(event: dict[str, Any]) -> dict[str, Any]:
+    return {name: event[name] for name in NEW_IN_2 if name in event}
 
 
-def _did(told: dict[str, Any]) -> tuple[MicroOperation, ...]:
+def _did(event: dict[str, Any]) -> tuple[MicroOperation, ...]:
     names = ("kind", "key", "offset", "value")
-    return tuple(_micro(dict(zip(names, micro, strict=True))) for micro in told["did"])
+    return tuple(_micro(dict(zip(names, micro, strict=True))) for micro in event["did"])
 
 
-def _unreadable(path: Path, line: int, what: str) -> NoReturn:
-    raise UnreadableHistory(f"{path}, line {line}: {what}; mend that line, or copy it again")
+def _unreadable(path: Path, line: int, fault: str) -> NoReturn:
+    raise UnreadableHistory(f"{path}, line {line}: {fault}; fix that line, or copy the file again")

@@ -36,13 +36,13 @@ def said_of(folder: Path, **fields: object) -> None:
 @pytest.mark.parametrize(
     ("fields", "says"),
     [
-        ({"settings": 7}, "history.json: settings are 7, and no object; mend that"),
+        ({"settings": 7}, "history.json: settings is 7, not a JSON object; fix it"),
         (
             {"settings": {"isolation": "serializable"}},
             "isolation is 'serializable' in it; read_committed, read_uncommitted exist",
         ),
         ({"settings": {"sub_via": ["group"]}}, "sub_via is 'group' in it; assign, subscribe exist"),
-        ({"schema_version": 9}, "schema version 9, this reads 1 and 2"),
+        ({"schema_version": 9}, "schema_version is 9, and this urteil reads 1 and 2"),
     ],
 )
 def test_a_recording_that_says_odd_things_of_itself(
@@ -67,20 +67,22 @@ def test_faults_that_are_none_are_refused_before_anything_is_decided(
     folder = recording(tmp_path)
     (folder / "faults.ndjson").write_bytes(b'{"at_ns": 1, "do": "kill", "node": 1}\n' + odd)
     said = call("analyze", str(folder), "--engine", "local")
-    assert_refused(said, "faults.ndjson, line 2: no fault")
+    assert_refused(said, "faults.ndjson, line 2: this is not a fault")
     assert not said.those("anomaly_decided")
 
 
 def test_a_pipe_is_no_file(call: Callable[..., Any], tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "h.edn")
     said = call("analyze", str(tmp_path / "h.edn"), "--engine", "local")
-    assert_refused(said, "it is a pipe; write what comes out of it to a file")
+    assert_refused(said, "this is a pipe, and a history is read more than once")
 
 
 def test_a_number_beyond_64_bits_is_named(call: Callable[..., Any], tmp_path: Path) -> None:
     (tmp_path / "h.ndjson").write_text('{"op": 1}\n{"op": 99999999999999999999}\n')
     said = call("analyze", str(tmp_path / "h.ndjson"), "--engine", "local")
-    assert_refused(said, "line 2: op is 99999999999999999999, beyond 64 bits; mend it")
+    assert_refused(
+        said, "line 2: column op is 99999999999999999999, more than 64 bits; fix that value"
+    )
 
 
 @pytest.mark.parametrize(

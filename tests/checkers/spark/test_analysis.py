@@ -164,7 +164,9 @@ def test_a_row_that_says_what_none_may_is_refused_before_anything_is_decided(
     table = as_table(history("p1 send k=a -> ok @1"))
     odd = table.set_column(3, "outcome", [["maybe"]])
     pq.write_table(odd, tmp_path / "h.parquet")
-    with pytest.raises(UnreadableHistory, match="operation 0: outcome is none of ok, fail, info"):
+    with pytest.raises(
+        UnreadableHistory, match="operation 0: column outcome is none of ok, fail, info"
+    ):
         analyze_on_spark(tmp_path / "h.parquet")
 
 

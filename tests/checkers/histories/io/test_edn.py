@@ -1,4 +1,4 @@
-"""EDN is read form by form, and what is none is refused with its line and column."""
+"""EDN is parsed form by form; malformed text is an error with line and column."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from checkers.histories.io.edn import DEEPEST, Elements, NotEdn, Tagged, entries, text
+from checkers.histories.io.edn import MAX_DEPTH, EdnSet, NotEdn, Tagged, entries, text
 
 
 def read(*lines: str) -> list[Any]:
     return [form for _, form in entries([line + "\n" for line in lines])]
 
 
-def test_scalars_that_differ_are_texts_that_differ() -> None:
+def test_different_scalars_have_different_texts() -> None:
     forms = read(r':a "a" a \a 1 1.0 1/2 nil true #inst "a" foo/bar :foo/bar')
     texts = [text(form) for form in forms]
     assert texts == [
@@ -24,7 +24,7 @@ def test_scalars_that_differ_are_texts_that_differ() -> None:
     ]  # fmt: skip
 
 
-def test_scalars_that_are_equal_are_equal_texts() -> None:
+def test_equal_scalars_have_equal_texts() -> None:
     assert [text(form) for form in read("1 1N +1 2/2")] == ["1"] * 4
     assert [text(form) for form in read(r'"é" "\u00e9"')] == ['"é"'] * 2
     assert [text(form) for form in read("0.5 5e-1 #{1 2} #{2 1} {1 2 3 4} {3 4 1 2}")] == [
@@ -32,14 +32,14 @@ def test_scalars_that_are_equal_are_equal_texts() -> None:
     ]  # fmt: skip
 
 
-def test_characters_have_one_spelling_each() -> None:
+def test_a_character_has_one_canonical_text() -> None:
     assert [text(form) for form in read(r"\Ω \u03A9 \u03a9")] == [r"\Ω"] * 3
     assert [text(form) for form in read(r"\newline \u000a \space \u0020")] == [
         r"\newline", r"\newline", r"\space", r"\space",
     ]  # fmt: skip
 
 
-def test_two_surrogates_are_one_character_and_one_alone_stays_escaped() -> None:
+def test_a_surrogate_pair_is_one_character_and_a_lone_surrogate_stays_escaped() -> None:
     assert read(r'"\ud83d\ude00" "😀"') == ['"😀"', '"😀"']
     (alone,) = read(r'"\ud83d"')
     assert alone.encode() == rb'"\ud83d"'
@@ -47,14 +47,14 @@ def test_two_surrogates_are_one_character_and_one_alone_stays_escaped() -> None:
     assert text(read(r"\ud83d")[0]).encode() == rb"\ud83d"
 
 
-def test_forms_lie_in_each_other_so_deep_and_no_deeper() -> None:
-    (form,) = read("{:a " + "[" * (DEEPEST - 1) + "]" * (DEEPEST - 1) + "}")
-    assert text(form).count("[") == DEEPEST - 1
-    with pytest.raises(NotEdn, match=f"line 2, column {DEEPEST + 1}: forms lie in each other"):
+def test_nesting_is_limited_to_max_depth() -> None:
+    (form,) = read("{:a " + "[" * (MAX_DEPTH - 1) + "]" * (MAX_DEPTH - 1) + "}")
+    assert text(form).count("[") == MAX_DEPTH - 1
+    with pytest.raises(NotEdn, match=f"line 2, column {MAX_DEPTH + 1}: collections are nested"):
         read("1", "[" * 5000 + "]" * 5000)
 
 
-def test_a_string_goes_on_until_a_line_closes_it() -> None:
+def test_a_string_spans_lines_until_it_is_closed() -> None:
     lines = ['1 "a\n', 'b \\"\n', "; [ c\n", '" :d "e" ; f\n']
     assert read(*(line.rstrip("\n") for line in lines)) == [
         1,
@@ -66,50 +66,50 @@ def test_a_string_goes_on_until_a_line_closes_it() -> None:
 
 
 def test_collections_tags_and_namespaced_maps() -> None:
-    assert read("{:a [1 (2 nil)], [1] #{2}}") == [{":a": [1, [2, None]], "[1]": Elements([2])}]
+    assert read("{:a [1 (2 nil)], [1] #{2}}") == [{":a": [1, [2, None]], "[1]": EdnSet([2])}]
     assert read('#jepsen.history.Op{:f :poll} #:ns{:a 1 :b/c 2 "d" 3}') == [
         Tagged("jepsen.history.Op", {":f": ":poll"}),
         {":ns/a": 1, ":b/c": 2, '"d"': 3},
     ]
 
 
-def test_commas_comments_and_discards_are_nothing() -> None:
+def test_commas_comments_and_discards_are_skipped() -> None:
     assert read("1,,, ; 2", '#_ 3 #_{:a 4} #_#_ 5 6 7 #_ #inst "8"') == [1, 7]
 
 
-def test_characters_that_look_like_something_else() -> None:
+def test_characters_that_are_also_delimiters() -> None:
     assert read(r"\( \newline \u03A9 \; \" 1") == [r"\(", r"\newline", r"\Ω", r"\;", r"\"", 1]
 
 
-def test_forms_go_on_over_lines() -> None:
+def test_a_form_may_span_lines() -> None:
     assert read("{:a", '"one', 'two" :b', "1}") == [{":a": '"one\\ntwo"', ":b": 1}]
 
 
-def test_a_vector_around_all_gives_its_forms_with_their_lines() -> None:
+def test_the_elements_of_an_enclosing_vector_are_yielded_with_their_lines() -> None:
     lines = ["[{:a 1}\n", "{:a 2}\n", "]\n"]
     assert list(entries(lines)) == [(1, {":a": 1}), (2, {":a": 2})]
     assert read("[[1] [2]]") == [[1], [2]]
 
 
 @pytest.mark.parametrize(
-    ("source", "says"),
+    ("source", "message"),
     [
-        ("1\n{:a 1", "line 2, column 1: '{' begins, nothing ends it"),
-        ("[{:a 1}", "line 1, column 1: '[' begins, nothing ends it"),
-        ('1 "x', "line 1, column 3: a string begins that nothing closes"),
-        ('1 "x\ny', "line 1, column 3: a string begins that nothing closes"),
+        ("1\n{:a 1", "line 2, column 1: '{' is never closed"),
+        ("[{:a 1}", "line 1, column 1: '[' is never closed"),
+        ('1 "x', "line 1, column 3: the string is never closed"),
+        ('1 "x\ny', "line 1, column 3: the string is never closed"),
         ("{:a}", "line 1, column 4: the map of line 1 has a key without a value"),
         ("{:a 1 :a 2}", "the map of line 1 has one key twice"),
         ("[1\n)", "line 2, column 1: ')' does not close the '[' of line 1, column 1"),
         ("{1 2}]", "line 1, column 6: ']' closes nothing"),
         ("[1 #_]", "does not close the '#_'"),
-        ("1 # 2", "line 1, column 3: '#' begins no form"),
+        ("1 # 2", "line 1, column 3: no EDN form begins with '#'"),
     ],
 )
-def test_what_is_no_edn_is_refused_at_its_place(source: str, says: str) -> None:
+def test_malformed_edn_is_an_error_at_its_line_and_column(source: str, message: str) -> None:
     with pytest.raises(NotEdn) as fault:
         list(entries(source.splitlines(keepends=True)))
-    assert says in str(fault.value)
+    assert message in str(fault.value)
 
 
 SCALARS = (
@@ -128,13 +128,13 @@ FORMS = st.recursive(
 
 
 @given(FORMS.map(lambda form: {":form": form}))
-def test_what_is_spelled_reads_back(form: dict[str, Any]) -> None:
+def test_parsing_the_canonical_text_returns_the_form(form: dict[str, Any]) -> None:
     (again,) = read(text(form))
     assert again == form
 
 
 @given(st.text(alphabet='{}[]()#_:a1"\\ ;,\n', max_size=30))
-def test_any_text_is_forms_or_refused(source: str) -> None:
+def test_any_text_parses_or_raises_not_edn(source: str) -> None:
     refused = ""
     try:
         read(source)

@@ -1,4 +1,4 @@
-"""The quick reader of lines says what the slow one says, forms and faults alike."""
+"""The fast reader of lines yields the same forms and errors as the slow reader."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from checkers.histories.io import edn, edn_lines
-from checkers.histories.io.edn import DEEPEST, NotEdn, text
+from checkers.histories.io.edn import MAX_DEPTH, NotEdn, text
 from tests.checkers.histories.io.test_edn import FORMS
 
 SAMPLES = Path(__file__).parents[3] / "data" / "jepsen"
 Entries = Callable[[list[str]], Iterator[tuple[int, Any]]]
 
 
-def told(entries: Entries, lines: list[str]) -> tuple[list[tuple[int, str, Any]], str]:
-    """Every form with its line and spelling, and what is said of the first fault."""
+def forms_and_fault(entries: Entries, lines: list[str]) -> tuple[list[tuple[int, str, Any]], str]:
+    """Returns every form with its line and text, and the message of the first fault."""
     forms: list[tuple[int, str, Any]] = []
     try:
         for line, form in entries(lines):
-            forms.append((line, text(form), form))  # those before the fault count
+            forms.append((line, text(form), form))  # the forms before a fault must agree too
     except NotEdn as fault:
         return forms, str(fault)
     return forms, ""
@@ -32,7 +32,7 @@ def told(entries: Entries, lines: list[str]) -> tuple[list[tuple[int, str, Any]]
 
 def assert_agree(source: str) -> None:
     lines = source.splitlines(keepends=True)
-    assert told(edn_lines.entries, lines) == told(edn.entries, lines)
+    assert forms_and_fault(edn_lines.entries, lines) == forms_and_fault(edn.entries, lines)
 
 
 NAMES = st.sampled_from(
@@ -48,7 +48,9 @@ BLANKS = st.sampled_from([" ", ", ", ",", "  ", "\t", " ,", "\u00a0", ""])
     around=st.sampled_from(["%s", "[%s]", "(\n%s\n)"]),
     data=st.data(),
 )
-def test_maps_line_by_line(maps: list[list[tuple[str, str]]], around: str, data: Any) -> None:
+def test_maps_on_lines_of_their_own_agree(
+    maps: list[list[tuple[str, str]]], around: str, data: Any
+) -> None:
     blank = data.draw(BLANKS)
     lines = ["{" + blank.join(f"{key} {value}" for key, value in one) + "}" for one in maps]
     assert_agree(around % "\n".join(lines))
@@ -64,39 +66,39 @@ def test_maps_line_by_line(maps: list[list[tuple[str, str]]], around: str, data:
 @example(["{:a 1\0:b 2}", "{:a\0 1}", "{\0}", "{:a 1\u00a02}", "{:a\x1c1}"])
 @example(["#_", "{:a 1}", "{:b 2}"])
 @example(['"', "{:a 1}", '"{:b 2}'])
-def test_any_lines(lines: list[str]) -> None:
+def test_any_lines_agree(lines: list[str]) -> None:
     assert_agree("\n".join(lines))
 
 
-@pytest.mark.parametrize("deep", [DEEPEST - 1, DEEPEST, DEEPEST + 1, 5000])
-def test_forms_lie_in_each_other_as_deep(deep: int) -> None:
-    assert_agree("{:a " + "[" * deep + "]" * deep + "}")
-    assert_agree("{:a " * deep + "1" + "}" * deep)
-    assert_agree('{:a "' + "]" * deep + '" :b ' + "[" * deep + "1" + "]" * deep + "}")
-    assert_agree("{:a [" + "[1 2] " * deep + "]}")
+@pytest.mark.parametrize("depth", [MAX_DEPTH - 1, MAX_DEPTH, MAX_DEPTH + 1, 5000])
+def test_nesting_is_limited_to_the_same_depth(depth: int) -> None:
+    assert_agree("{:a " + "[" * depth + "]" * depth + "}")
+    assert_agree("{:a " * depth + "1" + "}" * depth)
+    assert_agree('{:a "' + "]" * depth + '" :b ' + "[" * depth + "1" + "]" * depth + "}")
+    assert_agree("{:a [" + "[1 2] " * depth + "]}")
 
 
-def test_a_line_with_many_records_is_read_quickly() -> None:
-    line = "{:value [[:poll {1 [" + " ".join(f"[{n} {n}]" for n in range(DEEPEST)) + "]}]]}"
-    assert edn_lines.as_map(line) == told(edn.entries, [line])[0][0][2]
+def test_a_line_with_many_records_takes_the_fast_path() -> None:
+    line = "{:value [[:poll {1 [" + " ".join(f"[{n} {n}]" for n in range(MAX_DEPTH)) + "]}]]}"
+    assert edn_lines.as_map(line) == forms_and_fault(edn.entries, [line])[0][0][2]
 
 
 @pytest.mark.parametrize("sample", sorted(SAMPLES.glob("*.edn")), ids=lambda path: path.stem)
-def test_samples_are_read_quickly(sample: Path) -> None:
+def test_every_line_of_the_samples_takes_the_fast_path(sample: Path) -> None:
     lines = sample.read_text().splitlines()
     assert [edn_lines.as_map(line) for line in lines] == [form for _, form in edn.entries(lines)]
 
 
-def test_integers_of_any_length_have_a_spelling() -> None:
+def test_integers_of_any_length_have_a_text() -> None:
     for digits in ("9" * 4300, "9" * 4301, "-" + "9" * 5000):
-        ((_, spelled, _),), fault = told(edn_lines.entries, [f"{{:a {digits}}}"])
-        assert (spelled, fault) == (f"{{:a {digits}}}", "")
+        ((_, as_text, _),), fault = forms_and_fault(edn_lines.entries, [f"{{:a {digits}}}"])
+        assert (as_text, fault) == (f"{{:a {digits}}}", "")
         assert_agree(f"{{:a [{digits} +0{digits.lstrip('-')}N]}}")
 
 
-def test_spellings_are_remembered_up_to_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(edn_lines, "_REMEMBERED", len(edn_lines._IN_JSON) + 3)
+def test_the_cache_of_scalars_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(edn_lines, "_CACHE_LIMIT", len(edn_lines._IN_JSON) + 3)
     rng = random.Random(0)
     lines = [f"{{:a :v{rng.random()}}}" for _ in range(20)]
     assert_agree("\n".join(lines))
-    assert len(edn_lines._IN_JSON) <= edn_lines._REMEMBERED
+    assert len(edn_lines._IN_JSON) <= edn_lines._CACHE_LIMIT

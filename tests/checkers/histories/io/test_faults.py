@@ -1,4 +1,4 @@
-"""What was done to the cluster, beside its history."""
+"""The faults injected into a cluster, read from the folder of its history."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def step(at_ns: int, do: str, node: int = 1) -> Step:
     return Step(at_ns=at_ns, do=do, node=node)
 
 
-def test_what_ends_a_fault_ends_that_of_its_own_node(tmp_path: Path) -> None:
+def test_a_step_ends_only_a_fault_of_the_same_node(tmp_path: Path) -> None:
     done = [
         step(10, "kill", 1),
         step(20, "pause", 2),
@@ -33,23 +33,23 @@ def test_what_ends_a_fault_ends_that_of_its_own_node(tmp_path: Path) -> None:
     )
 
 
-def test_a_second_kill_of_a_dead_node_is_none_and_nothing_ends_what_never_began() -> None:
+def test_a_repeated_kill_and_a_start_without_a_kill_are_ignored() -> None:
     assert paired([step(1, "start"), step(2, "kill"), step(3, "kill"), step(4, "start")]) == (
         Fault(do="kill", node=1, from_ns=2, until_ns=4),
     )
 
 
-def test_a_history_without_the_file_tells_of_none(tmp_path: Path) -> None:
+def test_a_history_without_the_file_has_no_faults(tmp_path: Path) -> None:
     assert faults(tmp_path) == ()
     assert faults(tmp_path / "history.edn") == ()
 
 
 @pytest.mark.parametrize("line", ["", "3", '{"at_ns": 1, "do": "kill"}', '{"at_ns": "soon"}'])
-def test_a_line_that_is_no_fault_is_named(line: str, tmp_path: Path) -> None:
+def test_a_malformed_line_is_an_error_with_its_number(line: str, tmp_path: Path) -> None:
     keep(tmp_path, [step(1, "kill")])
     with (tmp_path / "faults.ndjson").open("a") as lines:
         lines.write(line + "\n")
-    with pytest.raises(UnreadableHistory, match=r"faults\.ndjson, line 2: no fault"):
+    with pytest.raises(UnreadableHistory, match=r"faults\.ndjson, line 2: this is not a fault"):
         faults(tmp_path)
 
 

@@ -1,4 +1,4 @@
-"""A part of a history is read back as it was written, in groups of whole operations."""
+"""A part reads back as it was written, in row groups of whole operations."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from model.history_notation import history
 SOME = as_table(history("p0 send a=x -> ok @0\np1 poll -> ok a=x@0\np2 send a=y -> info"))
 
 
-def test_what_is_written_is_read_back(tmp_path: Path) -> None:
+def test_a_part_reads_back_as_written(tmp_path: Path) -> None:
     write_part(SOME, tmp_path / "part.parquet")
     assert pq.read_table(tmp_path / "part.parquet").cast(SCHEMA).equals(SOME)
 
 
-def test_dictionaries_are_texts_in_the_file(tmp_path: Path) -> None:
+def test_dictionary_columns_are_stored_as_strings(tmp_path: Path) -> None:
     coded = SOME
     for name in FEW_TEXTS:
         at = coded.schema.get_field_index(name)
@@ -34,7 +34,7 @@ def test_dictionaries_are_texts_in_the_file(tmp_path: Path) -> None:
 
 
 @given(sizes=st.lists(st.integers(1, 9), max_size=20), at_most=st.integers(1, 12))
-def test_no_operation_is_cut(sizes: list[int], at_most: int) -> None:
+def test_no_operation_is_split_across_row_groups(sizes: list[int], at_most: int) -> None:
     table = pa.table({"op": [op for op, size in enumerate(sizes) for _ in range(size)]})
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(parquet_layout, "ROWS_PER_GROUP", at_most)
@@ -44,4 +44,4 @@ def test_no_operation_is_cut(sizes: list[int], at_most: int) -> None:
     for group in groups:
         assert len(group) <= at_most or len({*group}) == 1
     for left, right in pairwise(groups):
-        assert len(left) + right.count(right[0]) > at_most  # none is shorter than it must be
+        assert len(left) + right.count(right[0]) > at_most  # each row group is as long as possible

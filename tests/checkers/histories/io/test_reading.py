@@ -1,4 +1,4 @@
-"""Every format gives the same tables, and what is none is one clear error."""
+"""Every format yields the same tables, and every malformed file one clear error."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def lines_of(table: pa.Table) -> str:
 
 
 def written(folder: Path, form: str) -> Path:
-    """The history in this form."""
+    """Writes the history in this format and returns its path."""
     path = folder / f"h.{form}"
     match form:
         case "parquet":
@@ -86,24 +86,24 @@ def written(folder: Path, form: str) -> Path:
         "recorded",
     ],
 )
-def test_every_form_is_the_same_history(form: str, tmp_path: Path) -> None:
+def test_every_format_yields_the_same_history(form: str, tmp_path: Path) -> None:
     path = written(tmp_path, form)
     table = whole(path)
     assert table.schema.equals(SCHEMA)
-    told = table.drop_columns(["error"])  # of what a killed recorder left open the tail says more
-    assert told.equals(TABLE.drop_columns(["error"]))
+    read = table.drop_columns(["error"])  # the tail adds an error to open operations
+    assert read.equals(TABLE.drop_columns(["error"]))
     parts = parquet_parts(path, tmp_path / "parts")
     again = pa.concat_tables([pq.read_table(part) for part in parts])
-    assert again.drop_columns(["error"]).equals(told)
+    assert again.drop_columns(["error"]).equals(read)
 
 
-def test_what_is_parquet_already_is_read_where_it_lies(tmp_path: Path) -> None:
+def test_parquet_files_are_not_copied(tmp_path: Path) -> None:
     path = written(tmp_path, "parquet")
     assert parquet_parts(path, tmp_path / "parts") == [path]
     assert not (tmp_path / "parts").exists()
 
 
-def test_columns_of_other_types_are_taken_if_no_value_changes(tmp_path: Path) -> None:
+def test_columns_of_other_types_are_cast_if_no_value_changes(tmp_path: Path) -> None:
     narrow = TABLE.set_column(0, "op", TABLE["op"].cast(pa.int8()))
     wide = narrow.append_column("mine", pa.repeat("x", narrow.num_rows))
     pq.write_table(wide, tmp_path / "h.parquet")
@@ -116,40 +116,47 @@ def test_an_empty_file_is_an_empty_history(tmp_path: Path) -> None:
         assert whole(tmp_path / f"h.{suffix}").num_rows == 0
 
 
-# ---------------------------------------------------------------- what is no history
+# ---------------------------------------------------------------- malformed files
 
 
-def assert_refused(path: Path, says: str) -> None:
+def assert_refused(path: Path, pattern: str) -> None:
     with pytest.raises(UnreadableHistory, match=re.escape(str(path))) as fault:
         whole(path)
     message = str(fault.value)
-    assert re.search(says, message), message
+    assert re.search(pattern, message), message
     assert "\n" not in message
 
 
 @pytest.mark.parametrize(
-    ("row", "says"),
+    ("row", "message"),
     [
-        ({"outcome": "maybe"}, "operation 0: outcome is none of ok, fail, info; mend that row"),
-        ({"kind": "read"}, "operation 0: kind is none of send, poll, end_offset"),
-        ({"process": None}, "operation 0: process is null"),
-        ({"op": None}, "a row without an op: op is null"),
-        ({"key": None}, "operation 0: a send without a key"),
-        ({"value": None}, "operation 0: a send without a value"),
+        (
+            {"outcome": "maybe"},
+            "operation 0: column outcome is none of ok, fail, info; fix that row",
+        ),
+        ({"kind": "read"}, "operation 0: column kind is none of send, poll, end_offset"),
+        ({"process": None}, "operation 0: column process is null"),
+        ({"op": None}, "a row without an op: column op is null"),
+        ({"key": None}, "operation 0: column key is null, and a row of kind send needs it"),
+        ({"value": None}, "operation 0: column value is null, and a row of kind send needs it"),
     ],
 )
-def test_a_row_that_says_what_none_may(row: dict[str, Any], says: str, tmp_path: Path) -> None:
+def test_an_invalid_row_is_an_error_with_its_operation(
+    row: dict[str, Any], message: str, tmp_path: Path
+) -> None:
     rows = TABLE.to_pylist()
     rows[0].update(row)
     path = tmp_path / "h.ndjson"
     path.write_text("".join(json.dumps(one) + "\n" for one in rows))
-    assert_refused(path, says)
+    assert_refused(path, message)
 
 
-def test_a_missing_column_names_them_all(tmp_path: Path) -> None:
+def test_the_error_of_a_missing_column_lists_all_columns(tmp_path: Path) -> None:
     path = tmp_path / "h.parquet"
     pq.write_table(TABLE.drop_columns(["offset"]), path)
-    assert_refused(path, f"no column offset; a history has the columns {', '.join(COLUMNS)}")
+    assert_refused(
+        path, f"no column offset; add it: a history has the columns {', '.join(COLUMNS)}"
+    )
     with pytest.raises(UnreadableHistory, match="no column offset"):
         parquet_parts(path, tmp_path / "parts")
 
@@ -157,33 +164,33 @@ def test_a_missing_column_names_them_all(tmp_path: Path) -> None:
 def test_a_column_of_another_type(tmp_path: Path) -> None:
     path = tmp_path / "h.parquet"
     pq.write_table(TABLE.set_column(1, "process", pa.repeat("p1", TABLE.num_rows)), path)
-    assert_refused(path, "column process is string, a history has int64 .*; cast it")
+    assert_refused(path, "column process has the type string instead of int64 .*; cast the column")
 
 
-def test_a_torn_parquet_file(tmp_path: Path) -> None:
+def test_a_truncated_parquet_file(tmp_path: Path) -> None:
     path = written(tmp_path, "parquet")
     path.write_bytes(path.read_bytes()[:-20])
-    assert_refused(path, "it is torn or no Parquet file .*; copy or record it again")
-    with pytest.raises(UnreadableHistory, match="torn"):
+    assert_refused(path, "this is no complete Parquet file .*; copy or record it again")
+    with pytest.raises(UnreadableHistory, match="no complete Parquet file"):
         parquet_parts(path, tmp_path / "parts")
 
 
-def test_torn_and_odd_lines_are_named(tmp_path: Path) -> None:
+def test_incomplete_and_malformed_lines_are_errors_with_their_numbers(tmp_path: Path) -> None:
     path = written(tmp_path, "ndjson")
     whole_lines = path.read_text().splitlines(keepends=True)
     path.write_text("".join(whole_lines)[:-30])
-    assert_refused(path, f"line {len(whole_lines)}, column .*the last line is torn; delete it")
+    assert_refused(path, f"line {len(whole_lines)}, column .*the last line is cut short; delete it")
     path.write_text("".join([whole_lines[0], "{]\n", *whole_lines[1:]]))
-    assert_refused(path, "line 2, column 2: .*; mend it")
+    assert_refused(path, "line 2, column 2: .*; fix that line")
     path.write_text(whole_lines[0] + whole_lines[1].replace('"process": 0', '"process": "p1"'))
-    assert_refused(path, "line 2: process is 'p1', not of int64; mend it")
+    assert_refused(path, "line 2: column process is 'p1', not of type int64; fix that value")
 
 
-def test_what_is_not_there_or_begins_like_nothing(tmp_path: Path) -> None:
-    assert_refused(tmp_path / "nowhere.edn", "there is no such file or folder; check the path")
-    assert_refused(tmp_path, "neither history.json nor .*.parquet is in this folder")
+def test_a_missing_file_and_an_unknown_format(tmp_path: Path) -> None:
+    assert_refused(tmp_path / "nowhere.edn", "no such file or folder; check the path")
+    assert_refused(tmp_path, "the folder contains neither history.json nor .*.parquet")
     (tmp_path / "h.txt").write_text("once upon a time")
-    assert_refused(tmp_path / "h.txt", "it begins like no history; name it")
+    assert_refused(tmp_path / "h.txt", "unknown format: the file begins neither as Parquet")
 
 
 # ---------------------------------------------------------------- Jepsen
@@ -228,16 +235,16 @@ def test_events_become_operations(around: str, tmp_path: Path) -> None:
 
 
 def test_a_history_of_the_first_schema_is_read(tmp_path: Path) -> None:
-    told = history("p1 send k=a -> ok @0")
-    old = as_table(told).drop_columns(list(NEW_IN_2))
+    recorded = history("p1 send k=a -> ok @0")
+    old = as_table(recorded).drop_columns(list(NEW_IN_2))
     pq.write_table(old, tmp_path / "part-00000.parquet")
-    assert tuple(as_operations(whole(tmp_path / "part-00000.parquet"))) == told
+    assert tuple(as_operations(whole(tmp_path / "part-00000.parquet"))) == recorded
     (tmp_path / METADATA).write_text(json.dumps({"schema_version": 1}))
-    assert tuple(as_operations(whole(tmp_path))) == told
+    assert tuple(as_operations(whole(tmp_path))) == recorded
 
 
-def test_what_transactions_and_groups_did_survives_a_tail(tmp_path: Path) -> None:
-    told = history("""
+def test_fields_of_transactions_and_groups_survive_a_tail(tmp_path: Path) -> None:
+    recorded = history("""
         t1  txn{id=x,group=g,isolation=read_committed,end=3} k=e +k@1  -> ok @5 k=a@0 ~k
         c1  fetch_offset{group=g} k j                                  -> ok @1 @none
         c1  assign k                                                   -> ok
@@ -246,11 +253,11 @@ def test_what_transactions_and_groups_did_survives_a_tail(tmp_path: Path) -> Non
     (tmp_path / METADATA).write_text(json.dumps({"schema_version": SCHEMA_VERSION}))
     lines = [
         line(number, operation)
-        for number, operation in enumerate(told)
+        for number, operation in enumerate(recorded)
         for line in (invocation_line, completion_line)
     ]
     (tmp_path / "tail-00000.ndjson").write_bytes(b"".join(lines))
-    assert tuple(as_operations(whole(tmp_path))) == told
+    assert tuple(as_operations(whole(tmp_path))) == recorded
 
 
 def test_tagged_events_are_events(tmp_path: Path) -> None:
@@ -258,8 +265,8 @@ def test_tagged_events_are_events(tmp_path: Path) -> None:
     assert len(jepsen(tmp_path, event)) == 1
 
 
-def test_a_completion_without_a_value_did_what_was_invoked(tmp_path: Path) -> None:
-    """The writer of the value is known, though the client lost the answer."""
+def test_a_completion_without_a_value_keeps_the_invoked_one(tmp_path: Path) -> None:
+    """The sender of a value stays attributable when the client got no response."""
     (send,) = jepsen(
         tmp_path,
         "{:type :invoke :process 0 :f :send :value [[:send 1 2]]}"
@@ -278,14 +285,14 @@ def test_a_completion_without_a_value_keeps_its_rebalances(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize(
-    ("told", "offset"), [("[1 2]", None), ("[5 [1 2]]", 5), ("[nil [1 2]]", None)]
+    ("value", "offset"), [("[1 2]", None), ("[5 [1 2]]", 5), ("[nil [1 2]]", None)]
 )
-def test_a_sent_value_may_be_a_vector(told: str, offset: int | None, tmp_path: Path) -> None:
-    """What the invocation says is sent is the value, and no offset with one."""
+def test_a_sent_value_may_be_a_vector(value: str, offset: int | None, tmp_path: Path) -> None:
+    """The value of the invocation is the sent value, never a pair of offset and value."""
     (send,) = jepsen(
         tmp_path,
         "{:type :invoke :process 0 :f :send :value [[:send 1 [1 2]]]}"
-        f"{{:type :info :process 0 :f :send :value [[:send 1 {told}]]}}",
+        f"{{:type :info :process 0 :f :send :value [[:send 1 {value}]]}}",
     )
     assert send.did == (Send("1", "[1 2]", offset),)
 
@@ -306,7 +313,7 @@ def test_characters_beyond_16_bits_survive_the_table(tmp_path: Path) -> None:
     assert send.did == (Send('"😀"', r'"\ud83d"'),)
 
 
-def test_without_times_the_place_is_the_time(tmp_path: Path) -> None:
+def test_without_times_the_position_is_the_time(tmp_path: Path) -> None:
     (poll,) = jepsen(
         tmp_path,
         "{:type :invoke :process 0 :f :poll}{:type :ok :process 0 :f :poll :value [[:poll]]}",
@@ -320,13 +327,13 @@ def test_a_sample_survives_the_table() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "says"),
+    ("text", "message"),
     [
         (
             "{:time 1 :type :ok :process 0 :f :send}",
-            "line 1: process 0 completes what it never invoked",
+            "line 1: process 0 completes an operation that it never invoked",
         ),
-        ("\n{:time 1 :type :maybe :process 0}", "line 2: :type :maybe"),
+        ("\n{:time 1 :type :maybe :process 0}", "line 2: :type is :maybe"),
         (
             "{:type :invoke :process 0 :f :poll :time :soon}",
             "line 1: :time is :soon, not an integer",
@@ -337,7 +344,7 @@ def test_a_sample_survives_the_table() -> None:
         ),
         (
             f"\n{{:time 1 :type :invoke :process {'7' * 5000} :f :poll}}",
-            "line 2: :process is 7{60}, not an integer of 64 bits; mend that line",
+            "line 2: :process is 7{60}, not an integer of 64 bits; fix that line",
         ),
         (
             "{:type :invoke :process 0 :f :send :value [[:send 1 2]]}\n"
@@ -352,36 +359,42 @@ def test_a_sample_survives_the_table() -> None:
         (
             "{:type :invoke :process 0 :f :poll :value {:a 1}}\n"
             "{:type :ok :process 0 :f :poll :value [[:poll]] :rebalance-log [{:keys 7}]}",
-            "line 1: :value {:a 1} of poll is no vector",
+            "line 1: :value of poll is {:a 1}, not a vector",
         ),
         (
             "{:type :invoke :process 0 :f :debug :value {:a 1}}\n"
             "{:type :ok :process 0 :f :poll :value [[:poll]] :rebalance-log [{:keys 7}]}",
-            "line 2: :keys 7 of a rebalance is no vector",
+            "line 2: :keys of a rebalance is 7, not a vector",
         ),
-        (":a", "line 1: :a is no map"),
-        ("{:time 1 :type :invoke :process 0 :f :txn :value 7}", ":value 7 of txn is no vector"),
+        (":a", "line 1: :a is not a map"),
+        ("{:time 1 :type :invoke :process 0 :f :txn :value 7}", ":value of txn is 7, not a vector"),
         ("{:time 1 :type :invoke :process 0 :f :txn :value [[:r 7]]}", r"\[:r 7\] is neither"),
-        ("{:time 1 :type :invoke :process 0 :f :poll :value [[:poll {1 [7]}]]}", "7 is no .offset"),
-        ("{:time 1 :type :invoke :process 0 :f :poll :value [[:poll {1 7}]]}", "7 is no vector of"),
-        ("{:time 1 :process 0 :f :poll}", "line 1: :type nil: :invoke, :ok, :fail and :info exist"),
+        (
+            "{:time 1 :type :invoke :process 0 :f :poll :value [[:poll {1 [7]}]]}",
+            "a record of a poll is 7, not .offset",
+        ),
+        (
+            "{:time 1 :type :invoke :process 0 :f :poll :value [[:poll {1 7}]]}",
+            "records of a poll are 7, not a vector of",
+        ),
+        ("{:time 1 :process 0 :f :poll}", "line 1: :type is nil, not :invoke, :ok, :fail or :info"),
         ("\n{:time 1 :type :invoke :f :poll}", "line 2: :process is nil, not an integer"),
         ('{:time 1 :type :invoke :process "0" :f :poll}', ':process is "0", not an integer'),
-        ("{:time 1 :type :invoke :process 0}", "line 1: an operation of process 0 without an :f"),
-        ("\0\x1b", r"line 1: \\u0000\\u001b is no map; mend that line"),
+        ("{:time 1 :type :invoke :process 0}", "line 1: the event of process 0 has no :f"),
+        ("\0\x1b", r"line 1: \\u0000\\u001b is not a map, and an event is one; fix that line"),
         (f"{{:time {2**63 - 1} :type :invoke :process 0 :f :poll}}", "not an integer of 64 bits"),
-        ("{:time 1", "line 1, column 1: '{' begins, nothing ends it: the text is torn; copy it"),
+        ("{:time 1", "line 1, column 1: '{' is never closed: the text is cut short; copy the file"),
     ],
 )
-def test_what_is_no_history_of_jepsen_is_refused_at_its_line(
-    text: str, says: str, tmp_path: Path
+def test_a_malformed_jepsen_history_is_an_error_with_its_line(
+    text: str, message: str, tmp_path: Path
 ) -> None:
     path = tmp_path / "h.edn"
     path.write_text(text)
-    assert_refused(path, says)
+    assert_refused(path, message)
 
 
-def test_bytes_that_are_no_text_are_refused(tmp_path: Path) -> None:
+def test_a_file_that_is_not_utf8_is_an_error(tmp_path: Path) -> None:
     path = tmp_path / "h.edn"
     path.write_bytes(b"; \n\n\xff\xfe{")
     assert_refused(path, "line 3: invalid start byte; EDN is UTF-8 text")
