@@ -1,1 +1,1 @@
-"""The audit of replicas' log directories: what brokers keep on disk, read and judged."""
+"""The audit of replicas' log directories: reads the files that brokers keep, and checks them."""

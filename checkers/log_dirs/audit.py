@@ -1,7 +1,7 @@
-"""`audit`: the verdict on log directories, in this process; and what any engine's is made of.
+"""`audit`: the verdict on log directories, in this process; and the parts that all engines share.
 
-The work is dealt out by topic partition (`judging`). What takes several of them comes last, from
-what was collected (`across`).
+The work is partitioned by topic partition (`partition_checks`). Checks that need several topic
+partitions run last, on the collected rows (`cross_partition`).
 """
 
 from __future__ import annotations
@@ -14,19 +14,19 @@ from typing import Any, Final, Literal, Protocol
 import pyarrow as pa
 
 from checkers.histories.columnar.rows import as_rows, in_order
-from checkers.log_dirs import across
+from checkers.log_dirs import cross_partition
 from checkers.log_dirs.columns import row_schema
 from checkers.log_dirs.coordinator import coordinated
 from checkers.log_dirs.folders import LogDirs, log_dirs
 from checkers.log_dirs.in_process import InProcess
-from checkers.log_dirs.judging import FOUND, unpacked
 from checkers.log_dirs.one_log import Found
+from checkers.log_dirs.partition_checks import FOUND, unpacked
 from checkers.progress import Watcher, unwatched
 from checkers.verdicts import HOLDS, UNDECIDED, VIOLATION, Verdict
 from properties.log_audit.catalogue import CHECKS, named
 from properties.log_audit.check import Check, many
 
-KEPT: Final = 32  # rows of a check that are kept as dataclasses, the first by their places
+KEPT: Final = 32  # rows per check that are kept as dataclasses: the first ones in order
 Outcome = Literal["holds", "violated", "undecided", "nothing checked"]
 
 
@@ -34,22 +34,23 @@ Outcome = Literal["holds", "violated", "undecided", "nothing checked"]
 class Decision:
     """The verdict on one check: `violated` whenever a row is found, permitted or not.
 
-    `observations` is how many observations it rests on: 0 means that nothing could have shown it.
+    `observations` counts the observations behind the verdict; with 0 no violation could have been
+    found.
     """
 
     check: Check
     verdict: Verdict
     count: int
     observations: int
-    permitted: bool = False  # every row is
-    reason: str | None = None  # why it is undecided, or what permits it
+    permitted: bool = False  # True if every row is permitted
+    reason: str | None = None  # why the check is undecided, or the condition that permits its rows
     first: tuple[Any, ...] = ()  # at most KEPT rows, by topic partition and offset
-    rows: pa.Table = field(repr=False, compare=False)  # all of them, as the first
+    rows: pa.Table = field(repr=False, compare=False)  # all rows, in the same order
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Audit:
-    """What an engine says of log directories."""
+    """The result of an audit: counts of what was read, and one decision per check."""
 
     logs: int
     partitions: int
@@ -59,7 +60,7 @@ class Audit:
 
     @property
     def verdict(self) -> Outcome:
-        """Of all checks together; what is permitted violates nothing."""
+        """The verdict on all checks together; permitted rows violate nothing."""
         if any(d.verdict == "violated" and not d.permitted for d in self.decisions):
             return "violated"
         if not self.batches:
@@ -74,23 +75,23 @@ class Audit:
 
 
 class Engine(Protocol):
-    """Whoever does the work on every topic partition."""
+    """Runs the checks of every topic partition, in this process or on Spark."""
 
     def judged(self) -> pa.Table:
-        """`judging.judged` of every topic partition, together."""
+        """Returns the rows of `partition_checks.check_partition` for all topic partitions."""
         ...
 
     def compared(self, suspects: pa.Table) -> pa.Table:
-        """`judging.compared` of every topic partition that has suspects, together."""
+        """Returns the rows of `partition_checks.compare_records` for partitions with suspects."""
         ...
 
 
 def audit(
     folders: Sequence[Path], *, checks: tuple[str, ...] = (), watch: Watcher = unwatched
 ) -> Audit:
-    """The verdict on the folders, by these checks or by all, in this process.
+    """Returns the verdict on the folders by the named checks, or by all, in this process.
 
-    UnreadableLogDir, or UnknownName for a check that there is not.
+    UnreadableLogDir, or UnknownName for a check that does not exist.
     """
     chosen = named(checks)
     dirs = log_dirs(folders)
@@ -98,7 +99,7 @@ def audit(
 
 
 def audit_of(dirs: LogDirs, engine: Engine, chosen: Sequence[Check]) -> Audit:
-    """The same of folders that are known, whoever does the work."""
+    """Returns the verdict on log directories that were listed already, on any engine."""
     found = engine.judged() if dirs.logs else FOUND.empty_table()
     batches = unpacked(found, "batches").observations
     everything = _everything(dirs, engine, found) if batches else {}
@@ -112,14 +113,14 @@ def audit_of(dirs: LogDirs, engine: Engine, chosen: Sequence[Check]) -> Audit:
 
 
 def _everything(dirs: LogDirs, engine: Engine, found: pa.Table) -> dict[str, Found]:
-    """What was found of every check."""
+    """Returns the findings of each check by its id."""
     rows_of = {check.id: unpacked(found, check.id) for check in CHECKS}
     newest = found.filter(found["check"].to_numpy(zero_copy_only=False) == "newest_ms")
     newest_ms = max(newest["observations"].to_pylist())
-    known = coordinated(dirs)
-    for one in across.open_transactions(unpacked(found, "open"), newest_ms, known):
+    states = coordinated(dirs)
+    for one in cross_partition.open_transactions(unpacked(found, "open"), newest_ms, states):
         rows_of[one.check] = one
-    split = across.split_transactions(unpacked(found, "closings"))
+    split = cross_partition.split_transactions(unpacked(found, "closings"))
     rows_of[split.check] = split
     suspects = unpacked(found, "suspects")
     differ = unpacked(engine.compared(suspects.rows), "replica-divergence")
@@ -139,7 +140,7 @@ def _decision(check: Check, found: Found | None) -> Decision:
             verdict="undecided",
             count=0,
             observations=0,
-            reason="there is no batch in these folders",
+            reason="these folders contain no batch",
             rows=nothing,
         )
     rows = in_order(found.rows) if found.rows.num_columns else row_schema(check.row).empty_table()
@@ -162,9 +163,9 @@ def _decision(check: Check, found: Found | None) -> Decision:
 
 
 def _permitted(check: Check, rows: pa.Table) -> tuple[bool, str | None]:
-    """Whether every row is permitted, and by what."""
+    """Returns whether all rows are permitted, and the conditions that permit them."""
     conditions = {check.permitted(row) for row in as_rows(rows, check.row)}
     if None in conditions:
         return False, None
-    told = sorted(condition for condition in conditions if condition is not None)
-    return True, "; ".join(f"{name}: {check.permits[name]}" for name in told)
+    names = sorted(condition for condition in conditions if condition is not None)
+    return True, "; ".join(f"{name}: {check.permits[name]}" for name in names)

@@ -1,7 +1,7 @@
-"""A replica's log as columns: its batches in the order of the files, ready for NumPy.
+"""A replica's log as columns: its batches in file order, as NumPy arrays.
 
-What the literal definitions call neighbours and stretches are here numbers of rows: a row is
-`joined` if it and the one before it are neighbours, and rows of one stretch have one number.
+The literal definitions speak of adjacent batches and of contiguous ranges. Here a row is `joined`
+if its batch and the previous one are adjacent, and the rows of a contiguous range share one number.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ _NUMBERS: Final = [name for name in BATCHES.names if name not in ("partition", "
 
 
 class Log:
-    """A replica's log; every attribute that is an array has an element for each row."""
+    """A replica's log; every array attribute has one element per row."""
 
     def __init__(self, beside: Beside, first_segment: int, rows: pa.Table) -> None:
-        """The rows of BATCHES of this log, in any order; its first segment has that number."""
+        """Sorts the log's rows of BATCHES; segment numbers in `rows` start at `first_segment`."""
         columns: Columns = {n: rows[n].to_numpy().astype(np.int64) for n in _NUMBERS}
         order = np.lexsort((columns["position"], columns["segment"]))
         self.beside = beside
@@ -52,46 +52,46 @@ class Log:
 
     @cached_property
     def sound(self) -> Ints:
-        """The rows whose header can be believed."""
+        """The rows of batches without a fault."""
         return np.flatnonzero(self.is_sound)
 
     @cached_property
     def joined(self) -> Flags:
-        """Whether nothing lies between a row and the one before it, whatever their offsets."""
+        """True for a sound batch directly after another one in the files, whatever its offset."""
         before: Flags = np.append(False, self.is_sound[:-1])[: len(self.base)]
         return self.is_sound & before
 
     @cached_property
     def next_offset(self) -> Ints:
-        """Behind the row before each row; 0 before the first."""
+        """The offset after the last one of the previous row; 0 before the first row."""
         return np.append(0, self.last[:-1] + 1)[: len(self.base)]
 
     @cached_property
-    def stretch(self) -> Ints:
-        """The number of the stretch of each sound row."""
+    def range_number(self) -> Ints:
+        """The number of each row's range of batches with contiguous offsets."""
         return np.cumsum(~(self.joined & (self.base == self.next_offset)))
 
     @cached_property
-    def stretch_base(self) -> Ints:
-        """The offset at which the stretch of each row begins."""
-        _, first, of = np.unique(self.stretch, return_index=True, return_inverse=True)
+    def range_base(self) -> Ints:
+        """The offset at which the contiguous range of each row begins."""
+        _, first, of = np.unique(self.range_number, return_index=True, return_inverse=True)
         return self.base[first][of]
 
     @cached_property
     def thinned(self) -> bool:
-        """Whether a batch lacks records, as compaction leaves it."""
+        """True if some batch has fewer records than offsets, as after compaction."""
         room = self.last - self.base + 1
         return bool((self.of["record_count"] < room)[self.sound].any())
 
     @cached_property
     def ascends(self) -> bool:
-        """Whether no two sound batches overlap, and they lie in the order of their offsets."""
+        """True if the sound batches are in offset order and none overlap."""
         return bool((self.base[self.sound[1:]] > self.last[self.sound[:-1]]).all())
 
     def covering(self, offset: int) -> Ints:
-        """The sound rows that have the offset between their first and their last."""
+        """Returns the sound rows whose offset range contains the offset."""
         rows = self.sound
-        if self.ascends:  # so there is at most one, and it is found at once
+        if self.ascends:  # at most one batch covers the offset, found by binary search
             at = int(np.searchsorted(self.base[rows], offset, side="right"))
             rows = rows[max(at - 1, 0) : at]
         return rows[(self.base[rows] <= offset) & (self.last[rows] >= offset)]
@@ -102,7 +102,7 @@ class Log:
 
     @cached_property
     def end(self) -> tuple[int, int, str]:
-        """The offset that comes next, and the byte and the segment behind the last batch."""
+        """The log end offset, and the byte and segment where the last batch ends."""
         batches = np.flatnonzero(self.is_batch)
         if not len(batches):
             return self.newest_base, 0, self.beside.segments[-1]
@@ -111,18 +111,18 @@ class Log:
         return int(self.last[last]) + 1, position, str(self.names[self.segment[last]])
 
     def by_producer(self, rows: Ints) -> Ints:
-        """The rows of producers, those of one producer id together, in their order."""
+        """Returns the rows that have a producer id, grouped by producer, in log order."""
         rows = rows[self.of["producer_id"][rows] >= 0]
         return rows[np.argsort(self.of["producer_id"][rows], kind="stable")]
 
     def successive(self, rows: Ints) -> tuple[Ints, Ints]:
-        """Of these rows any two of a producer with none of it between them."""
+        """Returns each pair of consecutive rows of one producer, as two arrays."""
         rows = self.by_producer(rows)
         same = self.of["producer_id"][rows[1:]] == self.of["producer_id"][rows[:-1]]
         return rows[:-1][same], rows[1:][same]
 
     def place(self, at: Ints) -> dict[str, Any]:
-        """The columns of a Place for these rows."""
+        """Returns the columns of a Place for these rows."""
         return {
             "partition": [self.beside.partition] * len(at),
             "offset": self.base[at],
@@ -132,16 +132,16 @@ class Log:
         }
 
     def rows(self, row: type[Place], at: Ints, **more: npt.NDArray[Any] | list[str]) -> pa.Table:
-        """Rows of this dataclass, at these places."""
+        """Returns a table of the dataclass `row`, located at these rows of the log."""
         return pa.table({**self.place(at), **more}, schema=row_schema(row))
 
 
 def row_schema(row: type[Place]) -> pa.Schema:
-    """The columns of a row of a check."""
-    known: Any = row  # a class can be hashed, whatever mypy thinks of it
-    return schema_of(known)
+    """Returns the schema of a check's rows."""
+    dataclass_type: Any = row  # mypy does not accept a class as a Hashable
+    return schema_of(dataclass_type)
 
 
 def as_table(rows: Iterable[Any], row: type[Place]) -> pa.Table:
-    """Rows that are dataclasses, as a table of their columns."""
+    """Returns the dataclass rows as a table with one column per field."""
     return pa.Table.from_pylist([asdict(one) for one in rows], schema=row_schema(row))

@@ -1,4 +1,4 @@
-"""The records of a batch, unpacked: the five ways in which clients pack them.
+"""Decompression of record batches, by each of Kafka's five compression types.
 
 Source: Kafka documentation, "Record Batch"; CompressionType. Snappy comes raw (librdkafka) and in
 the frames of xerial's library (Java clients), under one number.
@@ -14,21 +14,21 @@ import cramjam
 
 KIND: Final = 0x07  # bits of a batch's attributes
 _XERIAL: Final = b"\x82SNAPPY\x00"
-_XERIAL_HEADER: Final = len(_XERIAL) + 8  # behind the magic: version, oldest compatible version
+_XERIAL_HEADER: Final = len(_XERIAL) + 8  # after the magic: version, oldest compatible version
 _CHUNK: Final = struct.Struct(">i")
 
 
 class NotPacked(ValueError):
-    """Bytes that were not packed in the way that their batch says."""
+    """The bytes are not compressed in the way that the attributes of their batch declare."""
 
 
 def unpacked(attributes: int, data: bytes) -> bytes:
-    """The records of a batch with these attributes; NotPacked."""
+    """Returns the decompressed records of a batch with these attributes; NotPacked."""
     kind = attributes & KIND
     if kind == 0:
         return data
     if kind >= len(_UNPACK):
-        raise NotPacked(f"compression {kind} is not known")
+        raise NotPacked(f"compression type {kind} does not exist")
     try:
         return bytes(_UNPACK[kind](data))
     except (cramjam.DecompressionError, struct.error) as error:
@@ -44,7 +44,7 @@ def _snappy(data: bytes) -> bytes:
         (length,) = _CHUNK.unpack_from(data, at)
         at += _CHUNK.size
         if not 0 <= length <= len(data) - at:
-            raise NotPacked(f"a chunk of {length} bytes, {len(data) - at} are left")
+            raise NotPacked(f"a chunk claims {length} bytes, but {len(data) - at} are left")
         chunks.append(bytes(cramjam.snappy.decompress_raw(data[at : at + length])))
         at += length
     return b"".join(chunks)

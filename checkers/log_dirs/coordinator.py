@@ -1,11 +1,11 @@
-"""What the transaction coordinator's own log says last of each transactional id.
+"""The last state of each transactional id, from the transaction coordinator's own log.
 
-The topic `__transaction_state` is compacted: the last value of a key counts, and a key without a
-value is forgotten. Of the replicas of one of its partitions the one that reaches furthest is read.
+The topic `__transaction_state` is compacted: the last value of a key counts, and a null value
+deletes the key. Of each partition, the replica with the longest log is read.
 
-Source: TransactionLogKey.json, TransactionLogValue.json of Kafka, versions 0 and 1.
-Simplified: read in plain Python, before anything else; it is small where it is compacted. A value
-of an unknown version or of no shape is left out, and its transactions are judged by time.
+Source: TransactionLogKey.json, TransactionLogValue.json of Kafka, versions 0 and 1. Simplified:
+read in plain Python, before anything else; the topic is small when compacted. A value that is
+malformed or of an unknown version is skipped; its transactions are judged by time.
 """
 
 from __future__ import annotations
@@ -28,21 +28,21 @@ _LENGTH: Final = struct.Struct(">h")
 
 
 def coordinated(dirs: LogDirs) -> tuple[Coordinated, ...]:
-    """Every transactional id that a coordinator of these logs knows."""
-    furthest: dict[str, tuple[tuple[str, int], Beside]] = {}
+    """Returns the state of every transactional id in the coordinators' logs."""
+    longest: dict[str, tuple[tuple[str, int], Beside]] = {}
     for log in dirs.logs:
         if log.partition.startswith(TOPIC):
             newest = log.segments[-1]
-            reach = newest, Path(log.replica, log.partition, newest).stat().st_size
-            if reach > furthest.get(log.partition, (("", -1), log))[0]:
-                furthest[log.partition] = reach, log
-    known: dict[str, Coordinated] = {}
-    for _, log in furthest.values():
-        for transactional_id, told in _values(log):
-            known.pop(transactional_id, None)
-            if told is not None:
-                known[transactional_id] = told
-    return tuple(known[transactional_id] for transactional_id in sorted(known))
+            end = newest, Path(log.replica, log.partition, newest).stat().st_size
+            if end > longest.get(log.partition, (("", -1), log))[0]:
+                longest[log.partition] = end, log
+    states: dict[str, Coordinated] = {}
+    for _, log in longest.values():
+        for transactional_id, state in _values(log):
+            states.pop(transactional_id, None)
+            if state is not None:
+                states[transactional_id] = state
+    return tuple(states[transactional_id] for transactional_id in sorted(states))
 
 
 def _values(log: Beside) -> Iterator[tuple[str, Coordinated | None]]:
@@ -86,7 +86,7 @@ def _plain_topics(data: bytes) -> Iterator[tuple[str, tuple[int, ...]]]:
 
 
 def _compact_topics(data: bytes) -> Iterator[tuple[str, tuple[int, ...]]]:
-    """Lengths are varints, one too high; behind each topic stand fields that nobody uses yet."""
+    """Lengths are varints plus one; tagged fields follow each topic, and none is defined yet."""
     topics, at = _unsigned(data, _VALUE.size)
     for _ in range(topics - 1):
         length, at = _unsigned(data, at)

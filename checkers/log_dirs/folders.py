@@ -1,22 +1,22 @@
-"""Which logs lie in the folders that were named, and what is written beside them.
+"""Lists the logs in the named folders, and reads the small files next to the segments.
 
     A/                              a broker's `log.dirs` folder: one replica of each partition
-      replication-offset-checkpoint   high watermarks, a line a partition
-      cleaner-offset-checkpoint       how far the log cleaner came, likewise
-      .kafka_cleanshutdown            there after an orderly stop, gone while the broker runs
+      replication-offset-checkpoint   high watermarks, one line per partition
+      cleaner-offset-checkpoint       offset up to which the log cleaner compacted, likewise
+      .kafka_cleanshutdown            exists after a clean shutdown, absent while the broker runs
       orders-0/                       a topic partition
         00000000000000000042.log        a segment, named after its first offset
         00000000000000000042.txnindex   transactions aborted in it, if any
-        00000000000000000042.snapshot   what was known of producers below that offset
+        00000000000000000042.snapshot   producer state below that offset
         leader-epoch-checkpoint         leader epochs and the offsets where they start
 
-A partition's own folder may be named too; what lies beside it is looked for as above. Folders that
-a broker is about to delete or has not finished (`…-delete`, `…-future`, `…-stray`) are none.
+The folder of a single partition may be named too; the checkpoints are then read from its parent.
+Folders that a broker is deleting or still filling (`…-delete`, `…-future`, `…-stray`) are skipped.
 
 Source: LogManager, OffsetCheckpointFile, LeaderEpochCheckpointFile, TransactionIndex and
-ProducerStateManager of Kafka.
-Simplified: an entry at the end of a transaction index that is cut is left out; its marker will
-miss it. A snapshot whose checksum is wrong is none, as for a broker.
+ProducerStateManager of Kafka. Simplified: an incomplete entry at the end of a transaction index is
+skipped; the check then reports its marker as missing an entry. A snapshot with a wrong checksum is
+ignored, as by a broker.
 """
 
 from __future__ import annotations
@@ -49,12 +49,12 @@ ABORTED: Final = struct.Struct(">hqqqq")  # version, producer id, first, last, l
 
 
 class UnreadableLogDir(InputFault):
-    """A folder that holds no logs, or a file beside them that is not what its name says."""
+    """A folder without logs, or a malformed file next to them; the message names the fix."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Segment:
-    """A file of a log; the numbers are places in the `LogDirs` that it belongs to."""
+    """A segment file; `partition`, `log` and `number` are indexes in its `LogDirs`."""
 
     path: Path
     partition: int
@@ -64,7 +64,7 @@ class Segment:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Partition:
-    """A topic partition, and which of the logs and of the segments are its own."""
+    """A topic partition, with the index ranges of its logs and segments."""
 
     name: str
     logs: range
@@ -73,9 +73,9 @@ class Partition:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogDirs:
-    """Every log and every segment in order: by topic partition, replica, and offset.
+    """All logs and segments, ordered by topic partition, replica and offset.
 
-    Logs, segments and topic partitions are known by their places here.
+    Logs, segments and topic partitions are identified by their index here.
     """
 
     logs: tuple[Beside, ...]
@@ -85,7 +85,7 @@ class LogDirs:
 
     @classmethod
     def of(cls, found: Iterable[Beside]) -> LogDirs:
-        """These logs, in their order."""
+        """Returns the `LogDirs` of these logs, sorted."""
         logs = sorted(found, key=lambda log: (log.partition, log.replica))
         firsts, segments, partitions = list[int](), list[Segment](), list[Partition]()
         for name, its in groupby(enumerate(logs), key=lambda numbered: numbered[1].partition):
@@ -97,9 +97,9 @@ class LogDirs:
                         path=Path(log.replica, log.partition, file),
                         partition=len(partitions),
                         log=number,
-                        number=firsts[-1] + place,
+                        number=firsts[-1] + index,
                     )
-                    for place, file in enumerate(log.segments)
+                    for index, file in enumerate(log.segments)
                 )
             of_logs = range(first_log, len(firsts))
             of_segments = range(first_segment, len(segments))
@@ -113,36 +113,40 @@ class LogDirs:
 
 
 def log_dirs(folders: Sequence[Path]) -> LogDirs:
-    """The logs in these folders, one replica a folder; UnreadableLogDir names the next move."""
+    """Returns the logs in these folders, one replica per folder; UnreadableLogDir."""
     logs: list[Beside] = []
     replicas: dict[Path, str] = {}
     for folder in folders:
         found = list(_logs(folder))
         logs += found
         for log in found:
-            place = Path(log.replica, log.partition).resolve()
-            if place in replicas:
-                raise UnreadableLogDir(f"{folder}: {place} is named twice; name each folder once")
-            replicas[place] = log.replica
+            location = Path(log.replica, log.partition).resolve()
+            if location in replicas:
+                raise UnreadableLogDir(
+                    f"{folder}: {location} is named twice; name each folder once"
+                )
+            replicas[location] = log.replica
     return LogDirs.of(logs)
 
 
 def _logs(folder: Path) -> Iterator[Beside]:
     if not folder.is_dir():
-        what = "is no folder" if folder.exists() else "is not there"
-        raise UnreadableLogDir(f"{folder}: {what}; name the log.dirs folder of a broker")
+        fault = "is not a folder" if folder.exists() else "does not exist"
+        raise UnreadableLogDir(f"{folder} {fault}; name the log.dirs folder of a broker")
     if _is_partition(folder):
         yield _beside(folder.parent, folder)
         return
     try:
         inside = sorted(one for one in folder.iterdir() if one.is_dir())
     except OSError as error:
-        raise UnreadableLogDir(f"{folder}: {error.strerror}; check who may read it") from error
+        raise UnreadableLogDir(f"{folder}: {error.strerror}; check its permissions") from error
     partitions = [one for one in inside if _is_partition(one)]
     if not partitions and not (folder / "meta.properties").exists():
         below = [str(one) for one in inside if any(map(_is_partition, _subfolders(one)))]
-        move = f"name {', '.join(below)}" if below else "name the log.dirs folder of a broker"
-        raise UnreadableLogDir(f"{folder}: no topic partition with a *.log file is in it; {move}")
+        fix = f"name {', '.join(below)}" if below else "name the log.dirs folder of a broker"
+        raise UnreadableLogDir(
+            f"{folder} contains no topic partition folder with a *.log file; {fix}"
+        )
     for partition in partitions:
         yield _beside(folder, partition)
 
@@ -163,7 +167,7 @@ def _beside(replica: Path, folder: Path) -> Beside:
     partition = folder.name
     for name in _segments(folder):
         if not os.access(folder / name, os.R_OK):
-            raise UnreadableLogDir(f"{folder / name}: it cannot be read; check who may read it")
+            raise UnreadableLogDir(f"{folder / name} is not readable; check its permissions")
     return Beside(
         replica=str(replica),
         partition=partition,
@@ -181,14 +185,14 @@ def _beside(replica: Path, folder: Path) -> Beside:
 
 
 def _offsets(file: Path) -> dict[str, int]:
-    """Topic partitions and their offsets; none if the file is not there or empty."""
+    """Returns the offset of each topic partition; empty if the file is missing or empty."""
     found: dict[str, int] = {}
     for number, words in _checkpointed(file, words=3):
         topic, index, offset = words
         try:
             found[f"{topic}-{int(index)}"] = int(offset)
         except ValueError:
-            raise _odd(file, number, " ".join(words)) from None
+            raise _malformed(file, number, " ".join(words)) from None
     return found
 
 
@@ -200,39 +204,39 @@ def _leader_epochs(file: Path) -> tuple[tuple[int, int], ...] | None:
         try:
             found.append((int(words[0]), int(words[1])))
         except ValueError:
-            raise _odd(file, number, " ".join(words)) from None
+            raise _malformed(file, number, " ".join(words)) from None
     return tuple(found)
 
 
 def _checkpointed(file: Path, *, words: int) -> Iterator[tuple[int, list[str]]]:
-    """The lines of a checkpoint behind its version and its count, with their numbers."""
+    """Yields number and words of each line after the checkpoint's version and count."""
     if not file.exists():
         return
     lines = file.read_text(encoding="utf-8", errors="replace").splitlines()
     if not lines:
-        return  # a broker that died before it wrote one leaves it empty
+        return  # a broker that died before its first write leaves the file empty
     if lines[0] != "0":
-        raise _odd(file, 1, lines[0])
+        raise _malformed(file, 1, lines[0])
     if len(lines) < 2 or lines[1] != str(len(lines) - 2):
         raise UnreadableLogDir(
-            f"{file}: line 2 does not count the {max(len(lines) - 2, 0)} lines behind it; the file "
-            "is cut: move it away to audit without it"
+            f"{file}, line 2: the count is not {max(len(lines) - 2, 0)}, the number of lines that "
+            "follow; the file is cut short: copy it again, or move it away to audit without it"
         )
     for number, line in enumerate(lines[2:], 3):
         if len(line.split()) != words:
-            raise _odd(file, number, line)
+            raise _malformed(file, number, line)
         yield number, line.split()
 
 
-def _odd(file: Path, number: int, line: str) -> UnreadableLogDir:
+def _malformed(file: Path, number: int, line: str) -> UnreadableLogDir:
     return UnreadableLogDir(
-        f"{file}: line {number}: {line[:40]!r} does not belong there; move the file away to audit "
-        "without it"
+        f"{file}, line {number}: {line[:40]!r} is no line of a checkpoint; copy the file again, or "
+        "move it away to audit without it"
     )
 
 
 def _aborted(folder: Path) -> tuple[Aborted, ...] | None:
-    """The aborted transactions; None for a folder whose index files were not copied."""
+    """Returns the aborted transactions; None if the folder was copied without index files."""
     indexes = sorted(folder.glob("*.txnindex"))
     if not indexes and not any(folder.glob("*.index")):
         return None
@@ -254,7 +258,7 @@ def _entries(data: bytes) -> Iterator[tuple[int, int, int, int, int]]:
 
 
 def _snapshot(folder: Path) -> Snapshot | None:
-    """The newest snapshot that a broker would read."""
+    """Returns the newest valid snapshot, which is the one a broker would load."""
     files = (one for one in folder.glob("*.snapshot") if _SNAPSHOT.fullmatch(one.name))
     for file in sorted(files, reverse=True):
         data = file.read_bytes()
@@ -270,7 +274,7 @@ def _snapshot(folder: Path) -> Snapshot | None:
 
 
 def _producer(of: tuple[int, ...]) -> ProducerState:
-    """An entry without what nobody asks for: the last batch's length and its time."""
+    """Returns the entry without fields that no check reads: size and time of the last batch."""
     producer_id, producer_epoch, last_sequence, last_offset, _, _, coordinator_epoch, first = of
     return ProducerState(
         producer_id=producer_id,

@@ -1,4 +1,4 @@
-"""The batches of a segment as columns: found by hopping over their lengths, read all at once.
+"""The batch headers of a segment as columns: found by their lengths, decoded all at once.
 
 A segment is read block by block, so memory does not grow with it. Of a message of magic 0 or 1 only
 the offset is read.
@@ -22,7 +22,7 @@ BLOCK_BYTES: Final = 8 << 20
 PREFIX_BYTES: Final = 12  # the base offset, and how many bytes follow
 MAGIC_AT: Final = 16
 MAGIC: Final = 2
-LEAST: Final = {0: 14, 1: 14, 2: 49}  # by magic, the bytes behind the length of an empty batch
+LEAST: Final = {0: 14, 1: 14, 2: 49}  # by magic: bytes after the length field of an empty batch
 _LENGTH: Final = struct.Struct(">i")
 
 HEADER: Final = np.dtype(
@@ -47,46 +47,46 @@ _NOTHING: Final = {"leader_epoch": -1, "producer_id": -1, "producer_epoch": -1, 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Block:
-    """Whole batches that lie one behind the other: where each begins and ends, and its header."""
+    """Consecutive whole batches: the first and last byte of each, and its header."""
 
     data: bytes
-    at: int  # where the data lies in the file
+    at: int  # position of the data in the file
     begins: Ints
     ends: Ints
-    headers: npt.NDArray[Any]  # of HEADER; of old messages the offset and the magic, no more
+    headers: npt.NDArray[Any]  # of HEADER; old messages have only the offset and the magic
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rest:
-    """Bytes up to the end of a file that hold no batch."""
+    """Bytes at the end of a file that hold no batch."""
 
     at: int
     size: int
-    torn: bool  # the beginning of a batch, or zeros
+    torn: bool  # True for the beginning of a batch, or zeros
 
 
 def blocks(file: BinaryIO) -> Iterator[Block | Rest]:
-    """The batches of the file, block by block, then what is left if anything is."""
+    """Yields the batches of the file block by block, then the bytes that are left, if any."""
     at, data = 0, b""
     while True:
         more = file.read(max(BLOCK_BYTES, len(data)))  # a batch may be larger than a block
         data += more
         begins, end = _hop(data)
-        begins, end = _known(data, begins, end)
+        begins, end = _of_known_format(data, begins, end)
         if begins:
             yield _block(data, at, begins, end)
             at, data = at + end, data[end:]
         if not more or not _begins_a_batch(data):
             break
     if data:
-        behind = _zeros_and_bytes(file)
-        zeros = not data.strip(b"\0") and behind[0]
-        size = len(data) + behind[1]
+        rest_is_zeros, rest_bytes = _zeros_and_bytes(file)
+        zeros = not data.strip(b"\0") and rest_is_zeros
+        size = len(data) + rest_bytes
         yield Rest(at=at, size=size, torn=zeros or _begins_a_batch(data))
 
 
 def _hop(data: bytes) -> tuple[list[int], int]:
-    """Where batches begin as far as their lengths tell, and where the last of them ends."""
+    """Returns where batches begin, by their length fields, and where the last one ends."""
     begins: list[int] = []
     at, last, length_of = 0, len(data), _LENGTH.unpack_from
     while last - at > MAGIC_AT:
@@ -99,8 +99,8 @@ def _hop(data: bytes) -> tuple[list[int], int]:
     return begins, at
 
 
-def _known(data: bytes, begins: list[int], end: int) -> tuple[list[int], int]:
-    """The same up to the first that is of no known format."""
+def _of_known_format(data: bytes, begins: list[int], end: int) -> tuple[list[int], int]:
+    """Returns the batches before the first one of an unknown format, and their end."""
     if not begins:
         return begins, 0
     at = np.array(begins)
@@ -131,7 +131,7 @@ def _block(data: bytes, at: int, begun: list[int], end: int) -> Block:
 
 
 def _begins_a_batch(data: bytes) -> bool:
-    """Whether bytes that are no whole batch may be the first of one."""
+    """True if these bytes may be the beginning of a batch that is cut short."""
     if len(data) < PREFIX_BYTES:
         return True
     (length,) = _LENGTH.unpack_from(data, 8)
@@ -142,7 +142,7 @@ def _begins_a_batch(data: bytes) -> bool:
 
 
 def _zeros_and_bytes(file: BinaryIO) -> tuple[bool, int]:
-    """Whether the rest of the file is all zeros, and how much it is."""
+    """Returns whether the rest of the file is all zeros, and its size."""
     zeros, size = True, 0
     while block := file.read(BLOCK_BYTES):
         zeros, size = zeros and not block.strip(b"\0"), size + len(block)

@@ -1,4 +1,4 @@
-"""The work on every topic partition, one after the other, in this process."""
+"""Runs the checks of every topic partition, one after the other, in this process."""
 
 from __future__ import annotations
 
@@ -7,36 +7,39 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from checkers.log_dirs import judging, segments
+from checkers.log_dirs import partition_checks, segments
 from checkers.log_dirs.folders import LogDirs
-from checkers.log_dirs.judging import FOUND
+from checkers.log_dirs.partition_checks import FOUND
 from checkers.progress import Progress, Watcher
 
 
 @dataclass(frozen=True, slots=True)
 class InProcess:
-    """Reads and judges; whoever watches hears of every segment."""
+    """The engine in this process; `watch` is called with the progress before each segment."""
 
     dirs: LogDirs
     watch: Watcher
 
     def judged(self) -> pa.Table:
-        """`judging.judged` of every topic partition."""
+        """Returns the rows of `partition_checks.check_partition` for every topic partition."""
         tables = self._tables("reading segments", range(len(self.dirs.partitions)), None)
-        return _together(judging.judged(number, rows, self.dirs) for number, rows in tables)
+        return _together(
+            partition_checks.check_partition(number, rows, self.dirs) for number, rows in tables
+        )
 
     def compared(self, suspects: pa.Table) -> pa.Table:
-        """`judging.compared` of every topic partition that has suspects."""
+        """Returns the rows of `partition_checks.compare_records` for partitions with suspects."""
         partitions = sorted(set(suspects["partition"].to_pylist()))
         tables = self._tables("comparing records", partitions, positions_of(suspects))
         return _together(
-            judging.compared(number, rows, suspects, self.dirs) for number, rows in tables
+            partition_checks.compare_records(number, rows, suspects, self.dirs)
+            for number, rows in tables
         )
 
     def _tables(
         self, stage: str, partitions: Iterable[int], positions: Mapping[int, set[int]] | None
     ) -> Iterator[tuple[int, pa.Table]]:
-        """Rows of BATCHES of each topic partition; with positions those of RECORDS there."""
+        """Yields each topic partition's rows of BATCHES, or of RECORDS at these positions."""
         chosen = {number: self._chosen(number, positions) for number in partitions}
         total = sum(map(len, chosen.values()))
         done = rows = 0
@@ -65,7 +68,7 @@ def _together(tables: Iterable[pa.Table]) -> pa.Table:
 
 
 def positions_of(suspects: pa.Table) -> Mapping[int, set[int]]:
-    """The bytes at which suspect batches begin, by the number of their segment."""
+    """Returns the first bytes of the suspect batches, by segment number."""
     found: dict[int, set[int]] = {}
     numbers, positions = suspects["segment"].to_pylist(), suspects["position"].to_pylist()
     for number, position in zip(numbers, positions, strict=True):

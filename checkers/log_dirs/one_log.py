@@ -1,6 +1,6 @@
-"""What is wrong with a log by itself: its bytes, its offsets, its leader epochs, its end.
+"""Checks of a single log: its bytes, offsets, leader epochs and end.
 
-Source and rules: `properties.log_audit`, module by module; these kernels say the same.
+Source and rules: `properties.log_audit`; each kernel computes what the module of its name defines.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from properties.log_audit.replicas import BeyondEnd
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Found:
-    """Rows that a check found, and what it looked at."""
+    """The rows that a check found, and the number of its observations."""
 
     check: str
     observations: int
@@ -29,7 +29,7 @@ class Found:
 
 
 def integrity(log: Log) -> Iterator[Found]:
-    """Torn tails, unreadable bytes, and batches that cannot be read."""
+    """Yields torn tails, unreadable bytes, and batches that cannot be read."""
     fault, newest = log.of["fault"], log.segment == len(log.names) - 1
     segments, batches = len(log.names), int(log.is_batch.sum())
     tail = (fault == TORN) & newest
@@ -53,7 +53,7 @@ def integrity(log: Log) -> Iterator[Found]:
 
 
 def offsets(log: Log, cleaned_to: int) -> Iterator[Found]:
-    """Offsets that do not ascend, and those that are missing above what was cleaned."""
+    """Yields offsets that do not ascend, and gaps in the part that was never compacted."""
     named = np.array([int(name.partition(".")[0]) for name in log.names], np.int64)
     least = np.maximum(named[log.segment], np.where(log.joined, log.next_offset, 0))
     back = np.flatnonzero(log.is_sound & (log.base < least))
@@ -71,10 +71,10 @@ def offsets(log: Log, cleaned_to: int) -> Iterator[Found]:
 
 
 def leader_epochs(log: Log) -> Iterator[Found]:
-    """Leader epochs that go down, or are not those of the checkpoint."""
+    """Yields leader epochs that decrease, and those that differ from the checkpoint."""
     epoch = log.of["leader_epoch"]
-    known = log.sound[epoch[log.sound] >= 0]
-    one, two = known[:-1], known[1:]
+    with_epoch = log.sound[epoch[log.sound] >= 0]
+    one, two = with_epoch[:-1], with_epoch[1:]
     down = epoch[two] < epoch[one]
     one, two = one[down], two[down]
     back = log.rows(
@@ -84,21 +84,21 @@ def leader_epochs(log: Log) -> Iterator[Found]:
         earlier_offset=log.base[one],
         earlier_leader_epoch=epoch[one],
     )
-    yield Found(check="leader-epoch-order", observations=len(known), rows=back)
+    yield Found(check="leader-epoch-order", observations=len(with_epoch), rows=back)
     entries = np.array(sorted(log.beside.leader_epochs or (), key=lambda e: e[1]), np.int64)
     entries = entries.reshape(-1, 2)
-    entry = np.searchsorted(entries[:, 1], log.base[known], side="right") - 1
-    spoken, entry = known[entry >= 0], entry[entry >= 0]
-    said = entries[entry, 0]
-    odd = said != epoch[spoken]
-    at = spoken[odd]
-    rows = log.rows(EpochElsewhere, at, leader_epoch=epoch[at], checkpointed=said[odd])
-    yield Found(check="leader-epoch-checkpoint", observations=len(spoken), rows=rows)
+    entry = np.searchsorted(entries[:, 1], log.base[with_epoch], side="right") - 1
+    covered, entry = with_epoch[entry >= 0], entry[entry >= 0]
+    checkpointed = entries[entry, 0]
+    differs = checkpointed != epoch[covered]
+    at = covered[differs]
+    rows = log.rows(EpochElsewhere, at, leader_epoch=epoch[at], checkpointed=checkpointed[differs])
+    yield Found(check="leader-epoch-checkpoint", observations=len(covered), rows=rows)
 
 
 def end(log: Log) -> Found:
-    """A log that ends below its high watermark."""
-    mark = log.beside.high_watermark
+    """Returns the log's end if it is below the high watermark."""
+    high_watermark = log.beside.high_watermark
     offset, position, segment = log.end
     row = BeyondEnd(
         partition=log.beside.partition,
@@ -106,11 +106,11 @@ def end(log: Log) -> Found:
         replica=log.beside.replica,
         segment=segment,
         position=position,
-        high_watermark=mark or 0,
+        high_watermark=high_watermark or 0,
         stopped=int(log.beside.stopped),
     )
     return Found(
         check="high-watermark-beyond-end",
-        observations=int(mark is not None),
-        rows=as_table([row] if mark is not None and mark > offset else [], BeyondEnd),
+        observations=int(high_watermark is not None),
+        rows=as_table([row] if (high_watermark or 0) > offset else [], BeyondEnd),
     )

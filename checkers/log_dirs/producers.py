@@ -1,8 +1,8 @@
-"""What producers wrote to a log: their sequence numbers, their epochs, their transactions.
+"""Checks of a log's producers: sequence numbers, epochs and transactions.
 
-Source and rules: `properties.log_audit`, module by module; these kernels say the same. What needs
-several topic partitions to judge is only collected here: transactions that are open at the end, and
-markers that close records of an earlier producer epoch.
+Source and rules: `properties.log_audit`; each kernel computes what the module of its name defines.
+Inputs of checks over several topic partitions are only collected here: transactions that are open
+at the end, and markers that close records of an earlier producer epoch.
 """
 
 from __future__ import annotations
@@ -41,16 +41,16 @@ CLOSINGS: Final = pa.schema([*list(OPEN)[:7], ("marker", pa.int64())])
 
 
 def sequences(log: Log) -> Iterator[Found]:
-    """Sequence numbers that are missing, and those that come again."""
+    """Yields missing and repeated sequence numbers."""
     of, numbered = log.of, log.sound[log.of["base_sequence"][log.sound] >= 0]
     one, two = log.successive(numbered)
     same = of["producer_epoch"][two] == of["producer_epoch"][one]
     older = of["producer_epoch"][two] < of["producer_epoch"][one]
-    behind = of["base_sequence"][one] + log.last[one] - log.base[one] + 1
-    expected = np.where(same, behind % SEQUENCE_NUMBERS, 0)
+    following = of["base_sequence"][one] + log.last[one] - log.base[one] + 1
+    expected = np.where(same, following % SEQUENCE_NUMBERS, 0)
     ahead = np.where(older, 0, (of["base_sequence"][two] - expected) % SEQUENCE_NUMBERS)
     repeats = same & (ahead >= SEQUENCE_NUMBERS // 2)
-    gaps = (ahead > 0) & ~repeats & (log.stretch[one] == log.stretch[two])
+    gaps = (ahead > 0) & ~repeats & (log.range_number[one] == log.range_number[two])
     observed = int((of["producer_id"][numbered] >= 0).sum())
     for check, which in (("sequence-gap", gaps), ("sequence-repeat", repeats)):
         at = two[which]
@@ -67,7 +67,7 @@ def sequences(log: Log) -> Iterator[Found]:
 
 
 def epochs(log: Log) -> Iterator[Found]:
-    """Producer epochs and coordinator epochs that go down."""
+    """Yields producer epochs and coordinator epochs that decrease."""
     of = log.of
     one, two = log.successive(log.sound)
     down = of["producer_epoch"][two] < of["producer_epoch"][one]
@@ -100,21 +100,21 @@ def epochs(log: Log) -> Iterator[Found]:
 
 
 def transactions(log: Log) -> Iterator[Found]:
-    """Transactions without a marker, markers without a transaction, and closing markers."""
+    """Yields transactions without a marker, markers without a transaction, and closing markers."""
     of = log.of
     one, two = log.successive(log.sound)
-    near = log.stretch[one] == log.stretch[two]
+    near = log.range_number[one] == log.range_number[two]
     one, two = one[near], two[near]
     newer = of["producer_epoch"][two] > of["producer_epoch"][one]
-    goes_on = log.is_data[one] & ~log.is_control[two] & (~log.is_data[two] | newer)
+    unclosed = log.is_data[one] & ~log.is_control[two] & (~log.is_data[two] | newer)
     of_producer = log.sound[of["producer_id"][log.sound] >= 0]
     rows = log.rows(
         NotClosed,
-        two[goes_on],
-        producer_id=of["producer_id"][two[goes_on]],
-        producer_epoch=of["producer_epoch"][two[goes_on]],
-        earlier_offset=log.base[one[goes_on]],
-        earlier_producer_epoch=of["producer_epoch"][one[goes_on]],
+        two[unclosed],
+        producer_id=of["producer_id"][two[unclosed]],
+        producer_epoch=of["producer_epoch"][two[unclosed]],
+        earlier_offset=log.base[one[unclosed]],
+        earlier_producer_epoch=of["producer_epoch"][one[unclosed]],
     )
     observed = int(log.is_data[of_producer].sum())
     yield Found(check="unclosed-transaction", observations=observed, rows=rows)
@@ -144,26 +144,26 @@ def transactions(log: Log) -> Iterator[Found]:
 
 
 class _Runs:
-    """The rows of producers, cut into runs: behind a marker, and where `cuts` change, one begins.
+    """The rows of producers, split into runs: a run ends at a marker and where `cuts` changes.
 
-    Elements are places in `rows`, which holds the rows of a producer together.
+    Elements are indexes in `rows`, in which the rows of each producer are adjacent.
     """
 
     def __init__(self, log: Log, cuts: Ints) -> None:
         self.rows = log.by_producer(log.sound)
-        places = np.arange(len(self.rows))
+        indexes = np.arange(len(self.rows))
         changed = np.diff(cuts[self.rows], prepend=-1) != 0
         changed |= np.diff(log.of["producer_id"][self.rows], prepend=-1) != 0
-        behind_marker = np.append(False, log.is_marker[self.rows][:-1])[: len(places)]
-        begins = changed | behind_marker
-        self.is_first: Flags = changed  # nothing of the producer comes before it
-        self.begin: Ints = np.maximum.accumulate(np.where(begins, places, 0))
-        data = np.where(log.is_data[self.rows], places, len(places))
-        self.next_data: Ints = np.minimum.accumulate(data[::-1])[::-1]  # at or behind each place
+        after_marker = np.append(False, log.is_marker[self.rows][:-1])[: len(indexes)]
+        begins = changed | after_marker
+        self.is_first: Flags = changed  # the producer has no earlier row
+        self.begin: Ints = np.maximum.accumulate(np.where(begins, indexes, 0))
+        data = np.where(log.is_data[self.rows], indexes, len(indexes))
+        self.next_data: Ints = np.minimum.accumulate(data[::-1])[::-1]  # at or after each index
 
 
 def open_at_end(log: Log) -> Found:
-    """Transactions that are open at the end of the log."""
+    """Returns the transactions that are open at the end of the log."""
     runs = _Runs(log, np.zeros(len(log.base), np.int64))
     producers = log.of["producer_id"][runs.rows]
     is_last = np.append(producers[1:] != producers[:-1], True)[: len(producers)]
@@ -184,22 +184,22 @@ def open_at_end(log: Log) -> Found:
 
 
 def aborted_index(log: Log) -> Found:
-    """Abort markers without their entry, and entries without their marker."""
+    """Returns abort markers without an index entry, and entries without a marker."""
     if log.beside.aborted is None:
         return Found(check="aborted-index", observations=0, rows=as_table([], IndexFault))
-    runs = _Runs(log, log.stretch)
+    runs = _Runs(log, log.range_number)
     is_abort = log.of["marker"][runs.rows] == ABORT
     closing = np.flatnonzero(is_abort & (runs.next_data[runs.begin] < np.arange(len(runs.rows))))
     begin = runs.begin[closing]
     markers, first = runs.rows[closing], log.base[runs.rows[runs.next_data[begin]]]
-    known = ~runs.is_first[begin] | (log.stretch_base[markers] == 0)
+    is_complete = ~runs.is_first[begin] | (log.range_base[markers] == 0)
     entries: dict[tuple[int, int], int] = {}
     for entry in log.beside.aborted:
         entries.setdefault((entry.producer_id, entry.last_offset), entry.first_offset)
     producer_id = log.of["producer_id"]
     faults: list[IndexFault] = []
 
-    def tell(row: int, producer: int, wrong: Wrong, began: int, indexed: int) -> None:
+    def report(row: int, producer: int, wrong: Wrong, began: int, indexed: int) -> None:
         (place,) = log.rows(Place, np.array([row])).to_pylist()
         faults.append(
             IndexFault(
@@ -211,17 +211,17 @@ def aborted_index(log: Log) -> Found:
             )
         )
 
-    for row, began in zip(markers.tolist(), np.where(known, first, -1).tolist(), strict=True):
+    for row, began in zip(markers.tolist(), np.where(is_complete, first, -1).tolist(), strict=True):
         producer = int(producer_id[row])
         indexed = entries.get((producer, int(log.base[row])))
         if indexed is None:
-            tell(row, producer, "missing", began, -1)
+            report(row, producer, "missing", began, -1)
         elif began >= 0 and indexed != began:
-            tell(row, producer, "elsewhere", began, indexed)
+            report(row, producer, "elsewhere", began, indexed)
     for (producer, last_offset), indexed in entries.items():
-        there = log.covering(last_offset)
-        aborts = (log.of["marker"][there] == ABORT) & (producer_id[there] == producer)
-        if len(there) and not aborts.any():
-            tell(int(there[0]), producer, "unfounded", -1, indexed)
+        covering = log.covering(last_offset)
+        aborts = (log.of["marker"][covering] == ABORT) & (producer_id[covering] == producer)
+        if len(covering) and not aborts.any():
+            report(int(covering[0]), producer, "unfounded", -1, indexed)
     rows = as_table(faults, IndexFault)
     return Found(check="aborted-index", observations=len(markers), rows=rows)

@@ -1,11 +1,11 @@
-"""The records of many batches at once: every step is taken in all of them together.
+"""Parses the records of many batches at once: each step handles all batches together.
 
-Where a record ends only its own length tells, so a batch has to be walked; but batches are
-independent, and NumPy walks them side by side: step n finds the n-th record of every batch that has
-so many. Then the fields of all records are read at once, whatever batch they are of. When only a
-few batches are left to walk, plain Python is faster and goes on alone.
+The end of a record follows only from its own length, so a batch must be walked. Batches are
+independent, so NumPy walks them in parallel: step n finds the n-th record of every batch that has
+one. Then the fields of all records are decoded together. When few batches are left to walk, plain
+Python is faster and finishes them.
 
-The law: for any bytes the same records, or none, as `plain.records`.
+The law: for any bytes the result equals that of `plain.records`.
 
 Source: Kafka documentation, "Record"; DefaultRecord.readFrom.
 """
@@ -22,22 +22,22 @@ Ints = npt.NDArray[np.int64]
 Bytes = npt.NDArray[np.uint8]
 Flags = npt.NDArray[np.bool_]
 
-SMALLEST: Final = 7  # bytes of a record: its length and six empty fields
-WORTH_IT: Final = 40  # batches, below which a step in NumPy takes longer than one in Python each
+SMALLEST: Final = 7  # bytes of an empty record: its length and six empty fields
+MIN_BATCHES: Final = 40  # with fewer batches, plain Python is faster than a NumPy step
 INT_BYTES: Final = 5
 LONG_BYTES: Final = 10
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Records:
-    """The records of batches, in order; a batch that is not well-formed has none.
+    """The records of batches, in order; a malformed batch has none.
 
-    Bytes are places in the data that was given: the payload is all that is a record's own, key,
-    value and headers, up to `end`. A key or value that is null has the length -1.
+    Byte positions are indexes in the parsed data. The payload is the record's key, value and
+    headers, up to `end`. A null key or value has the length -1.
     """
 
     malformed: Flags  # of each batch
-    batch: Ints  # of each record, as all that follows
+    batch: Ints  # of each record, like all fields below
     offset_delta: Ints
     timestamp_delta_ms: Ints
     payload: Ints
@@ -49,7 +49,7 @@ class Records:
 
 
 def parsed(data: bytes, starts: Ints, ends: Ints, counts: Ints, last_deltas: Ints) -> Records:
-    """The records between these bytes, so many in each batch, at offsets up to the last."""
+    """Parses `counts` records in each batch's byte range, at offset deltas up to the last one."""
     malformed: Flags = (counts < 0) | (last_deltas < 0) | (counts > (ends - starts) // SMALLEST)
     batches = _Batches(data, starts, ends, np.where(malformed, 0, counts), malformed)
     batches.walk()
@@ -58,24 +58,24 @@ def parsed(data: bytes, starts: Ints, ends: Ints, counts: Ints, last_deltas: Int
     return _fields(batches.view, batches.of_record[kept], bodies, stops, last_deltas, malformed)
 
 
-# ---------------------------------------------------------------- where records lie
+# ---------------------------------------------------------------- record positions
 
 
 class _Batches:
-    """Batches side by side; `walk` finds where each record begins behind its length, and ends."""
+    """Batches walked in parallel; `walk` finds where each record's body begins and ends."""
 
     def __init__(self, data: bytes, starts: Ints, ends: Ints, counts: Ints, malformed: Flags):
         self.data, self.view = data, np.frombuffer(data or b"\0", np.uint8)
         self.at, self.ends, self.counts = starts.copy(), ends, counts
         self.malformed = malformed
-        self.first: Ints = np.cumsum(counts) - counts  # the place of each batch's first record
+        self.first: Ints = np.cumsum(counts) - counts  # the index of each batch's first record
         self.of_record: Ints = np.repeat(np.arange(len(counts)), counts)
         self.bodies, self.stops = np.zeros((2, len(self.of_record)), np.int64)
 
     def walk(self) -> None:
         number = 0
         active: Ints = np.flatnonzero(self.counts)
-        while len(active) >= WORTH_IT:
+        while len(active) >= MIN_BATCHES:
             active = self._step(active, number)
             number += 1
         for batch in active.tolist():
@@ -83,7 +83,7 @@ class _Batches:
         self.malformed |= self.at != self.ends
 
     def _step(self, active: Ints, number: int) -> Ints:
-        """Takes the record of that number in each active batch; those that have a next one."""
+        """Finds the n-th record of each active batch; returns the batches with a further record."""
         length, body, bad = _varints(self.view, self.at[active], INT_BYTES)
         end = body + length
         bad |= (length < 0) | (end > self.ends[active])
@@ -94,7 +94,7 @@ class _Batches:
         return active[self.counts[active] > number + 1]
 
     def _walk_alone(self, batch: int, number: int) -> None:
-        """The rest of one batch, in plain Python."""
+        """Walks the rest of one batch in plain Python."""
         at, last, first = int(self.at[batch]), int(self.ends[batch]), int(self.first[batch])
         for place in range(first + number, first + int(self.counts[batch])):
             raw = shift = 0
@@ -112,9 +112,10 @@ class _Batches:
 
 
 def _varints(view: Bytes, at: Ints, longest: int) -> tuple[Ints, Ints, Flags]:
-    """The zigzag numbers at these bytes, where each ends, and which are none.
+    """Returns the zigzag numbers at these bytes, the end of each, and which are invalid.
 
-    Beyond the data there is only its last byte, again and again: what runs into it ends too late.
+    Reads past the data repeat its last byte, so a number that runs past the end gets an end beyond
+    it.
     """
     last = len(view) - 1
     byte = view[np.minimum(at, last)]
@@ -136,7 +137,7 @@ def _varints(view: Bytes, at: Ints, longest: int) -> tuple[Ints, Ints, Flags]:
     return (raw >> np.uint64(1)).astype(np.int64) ^ -(raw & np.uint64(1)).astype(np.int64), end, bad
 
 
-# ---------------------------------------------------------------- what records say
+# ---------------------------------------------------------------- record fields
 
 
 def _fields(
@@ -177,7 +178,7 @@ def _fields(
 
 
 def _skip_headers(view: Bytes, at: Ints, headers: Ints, stops: Ints, bad: Flags) -> None:
-    """Moves `at` behind the headers of each record, the n-th of all records at once."""
+    """Moves `at` past the headers of each record: step n skips the n-th header of all records."""
     left = np.where(bad, 0, headers)
     active: Ints = np.flatnonzero(left)
     while len(active):

@@ -1,11 +1,11 @@
-"""Whether replicas are the same below their high watermarks, in two steps.
+"""Checks that replicas are identical below their high watermarks, in two steps.
 
-The first compares batches: two that cover the same offsets, in the same leader epoch, with the same
-length and checksum, are the same. The second reads the records of what is left, which is nothing in
-most clusters, and what compaction has rewritten in the others.
+The first step compares batches: two batches are identical if they cover the same offsets in the
+same leader epoch, with the same length and checksum. The second step compares the records of the
+batches that are left. In most clusters none are left; in the others, compaction has rewritten them.
 
-Source and rules: `properties.log_audit.replicas`; these kernels say the same.
-Simplified: two batches of the same length and checksum are taken for the same.
+Source and rules: `properties.log_audit.replicas`; each kernel computes what that module defines.
+Simplified: two batches of the same length and checksum count as identical.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ from properties.log_audit.replicas import Divergence
 
 SUSPECTS: Final = pa.schema(
     [
-        ("partition", pa.int64()),  # numbers of the LogDirs, as those that follow
-        ("one", pa.int64()),  # two logs
+        ("partition", pa.int64()),  # an index in the LogDirs, like all below except the position
+        ("one", pa.int64()),  # the two compared logs
         ("two", pa.int64()),
-        ("log", pa.int64()),  # that of the two which has the batch
+        ("log", pa.int64()),  # the one of the two that has the batch
         ("segment", pa.int64()),
         ("position", pa.int64()),
     ]
@@ -49,21 +49,21 @@ _AGREED: Final = (
 
 
 def below(one: Beside, two: Beside) -> int | None:
-    """Two replicas must be the same below this offset; None: it is not known."""
-    marks = one.high_watermark, two.high_watermark
-    return None if marks[0] is None or marks[1] is None else min(marks[0], marks[1])
+    """Returns the offset below which two replicas must be identical; None without a checkpoint."""
+    ours, theirs = one.high_watermark, two.high_watermark
+    return None if ours is None or theirs is None else min(ours, theirs)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Numbered:
-    """A log of a topic partition with its number in the LogDirs."""
+    """A log of a topic partition with its index in the LogDirs."""
 
     number: int
     log: Log
 
 
 def suspects(partition: int, logs: Sequence[Numbered]) -> Found:
-    """The batches of any two replicas that are not one like the other."""
+    """Returns the batches that differ between any two replicas."""
     shared = 0
     found: list[pa.Table] = [SUSPECTS.empty_table()]
     for one, two in combinations(logs, 2):
@@ -83,7 +83,7 @@ def suspects(partition: int, logs: Sequence[Numbered]) -> Found:
 
 
 def _unlike(one: Log, mine: Ints, two: Log, theirs: Ints) -> tuple[int, Ints, Ints]:
-    """How many records lie in batches that both have, and the other batches that overlap."""
+    """Returns the record count of identical batches, and the rows of other overlapping ones."""
     if not (one.ascends and two.ascends):
         return 0, mine, theirs
     _, here, there = np.intersect1d(
@@ -98,10 +98,12 @@ def _unlike(one: Log, mine: Ints, two: Log, theirs: Ints) -> tuple[int, Ints, In
 
 
 def _overlapping(one: Log, mine: Ints, two: Log, theirs: Ints) -> Ints:
-    """Those of mine that have an offset in common with any of theirs; both ascend."""
+    """Returns the rows of `mine` that share an offset with a row of `theirs`; both ascend."""
     if not len(theirs):
         return mine[:0]
-    first = np.searchsorted(two.last[theirs], one.base[mine])  # that ends at or behind mine begins
+    first = np.searchsorted(
+        two.last[theirs], one.base[mine]
+    )  # the first that ends at or after the begin of mine
     there = np.minimum(first, len(theirs) - 1)
     return mine[(first < len(theirs)) & (two.base[theirs[there]] <= one.last[mine])]
 
@@ -109,12 +111,14 @@ def _overlapping(one: Log, mine: Ints, two: Log, theirs: Ints) -> Ints:
 # ---------------------------------------------------------------- records
 
 
-def compared(rows: pa.Table, suspect: pa.Table, dirs: LogDirs) -> Found:
-    """Where the records of suspect batches of a topic partition differ; rows of RECORDS."""
+def compare_suspects(rows: pa.Table, suspect: pa.Table, dirs: LogDirs) -> Found:
+    """Returns where records of the suspect batches differ; `rows` are their RECORDS."""
     columns: Columns = {
         n: rows[n].to_numpy().astype(np.int64) for n in RECORDS.names if n != "partition"
     }
-    order = np.lexsort((columns["position"], columns["segment"]))  # records keep theirs
+    order = np.lexsort(
+        (columns["position"], columns["segment"])
+    )  # stable: records keep their order
     columns = {name: column[order] for name, column in columns.items()}
     pairs = suspect.group_by(["one", "two"]).aggregate([]).to_pylist()
     shared, found = 0, list[Divergence]()
@@ -135,7 +139,7 @@ def compared(rows: pa.Table, suspect: pa.Table, dirs: LogDirs) -> Found:
 
 
 def _shared(columns: Columns, suspect: pa.Table, one: int, two: int) -> tuple[Ints, Ints]:
-    """The records that both logs have at an offset, by ascending offsets."""
+    """Returns the records of both logs at each offset that both have, in offset order."""
     sides: list[Ints] = []
     for log in (one, two):
         of_log = suspect.filter(suspect["log"].to_numpy() == log)
@@ -149,7 +153,7 @@ def _shared(columns: Columns, suspect: pa.Table, one: int, two: int) -> tuple[In
 
 
 def _keys(segment: npt.NDArray[np.int64], position: npt.NDArray[np.int64]) -> Ints:
-    """A number for each place: segments have less than 2 to the 40 bytes."""
+    """Returns one number per segment and position; a segment has less than 2 to the 40 bytes."""
     return segment.astype(np.int64) << 40 | position
 
 

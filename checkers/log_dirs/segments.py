@@ -1,12 +1,11 @@
-"""Segments as Arrow tables: a row a batch, or a row a record, read with NumPy.
+"""Segments as Arrow tables, one row per batch or one row per record, read with NumPy.
 
-A row of BATCHES is a batch, or bytes at the end of a segment that hold none: `fault` says which.
-Checksums are taken batch by batch; records are unpacked and walked side by side (`records`).
-A row of RECORDS is a record as far as replicas must agree on it.
+A row of BATCHES is a batch, or the bytes without a batch at the end of a segment; `fault` says
+which. Checksums are computed batch by batch; records are decompressed and walked in parallel
+(`records`). A row of RECORDS has the fields of a record on which replicas must agree.
 
-The law: the same as `plain.read`.
-Simplified: as `plain`. Two records that differ are taken for the same if key, value and headers
-have the same length and CRC-32C.
+The law: the result equals that of `plain.read`. Simplified: as `plain`. Two different records count
+as equal if key, value and headers have the same length and CRC-32C.
 """
 
 from __future__ import annotations
@@ -30,15 +29,15 @@ NO_FAULT: Final = 0
 CHECKSUM: Final = 1
 MALFORMED: Final = 2
 OLD: Final = 3
-TORN: Final = 4  # no batch, but the beginning of one
-JUNK: Final = 5  # no batch
+TORN: Final = 4  # a batch that is cut short
+JUNK: Final = 5  # bytes that are no batch
 NO_MARKER: Final = -1
 ABORT: Final = 0
 COMMIT: Final = 1
 TRANSACTIONAL: Final = 0x10
 CONTROL: Final = 0x20
 LAST_OFFSET: Final = 2**63 - 2
-UNPACKED_BYTES: Final = 64 << 20  # of compressed batches at once
+UNPACKED_BYTES: Final = 64 << 20  # limit of decompressed bytes held at once
 
 _SIGNED_FROM: Final = 21
 _LOG_APPEND_TIME: Final = 0x08
@@ -46,7 +45,7 @@ _MARKER_KEY_BYTES: Final = 4  # version, kind
 _MARKER_VALUE_BYTES: Final = 6  # version, coordinator epoch
 
 _PLACE: Final = [
-    ("partition", pa.int32()),  # numbers of the LogDirs, as the next two
+    ("partition", pa.int32()),  # an index in the LogDirs, like the next two
     ("log", pa.int32()),
     ("segment", pa.int32()),
     ("position", pa.int64()),
@@ -85,7 +84,7 @@ RECORDS: Final = pa.schema(
 
 
 def batches(segment: Segment) -> Iterator[pa.RecordBatch]:
-    """The segment as rows of BATCHES; UnreadableLogDir when the file cannot be read."""
+    """Yields the segment as rows of BATCHES; UnreadableLogDir when the file cannot be read."""
     next_offset = base_offset(segment.path.name)
     for block in _read(segment):
         if isinstance(block, Rest):
@@ -97,7 +96,7 @@ def batches(segment: Segment) -> Iterator[pa.RecordBatch]:
 
 
 def records(segment: Segment, positions: Collection[int]) -> Iterator[pa.RecordBatch]:
-    """The sound batches that begin at these bytes of the segment, as rows of RECORDS."""
+    """Yields the sound batches that begin at these bytes of the segment, as rows of RECORDS."""
     wanted = np.array(sorted(positions), np.int64)
     for block in _read(segment):
         if isinstance(block, Block):
@@ -112,7 +111,7 @@ def _read(segment: Segment) -> Iterator[Block | Rest]:
             yield from blocks(file)
     except OSError as error:
         raise UnreadableLogDir(
-            f"{segment.path}: {error.strerror}; check who may read it"
+            f"{segment.path}: {error.strerror}; check its permissions"
         ) from error
 
 
@@ -134,7 +133,7 @@ def _rows(
 
 def _fragment(rest: Rest, next_offset: int) -> Mapping[str, npt.NDArray[Any]]:
     nothing = dict.fromkeys(("crc", "attributes", "max_timestamp_ms", "record_count"), 0)
-    told = {
+    cells = {
         **dict.fromkeys(BATCHES.names[3:], -1),
         **nothing,
         "position": rest.at,
@@ -143,7 +142,7 @@ def _fragment(rest: Rest, next_offset: int) -> Mapping[str, npt.NDArray[Any]]:
         "last_offset": next_offset,
         "fault": TORN if rest.torn else JUNK,
     }
-    return {name: np.array([value]) for name, value in told.items()}
+    return {name: np.array([value]) for name, value in cells.items()}
 
 
 # ---------------------------------------------------------------- batches
@@ -170,7 +169,7 @@ def _columns(block: Block) -> Mapping[str, npt.NDArray[Any]]:
 
 
 def _faults(block: Block) -> Ints:
-    """What is wrong with each batch as a whole."""
+    """Returns the fault of each batch that shows without its records: format or checksum."""
     data, of_bytes = block.data, google_crc32c.value
     actual = np.array(
         [
@@ -185,7 +184,7 @@ def _faults(block: Block) -> Ints:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Part:
-    """Batches of a block with their records, and the bytes in which these lie, unpacked."""
+    """Some batches of a block with their records, and the decompressed bytes of these records."""
 
     batches: slice
     data: bytes
@@ -193,7 +192,7 @@ class _Part:
 
 
 def _parts(block: Block, wanted: Flags) -> Iterator[_Part]:
-    """The wanted batches and their records; so many at once that unpacked they fit into memory."""
+    """Yields the wanted batches and their records, in parts that fit into memory decompressed."""
     attributes = block.headers["attributes"]
     starts, ends = block.begins + HEADER.itemsize, block.ends.copy()
     ends[~wanted] = starts[~wanted]
@@ -205,23 +204,23 @@ def _parts(block: Block, wanted: Flags) -> Iterator[_Part]:
         found = parsed(data, starts[of], ends[of], counts[of], last_deltas[of])
         return _Part(batches=of, data=data, records=found)
 
-    bodies, behind, first = [block.data], len(block.data), 0
+    bodies, end, first = [block.data], len(block.data), 0
     for one in np.flatnonzero(wanted & (attributes & KIND != 0)).tolist():
         try:
             body = unpacked(int(attributes[one]), block.data[starts[one] : ends[one]])
         except NotPacked:
             counts[one] = -1
             continue
-        if bodies[1:] and behind + len(body) > UNPACKED_BYTES:
+        if bodies[1:] and end + len(body) > UNPACKED_BYTES:
             yield part(first, one)
-            bodies, behind, first = [block.data], len(block.data), one
+            bodies, end, first = [block.data], len(block.data), one
         bodies.append(body)
-        starts[one], ends[one], behind = behind, behind + len(body), behind + len(body)
+        starts[one], ends[one], end = end, end + len(body), end + len(body)
     yield part(first, len(counts))
 
 
 def _markers(control: Flags, part: _Part) -> tuple[Ints, Ints]:
-    """What each batch says of a transaction, and the epoch of the coordinator that said it."""
+    """Returns each batch's transaction marker, and the coordinator epoch of the marker."""
     marker, coordinator_epoch = np.full((2, len(control)), -1)
     view, found = np.frombuffer(part.data, np.uint8), part.records
     batch, first = np.unique(found.batch, return_index=True)
@@ -229,8 +228,8 @@ def _markers(control: Flags, part: _Part) -> tuple[Ints, Ints]:
     key_is_long = found.key_length[first] >= _MARKER_KEY_BYTES
     first = first[key_is_long & (found.value_length[first] >= _MARKER_VALUE_BYTES)]
     kind = _big_endian(view, found.key[first] + 2, ">i2")
-    known = (kind == ABORT) | (kind == COMMIT)
-    first, kind = first[known], kind[known]
+    is_marker = (kind == ABORT) | (kind == COMMIT)
+    first, kind = first[is_marker], kind[is_marker]
     marker[found.batch[first]] = kind
     coordinator_epoch[found.batch[first]] = _big_endian(view, found.value[first] + 2, ">i4")
     return marker, coordinator_epoch

@@ -1,6 +1,6 @@
-"""Whether the newest snapshot of a log's producers agrees with the log.
+"""Checks that the newest producer-state snapshot of a log agrees with the log.
 
-Source and rules: `properties.log_audit.producer_snapshots`; this kernel says the same.
+Source and rules: `properties.log_audit.producer_snapshots`; the kernel computes what it defines.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ CHECK: Final = "producer-snapshot"
 
 
 def producer_snapshot(log: Log) -> Found:
-    """Facts of producers that the newest snapshot has otherwise than the log below it."""
+    """Returns fields of producers in which the newest snapshot differs from the log below it."""
     faults: list[SnapshotFault] = []
     snapshot, rows = log.beside.snapshot, _below(log)
     rows = log.by_producer(rows)
@@ -31,8 +31,8 @@ def producer_snapshot(log: Log) -> Found:
         if first == last:
             continue
         observed += 1
-        told = _told(log, rows[first:last])
-        for of, in_log, in_snapshot in facts(told, kept):
+        state = _state(log, rows[first:last])
+        for of, in_log, in_snapshot in facts(state, kept):
             if in_log not in (UNKNOWN, in_snapshot):
                 (place,) = log.rows(Place, rows[last - 1 : last]).to_pylist()
                 faults.append(
@@ -49,21 +49,21 @@ def producer_snapshot(log: Log) -> Found:
 
 
 def _below(log: Log) -> Ints:
-    """The rows of the stretch that ends at the snapshot's offset."""
+    """Returns the rows of the contiguous range that ends at the snapshot's offset."""
     offset = -1 if log.beside.snapshot is None else log.beside.snapshot.offset
     rows: Ints = log.sound
     ends = rows[log.last[rows] + 1 == offset]
     rows = rows[rows <= ends[0]] if len(ends) else rows[:0]
-    below: Ints = rows[log.stretch[rows] == log.stretch[rows[-1:]]]
+    below: Ints = rows[log.range_number[rows] == log.range_number[rows[-1:]]]
     return below
 
 
-def _told(log: Log, rows: Ints) -> ProducerState:
-    """What the batches of a producer tell of it."""
+def _state(log: Log, rows: Ints) -> ProducerState:
+    """Returns the producer state that follows from these batches of one producer."""
     of, last = log.of, rows[-1]
     data, markers = rows[~log.is_control[rows]], rows[log.is_marker[rows]]
-    behind = rows[rows > markers[-1]] if len(markers) else rows
-    open_data = behind[log.is_data[behind]]
+    since_marker = rows[rows > markers[-1]] if len(markers) else rows
+    open_data = since_marker[log.is_data[since_marker]]
     sequence, offset = -1, -1
     if len(data) and of["producer_epoch"][data[-1]] == of["producer_epoch"][last]:
         newest = data[-1]
@@ -73,7 +73,7 @@ def _told(log: Log, rows: Ints) -> ProducerState:
     elif not len(data):
         sequence = offset = UNKNOWN
     first = int(log.base[open_data[0]]) if len(open_data) else -1
-    known = len(markers) or log.stretch_base[last] == 0
+    is_complete = len(markers) or log.range_base[last] == 0
     coordinator_epoch = of["coordinator_epoch"][markers[-1]] if len(markers) else UNKNOWN
     return ProducerState(
         producer_id=int(of["producer_id"][last]),
@@ -81,5 +81,5 @@ def _told(log: Log, rows: Ints) -> ProducerState:
         last_sequence=sequence,
         last_offset=offset,
         coordinator_epoch=int(coordinator_epoch),
-        first_offset=first if known else UNKNOWN,
+        first_offset=first if is_complete else UNKNOWN,
     )

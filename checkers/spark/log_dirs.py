@@ -3,7 +3,7 @@
 Segments are rows of batches by the Python Data Source; one shuffle brings those of a topic
 partition together, about 100 bytes a batch. Records are read where they lie and are never shuffled,
 but for those of batches that replicas do not have alike. What comes to the driver are the rows that
-checks found, and what `across` needs.
+checks found, and what `cross_partition` needs.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from checkers.log_dirs import judging
+from checkers.log_dirs import partition_checks
 from checkers.log_dirs.audit import Audit, audit_of
 from checkers.log_dirs.folders import LogDirs, Segment, log_dirs
 from checkers.log_dirs.in_process import positions_of
-from checkers.log_dirs.judging import FOUND
+from checkers.log_dirs.partition_checks import FOUND
 from checkers.log_dirs.segments import BATCHES, RECORDS
 from checkers.progress import Progress, Watcher, unwatched
 from checkers.spark.log_segments import FORMAT, LogSegments, listed, shares
@@ -64,16 +64,19 @@ class OnSpark:
     watch: Watcher
 
     def judged(self) -> pa.Table:
-        """`judging.judged` of every topic partition, those without a batch too."""
+        """Returns the rows of `partition_checks.check_partition` for every topic partition."""
         work = partial(_judged, self.dirs)
         found = self._each("spark: reading segments", self.dirs.segments, work)
         seen = set(found["partition"].to_pylist())
         empty = [number for number in range(len(self.dirs.partitions)) if number not in seen]
-        rest = [judging.judged(number, BATCHES.empty_table(), self.dirs) for number in empty]
+        rest = [
+            partition_checks.check_partition(number, BATCHES.empty_table(), self.dirs)
+            for number in empty
+        ]
         return pa.concat_tables([found.drop_columns(["partition"]), *rest])
 
     def compared(self, suspects: pa.Table) -> pa.Table:
-        """`judging.compared` of every topic partition that has suspects."""
+        """Returns the rows of `partition_checks.compare_records` for partitions with suspects."""
         positions = positions_of(suspects)
         chosen = [self.dirs.segments[number] for number in sorted(positions)]
         if not chosen:
@@ -110,8 +113,8 @@ class OnSpark:
 
 
 def _judged(dirs: LogDirs, partition: int, rows: pa.Table) -> pa.Table:
-    return judging.judged(partition, rows.cast(BATCHES), dirs)
+    return partition_checks.check_partition(partition, rows.cast(BATCHES), dirs)
 
 
 def _compared(dirs: LogDirs, suspects: pa.Table, partition: int, rows: pa.Table) -> pa.Table:
-    return judging.compared(partition, rows.cast(RECORDS), suspects, dirs)
+    return partition_checks.compare_records(partition, rows.cast(RECORDS), suspects, dirs)

@@ -68,8 +68,8 @@ def test_the_checks_are_listed_and_explained(call: Call) -> None:
 @pytest.mark.parametrize(
     ("words", "complaint"),
     [
-        (["--log-dirs", "nowhere"], "nowhere: is not there; name the log.dirs folder of a broker"),
-        (["--log-dirs", str(KAFKA)], "no topic partition with a *.log file is in it; name"),
+        (["--log-dirs", "nowhere"], "nowhere does not exist; name the log.dirs folder of a broker"),
+        (["--log-dirs", str(KAFKA)], "contains no topic partition folder with a *.log file; name"),
         (["--log-dirs", BROKERS[0], "--jepsen"], "--jepsen is about histories; leave it out"),
         (["--log-dirs", BROKERS[0], "--anomaly", "cheksum"], "'cheksum'; the nearest: checksum"),
         (BROKERS, "more than one HISTORY; log.dirs folders are read by --log-dirs"),

@@ -1,4 +1,4 @@
-"""The audit of files says what the literal definitions say of the same files, read plainly."""
+"""The audit of files finds the same as the literal definitions on the plain reader's result."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from checkers.histories.columnar.rows import as_rows
-from checkers.log_dirs import plain, writing
+from checkers.log_dirs import plain
 from checkers.log_dirs.audit import KEPT, Audit, audit
 from checkers.log_dirs.coordinator import coordinated
 from checkers.log_dirs.folders import log_dirs
@@ -33,6 +33,7 @@ from properties.log_audit.log import (
     Snapshot,
 )
 from properties.log_audit.notation import logs, segment
+from tests.checkers.log_dirs import writing
 
 KAFKA = Path(__file__).parents[2] / "data" / "apache_kafka"
 
@@ -45,7 +46,7 @@ KILLED, STOPPED = brokers("log_dirs_killed"), brokers("log_dirs_stopped")
 
 
 def assert_literal(found: Audit, folders: Sequence[Path]) -> None:
-    """Every check found the rows, and looked at what, its definition says."""
+    """Asserts that every check has the rows and observations of its literal definition."""
     dirs = log_dirs(folders)
     read = plain.logs(dirs, coordinated(dirs))
     assert found.batches == sum(len(log.batches) for log in read.replicas)
@@ -69,7 +70,7 @@ often = [True] + [False] * 7
 
 @st.composite
 def batches(draw: st.DrawFn) -> tuple[tuple[Batch, bool], ...]:
-    """Batches of a few producers, mostly in order; the flag begins a segment."""
+    """Draws batches of a few producers, mostly in order; a set flag begins a new segment."""
     made: list[tuple[Batch, bool]] = []
     at, epoch = draw(st.sampled_from([0, 0, 5])), 0
     sequences: dict[tuple[int, int], int] = {}
@@ -117,7 +118,7 @@ def batches(draw: st.DrawFn) -> tuple[tuple[Batch, bool], ...]:
 def replica_logs(
     draw: st.DrawFn, name: str, partition: str, of: tuple[tuple[Batch, bool], ...]
 ) -> ReplicaLog:
-    """A replica that has these batches, but for some."""
+    """Draws a replica with most of these batches."""
     has: list[tuple[Batch, bool]] = []
     for batch, begins in of[draw(st.sampled_from([0, 0, 0, 1, 2])) :]:
         if draw(st.sampled_from([*[True] * 15, False])):
@@ -176,7 +177,7 @@ def replica_logs(
 
 @st.composite
 def several_logs(draw: st.DrawFn) -> Logs:
-    """A topic partition or two, on one replica to three."""
+    """Draws one or two topic partitions with one to three replicas each."""
     found: list[ReplicaLog] = []
     stopped = draw(st.booleans())
     for partition in ("t-0", "t-1")[: draw(st.integers(1, 2))]:
@@ -189,7 +190,7 @@ def several_logs(draw: st.DrawFn) -> Logs:
 
 @settings(deadline=None, max_examples=40)
 @given(several_logs(), st.randoms(use_true_random=False), st.booleans())
-def test_kernels_say_what_the_definitions_say(
+def test_kernels_agree_with_the_literal_definitions(
     told: Logs, random: random.Random, flipped: bool
 ) -> None:
     with tempfile.TemporaryDirectory() as base:
@@ -214,7 +215,7 @@ def flip(file: Path, random: random.Random) -> None:
     ("folders", "found"),
     [(KILLED, ["open-transaction"]), (STOPPED, ["repeated-marker", "open-transaction"])],
 )
-def test_apache_kafka_is_acquitted(folders: list[Path], found: list[str]) -> None:
+def test_logs_of_apache_kafka_pass(folders: list[Path], found: list[str]) -> None:
     told = audit(folders)
     assert_literal(told, folders)
     assert (told.verdict, told.exit_code) == ("holds", 0)
@@ -226,7 +227,7 @@ def test_apache_kafka_is_acquitted(folders: list[Path], found: list[str]) -> Non
     assert open_one.why == "the coordinator has Ongoing at producer epoch 0"
 
 
-def test_what_compaction_took_from_apache_kafka_is_not_missed() -> None:
+def test_gaps_that_compaction_left_are_no_violation() -> None:
     folders = brokers("log_dirs_compacted")
     told = audit(folders)
     assert_literal(told, folders)
@@ -239,7 +240,7 @@ def test_what_compaction_took_from_apache_kafka_is_not_missed() -> None:
         assert any(batch.thinned for batch in log.batches)
 
 
-def test_an_unclean_election_of_apache_kafka_is_convicted() -> None:
+def test_an_unclean_election_of_apache_kafka_is_found() -> None:
     folders = brokers("log_dirs_unclean")
     told = audit(folders)
     assert_literal(told, folders)
@@ -256,7 +257,7 @@ def test_an_unclean_election_of_apache_kafka_is_convicted() -> None:
 
 @pytest.fixture
 def kafka(tmp_path: Path) -> list[Path]:
-    """A copy of what Apache Kafka left after an orderly stop, to be damaged."""
+    """Copies the folders of an Apache Kafka cluster after a clean shutdown, to be damaged."""
     return [Path(shutil.copytree(one, tmp_path / one.name)) for one in STOPPED]
 
 
@@ -265,14 +266,14 @@ def newest(folder: Path, partition: str, number: int = -1) -> Path:
 
 
 def cut(file: Path) -> list[bytes]:
-    """The batches of the file."""
+    """Returns the batches of the file as separate bytes."""
     data = file.read_bytes()
     found = [b for b in plain.read(file.name, data) if isinstance(b, Batch)]
     return [data[b.position : b.position + b.size] for b in found]
 
 
 def damaged(folders: list[Path], expected: list[str]) -> Audit:
-    """The audit of what was damaged: these checks are violated beside what was permitted before."""
+    """Audits damaged folders; asserts that exactly these checks are newly violated."""
     told = audit(folders)
     assert_literal(told, folders)
     assert violated(told) == [c.id for c in CHECKS if c.id in {*expected, *PERMITTED}]
@@ -282,7 +283,7 @@ def damaged(folders: list[Path], expected: list[str]) -> Audit:
 PERMITTED = ("repeated-marker", "open-transaction")
 
 
-def test_any_changed_byte_behind_the_checksum_is_found(kafka: list[Path]) -> None:
+def test_any_changed_byte_that_the_checksum_covers_is_found(kafka: list[Path]) -> None:
     file = newest(kafka[1], "orders-0", 0)
     data = bytearray(file.read_bytes())
     data[-1] ^= 1
@@ -295,7 +296,7 @@ def test_any_changed_byte_behind_the_checksum_is_found(kafka: list[Path]) -> Non
     assert (told.verdict, told.exit_code) == ("violated", 1)
 
 
-def test_a_batch_that_is_missing(kafka: list[Path]) -> None:
+def test_a_missing_batch_is_found(kafka: list[Path]) -> None:
     file = newest(kafka[0], "orders-0", 1)
     first, _, *rest = cut(file)
     file.write_bytes(b"".join([first, *rest]))
@@ -303,14 +304,14 @@ def test_a_batch_that_is_missing(kafka: list[Path]) -> None:
     assert (row.segment, row.position) == (file.name, len(first))
 
 
-def test_batches_that_were_swapped(kafka: list[Path]) -> None:
+def test_swapped_batches_are_found(kafka: list[Path]) -> None:
     file = newest(kafka[0], "orders-0", 1)
     first, second, *rest = cut(file)
     file.write_bytes(b"".join([second, first, *rest]))
     damaged(kafka, ["offset-order", "offset-gap", "sequence-repeat"])
 
 
-def test_a_batch_that_was_written_twice_at_a_later_offset(kafka: list[Path]) -> None:
+def test_a_batch_appended_twice_is_found(kafka: list[Path]) -> None:
     file = newest(kafka[2], "orders-0")
     *before, last = cut(file)
     (batch,) = (b for b in plain.read(file.name, last) if isinstance(b, Batch))
@@ -319,13 +320,13 @@ def test_a_batch_that_was_written_twice_at_a_later_offset(kafka: list[Path]) -> 
     damaged(kafka, ["sequence-repeat"])
 
 
-def test_a_segment_that_is_missing(kafka: list[Path]) -> None:
+def test_a_missing_segment_is_found(kafka: list[Path]) -> None:
     newest(kafka[2], "orders-0", 2).unlink()
     damaged(kafka, ["offset-gap"])
 
 
 @pytest.mark.parametrize(("number", "found"), [(-1, "torn-tail"), (0, "unreadable-bytes")])
-def test_a_file_that_is_cut(kafka: list[Path], number: int, found: str) -> None:
+def test_a_truncated_file_is_found(kafka: list[Path], number: int, found: str) -> None:
     file = newest(kafka[2], "orders-0", number)
     file.write_bytes(file.read_bytes()[:-5])
     told = damaged(kafka, [found])
@@ -341,14 +342,14 @@ def test_a_torn_tail_of_a_broker_that_died_is_permitted(kafka: list[Path]) -> No
     assert (told.verdict, told.exit_code) == ("holds", 0)
 
 
-def test_a_leader_epoch_that_goes_back(kafka: list[Path]) -> None:
+def test_a_decreasing_leader_epoch_is_found(kafka: list[Path]) -> None:
     file = newest(kafka[0], "orders-0")
     *before, last = cut(file)
     file.write_bytes(b"".join([*before, last[:12] + bytes(4) + last[16:]]))
     damaged(kafka, ["leader-epoch-order", "leader-epoch-checkpoint", "replica-divergence"])
 
 
-def test_another_record_below_the_high_watermark_and_above(kafka: list[Path]) -> None:
+def test_a_different_record_is_a_violation_only_below_the_high_watermark(kafka: list[Path]) -> None:
     file = newest(kafka[0], "orders-0", 0)
     *before, last = cut(file)
     changed = writing.signed(last[:-2] + bytes([last[-2] ^ 1]) + last[-1:])
@@ -364,7 +365,7 @@ def test_another_record_below_the_high_watermark_and_above(kafka: list[Path]) ->
     damaged(kafka, [])
 
 
-def test_a_marker_that_is_missing_and_an_entry_of_the_index(kafka: list[Path]) -> None:
+def test_a_missing_marker_and_a_missing_index_entry_are_found(kafka: list[Path]) -> None:
     for folder in kafka:
         file = newest(folder, "payments-0", 0)
         index = file.with_suffix(".txnindex")
@@ -375,7 +376,7 @@ def test_a_marker_that_is_missing_and_an_entry_of_the_index(kafka: list[Path]) -
     } == {"missing"}
 
 
-def test_a_coordinator_that_forgot_a_transaction(kafka: list[Path]) -> None:
+def test_a_transaction_missing_at_its_coordinator_hangs(kafka: list[Path]) -> None:
     for folder in kafka:
         file = newest(folder, "__transaction_state-0")
         last = [*plain.read(file.name, file.read_bytes())][-1]
@@ -391,7 +392,7 @@ def test_a_coordinator_that_forgot_a_transaction(kafka: list[Path]) -> None:
 
 
 def ended(transactional_id: str, producer_id: int, *, at: int) -> bytes:
-    """What a coordinator writes when it has aborted a transaction."""
+    """Returns the record that a coordinator writes when it has aborted a transaction."""
     key = struct.pack(">hh", 0, len(transactional_id)) + transactional_id.encode()
     value = struct.pack(">hqhibiqq", 0, producer_id, 1, 60_000, 5, 0, 0, 0)
     head = plain.HEADER.pack(at, 0, 4, 2, 0, 0, 0, 0, 0, -1, -1, -1, 1)
@@ -403,20 +404,20 @@ def ended(transactional_id: str, producer_id: int, *, at: int) -> bytes:
 # ---------------------------------------------------------------- verdicts
 
 
-def test_a_name_that_no_check_has() -> None:
+def test_an_unknown_check_is_an_error() -> None:
     with pytest.raises(UnknownName, match="offset-gap"):
         audit(STOPPED, checks=("offset-gaps",))
     told = audit(STOPPED, checks=("offset-gap", "checksum"))
     assert [decision.check.id for decision in told.decisions] == ["checksum", "offset-gap"]
 
 
-def test_where_there_is_no_batch_nothing_is_decided(tmp_path: Path) -> None:
+def test_without_a_batch_nothing_is_decided(tmp_path: Path) -> None:
     told = audit(writing.write(logs("A t-0 hw=0\nB t-0 hw=0"), tmp_path))
     assert (told.verdict, told.exit_code) == ("nothing checked", 3)
     assert {decision.verdict for decision in told.decisions} == {"undecided"}
 
 
-def test_what_was_not_read_is_undecided(tmp_path: Path) -> None:
+def test_an_unread_batch_is_undecided(tmp_path: Path) -> None:
     told = audit(writing.write(logs("A t-0\n0 bad old\n1 bad old\n2 e0"), tmp_path))
     assert (told.verdict, told.exit_code) == ("undecided", 3)
     assert [(d.check.id, d.verdict, d.reason) for d in told.decisions if d.count] == [
@@ -424,15 +425,15 @@ def test_what_was_not_read_is_undecided(tmp_path: Path) -> None:
     ]
 
 
-def test_the_rows_that_are_kept_are_capped_and_the_others_are_counted(tmp_path: Path) -> None:
+def test_kept_rows_are_capped_and_all_rows_are_counted(tmp_path: Path) -> None:
     told = "\n".join(["A t-0", *(f"{number} e0 bad records" for number in range(40))])
     decision = audit(writing.write(logs(told), tmp_path)).decisions[3]
     assert (decision.count, len(decision.first), decision.rows.num_rows) == (40, KEPT, 40)
     assert [row.offset for row in decision.first] == list(range(KEPT))
 
 
-def test_replicas_that_compaction_made_different_are_the_same(tmp_path: Path) -> None:
-    """Their batches have other checksums: record by record they agree, or do not."""
+def test_replicas_compacted_differently_are_identical(tmp_path: Path) -> None:
+    """Batches of compacted replicas have other checksums, so their records are compared."""
     told = """
         A t-0 hw=8
         0-4 e0 has 1,4
@@ -449,7 +450,7 @@ def test_replicas_that_compaction_made_different_are_the_same(tmp_path: Path) ->
     assert (row.offset, row.offsets) == (7, 1)
 
 
-def test_transactions_across_topic_partitions_are_split_or_not(tmp_path: Path) -> None:
+def test_a_transaction_with_both_markers_is_split(tmp_path: Path) -> None:
     told = """
         A t-0
         0 p7/0 s0 txn

@@ -1,4 +1,4 @@
-"""Which logs lie in folders, what lies beside them, and what is refused in one line."""
+"""Listing logs and their checkpoint files; malformed folders are errors of one line."""
 
 from __future__ import annotations
 
@@ -6,11 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from checkers.log_dirs import plain, writing
+from checkers.log_dirs import plain
 from checkers.log_dirs.coordinator import coordinated
 from checkers.log_dirs.folders import UnreadableLogDir, log_dirs
 from properties.log_audit.log import Aborted, Beside, Coordinated
 from properties.log_audit.notation import logs
+from tests.checkers.log_dirs import writing
 
 KAFKA = Path(__file__).parents[2] / "data" / "apache_kafka"
 KILLED = [KAFKA / "log_dirs_killed" / f"broker-{number}" for number in (1, 2, 3)]
@@ -30,7 +31,7 @@ TOLD = """
 """
 
 
-def test_what_was_written_is_read_again(tmp_path: Path) -> None:
+def test_written_folders_read_back(tmp_path: Path) -> None:
     told = logs(TOLD)
     folders = writing.write(told, tmp_path, writing.COMPRESSIONS)
     read = plain.logs(log_dirs(folders))
@@ -64,7 +65,7 @@ def test_a_partition_may_be_named_alone(tmp_path: Path) -> None:
     )
 
 
-def test_what_lies_beside_the_logs_of_apache_kafka() -> None:
+def test_checkpoint_files_of_apache_kafka_are_read() -> None:
     dirs = log_dirs(KILLED)
     assert [one.name for one in dirs.partitions] == [
         "__consumer_offsets-0",
@@ -86,7 +87,7 @@ def test_what_lies_beside_the_logs_of_apache_kafka() -> None:
     )
 
 
-def test_what_the_coordinators_of_apache_kafka_knew_when_they_died() -> None:
+def test_the_states_of_killed_coordinators_of_apache_kafka_are_read() -> None:
     assert coordinated(log_dirs(KILLED)) == (
         Coordinated(
             transactional_id="one", producer_id=2002, producer_epoch=0, state="CompleteCommit"
@@ -108,7 +109,7 @@ def test_what_the_coordinators_of_apache_kafka_knew_when_they_died() -> None:
     )
 
 
-def test_the_newest_snapshot_is_read_that_a_broker_would_read(tmp_path: Path) -> None:
+def test_the_newest_valid_snapshot_is_read(tmp_path: Path) -> None:
     (a,) = writing.write(logs("A t-0 snapshot=4:7/0/0/3/-1/3\n0-9 e0"), tmp_path)
     newest = a / "t-0" / f"{9:020}.snapshot"
     for broken in (b"", bytes(10), (a / "t-0" / f"{4:020}.snapshot").read_bytes()[:-1]):
@@ -121,30 +122,30 @@ def test_the_newest_snapshot_is_read_that_a_broker_would_read(tmp_path: Path) ->
 # ---------------------------------------------------------------- what is refused
 
 
-def test_what_is_no_folder_is_refused(tmp_path: Path) -> None:
+def test_a_missing_folder_or_a_file_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(UnreadableLogDir, match=r"nowhere: is not there; name the log\.dirs folder"):
+    with pytest.raises(UnreadableLogDir, match=r"nowhere does not exist; name the log"):
         log_dirs([tmp_path / "nowhere"])
-    with pytest.raises(UnreadableLogDir, match="file: is no folder"):
+    with pytest.raises(UnreadableLogDir, match="file is not a folder"):
         log_dirs([tmp_path / "file"])
 
 
-def test_a_folder_without_logs_is_refused_and_the_next_move_named(tmp_path: Path) -> None:
+def test_the_error_of_a_folder_without_logs_names_the_fix(tmp_path: Path) -> None:
     (tmp_path / "notes-1").mkdir()
     (tmp_path / "notes-1" / "readme.log").write_text("")
-    with pytest.raises(UnreadableLogDir, match=r"no topic partition with a \*\.log file is in it"):
+    with pytest.raises(UnreadableLogDir, match="contains no topic partition folder"):
         log_dirs([tmp_path])
     a, b = writing.write(logs(TOLD), tmp_path)
-    with pytest.raises(UnreadableLogDir, match=f"is in it; name {a}, {b}$"):
+    with pytest.raises(UnreadableLogDir, match=f"file; name {a}, {b}$"):
         log_dirs([tmp_path])
 
 
-def test_a_segment_that_cannot_be_read_is_refused_before_anything_is(tmp_path: Path) -> None:
+def test_an_unreadable_segment_is_an_error_before_any_is_read(tmp_path: Path) -> None:
     (a,) = writing.write(logs("A t-0\n0 e0\n---\n1 e0"), tmp_path)
     newest = a / "t-0" / f"{1:020}.log"
     newest.unlink()
     newest.symlink_to(tmp_path / "a disk that is not there")
-    with pytest.raises(UnreadableLogDir, match=f"{newest}: it cannot be read; check who may"):
+    with pytest.raises(UnreadableLogDir, match=f"{newest} is not readable; check its permissions"):
         log_dirs([a])
 
 
@@ -153,14 +154,14 @@ def test_a_broker_without_partitions_has_no_logs(tmp_path: Path) -> None:
     assert log_dirs([tmp_path]).logs == ()
 
 
-def test_folders_of_partitions_that_go_or_come_are_none(tmp_path: Path) -> None:
+def test_delete_future_and_stray_folders_are_skipped(tmp_path: Path) -> None:
     (a,) = writing.write(logs("A t-0\n0 e0"), tmp_path)
     (a / "t-0").rename(a / "t-0.6f1c2b-delete")
     (a / "meta.properties").write_text("version=1")
     assert log_dirs([a]).logs == ()
 
 
-def test_a_folder_that_is_named_twice_is_refused(tmp_path: Path) -> None:
+def test_a_folder_named_twice_is_an_error(tmp_path: Path) -> None:
     (a,) = writing.write(logs("A t-0\n0 e0"), tmp_path)
     with pytest.raises(UnreadableLogDir, match="is named twice; name each folder once"):
         log_dirs([a, a / "t-0"])
@@ -169,14 +170,17 @@ def test_a_folder_that_is_named_twice_is_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "complaint"),
     [
-        ("7\n0\n", "line 1: '7' does not belong there"),
-        ("0\n2\nt 0 5\n", "line 2 does not count the 1 lines behind it; the file is cut"),
-        ("0\n", "line 2 does not count the 0 lines behind it"),
-        ("0\n1\nt 0\n", "line 3: 't 0' does not belong there; move the file away"),
-        ("0\n1\nt 0 many\n", "line 3: 't 0 many' does not belong there"),
+        ("7\n0\n", "line 1: '7' is no line of a checkpoint"),
+        (
+            "0\n2\nt 0 5\n",
+            "line 2: the count is not 1, the number of lines that follow; the file is cut",
+        ),
+        ("0\n", "line 2: the count is not 0"),
+        ("0\n1\nt 0\n", "line 3: 't 0' is no line of a checkpoint; copy the file again"),
+        ("0\n1\nt 0 many\n", "line 3: 't 0 many' is no line of a checkpoint"),
     ],
 )
-def test_a_checkpoint_that_is_none_is_refused(tmp_path: Path, text: str, complaint: str) -> None:
+def test_a_malformed_checkpoint_is_an_error(tmp_path: Path, text: str, complaint: str) -> None:
     (a,) = writing.write(logs("A t-0\n0 e0"), tmp_path)
     (a / "replication-offset-checkpoint").write_text(text)
     with pytest.raises(UnreadableLogDir, match=complaint):

@@ -1,4 +1,4 @@
-"""The fast reader says what the plain one says, of any bytes; both read what clients write."""
+"""The fast reader and the plain one agree on any bytes; both read what real clients write."""
 
 from __future__ import annotations
 
@@ -14,13 +14,14 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from checkers.log_dirs import headers, plain, records, segments, writing
+from checkers.log_dirs import headers, plain, records, segments
 from checkers.log_dirs.compression import NotPacked, unpacked
 from checkers.log_dirs.folders import Segment, log_dirs
 from properties.log_audit.log import Batch, Fragment
 from properties.log_audit.notation import logs
 from properties.log_audit.notation import segment as segment_name
 from reference_impl.log.record_batch import COMPRESSIONS, Compression, Record, decode, encode
+from tests.checkers.log_dirs import writing
 
 KAFKA = Path(__file__).parents[2] / "data" / "apache_kafka"
 quickly = settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -52,7 +53,7 @@ markers = st.builds(
 
 @st.composite
 def one_batch(draw: st.DrawFn) -> bytes:
-    """A batch with the right checksum, sound or not; a flag at random."""
+    """Draws a batch with a correct checksum, sound or malformed, and a random flag."""
     body, count = draw(sound_bodies | odd_bodies | markers | markers)
     compression = draw(st.sampled_from([0, 0, 0, 1, 2, 3, 4, 5]))
     packed = bytes(writing._PACK[compression](body)) if compression < 5 else body
@@ -76,7 +77,7 @@ def one_batch(draw: st.DrawFn) -> bytes:
 
 @st.composite
 def segment_bytes(draw: st.DrawFn) -> bytes:
-    """Batches, then perhaps what is none, cut and changed anywhere."""
+    """Draws batches, then perhaps junk bytes, cut and changed anywhere."""
     old = struct.pack(">qiIbbqii", 3, 22, 0, draw(st.integers(0, 1)), 0, 0, -1, -1)
     data = b"".join(draw(st.lists(one_batch() | st.just(old), max_size=6)))
     data += draw(st.sampled_from([b"", b"", bytes(7), bytes(70), b"\7" * 40]))
@@ -89,7 +90,7 @@ def segment_bytes(draw: st.DrawFn) -> bytes:
 
 
 def read_fast(path: Path) -> list[Batch | Fragment]:
-    """What the fast reader says of the file, in the words of the plain one."""
+    """Returns what the fast reader finds in the file, as the plain reader's types."""
     segment = Segment(path=path, partition=0, log=0, number=0)
     found: list[Batch | Fragment] = []
     for row in pa.Table.from_batches(segments.batches(segment), segments.BATCHES).to_pylist():
@@ -135,7 +136,7 @@ def without_records(found: list[Batch | Fragment]) -> list[Batch | Fragment]:
 
 
 def agree(path: Path) -> None:
-    """Both readers say the same of the file, and tell the same records apart."""
+    """Asserts that both readers find the same, and distinguish the same records."""
     said = read_plainly(path)
     assert read_fast(path) == without_records(said)
     batches = [one for one in said if isinstance(one, Batch)]
@@ -159,7 +160,7 @@ def test_the_readers_agree_on_any_bytes(tmp_path: Path, data: bytes) -> None:
 
 
 @pytest.mark.parametrize(("block_bytes", "unpacked_bytes"), [(1, 1), (200, 1), (1_000, 999)])
-def test_it_does_not_matter_how_much_is_read_at_once(
+def test_the_block_size_does_not_matter(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, block_bytes: int, unpacked_bytes: int
 ) -> None:
     monkeypatch.setattr(headers, "BLOCK_BYTES", block_bytes)
@@ -179,10 +180,10 @@ batch_bodies = st.lists(
 
 @quickly
 @given(batch_bodies, st.sampled_from([1, 4, 1_000]))
-def test_records_of_many_batches_are_those_of_each(
-    monkeypatch: pytest.MonkeyPatch, bodies: list[tuple[tuple[bytes, int], int]], worth_it: int
+def test_parsing_batches_together_equals_parsing_each(
+    monkeypatch: pytest.MonkeyPatch, bodies: list[tuple[tuple[bytes, int], int]], min_batches: int
 ) -> None:
-    monkeypatch.setattr(records, "WORTH_IT", worth_it)
+    monkeypatch.setattr(records, "MIN_BATCHES", min_batches)
     sizes = [len(body) for (body, _), _ in bodies]
     ends: records.Ints = np.cumsum(sizes)
     data = b"".join(body for (body, _), _ in bodies)
@@ -244,7 +245,7 @@ def test_the_plain_reader_reads_what_the_reference_broker_writes(
     ]
 
 
-def test_snappy_comes_raw_and_in_xerial_frames() -> None:
+def test_raw_and_xerial_snappy_are_decompressed() -> None:
     body = b"records " * 9
     parts = [bytes(cramjam.snappy.compress_raw(part)) for part in (body[:9], body[9:])]
     framed = b"\x82SNAPPY\x00" + struct.pack(">ii", 1, 1)
@@ -256,7 +257,7 @@ def test_snappy_comes_raw_and_in_xerial_frames() -> None:
 
 
 @pytest.mark.parametrize("story", ["log_dirs_killed", "log_dirs_stopped"])
-def test_what_apache_kafka_wrote_is_read_by_both(story: str) -> None:
+def test_both_readers_read_the_logs_of_apache_kafka(story: str) -> None:
     dirs = log_dirs([KAFKA / story / f"broker-{number}" for number in (1, 2, 3)])
     kinds: set[int] = set()
     for segment in dirs.segments:

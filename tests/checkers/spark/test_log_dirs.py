@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pytest
 
-from checkers.log_dirs import segments, writing
+from checkers.log_dirs import segments
 from checkers.log_dirs.audit import Audit, audit
 from checkers.log_dirs.folders import log_dirs
 from checkers.progress import Progress
@@ -21,6 +21,7 @@ from checkers.spark.log_dirs import audit_on_spark
 from checkers.spark.log_segments import FORMAT, LogSegments, listed, shares
 from checkers.spark.session import session
 from properties.log_audit.notation import logs
+from tests.checkers.log_dirs import writing
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

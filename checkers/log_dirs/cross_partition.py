@@ -1,8 +1,8 @@
-"""What takes several topic partitions to judge: transactions that are open, and split ones.
+"""Checks that need several topic partitions: hanging transactions and split transactions.
 
-Source and rules: `properties.log_audit.open_transactions`, `.transactions`.
-Simplified: every marker that closes an earlier producer epoch is brought here: about 100 bytes a
-transaction and topic partition.
+Source and rules: `properties.log_audit.open_transactions`, `.transactions`. Simplified: every
+marker that closes an earlier producer epoch is collected here: about 100 bytes per transaction and
+topic partition.
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ _BY_PLACE: Final = [(name, "ascending") for name in ("partition", "offset", "rep
 def open_transactions(
     found: Found, newest_ms: int, coordinated: Sequence[Coordinated]
 ) -> Iterator[Found]:
-    """The open transactions, and those of them that hang."""
-    known = {one.producer_id: one for one in coordinated}
+    """Yields the open transactions, then those of them that hang."""
+    by_producer = {one.producer_id: one for one in coordinated}
     rows: dict[bool, list[OpenTransaction]] = {False: [], True: []}
-    for told in found.rows.to_pylist():
-        idle_ms = newest_ms - told.pop("last_ms")
-        theirs = known.get(told["producer_id"])
-        hangs, why = judged(told["partition"], told["producer_epoch"], idle_ms, theirs)
-        name = theirs.transactional_id if theirs else UNNAMED
-        rows[hangs].append(OpenTransaction(**told, transactional_id=name, why=why))
+    for row in found.rows.to_pylist():
+        idle_ms = newest_ms - row.pop("last_ms")
+        state = by_producer.get(row["producer_id"])
+        hangs, why = judged(row["partition"], row["producer_epoch"], idle_ms, state)
+        name = state.transactional_id if state else UNNAMED
+        rows[hangs].append(OpenTransaction(**row, transactional_id=name, why=why))
     for check, hangs in (("open-transaction", False), ("hanging-transaction", True)):
         yield Found(
             check=check,
@@ -45,13 +45,13 @@ def open_transactions(
 
 
 def split_transactions(found: Found) -> Found:
-    """Transactions that were committed on one topic partition and aborted on another."""
+    """Returns the transactions committed on one topic partition and aborted on another."""
     split: list[SplitTransaction] = []
     if found.rows.num_rows:
         rows = found.rows.sort_by([*_BY_TRANSACTION, ("marker", "ascending"), *_BY_PLACE])
         keys = [rows[n].to_numpy() for n in ("producer_id", "producer_epoch", "marker")]
         new = np.append(True, np.any([key[1:] != key[:-1] for key in keys], axis=0))
-        rows = rows.filter(pa.array(new))  # the first of each kind, of each transaction
+        rows = rows.filter(pa.array(new))  # per transaction, its first abort and first commit
         keys = [rows[n].to_numpy() for n in ("producer_id", "producer_epoch")]
         both = np.flatnonzero(np.all([key[1:] == key[:-1] for key in keys], axis=0))
         for aborted, committed in zip(

@@ -1,11 +1,12 @@
-"""What is wrong with a topic partition: the kernels that run wherever its rows are.
+"""The checks of one topic partition: kernels that run where its rows are.
 
-Its replicas are judged together, and by themselves: nothing of another topic partition is needed.
-`judged` takes the batches; `compared` the records of those batches that the replicas do not have
-alike. What they find travels as FOUND, a row a check, so that one pass serves all checks.
+All replicas of the partition are checked alone and against each other; no other topic partition is
+needed. `check_partition` takes the batches. `compare_records` takes the records of those batches
+that differ between replicas. The findings travel as FOUND, one row per check, so one pass serves
+all checks.
 
-Simplified: the batches of one topic partition, not its records, have to fit into memory: about 200
-bytes each while they are judged.
+Simplified: the batches of one topic partition, not its records, must fit into memory: about 200
+bytes each while they are checked.
 """
 
 from __future__ import annotations
@@ -30,11 +31,12 @@ FOUND: Final = pa.schema(
 )
 
 
-def judged(partition: int, rows: pa.Table, dirs: LogDirs) -> pa.Table:
-    """What is wrong with the replicas of a topic partition, as FOUND; all of its rows of BATCHES.
+def check_partition(partition: int, rows: pa.Table, dirs: LogDirs) -> pa.Table:
+    """Returns what the checks find in all replicas of a topic partition, as FOUND.
 
-    Beside the checks it has what others need: transactions that are `open`, markers that are
-    `closings`, `suspects` for `compared`, how many `batches` there are, and the `newest_ms`.
+    `rows` are all of its rows of BATCHES. Besides the checks, FOUND has rows that later steps read:
+    `open` transactions, markers as `closings`, `suspects` for `compare_records`, the count of
+    `batches`, and `newest_ms`.
     """
     logs = _logs(partition, rows, dirs)
     cleaned = [n.log.beside.cleaned_to for n in logs]
@@ -48,12 +50,12 @@ def judged(partition: int, rows: pa.Table, dirs: LogDirs) -> pa.Table:
     return _packed(found)
 
 
-def _counted(what: str, number: int) -> Found:
-    return Found(check=what, observations=number, rows=pa.table({}))
+def _counted(name: str, number: int) -> Found:
+    return Found(check=name, observations=number, rows=pa.table({}))
 
 
 def _logs(partition: int, rows: pa.Table, dirs: LogDirs) -> list[Numbered]:
-    """The replicas of the topic partition, those without a batch too."""
+    """Returns the replicas of the topic partition, including those without a batch."""
     of_log = rows["log"].to_numpy()
     return [
         Numbered(
@@ -80,10 +82,10 @@ def _of_one_log(log: Log, cleaned_to: int) -> Iterator[Found]:
     yield snapshots.producer_snapshot(log)
 
 
-def compared(partition: int, rows: pa.Table, suspects: pa.Table, dirs: LogDirs) -> pa.Table:
-    """Where its replicas differ, as FOUND; rows of RECORDS of the suspects."""
+def compare_records(partition: int, rows: pa.Table, suspects: pa.Table, dirs: LogDirs) -> pa.Table:
+    """Returns where the replicas' records differ, as FOUND; `rows` are the suspects' RECORDS."""
     its = suspects.filter(pa.array(suspects["partition"].to_numpy() == partition))
-    return _packed([replicas.compared(rows, its, dirs)])
+    return _packed([replicas.compare_suspects(rows, its, dirs)])
 
 
 def _packed(found: Sequence[Found]) -> pa.Table:
@@ -105,7 +107,7 @@ def _stream(rows: pa.Table) -> bytes:
 
 
 def unpacked(found: pa.Table, check: str) -> Found:
-    """All that was found of a check, wherever."""
+    """Returns the findings of one check from all topic partitions."""
     its = found.filter(pa.array(found["check"].to_numpy(zero_copy_only=False) == check))
     streams = (pa.ipc.open_stream(rows).read_all() for rows in its["rows"].to_pylist())
     tables = [table for table in streams if table.num_columns]

@@ -1,8 +1,8 @@
-"""Logs as files: what `folders` and `plain` read, written.
+"""Writes logs as files, in the formats that `folders` and `plain` read.
 
-Tests and benchmarks say what logs hold, and get the folders that a broker would have left: segments
-with right checksums, or wrong ones where a batch says so, checkpoints, and indexes of aborted
-transactions. Sizes and positions are those of the bytes, not those of the batches given.
+Tests and benchmarks describe logs, and get the folders that a broker would have left: segments,
+checkpoints, and indexes of aborted transactions. Checksums are right unless a batch asks for a
+wrong one. Sizes and positions result from the bytes; those of the batch objects are ignored.
 
 Source: as `folders` and `plain`.
 """
@@ -29,11 +29,11 @@ _PACK: Final[tuple[Callable[[bytes], Any], ...]] = (  # by the number of the com
 )
 COMPRESSIONS: Final = range(len(_PACK))
 _CRC_AT: Final = 17
-_JUNK: Final = b"\x07"  # repeated: of no known magic
+_JUNK: Final = b"\x07"  # repeated, a magic that no version has
 
 
 def write(logs: Logs, into: Path, compressions: Sequence[int] = (0,)) -> list[Path]:
-    """A folder for each replica, named as it is; batches take the compressions in turn."""
+    """Writes a folder for each replica and returns them; batches use the compressions in turn."""
     replicas = sorted({log.beside.replica for log in logs.replicas})
     for replica in replicas:
         of_replica = [log for log in logs.replicas if log.beside.replica == replica]
@@ -41,8 +41,8 @@ def write(logs: Logs, into: Path, compressions: Sequence[int] = (0,)) -> list[Pa
         folder.mkdir(parents=True)
         for log in of_replica:
             _write_log(log, folder / log.beside.partition, compressions)
-        marks = [(log.beside.partition, log.beside.high_watermark) for log in of_replica]
-        _checkpoint(folder / folders.HIGH_WATERMARKS, _lines(marks))
+        watermarks = [(log.beside.partition, log.beside.high_watermark) for log in of_replica]
+        _checkpoint(folder / folders.HIGH_WATERMARKS, _lines(watermarks))
         cleaned = [(log.beside.partition, log.beside.cleaned_to or None) for log in of_replica]
         _checkpoint(folder / folders.CLEANED, _lines(cleaned))
         if any(log.beside.stopped for log in of_replica):
@@ -113,7 +113,7 @@ def _write_snapshot(snapshot: Snapshot, folder: Path) -> None:
 
 
 def encoded(batch: Batch, compression: int = 0) -> bytes:
-    """The batch as bytes."""
+    """Returns the batch as bytes."""
     if batch.fault == "old":
         return struct.pack(">qiIbbqii", batch.base_offset, 22, 0, 1, 0, 0, -1, -1)
     deltas = [record.offset - batch.base_offset for record in batch.records]
@@ -139,12 +139,12 @@ def encoded(batch: Batch, compression: int = 0) -> bytes:
         batch.base_sequence,
         max(len(batch.records), bool(batch.marker)),
     )
-    made = signed(head + body)
-    return made[:-1] + bytes([made[-1] ^ 1]) if batch.fault == "checksum" else made
+    whole = signed(head + body)
+    return whole[:-1] + bytes([whole[-1] ^ 1]) if batch.fault == "checksum" else whole
 
 
 def signed(batch: bytes) -> bytes:
-    """The batch with the checksum that it must have."""
+    """Returns the batch with its correct checksum."""
     crc = google_crc32c.value(batch[plain.SIGNED_FROM :])
     return batch[:_CRC_AT] + struct.pack(">I", crc) + batch[plain.SIGNED_FROM :]
 
@@ -161,7 +161,7 @@ def record(
     value: bytes | None = None,
     headers: Sequence[tuple[bytes, bytes | None]] = (),
 ) -> bytes:
-    """A record as bytes, its length before it."""
+    """Returns a record as bytes, with its length in front."""
     body = b"".join(
         (
             b"\0",
@@ -181,9 +181,9 @@ def _sized(data: bytes | None) -> bytes:
 
 
 def varint(number: int) -> bytes:
-    """Zigzag, seven bits a byte."""
-    rest, made = (number << 1) ^ (number >> 63), bytearray()
+    """Returns the zigzag encoding, seven bits per byte."""
+    rest, encoding = (number << 1) ^ (number >> 63), bytearray()
     while rest > 0x7F:
-        made.append(rest & 0x7F | 0x80)
+        encoding.append(rest & 0x7F | 0x80)
         rest >>= 7
-    return bytes([*made, rest])
+    return bytes([*encoding, rest])
