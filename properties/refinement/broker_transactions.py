@@ -58,7 +58,7 @@ from reference_impl.protocol.transactions import (
 )
 from reference_impl.simulation.trace import Traced
 from reference_impl.transactions.coordinator import TransactionCoordinator
-from reference_impl.transactions.transaction import RESULTS, Transaction, TxnState
+from reference_impl.transactions.metadata import RESULTS, TransactionMetadata, TxnState
 
 _UNCOMMITTED: Final = "nothing of the coordinator's log was committed"
 _UNASKED: Final = "nobody asked for this commit"
@@ -96,7 +96,7 @@ class BrokerTransactions:
     places: dict[TopicPartition, int]
     _begun: int = 0  # transactions that have names
     _now: dict[str, int] = field(default_factory=dict[str, int])  # the transaction of each
-    _known: dict[str, Transaction] = field(default_factory=dict[str, Transaction])
+    _known: dict[str, TransactionMetadata] = field(default_factory=dict[str, TransactionMetadata])
     _ids: dict[ProducerId, str] = field(default_factory=dict[ProducerId, str])
     _epochs: dict[TopicPartition, int] = field(default_factory=dict[TopicPartition, int])
     _committed: dict[TopicPartition, int] = field(default_factory=dict[TopicPartition, int])
@@ -198,7 +198,7 @@ class BrokerTransactions:
         is_news = known.transactions != role.transactions
         return _UNCOMMITTED if is_news and (was == mark or not _concerns(traced, place)) else ""
 
-    def _news(self, role: TransactionCoordinator) -> Iterator[Transaction]:
+    def _news(self, role: TransactionCoordinator) -> Iterator[TransactionMetadata]:
         """The transactional ids that are not as they were, at the coordinator of the latest
         epoch.
         """
@@ -212,7 +212,7 @@ class BrokerTransactions:
             if self._known.get(id_) != transaction:
                 yield transaction
 
-    def _moved(self, after: Transaction) -> tuple[list[Call], dict[Cell, Value]]:
+    def _moved(self, after: TransactionMetadata) -> tuple[list[Call], dict[Cell, Value]]:
         id_ = after.transactional_id
         before = self._known.get(id_)
         self._known[id_], self._ids[after.producer_id] = after, id_
@@ -247,25 +247,29 @@ class BrokerTransactions:
         self._begun += 1
         return Call("begin", (self._now[id_], p))
 
-    def _added(self, id_: str, before: Transaction | None, after: Transaction) -> Iterator[Call]:
+    def _added(
+        self, id_: str, before: TransactionMetadata | None, after: TransactionMetadata
+    ) -> Iterator[Call]:
         is_open = before is not None and before.state is TxnState.ONGOING
         had = before.topic_partitions if is_open and before is not None else ()
         for place in after.topic_partitions:
             if place not in had:
                 yield Call("add_partition", (self._now[id_], self.places[place]))
 
-    def _ends(self, id_: str, before: Transaction | None, after: Transaction, epoch: int) -> Call:
+    def _ends(
+        self, id_: str, before: TransactionMetadata | None, after: TransactionMetadata, epoch: int
+    ) -> Call:
         """Nobody asks for the abort of a transaction that is fenced."""
         commits = RESULTS[after.state] is TxnResult.COMMIT
         aborts = "end_abort" if self._is_wished(before, after) else "fence"
         return Call("end_commit" if commits else aborts, (self._now[id_], epoch))
 
-    def _is_wished(self, before: Transaction | None, after: Transaction) -> bool:
+    def _is_wished(self, before: TransactionMetadata | None, after: TransactionMetadata) -> bool:
         was = after if before is None else before
         wish = Ending(was.producer_id, was.producer_epoch, RESULTS[after.state])
         return wish in self._wished
 
-    def _shows(self, p: int, id_: str, after: Transaction, epoch: int) -> dict[Cell, Value]:
+    def _shows(self, p: int, id_: str, after: TransactionMetadata, epoch: int) -> dict[Cell, Value]:
         shows: dict[Cell, Value] = {("current_epoch", (p,)): epoch}
         x = self._now.get(id_)
         if x is not None:

@@ -26,7 +26,7 @@ from properties.refinement.trace_validation import Followed, Refinement, follow
 from reference_impl.node.bugs import NO_BUGS, Bugs
 from reference_impl.protocol.controller import CreateTopic
 from reference_impl.protocol.messages import NodeId
-from reference_impl.simulation.asking import Brokers
+from reference_impl.simulation.broker_client import BrokerClient
 from reference_impl.simulation.cluster import TOPIC_PARTITION, Cluster
 from reference_impl.simulation.faults import (
     At,
@@ -44,7 +44,7 @@ from reference_impl.simulation.producer import ProducerConfig
 from reference_impl.simulation.programs import CALL_MS, Application, Pause, Program
 from reference_impl.simulation.runs import Scenario, draw_faults, run
 from reference_impl.simulation.trace import Traced
-from reference_impl.simulation.transactional import TransactionalProducer
+from reference_impl.simulation.transactional_producer import TransactionalProducer
 
 Events = tuple[Traced, ...]
 BROKERS: Final = tuple(map(BrokerId, (1, 2, 3)))
@@ -140,7 +140,7 @@ def _pairs(name: str, seed: int, transactions: int) -> Callable[[Application], P
 
     def conduct(app: Application) -> Program:
         coins, number = Random(f"{name} {seed}"), 0
-        brokers = Brokers(app=app)
+        brokers = BrokerClient(app=app)
         while number < transactions:
             producer = TransactionalProducer(
                 app=app,
@@ -171,7 +171,7 @@ def late(seed: int, bugs: Bugs = NO_BUGS, *, what: On, call_ms: int = CALL_MS) -
 
     def conduct(app: Application) -> Program:
         producer = TransactionalProducer(
-            app=app, brokers=Brokers(app=app), transactional_id="x", call_ms=call_ms
+            app=app, brokers=BrokerClient(app=app), transactional_id="x", call_ms=call_ms
         )
         yield from producer.init_transactions()
         for number in range(3):

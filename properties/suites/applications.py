@@ -19,11 +19,11 @@ from properties.claims.delivery import Rewind
 from properties.suites import store
 from properties.suites.store import Conflict, Store, transaction
 from reference_impl.protocol.requests import Response
-from reference_impl.simulation.asking import Brokers
+from reference_impl.simulation.broker_client import BrokerClient
 from reference_impl.simulation.cluster import TOPIC_PARTITION
 from reference_impl.simulation.programs import Application, Call, Pause, Program
-from reference_impl.simulation.subscribing import OffsetReset, Subscription
-from reference_impl.simulation.transactional import TransactionalProducer
+from reference_impl.simulation.subscription import OffsetReset, Subscription
+from reference_impl.simulation.transactional_producer import TransactionalProducer
 
 GROUP: Final = "billing"
 OUTPUT: Final = TopicPartition("invoices", 0)
@@ -43,7 +43,7 @@ class Instance:
     app: Application
     database: Store
     elsewhere: Store  # another one, for positions that are not kept with the output
-    brokers: Brokers = field(init=False)
+    brokers: BrokerClient = field(init=False)
     consumer: Subscription = field(init=False)
     steps: int = 0
     is_held: bool = False
@@ -52,7 +52,7 @@ class Instance:
     rewinds: list[Rewind] = field(default_factory=list[Rewind])
 
     def __post_init__(self) -> None:
-        self.brokers = Brokers(app=self.app)
+        self.brokers = BrokerClient(app=self.app)
         self.consumer = self.subscribed()
 
     def subscribed(self, offset_reset: OffsetReset = "earliest") -> Subscription:
@@ -81,7 +81,7 @@ class Instance:
         yield Pause(STEP_MS)
         while self.is_held:
             yield Pause(HELD_MS)
-        yield from self.consumer.member.beat()
+        yield from self.consumer.member.heartbeat()
 
     def seek_to_kept(self, kept_in: Store) -> None:
         """The consumer goes on where this database says that the application is."""
@@ -191,7 +191,7 @@ def handing_over(at: Instance) -> Program:
 def position_with_output(at: Instance, *, looks: bool = True) -> Program:
     """Output and position in one transaction, if the position still is what it was (`looks`)."""
     while True:
-        yield from at.consumer.keep_up()
+        yield from at.consumer.ensure_membership()
         at.seek_to_kept(at.database)
         before = at.consumer.positions
         records = yield from at.consumer.read()
@@ -214,7 +214,7 @@ def position_with_output(at: Instance, *, looks: bool = True) -> Program:
 def two_databases(at: Instance, *, output_first: bool) -> Program:
     """Output here, position there, one after the other."""
     while True:
-        yield from at.consumer.keep_up()
+        yield from at.consumer.ensure_membership()
         at.seek_to_kept(at.elsewhere)
         records = yield from at.consumer.read()
         for does_output in (output_first, not output_first) if records else ():
@@ -237,7 +237,7 @@ def two_phase_commit(at: Instance) -> Program:
         is_decided = store.position(at.elsewhere, key) >= int(next_offset)
         (at.database.commit_prepared if is_decided else at.database.roll_back_prepared)(name)
     while True:
-        yield from at.consumer.keep_up()
+        yield from at.consumer.ensure_membership()
         at.seek_to_kept(at.elsewhere)
         records = yield from at.consumer.read()
         for place, offset in at.consumer.positions.items() if records else ():
@@ -262,9 +262,9 @@ def pipeline(
     producer = at.producer(transactional_id)
     yield from producer.init_transactions()
     while producer.over is None:
-        yield from at.consumer.keep_up()
+        yield from at.consumer.ensure_membership()
         producer.begin(group=GROUP)
-        for record in (yield from at.consumer.gather()):
+        for record in (yield from at.consumer.poll_in_transaction()):
             yield from at.step()
             yield from producer.send(OUTPUT, record.value)
         yield from send_offsets(at, producer, tells_generation=tells_generation)
@@ -290,9 +290,9 @@ def with_side_effect(at: Instance, *, is_guarded: bool = False) -> Program:
     producer = at.producer()
     yield from producer.init_transactions()
     while producer.over is None:
-        yield from at.consumer.keep_up()
+        yield from at.consumer.ensure_membership()
         producer.begin(group=GROUP)
-        for record in (yield from at.consumer.gather()):
+        for record in (yield from at.consumer.poll_in_transaction()):
             with transaction(at.database):
                 if not is_guarded or store.is_new(at.database, record.value):
                     store.append(at.database, record.value)
@@ -312,11 +312,11 @@ def kafka_then_database(at: Instance, *, repairs: bool = False) -> Program:
     producer = at.producer()
     yield from producer.init_transactions()
     while producer.over is None:
-        yield from at.consumer.keep_up()
+        yield from at.consumer.ensure_membership()
         if repairs:
             at.seek_to_kept(at.database)
         producer.begin(group=GROUP)
-        records = yield from at.consumer.gather()
+        records = yield from at.consumer.poll_in_transaction()
         for record in records:
             yield from producer.send(OUTPUT, record.value)
         yield from send_offsets(at, producer)
@@ -343,9 +343,9 @@ def database_then_kafka(
     producer = at.producer()
     yield from producer.init_transactions()
     while producer.over is None:
-        yield from at.consumer.keep_up()
+        yield from at.consumer.ensure_membership()
         producer.begin(group=GROUP)
-        for record in (yield from at.consumer.gather()):
+        for record in (yield from at.consumer.poll_in_transaction()):
             with transaction(at.database):
                 is_new = not is_idempotent or store.is_new(at.database, record.value)
                 if is_new:

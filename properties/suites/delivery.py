@@ -28,10 +28,10 @@ from properties.suites.searching import Tally
 from reference_impl.node.bugs import NO_BUGS, Bugs
 from reference_impl.protocol.controller import CreateTopic
 from reference_impl.protocol.messages import NodeId
-from reference_impl.simulation.asking import Brokers
+from reference_impl.simulation.broker_client import BrokerClient
 from reference_impl.simulation.cluster import TOPIC_PARTITION, Cluster
 from reference_impl.simulation.programs import Application, Program
-from reference_impl.simulation.reading import Reader
+from reference_impl.simulation.reader import Reader
 from reference_impl.simulation.world import NoProgress
 
 _PAUSES_MS: Final = (10, 100, 500)
@@ -224,7 +224,7 @@ class DeliveryMachine(JudgedMachine):
         found: list[str] = []
 
         def reads(app: Application) -> Program:
-            brokers = Brokers(app=app)
+            brokers = BrokerClient(app=app)
             asks = Reader(
                 app=app, brokers=brokers, topic_partition=OUTPUT, isolation="read_uncommitted"
             )

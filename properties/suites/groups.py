@@ -25,8 +25,8 @@ from reference_impl.node.timeouts import Timeouts
 from reference_impl.protocol.controller import CreateTopic
 from reference_impl.protocol.messages import NodeId
 from reference_impl.protocol.requests import Response
-from reference_impl.simulation import heartbeating, membership
-from reference_impl.simulation.asking import Brokers
+from reference_impl.simulation import classic_member, consumer_member
+from reference_impl.simulation.broker_client import BrokerClient
 from reference_impl.simulation.cluster import QUICK, Cluster
 from reference_impl.simulation.programs import Application, Call, Pause, Program
 from reference_impl.simulation.world import NoProgress
@@ -108,10 +108,10 @@ class Worker:
 
 def classic(worker: Worker) -> Program:
     """A member of a classic group that gives all up at each rebalance."""
-    brokers = Brokers(app=worker.app)
-    member = membership.Member(app=worker.app, brokers=brokers, group=GROUP, topic=TOPIC)
+    brokers = BrokerClient(app=worker.app)
+    member = classic_member.Member(app=worker.app, brokers=brokers, group=GROUP, topic=TOPIC)
     while not worker.is_leaving:
-        if not (yield from member.keep_up()):
+        if not (yield from member.ensure_membership()):
             worker.positions = {}
             asked_ns = worker.app.now_ns
             told = yield from member.committed()
@@ -124,14 +124,14 @@ def classic(worker: Worker) -> Program:
 
 def consumer(worker: Worker) -> Program:
     """A member of a group of KIP-848 that commits before it gives something up."""
-    brokers = Brokers(app=worker.app)
-    member = heartbeating.Member(app=worker.app, brokers=brokers, group=GROUP, topic=TOPIC)
+    brokers = BrokerClient(app=worker.app)
+    member = consumer_member.Member(app=worker.app, brokers=brokers, group=GROUP, topic=TOPIC)
     while not worker.is_leaving:
-        yield from member.beat()
-        worker.owes = bool(member.to_give_up)
+        yield from member.heartbeat()
+        worker.owes = bool(member.to_revoke)
         yield from worker.works()
         yield from worker.commits(member.epoch, member.commit)
-        yield from member.give_up()
+        yield from member.revoke()
         worker.positions = {p: at for p, at in worker.positions.items() if p in member.owned}
         epoch, asked_ns = member.epoch, worker.app.now_ns
         if new := member.begin():
@@ -143,8 +143,8 @@ def consumer(worker: Worker) -> Program:
 
 def by_hand(worker: Worker) -> Program:
     """A consumer that is in no group: it takes everything, and commits for whom it likes."""
-    brokers = Brokers(app=worker.app)
-    nobody = membership.Member(app=worker.app, brokers=brokers, group=GROUP, topic=TOPIC)
+    brokers = BrokerClient(app=worker.app)
+    nobody = classic_member.Member(app=worker.app, brokers=brokers, group=GROUP, topic=TOPIC)
     nobody.owned = PARTITIONS
     asked_ns = worker.app.now_ns
     told = yield from nobody.committed()

@@ -18,11 +18,11 @@ from properties.claims.transactions import Ends
 from reference_impl.protocol.groups import FetchedOffsets, FetchOffsets
 from reference_impl.protocol.messages import ErrorCode
 from reference_impl.protocol.transactions import TransactionVersion
-from reference_impl.simulation.asking import BACKOFF_MS, Brokers, error_of
-from reference_impl.simulation.programs import Application, Pause, Program, ProgramFactory
-from reference_impl.simulation.reading import Reader
-from reference_impl.simulation.sending import Sender
-from reference_impl.simulation.transactional import Steps, TransactionalProducer
+from reference_impl.simulation.broker_client import BACKOFF_MS, BrokerClient, error_of
+from reference_impl.simulation.programs import Application, Pause, Program, ProgramFactory, Steps
+from reference_impl.simulation.reader import Reader
+from reference_impl.simulation.sender import Sender
+from reference_impl.simulation.transactional_producer import TransactionalProducer
 
 IDLE_MS: Final = 10
 SEND_ATTEMPTS: Final = 2
@@ -53,7 +53,7 @@ class Instance:
         """The application; it is over with its producer."""
         producer = TransactionalProducer(
             app=app,
-            brokers=Brokers(app=app),
+            brokers=BrokerClient(app=app),
             transactional_id=self.transactional_id,
             version=self.version,
             timeout_ms=self.timeout_ms,
@@ -95,7 +95,7 @@ def reads_for_ever(place: TopicPartition, isolation: Isolation) -> ProgramFactor
 
     def conduct(app: Application) -> Program:
         reader = Reader(
-            app=app, brokers=Brokers(app=app), topic_partition=place, isolation=isolation
+            app=app, brokers=BrokerClient(app=app), topic_partition=place, isolation=isolation
         )
         while True:
             yield from reader.poll()
@@ -113,7 +113,7 @@ def reads_once(
     def conduct(app: Application) -> Program:
         for place in places:
             reader = Reader(
-                app=app, brokers=Brokers(app=app), topic_partition=place, isolation=isolation
+                app=app, brokers=BrokerClient(app=app), topic_partition=place, isolation=isolation
             )
             found[str(place)] = yield from reader.read_to_end()
 
@@ -126,7 +126,9 @@ def compares_ends(places: tuple[TopicPartition, ...], found: dict[str, Ends]) ->
     def conduct(app: Application) -> Program:
         waits, all_there = (
             [
-                Reader(app=app, brokers=Brokers(app=app), topic_partition=place, isolation=level)
+                Reader(
+                    app=app, brokers=BrokerClient(app=app), topic_partition=place, isolation=level
+                )
                 for place in places
             ]
             for level in LEVELS
@@ -148,7 +150,7 @@ def sends_plainly(place: TopicPartition, value: str) -> ProgramFactory:
     """Sends one record outside of any transaction."""
 
     def conduct(app: Application) -> Program:
-        yield from Sender(app=app, brokers=Brokers(app=app)).send(place, value)
+        yield from Sender(app=app, brokers=BrokerClient(app=app)).send(place, value)
 
     return conduct
 
@@ -157,7 +159,7 @@ def asks_for_offset(place: TopicPartition, isolation: Isolation) -> ProgramFacto
     """Asks how far the group is; at read_committed it waits for transactions that may change it."""
 
     def conduct(app: Application) -> Program:
-        brokers = Brokers(app=app)
+        brokers = BrokerClient(app=app)
         app.begin("fetch_offset", group=GROUP, isolation=isolation)
         request = FetchOffsets(
             group=GROUP, topic_partitions=(place,), require_stable=isolation == "read_committed"
@@ -178,7 +180,7 @@ def works_once(instance: Instance, places: tuple[TopicPartition, ...]) -> Progra
     """Commits one transaction, however many instances that takes."""
 
     def conduct(app: Application) -> Program:
-        brokers = Brokers(app=app)
+        brokers = BrokerClient(app=app)
         for attempt in range(1_000):
             producer = TransactionalProducer(
                 app=app,

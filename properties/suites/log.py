@@ -25,11 +25,11 @@ from reference_impl.node.bugs import NO_BUGS, Bug, Bugs
 from reference_impl.protocol.controller import CreateTopic
 from reference_impl.protocol.deletion import DeleteRecords
 from reference_impl.protocol.messages import NO_BROKER, NodeId
-from reference_impl.simulation.asking import Brokers
+from reference_impl.simulation.broker_client import BrokerClient
 from reference_impl.simulation.cluster import Cluster
 from reference_impl.simulation.programs import Application, Pause, Program, ProgramFactory
-from reference_impl.simulation.reading import Reader
-from reference_impl.simulation.sending import Sender
+from reference_impl.simulation.reader import Reader
+from reference_impl.simulation.sender import Sender
 from reference_impl.simulation.world import NoProgress
 
 TOPIC: Final = "letters"
@@ -143,7 +143,7 @@ class LogMachine(ClusterMachine):
 
     def _writes(self, desk: deque[tuple[TopicPartition, str]]) -> ProgramFactory:
         def conduct(app: Application) -> Program:
-            sender = Sender(app=app, brokers=Brokers(app=app))
+            sender = Sender(app=app, brokers=BrokerClient(app=app))
             while desk or self._writing:
                 if desk:
                     yield from sender.send(*desk.popleft())
@@ -155,7 +155,7 @@ class LogMachine(ClusterMachine):
     def _reads(self, starts: Mapping[TopicPartition, Offset]) -> ProgramFactory:
         def conduct(app: Application) -> Program:
             self._starts[app.process] = {str(place): start for place, start in starts.items()}
-            brokers = Brokers(app=app)
+            brokers = BrokerClient(app=app)
             readers = [
                 Reader(
                     app=app,
@@ -176,7 +176,7 @@ class LogMachine(ClusterMachine):
 
     def _deletes(self, offset: int) -> ProgramFactory:
         def conduct(app: Application) -> Program:
-            brokers = Brokers(app=app)
+            brokers = BrokerClient(app=app)
             for place in self._places:
                 request = DeleteRecords(topic_partition=place, before=self._at_most(offset, place))
                 yield from brokers.call_leader(place, request, attempts=3)

@@ -114,7 +114,7 @@ class ReplicationMachine(ClusterMachine):
         )
         self._sent = 0
         self._producer = self.cluster.add_producer(self._setting.producer)
-        self.cluster.add_consumer(asks_end_every=3)
+        self.cluster.add_consumer(end_offset_every=3)
         self.cluster.run_for(30)  # the producer has its id, the consumer its first end offset
 
     # ------------------------------------------------------------ clients

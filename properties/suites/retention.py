@@ -24,11 +24,11 @@ from reference_impl.node.bugs import NO_BUGS, Bugs
 from reference_impl.protocol.controller import CreateTopic
 from reference_impl.protocol.requests import Response
 from reference_impl.protocol.topic_config import LogConfig
-from reference_impl.simulation.asking import Brokers
+from reference_impl.simulation.broker_client import BrokerClient
 from reference_impl.simulation.cluster import QUICK, Cluster
 from reference_impl.simulation.programs import Application, Call, Pause, Program, ProgramFactory
-from reference_impl.simulation.reading import Reader
-from reference_impl.simulation.sending import Sender
+from reference_impl.simulation.reader import Reader
+from reference_impl.simulation.sender import Sender
 from reference_impl.simulation.world import NoProgress
 
 LETTERS: Final = TopicPartition("letters", 0)
@@ -112,7 +112,7 @@ class RetentionMachine(ClusterMachine):
 
     def _writes(self) -> ProgramFactory:
         def conduct(app: Application) -> Program:
-            sender = Sender(app=app, brokers=Brokers(app=app))
+            sender = Sender(app=app, brokers=BrokerClient(app=app))
             while self._desk or not self._ending:
                 if self._desk:
                     yield from sender.send(LETTERS, self._desk.popleft())
@@ -125,7 +125,7 @@ class RetentionMachine(ClusterMachine):
         def conduct(app: Application) -> Program:
             reader = Reader(
                 app=app,
-                brokers=Brokers(app=app),
+                brokers=BrokerClient(app=app),
                 topic_partition=LETTERS,
                 isolation="read_uncommitted",
             )

@@ -41,6 +41,7 @@ from reference_impl.node.step import (
     ResponseReceived,
     Send,
     SetTimer,
+    StepResult,
     Stopped,
     Timer,
     TimerFired,
@@ -145,7 +146,7 @@ class Broker:
         incarnation: int,
         disk: Disk | None = None,
         previous_broker_epoch: BrokerEpoch = UNKNOWN_BROKER_EPOCH,
-    ) -> tuple[Broker, Effects]:
+    ) -> StepResult[Broker]:
         """A broker that has just started on what its disk holds, and its first effects.
 
         The incarnation is another, larger number at every start. The previous broker epoch is in
@@ -165,12 +166,12 @@ class Broker:
         retention = broker._retention_timer(now_ms)
         return broker, (*broker._call_controller(now_ms), checkpoint, retention)
 
-    def step(self, now_ms: int, told: Input) -> tuple[Broker, Effects]:
+    def step(self, now_ms: int, event: Input) -> StepResult[Broker]:
         """The broker after one input, and what is to be done.
 
         What a broker has to say to itself, as leader to coordinator, is said within the same step.
         """
-        broker, effects = self._step(now_ms, told)
+        broker, effects = self._step(now_ms, event)
         me = NodeId(self.config.broker_id)
         outward: list[Effect] = []
         todo = deque(effects)
@@ -186,17 +187,17 @@ class Broker:
             todo.extend(more)
         return broker, tuple(outward)
 
-    def _step(self, now_ms: int, told: Input) -> tuple[Broker, Effects]:
+    def _step(self, now_ms: int, event: Input) -> StepResult[Broker]:
         broker = replace(self, correlation=self.correlation + 1)
-        match told:
+        match event:
             case RequestReceived(_, _, request) if type(request) in REQUEST_HANDLERS:
-                return broker._serve(now_ms, told)
+                return broker._on_leader_request(now_ms, event)
             case RequestReceived():
-                return broker._asked(now_ms, told)
+                return broker._on_request(now_ms, event)
             case ResponseReceived():
-                return broker._answered(now_ms, told)
+                return broker._on_response(now_ms, event)
             case TimerFired(timer):
-                return broker._fired(now_ms, timer)
+                return broker._on_timer(now_ms, timer)
 
     def disk(self) -> Disk:
         """What this broker's process has written: a crash of the process leaves it all."""
@@ -212,7 +213,7 @@ class Broker:
 
     # ------------------------------------------------------------ requests
 
-    def _serve(self, now_ms: int, asked: RequestReceived) -> tuple[Broker, Effects]:
+    def _on_leader_request(self, now_ms: int, asked: RequestReceived) -> StepResult[Broker]:
         """A request to the leader of a topic partition."""
         requester = Requester(asked.sender, asked.correlation)
         request: Any = asked.request
@@ -224,7 +225,7 @@ class Broker:
         exists = request.topic_partition in self.coordinators.leaders
         return self, refusal(request, requester, not_led(replica, request, exists=exists))
 
-    def _asked(self, now_ms: int, asked: RequestReceived) -> tuple[Broker, Effects]:
+    def _on_request(self, now_ms: int, asked: RequestReceived) -> StepResult[Broker]:
         requester = Requester(asked.sender, asked.correlation)
         match asked.request:
             case Metadata():
@@ -232,7 +233,7 @@ class Broker:
             case InitProducerId(transactional_id=None):
                 return self._init_producer_id(now_ms, requester)
             case InitProducerId() | AddPartitionsToTxn() | AddOffsetsToTxn() | EndTxn() as request:
-                roles, effects = self.local_coordinators.asked(
+                roles, effects = self.local_coordinators.on_request(
                     self._context(now_ms), requester, request
                 )
                 return replace(self, local_coordinators=roles), effects
@@ -252,7 +253,7 @@ class Broker:
             case _:
                 return self, ()  # the rest is the controller's
 
-    def _init_producer_id(self, now_ms: int, requester: Requester) -> tuple[Broker, Effects]:
+    def _init_producer_id(self, now_ms: int, requester: Requester) -> StepResult[Broker]:
         if not self.channel.is_registered:
             error = ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
             return self, (requester.reply(InitializedProducerId(error=error)),)
@@ -263,7 +264,7 @@ class Broker:
 
     # ------------------------------------------------------------ metadata
 
-    def _apply(self, now_ms: int, image: MetadataImage) -> tuple[Broker, Effects]:
+    def _apply(self, now_ms: int, image: MetadataImage) -> StepResult[Broker]:
         if not 0 <= self.broker_epoch <= image.version or image.version <= self.image.version:
             return self, ()
         broker = replace(
@@ -286,7 +287,7 @@ class Broker:
             )
             effects.append(some)
         broker = replace(broker, replicas=replicas, unassigned=unassigned)
-        roles, begun = self.local_coordinators.elected(replicas, broker._context(now_ms))
+        roles, begun = self.local_coordinators.apply_roles(replicas, broker._context(now_ms))
         broker = replace(broker, local_coordinators=roles)
         told = tuple(effect for some in (*effects, begun) for effect in some)
         # A fenced broker waits for nothing but having applied its own registration.
@@ -295,7 +296,7 @@ class Broker:
 
     # ------------------------------------------------------------ answers and timers
 
-    def _answered(self, now_ms: int, answered: ResponseReceived) -> tuple[Broker, Effects]:
+    def _on_response(self, now_ms: int, answered: ResponseReceived) -> StepResult[Broker]:
         told: Any = answered.response
         if type(told) in RESPONSE_HANDLERS:
             role, hear = RESPONSE_HANDLERS[type(told)]
@@ -306,19 +307,19 @@ class Broker:
             return self._with(after), effects
         match answered.response:
             case Produced() as produced:
-                roles, effects = self.local_coordinators.appended(
+                roles, effects = self.local_coordinators.on_append_response(
                     self._context(now_ms), answered.correlation, produced
                 )
                 return replace(self, local_coordinators=roles), effects
             case WrittenTxnMarker() as marked:
-                roles, effects = self.local_coordinators.marked(
+                roles, effects = self.local_coordinators.on_marker_response(
                     self._context(now_ms), answered.correlation, marked
                 )
                 return replace(self, local_coordinators=roles), effects
             case RegisteredBroker() as registered:
                 return self._registered(registered)
             case BrokerHeartbeated(should_shut_down=True) if self.channel.shutting_down:
-                return self._checkpointed(now_ms)[0], (Stopped(),)
+                return self._checkpoint(now_ms)[0], (Stopped(),)
             case BrokerHeartbeated(error=ErrorCode.STALE_BROKER_EPOCH):
                 return self, ()  # a newer life of this broker is known; this one is a zombie
             case CreatedTopic() | CreatedPartitions() | AlteredConfigs() as answer:
@@ -327,28 +328,28 @@ class Broker:
             case _:
                 return self, ()
 
-    def _registered(self, registered: RegisteredBroker) -> tuple[Broker, Effects]:
+    def _registered(self, registered: RegisteredBroker) -> StepResult[Broker]:
         channel = self.channel.registered(registered)
         if channel is self.channel:
             return self, ()
         broker = replace(self, channel=channel)
         return broker, (broker._heartbeat(),)
 
-    def _fired(self, now_ms: int, timer: Timer) -> tuple[Broker, Effects]:
+    def _on_timer(self, now_ms: int, timer: Timer) -> StepResult[Broker]:
         match timer.kind:
             case TimerKind.HEARTBEAT:
                 return self, self._call_controller(now_ms)
             case TimerKind.CHECKPOINT:
-                return self._checkpointed(now_ms)
+                return self._checkpoint(now_ms)
             case TimerKind.RETENTION:
-                return self._cleaned(now_ms)
+                return self._clean_logs(now_ms)
             case TimerKind.SHUT_DOWN:
                 broker = replace(self, channel=replace(self.channel, shutting_down=True))
                 return broker, (broker._heartbeat(),)
             case _:
                 pass
         if timer.kind is TimerKind.COORDINATOR and timer.topic_partition is not None:
-            roles, effects = self.local_coordinators.fired(
+            roles, effects = self.local_coordinators.on_timer(
                 self._context(now_ms), timer.topic_partition, self.replicas
             )
             return replace(self, local_coordinators=roles), effects
@@ -370,7 +371,7 @@ class Broker:
     def _heartbeat(self) -> Send:
         return self.channel.heartbeat(self.correlation, self.image.version)
 
-    def _checkpointed(self, now_ms: int) -> tuple[Broker, Effects]:
+    def _checkpoint(self, now_ms: int) -> StepResult[Broker]:
         replicas = {
             topic_partition: replace(replica, log=replica.log.on_disk())
             for topic_partition, replica in self.replicas.items()
@@ -378,7 +379,7 @@ class Broker:
         again = SetTimer(Timer(TimerKind.CHECKPOINT), now_ms + self.config.timeouts.checkpoint_ms)
         return replace(self, replicas=replicas), (again,)
 
-    def _cleaned(self, now_ms: int) -> tuple[Broker, Effects]:
+    def _clean_logs(self, now_ms: int) -> StepResult[Broker]:
         context = self._context(now_ms)
         replicas = {place: cleaned(replica, context) for place, replica in self.replicas.items()}
         return replace(self, replicas=replicas), (self._retention_timer(now_ms),)

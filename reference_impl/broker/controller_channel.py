@@ -16,7 +16,7 @@ from typing import Final
 
 from model.vocabulary import BrokerEpoch, BrokerId
 from reference_impl.node.context import Requester
-from reference_impl.node.step import Effects, Send
+from reference_impl.node.step import Send, StepResult
 from reference_impl.protocol.controller import (
     AdministrationRequest,
     AdministrationResponse,
@@ -74,14 +74,14 @@ class ControllerChannel:
 
     def forward(
         self, correlation: int, requester: Requester, request: AdministrationRequest
-    ) -> tuple[ControllerChannel, Effects]:
+    ) -> StepResult[ControllerChannel]:
         """The request goes on to the controller, and who asked is remembered."""
         forwarded = (*self.forwarded, (correlation, requester))[-FORWARDED_AT_MOST:]
         return replace(self, forwarded=forwarded), (Send(CONTROLLER, correlation, request),)
 
     def answered(
         self, correlation: int, answer: AdministrationResponse
-    ) -> tuple[ControllerChannel, Effects]:
+    ) -> StepResult[ControllerChannel]:
         """The answer goes back to who asked; nobody waits for it twice."""
         owed = [requester for sent, requester in self.forwarded if sent == correlation]
         rest = tuple(entry for entry in self.forwarded if entry[0] != correlation)

@@ -21,7 +21,7 @@ from reference_impl.groups.coordinator import GroupCoordinator
 from reference_impl.log.partition_log import PartitionLog
 from reference_impl.node.bugs import Bugs
 from reference_impl.node.context import Context, Requester
-from reference_impl.node.step import Effects, Send
+from reference_impl.node.step import Effects, Send, StepResult
 from reference_impl.partition.follower import Follower
 from reference_impl.partition.leader import Leader
 from reference_impl.protocol.controller import CreateTopic
@@ -51,11 +51,11 @@ from reference_impl.transactions.coordinator import TransactionCoordinator
 
 OfTransaction = InitProducerId | AddPartitionsToTxn | AddOffsetsToTxn | EndTxn
 Coordinator = TransactionCoordinator | GroupCoordinator
-Begin = Callable[[TopicPartition, LeaderEpoch, PartitionLog, Context], tuple[Coordinator, Effects]]
+Load = Callable[[TopicPartition, LeaderEpoch, PartitionLog, Context], tuple[Coordinator, Effects]]
 Replicas = Mapping[TopicPartition, Leader | Follower]
-BEGIN: Final[Mapping[str, Begin]] = {
-    TRANSACTION_STATE: TransactionCoordinator.begin,
-    CONSUMER_OFFSETS: GroupCoordinator.begin,
+LOAD: Final[Mapping[str, Load]] = {
+    TRANSACTION_STATE: TransactionCoordinator.load,
+    CONSUMER_OFFSETS: GroupCoordinator.load,
 }
 REPLICAS: Final = 3
 MIN_INSYNC: Final = 2  # transaction.state.log.min.isr; the offsets are kept as safely here
@@ -69,29 +69,29 @@ class LocalCoordinators:
         default_factory=dict[TopicPartition, Coordinator]
     )
 
-    def elected(self, replicas: Replicas, context: Context) -> tuple[LocalCoordinators, Effects]:
+    def apply_roles(self, replicas: Replicas, context: Context) -> StepResult[LocalCoordinators]:
         """What becomes of them under newer metadata."""
         roles: dict[TopicPartition, Coordinator] = {}
         effects: Effects = ()
         for topic_partition, replica in replicas.items():
             known = self.roles.get(topic_partition)
-            if topic_partition.topic not in BEGIN or not isinstance(replica, Leader):
-                effects += known.end() if known is not None else ()
+            if topic_partition.topic not in LOAD or not isinstance(replica, Leader):
+                effects += known.resign() if known is not None else ()
                 continue
             coordinator_epoch = replica.state.leader_epoch
             if known is not None and known.coordinator_epoch == coordinator_epoch:
                 roles[topic_partition] = known
                 continue
-            effects += known.end() if known is not None else ()
-            roles[topic_partition], begun = BEGIN[topic_partition.topic](
+            effects += known.resign() if known is not None else ()
+            roles[topic_partition], begun = LOAD[topic_partition.topic](
                 topic_partition, coordinator_epoch, replica.log, context
             )
             effects += begun
         return LocalCoordinators(roles), effects
 
-    def asked(
+    def on_request(
         self, context: Context, requester: Requester, request: OfTransaction
-    ) -> tuple[LocalCoordinators, Effects]:
+    ) -> StepResult[LocalCoordinators]:
         """A request to the coordinator of its key."""
         place = context.coordinators.partition_for(
             TRANSACTION_STATE, request.transactional_id or ""
@@ -99,28 +99,28 @@ class LocalCoordinators:
         role = self.roles.get(place) if place is not None else None
         if not isinstance(role, TransactionCoordinator):
             return self, (requester.reply(_not_coordinator(request)),)
-        role, effects = role.asked(context, requester, request)
+        role, effects = role.on_request(context, requester, request)
         return self._with(role), effects
 
     def on_group_request(
         self, context: Context, requester: Requester, request: GroupRequest, replicas: Replicas
-    ) -> tuple[LocalCoordinators, Effects]:
+    ) -> StepResult[LocalCoordinators]:
         """A request to the coordinator of its group."""
         place = context.coordinators.partition_for(CONSUMER_OFFSETS, request.group)
         role = self.roles.get(place) if place is not None else None
         if place is None or not isinstance(role, GroupCoordinator):
             error = ErrorCode.NOT_COORDINATOR
             return self, (requester.reply(refusal(request, error)),)
-        role, effects = role.asked(context, requester, request, replicas[place].log)
+        role, effects = role.on_request(context, requester, request, replicas[place].log)
         return self._with(role), effects
 
-    def appended(
+    def on_append_response(
         self, context: Context, correlation: int, answer: Produced
-    ) -> tuple[LocalCoordinators, Effects]:
+    ) -> StepResult[LocalCoordinators]:
         """A leader has answered an append of one of them: that which knows the correlation."""
         for role in self.roles.values():
             if correlation in role.changes:
-                after, effects = role.appended(context, correlation, answer)
+                after, effects = role.on_append_response(context, correlation, answer)
                 return self._with(after), effects
         return self, ()
 
@@ -133,28 +133,28 @@ class LocalCoordinators:
             return ErrorCode.NONE
         return role.append_error(correlation, bugs)
 
-    def marked(
+    def on_marker_response(
         self, context: Context, correlation: int, answer: WrittenTxnMarker
-    ) -> tuple[LocalCoordinators, Effects]:
+    ) -> StepResult[LocalCoordinators]:
         """A leader has answered a marker."""
         place = context.coordinators.partition_for(TRANSACTION_STATE, answer.transactional_id)
         role = self.roles.get(place) if place is not None else None
         if not isinstance(role, TransactionCoordinator):
             return self, ()
-        role, effects = role.marked(context, correlation, answer)
+        role, effects = role.on_marker_response(context, correlation, answer)
         return self._with(role), effects
 
-    def fired(
+    def on_timer(
         self, context: Context, topic_partition: TopicPartition, replicas: Replicas
-    ) -> tuple[LocalCoordinators, Effects]:
+    ) -> StepResult[LocalCoordinators]:
         """The timer of a coordinator; of one that has ended it comes to nothing."""
         role = self.roles.get(topic_partition)
         if role is None:
             return self, ()
         if isinstance(role, GroupCoordinator):
-            role, effects = role.fired(context, replicas[topic_partition].log)
+            role, effects = role.on_timer(context, replicas[topic_partition].log)
         else:
-            role, effects = role.fired(context)
+            role, effects = role.on_timer(context)
         return self._with(role), effects
 
     def _with(self, role: Coordinator) -> LocalCoordinators:

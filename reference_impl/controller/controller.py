@@ -33,6 +33,7 @@ from reference_impl.node.step import (
     RequestReceived,
     Send,
     SetTimer,
+    StepResult,
     Timer,
     TimerFired,
     TimerKind,
@@ -87,14 +88,14 @@ class Controller:
     @classmethod
     def start(
         cls, now_ms: int, *, timeouts: Timeouts, elr: bool = True, bugs: Bugs = NO_BUGS
-    ) -> tuple[Controller, Effects]:
+    ) -> StepResult[Controller]:
         """A controller of an empty cluster, and its first effects."""
         controller = cls(timeouts=timeouts, elr=elr, bugs=bugs)
         return controller, (controller._session_timer(now_ms),)
 
-    def step(self, now_ms: int, told: Input) -> tuple[Controller, Effects]:
+    def step(self, now_ms: int, event: Input) -> StepResult[Controller]:
         """The controller after one input, and what is to be done."""
-        match told:
+        match event:
             case RequestReceived(sender, correlation, request):
                 match request:
                     case RegisterBroker():
@@ -170,7 +171,7 @@ class Controller:
             topic_partition: decided
             for topic_partition, state in self.topic_partitions.items()
             if state.leader == NO_BROKER and broker_id in state.replicas
-            for decided in (after._decided(state, state.isr),)
+            for decided in (after._partition_change(state, state.isr),)
             if decided.leader != NO_BROKER
         }
         return replace(after, topic_partitions={**self.topic_partitions, **led})
@@ -185,7 +186,7 @@ class Controller:
             brokers={**self.brokers, broker_id: replace(broker, fenced=True)},
         )
         changed = {
-            topic_partition: elections.without(
+            topic_partition: elections.change_without(
                 state,
                 broker_id,
                 after._may_lead,
@@ -210,8 +211,8 @@ class Controller:
         state = self.brokers.get(broker_id)
         return state is not None and not state.fenced
 
-    def _decided(self, state: PartitionState, isr: tuple[BrokerId, ...]) -> PartitionState:
-        return elections.changed(state, isr, self._may_lead, elr=self.elr, bugs=self.bugs)
+    def _partition_change(self, state: PartitionState, isr: tuple[BrokerId, ...]) -> PartitionState:
+        return elections.partition_change(state, isr, self._may_lead, elr=self.elr, bugs=self.bugs)
 
     # ------------------------------------------------------------ topic partitions
 
@@ -225,7 +226,7 @@ class Controller:
         isr = tuple(broker for broker in state.replicas if broker in members)
         if isr == state.isr and request.recovering == state.recovering:
             return self, AlteredPartition(topic_partition=topic_partition, state=state)
-        altered = replace(self._decided(state, isr), recovering=request.recovering)
+        altered = replace(self._partition_change(state, isr), recovering=request.recovering)
         after = replace(
             self,
             version=self.version + 1,
@@ -280,7 +281,7 @@ class Controller:
 
     # ------------------------------------------------------------ telling the brokers
 
-    def _published(self, before: Controller) -> tuple[Controller, Effects]:
+    def _published(self, before: Controller) -> StepResult[Controller]:
         """The new image, on its way to every registered broker, if anything has changed."""
         if self.version == before.version:
             return self, ()

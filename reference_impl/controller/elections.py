@@ -41,7 +41,7 @@ class Elected(NamedTuple):
     is_unclean: bool = False
 
 
-def changed(
+def partition_change(
     state: PartitionState,
     isr: Members,
     alive: Alive,
@@ -72,7 +72,7 @@ def changed(
     )
 
 
-def without(
+def change_without(
     state: PartitionState,
     broker: BrokerId,
     alive: Alive,
@@ -86,7 +86,7 @@ def without(
     if not isr and not elr:
         isr = state.isr
     lost = (broker,) if unclean_shutdown else ()
-    return changed(state, isr, alive, elr=elr, unclean_shutdown=lost, bugs=bugs)
+    return partition_change(state, isr, alive, elr=elr, unclean_shutdown=lost, bugs=bugs)
 
 
 def _eligible(state: PartitionState, isr: Members, unclean_shutdown: Members) -> Members:

@@ -63,7 +63,7 @@ class ClusterState:
         return {place: state for place, state in self.states.items() if place.topic == topic}
 
 
-def created(cluster: ClusterState, request: CreateTopic) -> tuple[States, CreatedTopic]:
+def create_topic(cluster: ClusterState, request: CreateTopic) -> tuple[States, CreatedTopic]:
     """A new topic: its replicas go around the living brokers, each partition one further."""
     name, replicas, alive = request.topic, request.replication_factor, len(cluster.alive)
     is_legal = _NAME.fullmatch(name) is not None and name not in {".", ".."}
@@ -80,7 +80,7 @@ def created(cluster: ClusterState, request: CreateTopic) -> tuple[States, Create
             ErrorCode.INVALID_PARTITIONS,
             "a topic has at least one partition",
         ),
-        _too_few(replicas, alive),
+        _too_few_brokers(replicas, alive),
     )
     if refused is not None:
         return {}, CreatedTopic(error=refused[0], message=refused[1])
@@ -97,7 +97,9 @@ def created(cluster: ClusterState, request: CreateTopic) -> tuple[States, Create
     return _placed(cluster, name, range(request.topic_partitions), replicas, like), CreatedTopic()
 
 
-def grown(cluster: ClusterState, request: CreatePartitions) -> tuple[States, CreatedPartitions]:
+def create_partitions(
+    cluster: ClusterState, request: CreatePartitions
+) -> tuple[States, CreatedPartitions]:
     """A topic with more partitions: the new ones are empty, and configured as the others are."""
     name, count = request.topic, request.topic_partitions
     known = cluster.of_topic(name)
@@ -110,7 +112,7 @@ def grown(cluster: ClusterState, request: CreatePartitions) -> tuple[States, Cre
             ErrorCode.INVALID_PARTITIONS,
             f"topic {name} has {len(known)} partitions already, and never fewer than it had",
         ),
-        _too_few(replicas, len(cluster.alive)),
+        _too_few_brokers(replicas, len(cluster.alive)),
     )
     if refused is not None:
         return {}, CreatedPartitions(error=refused[0], message=refused[1])
@@ -125,7 +127,7 @@ def grown(cluster: ClusterState, request: CreatePartitions) -> tuple[States, Cre
     return _placed(cluster, name, range(len(known), count), replicas, like), CreatedPartitions()
 
 
-def configured(cluster: ClusterState, request: AlterConfigs) -> tuple[States, AlteredConfigs]:
+def alter_configs(cluster: ClusterState, request: AlterConfigs) -> tuple[States, AlteredConfigs]:
     """A topic under another configuration."""
     known = cluster.of_topic(request.topic)
     refused = _first(_unknown(request.topic, known))
@@ -133,18 +135,20 @@ def configured(cluster: ClusterState, request: AlterConfigs) -> tuple[States, Al
         return {}, AlteredConfigs(error=refused[0], message=refused[1])
     told = {name: value for name in _SETTINGS if (value := getattr(request, name)) is not None}
     return {
-        place: _under(cluster, state, told) for place, state in known.items() if told
+        place: _reconfigured(cluster, state, told) for place, state in known.items() if told
     }, AlteredConfigs()
 
 
 HANDLERS: Final[Mapping[type, Callable[[ClusterState, Any], tuple[States, Any]]]] = {
-    CreateTopic: created,
-    CreatePartitions: grown,
-    AlterConfigs: configured,
+    CreateTopic: create_topic,
+    CreatePartitions: create_partitions,
+    AlterConfigs: alter_configs,
 }
 
 
-def _under(cluster: ClusterState, state: PartitionState, told: Mapping[str, Any]) -> PartitionState:
+def _reconfigured(
+    cluster: ClusterState, state: PartitionState, told: Mapping[str, Any]
+) -> PartitionState:
     log = {name: value for name, value in told.items() if name in _OF_LOG}
     rest = {name: value for name, value in told.items() if name not in _OF_LOG}
     after = replace(state, log_config=replace(state.log_config, **log), **rest)
@@ -154,7 +158,7 @@ def _under(cluster: ClusterState, state: PartitionState, told: Mapping[str, Any]
         after = replace(after, elr=(), last_known_leader=NO_BROKER, partition_epoch=next_epoch)
     if after.leader != NO_BROKER or not told.get("unclean_leader_election"):
         return after
-    decided = elections.changed(
+    decided = elections.partition_change(
         after, after.isr, cluster.alive.__contains__, elr=cluster.elr, bugs=cluster.bugs
     )
     return after if decided.leader == NO_BROKER else decided
@@ -175,7 +179,7 @@ def _unknown(topic: str, known: States) -> Reason:
     return not known, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"there is no topic {topic}"
 
 
-def _too_few(replicas: int, alive: int) -> Reason:
+def _too_few_brokers(replicas: int, alive: int) -> Reason:
     why = f"replication factor {replicas}; {alive} brokers are alive"
     return not 1 <= replicas <= alive, ErrorCode.INVALID_REPLICATION_FACTOR, why
 

@@ -15,7 +15,7 @@ from typing import NamedTuple
 from reference_impl.groups import membership
 from reference_impl.groups.classic_group import ClassicGroup, GroupState, Member
 from reference_impl.node.context import Context, Requester
-from reference_impl.node.step import Effects
+from reference_impl.node.step import Effects, StepResult
 from reference_impl.protocol.groups import SyncedGroup, SyncGroup
 from reference_impl.protocol.messages import ErrorCode
 
@@ -57,7 +57,7 @@ def sync(
 
 def written(
     group: ClassicGroup, context: Context, generation: int, error: ErrorCode
-) -> tuple[ClassicGroup, Effects]:
+) -> StepResult[ClassicGroup]:
     """The group when the append of a generation's assignment is answered."""
     if group.generation != generation or group.state is not GroupState.COMPLETING:
         return group, ()  # the next rebalance has begun: it told them so

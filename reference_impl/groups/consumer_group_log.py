@@ -189,7 +189,7 @@ class ConsumerGroups:
         if self.read_to >= log.end_offset:
             return self
         groups = dict(self.groups)
-        for batch in coordinator_log.written(log, self.read_to):
+        for batch in coordinator_log.read_batches(log, self.read_to):
             for entry in batch.entries:
                 key: Any = entry.key
                 if key[0] in _REPLAY:

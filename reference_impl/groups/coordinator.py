@@ -38,7 +38,7 @@ from reference_impl.log.coordinator_log import CLIENT_ERRORS, Entry
 from reference_impl.log.partition_log import PartitionLog
 from reference_impl.node.bugs import Bug, Bugs
 from reference_impl.node.context import Context, Requester
-from reference_impl.node.step import Effects, Reply, SetTimer, Timer, TimerKind
+from reference_impl.node.step import Effects, Reply, SetTimer, StepResult, Timer, TimerKind
 from reference_impl.protocol.consumer_groups import (
     ConsumerGroupDescribe,
     ConsumerGroupDescribed,
@@ -61,7 +61,7 @@ from reference_impl.protocol.messages import ErrorCode, Produced
 from reference_impl.protocol.requests import Response
 
 
-class Owed(NamedTuple):
+class PendingResponse(NamedTuple):
     """The answer to a request, once what it rests on is replicated."""
 
     requester: Requester
@@ -73,16 +73,12 @@ class Owed(NamedTuple):
         return (self.requester.reply(refusal(self.request, error) if error else self.response),)
 
 
-class Written(NamedTuple):
+class PendingAppend(NamedTuple):
     """An append on its way: what is owed then, and which generation it assigns, if it does."""
 
     group: str = ""
-    owed: tuple[Owed, ...] = ()
+    owed: tuple[PendingResponse, ...] = ()
     generation: int | None = None
-
-
-Coordinated = tuple["GroupCoordinator", Effects]
-Answered = tuple[ClassicGroup, Effects]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,20 +92,20 @@ class GroupCoordinator:
     consumers: ConsumerGroups = ConsumerGroups()  # noqa: RUF009 - a frozen value
     clocks: Clocks = field(default_factory=dict[MemberKey, sessions.Clock])
     offsets: GroupOffsets = GroupOffsets()  # noqa: RUF009 - a frozen value
-    changes: Mapping[int, Written] = field(default_factory=dict[int, Written])
+    changes: Mapping[int, PendingAppend] = field(default_factory=dict[int, PendingAppend])
     expiry_ms: int = 0  # when to look next for what has expired
 
     @classmethod
-    def begin(
+    def load(
         cls,
         topic_partition: TopicPartition,
         coordinator_epoch: LeaderEpoch,
         log: PartitionLog,
         context: Context,
-    ) -> Coordinated:
+    ) -> StepResult[GroupCoordinator]:
         """The coordinator that its log makes."""
         groups: dict[str, ClassicGroup] = {}
-        for batch in coordinator_log.written(log):
+        for batch in coordinator_log.read_batches(log):
             for entry in batch.entries:
                 key: Any = entry.key
                 if key[0] != classic_group.KIND:
@@ -127,7 +123,7 @@ class GroupCoordinator:
         )
         return coordinator._caught_up(log, context), (coordinator._timer(context),)
 
-    def end(self) -> Effects:
+    def resign(self) -> Effects:
         """What is owed when another broker coordinates."""
         error = ErrorCode.NOT_COORDINATOR
         waiting: Effects = ()
@@ -142,9 +138,9 @@ class GroupCoordinator:
 
     # ------------------------------------------------------------ requests
 
-    def asked(
+    def on_request(
         self, context: Context, requester: Requester, request: GroupRequest, log: PartitionLog
-    ) -> Coordinated:
+    ) -> StepResult[GroupCoordinator]:
         """A request of a member, or of anybody about the group's offsets."""
         if log.high_watermark < self.loaded_at:
             error = ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
@@ -156,7 +152,7 @@ class GroupCoordinator:
             case ConsumerGroupDescribe():
                 described = coordinator._described(request)
                 return coordinator._once_written(
-                    context, request.group, [], Owed(requester, request, described)
+                    context, request.group, [], PendingResponse(requester, request, described)
                 )
             case CommitOffsets():
                 return coordinator._commit(context, requester, request)
@@ -172,7 +168,7 @@ class GroupCoordinator:
         context: Context,
         requester: Requester,
         request: JoinGroup | SyncGroup | HeartbeatGroup | LeaveGroup,
-    ) -> Coordinated:
+    ) -> StepResult[GroupCoordinator]:
         before = group = self.groups.get(request.group, ClassicGroup(group=request.group))
         consumer = self.consumers.groups.get(request.group)
         if consumer is not None and consumer.members:
@@ -200,13 +196,15 @@ class GroupCoordinator:
             for effect in effects
             if isinstance(effect, Reply) and (effect.to, effect.correlation) == requester
         ]
-        owed = tuple(Owed(requester, request, reply.response) for reply in mine)
-        coordinator, sent = coordinator._append(context, entries, Written(request.group, owed))
+        owed = tuple(PendingResponse(requester, request, reply.response) for reply in mine)
+        coordinator, sent = coordinator._append(
+            context, entries, PendingAppend(request.group, owed)
+        )
         return coordinator, (*(effect for effect in effects if effect not in mine), *sent)
 
     def _heartbeat(
         self, context: Context, requester: Requester, request: ConsumerGroupHeartbeat
-    ) -> Coordinated:
+    ) -> StepResult[GroupCoordinator]:
         classic = self.groups.get(request.group, ClassicGroup(group=request.group))
         if classic.members or classic.pending_members:
             error = ErrorCode.GROUP_ID_NOT_FOUND  # it is, but not of this protocol
@@ -219,15 +217,15 @@ class GroupCoordinator:
         entries = consumer_group_log.entries(before, after)
         if entries and before.epoch == 0 and classic.generation:
             entries.append(Entry(classic.entry().key, None))
-        owed = Owed(requester, request, answer)
+        owed = PendingResponse(requester, request, answer)
         return replace(self, clocks=clocks)._once_written(context, request.group, entries, owed)
 
     def _once_written(
-        self, context: Context, group: str, entries: list[Entry], owed: Owed
-    ) -> Coordinated:
+        self, context: Context, group: str, entries: list[Entry], owed: PendingResponse
+    ) -> StepResult[GroupCoordinator]:
         """The answer is given when the entries are replicated, and what it rests on beside them."""
         if entries:
-            return self._append(context, entries, Written(group, (owed,)))
+            return self._append(context, entries, PendingAppend(group, (owed,)))
         last = max((n for n, known in self.changes.items() if known.group == group), default=None)
         if last is None:
             return self, owed.answered()
@@ -236,14 +234,14 @@ class GroupCoordinator:
         return replace(self, changes={**self.changes, last: written}), ()
 
     def _append(
-        self, context: Context, entries: list[Entry], written: Written, **transaction: Any
-    ) -> Coordinated:
+        self, context: Context, entries: list[Entry], written: PendingAppend, **transaction: Any
+    ) -> StepResult[GroupCoordinator]:
         send = coordinator_log.append(context, self.topic_partition, entries, **transaction)
         return replace(self, changes={**self.changes, context.correlation: written}), (send,)
 
     def _sync(
         self, context: Context, requester: Requester, request: SyncGroup, group: ClassicGroup
-    ) -> Coordinated:
+    ) -> StepResult[GroupCoordinator]:
         is_written = any(written.generation == group.generation for written in self._of(group))
         after, effects, is_to_be_written = assignment.sync(
             group, context, requester, request, is_written=is_written
@@ -251,7 +249,7 @@ class GroupCoordinator:
         coordinator = self._with(after)
         if not is_to_be_written:
             return coordinator, effects
-        written = Written(request.group, (), after.generation)
+        written = PendingAppend(request.group, (), after.generation)
         return coordinator._append(context, [after.entry()], written)
 
     def append_error(self, correlation: int, bugs: Bugs) -> ErrorCode:
@@ -269,7 +267,7 @@ class GroupCoordinator:
 
     def _commit(
         self, context: Context, requester: Requester, request: CommitOffsets
-    ) -> Coordinated:
+    ) -> StepResult[GroupCoordinator]:
         group = self.groups.get(request.group, ClassicGroup(group=request.group))
         error = self._commit_error(request, context.bugs)
         if error is not ErrorCode.NONE or not request.offsets:
@@ -281,7 +279,9 @@ class GroupCoordinator:
         return coordinator._append(
             context,
             entries,
-            Written(request.group, (Owed(requester, request, CommittedOffsets()),)),
+            PendingAppend(
+                request.group, (PendingResponse(requester, request, CommittedOffsets()),)
+            ),
             transactional_id=request.transactional_id,
             producer_id=request.producer_id,
             producer_epoch=request.producer_epoch,
@@ -308,7 +308,9 @@ class GroupCoordinator:
             else sessions.known(self.clocks, consumers.groups, context.now_ms),
         )
 
-    def appended(self, context: Context, correlation: int, answer: Produced) -> Coordinated:
+    def on_append_response(
+        self, context: Context, correlation: int, answer: Produced
+    ) -> StepResult[GroupCoordinator]:
         """The leader has answered an append."""
         written = self.changes[correlation]
         rest = {key: value for key, value in self.changes.items() if key != correlation}
@@ -323,7 +325,7 @@ class GroupCoordinator:
         group, told = assignment.written(group, context, written.generation, error)
         return coordinator._with(group), effects + told
 
-    def fired(self, context: Context, log: PartitionLog) -> Coordinated:
+    def on_timer(self, context: Context, log: PartitionLog) -> StepResult[GroupCoordinator]:
         """The timer: late members are removed, rebalances end whose time is up."""
         coordinator = self._caught_up(log, context)
         effects: Effects = ()
@@ -341,7 +343,7 @@ class GroupCoordinator:
         coordinator, expired = coordinator._expired(context)
         entries += expired
         if entries:
-            coordinator, sent = coordinator._append(context, entries, Written())
+            coordinator, sent = coordinator._append(context, entries, PendingAppend())
             effects += sent
         return coordinator, (*effects, self._timer(context))
 
@@ -368,7 +370,7 @@ class GroupCoordinator:
     def _consumer(self, group: str) -> ConsumerGroup:
         return self.consumers.groups.get(group, ConsumerGroup(group=group))
 
-    def _of(self, group: ClassicGroup) -> list[Written]:
+    def _of(self, group: ClassicGroup) -> list[PendingAppend]:
         return [written for written in self.changes.values() if written.group == group.group]
 
     def _with(self, group: ClassicGroup) -> GroupCoordinator:

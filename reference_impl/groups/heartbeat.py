@@ -39,11 +39,13 @@ from reference_impl.protocol.consumer_groups import (
 )
 from reference_impl.protocol.messages import ErrorCode
 
-Answered = tuple[ConsumerGroup, ConsumerGroupHeartbeated]
+HeartbeatResult = tuple[ConsumerGroup, ConsumerGroupHeartbeated]
 NO_EPOCH: Final = -1
 
 
-def heartbeat(group: ConsumerGroup, context: Context, request: ConsumerGroupHeartbeat) -> Answered:
+def heartbeat(
+    group: ConsumerGroup, context: Context, request: ConsumerGroupHeartbeat
+) -> HeartbeatResult:
     """The group after it, and what the member is told once that is in the log."""
     error = refused(group, request, context.bugs)
     if error is not ErrorCode.NONE:
@@ -147,7 +149,9 @@ def _joined(
     return before, after
 
 
-def _left(group: ConsumerGroup, context: Context, request: ConsumerGroupHeartbeat) -> Answered:
+def _left(
+    group: ConsumerGroup, context: Context, request: ConsumerGroupHeartbeat
+) -> HeartbeatResult:
     answer = ConsumerGroupHeartbeated(
         member_id=request.member_id, member_epoch=request.member_epoch
     )

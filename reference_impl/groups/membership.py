@@ -13,7 +13,7 @@ from dataclasses import replace
 from reference_impl.groups.classic_group import ClassicGroup, GroupState, Member
 from reference_impl.node.bugs import Bug
 from reference_impl.node.context import Context, Requester
-from reference_impl.node.step import Effects
+from reference_impl.node.step import Effects, StepResult
 from reference_impl.protocol.groups import (
     NO_MEMBER,
     CommitOffsets,
@@ -28,12 +28,10 @@ from reference_impl.protocol.groups import (
 )
 from reference_impl.protocol.messages import ErrorCode
 
-Answered = tuple[ClassicGroup, Effects]
-
 
 def join(
     group: ClassicGroup, context: Context, requester: Requester, request: JoinGroup
-) -> Answered:
+) -> StepResult[ClassicGroup]:
     """A member, new or known, waits for the next generation; or is refused."""
     member_id = request.member_id
     static = group.of_instance(request.instance_id)
@@ -96,7 +94,7 @@ def _join_again(
     request: JoinGroup,
     old: Member,
     new_id: str,
-) -> Answered:
+) -> StepResult[ClassicGroup]:
     """A new process of a static instance; while the group is stable nothing else changes."""
     fenced: Effects = ()
     if old.joining is not None:
@@ -118,7 +116,7 @@ def _join_again(
     return group, fenced + effects
 
 
-def rebalance(group: ClassicGroup, context: Context) -> Answered:
+def rebalance(group: ClassicGroup, context: Context) -> StepResult[ClassicGroup]:
     """A rebalance begins, or goes on; it ends as soon as everybody has joined."""
     effects: Effects = ()
     if group.state is not GroupState.PREPARING:
@@ -141,7 +139,7 @@ def rebalance(group: ClassicGroup, context: Context) -> Answered:
     return group, effects + ended
 
 
-def _ended(group: ClassicGroup, context: Context) -> Answered:
+def _ended(group: ClassicGroup, context: Context) -> StepResult[ClassicGroup]:
     if group.state is not GroupState.PREPARING or context.now_ms < group.opens_ms:
         return group, ()
     if not group.everybody_joined and context.now_ms < group.deadline_ms:
@@ -161,7 +159,7 @@ def _ended(group: ClassicGroup, context: Context) -> Answered:
 
 def leave(
     group: ClassicGroup, context: Context, requester: Requester, request: LeaveGroup
-) -> Answered:
+) -> StepResult[ClassicGroup]:
     """The members are gone, and the others join again."""
     told: list[tuple[str, str | None, ErrorCode]] = []
     left = group
@@ -182,7 +180,7 @@ def leave(
     return left, (requester.reply(LeftGroup(members=tuple(told))), *effects)
 
 
-def without_expired_members(group: ClassicGroup, context: Context) -> Answered:
+def without_expired_members(group: ClassicGroup, context: Context) -> StepResult[ClassicGroup]:
     """The group without members whose session has ended; a rebalance may end by time."""
     silent = [
         member.member_id
@@ -205,7 +203,7 @@ def without_expired_members(group: ClassicGroup, context: Context) -> Answered:
 
 def heartbeat(
     group: ClassicGroup, context: Context, requester: Requester, request: HeartbeatGroup
-) -> Answered:
+) -> StepResult[ClassicGroup]:
     """The member is heard, if it is one."""
     error = member_error(group, request)
     if error is ErrorCode.NONE:

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple, cast
 
 from model.vocabulary import LeaderEpoch, Offset, ProducerId, TopicPartition
 from reference_impl.log import coordinator_log
-from reference_impl.log.coordinator_log import Entry, Written
+from reference_impl.log.coordinator_log import Entry, LoggedBatch
 from reference_impl.log.partition_log import FIRST_OFFSET, PartitionLog
 from reference_impl.node.bugs import Bug, Bugs
 from reference_impl.protocol.groups import CommittedOffset
@@ -27,14 +27,14 @@ from reference_impl.protocol.transactions import TxnResult
 KIND = "offset"
 
 
-class Place(NamedTuple):
+class GroupPartition(NamedTuple):
     """A group and a topic partition."""
 
     group: str
     topic_partition: TopicPartition
 
 
-class At(NamedTuple):
+class OffsetRecord(NamedTuple):
     """A committed offset, and the offset of its own record."""
 
     record_offset: int
@@ -46,9 +46,11 @@ class At(NamedTuple):
 class GroupOffsets:
     """What the log says up to `read_to`."""
 
-    committed: Mapping[Place, At] = field(default_factory=dict[Place, At])
-    pending: Mapping[ProducerId, Mapping[Place, At]] = field(
-        default_factory=dict[ProducerId, Mapping[Place, At]]
+    committed: Mapping[GroupPartition, OffsetRecord] = field(
+        default_factory=dict[GroupPartition, OffsetRecord]
+    )
+    pending: Mapping[ProducerId, Mapping[GroupPartition, OffsetRecord]] = field(
+        default_factory=dict[ProducerId, Mapping[GroupPartition, OffsetRecord]]
     )
     read_to: Offset = FIRST_OFFSET
     skipped: frozenset[int] = frozenset()  # by a seeded bug
@@ -63,7 +65,7 @@ class GroupOffsets:
         if self.read_to >= log.high_watermark:
             return self
         committed, pending = dict(self.committed), dict(self.pending)
-        for batch in coordinator_log.written(log, self.read_to, log.high_watermark):
+        for batch in coordinator_log.read_batches(log, self.read_to, log.high_watermark):
             if batch.offset in self.skipped:
                 continue
             if batch.marker is not None:
@@ -93,7 +95,7 @@ class GroupOffsets:
 
     def is_unstable(self, group: str, topic_partition: TopicPartition) -> bool:
         """A transaction that has not ended may still change the group's offset here."""
-        place = Place(group, topic_partition)
+        place = GroupPartition(group, topic_partition)
         return any(place in places for places in self.pending.values())
 
 
@@ -110,13 +112,13 @@ def tombstone(group: str, topic_partition: TopicPartition) -> Entry:
     return Entry([KIND, group, topic_partition.topic, topic_partition.index], None)
 
 
-def _told(batch: Written) -> dict[Place, At]:
-    found: dict[Place, At] = {}
+def _told(batch: LoggedBatch) -> dict[GroupPartition, OffsetRecord]:
+    found: dict[GroupPartition, OffsetRecord] = {}
     for number, (key, value) in enumerate(batch.entries):
         place, told = _place(key), cast("Any", value)
         if place is not None and told is not None:
             offset, leader_epoch, metadata = told
-            found[place] = At(
+            found[place] = OffsetRecord(
                 batch.offset + number,
                 CommittedOffset(
                     offset=Offset(offset),
@@ -128,13 +130,13 @@ def _told(batch: Written) -> dict[Place, At]:
     return found
 
 
-def _taken_back(batch: Written) -> list[Place]:
+def _taken_back(batch: LoggedBatch) -> list[GroupPartition]:
     places = [_place(entry.key) for entry in batch.entries if entry.value is None]
     return [place for place in places if place is not None]
 
 
-def _place(key: Any) -> Place | None:
-    return Place(key[1], TopicPartition(key[2], key[3])) if key[0] == KIND else None
+def _place(key: Any) -> GroupPartition | None:
+    return GroupPartition(key[1], TopicPartition(key[2], key[3])) if key[0] == KIND else None
 
 
 def _skipped(log: PartitionLog, bugs: Bugs) -> frozenset[int]:
@@ -142,7 +144,9 @@ def _skipped(log: PartitionLog, bugs: Bugs) -> frozenset[int]:
     if Bug.OFFSETS_DROPPED_WITH_GROUP not in bugs:
         return frozenset()
     batches = [
-        (batch.offset, entry) for batch in coordinator_log.written(log) for entry in batch.entries
+        (batch.offset, entry)
+        for batch in coordinator_log.read_batches(log)
+        for entry in batch.entries
     ]
     keys: list[Any] = [entry.key for _, entry in batches if entry.value is None]
     forgotten = {key[1] for key in keys if key[0] != KIND}
@@ -153,7 +157,9 @@ def _skipped(log: PartitionLog, bugs: Bugs) -> frozenset[int]:
     )
 
 
-def _keep(committed: dict[Place, At], told: Mapping[Place, At]) -> None:
+def _keep(
+    committed: dict[GroupPartition, OffsetRecord], told: Mapping[GroupPartition, OffsetRecord]
+) -> None:
     for place, at in told.items():
         known = committed.get(place)
         if known is None or known.record_offset < at.record_offset:

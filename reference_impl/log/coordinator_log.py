@@ -35,7 +35,7 @@ class Entry(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Written:
+class LoggedBatch:
     """Entries of one batch at their offset, and whose transaction they belong to, or its marker."""
 
     offset: int
@@ -82,16 +82,16 @@ def append(
     return Send(NodeId(context.broker_id), context.correlation, request)
 
 
-def written(
+def read_batches(
     log: PartitionLog, start: Offset = FIRST_OFFSET, end: Offset | None = None
-) -> Iterator[Written]:
+) -> Iterator[LoggedBatch]:
     """The log from one offset to another, or to its end, batch by batch."""
     for batch in log.batches(start):
         head = batch.header
         if end is not None and head.next_offset > end:
             return
         if head.is_control:
-            yield Written(
+            yield LoggedBatch(
                 offset=head.base_offset,
                 timestamp_ms=head.max_timestamp_ms,
                 producer_id=head.producer_id,
@@ -106,7 +106,7 @@ def written(
             )
             for _, record in decode(batch.data)
         )
-        yield Written(
+        yield LoggedBatch(
             offset=head.base_offset,
             timestamp_ms=head.max_timestamp_ms,
             producer_id=head.producer_id,

@@ -27,7 +27,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
-from typing import Protocol, Self
+from typing import Protocol, Self, TypeVar
 
 from model.vocabulary import TopicPartition
 from reference_impl.protocol.messages import NodeId
@@ -125,6 +125,8 @@ class Stopped:
 
 Effect = Send | Reply | SetTimer | Readable | Stopped
 Effects = tuple[Effect, ...]
+State = TypeVar("State")
+StepResult = tuple[State, Effects]  # the next state, and the effects in their order
 
 
 class Node(Protocol):
@@ -135,6 +137,6 @@ class Node(Protocol):
     leaves.
     """
 
-    def step(self, now_ms: int, told: Input) -> tuple[Self, Effects]:
+    def step(self, now_ms: int, event: Input) -> StepResult[Self]:
         """The node after the input, and what is to be done, in this order."""
         ...

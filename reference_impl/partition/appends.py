@@ -27,11 +27,10 @@ from reference_impl.log.segment import Batch
 from reference_impl.log.transaction_marker import Marker
 from reference_impl.node.bugs import LOST_EVERY, Bug
 from reference_impl.node.context import Context, Requester
-from reference_impl.node.step import Effects, Send
+from reference_impl.node.step import Effects, Send, StepResult
 from reference_impl.partition.leader import (
-    Appended,
+    AppendOrigin,
     Leader,
-    Led,
     PendingVerification,
     WaitingProduce,
     acknowledge,
@@ -54,7 +53,9 @@ from reference_impl.protocol.transactions import (
 )
 
 
-def produce(leader: Leader, context: Context, requester: Requester, request: Produce) -> Led:
+def produce(
+    leader: Leader, context: Context, requester: Requester, request: Produce
+) -> StepResult[Leader]:
     """The batch is appended, recognized as a duplicate, verified first, or refused."""
     head = _acceptable(leader, request)
     if isinstance(head, ErrorCode):
@@ -68,7 +69,7 @@ def produce(leader: Leader, context: Context, requester: Requester, request: Pro
             return leader, _unless_acks_none(request, requester, error)
         case Duplicate(batch):
             # A duplicate waits like the original: it may not be replicated yet.
-            appended = Appended(requester, request.acks, request.timeout_ms)
+            appended = AppendOrigin(requester, request.acks, request.timeout_ms)
             return _await_replication(
                 leader, context, appended, batch.base_offset, batch.next_offset
             )
@@ -119,7 +120,7 @@ def _checked(leader: Leader, head: Header, context: Context) -> SequenceCheck:
 
 def _verify(
     leader: Leader, context: Context, requester: Requester, request: Produce, head: Header
-) -> Led:
+) -> StepResult[Leader]:
     """The batch waits, and those behind it will, until the coordinator has answered."""
     coordinator = context.coordinator_of_transaction(request.transactional_id)
     if request.transactional_id is None or coordinator is None:
@@ -147,7 +148,7 @@ def _verify(
 
 def on_verified(
     leader: Leader, context: Context, correlation: int, answer: AddedPartitionsToTxn
-) -> Led:
+) -> StepResult[Leader]:
     """The coordinator has answered: what waited is appended, if the guard still stands."""
     found = [entry for entry in leader.unverified if entry.correlation == correlation]
     if not found:
@@ -204,9 +205,9 @@ def _with_unverified(
 
 def write_marker(
     leader: Leader, context: Context, requester: Requester, request: WriteTxnMarker
-) -> Led:
+) -> StepResult[Leader]:
     """The marker is appended and ends the open transaction, if there is one; or it is refused."""
-    appended = Appended(requester, ACKS_ALL, context.timeouts.request_timeout_ms, request)
+    appended = AppendOrigin(requester, ACKS_ALL, context.timeouts.request_timeout_ms, request)
     if leader.in_sync.below_minimum:
         return leader, (appended.reply(leader, error=ErrorCode.NOT_ENOUGH_REPLICAS),)
     strict = Bug.LATE_MARKER_ACCEPTED not in context.bugs
@@ -233,12 +234,16 @@ def write_marker(
 # ---------------------------------------------------------------- the log
 
 
-def _append(leader: Leader, context: Context, requester: Requester, request: Produce) -> Led:
-    appended = Appended(requester, request.acks, request.timeout_ms)
+def _append(
+    leader: Leader, context: Context, requester: Requester, request: Produce
+) -> StepResult[Leader]:
+    appended = AppendOrigin(requester, request.acks, request.timeout_ms)
     return _written(leader, context, appended, request.batches)
 
 
-def _written(leader: Leader, context: Context, appended: Appended, data: bytes) -> Led:
+def _written(
+    leader: Leader, context: Context, appended: AppendOrigin, data: bytes
+) -> StepResult[Leader]:
     base_offset = leader.log.end_offset
     batch = Batch.of(stamped(data, base_offset=base_offset, leader_epoch=leader.state.leader_epoch))
     appends = leader.appends + 1
@@ -261,10 +266,10 @@ def _written(leader: Leader, context: Context, appended: Appended, data: bytes) 
 def _await_replication(
     leader: Leader,
     context: Context,
-    appended: Appended,
+    appended: AppendOrigin,
     base_offset: Offset,
     next_offset: Offset,
-) -> Led:
+) -> StepResult[Leader]:
     at_once = appended.acks != ACKS_ALL or leader.log.high_watermark >= next_offset
     if at_once or Bug.ACK_BEFORE_REPLICATION in context.bugs:
         return acknowledge(leader, context, appended, base_offset)

@@ -14,9 +14,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from reference_impl.node.context import Context, Requester
+from reference_impl.node.step import StepResult
 from reference_impl.partition.leader import (
     Leader,
-    Led,
     WaitingDeletion,
     advance_high_watermark,
     wake_by,
@@ -29,7 +29,7 @@ from reference_impl.protocol.topic_config import CleanupPolicy
 
 def delete_records(
     leader: Leader, context: Context, requester: Requester, request: DeleteRecords
-) -> Led:
+) -> StepResult[Leader]:
     """The records are deleted here; the answer waits for the other replicas."""
     error = _refused(leader, request)
     if error is not ErrorCode.NONE:

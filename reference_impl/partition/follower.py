@@ -30,7 +30,7 @@ from reference_impl.log.record_batch import batches, verified
 from reference_impl.log.segment import Batch
 from reference_impl.node.bugs import Bug
 from reference_impl.node.context import Context
-from reference_impl.node.step import Effects, Send, SetTimer, Timer, TimerKind
+from reference_impl.node.step import Send, SetTimer, StepResult, Timer, TimerKind
 from reference_impl.protocol.controller import PartitionState
 from reference_impl.protocol.messages import (
     NO_BROKER,
@@ -58,16 +58,13 @@ class Follower:
     fetches_ms: int = 0  # when to fetch again: nothing was answered, or nothing is open
 
 
-Followed = tuple[Follower, Effects]
-
-
 def become_follower(
     topic_partition: TopicPartition,
     log: PartitionLog,
     producers: ProducerStates,
     state: PartitionState,
     context: Context,
-) -> Followed:
+) -> StepResult[Follower]:
     """A follower in a new leader epoch; what was open in an older one is forgotten."""
     follower = Follower(topic_partition=topic_partition, log=log, producers=producers, state=state)
     rules = context.truncation.rules
@@ -79,7 +76,7 @@ def become_follower(
     return fetch_again(follower, context)
 
 
-def fetch_again(follower: Follower, context: Context) -> Followed:
+def fetch_again(follower: Follower, context: Context) -> StepResult[Follower]:
     """The next fetch is on its way, or the question before it, if there is a leader to ask."""
     if follower.state.leader == NO_BROKER:
         return replace(follower, awaits=None), ()
@@ -114,14 +111,16 @@ def fetch_again(follower: Follower, context: Context) -> Followed:
     )
 
 
-def on_fetch_timer(follower: Follower, context: Context) -> Followed:
+def on_fetch_timer(follower: Follower, context: Context) -> StepResult[Follower]:
     """It is time to fetch, unless a newer fetch has moved that time."""
     return (
         (follower, ()) if context.now_ms < follower.fetches_ms else fetch_again(follower, context)
     )
 
 
-def on_fetched(follower: Follower, context: Context, correlation: int, answer: Fetched) -> Followed:
+def on_fetched(
+    follower: Follower, context: Context, correlation: int, answer: Fetched
+) -> StepResult[Follower]:
     """The open fetch has been answered."""
     if correlation != follower.awaits:
         return follower, ()
@@ -137,7 +136,7 @@ def on_fetched(follower: Follower, context: Context, correlation: int, answer: F
 
 def on_epoch_end(
     follower: Follower, context: Context, correlation: int, answer: OffsetOfLeaderEpoch
-) -> Followed:
+) -> StepResult[Follower]:
     """The leader has told where the leader epoch of the last record ended in its log."""
     if correlation != follower.awaits or not follower.is_truncating:
         return follower, ()
@@ -157,7 +156,7 @@ def on_epoch_end(
     return fetch_again(follower, context)
 
 
-def _out_of_range(follower: Follower, answer: Fetched, context: Context) -> Followed:
+def _out_of_range(follower: Follower, answer: Fetched, context: Context) -> StepResult[Follower]:
     """The leader's log is shorter, or it has deleted what the follower would fetch next."""
     if answer.log_end_offset < follower.log.end_offset:
         # No leader epoch told where the two part.
@@ -201,7 +200,7 @@ def _truncated(follower: Follower, offset: Offset, context: Context) -> Follower
     return replace(follower, log=log, producers=producers)
 
 
-def _fetch_later(follower: Follower, context: Context) -> Followed:
+def _fetch_later(follower: Follower, context: Context) -> StepResult[Follower]:
     at_ms = context.now_ms + context.timeouts.replica_fetch_backoff_ms
     timer = Timer(TimerKind.FETCH, follower.topic_partition)
     return replace(follower, awaits=None, fetches_ms=at_ms), (SetTimer(timer, at_ms),)

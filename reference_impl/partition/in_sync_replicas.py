@@ -172,7 +172,7 @@ class InSyncReplicas:
             and remote.broker_epoch in {UNKNOWN_BROKER_EPOCH, known.broker_epoch}
         )
 
-    def proposing(
+    def proposal_for(
         self, topic_partition: TopicPartition, isr: tuple[BrokerId, ...], context: Context
     ) -> AlterPartition:
         """The proposal of this set, each member under the broker epoch that it is known by.
@@ -198,17 +198,17 @@ class InSyncReplicas:
             ),
         )
 
-    def sent(self, proposal: AlterPartition, correlation: int) -> InSyncReplicas:
+    def with_proposal(self, proposal: AlterPartition, correlation: int) -> InSyncReplicas:
         """The same with a proposal on its way, for the first time or again."""
         return replace(self, proposal=proposal, proposal_correlation=correlation)
 
-    def decided(self, state: PartitionState) -> InSyncReplicas:
+    def with_newer_state(self, state: PartitionState) -> InSyncReplicas:
         """The controller's newer state settles every proposal made under an older one."""
         if state.partition_epoch <= self.state.partition_epoch:
             return self
         return replace(self, state=state, proposal=None, proposal_correlation=None)
 
-    def described(self, state: PartitionState) -> InSyncReplicas:
+    def with_metadata(self, state: PartitionState) -> InSyncReplicas:
         """What newer metadata tells: a state, or only another configuration of the same one.
 
         The answer to a proposal tells its state too, maybe later than metadata that was newer: of
@@ -216,9 +216,9 @@ class InSyncReplicas:
         """
         if state.partition_epoch == self.state.partition_epoch:
             return replace(self, state=state)
-        return self.decided(state)
+        return self.with_newer_state(state)
 
-    def answered(self, correlation: int, answer: AlteredPartition) -> InSyncReplicas:
+    def with_response(self, correlation: int, answer: AlteredPartition) -> InSyncReplicas:
         """What an answer to a proposal changes.
 
         Only INELIGIBLE_REPLICA says that the proposal was not applied, and only for the last
@@ -233,7 +233,7 @@ class InSyncReplicas:
         state = answer.state
         if state is None or state.leader_epoch != self.state.leader_epoch:
             return self
-        return self.decided(state)
+        return self.with_newer_state(state)
 
     def with_remote(self, broker: BrokerId, remote: RemoteReplica) -> InSyncReplicas:
         """The same with newer knowledge of one follower."""

@@ -26,7 +26,16 @@ from reference_impl.log.producer_state import ProducerStates
 from reference_impl.log.record_batch import batches, header
 from reference_impl.node.bugs import REORDERED_BY, REORDERED_EVERY, ZERO_OFFSET_EVERY, Bug
 from reference_impl.node.context import Context, Requester
-from reference_impl.node.step import Effect, Effects, Readable, Reply, SetTimer, Timer, TimerKind
+from reference_impl.node.step import (
+    Effect,
+    Effects,
+    Readable,
+    Reply,
+    SetTimer,
+    StepResult,
+    Timer,
+    TimerKind,
+)
 from reference_impl.partition.in_sync_replicas import InSyncReplicas
 from reference_impl.protocol.controller import PartitionState
 from reference_impl.protocol.deletion import DeletedRecords
@@ -42,7 +51,7 @@ from reference_impl.protocol.messages import (
 from reference_impl.protocol.transactions import WriteTxnMarker, WrittenTxnMarker
 
 
-class Appended(NamedTuple):
+class AppendOrigin(NamedTuple):
     """Who appended what is in the log, and how that is answered."""
 
     requester: Requester
@@ -76,7 +85,7 @@ class Appended(NamedTuple):
 class WaitingProduce(NamedTuple):
     """An acks=all request that is in the log and not yet replicated."""
 
-    appended: Appended
+    appended: AppendOrigin
     base_offset: Offset
     next_offset: Offset  # the high watermark has to reach it
     deadline_ms: int
@@ -145,16 +154,13 @@ class Leader:
         return self.in_sync.state
 
 
-Led = tuple[Leader, Effects]
-
-
 def become_leader(
     topic_partition: TopicPartition,
     log: PartitionLog,
     producers: ProducerStates,
     state: PartitionState,
     context: Context,
-) -> Led:
+) -> StepResult[Leader]:
     """A new leader: its epoch starts where its log ends; its high watermark may lag for a while."""
     leader = Leader(
         topic_partition=topic_partition,
@@ -186,7 +192,9 @@ def resign(leader: Leader) -> Effects:
 # ---------------------------------------------------------------- acknowledging
 
 
-def acknowledge(leader: Leader, context: Context, appended: Appended, base_offset: Offset) -> Led:
+def acknowledge(
+    leader: Leader, context: Context, appended: AppendOrigin, base_offset: Offset
+) -> StepResult[Leader]:
     """Whoever appended is told where, unless it does not want to know."""
     if appended.acks == ACKS_NONE:
         return leader, ()
@@ -209,7 +217,7 @@ def _acknowledged_offset(
 # ---------------------------------------------------------------- the high watermark
 
 
-def advance_high_watermark(leader: Leader, context: Context) -> Led:
+def advance_high_watermark(leader: Leader, context: Context) -> StepResult[Leader]:
     """The high watermark moves as far as it may, and whoever waited for that is answered."""
     effects: Effects = ()
     high_watermark = leader.in_sync.replicated_up_to(leader.log.end_offset, context)
@@ -226,7 +234,7 @@ def advance_high_watermark(leader: Leader, context: Context) -> Led:
     return leader, effects + fetched + deleted
 
 
-def _answer_replicated(leader: Leader, context: Context) -> Led:
+def _answer_replicated(leader: Leader, context: Context) -> StepResult[Leader]:
     effects: list[Effect] = []
     still: list[WaitingProduce] = []
     for waiting in leader.waiting_produces:
@@ -241,7 +249,7 @@ def _answer_replicated(leader: Leader, context: Context) -> Led:
     return replace(leader, waiting_produces=tuple(still)), tuple(effects)
 
 
-def _answer_fetches(leader: Leader, context: Context) -> Led:
+def _answer_fetches(leader: Leader, context: Context) -> StepResult[Leader]:
     """Those fetches that waited and now find something; a follower waits for records only."""
     start = leader.log.log_start
     found = [
@@ -252,7 +260,7 @@ def _answer_fetches(leader: Leader, context: Context) -> Led:
     return _answer_now(leader, context, found) if found else (leader, ())
 
 
-def _answer_deletions(leader: Leader, context: Context) -> Led:
+def _answer_deletions(leader: Leader, context: Context) -> StepResult[Leader]:
     """Those deletions that every replica has heard of."""
     if not leader.waiting_deletions:
         return leader, ()
@@ -265,7 +273,9 @@ def _answer_deletions(leader: Leader, context: Context) -> Led:
     return replace(leader, waiting_deletions=still), answers
 
 
-def _answer_now(leader: Leader, context: Context, answered: list[WaitingFetch]) -> Led:
+def _answer_now(
+    leader: Leader, context: Context, answered: list[WaitingFetch]
+) -> StepResult[Leader]:
     still = tuple(waiting for waiting in leader.waiting_fetches if waiting not in answered)
     leader = replace(leader, waiting_fetches=still)
     effects: list[Effect] = []
@@ -342,7 +352,7 @@ def record_sent_high_watermark(leader: Leader, request: Fetch, high_watermark: O
 # ---------------------------------------------------------------- time
 
 
-def wake_by(leader: Leader, deadline_ms: int) -> Led:
+def wake_by(leader: Leader, deadline_ms: int) -> StepResult[Leader]:
     """The timer for waiting requests fires no later than this."""
     if leader.wakes_ms is not None and leader.wakes_ms <= deadline_ms:
         return leader, ()
@@ -350,7 +360,7 @@ def wake_by(leader: Leader, deadline_ms: int) -> Led:
     return replace(leader, wakes_ms=deadline_ms), (SetTimer(timer, deadline_ms),)
 
 
-def on_waits_timer(leader: Leader, context: Context) -> Led:
+def on_waits_timer(leader: Leader, context: Context) -> StepResult[Leader]:
     """Requests that have waited long enough are answered: produces with an error, fetches empty."""
     late = [waiting for waiting in leader.waiting_produces if waiting.deadline_ms <= context.now_ms]
     patient = tuple(waiting for waiting in leader.waiting_produces if waiting not in late)

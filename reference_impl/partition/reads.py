@@ -21,12 +21,11 @@ from model.vocabulary import UNKNOWN_LEADER_EPOCH, LeaderEpoch, Offset
 from reference_impl.log.record_batch import decode
 from reference_impl.node.bugs import STALE_EVERY, Bug
 from reference_impl.node.context import Context, Requester
-from reference_impl.node.step import Effects
+from reference_impl.node.step import Effects, StepResult
 from reference_impl.partition.in_sync_replicas import RemoteReplica
 from reference_impl.partition.isr_proposals import propose
 from reference_impl.partition.leader import (
     Leader,
-    Led,
     WaitingFetch,
     advance_high_watermark,
     answer,
@@ -61,7 +60,9 @@ def epoch_error(told: LeaderEpoch, mine: LeaderEpoch) -> ErrorCode | None:
 # ---------------------------------------------------------------- fetches
 
 
-def fetch(leader: Leader, context: Context, requester: Requester, request: Fetch) -> Led:
+def fetch(
+    leader: Leader, context: Context, requester: Requester, request: Fetch
+) -> StepResult[Leader]:
     """The fetch is answered, waits for something to give, or is refused."""
     error = epoch_error(request.current_leader_epoch, leader.state.leader_epoch)
     if error is not None:
@@ -77,7 +78,7 @@ def fetch(leader: Leader, context: Context, requester: Requester, request: Fetch
 
 def _fetch_of_follower(
     leader: Leader, context: Context, requester: Requester, request: Fetch
-) -> Led:
+) -> StepResult[Leader]:
     remote = leader.in_sync.remotes.get(request.replica_id)
     if remote is None:
         return leader, _refused(leader, requester, ErrorCode.UNKNOWN_LEADER_EPOCH)
@@ -136,7 +137,9 @@ def _end_of_epoch(leader: Leader, leader_epoch: LeaderEpoch) -> EpochEndOffset:
     return log.end_of_epoch(leader_epoch)
 
 
-def _note(leader: Leader, context: Context, request: Fetch, remote: RemoteReplica) -> Led:
+def _note(
+    leader: Leader, context: Context, request: Fetch, remote: RemoteReplica
+) -> StepResult[Leader]:
     """The leader knows how far the follower is; it may propose it for the ISR."""
     follower = request.replica_id
     remote = remote.after_fetch(
@@ -167,7 +170,7 @@ def _answer_or_wait(
     high_watermark: Offset,
     *,
     at_once: bool,
-) -> Led:
+) -> StepResult[Leader]:
     found = read(leader, context, request)
     if not found and not at_once and request.max_wait_ms > 0:
         waiting = WaitingFetch(requester, request, context.now_ms + request.max_wait_ms)
@@ -194,7 +197,7 @@ def _refused(leader: Leader, requester: Requester, error: ErrorCode) -> Effects:
 
 def list_offsets(
     leader: Leader, context: Context, requester: Requester, request: ListOffsets
-) -> Led:
+) -> StepResult[Leader]:
     """The end offset is refused while the high watermark lags behind this leader epoch's start.
 
     Until then the leader cannot tell what earlier leaders had replicated, and would answer an end
@@ -253,7 +256,7 @@ def _first_since(leader: Leader, timestamp_ms: int, end: Offset) -> ListedOffset
 
 def offset_for_leader_epoch(
     leader: Leader, context: Context, requester: Requester, request: OffsetForLeaderEpoch
-) -> Led:
+) -> StepResult[Leader]:
     """Where a leader epoch ends, so that a consumer notices a truncation behind its position."""
     del context
     error = epoch_error(request.current_leader_epoch, leader.state.leader_epoch)

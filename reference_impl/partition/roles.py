@@ -21,10 +21,10 @@ from reference_impl.log.partition_log import PartitionLog
 from reference_impl.log.retention import retained
 from reference_impl.node.bugs import Bug
 from reference_impl.node.context import Context, Requester
-from reference_impl.node.step import Effects, TimerKind
+from reference_impl.node.step import Effects, StepResult, TimerKind
 from reference_impl.partition import appends, deletions, follower, isr_proposals, leader, reads
 from reference_impl.partition.follower import Follower, become_follower
-from reference_impl.partition.leader import Leader, Led, become_leader, resign
+from reference_impl.partition.leader import Leader, become_leader, resign
 from reference_impl.protocol.controller import AlteredPartition, PartitionState
 from reference_impl.protocol.deletion import DeletedRecords, DeleteRecords
 from reference_impl.protocol.messages import (
@@ -57,7 +57,7 @@ def moved(
     stored: PartitionLog,
     state: PartitionState,
     context: Context,
-) -> tuple[Replica, Effects]:
+) -> StepResult[Replica]:
     """The replica in the role that the newer state gives it."""
     leads = state.leader == context.broker_id
     if known is None:
@@ -73,7 +73,9 @@ def moved(
     return replica, owed + effects
 
 
-REQUEST_HANDLERS: Final[Mapping[type, Callable[[Leader, Context, Requester, Any], Led]]] = {
+REQUEST_HANDLERS: Final[
+    Mapping[type, Callable[[Leader, Context, Requester, Any], StepResult[Leader]]]
+] = {
     Produce: appends.produce,
     Fetch: reads.fetch,
     ListOffsets: reads.list_offsets,
@@ -87,7 +89,7 @@ RESPONSE_HANDLERS: Final[Mapping[type, tuple[type, Callable[[Any, Context, int, 
     AlteredPartition: (Leader, isr_proposals.on_altered),
     AddedPartitionsToTxn: (Leader, appends.on_verified),
 }
-TIMER_HANDLERS: Final[Mapping[TimerKind, Callable[[Leader, Context], Led]]] = {
+TIMER_HANDLERS: Final[Mapping[TimerKind, Callable[[Leader, Context], StepResult[Leader]]]] = {
     TimerKind.WAITS: leader.on_waits_timer,
     TimerKind.REPLICA_LAG: isr_proposals.on_lag_timer,
 }

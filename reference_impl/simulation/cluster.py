@@ -98,7 +98,7 @@ class Cluster(Machines):
 
     def create_topic(self, request: CreateTopic) -> None:
         """The topic exists, is led, and all its replicas are in sync."""
-        self._tell(CONTROLLER, RequestReceived(FIRST_CLIENT, 0, request))
+        self._deliver_now(CONTROLLER, RequestReceived(FIRST_CLIENT, 0, request))
         self._until(lambda: self.is_led() and self.all_in_sync(), 10_000)
 
     # ------------------------------------------------------------ clients
@@ -116,7 +116,7 @@ class Cluster(Machines):
         )
         return client_id
 
-    def add_consumer(self, *, asks_end_every: int = 0) -> NodeId:
+    def add_consumer(self, *, end_offset_every: int = 0) -> NodeId:
         """One more consumer, from the beginning of the log."""
         client_id, first_process = self._new_client()
         self._add(
@@ -124,7 +124,7 @@ class Cluster(Machines):
                 client_id=client_id,
                 process=first_process,
                 leadership=self._leadership(),
-                asks_end_every=asks_end_every,
+                end_offset_every=end_offset_every,
             )
         )
         return client_id
@@ -294,7 +294,7 @@ class Cluster(Machines):
 
     def read_all(self, within_ms: int = 20_000) -> tuple[tuple[Offset, str], ...]:
         """The log as a fresh consumer reads it, from the beginning to the end offset it is told."""
-        reader = self.add_consumer(asks_end_every=1_000_000)
+        reader = self.add_consumer(end_offset_every=1_000_000)
         self._until(lambda: self.consumer(reader).at_end, within_ms)
         process = self.consumer(reader).process
         return _polled(operation for operation in self._observed if operation.process == process)

@@ -38,7 +38,7 @@ from reference_impl.simulation.clients import (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
+class PendingRead:
     """The one request that is open: a poll, or the question for the end offset."""
 
     correlation: int
@@ -53,19 +53,19 @@ class Consumer:
     client_id: NodeId
     process: int
     leadership: Leadership
-    asks_end_every: int = 0  # after so many polls, and once at first; 0: never
+    end_offset_every: int = 0  # after so many polls, and once at first; 0: never
     request_timeout_ms: int = 300
     wait_ms: int = 50  # how long an empty fetch may wait at the broker
     position: Offset = Offset(0)  # noqa: RUF009 - an int by another name
-    told_end: Offset | None = None  # the end offset as last told
-    asked: Asked | None = None
+    end_offset: Offset | None = None  # the end offset as last told
+    asked: PendingRead | None = None
     polls: int = 0
-    ends_asked: int = 0
+    end_offset_requests: int = 0
     correlation: int = 0
 
-    def step(self, now_ns: int, told: Input) -> tuple[Consumer, ClientEffects]:
+    def step(self, now_ns: int, event: Input) -> tuple[Consumer, ClientEffects]:
         """The consumer after an answer or a tick."""
-        match told:
+        match event:
             case TimerFired():
                 consumer, ended = self._without_timed_out(now_ns)
                 consumer, sent = consumer._ask(now_ns)
@@ -94,7 +94,7 @@ class Consumer:
     @property
     def at_end(self) -> bool:
         """The position has reached the end offset that was told."""
-        return self.told_end is not None and self.position >= self.told_end
+        return self.end_offset is not None and self.position >= self.end_offset
 
     def _ask(self, now_ns: int) -> tuple[Consumer, ClientEffects]:
         if self.asked is not None:
@@ -105,9 +105,11 @@ class Consumer:
             return replace(consumer, leadership=leadership), (
                 Send(broker, self.correlation, Metadata()),
             )
-        due = self.asks_end_every and self.ends_asked * self.asks_end_every <= self.polls
+        due = (
+            self.end_offset_every and self.end_offset_requests * self.end_offset_every <= self.polls
+        )
         f = "end_offset" if due else "poll"
-        asked = Asked(correlation=self.correlation, f=f, invoked_ns=now_ns)
+        asked = PendingRead(correlation=self.correlation, f=f, invoked_ns=now_ns)
         topic_partition = self.leadership.topic_partition
         request = (
             ListOffsets(topic_partition=topic_partition)
@@ -146,7 +148,12 @@ class Consumer:
             return self._refreshing_leader()
         key = str(self.leadership.topic_partition)
         observed = self._observed(now_ns, "ok", (EndOffset(key, listed.offset),))
-        consumer = replace(self, asked=None, told_end=listed.offset, ends_asked=self.ends_asked + 1)
+        consumer = replace(
+            self,
+            asked=None,
+            end_offset=listed.offset,
+            end_offset_requests=self.end_offset_requests + 1,
+        )
         consumer, sent = consumer._ask(now_ns)
         return consumer, (observed, *sent)
 

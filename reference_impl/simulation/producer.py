@@ -112,9 +112,9 @@ class Producer:
         """The values are sent in this order, as soon as requests may be in flight."""
         return replace(self, waiting=self.waiting + values)._pump(now_ns)
 
-    def step(self, now_ns: int, told: Input) -> tuple[Producer, ClientEffects]:
+    def step(self, now_ns: int, event: Input) -> tuple[Producer, ClientEffects]:
         """The producer after an answer or a tick."""
-        match told:
+        match event:
             case TimerFired():
                 producer, ended = self._without_timed_out(now_ns)
                 producer, sent = producer._ask(now_ns)

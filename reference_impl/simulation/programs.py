@@ -25,7 +25,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator
 from dataclasses import dataclass, field, replace
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeVar
 
 from model.histories import Isolation, MicroOperation, Operation, Outcome
 from model.vocabulary import BrokerId
@@ -51,7 +51,11 @@ class Pause(NamedTuple):
     for_ms: int
 
 
-Program = Generator[Call | Pause, Response | None, None]
+Result = TypeVar("Result")
+Steps = Generator[
+    Call | Pause, Response | None, Result
+]  # what a part of a program yields and returns
+Program = Steps[None]
 ProgramFactory = Callable[["Application"], Program]
 
 
@@ -103,7 +107,7 @@ class Application:
         assert self.open is not None
         self.open = replace(self.open, did=self.open.did + did)
 
-    def asks_end(self) -> None:
+    def note_end_request(self) -> None:
         """The open transaction is asked to end, from now on."""
         assert self.open is not None
         self.now_ns += 1
@@ -158,9 +162,9 @@ class ProgramClient:
         """Its place in the network."""
         return self.app.client_id
 
-    def step(self, now_ns: int, told: Input) -> tuple[ProgramClient, ClientEffects]:
+    def step(self, now_ns: int, event: Input) -> tuple[ProgramClient, ClientEffects]:
         """The program goes on if this is what it waits for."""
-        match told:
+        match event:
             case ResponseReceived(correlation=correlation, response=response):
                 return self._go_on(now_ns, response) if correlation == self._awaits else (self, ())
             case TimerFired():
@@ -185,7 +189,7 @@ class ProgramClient:
             waits_for = self.program.send(response) if self._until_ns >= 0 else next(self.program)
         except StopIteration:
             self.over = True
-            return self, self._told()
+            return self, self._take_observed()
         match waits_for:
             case Call(to, request, timeout_ms):
                 self._awaits = self._correlation
@@ -195,9 +199,9 @@ class ProgramClient:
                 asked = ()
         self._until_ns = (self.app.now_ns // NS_PER_MS + timeout_ms) * NS_PER_MS
         wake = SetTimer(TICK, self._until_ns // NS_PER_MS)
-        return self, (*self._told(), *asked, wake)
+        return self, (*self._take_observed(), *asked, wake)
 
-    def _told(self) -> ClientEffects:
+    def _take_observed(self) -> ClientEffects:
         told = tuple(self.app.observed)
         self.app.observed.clear()
         return told

@@ -136,7 +136,7 @@ def run(scenario: Scenario) -> Run:
         cluster.create_topic(topic)
     producers = [cluster.add_producer(config) for config in scenario.producers]
     for _ in range(scenario.consumers):
-        cluster.add_consumer(asks_end_every=5)
+        cluster.add_consumer(end_offset_every=5)
     programs = [cluster.run_program(program_factory) for program_factory in scenario.programs]
     start_ms = cluster.now_ms
     todo: list[tuple[int, Fault | tuple[NodeId, str]]] = [
@@ -145,13 +145,13 @@ def run(scenario: Scenario) -> Run:
         for name, producer in zip(_NAMES, producers, strict=False)
     ]
     todo += [(start_ms + planned.at_ms, planned.fault) for planned in scenario.faults]
-    for at_ms, deed in sorted(todo, key=lambda entry: entry[0]):
+    for at_ms, action in sorted(todo, key=lambda entry: entry[0]):
         cluster.run_for(at_ms - cluster.now_ms)
-        if isinstance(deed, tuple):
-            producer, value = deed
+        if isinstance(action, tuple):
+            producer, value = action
             cluster.send(producer, value)
         else:
-            cluster.apply(deed)
+            cluster.apply(action)
     core = draw_core(scenario.seed, cluster) if scenario.liveness else None
     cluster.recover(scenario.recovery_ms, core=core, programs=programs)
     log = cluster.read_all()

@@ -11,12 +11,12 @@ from typing import Final
 
 from model.vocabulary import TopicPartition
 from reference_impl.protocol.controller import CreateTopic
-from reference_impl.simulation.asking import Brokers
+from reference_impl.simulation.broker_client import BrokerClient
 from reference_impl.simulation.cluster import TOPIC_PARTITION
 from reference_impl.simulation.programs import Application, Pause, Program, ProgramFactory
-from reference_impl.simulation.reading import Reader
-from reference_impl.simulation.subscribing import Subscription
-from reference_impl.simulation.transactional import TransactionalProducer
+from reference_impl.simulation.reader import Reader
+from reference_impl.simulation.subscription import Subscription
+from reference_impl.simulation.transactional_producer import TransactionalProducer
 
 ACCOUNTS: Final = CreateTopic(topic="accounts", topic_partitions=2, min_insync_replicas=2)
 INVOICES: Final = CreateTopic(topic="invoices", topic_partitions=1, min_insync_replicas=2)
@@ -30,7 +30,7 @@ def transfers(name: str, seed: int, until_ms: int) -> ProgramFactory:
     coins = Random(f"transfers {name} {seed}")
 
     def program(app: Application) -> Program:
-        brokers = Brokers(app=app)
+        brokers = BrokerClient(app=app)
         places = yield from brokers.topic_partitions(ACCOUNTS.topic)
         number = 0
         while app.now_ms < until_ms:
@@ -53,7 +53,7 @@ def bills(name: str, until_ms: int) -> ProgramFactory:
     """A member of the pipeline: each order is an invoice, its position is committed with it."""
 
     def program(app: Application) -> Program:
-        brokers = Brokers(app=app)
+        brokers = BrokerClient(app=app)
         consumer = Subscription(app=app, brokers=brokers, group=GROUP, topic=TOPIC_PARTITION.topic)
         output = TopicPartition(INVOICES.topic, 0)
         while app.now_ms < until_ms:
@@ -63,9 +63,9 @@ def bills(name: str, until_ms: int) -> ProgramFactory:
             yield from producer.init_transactions()
             yield from consumer.resume()
             while producer.over is None and app.now_ms < until_ms:
-                yield from consumer.keep_up()
+                yield from consumer.ensure_membership()
                 producer.begin(group=GROUP)
-                for record in (yield from consumer.gather()):
+                for record in (yield from consumer.poll_in_transaction()):
                     yield from producer.send(output, record.value)
                 if not consumer.empty_polls:
                     member = consumer.member
@@ -86,7 +86,7 @@ def reads(topic: CreateTopic, until_ms: int = 0) -> ProgramFactory:
     """Reads what is committed, and asks now and then where that ends; at last all that there is."""
 
     def program(app: Application) -> Program:
-        brokers = Brokers(app=app)
+        brokers = BrokerClient(app=app)
         places = yield from brokers.topic_partitions(topic.topic)
         readers = [Reader(app=app, brokers=brokers, topic_partition=place) for place in places]
         while app.now_ms < until_ms:

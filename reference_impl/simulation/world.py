@@ -27,7 +27,7 @@ from reference_impl.node.step import (
     TimerFired,
 )
 from reference_impl.protocol.messages import NodeId
-from reference_impl.simulation.armed import ArmedFaults, Exchange
+from reference_impl.simulation.armed_faults import ArmedFaults, Exchange
 from reference_impl.simulation.clients import NS_PER_MS, ClientEffects, Observed
 from reference_impl.simulation.consumer import Consumer
 from reference_impl.simulation.faults import Die, Hold, Lose, On
@@ -87,38 +87,38 @@ class World(ABC):
         due = self._scheduler.next_before(end_ms)
         if due is None:
             return False
-        target, life, told = due
+        target, life, event = due
         if self._lives.get(target, 0) == life:
-            self._tell(target, told)
+            self._deliver_now(target, event)
         return True
 
-    def _tell(self, target: NodeId, told: Input) -> None:
+    def _deliver_now(self, target: NodeId, event: Input) -> None:
         client = self._clients.get(target)
         if client is not None:
-            after, effects = client.step(self._tick_ns(), told)
+            after, effects = client.step(self._tick_ns(), event)
             self._clients[target] = after
-            self.trace.add(self.now_ms, target, told, after)
+            self.trace.add(self.now_ms, target, event, after)
             self._carry_out(target, effects)
             return
         node = self._nodes.get(target)
         if node is None:
             return  # it is down: what was sent to it is lost
-        killed_by = self._killed_by(target, told)
+        killed_by = self._killed_by(target, event)
         if killed_by is not None and killed_by.moment == "before":
             self._die(target, killed_by)
             return
         self.steps += 1
-        self._nodes[target], effects = node.step(self.now_ms, told)
-        self.trace.add(self.now_ms, target, told, self._nodes[target])
+        self._nodes[target], effects = node.step(self.now_ms, event)
+        self.trace.add(self.now_ms, target, event, self._nodes[target])
         if killed_by is not None:
             self._die(target, killed_by)
             return
         self._carry_out(target, effects)
 
-    def _killed_by(self, target: NodeId, told: Input) -> On | None:
-        if not (self._armed.met and isinstance(told, RequestReceived)):
+    def _killed_by(self, target: NodeId, event: Input) -> On | None:
+        if not (self._armed.met and isinstance(event, RequestReceived)):
             return None
-        return self._armed.kills(Exchange(told.sender, target, told.correlation))
+        return self._armed.kills(Exchange(event.sender, target, event.correlation))
 
     @abstractmethod
     def _die(self, node: NodeId, fault: On) -> None:
@@ -151,39 +151,39 @@ class World(ABC):
                     pass  # Readable is for worlds that keep clients waiting themselves
 
     def _deliver(
-        self, source: NodeId, target: NodeId, told: RequestReceived | ResponseReceived
+        self, source: NodeId, target: NodeId, event: RequestReceived | ResponseReceived
     ) -> None:
         link = Link(source, target)
         life = self._lives.get(target, 0)
-        delays_ms = self._network.delays_ms(link, is_response=isinstance(told, ResponseReceived))
+        delays_ms = self._network.delays_ms(link, is_response=isinstance(event, ResponseReceived))
         if self._armed.waiting or self._armed.met:
-            match self._befalls(link, told):
+            match self._fault_on(link, event):
                 case Lose():
                     return
                 case Hold(for_ms):
                     for delay_ms in delays_ms:
                         at_ms = self.now_ms + delay_ms + for_ms
-                        self._scheduler.schedule(at_ms, (target, life, told))
+                        self._scheduler.schedule(at_ms, (target, life, event))
                     return
                 case _:
                     pass
         for delay_ms in delays_ms:
             due = self._scheduler.schedule(
                 self.now_ms + delay_ms,
-                (target, life, told),
+                (target, life, event),
                 after=self._network.last_due.get(link),
             )
             if not self._network.overtakes(link):
                 self._network.last_due[link] = due
 
-    def _befalls(
-        self, link: Link, told: RequestReceived | ResponseReceived
+    def _fault_on(
+        self, link: Link, event: RequestReceived | ResponseReceived
     ) -> Lose | Hold | Die | None:
         """What an armed fault does to this message on its way."""
-        if isinstance(told, ResponseReceived):
-            fault = self._armed.to_answer(Exchange(link.target, link.source, told.correlation))
+        if isinstance(event, ResponseReceived):
+            fault = self._armed.to_answer(Exchange(link.target, link.source, event.correlation))
             return None if fault is None else fault.does
-        fault = self._armed.meets(Exchange(*link, told.correlation), told.request)
+        fault = self._armed.meets(Exchange(*link, event.correlation), event.request)
         return None if fault is None or fault.moment == "after" else fault.does
 
     def _end_life(self, node: NodeId) -> None:

@@ -35,7 +35,7 @@ from reference_impl.log.coordinator_log import CLIENT_ERRORS
 from reference_impl.log.partition_log import PartitionLog
 from reference_impl.node.bugs import Bug
 from reference_impl.node.context import Context, Requester
-from reference_impl.node.step import Effects, SetTimer, Timer, TimerKind
+from reference_impl.node.step import Effects, SetTimer, StepResult, Timer, TimerKind
 from reference_impl.protocol.coordinators import CONSUMER_OFFSETS
 from reference_impl.protocol.messages import (
     ErrorCode,
@@ -55,21 +55,21 @@ from reference_impl.protocol.transactions import (
     TxnResult,
     WrittenTxnMarker,
 )
-from reference_impl.transactions.ending import (
+from reference_impl.transactions.end_txn import (
+    EndDecision,
+    MarkerAttempt,
     Markers,
-    Outcome,
-    Sent,
+    end_decision,
     ended,
-    outcome,
     pending_markers,
     send_markers,
 )
-from reference_impl.transactions.instances import is_newest_instance, with_next_epoch
-from reference_impl.transactions.transaction import (
+from reference_impl.transactions.metadata import (
     LAST_EPOCH,
-    Transaction,
+    TransactionMetadata,
     TxnState,
 )
+from reference_impl.transactions.producer_epochs import is_newest_instance, next_instance
 
 MAX_TIMEOUT_MS: Final = 900_000  # transaction.max.timeout.ms
 ABORT: Final = TxnResult.ABORT
@@ -78,13 +78,12 @@ ABORT: Final = TxnResult.ABORT
 class Change(NamedTuple):
     """A transactional id as it will be when its append is answered, and who waits for that."""
 
-    after: Transaction
+    after: TransactionMetadata
     requester: Requester | None = None
     owed: Response | None = None
 
 
 AnyRequest = InitProducerId | AddPartitionsToTxn | AddOffsetsToTxn | EndTxn
-Coordinated = tuple["TransactionCoordinator", Effects]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,25 +92,27 @@ class TransactionCoordinator:
 
     topic_partition: TopicPartition
     coordinator_epoch: LeaderEpoch
-    transactions: Mapping[str, Transaction] = field(default_factory=dict[str, Transaction])
+    transactions: Mapping[str, TransactionMetadata] = field(
+        default_factory=dict[str, TransactionMetadata]
+    )
     changes: Mapping[int, tuple[Change, ...]] = field(default_factory=dict[int, tuple[Change, ...]])
     markers: Mapping[str, Markers] = field(default_factory=dict[str, Markers])
 
     @classmethod
-    def begin(
+    def load(
         cls,
         topic_partition: TopicPartition,
         coordinator_epoch: LeaderEpoch,
         log: PartitionLog,
         context: Context,
-    ) -> Coordinated:
+    ) -> StepResult[TransactionCoordinator]:
         """The coordinator that its log makes; it goes on with what is prepared."""
-        transactions: dict[str, Transaction] = {}
-        for batch in coordinator_log.written(log):
+        transactions: dict[str, TransactionMetadata] = {}
+        for batch in coordinator_log.read_batches(log):
             for entry in batch.entries:
                 transactions.pop(str(entry.key), None)
                 if entry.value is not None:
-                    transactions[str(entry.key)] = Transaction.of(entry)
+                    transactions[str(entry.key)] = TransactionMetadata.of(entry)
         coordinator = cls(
             topic_partition=topic_partition,
             coordinator_epoch=coordinator_epoch,
@@ -122,9 +123,9 @@ class TransactionCoordinator:
                 if transaction.is_prepared
             },
         )
-        return coordinator.fired(context)
+        return coordinator.on_timer(context)
 
-    def end(self) -> Effects:
+    def resign(self) -> Effects:
         """What is owed when another broker coordinates: the changes may or may not survive."""
         return tuple(
             change.requester.reply(_refusal(change.owed, ErrorCode.NOT_COORDINATOR))
@@ -135,7 +136,9 @@ class TransactionCoordinator:
 
     # ------------------------------------------------------------ requests
 
-    def asked(self, context: Context, requester: Requester, request: AnyRequest) -> Coordinated:
+    def on_request(
+        self, context: Context, requester: Requester, request: AnyRequest
+    ) -> StepResult[TransactionCoordinator]:
         """A request of a client, or of a leader that verifies."""
         match request:
             case InitProducerId():
@@ -165,7 +168,7 @@ class TransactionCoordinator:
 
     def _init_producer_id(self, context: Context, request: InitProducerId) -> Change | Response:
         transactional_id = request.transactional_id or ""
-        known = self.transactions.get(transactional_id) or Transaction(
+        known = self.transactions.get(transactional_id) or TransactionMetadata(
             transactional_id=transactional_id,
             producer_id=context.new_producer_id,
             timeout_ms=request.timeout_ms,
@@ -182,7 +185,7 @@ class TransactionCoordinator:
                 known.prepared(ABORT, TransactionVersion.V2, context.new_producer_id),
                 owed=InitializedProducerId(error=ErrorCode.CONCURRENT_TRANSACTIONS),
             )
-        after = with_next_epoch(known, request, context)
+        after = next_instance(known, request, context)
         if after is None:
             return InitializedProducerId(error=ErrorCode.PRODUCER_FENCED)
         owed = InitializedProducerId(
@@ -223,7 +226,7 @@ class TransactionCoordinator:
 
     def _producer_error(
         self,
-        known: Transaction | None,
+        known: TransactionMetadata | None,
         request: AddPartitionsToTxn,
         *,
         waits: bool,
@@ -243,13 +246,13 @@ class TransactionCoordinator:
         if known is None:
             return EndedTxn(error=ErrorCode.INVALID_PRODUCER_ID_MAPPING)
         is_changing = self._is_changing(request.transactional_id)
-        match outcome(known, request, context.bugs, is_changing=is_changing):
+        match end_decision(known, request, context.bugs, is_changing=is_changing):
             case ErrorCode() as error:
                 return EndedTxn(error=error)
-            case Outcome.PREPARE:
+            case EndDecision.PREPARE:
                 after = known.prepared(request.result, request.version, context.new_producer_id)
                 return Change(after, owed=ended(after, request))
-            case Outcome.DONE:
+            case EndDecision.ALREADY_COMPLETE:
                 return ended(known, request)
 
     # ------------------------------------------------------------ the log
@@ -261,7 +264,9 @@ class TransactionCoordinator:
             for change in changes
         )
 
-    def _append(self, context: Context, changes: tuple[Change, ...]) -> Coordinated:
+    def _append(
+        self, context: Context, changes: tuple[Change, ...]
+    ) -> StepResult[TransactionCoordinator]:
         changes = tuple(
             change._replace(after=replace(change.after, updated_ms=context.now_ms))
             for change in changes
@@ -271,7 +276,9 @@ class TransactionCoordinator:
         )
         return replace(self, changes={**self.changes, context.correlation: changes}), (send,)
 
-    def appended(self, context: Context, correlation: int, answer: Produced) -> Coordinated:
+    def on_append_response(
+        self, context: Context, correlation: int, answer: Produced
+    ) -> StepResult[TransactionCoordinator]:
         """The leader has answered an append: the changes are true, or they are none."""
         if correlation not in self.changes:
             return self, ()
@@ -303,12 +310,14 @@ class TransactionCoordinator:
                 },
             },
         )
-        coordinator, more = coordinator._pursue(context)
+        coordinator, more = coordinator._send_markers_and_complete(context)
         return coordinator, effects + more
 
     # ------------------------------------------------------------ markers and time
 
-    def marked(self, context: Context, correlation: int, answer: WrittenTxnMarker) -> Coordinated:
+    def on_marker_response(
+        self, context: Context, correlation: int, answer: WrittenTxnMarker
+    ) -> StepResult[TransactionCoordinator]:
         """A leader has answered a marker; an answer to an earlier attempt says nothing."""
         unwritten = self.markers.get(answer.transactional_id, {})
         sent = unwritten.get(answer.topic_partition)
@@ -321,23 +330,23 @@ class TransactionCoordinator:
             case ErrorCode.INVALID_PRODUCER_EPOCH | ErrorCode.TRANSACTION_COORDINATOR_FENCED:
                 left = None  # a newer coordinator has taken over: it goes on, not this one
             case _:
-                left = {**others, answer.topic_partition: Sent(None, context.now_ms)}
+                left = {**others, answer.topic_partition: MarkerAttempt(None, context.now_ms)}
         markers = {id_: m for id_, m in self.markers.items() if id_ != answer.transactional_id}
         if left is not None:
             markers[answer.transactional_id] = left
         coordinator = replace(self, markers=markers)
         # What was refused for now is sent again when the timer fires.
-        return coordinator._pursue(context) if left == {} else (coordinator, ())
+        return coordinator._send_markers_and_complete(context) if left == {} else (coordinator, ())
 
-    def fired(self, context: Context) -> Coordinated:
+    def on_timer(self, context: Context) -> StepResult[TransactionCoordinator]:
         """The timer: what is open for too long is aborted, what rests for too long is forgotten,
         markers are sent again.
         """
-        coordinator, effects = self._pursue(context, again=True)
+        coordinator, effects = self._send_markers_and_complete(context, again=True)
         overdue = tuple(
             change
             for id_, transaction in coordinator.transactions.items()
-            if (change := _overdue(transaction, context)) and not coordinator._is_changing(id_)
+            if (change := _expired(transaction, context)) and not coordinator._is_changing(id_)
         )
         if overdue and context.correlation not in coordinator.changes:
             coordinator, appended = coordinator._append(context, overdue)
@@ -346,7 +355,9 @@ class TransactionCoordinator:
         again = SetTimer(timer, context.now_ms + context.timeouts.coordinator_ms)
         return coordinator, (*effects, again)
 
-    def _pursue(self, context: Context, *, again: bool = False) -> Coordinated:
+    def _send_markers_and_complete(
+        self, context: Context, *, again: bool = False
+    ) -> StepResult[TransactionCoordinator]:
         """Markers go out, and transactions that have all theirs are complete."""
         markers = dict(self.markers)
         effects: Effects = ()
@@ -367,7 +378,7 @@ class TransactionCoordinator:
         return coordinator, effects + appended
 
 
-def _overdue(transaction: Transaction, context: Context) -> Change | None:
+def _expired(transaction: TransactionMetadata, context: Context) -> Change | None:
     """What becomes of a transactional id by time alone; a decision waits for its markers."""
     if transaction.state is TxnState.ONGOING:
         if context.now_ms - transaction.started_ms <= transaction.timeout_ms:

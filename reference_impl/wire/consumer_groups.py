@@ -20,13 +20,13 @@ from reference_impl.protocol.consumer_groups import (
     DescribedMember,
 )
 from reference_impl.wire.adapter import Call, milliseconds, span, topic_id
-from reference_impl.wire.broker_side import BrokerSide, asked, named_topics
+from reference_impl.wire.served_broker import ServedBroker, named_topics, request_core
 
 INVALID_REGULAR_EXPRESSION = 128
 CONSUMER_PROTOCOL = 1  # the type of a member, since version 1
 
 
-async def heartbeat(broker: BrokerSide, call: Call) -> bytes:
+async def heartbeat(broker: ServedBroker, call: Call) -> bytes:
     """The response frame, once what it tells is replicated."""
     body = call.body
     if getattr(body, "subscribed_topic_regex", None):
@@ -57,7 +57,7 @@ async def heartbeat(broker: BrokerSide, call: Call) -> bytes:
             for index in topic.partitions
         ),
     )
-    said = await asked(broker, request, ConsumerGroupHeartbeated)
+    said = await request_core(broker, request, ConsumerGroupHeartbeated)
     return call.respond(
         error_code=said.error,
         member_id=said.member_id or None,
@@ -67,11 +67,13 @@ async def heartbeat(broker: BrokerSide, call: Call) -> bytes:
     )
 
 
-async def describe(broker: BrokerSide, call: Call) -> bytes:
+async def describe(broker: ServedBroker, call: Call) -> bytes:
     """The response frame."""
     groups: list[Any] = []
     for group in call.body.group_ids:
-        said = await asked(broker, ConsumerGroupDescribe(group=group), ConsumerGroupDescribed)
+        said = await request_core(
+            broker, ConsumerGroupDescribe(group=group), ConsumerGroupDescribed
+        )
         groups.append(
             call.make(
                 "DescribedGroup",

@@ -20,11 +20,11 @@ from reference_impl.protocol.messages import (
 )
 from reference_impl.protocol.transactions import FindCoordinator, FoundCoordinator
 from reference_impl.wire.adapter import Call, milliseconds, topic_id
-from reference_impl.wire.broker_side import (
+from reference_impl.wire.served_broker import (
     UNKNOWN_TOPIC_ID,
-    BrokerSide,
-    asked,
+    ServedBroker,
     image,
+    request_core,
 )
 from reference_impl.wire.versions import VERSIONS, Api
 
@@ -37,7 +37,7 @@ FEATURES: Final = {"transaction.version": 2}  # KIP-890: clients may speak the s
 # ---------------------------------------------------------------- ApiVersions
 
 
-async def api_versions(_broker: BrokerSide, call: Call) -> bytes:
+async def api_versions(_broker: ServedBroker, call: Call) -> bytes:
     """The response frame: what is served."""
     return call.respond(
         error_code=0,
@@ -80,7 +80,7 @@ def _advertised(call: Call, apis: Any) -> tuple[Any, ...]:
 # ---------------------------------------------------------------- Metadata
 
 
-async def metadata(broker: BrokerSide, call: Call) -> bytes:
+async def metadata(broker: ServedBroker, call: Call) -> bytes:
     """The response frame: all topics, or those that were named or numbered."""
     seen = await image(broker)
     topics: dict[str, list[tuple[TopicPartition, PartitionState]]] = {}
@@ -156,7 +156,7 @@ def _no_topic(call: Call, name: Any) -> Any:
 # ---------------------------------------------------------------- producers and coordinators
 
 
-async def init_producer_id(broker: BrokerSide, call: Call) -> bytes:
+async def init_producer_id(broker: ServedBroker, call: Call) -> bytes:
     """The response frame: a producer id, with a transactional id one that fences all before it."""
     body = call.body
     request = InitProducerId(
@@ -165,13 +165,13 @@ async def init_producer_id(broker: BrokerSide, call: Call) -> bytes:
         producer_id=ProducerId(getattr(body, "producer_id", NO_PRODUCER_ID)),
         producer_epoch=ProducerEpoch(getattr(body, "producer_epoch", -1)),
     )
-    said = await asked(broker, request, InitializedProducerId)
+    said = await request_core(broker, request, InitializedProducerId)
     return call.respond(
         error_code=said.error, producer_id=said.producer_id, producer_epoch=said.producer_epoch
     )
 
 
-async def find_coordinator(broker: BrokerSide, call: Call) -> bytes:
+async def find_coordinator(broker: ServedBroker, call: Call) -> bytes:
     """The response frame: who coordinates each key."""
     kind = getattr(call.body, "key_type", GROUP)
     keys = getattr(call.body, "coordinator_keys", None)
@@ -183,11 +183,11 @@ async def find_coordinator(broker: BrokerSide, call: Call) -> bytes:
     )
 
 
-async def _coordinator(broker: BrokerSide, kind: int, key: str) -> dict[str, Any]:
+async def _coordinator(broker: ServedBroker, kind: int, key: str) -> dict[str, Any]:
     error, at = ErrorCode.INVALID_REQUEST, NO_BROKER
     if kind in {GROUP, TRANSACTION}:
         request = FindCoordinator(key=key, is_transactional=kind == TRANSACTION)
-        said = await asked(broker, request, FoundCoordinator)
+        said = await request_core(broker, request, FoundCoordinator)
         error, at = said.error, said.broker_id
     host, port = broker.addresses.get(at, ("", -1))
     return {

@@ -29,13 +29,13 @@ from reference_impl.protocol.messages import (
     Produced,
 )
 from reference_impl.wire.adapter import Call, milliseconds
-from reference_impl.wire.broker_side import (
+from reference_impl.wire.served_broker import (
     FETCH_SESSION_ID_NOT_FOUND,
     UNKNOWN_TOPIC_ID,
-    BrokerSide,
-    asked,
+    ServedBroker,
     named_topics,
     naming,
+    request_core,
 )
 
 OLDEST_TIMESTAMP_QUERY: Final = -2  # below it come questions for tiered storage and the like
@@ -48,7 +48,7 @@ READ_COMMITTED: Final = 1
 
 
 @dataclass(frozen=True, slots=True)
-class Appended:
+class PartitionProduce:
     """One topic partition of a produce request, and what the core said."""
 
     topic_partition: TopicPartition
@@ -64,7 +64,9 @@ class Appended:
 # ---------------------------------------------------------------- Produce
 
 
-async def produce(broker: BrokerSide, call: Call) -> tuple[bytes | None, tuple[Appended, ...]]:
+async def produce(
+    broker: ServedBroker, call: Call
+) -> tuple[bytes | None, tuple[PartitionProduce, ...]]:
     """The response frame, none with acks=0, and what was appended under which answer."""
     body = call.body
     topics = await named_topics(broker, body.topic_data)
@@ -84,10 +86,10 @@ async def produce(broker: BrokerSide, call: Call) -> tuple[bytes | None, tuple[A
     if body.acks == ACKS_NONE:
         for ask in asks:
             broker.tell(ask)
-        return None, tuple(Appended(ask.topic_partition, ask, None) for ask in asks)
-    answers = await asyncio.gather(*(asked(broker, ask, Produced) for ask in asks))
+        return None, tuple(PartitionProduce(ask.topic_partition, ask, None) for ask in asks)
+    answers = await asyncio.gather(*(request_core(broker, ask, Produced) for ask in asks))
     appended = tuple(
-        Appended(ask.topic_partition, ask, answer)
+        PartitionProduce(ask.topic_partition, ask, answer)
         for ask, answer in zip(asks, answers, strict=True)
     )
     said = {one.topic_partition: answer for one, answer in zip(appended, answers, strict=True)}
@@ -120,7 +122,7 @@ def _produced(call: Call, index: int, said: Produced | None) -> Any:
 # ---------------------------------------------------------------- Fetch
 
 
-async def fetch(broker: BrokerSide, call: Call) -> bytes:
+async def fetch(broker: ServedBroker, call: Call) -> bytes:
     """The response frame, after at most `max_wait_ms`."""
     body = call.body
     if getattr(body, "session_id", NO_SESSION) != NO_SESSION:
@@ -158,12 +160,14 @@ async def fetch(broker: BrokerSide, call: Call) -> bytes:
 
 
 async def _long_poll(
-    broker: BrokerSide, body: Any, asks: dict[TopicPartition, Fetch]
+    broker: ServedBroker, body: Any, asks: dict[TopicPartition, Fetch]
 ) -> dict[TopicPartition, Fetched]:
     now_ms = _now_ms()
     deadline_ms = now_ms + milliseconds(body.max_wait)
     while True:
-        answers = await asyncio.gather(*(asked(broker, ask, Fetched) for ask in asks.values()))
+        answers = await asyncio.gather(
+            *(request_core(broker, ask, Fetched) for ask in asks.values())
+        )
         found = dict(zip(asks, answers, strict=True))
         enough = sum(len(answer.batches) for answer in answers) >= body.min_bytes
         refused = any(answer.error for answer in answers)
@@ -214,7 +218,7 @@ def _now_ms() -> int:
 # ---------------------------------------------------------------- offsets
 
 
-async def list_offsets(broker: BrokerSide, call: Call) -> bytes:
+async def list_offsets(broker: ServedBroker, call: Call) -> bytes:
     """The response frame."""
 
     async def listed(topic: str, wanted: Any) -> Any:
@@ -227,7 +231,7 @@ async def list_offsets(broker: BrokerSide, call: Call) -> bytes:
                 read_committed=getattr(call.body, "isolation_level", 0) == READ_COMMITTED,
                 current_leader_epoch=LeaderEpoch(getattr(wanted, "current_leader_epoch", -1)),
             )
-            said = await asked(broker, ask, ListedOffsets)
+            said = await request_core(broker, ask, ListedOffsets)
         error = said.error
         if error is ErrorCode.OFFSET_NOT_AVAILABLE and call.version < OFFSET_NOT_AVAILABLE_SINCE:
             error = ErrorCode.LEADER_NOT_AVAILABLE
@@ -251,7 +255,7 @@ async def list_offsets(broker: BrokerSide, call: Call) -> bytes:
     return call.respond(topics=tuple(topics))
 
 
-async def offset_for_leader_epoch(broker: BrokerSide, call: Call) -> bytes:
+async def offset_for_leader_epoch(broker: ServedBroker, call: Call) -> bytes:
     """The response frame."""
 
     async def ended(topic: str, wanted: Any) -> Any:
@@ -260,7 +264,7 @@ async def offset_for_leader_epoch(broker: BrokerSide, call: Call) -> bytes:
             leader_epoch=LeaderEpoch(wanted.leader_epoch),
             current_leader_epoch=LeaderEpoch(wanted.current_leader_epoch),
         )
-        said = await asked(broker, ask, OffsetOfLeaderEpoch)
+        said = await request_core(broker, ask, OffsetOfLeaderEpoch)
         return call.make(
             "EpochEndOffset",
             error_code=said.error,

@@ -30,12 +30,12 @@ from reference_impl.protocol.groups import (
 )
 from reference_impl.protocol.messages import UNKNOWN_OFFSET, ErrorCode
 from reference_impl.wire.adapter import Call, milliseconds
-from reference_impl.wire.broker_side import (
+from reference_impl.wire.served_broker import (
     UNKNOWN_TOPIC_ID,
-    BrokerSide,
-    asked,
+    ServedBroker,
     named_topics,
     naming,
+    request_core,
 )
 from reference_impl.wire.transactions import offsets_of
 
@@ -45,7 +45,7 @@ MANY_MEMBERS_SINCE: Final = 3  # LeaveGroup
 MANY_GROUPS_SINCE: Final = 8  # OffsetFetch
 
 
-async def join_group(broker: BrokerSide, call: Call) -> bytes:
+async def join_group(broker: ServedBroker, call: Call) -> bytes:
     """The response frame, once the next generation is there."""
     body = call.body
     request = JoinGroup(
@@ -59,7 +59,7 @@ async def join_group(broker: BrokerSide, call: Call) -> bytes:
         protocols=tuple((one.name, one.metadata) for one in body.protocols),
         needs_id_first=call.version >= ID_FIRST_SINCE,
     )
-    said = await asked(broker, request, JoinedGroup)
+    said = await request_core(broker, request, JoinedGroup)
     may_be_null = call.version >= PROTOCOL_MAY_BE_NULL_SINCE
     return call.respond(
         error_code=said.error,
@@ -81,7 +81,7 @@ async def join_group(broker: BrokerSide, call: Call) -> bytes:
     )
 
 
-async def sync_group(broker: BrokerSide, call: Call) -> bytes:
+async def sync_group(broker: ServedBroker, call: Call) -> bytes:
     """The response frame, once the leader has assigned."""
     body = call.body
     request = SyncGroup(
@@ -91,7 +91,7 @@ async def sync_group(broker: BrokerSide, call: Call) -> bytes:
         instance_id=getattr(body, "group_instance_id", None),
         assignments=tuple((one.member_id, one.assignment) for one in body.assignments),
     )
-    said = await asked(broker, request, SyncedGroup)
+    said = await request_core(broker, request, SyncedGroup)
     return call.respond(
         error_code=said.error,
         protocol_type=said.protocol_type or None,
@@ -100,7 +100,7 @@ async def sync_group(broker: BrokerSide, call: Call) -> bytes:
     )
 
 
-async def heartbeat(broker: BrokerSide, call: Call) -> bytes:
+async def heartbeat(broker: ServedBroker, call: Call) -> bytes:
     """The response frame."""
     body = call.body
     request = HeartbeatGroup(
@@ -109,11 +109,11 @@ async def heartbeat(broker: BrokerSide, call: Call) -> bytes:
         member_id=body.member_id,
         instance_id=getattr(body, "group_instance_id", None),
     )
-    said = await asked(broker, request, HeartbeatedGroup)
+    said = await request_core(broker, request, HeartbeatedGroup)
     return call.respond(error_code=said.error)
 
 
-async def leave_group(broker: BrokerSide, call: Call) -> bytes:
+async def leave_group(broker: ServedBroker, call: Call) -> bytes:
     """The response frame."""
     body = call.body
     many = call.version >= MANY_MEMBERS_SINCE
@@ -122,7 +122,7 @@ async def leave_group(broker: BrokerSide, call: Call) -> bytes:
         if many
         else ((body.member_id, None),)
     )
-    said = await asked(broker, LeaveGroup(group=body.group_id, members=leaving), LeftGroup)
+    said = await request_core(broker, LeaveGroup(group=body.group_id, members=leaving), LeftGroup)
     alone = ErrorCode.NONE if many or not said.members else said.members[0][2]
     return call.respond(
         error_code=said.error or alone,
@@ -140,7 +140,7 @@ async def leave_group(broker: BrokerSide, call: Call) -> bytes:
     )
 
 
-async def offset_commit(broker: BrokerSide, call: Call) -> bytes:
+async def offset_commit(broker: ServedBroker, call: Call) -> bytes:
     """The response frame, once the offsets are replicated."""
     body = call.body
     topics = await named_topics(broker, body.topics)
@@ -153,7 +153,7 @@ async def offset_commit(broker: BrokerSide, call: Call) -> bytes:
         member_id=body.member_id,
         instance_id=getattr(body, "group_instance_id", None),
     )
-    said = await asked(broker, request, CommittedOffsets)
+    said = await request_core(broker, request, CommittedOffsets)
     return call.respond(
         topics=tuple(
             call.make(
@@ -173,7 +173,7 @@ async def offset_commit(broker: BrokerSide, call: Call) -> bytes:
     )
 
 
-async def offset_fetch(broker: BrokerSide, call: Call) -> bytes:
+async def offset_fetch(broker: ServedBroker, call: Call) -> bytes:
     """The response frame."""
     body = call.body
     if call.version < MANY_GROUPS_SINCE:
@@ -190,7 +190,7 @@ async def offset_fetch(broker: BrokerSide, call: Call) -> bytes:
 
 
 async def _fetched(
-    broker: BrokerSide, call: Call, group: str, topics: Any, *, member: Any = None
+    broker: ServedBroker, call: Call, group: str, topics: Any, *, member: Any = None
 ) -> tuple[ErrorCode, tuple[Any, ...]]:
     named = None if topics is None else await named_topics(broker, topics)
     wanted = (
@@ -210,7 +210,7 @@ async def _fetched(
         member_id=getattr(member, "member_id", None) or NO_MEMBER,
         member_epoch=getattr(member, "member_epoch", NO_GENERATION),
     )
-    said = await asked(broker, request, FetchedOffsets)
+    said = await request_core(broker, request, FetchedOffsets)
     found = {place: (committed, error) for place, committed, error in said.offsets}
     if named is None:
         by_name: dict[str, list[int]] = {}

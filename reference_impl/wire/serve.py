@@ -27,9 +27,9 @@ from model.vocabulary import BrokerId
 from reference_impl.node.bugs import NO_BUGS, Bugs
 from reference_impl.node.timeouts import Timeouts
 from reference_impl.wire.adapter import load_schemas
-from reference_impl.wire.applied import AppliedLog
+from reference_impl.wire.applied_log import AppliedLog
 from reference_impl.wire.faults import BadFault, Fault, FaultPlan, KillBroker
-from reference_impl.wire.hosting import SERVED, Host
+from reference_impl.wire.host import SERVED, Host
 from reference_impl.wire.server import Listener
 
 MOST_BROKERS: Final = 16

@@ -23,22 +23,22 @@ from reference_impl.wire import (
     consumer_groups,
     control_plane,
     data_plane,
-    deletions,
+    delete_records,
     groups,
     topics,
     transactions,
 )
 from reference_impl.wire.adapter import Call, MalformedFrame, UnsupportedApiVersions, decode
-from reference_impl.wire.applied import AppliedLog
-from reference_impl.wire.broker_side import BrokerSide
+from reference_impl.wire.applied_log import AppliedLog
 from reference_impl.wire.faults import FaultPlan
-from reference_impl.wire.hosting import Host
+from reference_impl.wire.host import Host
+from reference_impl.wire.served_broker import ServedBroker
 from reference_impl.wire.versions import Api
 
 MAX_FRAME_BYTES: Final = 100 * 1024 * 1024  # socket.request.max.bytes
 _LENGTH: Final = struct.Struct(">i")
 
-ANSWERS: Final[Mapping[Api, Callable[[BrokerSide, Call], Awaitable[bytes]]]] = {
+ANSWERS: Final[Mapping[Api, Callable[[ServedBroker, Call], Awaitable[bytes]]]] = {
     Api.FETCH: data_plane.fetch,
     Api.LIST_OFFSETS: data_plane.list_offsets,
     Api.METADATA: control_plane.metadata,
@@ -60,7 +60,7 @@ ANSWERS: Final[Mapping[Api, Callable[[BrokerSide, Call], Awaitable[bytes]]]] = {
     Api.CREATE_PARTITIONS: topics.create_partitions,
     Api.INCREMENTAL_ALTER_CONFIGS: topics.incremental_alter_configs,
     Api.DESCRIBE_CONFIGS: topics.describe_configs,
-    Api.DELETE_RECORDS: deletions.delete_records,
+    Api.DELETE_RECORDS: delete_records.delete_records,
     Api.INIT_PRODUCER_ID: control_plane.init_producer_id,
     Api.OFFSET_FOR_LEADER_EPOCH: data_plane.offset_for_leader_epoch,
 }

@@ -24,12 +24,12 @@ from reference_impl.protocol.controller import (
 )
 from reference_impl.protocol.messages import ErrorCode
 from reference_impl.wire.adapter import Call, topic_id
-from reference_impl.wire.broker_side import (
+from reference_impl.wire.served_broker import (
     INVALID_CONFIG,
     INVALID_REPLICA_ASSIGNMENT,
-    BrokerSide,
-    asked,
+    ServedBroker,
     image,
+    request_core,
 )
 from reference_impl.wire.topic_configs import altered, configured, described
 
@@ -43,7 +43,7 @@ Refusal = tuple[int, str]  # an error code and its words; 0 for none
 NOT_REFUSED: Final[Refusal] = (0, "")
 
 
-async def create_topics(broker: BrokerSide, call: Call) -> bytes:
+async def create_topics(broker: ServedBroker, call: Call) -> bytes:
     """The response frame, once the controller has decided about each topic."""
 
     async def created(topic: Any) -> Any:
@@ -75,7 +75,7 @@ async def create_topics(broker: BrokerSide, call: Call) -> bytes:
     return call.respond(topics=tuple(await asyncio.gather(*map(created, call.body.topics))))
 
 
-async def create_partitions(broker: BrokerSide, call: Call) -> bytes:
+async def create_partitions(broker: ServedBroker, call: Call) -> bytes:
     """The response frame, once the controller has decided about each topic."""
 
     async def grown(topic: Any) -> Any:
@@ -93,7 +93,7 @@ async def create_partitions(broker: BrokerSide, call: Call) -> bytes:
     return call.respond(results=tuple(await asyncio.gather(*map(grown, call.body.topics))))
 
 
-async def incremental_alter_configs(broker: BrokerSide, call: Call) -> bytes:
+async def incremental_alter_configs(broker: ServedBroker, call: Call) -> bytes:
     """The response frame, once the controller has decided about each topic."""
 
     async def changed(resource: Any) -> Any:
@@ -112,7 +112,7 @@ async def incremental_alter_configs(broker: BrokerSide, call: Call) -> bytes:
     return call.respond(responses=tuple(await asyncio.gather(*map(changed, call.body.resources))))
 
 
-async def describe_configs(broker: BrokerSide, call: Call) -> bytes:
+async def describe_configs(broker: ServedBroker, call: Call) -> bytes:
     """The response frame: each topic's configuration in the metadata that the broker has."""
     states = dict((await image(broker)).topic_partitions)
 
@@ -148,7 +148,7 @@ async def describe_configs(broker: BrokerSide, call: Call) -> bytes:
 
 
 async def _decided(
-    broker: BrokerSide,
+    broker: ServedBroker,
     call: Call,
     wanted: Any,
     request: Callable[[], AdministrationRequest],
@@ -162,7 +162,7 @@ async def _decided(
         asks = request()
     except ValueError as fault:
         return INVALID_CONFIG, str(fault)
-    said = await asked(broker, asks, answer)
+    said = await request_core(broker, asks, answer)
     return int(said.error), said.message
 
 

@@ -25,14 +25,14 @@ from reference_impl.protocol.transactions import (
     TxnResult,
 )
 from reference_impl.wire.adapter import Call
-from reference_impl.wire.broker_side import BrokerSide, asked
+from reference_impl.wire.served_broker import ServedBroker, request_core
 
 END_TXN_V2: Final = 5
 TXN_OFFSET_COMMIT_V2: Final = 5
 FIRST_BATCHED: Final = 4  # AddPartitionsToTxn: many transactions in one request
 
 
-async def add_partitions_to_txn(broker: BrokerSide, call: Call) -> bytes:
+async def add_partitions_to_txn(broker: ServedBroker, call: Call) -> bytes:
     """The response frame."""
     body = call.body
     if call.version < FIRST_BATCHED:
@@ -64,7 +64,7 @@ async def add_partitions_to_txn(broker: BrokerSide, call: Call) -> bytes:
 
 
 async def _added(
-    broker: BrokerSide,
+    broker: ServedBroker,
     call: Call,
     transactional_id: str,
     producer: tuple[int, int],
@@ -81,7 +81,7 @@ async def _added(
         ),
         verify_only=verify_only,
     )
-    said = await asked(broker, request, AddedPartitionsToTxn)
+    said = await request_core(broker, request, AddedPartitionsToTxn)
     return tuple(
         call.make(
             "AddPartitionsToTxnTopicResult",
@@ -99,7 +99,7 @@ async def _added(
     )
 
 
-async def add_offsets_to_txn(broker: BrokerSide, call: Call) -> bytes:
+async def add_offsets_to_txn(broker: ServedBroker, call: Call) -> bytes:
     """The response frame."""
     body = call.body
     request = AddOffsetsToTxn(
@@ -108,11 +108,11 @@ async def add_offsets_to_txn(broker: BrokerSide, call: Call) -> bytes:
         producer_epoch=ProducerEpoch(body.producer_epoch),
         group=body.group_id,
     )
-    said = await asked(broker, request, AddedOffsetsToTxn)
+    said = await request_core(broker, request, AddedOffsetsToTxn)
     return call.respond(error_code=said.error)
 
 
-async def end_txn(broker: BrokerSide, call: Call) -> bytes:
+async def end_txn(broker: ServedBroker, call: Call) -> bytes:
     """The response frame, once it is decided; markers follow."""
     body = call.body
     request = EndTxn(
@@ -122,13 +122,13 @@ async def end_txn(broker: BrokerSide, call: Call) -> bytes:
         result=TxnResult.COMMIT if body.committed else TxnResult.ABORT,
         version=TransactionVersion.V2 if call.version >= END_TXN_V2 else TransactionVersion.V1,
     )
-    said = await asked(broker, request, EndedTxn)
+    said = await request_core(broker, request, EndedTxn)
     return call.respond(
         error_code=said.error, producer_id=said.producer_id, producer_epoch=said.producer_epoch
     )
 
 
-async def txn_offset_commit(broker: BrokerSide, call: Call) -> bytes:
+async def txn_offset_commit(broker: ServedBroker, call: Call) -> bytes:
     """The response frame: the offsets are kept, and count once the transaction is committed."""
     body = call.body
     request = CommitOffsets(
@@ -142,7 +142,7 @@ async def txn_offset_commit(broker: BrokerSide, call: Call) -> bytes:
         producer_epoch=ProducerEpoch(body.producer_epoch),
         adds_partition=call.version >= TXN_OFFSET_COMMIT_V2,
     )
-    said = await asked(broker, request, CommittedOffsets)
+    said = await request_core(broker, request, CommittedOffsets)
     topics = tuple(
         call.make(
             "TxnOffsetCommitResponseTopic",

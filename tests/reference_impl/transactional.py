@@ -14,7 +14,7 @@ from reference_impl.protocol.transactions import (
     TxnResult,
 )
 from reference_impl.transactions.coordinator import TransactionCoordinator
-from reference_impl.transactions.transaction import Transaction
+from reference_impl.transactions.metadata import TransactionMetadata
 
 Conversation = Any  # of conftest
 V1, V2 = TransactionVersion.V1, TransactionVersion.V2
@@ -76,7 +76,7 @@ class Client:
         return answer
 
 
-def state(talk: Conversation, broker: int = 1) -> Transaction:
+def state(talk: Conversation, broker: int = 1) -> TransactionMetadata:
     roles = talk.nodes[broker].local_coordinators.roles.values()
     (found,) = [
         role.transactions["t"]

@@ -24,7 +24,7 @@ from reference_impl.protocol.messages import ErrorCode, InitializedProducerId
 from reference_impl.protocol.transactions import EndedTxn, TxnResult
 from reference_impl.simulation.trace import Traced
 from reference_impl.transactions.coordinator import TransactionCoordinator
-from reference_impl.transactions.transaction import Transaction, TxnState
+from reference_impl.transactions.metadata import TransactionMetadata, TxnState
 
 _EPOCH_AT: Final = 51  # bytes of a batch: its producer epoch, of two
 _OPPOSITE: Final[Mapping[TxnState, TxnState]] = {
@@ -69,7 +69,7 @@ def wrongs_of(places: tuple[TopicPartition, ...]) -> Wrongs:
     )
 
 
-def _transactions(broker: Broker) -> dict[TopicPartition, Mapping[str, Transaction]]:
+def _transactions(broker: Broker) -> dict[TopicPartition, Mapping[str, TransactionMetadata]]:
     return {
         place: role.transactions
         for place, role in broker.local_coordinators.roles.items()
@@ -79,7 +79,7 @@ def _transactions(broker: Broker) -> dict[TopicPartition, Mapping[str, Transacti
 
 # ---------------------------------------------------------------- what a coordinator has decided
 
-Change = Callable[[Transaction], Transaction | None]
+Change = Callable[[TransactionMetadata], TransactionMetadata | None]
 
 
 def _coordinated(change: Change, traced: Traced) -> Traced | None:
@@ -101,7 +101,7 @@ def _coordinated(change: Change, traced: Traced) -> Traced | None:
 
 
 def _stands(states: Mapping[TxnState, TxnState]) -> Change:
-    def changed(transaction: Transaction) -> Transaction | None:
+    def changed(transaction: TransactionMetadata) -> TransactionMetadata | None:
         state = states.get(transaction.state)
         return None if state is None else replace(transaction, state=state)
 
@@ -109,14 +109,14 @@ def _stands(states: Mapping[TxnState, TxnState]) -> Change:
 
 
 def _in_epoch(by: int) -> Change:
-    def changed(transaction: Transaction) -> Transaction | None:
+    def changed(transaction: TransactionMetadata) -> TransactionMetadata | None:
         epoch = transaction.producer_epoch + by
         return replace(transaction, producer_epoch=ProducerEpoch(epoch)) if epoch >= 0 else None
 
     return changed
 
 
-def _without_place(transaction: Transaction) -> Transaction | None:
+def _without_place(transaction: TransactionMetadata) -> TransactionMetadata | None:
     is_open = transaction.state is TxnState.ONGOING and len(transaction.topic_partitions) > 1
     return (
         replace(transaction, topic_partitions=transaction.topic_partitions[1:]) if is_open else None

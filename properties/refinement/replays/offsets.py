@@ -127,7 +127,7 @@ class OffsetReplay:
 
 def cells(stage: Stage) -> Mapping[Cell, Value]:
     """What the coordinator knows, in the words of the spec."""
-    known = stage.offsets.committed.get(group_offsets.Place(GROUP, INPUT))
+    known = stage.offsets.committed.get(group_offsets.GroupPartition(GROUP, INPUT))
     is_rebalancing = stage.group.state is GroupState.PREPARING
     return {
         ("end_offset", ()): stage.log.end_offset,

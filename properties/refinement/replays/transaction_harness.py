@@ -17,7 +17,7 @@ from typing import Final, NamedTuple, Self
 from model.vocabulary import NO_PRODUCER_ID, ProducerEpoch, ProducerId, Sequence, TopicPartition
 from reference_impl.broker.broker import Broker
 from reference_impl.log import transaction_marker
-from reference_impl.log.coordinator_log import written
+from reference_impl.log.coordinator_log import read_batches
 from reference_impl.log.record_batch import Record, decode, encode
 from reference_impl.node.bugs import Bugs
 from reference_impl.node.step import RequestReceived, ResponseReceived
@@ -41,13 +41,13 @@ from reference_impl.protocol.transactions import (
     TxnResult,
     WriteTxnMarker,
 )
-from reference_impl.simulation.asking import Asking, Brokers
+from reference_impl.simulation.broker_client import BrokerClient
 from reference_impl.simulation.cluster import Cluster
 from reference_impl.simulation.faults import Hold, On
-from reference_impl.simulation.programs import Application, Program
+from reference_impl.simulation.programs import Application, Program, Steps
 from reference_impl.simulation.world import NoProgress
 from reference_impl.transactions.coordinator import TransactionCoordinator
-from reference_impl.transactions.transaction import COMPLETED, RESULTS, Transaction, TxnState
+from reference_impl.transactions.metadata import COMPLETED, RESULTS, TransactionMetadata, TxnState
 
 ID: Final = "x"
 STATE_LOG: Final = TopicPartition(TRANSACTION_STATE, 0)
@@ -248,16 +248,18 @@ class Stage:
             lambda brokers: brokers.call_coordinator(ID, request, is_transactional=True)
         )
 
-    def _answer(self, asking: Callable[[Brokers], Asking]) -> Response | None:
+    def _answer(self, asking: Callable[[BrokerClient], Steps[Response | None]]) -> Response | None:
         program, answers = self._program(asking)
         self._until(lambda: self.cluster.is_over(program))
         return answers[0]
 
-    def _program(self, asking: Callable[[Brokers], Asking]) -> tuple[NodeId, list[Response | None]]:
+    def _program(
+        self, asking: Callable[[BrokerClient], Steps[Response | None]]
+    ) -> tuple[NodeId, list[Response | None]]:
         answers: list[Response | None] = []
 
         def conduct(app: Application) -> Program:
-            answers.append((yield from asking(Brokers(app=app))))
+            answers.append((yield from asking(BrokerClient(app=app))))
 
         return self.cluster.run_program(conduct), answers
 
@@ -269,7 +271,7 @@ class Stage:
         events = reversed(self.cluster.trace.events)
         return next(e.after for e in events if e.node == node and isinstance(e.after, Broker))
 
-    def memory(self) -> Transaction:
+    def memory(self) -> TransactionMetadata:
         """The transactional id, as the coordinator answers from."""
         (role,) = (
             role
@@ -278,11 +280,11 @@ class Stage:
         )
         return role.transactions[ID]
 
-    def committed(self) -> list[Transaction]:
+    def committed(self) -> list[TransactionMetadata]:
         """The transactional id, each time that the coordinator's log was committed further."""
         log = self.leader(STATE_LOG).replicas[STATE_LOG].log
-        batches = written(log, end=log.high_watermark)
-        return [Transaction.of(entry) for batch in batches for entry in batch.entries]
+        batches = read_batches(log, end=log.high_watermark)
+        return [TransactionMetadata.of(entry) for batch in batches for entry in batch.entries]
 
     def transactions(self) -> list[TxnState]:
         """How far each transaction has come that the coordinator knows of."""

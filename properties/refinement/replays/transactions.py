@@ -29,7 +29,7 @@ from properties.refinement.replays.replication import carry_out, is_true
 from properties.refinement.replays.transaction_harness import PLACE, Stage
 from reference_impl.node.bugs import NO_BUGS, Bug, Bugs
 from reference_impl.protocol.transactions import TransactionVersion, TxnResult
-from reference_impl.transactions.transaction import COMPLETED, RESULTS
+from reference_impl.transactions.metadata import COMPLETED, RESULTS
 
 Deed = Callable[[Stage], None]
 

@@ -27,7 +27,7 @@ from model.vocabulary import BrokerId
 from properties.anomalies.assumptions import ASSUMPTIONS
 from properties.anomalies.catalogue import CATALOGUE
 from reference_impl.node.bugs import bugs_named
-from reference_impl.wire.applied import applied
+from reference_impl.wire.applied_log import applied
 from reference_impl.wire.faults import DropResponse, KillBroker
 from reference_impl.wire.serve import ServeOptions, serving
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from model.vocabulary import BrokerId, LeaderEpoch, PartitionEpoch
-from reference_impl.controller.elections import changed, without
+from reference_impl.controller.elections import change_without, partition_change
 from reference_impl.protocol.controller import PartitionState
 from reference_impl.protocol.messages import NO_BROKER
 
@@ -57,7 +57,7 @@ def test_the_first_row_with_a_living_candidate_decides(
     alive: tuple[int, ...],
     after: tuple[int, tuple[int, ...], tuple[int, ...], bool],
 ) -> None:
-    elected = changed(before, before.isr, lambda broker: broker in alive, elr=True)
+    elected = partition_change(before, before.isr, lambda broker: broker in alive, elr=True)
     assert where(elected) == after
     assert elected.leader_epoch - before.leader_epoch == (elected.leader != before.leader)
     assert elected.partition_epoch == before.partition_epoch + 1
@@ -68,7 +68,7 @@ def test_who_leaves_an_isr_below_the_minimum_stays_eligible_until_an_unclean_shu
 
     def lost(before: PartitionState, broker: int, *, unclean: bool = False) -> PartitionState:
         alive.discard(broker)
-        return without(
+        return change_without(
             before, BrokerId(broker), alive.__contains__, elr=True, unclean_shutdown=unclean
         )
 
@@ -86,9 +86,9 @@ def test_who_leaves_an_isr_below_the_minimum_stays_eligible_until_an_unclean_shu
 
 def test_without_elr_the_last_member_never_leaves_the_isr_not_even_by_losing_its_end() -> None:
     alone = state((1,))
-    after = without(alone, BrokerId(1), lambda _: False, elr=False, unclean_shutdown=True)
+    after = change_without(alone, BrokerId(1), lambda _: False, elr=False, unclean_shutdown=True)
     assert where(after) == (NO_BROKER, (1,), (), False)
-    again = changed(after, after.isr, lambda broker: broker == 1, elr=False)
+    again = partition_change(after, after.isr, lambda broker: broker == 1, elr=False)
     assert where(again) == (1, (1,), (), False)
 
 
@@ -106,7 +106,7 @@ def test_a_leader_lives_and_is_in_sync_and_a_clean_one_was_in_sync_or_eligible(
     before = state(
         isr, isr[0] if isr else NO_BROKER, elr=tuple(set(elr) - set(isr)), unclean=unclean
     )
-    after = changed(before, tuple(map(BrokerId, new)), alive.__contains__, elr=True)
+    after = partition_change(before, tuple(map(BrokerId, new)), alive.__contains__, elr=True)
     assert not set(after.elr) & set(after.isr)
     assert len(after.isr) < 2 or after.elr == ()
     if after.leader == NO_BROKER:

@@ -12,7 +12,13 @@ from hypothesis import strategies as st
 
 from model.vocabulary import BrokerId, LeaderEpoch, PartitionEpoch, TopicPartition
 from reference_impl.broker.broker import Broker
-from reference_impl.controller.topics import ClusterState, States, configured, created, grown
+from reference_impl.controller.topics import (
+    ClusterState,
+    States,
+    alter_configs,
+    create_partitions,
+    create_topic,
+)
 from reference_impl.protocol.controller import (
     AlterConfigs,
     AlteredConfigs,
@@ -24,11 +30,11 @@ from reference_impl.protocol.controller import (
 from reference_impl.protocol.coordinators import CONSUMER_OFFSETS
 from reference_impl.protocol.messages import NO_BROKER, ErrorCode, NodeId
 from reference_impl.protocol.topic_config import CleanupPolicy, LogConfig
-from reference_impl.simulation.asking import Brokers
+from reference_impl.simulation.broker_client import BrokerClient
 from reference_impl.simulation.cluster import TOPIC_PARTITION, Cluster
 from reference_impl.simulation.programs import Application, Call, Pause, Program
-from reference_impl.simulation.reading import Reader
-from reference_impl.simulation.sending import Sender
+from reference_impl.simulation.reader import Reader
+from reference_impl.simulation.sender import Sender
 
 Conversation = Any  # of conftest
 Converse = Callable[..., Conversation]
@@ -40,7 +46,7 @@ def known(states: States | None = None, alive: tuple[int, ...] = (1, 2, 3)) -> C
 
 
 def orders(**config: Any) -> States:
-    return created(known(), CreateTopic(topic="orders", replication_factor=2, **config))[0]
+    return create_topic(known(), CreateTopic(topic="orders", replication_factor=2, **config))[0]
 
 
 def without_a_leader(**told: Any) -> PartitionState:
@@ -68,9 +74,9 @@ def test_what_grows_is_as_if_it_had_been_created_so_large(
 ) -> None:
     at = known(alive=tuple(sorted(alive)))
     told: dict[str, Any] = {"replication_factor": 2, "log_config": LogConfig(retention_ms=1)}
-    small, _ = created(at, CreateTopic(topic="orders", topic_partitions=first, **told))
-    large, _ = created(at, CreateTopic(topic="orders", topic_partitions=first + more, **told))
-    new, answer = grown(
+    small, _ = create_topic(at, CreateTopic(topic="orders", topic_partitions=first, **told))
+    large, _ = create_topic(at, CreateTopic(topic="orders", topic_partitions=first + more, **told))
+    new, answer = create_partitions(
         replace(at, states=small), CreatePartitions(topic="orders", topic_partitions=first + more)
     )
     assert answer == CreatedPartitions()
@@ -80,7 +86,7 @@ def test_what_grows_is_as_if_it_had_been_created_so_large(
 
 def test_new_partitions_are_configured_as_the_topic_is_and_have_no_past() -> None:
     states = {FIRST: without_a_leader(log_config=LogConfig(retention_ms=7))}
-    new, _ = grown(known(states), CreatePartitions(topic="orders", topic_partitions=2))
+    new, _ = create_partitions(known(states), CreatePartitions(topic="orders", topic_partitions=2))
     assert new == {
         SECOND: PartitionState(
             replicas=(BrokerId(2), BrokerId(3)),
@@ -107,9 +113,9 @@ def test_new_partitions_are_configured_as_the_topic_is_and_have_no_past() -> Non
 def test_a_topic_that_cannot_grow_stays_and_a_reason_is_told(
     request_: CreatePartitions, alive: int, error: int
 ) -> None:
-    internal = created(known(), CreateTopic(topic=CONSUMER_OFFSETS))[0]
+    internal = create_topic(known(), CreateTopic(topic=CONSUMER_OFFSETS))[0]
     at = known({**orders(), **internal}, alive=tuple(range(1, alive + 1)))
-    new, answer = grown(at, request_)
+    new, answer = create_partitions(at, request_)
     assert (new, answer.error) == ({}, ErrorCode(error))
     assert request_.topic in answer.message or "brokers are alive" in answer.message
 
@@ -140,12 +146,12 @@ CHANGEABLE = [field.name for field in fields(AlterConfigs) if field.name != "top
 def test_what_is_told_changes_the_rest_stays_and_so_does_the_partition(
     changes: list[dict[str, Any]],
 ) -> None:
-    other = created(known(), CreateTopic(topic="other"))[0]
+    other = create_topic(known(), CreateTopic(topic="other"))[0]
     before = {**orders(topic_partitions=2), **other}
     after: States = before
     expected = settings_of(before[FIRST])
     for change in changes:
-        changed, answer = configured(known(after), AlterConfigs(topic="orders", **change))
+        changed, answer = alter_configs(known(after), AlterConfigs(topic="orders", **change))
         assert answer == AlteredConfigs()
         after = {**after, **changed}
         expected |= {name: value for name, value in change.items() if value is not None}
@@ -165,27 +171,27 @@ def test_another_minimum_clears_the_eligible_replicas_also_if_it_is_the_same() -
     states = {FIRST: without_a_leader()}
     for minimum in (1, 2):
         request = AlterConfigs(topic="orders", min_insync_replicas=minimum)
-        after = configured(known(states), request)[0][FIRST]
+        after = alter_configs(known(states), request)[0][FIRST]
         assert (after.leader, after.elr, after.last_known_leader) == (NO_BROKER, (), NO_BROKER)
         assert (after.leader_epoch, after.partition_epoch) == (3, 6)
-    kept = configured(known(states), AlterConfigs(topic="orders", retention_ms=1))[0][FIRST]
+    kept = alter_configs(known(states), AlterConfigs(topic="orders", retention_ms=1))[0][FIRST]
     assert (kept.elr, kept.partition_epoch) == ((2,), 5)
 
 
 def test_an_unclean_election_that_becomes_allowed_happens() -> None:
     states = {FIRST: without_a_leader()}
     allow = AlterConfigs(topic="orders", unclean_leader_election=True)
-    after = configured(known(states, alive=(1, 3)), allow)[0][FIRST]
+    after = alter_configs(known(states, alive=(1, 3)), allow)[0][FIRST]
     assert (after.leader, after.isr, after.recovering) == (1, (1,), True)
     assert (after.leader_epoch, after.partition_epoch, after.elr) == (4, 6, ())
-    nobody = configured(known(states, alive=(3,)), allow)[0][FIRST]
+    nobody = alter_configs(known(states, alive=(3,)), allow)[0][FIRST]
     assert nobody == replace(states[FIRST], unclean_leader_election=True)
-    led = configured(known(orders()), allow)[0][FIRST]
+    led = alter_configs(known(orders()), allow)[0][FIRST]
     assert led == replace(orders()[FIRST], unclean_leader_election=True)
 
 
 def test_a_topic_that_is_not_there_is_not_configured() -> None:
-    changed, answer = configured(known(orders()), AlterConfigs(topic="nope", retention_ms=1))
+    changed, answer = alter_configs(known(orders()), AlterConfigs(topic="nope", retention_ms=1))
     assert (changed, answer.error) == ({}, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
 
 
@@ -219,7 +225,7 @@ def changes_then_writes(app: Application, request: Any, to: TopicPartition) -> P
 
     Who asks for partitions again, because the answer was lost, may be told that they are there.
     """
-    brokers, answer = Brokers(app=app), None
+    brokers, answer = BrokerClient(app=app), None
     while answer is None:
         answer = yield Call(brokers.any_broker(), request)
         yield Pause(50)

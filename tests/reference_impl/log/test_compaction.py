@@ -51,7 +51,7 @@ from reference_impl.protocol.messages import ErrorCode, Fetch, InitProducerId, N
 from reference_impl.protocol.topic_config import CleanupPolicy, LogConfig
 from reference_impl.protocol.transactions import FindCoordinator, TxnResult
 from reference_impl.transactions.coordinator import TransactionCoordinator
-from reference_impl.transactions.transaction import Transaction
+from reference_impl.transactions.metadata import TransactionMetadata
 
 Conversation = Any  # of conftest
 Converse = Callable[..., Conversation]
@@ -296,7 +296,7 @@ def test_a_group_coordinator_reads_the_same_offsets(steps: list[Any]) -> None:
 def test_a_transaction_coordinator_reads_the_same_transactions(changes: list[Any]) -> None:
     data: list[bytes] = []
     for transactional_id, epoch in changes:
-        transaction = Transaction(
+        transaction = TransactionMetadata(
             transactional_id=transactional_id,
             producer_id=ProducerId(7),
             timeout_ms=60_000,
@@ -306,7 +306,7 @@ def test_a_transaction_coordinator_reads_the_same_transactions(changes: list[Any
     log, producers = log_of(*data)
 
     def read(log: PartitionLog) -> Any:
-        begun, _ = TransactionCoordinator.begin(TP, LeaderEpoch(0), log, context())
+        begun, _ = TransactionCoordinator.load(TP, LeaderEpoch(0), log, context())
         return begun.transactions
 
     assert read(clean(log, producers)) == read(log)

@@ -23,10 +23,10 @@ from reference_impl.log.record_batch import Record, decode, encode, header
 from reference_impl.log.record_batch import batches as split
 from reference_impl.node.bugs import NO_BUGS, Bug, Bugs
 from reference_impl.node.context import Context, Requester
-from reference_impl.node.step import Effects, Reply, Send
+from reference_impl.node.step import Effects, Reply, Send, StepResult
 from reference_impl.node.timeouts import Timeouts
 from reference_impl.partition.appends import on_verified, produce, write_marker
-from reference_impl.partition.leader import Leader, Led, become_leader, on_waits_timer
+from reference_impl.partition.leader import Leader, become_leader, on_waits_timer
 from reference_impl.partition.reads import fetch, list_offsets
 from reference_impl.protocol.controller import BrokerState, PartitionState
 from reference_impl.protocol.coordinators import TRANSACTION_STATE, Coordinators
@@ -139,7 +139,9 @@ def after(leader: Leader, *told: Produce | WriteTxnMarker, bugs: Bugs = NO_BUGS)
     return leader
 
 
-def tell(leader: Leader, request: Produce | WriteTxnMarker, *, bugs: Bugs = NO_BUGS) -> Led:
+def tell(
+    leader: Leader, request: Produce | WriteTxnMarker, *, bugs: Bugs = NO_BUGS
+) -> StepResult[Leader]:
     if isinstance(request, Produce):
         return produce(leader, context(bugs=bugs), CLIENT, request)
     return write_marker(leader, context(bugs=bugs), CLIENT, request)
@@ -307,7 +309,7 @@ def test_bug_late_marker_accepted_ends_the_next_transaction() -> None:
 # ---------------------------------------------------------------- verification
 
 
-def verifying(leader: Leader, request: Produce, correlation: int = 5) -> Led:
+def verifying(leader: Leader, request: Produce, correlation: int = 5) -> StepResult[Leader]:
     return produce(leader, context(verifies=True, correlation=correlation), CLIENT, request)
 
 
@@ -317,7 +319,7 @@ def verified(
     *,
     correlation: int = 5,
     bugs: Bugs = NO_BUGS,
-) -> Led:
+) -> StepResult[Leader]:
     answer = AddedPartitionsToTxn(topic_partitions=(TP,), error=error)
     return on_verified(leader, context(verifies=True, bugs=bugs), correlation, answer)
 

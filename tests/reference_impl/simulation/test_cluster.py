@@ -200,7 +200,7 @@ def test_a_cluster_that_cannot_recover_says_so() -> None:
 
 def test_a_consumer_observes_polls_and_end_offsets_that_never_go_back() -> None:
     cluster, producer = started()
-    cluster.add_consumer(asks_end_every=2)
+    cluster.add_consumer(end_offset_every=2)
     for number in range(6):
         cluster.send(producer, f"v{number}")
         cluster.run_for(60)

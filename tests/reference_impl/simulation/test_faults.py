@@ -15,7 +15,7 @@ from reference_impl.log.record_batch import Record, encode, stamped
 from reference_impl.log.segment import Batch
 from reference_impl.protocol.messages import NO_BROKER, NodeId
 from reference_impl.protocol.transactions import AddPartitionsToTxn, FindCoordinator
-from reference_impl.simulation.armed import Armed
+from reference_impl.simulation.armed_faults import ArmedFault
 from reference_impl.simulation.cluster import TOPIC_PARTITION, Cluster
 from reference_impl.simulation.disks import after_power_loss
 from reference_impl.simulation.faults import (
@@ -130,9 +130,9 @@ def test_a_request_is_met_by_what_it_is_and_by_whom_it_concerns() -> None:
         (On(source=NodeId(7), target=NodeId(1)), True),
         (On(target=NodeId(2)), False),
     ):
-        assert Armed(fault).takes(link, request) is takes, fault
+        assert ArmedFault(fault).takes(link, request) is takes, fault
     of_no_partition = FindCoordinator(key="t", is_transactional=True)
-    assert not Armed(On(topic="orders")).takes(link, of_no_partition)
+    assert not ArmedFault(On(topic="orders")).takes(link, of_no_partition)
 
 
 # ---------------------------------------------------------------- ways to end

@@ -5,18 +5,18 @@ from __future__ import annotations
 from model.histories import EndOffset, Poll, Send
 from model.vocabulary import TopicPartition
 from reference_impl.protocol.controller import CreateTopic
-from reference_impl.simulation.asking import Brokers
+from reference_impl.simulation.broker_client import BrokerClient
 from reference_impl.simulation.cluster import TOPIC_PARTITION, Cluster
 from reference_impl.simulation.programs import Application, Pause, Program
-from reference_impl.simulation.reading import Reader
-from reference_impl.simulation.sending import Sender
+from reference_impl.simulation.reader import Reader
+from reference_impl.simulation.sender import Sender
 
 HERE = str(TOPIC_PARTITION)
 
 
 def copies(app: Application) -> Program:
     """Sends two values, and reads them."""
-    brokers = Brokers(app=app)
+    brokers = BrokerClient(app=app)
     sender = Sender(app=app, brokers=brokers)
     for value in ("a", "b"):
         yield from sender.send(TOPIC_PARTITION, value)
@@ -26,7 +26,7 @@ def copies(app: Application) -> Program:
 
 def forever(app: Application) -> Program:
     """Sends one value after the other."""
-    sender = Sender(app=app, brokers=Brokers(app=app))
+    sender = Sender(app=app, brokers=BrokerClient(app=app))
     for number in range(1_000):
         yield from sender.send(TOPIC_PARTITION, f"v{number}")
         yield Pause(10)
@@ -87,7 +87,7 @@ def test_topics_have_partitions_of_their_own() -> None:
     assert cluster.leader(output[0]) != cluster.leader(output[1])
 
     def sends_to_each(app: Application) -> Program:
-        sender = Sender(app=app, brokers=Brokers(app=app))
+        sender = Sender(app=app, brokers=BrokerClient(app=app))
         for place in output:
             yield from sender.send(place, f"to {place}")
 

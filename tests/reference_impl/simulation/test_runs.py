@@ -15,7 +15,7 @@ import pytest
 from model.histories import Send
 from model.vocabulary import BrokerId
 from reference_impl.node.bugs import Bug
-from reference_impl.simulation.asking import Brokers
+from reference_impl.simulation.broker_client import BrokerClient
 from reference_impl.simulation.cluster import TOPIC_PARTITION, Cluster
 from reference_impl.simulation.faults import At, Crash
 from reference_impl.simulation.network import CALM, Conditions
@@ -28,7 +28,7 @@ from reference_impl.simulation.runs import (
     draw_faults,
     run,
 )
-from reference_impl.simulation.sending import Sender
+from reference_impl.simulation.sender import Sender
 from reference_impl.simulation.sweeps import SWEEPS
 from reference_impl.simulation.world import NoProgress
 
@@ -105,7 +105,7 @@ def test_a_core_that_cannot_do_alone_makes_no_progress() -> None:
 
 def test_an_application_comes_to_its_end_before_the_log_is_read() -> None:
     def sends(app: Application) -> Program:
-        sender = Sender(app=app, brokers=Brokers(app=app))
+        sender = Sender(app=app, brokers=BrokerClient(app=app))
         for number in range(20):
             yield from sender.send(TOPIC_PARTITION, f"p{number}")
 

@@ -21,7 +21,7 @@ from reference_impl.protocol.transactions import (
     WriteTxnMarker,
     WrittenTxnMarker,
 )
-from reference_impl.transactions.transaction import PREDECESSORS, Transaction, TxnState
+from reference_impl.transactions.metadata import PREDECESSORS, TransactionMetadata, TxnState
 from tests.reference_impl.transactional import Client, state
 
 Conversation = Any  # of conftest
@@ -273,7 +273,7 @@ def test_bug_marker_on_one_partition_tears_a_transaction(converse: Converse) -> 
 
 def test_every_state_is_entered_as_the_table_says_and_in_no_other_way() -> None:
     for before in TxnState:
-        known = Transaction(
+        known = TransactionMetadata(
             transactional_id="t", producer_id=ProducerId(1), timeout_ms=1, state=before
         )
         for after in TxnState:
@@ -285,7 +285,7 @@ def test_every_state_is_entered_as_the_table_says_and_in_no_other_way() -> None:
 
 
 def test_a_transactional_id_is_read_from_the_log_as_it_was_written() -> None:
-    known = Transaction(
+    known = TransactionMetadata(
         transactional_id="t",
         producer_id=ProducerId(7),
         timeout_ms=1,
@@ -293,7 +293,7 @@ def test_a_transactional_id_is_read_from_the_log_as_it_was_written() -> None:
         topic_partitions=(A, B),
         version=V2,
     )
-    assert Transaction.of(known.entry()) == known
+    assert TransactionMetadata.of(known.entry()) == known
 
 
 def test_a_key_is_placed_as_java_places_it() -> None:

@@ -19,7 +19,7 @@ from reference_impl.protocol.transactions import (
     WriteTxnMarker,
 )
 from reference_impl.transactions.coordinator import TransactionCoordinator
-from reference_impl.transactions.transaction import TxnState
+from reference_impl.transactions.metadata import TxnState
 from tests.reference_impl.transactional import Client, state
 
 Conversation = Any  # of conftest

@@ -19,7 +19,7 @@ import pytest
 
 from model.vocabulary import BrokerId, ProducerEpoch, ProducerId, Sequence
 from reference_impl.log.record_batch import Record, batches, decode, encode
-from reference_impl.wire.applied import applied, applied_but_unanswered
+from reference_impl.wire.applied_log import applied, applied_but_unanswered
 from reference_impl.wire.faults import BadFault, DropResponse, KillBroker
 from reference_impl.wire.serve import CannotServe, Served, ServeOptions, serve, serving
 from reference_impl.wire.versions import Api

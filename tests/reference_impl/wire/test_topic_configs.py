@@ -22,10 +22,10 @@ from hypothesis import strategies as st
 
 from model.vocabulary import BrokerId
 from model.vocabulary import TopicPartition as Place
-from reference_impl.controller.topics import ClusterState, created
+from reference_impl.controller.topics import ClusterState, create_topic
 from reference_impl.protocol.controller import CreateTopic
 from reference_impl.protocol.topic_config import CleanupPolicy, LogConfig
-from reference_impl.wire.hosting import SERVED
+from reference_impl.wire.host import SERVED
 from reference_impl.wire.serve import ServeOptions, serving
 from reference_impl.wire.topic_configs import CONFIGS, altered, configured, described
 
@@ -117,7 +117,7 @@ def test_what_is_described_is_what_was_told(told: dict[str, str]) -> None:
     request = CreateTopic(
         topic="t", replication_factor=1, **configured(Told(*one) for one in told.items())
     )
-    states, _ = created(ClusterState(states={}, alive=(BrokerId(1),)), request)
+    states, _ = create_topic(ClusterState(states={}, alive=(BrokerId(1),)), request)
     found = described(states[Place("t", 0)])
     assert {one.name: one.value for one in found} == told
     again = altered(Change(*one) for one in told.items())

@@ -26,7 +26,7 @@ class Exchange(NamedTuple):
 
 
 @dataclass(slots=True)
-class Armed:
+class ArmedFault:
     """A fault that waits for requests, and how many that are like it were sent."""
 
     fault: On
@@ -34,7 +34,7 @@ class Armed:
 
     def takes(self, link: Link, request: Request) -> bool:
         """Counts a request that is like the fault's; whether it is one of those meant."""
-        if not is_like(self.fault, link, request):
+        if not matches(self.fault, link, request):
             return False
         self.seen += 1
         return self.seen >= self.fault.occurrence
@@ -45,7 +45,7 @@ class Armed:
         return self.seen >= self.fault.occurrence + self.fault.count - 1
 
 
-def is_like(fault: On, link: Link, request: Request) -> bool:
+def matches(fault: On, link: Link, request: Request) -> bool:
     """The request is of the kind that the fault names."""
     told = (type(request).__name__, link.source, link.target)
     meant = (fault.api, fault.source, fault.target)
@@ -72,12 +72,12 @@ def places(request: Request) -> tuple[TopicPartition, ...]:
 class ArmedFaults:
     """The faults that wait, and those that were met and have still to happen."""
 
-    waiting: list[Armed] = field(default_factory=list[Armed])
+    waiting: list[ArmedFault] = field(default_factory=list[ArmedFault])
     met: dict[Exchange, On] = field(default_factory=dict[Exchange, On])
 
     def arm(self, fault: On) -> None:
         """The fault waits for its requests from now on."""
-        self.waiting.append(Armed(fault))
+        self.waiting.append(ArmedFault(fault))
 
     def meets(self, exchange: Exchange, request: Request) -> On | None:
         """The fault that a request meets as it is sent; of several the one that was armed first.

@@ -9,11 +9,11 @@ from model.vocabulary import Offset, TopicPartition
 from properties.anomalies.catalogue import CATALOGUE
 from reference_impl.protocol.controller import CreateTopic
 from reference_impl.protocol.transactions import TransactionVersion
-from reference_impl.simulation.asking import Brokers
+from reference_impl.simulation.broker_client import BrokerClient
 from reference_impl.simulation.cluster import TOPIC_PARTITION, Cluster
 from reference_impl.simulation.programs import Application, Pause, Program
-from reference_impl.simulation.reading import Reader
-from reference_impl.simulation.transactional import TransactionalProducer
+from reference_impl.simulation.reader import Reader
+from reference_impl.simulation.transactional_producer import TransactionalProducer
 
 V1, V2 = TransactionVersion.V1, TransactionVersion.V2
 HERE, THERE = TopicPartition("output", 0), TopicPartition("output", 1)
@@ -31,7 +31,7 @@ def producer(
 ) -> TransactionalProducer:
     return TransactionalProducer(
         app=app,
-        brokers=Brokers(app=app),
+        brokers=BrokerClient(app=app),
         transactional_id="t",
         version=version,
         **options,  # type: ignore[arg-type]
@@ -42,7 +42,7 @@ def read(cluster: Cluster, place: TopicPartition) -> list[str]:
     """What a reader at read_committed finds in the end."""
 
     def reads(app: Application) -> Program:
-        reader = Reader(app=app, brokers=Brokers(app=app), topic_partition=place)
+        reader = Reader(app=app, brokers=BrokerClient(app=app), topic_partition=place)
         yield from reader.read_to_end()
 
     before = len(cluster.history())
@@ -97,7 +97,7 @@ def test_a_step_of_a_pipeline_is_one_operation(
     cluster: Cluster, version: TransactionVersion
 ) -> None:
     def steps(app: Application) -> Program:
-        brokers = Brokers(app=app)
+        brokers = BrokerClient(app=app)
         feeding = TransactionalProducer(app=app, brokers=brokers, transactional_id="feed")
         yield from feeding.init_transactions()
         feeding.begin()
@@ -107,7 +107,7 @@ def test_a_step_of_a_pipeline_is_one_operation(
         yield from one.init_transactions()
         reader = Reader(app=app, brokers=brokers, topic_partition=TOPIC_PARTITION)
         one.begin(group="g")
-        while not (seen := (yield from reader.gather())):
+        while not (seen := (yield from reader.poll_in_transaction())):
             pass
         yield from one.send(HERE, f"{seen[0].value}'")
         yield from one.send_offsets("g", {TOPIC_PARTITION: reader.position})

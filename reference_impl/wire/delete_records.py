@@ -11,10 +11,10 @@ from typing import Any
 from model.vocabulary import Offset, TopicPartition
 from reference_impl.protocol.deletion import DeletedRecords, DeleteRecords
 from reference_impl.wire.adapter import Call, milliseconds
-from reference_impl.wire.broker_side import BrokerSide, asked
+from reference_impl.wire.served_broker import ServedBroker, request_core
 
 
-async def delete_records(broker: BrokerSide, call: Call) -> bytes:
+async def delete_records(broker: ServedBroker, call: Call) -> bytes:
     """The response frame, once every replica that lives has deleted."""
     timeout_ms = milliseconds(call.body.timeout)
 
@@ -24,7 +24,7 @@ async def delete_records(broker: BrokerSide, call: Call) -> bytes:
             before=Offset(wanted.offset),
             timeout_ms=timeout_ms,
         )
-        said = await asked(broker, request, DeletedRecords)
+        said = await request_core(broker, request, DeletedRecords)
         return call.make(
             "DeleteRecordsPartitionResult",
             partition_index=wanted.partition_index,

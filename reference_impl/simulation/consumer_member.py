@@ -14,7 +14,7 @@ Simplified: no heartbeat while the program works, as in `membership`; no static 
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -32,14 +32,11 @@ from reference_impl.protocol.groups import (
     FetchOffsets,
 )
 from reference_impl.protocol.messages import ErrorCode
-from reference_impl.protocol.requests import Response
-from reference_impl.simulation.asking import BACKOFF_MS, Brokers, error_of
-from reference_impl.simulation.programs import Application, Call, Pause
+from reference_impl.simulation.broker_client import BACKOFF_MS, BrokerClient, error_of
+from reference_impl.simulation.programs import Application, Pause, Steps
 
 HEARTBEAT_MS: Final = 50
 REVOCATION_MS: Final = 600
-
-Asking = Generator[Call | Pause, Response | None, None]
 
 
 @dataclass(slots=True, kw_only=True)
@@ -47,7 +44,7 @@ class Member:
     """One member of a group, between two requests."""
 
     app: Application
-    brokers: Brokers
+    brokers: BrokerClient
     group: str
     topic: str
     epoch: int = JOINS
@@ -61,11 +58,11 @@ class Member:
         return f"member-{self.app.process}"
 
     @property
-    def to_give_up(self) -> tuple[TopicPartition, ...]:
+    def to_revoke(self) -> tuple[TopicPartition, ...]:
         """What it owns and shall not."""
         return tuple(place for place in self.owned if place not in self.assigned)
 
-    def beat(self) -> Asking:
+    def heartbeat(self) -> Steps[None]:
         """The coordinator hears that the member lives, if it is time; its answer is taken in."""
         if self.epoch != JOINS and self.app.now_ms - self._heard_ms < HEARTBEAT_MS:
             return
@@ -87,12 +84,12 @@ class Member:
             if answer.assignment is not None:
                 self.assigned = answer.assignment
 
-    def give_up(self) -> Asking:
+    def revoke(self) -> Steps[None]:
         """It owns what it was told to, and no more; the coordinator hears of it at once."""
-        if self.to_give_up:
+        if self.to_revoke:
             self.owned = tuple(place for place in self.owned if place in self.assigned)
             self._heard_ms = -HEARTBEAT_MS
-            yield from self.beat()
+            yield from self.heartbeat()
 
     def begin(self) -> tuple[TopicPartition, ...]:
         """What is new to it, which it owns from now on."""
@@ -100,7 +97,7 @@ class Member:
         self.owned = tuple(sorted({*self.owned, *new}))
         return new
 
-    def leave(self) -> Asking:
+    def leave(self) -> Steps[None]:
         """The group goes on without this member."""
         request = ConsumerGroupHeartbeat(
             group=self.group, member_id=self.member_id, member_epoch=LEAVES
@@ -108,9 +105,7 @@ class Member:
         yield from self.brokers.call_coordinator(self.group, request)
         self.epoch, self.owned, self.assigned = JOINS, (), ()
 
-    def commit(
-        self, positions: Mapping[TopicPartition, Offset]
-    ) -> Generator[Call | Pause, Response | None, bool]:
+    def commit(self, positions: Mapping[TopicPartition, Offset]) -> Steps[bool]:
         """Whether the group goes on from there; a member that is out is refused."""
         request = CommitOffsets(
             group=self.group,
@@ -123,7 +118,7 @@ class Member:
 
     def committed(
         self, places: tuple[TopicPartition, ...]
-    ) -> Generator[Call | Pause, Response | None, dict[TopicPartition, Offset | None]]:
+    ) -> Steps[dict[TopicPartition, Offset | None]]:
         """How far the group is there; None: nothing was committed."""
         request = FetchOffsets(group=self.group, topic_partitions=places, require_stable=True)
         while True:

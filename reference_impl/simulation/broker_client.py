@@ -1,6 +1,6 @@
 """How a program asks the right broker: it looks for leaders and coordinators, and asks again.
 
-`Brokers` remembers who leads and who coordinates. A request to a leader or a coordinator is
+`BrokerClient` remembers who leads and who coordinates. A request to a leader or a coordinator is
 repeated, elsewhere if need be, for as long as the answer is one of `RETRIABLE` or does not come;
 what is repeated without harm is the caller's to know. `attempts` ends that, and None then means
 that nobody knows.
@@ -10,7 +10,6 @@ Source: the Java client's NetworkClient and ConsumerCoordinator.
 
 from __future__ import annotations
 
-from collections.abc import Generator
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -19,11 +18,9 @@ from reference_impl.protocol.controller import DescribedMetadata, Metadata, Meta
 from reference_impl.protocol.messages import NO_BROKER, RETRIABLE, ErrorCode, NodeId
 from reference_impl.protocol.requests import Request, Response
 from reference_impl.protocol.transactions import FindCoordinator, FoundCoordinator
-from reference_impl.simulation.programs import CALL_MS, Application, Call, Pause
+from reference_impl.simulation.programs import CALL_MS, Application, Call, Pause, Steps
 
 BACKOFF_MS: Final = 20
-
-Asking = Generator[Call | Pause, Response | None, Response | None]
 
 
 def error_of(answer: Response | None) -> ErrorCode:
@@ -32,7 +29,7 @@ def error_of(answer: Response | None) -> ErrorCode:
 
 
 @dataclass(slots=True, kw_only=True)
-class Brokers:
+class BrokerClient:
     """The cluster as one client knows it."""
 
     app: Application
@@ -49,7 +46,7 @@ class Brokers:
         *,
         attempts: int | None = None,
         timeout_ms: int = CALL_MS,
-    ) -> Asking:
+    ) -> Steps[Response | None]:
         """The answer of whoever leads the topic partition."""
         while attempts is None or attempts > 0:
             leader = self._leader(topic_partition)
@@ -62,7 +59,7 @@ class Brokers:
             attempts = None if attempts is None else attempts - 1
             if attempts == 0:
                 return answer
-            yield from self.doubt()
+            yield from self.refresh_leader()
         return None
 
     def call_coordinator(
@@ -73,7 +70,7 @@ class Brokers:
         is_transactional: bool = False,
         attempts: int | None = None,
         timeout_ms: int = CALL_MS,
-    ) -> Asking:
+    ) -> Steps[Response | None]:
         """The answer of the coordinator of a group, or of a transactional id."""
         while attempts is None or attempts > 0:
             to = self.coordinators.get((key, is_transactional))
@@ -91,9 +88,7 @@ class Brokers:
             yield Pause(BACKOFF_MS)
         return None
 
-    def topic_partitions(
-        self, topic: str
-    ) -> Generator[Call | Pause, Response | None, tuple[TopicPartition, ...]]:
+    def topic_partitions(self, topic: str) -> Steps[tuple[TopicPartition, ...]]:
         """Every topic partition of a topic."""
         while True:
             known = (place for place, _ in self.image.topic_partitions if place.topic == topic)
@@ -101,7 +96,7 @@ class Brokers:
                 return found
             yield from self._refresh_metadata()
 
-    def doubt(self) -> Generator[Call | Pause, Response | None, None]:
+    def refresh_leader(self) -> Steps[None]:
         """Another may lead by now: look, before anything else is asked."""
         yield Pause(BACKOFF_MS)
         yield from self._refresh_metadata()
@@ -116,16 +111,14 @@ class Brokers:
         leader = NO_BROKER if state is None else state.leader
         return None if leader == NO_BROKER else NodeId(leader)
 
-    def _refresh_metadata(self) -> Generator[Call | Pause, Response | None, None]:
+    def _refresh_metadata(self) -> Steps[None]:
         """A later image than the one that is known, if this broker has one."""
         answer = yield Call(self.any_broker(), Metadata())
         if isinstance(answer, DescribedMetadata) and answer.image.version >= self.image.version:
             self.image = answer.image
         yield Pause(BACKOFF_MS)
 
-    def find_coordinator(
-        self, key: str, *, is_transactional: bool
-    ) -> Generator[Call | Pause, Response | None, None]:
+    def find_coordinator(self, key: str, *, is_transactional: bool) -> Steps[None]:
         """Asks once who coordinates; the first to ask has the internal topic created."""
         request = FindCoordinator(key=key, is_transactional=is_transactional)
         answer = yield Call(self.any_broker(), request)

@@ -10,7 +10,6 @@ Simplified: one topic partition each; it tells no leader epoch (KIP-320).
 
 from __future__ import annotations
 
-from collections.abc import Generator
 from dataclasses import dataclass
 from typing import Final
 
@@ -19,10 +18,9 @@ from model.vocabulary import Offset, TopicPartition
 from reference_impl.log.record_batch import batches, decode, header
 from reference_impl.log.transaction_marker import read
 from reference_impl.protocol.messages import ErrorCode, Fetch, Fetched, ListedOffsets, ListOffsets
-from reference_impl.protocol.requests import Response
 from reference_impl.protocol.transactions import TxnResult
-from reference_impl.simulation.asking import Brokers, error_of
-from reference_impl.simulation.programs import Application, Call, Pause
+from reference_impl.simulation.broker_client import BrokerClient, error_of
+from reference_impl.simulation.programs import Application, Steps
 
 WAIT_MS: Final = 50
 
@@ -32,13 +30,13 @@ class Reader:
     """One reader's position in one topic partition."""
 
     app: Application
-    brokers: Brokers
+    brokers: BrokerClient
     topic_partition: TopicPartition
     isolation: Isolation = "read_committed"
     group: str | None = None  # as whose member it polls
     position: Offset = Offset(0)  # noqa: RUF009 - an int by another name
 
-    def poll(self) -> Generator[Call | Pause, Response | None, tuple[Poll, ...]]:
+    def poll(self) -> Steps[tuple[Poll, ...]]:
         """What lies behind the position, if something does; the position moves past it.
 
         An offset that is no longer in the log sends the reader to its start, and the history says
@@ -56,19 +54,19 @@ class Reader:
             self.app.end("fail", error=answer.error.name)
             self.position = Offset(max(0, answer.log_start_offset))
         elif answer.error is not ErrorCode.NONE:
-            yield from self.brokers.doubt()
+            yield from self.brokers.refresh_leader()
         return polled
 
-    def gather(self) -> Generator[Call | Pause, Response | None, tuple[Poll, ...]]:
+    def poll_in_transaction(self) -> Steps[tuple[Poll, ...]]:
         """The same as a part of the operation that is open, which stays where it is on an error."""
         answer = yield from self._fetch()
         polled = self._taken(answer)
         self.app.does(*polled)
         if answer.error is not ErrorCode.NONE:
-            yield from self.brokers.doubt()
+            yield from self.brokers.refresh_leader()
         return polled
 
-    def _fetch(self) -> Generator[Call | Pause, Response | None, Fetched]:
+    def _fetch(self) -> Steps[Fetched]:
         request = Fetch(
             topic_partition=self.topic_partition,
             fetch_offset=self.position,
@@ -80,7 +78,7 @@ class Reader:
             return answer
         return Fetched(topic_partition=self.topic_partition, error=error_of(answer))
 
-    def end_offset(self) -> Generator[Call | Pause, Response | None, Offset]:
+    def end_offset(self) -> Steps[Offset]:
         """Where the log ends for a reader of this isolation level."""
         self.app.begin("end_offset", isolation=self.isolation)
         request = ListOffsets(
@@ -95,7 +93,7 @@ class Reader:
         self.app.end("ok", EndOffset(str(self.topic_partition), answer.offset))
         return answer.offset
 
-    def read_to_end(self) -> Generator[Call | Pause, Response | None, tuple[Poll, ...]]:
+    def read_to_end(self) -> Steps[tuple[Poll, ...]]:
         """Everything up to where the log ended when this began."""
         end = yield from self.end_offset()
         found: tuple[Poll, ...] = ()

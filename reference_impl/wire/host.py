@@ -186,13 +186,13 @@ class Host:
         self._nodes[node_id] = node
         self._carry_out(node_id, effects)
 
-    def _step(self, node_id: NodeId, told: Input, life: int | None = None) -> bool:
+    def _step(self, node_id: NodeId, event: Input, life: int | None = None) -> bool:
         """Tells a node something; whether it took the step."""
         node = self._nodes.get(node_id)
         if node is None or life not in (None, self._lives[node_id]):
             return True  # it is down, or this was meant for an earlier life
         try:
-            self._nodes[node_id], effects = node.step(self.now_ms, told)
+            self._nodes[node_id], effects = node.step(self.now_ms, event)
         except Exception as error:
             self.failures.append(error)
             self.note(f"a bug of the reference broker, node {node_id}:\n{traceback.format_exc()}")
@@ -219,13 +219,13 @@ class Host:
                     self.kill_broker(BrokerId(source))
 
     def _deliver(
-        self, source: NodeId, target: NodeId, told: RequestReceived | ResponseReceived
+        self, source: NodeId, target: NodeId, event: RequestReceived | ResponseReceived
     ) -> None:
         lives = self._lives.get(source), self._lives.get(target)
 
         def arrive() -> None:
             if source in self._nodes and self._lives[source] == lives[0]:
-                self._step(target, told, lives[1])
+                self._step(target, event, lives[1])
 
         loop = asyncio.get_running_loop()
         if self.link_ms:
@@ -233,10 +233,10 @@ class Host:
         else:
             loop.call_soon(arrive)
 
-    def _schedule(self, node_id: NodeId, at_ms: int, told: TimerFired) -> None:
+    def _schedule(self, node_id: NodeId, at_ms: int, event: TimerFired) -> None:
         loop = asyncio.get_running_loop()
         loop.call_at(
-            (at_ms + 1) / 1000 - self._ahead_s, self._step, node_id, told, self._lives[node_id]
+            (at_ms + 1) / 1000 - self._ahead_s, self._step, node_id, event, self._lives[node_id]
         )
 
 

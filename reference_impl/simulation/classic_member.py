@@ -10,13 +10,13 @@ another member in each generation, so that a rebalance moves what it can.
 
 Source: KIP-62, KIP-134, KIP-394; the Java client's ConsumerCoordinator.
 Simplified: the heartbeats of KIP-62 have no thread of their own, a program that takes its time
-calls `beat`; all is given up at each rebalance (the eager protocol); no static members.
+calls `heartbeat`; all is given up at each rebalance (the eager protocol); no static members.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -37,16 +37,14 @@ from reference_impl.protocol.groups import (
     SyncGroup,
 )
 from reference_impl.protocol.messages import ErrorCode
-from reference_impl.protocol.requests import Response
-from reference_impl.simulation.asking import BACKOFF_MS, Brokers, error_of
-from reference_impl.simulation.programs import CALL_MS, Application, Call, Pause
+from reference_impl.simulation.broker_client import BACKOFF_MS, BrokerClient, error_of
+from reference_impl.simulation.programs import CALL_MS, Application, Pause, Steps
 
 SESSION_MS: Final = 150
 REBALANCE_MS: Final = 150
 HEARTBEAT_MS: Final = 50
 PROTOCOL: Final = "rotating"
 
-Asking = Generator[Call | Pause, Response | None, None]
 Assignor = Callable[
     [int, Sequence[str], Sequence[TopicPartition]], Mapping[str, tuple[TopicPartition, ...]]
 ]
@@ -72,7 +70,7 @@ class Member:
     """One member of a group, between two requests."""
 
     app: Application
-    brokers: Brokers
+    brokers: BrokerClient
     group: str
     topic: str
     assignor: Assignor = rotating
@@ -82,7 +80,7 @@ class Member:
     _heard_ms: int = 0
     _is_out: bool = False  # the coordinator wants it to join again
 
-    def join(self) -> Asking:
+    def join(self) -> Steps[None]:
         """A generation has this member, and told it what it owns."""
         places = yield from self.brokers.topic_partitions(self.topic)
         is_first = self.generation == NO_GENERATION
@@ -98,7 +96,7 @@ class Member:
         touched = () if is_first else sorted({*before, *self.owned})
         self.app.end("ok", *(Rebalanced(str(place)) for place in touched))
 
-    def beat(self) -> Asking:
+    def heartbeat(self) -> Steps[None]:
         """The coordinator hears that the member lives, if it is time; what it says waits.
 
         An answer that does not come says nothing: to end the session is the coordinator's.
@@ -112,23 +110,21 @@ class Member:
         self._heard_ms = self.app.now_ms
         self._is_out = error_of(answer) in _JOIN_AGAIN
 
-    def keep_up(self) -> Generator[Call | Pause, Response | None, bool]:
+    def ensure_membership(self) -> Steps[bool]:
         """Whether the generation is still the same; if not, the member is in the next one."""
-        yield from self.beat()
+        yield from self.heartbeat()
         if self.generation != NO_GENERATION and not self._is_out:
             return True
         yield from self.join()
         return False
 
-    def leave(self) -> Asking:
+    def leave(self) -> Steps[None]:
         """The group goes on without this member."""
         request = LeaveGroup(group=self.group, members=((self.member_id, None),))
         yield from self.brokers.call_coordinator(self.group, request)
         self.member_id, self.generation, self.owned = NO_MEMBER, NO_GENERATION, ()
 
-    def commit(
-        self, positions: Mapping[TopicPartition, Offset]
-    ) -> Generator[Call | Pause, Response | None, bool]:
+    def commit(self, positions: Mapping[TopicPartition, Offset]) -> Steps[bool]:
         """Whether the group goes on from there; a member that is out is refused.
 
         A refused commit is one of unknown outcome: an earlier copy of the request may have counted.
@@ -149,7 +145,7 @@ class Member:
 
     def committed(
         self,
-    ) -> Generator[Call | Pause, Response | None, dict[TopicPartition, Offset | None]]:
+    ) -> Steps[dict[TopicPartition, Offset | None]]:
         """How far the group is in what this member owns; None: nothing was committed there.
 
         It waits for transactions that may still change the answer.
@@ -166,9 +162,7 @@ class Member:
         self.app.end("ok", *(FetchOffset(str(place), offset) for place, offset in told.items()))
         return told
 
-    def _joined(
-        self, places: tuple[TopicPartition, ...]
-    ) -> Generator[Call | Pause, Response | None, bool]:
+    def _joined(self, places: tuple[TopicPartition, ...]) -> Steps[bool]:
         """One attempt to be in a generation, and to be told its part."""
         request = JoinGroup(
             group=self.group,

@@ -12,10 +12,10 @@ from model.vocabulary import NO_PRODUCER_ID, ProducerEpoch
 from reference_impl.node.bugs import Bug
 from reference_impl.node.context import Context
 from reference_impl.protocol.messages import NO_PRODUCER_EPOCH, InitProducerId
-from reference_impl.transactions.transaction import LAST_EPOCH, Transaction, TxnState
+from reference_impl.transactions.metadata import LAST_EPOCH, TransactionMetadata, TxnState
 
 
-def is_newest_instance(known: Transaction, request: InitProducerId) -> bool:
+def is_newest_instance(known: TransactionMetadata, request: InitProducerId) -> bool:
     """A producer that tells who it was is the newest one, or was before its epochs ran out."""
     if request.producer_id == NO_PRODUCER_ID or known.producer_epoch == NO_PRODUCER_EPOCH:
         return True
@@ -25,9 +25,9 @@ def is_newest_instance(known: Transaction, request: InitProducerId) -> bool:
     return request.producer_id == known.producer_id or is_before
 
 
-def with_next_epoch(
-    known: Transaction, request: InitProducerId, context: Context
-) -> Transaction | None:
+def next_instance(
+    known: TransactionMetadata, request: InitProducerId, context: Context
+) -> TransactionMetadata | None:
     """The next instance; the same state for a retry, None for an instance that is fenced."""
     told, current = request.producer_epoch, known.producer_epoch
     is_first = request.producer_id == NO_PRODUCER_ID or current == NO_PRODUCER_EPOCH

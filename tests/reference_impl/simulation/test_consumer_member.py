@@ -6,9 +6,9 @@ from dataclasses import dataclass, field, replace
 
 from model.vocabulary import Offset, TopicPartition
 from reference_impl.protocol.controller import CreateTopic
-from reference_impl.simulation.asking import Brokers
+from reference_impl.simulation.broker_client import BrokerClient
 from reference_impl.simulation.cluster import QUICK, Cluster
-from reference_impl.simulation.heartbeating import Member
+from reference_impl.simulation.consumer_member import Member
 from reference_impl.simulation.programs import Application, Pause, Program
 
 TOPIC = "tasks"
@@ -29,13 +29,13 @@ class Worker:
         self.at = self.cluster.run_program(self.conduct)
 
     def conduct(self, app: Application) -> Program:
-        self.member = Member(app=app, brokers=Brokers(app=app), group="workers", topic=TOPIC)
+        self.member = Member(app=app, brokers=BrokerClient(app=app), group="workers", topic=TOPIC)
         return self.runs()
 
     def runs(self) -> Program:
         while not self.is_leaving:
-            yield from self.member.beat()
-            yield from self.member.give_up()
+            yield from self.member.heartbeat()
+            yield from self.member.revoke()
             if new := self.member.begin():
                 self.resumed |= yield from self.member.committed(new)
             yield Pause(20)

@@ -73,7 +73,7 @@ RESULTS: Final[Mapping[TxnState, TxnResult]] = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Transaction:
+class TransactionMetadata:
     """A transactional id, its producer, and its newest transaction."""
 
     transactional_id: str
@@ -94,7 +94,7 @@ class Transaction:
         """It is decided, and not every topic partition may know."""
         return self.state in PREPARED.values()
 
-    def moved(self, state: TxnState, **changes: Any) -> Transaction:
+    def moved(self, state: TxnState, **changes: Any) -> TransactionMetadata:
         """The next state; ValueError when the table does not allow it."""
         if self.state not in PREDECESSORS[state]:
             raise ValueError(f"{self.transactional_id}: {self.state.value} -> {state.value}")
@@ -102,7 +102,7 @@ class Transaction:
 
     def with_partitions(
         self, topic_partitions: tuple[TopicPartition, ...], now_ms: int
-    ) -> Transaction:
+    ) -> TransactionMetadata:
         """Ongoing, on these too."""
         is_open = self.state is TxnState.ONGOING
         added = (*(self.topic_partitions if is_open else ()), *topic_partitions)
@@ -114,7 +114,7 @@ class Transaction:
 
     def prepared(
         self, result: TxnResult, version: TransactionVersion, new_id: ProducerId
-    ) -> Transaction:
+    ) -> TransactionMetadata:
         """Decided. In V2 the epoch is raised, so the markers fence what is still on its way."""
         prepared = self.moved(
             PREPARED[result],
@@ -130,7 +130,7 @@ class Transaction:
             next_producer_id=new_id if self.producer_epoch >= LAST_EPOCH else NO_PRODUCER_ID,
         )
 
-    def completed(self) -> Transaction:
+    def completed(self) -> TransactionMetadata:
         """Every marker is written; an exhausted producer id gives way to the next one."""
         done = self.moved(COMPLETED[RESULTS[self.state]], topic_partitions=(), started_ms=-1)
         if self.next_producer_id == NO_PRODUCER_ID:
@@ -145,7 +145,7 @@ class Transaction:
         )
 
     @property
-    def of_next_transaction(self) -> tuple[ProducerId, ProducerEpoch]:
+    def next_producer(self) -> tuple[ProducerId, ProducerEpoch]:
         """The producer id and epoch that the client goes on with."""
         if self.next_producer_id != NO_PRODUCER_ID:
             return self.next_producer_id, ProducerEpoch(0)
@@ -173,7 +173,7 @@ class Transaction:
         )
 
     @classmethod
-    def of(cls, entry: Entry) -> Transaction:
+    def of(cls, entry: Entry) -> TransactionMetadata:
         """What an entry of the log says."""
         told: Any = entry.value
         return cls(

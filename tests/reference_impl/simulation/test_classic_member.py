@@ -5,11 +5,11 @@ from __future__ import annotations
 from model.histories import Assigned, CommitOffset, FetchOffset, Operation, Poll, Rebalanced
 from model.vocabulary import Offset, TopicPartition
 from reference_impl.protocol.messages import NodeId
-from reference_impl.simulation.asking import Brokers
+from reference_impl.simulation.broker_client import BrokerClient
+from reference_impl.simulation.classic_member import SESSION_MS, rotating
 from reference_impl.simulation.cluster import TOPIC_PARTITION, Cluster
-from reference_impl.simulation.membership import SESSION_MS, rotating
 from reference_impl.simulation.programs import Application, Pause, Program
-from reference_impl.simulation.subscribing import OffsetReset, Subscription
+from reference_impl.simulation.subscription import OffsetReset, Subscription
 
 HERE = str(TOPIC_PARTITION)
 ONE, OTHER = TopicPartition("orders", 0), TopicPartition("orders", 1)
@@ -30,7 +30,7 @@ class Billing:
         number = len(self.members)
 
         def conduct(app: Application) -> Program:
-            member = Subscription(app=app, brokers=Brokers(app=app), group="g", topic="orders")
+            member = Subscription(app=app, brokers=BrokerClient(app=app), group="g", topic="orders")
             self.members.append(member)
             return self._processes(number, member)
 
@@ -45,7 +45,7 @@ class Billing:
                 yield Pause(2)
                 while number in self.held:
                     yield Pause(20)
-                yield from member.member.beat()
+                yield from member.member.heartbeat()
             yield from member.commit()
 
     def send(self, *values: str) -> None:
@@ -133,7 +133,9 @@ def test_who_leaves_is_not_waited_for() -> None:
     left: list[int] = []
 
     def joins_and_leaves(app: Application) -> Program:
-        member = Subscription(app=app, brokers=Brokers(app=app), group="g", topic="orders").member
+        member = Subscription(
+            app=app, brokers=BrokerClient(app=app), group="g", topic="orders"
+        ).member
         yield from member.join()
         assert member.generation > 0
         yield from member.leave()
@@ -158,13 +160,13 @@ def test_a_group_without_offsets_begins_where_it_is_told_to() -> None:
             reading.append(
                 Subscription(
                     app=app,
-                    brokers=Brokers(app=app),
+                    brokers=BrokerClient(app=app),
                     group="g",
                     topic="orders",
                     offset_reset=offset_reset,
                 )
             )
-            yield from reading[0].keep_up()
+            yield from reading[0].ensure_membership()
 
         program = cluster.run_program(reads)
         assert cluster.run_until(lambda: cluster.is_over(program), 1_000)

@@ -22,9 +22,9 @@ Simplified: one record in flight; a producer whose commit has no answer in `atte
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Final, TypeVar
+from typing import Final
 
 from model.histories import CommitOffset, Isolation, Outcome
 from model.histories import Send as Sent
@@ -50,12 +50,9 @@ from reference_impl.protocol.transactions import (
     TransactionVersion,
     TxnResult,
 )
-from reference_impl.simulation.asking import BACKOFF_MS, Brokers, error_of
-from reference_impl.simulation.programs import CALL_MS, Application, Call, Pause
-from reference_impl.simulation.sending import REPLICATION_MS
-
-Result = TypeVar("Result")
-Steps = Generator[Call | Pause, Response | None, Result]
+from reference_impl.simulation.broker_client import BACKOFF_MS, BrokerClient, error_of
+from reference_impl.simulation.programs import CALL_MS, Application, Pause, Steps
+from reference_impl.simulation.sender import REPLICATION_MS
 
 # Errors that end the producer. Any other that is not retriable ends its transaction: a leader's
 # INVALID_PRODUCER_EPOCH may only say that the transaction took too long (KIP-588).
@@ -72,7 +69,7 @@ class TransactionalProducer:
     """One instance of a transactional id."""
 
     app: Application
-    brokers: Brokers
+    brokers: BrokerClient
     transactional_id: str
     version: TransactionVersion = TransactionVersion.V2
     timeout_ms: int = 60_000  # transaction.timeout.ms
@@ -83,7 +80,7 @@ class TransactionalProducer:
     producer_epoch: ProducerEpoch = NO_PRODUCER_EPOCH
     failed: ErrorCode | None = None  # why the open transaction can only be aborted
     over: ErrorCode | None = None  # why this producer can do nothing any more
-    _is_known: bool = False  # the coordinator may know of the open transaction
+    _coordinator_may_know: bool = False  # the coordinator may know of the open transaction
     _added: set[TopicPartition | str] = field(default_factory=set[TopicPartition | str])
     _sequences: dict[TopicPartition, int] = field(default_factory=dict[TopicPartition, int])
     _acknowledged: dict[Sent, Sent] = field(default_factory=dict[Sent, Sent])
@@ -92,7 +89,7 @@ class TransactionalProducer:
         """This is the newest instance, and what an older one left open is aborted; False: over."""
         self.app.process += 1
         self.app.begin("init_producer", transactional_id=self.transactional_id)
-        yield from self._ask_for_epoch()
+        yield from self._init_producer_id()
         error = None if self.over is None else self.over.name
         self.app.end("ok" if error is None else "info", error=error)
         return error is None
@@ -123,7 +120,7 @@ class TransactionalProducer:
             transactional_id=self.transactional_id,
             adds_partition=self.version is TransactionVersion.V2,
         )
-        self._is_known = True
+        self._coordinator_may_know = True
         answer = yield from self.brokers.call_leader(
             topic_partition, request, attempts=self.send_attempts, timeout_ms=self.call_ms
         )
@@ -158,7 +155,7 @@ class TransactionalProducer:
                 producer_epoch=self.producer_epoch,
                 group=group,
             )
-            self._is_known = True
+            self._coordinator_may_know = True
             yield from self._ask_coordinator(adding)
             if self._is_stopped():
                 return False
@@ -173,7 +170,7 @@ class TransactionalProducer:
             producer_epoch=self.producer_epoch,
             adds_partition=self.version is TransactionVersion.V2,
         )
-        self._is_known = True
+        self._coordinator_may_know = True
         answer = yield from self.brokers.call_coordinator(
             group, request, attempts=self.send_attempts, timeout_ms=self.call_ms
         )
@@ -185,9 +182,9 @@ class TransactionalProducer:
         """How the transaction ended; one that was refused something is aborted."""
         if self._is_stopped():
             return (yield from self.abort())
-        if not self._is_known:
+        if not self._coordinator_may_know:
             return self._ended("ok", None)
-        self.app.asks_end()
+        self.app.note_end_request()
         error, is_first = yield from self._end(TxnResult.COMMIT)
         if error is ErrorCode.NONE:
             return self._ended("ok", None)
@@ -204,21 +201,21 @@ class TransactionalProducer:
         commit_was_asked = self.app.open.end_asked_ns is not None
         failed = self.failed
         error = ErrorCode.NONE
-        if self.over is None and self._is_known:
+        if self.over is None and self._coordinator_may_know:
             if not commit_was_asked:
-                self.app.asks_end()
+                self.app.note_end_request()
             error, _ = yield from self._end(TxnResult.ABORT)
             if error is not ErrorCode.NONE:
                 self.over = error
         in_doubt = commit_was_asked and error is not ErrorCode.NONE
         outcome = self._ended("info" if in_doubt else "fail", self.over or failed or error)
         if failed is not None and self.over is None and self.version is TransactionVersion.V1:
-            yield from self._ask_for_epoch()
+            yield from self._init_producer_id()
         return outcome
 
     # ------------------------------------------------------------ the coordinator
 
-    def _ask_for_epoch(self) -> Steps[None]:
+    def _init_producer_id(self) -> Steps[None]:
         """The next epoch, as the newest instance or, with an epoch already, as the same one."""
         request = InitProducerId(
             transactional_id=self.transactional_id,
@@ -228,7 +225,7 @@ class TransactionalProducer:
         )
         answer = yield from self._ask(request)
         if isinstance(answer, InitializedProducerId) and answer.error is ErrorCode.NONE:
-            self._goes_on_as(answer.producer_id, answer.producer_epoch)
+            self._use_producer(answer.producer_id, answer.producer_epoch)
         else:
             self.over = error_of(answer)
 
@@ -242,7 +239,7 @@ class TransactionalProducer:
             producer_epoch=self.producer_epoch,
             topic_partitions=(topic_partition,),
         )
-        self._is_known = True
+        self._coordinator_may_know = True
         yield from self._ask_coordinator(adding)
         if not self._is_stopped():
             self._added.add(topic_partition)
@@ -263,7 +260,7 @@ class TransactionalProducer:
             error = error_of(answer)
             if isinstance(answer, EndedTxn) and error is ErrorCode.NONE:
                 if self.version is TransactionVersion.V2:
-                    self._goes_on_as(answer.producer_id, answer.producer_epoch)
+                    self._use_producer(answer.producer_id, answer.producer_epoch)
                 return error, asked == 1
             if error not in RETRIABLE or asked == self.attempts:
                 return error, asked == 1
@@ -294,7 +291,7 @@ class TransactionalProducer:
         if error in fatal:
             self.over = error
 
-    def _goes_on_as(self, producer_id: ProducerId, producer_epoch: ProducerEpoch) -> None:
+    def _use_producer(self, producer_id: ProducerId, producer_epoch: ProducerEpoch) -> None:
         """Under another epoch sequence numbers begin at 0."""
         self.producer_id, self.producer_epoch = producer_id, producer_epoch
         self._sequences.clear()
@@ -310,7 +307,7 @@ class TransactionalProducer:
         self.app.end(outcome, *did, error=told, instead=True)
         self._acknowledged.clear()
         self._added.clear()
-        self._is_known, self.failed = False, None
+        self._coordinator_may_know, self.failed = False, None
         return outcome
 
     def _encoded(self, topic_partition: TopicPartition, value: str) -> bytes:

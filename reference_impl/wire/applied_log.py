@@ -19,7 +19,7 @@ from pathlib import Path
 
 from model.vocabulary import BrokerId
 from reference_impl.log.record_batch import batches, header
-from reference_impl.wire.data_plane import Appended
+from reference_impl.wire.data_plane import PartitionProduce
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,9 @@ class AppliedLog:
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND
         return cls(os.open(path, flags, 0o644))
 
-    def write(self, broker_id: BrokerId, appended: Iterable[Appended], *, answered: bool) -> None:
+    def write(
+        self, broker_id: BrokerId, appended: Iterable[PartitionProduce], *, answered: bool
+    ) -> None:
         """One line per batch that the core accepted."""
         lines = [
             {"event": "produce", "broker": broker_id, **applied, "answered": answered}
@@ -47,7 +49,7 @@ class AppliedLog:
         os.close(self.descriptor)
 
 
-def _accepted(one: Appended) -> list[dict[str, str | int]]:
+def _accepted(one: PartitionProduce) -> list[dict[str, str | int]]:
     if one.produced is None or not one.is_applied:
         return []
     found: list[dict[str, str | int]] = []

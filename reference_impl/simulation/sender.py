@@ -9,7 +9,6 @@ Simplified: one record in flight; `reference_impl.simulation.producer` keeps fiv
 
 from __future__ import annotations
 
-from collections.abc import Generator
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -25,10 +24,9 @@ from reference_impl.protocol.messages import (
     Produce,
     Produced,
 )
-from reference_impl.protocol.requests import Response
-from reference_impl.simulation.asking import Brokers, error_of
+from reference_impl.simulation.broker_client import BrokerClient, error_of
 from reference_impl.simulation.producer import NOT_WRITTEN
-from reference_impl.simulation.programs import Application, Call, Pause
+from reference_impl.simulation.programs import Application, Call, Steps
 
 REPLICATION_MS: Final = 200
 
@@ -38,7 +36,7 @@ class Sender:
     """One producer session that is not transactional."""
 
     app: Application
-    brokers: Brokers
+    brokers: BrokerClient
     acks: int = ACKS_ALL
     idempotent: bool = True
     attempts: int | None = None  # of each send; None: until it is acknowledged
@@ -46,12 +44,10 @@ class Sender:
     producer_epoch: ProducerEpoch = ProducerEpoch(0)  # noqa: RUF009 - an int by another name
     _sequences: dict[TopicPartition, int] = field(default_factory=dict[TopicPartition, int])
 
-    def send(
-        self, topic_partition: TopicPartition, value: str
-    ) -> Generator[Call | Pause, Response | None, Offset | None]:
+    def send(self, topic_partition: TopicPartition, value: str) -> Steps[Offset | None]:
         """The offset that was acknowledged; None where nothing was."""
         if self.idempotent and self.producer_id == NO_PRODUCER_ID:
-            yield from self._introduce()
+            yield from self._init_producer_id()
         key = str(topic_partition)
         self.app.begin("send", Sent(key, value))
         request = Produce(
@@ -72,7 +68,7 @@ class Sender:
         self.app.end("fail" if certain else "info", error=error.name)
         return None
 
-    def _introduce(self) -> Generator[Call | Pause, Response | None, None]:
+    def _init_producer_id(self) -> Steps[None]:
         while self.producer_id == NO_PRODUCER_ID:
             answer = yield Call(self.brokers.any_broker(), InitProducerId())
             if isinstance(answer, InitializedProducerId) and answer.error is ErrorCode.NONE:

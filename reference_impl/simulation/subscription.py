@@ -10,23 +10,20 @@ Simplified: one topic.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final, Literal
 
 from model.histories import Isolation, Poll
 from model.vocabulary import Offset, TopicPartition
-from reference_impl.protocol.requests import Response
-from reference_impl.simulation.asking import Brokers
-from reference_impl.simulation.membership import Member
-from reference_impl.simulation.programs import Application, Call, Pause
-from reference_impl.simulation.reading import Reader
+from reference_impl.simulation.broker_client import BrokerClient
+from reference_impl.simulation.classic_member import Member
+from reference_impl.simulation.programs import Application, Pause, Steps
+from reference_impl.simulation.reader import Reader
 
 IDLE_MS: Final = 25
 
 OffsetReset = Literal["earliest", "latest"]
-Asking = Generator[Call | Pause, Response | None, None]
-Polling = Generator[Call | Pause, Response | None, tuple[Poll, ...]]
 
 
 @dataclass(slots=True, kw_only=True)
@@ -34,7 +31,7 @@ class Subscription:
     """A member's positions in what it owns."""
 
     app: Application
-    brokers: Brokers
+    brokers: BrokerClient
     group: str
     topic: str
     isolation: Isolation = "read_committed"
@@ -53,25 +50,25 @@ class Subscription:
         """What is read next in each topic partition that it owns."""
         return {place: reader.position for place, reader in self.readers.items()}
 
-    def poll(self) -> Polling:
+    def poll(self) -> Steps[tuple[Poll, ...]]:
         """Some records of what this member owns, in log order; the positions move past them."""
-        yield from self.keep_up()
+        yield from self.ensure_membership()
         return (yield from self.read())
 
-    def read(self) -> Polling:
+    def read(self) -> Steps[tuple[Poll, ...]]:
         """The same without a word to the group; who asks has kept up."""
         return (yield from self._read(Reader.poll))
 
-    def gather(self) -> Polling:
+    def poll_in_transaction(self) -> Steps[tuple[Poll, ...]]:
         """The same as a part of the transaction that is open."""
-        return (yield from self._read(Reader.gather))
+        return (yield from self._read(Reader.poll_in_transaction))
 
-    def keep_up(self) -> Asking:
+    def ensure_membership(self) -> Steps[None]:
         """This is a member in good standing; behind a rebalance its positions are the group's."""
-        if not (yield from self.member.keep_up()):
+        if not (yield from self.member.ensure_membership()):
             yield from self.resume()
 
-    def commit(self) -> Generator[Call | Pause, Response | None, bool]:
+    def commit(self) -> Steps[bool]:
         """Whether the group goes on from these positions; what it has already is not told again."""
         self._committed_ms = self.app.now_ms
         positions = self.positions
@@ -81,7 +78,7 @@ class Subscription:
         self._committed = positions if is_kept else {}
         return is_kept
 
-    def commit_due(self, every_ms: int) -> Asking:
+    def commit_due(self, every_ms: int) -> Steps[None]:
         """The same, if it is so long ago; a refusal says nothing to the program."""
         if self.readers and self.app.now_ms - self._committed_ms >= every_ms:
             yield from self.commit()
@@ -91,7 +88,7 @@ class Subscription:
         if topic_partition in self.readers:
             self.readers[topic_partition].position = offset
 
-    def resume(self) -> Asking:
+    def resume(self) -> Steps[None]:
         """The positions are those that the group has committed."""
         self.readers, self._committed = {}, {}
         told = yield from self.member.committed()
@@ -109,7 +106,7 @@ class Subscription:
                 reader.position = yield from reader.end_offset()
             self.readers[place] = reader
 
-    def _read(self, read: Callable[[Reader], Polling]) -> Polling:
+    def _read(self, read: Callable[[Reader], Steps[tuple[Poll, ...]]]) -> Steps[tuple[Poll, ...]]:
         found: tuple[Poll, ...] = ()
         for reader in self.readers.values():
             found += yield from read(reader)

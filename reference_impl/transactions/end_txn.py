@@ -19,7 +19,7 @@ from typing import Final, NamedTuple
 from model.vocabulary import LeaderEpoch, TopicPartition
 from reference_impl.node.bugs import Bug, Bugs
 from reference_impl.node.context import Context
-from reference_impl.node.step import Effects, Send
+from reference_impl.node.step import Send, StepResult
 from reference_impl.protocol.messages import NO_BROKER, ErrorCode, NodeId
 from reference_impl.protocol.transactions import (
     EndedTxn,
@@ -28,58 +28,58 @@ from reference_impl.protocol.transactions import (
     TxnResult,
     WriteTxnMarker,
 )
-from reference_impl.transactions.transaction import LAST_EPOCH, RESULTS, Transaction, TxnState
+from reference_impl.transactions.metadata import LAST_EPOCH, RESULTS, TransactionMetadata, TxnState
 
 COMMIT, ABORT = TxnResult.COMMIT, TxnResult.ABORT
 
 
-class Outcome(Enum):
+class EndDecision(Enum):
     """What comes of a request to end a transaction."""
 
     PREPARE = "it is decided now"
-    DONE = "it was done: a retry"
+    ALREADY_COMPLETE = "it was done: a retry"
 
 
 # V1: nothing in the request tells one transaction of a producer epoch from the next, so a delayed
 # request may end the next one (KAFKA-17754).
-ENDS_V1: Final[Mapping[tuple[TxnState, TxnResult], Outcome | ErrorCode]] = {
-    (TxnState.ONGOING, COMMIT): Outcome.PREPARE,
-    (TxnState.ONGOING, ABORT): Outcome.PREPARE,
+ENDS_V1: Final[Mapping[tuple[TxnState, TxnResult], EndDecision | ErrorCode]] = {
+    (TxnState.ONGOING, COMMIT): EndDecision.PREPARE,
+    (TxnState.ONGOING, ABORT): EndDecision.PREPARE,
     (TxnState.PREPARE_COMMIT, COMMIT): ErrorCode.CONCURRENT_TRANSACTIONS,
     (TxnState.PREPARE_ABORT, ABORT): ErrorCode.CONCURRENT_TRANSACTIONS,
-    (TxnState.COMPLETE_COMMIT, COMMIT): Outcome.DONE,
-    (TxnState.COMPLETE_ABORT, ABORT): Outcome.DONE,
+    (TxnState.COMPLETE_COMMIT, COMMIT): EndDecision.ALREADY_COMPLETE,
+    (TxnState.COMPLETE_ABORT, ABORT): EndDecision.ALREADY_COMPLETE,
 }
 # V2: the epoch tells whether the transaction that the client means has ended before.
-ENDS_V2_FIRST: Final[Mapping[tuple[TxnState, TxnResult], Outcome | ErrorCode]] = {
-    (TxnState.ONGOING, COMMIT): Outcome.PREPARE,
-    (TxnState.ONGOING, ABORT): Outcome.PREPARE,
-    (TxnState.EMPTY, ABORT): Outcome.PREPARE,
-    (TxnState.COMPLETE_COMMIT, ABORT): Outcome.PREPARE,
-    (TxnState.COMPLETE_ABORT, ABORT): Outcome.PREPARE,
+ENDS_V2_FIRST: Final[Mapping[tuple[TxnState, TxnResult], EndDecision | ErrorCode]] = {
+    (TxnState.ONGOING, COMMIT): EndDecision.PREPARE,
+    (TxnState.ONGOING, ABORT): EndDecision.PREPARE,
+    (TxnState.EMPTY, ABORT): EndDecision.PREPARE,
+    (TxnState.COMPLETE_COMMIT, ABORT): EndDecision.PREPARE,
+    (TxnState.COMPLETE_ABORT, ABORT): EndDecision.PREPARE,
 }
-ENDS_V2_RETRY: Final[Mapping[tuple[TxnState, TxnResult], Outcome | ErrorCode]] = {
+ENDS_V2_RETRY: Final[Mapping[tuple[TxnState, TxnResult], EndDecision | ErrorCode]] = {
     (TxnState.PREPARE_COMMIT, COMMIT): ErrorCode.CONCURRENT_TRANSACTIONS,
     (TxnState.PREPARE_ABORT, ABORT): ErrorCode.CONCURRENT_TRANSACTIONS,
-    (TxnState.COMPLETE_COMMIT, COMMIT): Outcome.DONE,
-    (TxnState.COMPLETE_ABORT, ABORT): Outcome.DONE,
+    (TxnState.COMPLETE_COMMIT, COMMIT): EndDecision.ALREADY_COMPLETE,
+    (TxnState.COMPLETE_ABORT, ABORT): EndDecision.ALREADY_COMPLETE,
 }
 
 
-class Sent(NamedTuple):
+class MarkerAttempt(NamedTuple):
     """A marker that is still to be written: when and under which correlation it was last sent."""
 
     correlation: int | None = None  # None: not yet, or it was refused for now
     at_ms: int = 0
 
 
-Markers = Mapping[TopicPartition, Sent]
-_NEVER: Final = Sent(None, -1)
+Markers = Mapping[TopicPartition, MarkerAttempt]
+_NEVER: Final = MarkerAttempt(None, -1)
 
 
-def outcome(
-    known: Transaction, request: EndTxn, bugs: Bugs, *, is_changing: bool
-) -> Outcome | ErrorCode:
+def end_decision(
+    known: TransactionMetadata, request: EndTxn, bugs: Bugs, *, is_changing: bool
+) -> EndDecision | ErrorCode:
     """What comes of the request, or why it is refused."""
     is_v2 = request.version is TransactionVersion.V2
     is_retry = is_v2 and _is_retry(known, request)
@@ -101,7 +101,7 @@ def outcome(
     return table.get((known.state, request.result), ErrorCode.INVALID_TXN_STATE)
 
 
-def _is_retry(known: Transaction, request: EndTxn) -> bool:
+def _is_retry(known: TransactionMetadata, request: EndTxn) -> bool:
     """In V2: the transaction that the client means is the one that was decided last."""
     if known.state in (TxnState.EMPTY, TxnState.ONGOING):
         return False
@@ -114,18 +114,18 @@ def _is_retry(known: Transaction, request: EndTxn) -> bool:
     return (same_id and request.producer_epoch == known.producer_epoch - 1) or after_last
 
 
-def ended(transaction: Transaction, request: EndTxn) -> EndedTxn:
+def ended(transaction: TransactionMetadata, request: EndTxn) -> EndedTxn:
     """The answer to a request whose transaction ends, or has ended, so."""
     if request.version is TransactionVersion.V1:
         return EndedTxn()
-    producer_id, producer_epoch = transaction.of_next_transaction
+    producer_id, producer_epoch = transaction.next_producer
     return EndedTxn(producer_id=producer_id, producer_epoch=producer_epoch)
 
 
 # ---------------------------------------------------------------- markers
 
 
-def pending_markers(transaction: Transaction, context: Context) -> Markers:
+def pending_markers(transaction: TransactionMetadata, context: Context) -> Markers:
     """The markers of a transaction that has just been decided."""
     places = transaction.topic_partitions
     if Bug.MARKER_ON_ONE_PARTITION in context.bugs:
@@ -134,16 +134,16 @@ def pending_markers(transaction: Transaction, context: Context) -> Markers:
 
 
 def send_markers(
-    transaction: Transaction,
+    transaction: TransactionMetadata,
     unwritten: Markers,
     coordinator_epoch: LeaderEpoch,
     context: Context,
     *,
     again: bool,
-) -> tuple[Markers, Effects]:
+) -> StepResult[Markers]:
     """Those markers go out that are due: at first, and `again` those that were refused or lost."""
     effects: list[Send] = []
-    left: dict[TopicPartition, Sent] = {}
+    left: dict[TopicPartition, MarkerAttempt] = {}
     for topic_partition, sent in unwritten.items():
         leader = context.coordinators.leaders.get(topic_partition)
         if leader is None:
@@ -153,7 +153,7 @@ def send_markers(
         if leader == NO_BROKER or not is_due:
             left[topic_partition] = sent
             continue
-        left[topic_partition] = Sent(context.correlation, context.now_ms)
+        left[topic_partition] = MarkerAttempt(context.correlation, context.now_ms)
         marker = WriteTxnMarker(
             topic_partition=topic_partition,
             transactional_id=transaction.transactional_id,

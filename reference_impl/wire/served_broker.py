@@ -24,7 +24,7 @@ INVALID_REPLICA_ASSIGNMENT = 39
 INVALID_CONFIG = 40
 
 
-class BrokerSide(Protocol):
+class ServedBroker(Protocol):
     """One running broker, as its connections see it; ConnectionError once it is down."""
 
     @property
@@ -46,19 +46,19 @@ class BrokerSide(Protocol):
         ...
 
 
-async def asked(broker: BrokerSide, request: Request, answer: type[R]) -> R:
+async def request_core(broker: ServedBroker, request: Request, answer: type[R]) -> R:
     """The answer, which is of the class that the request calls for."""
     response = await broker.ask(request)
     assert isinstance(response, answer), f"{request} was answered with {response}"
     return response
 
 
-async def image(broker: BrokerSide) -> MetadataImage:
+async def image(broker: ServedBroker) -> MetadataImage:
     """The metadata that the broker has applied."""
-    return (await asked(broker, Metadata(), DescribedMetadata)).image
+    return (await request_core(broker, Metadata(), DescribedMetadata)).image
 
 
-async def named_topics(broker: BrokerSide, topics: Any) -> list[tuple[Any, str | None]]:
+async def named_topics(broker: ServedBroker, topics: Any) -> list[tuple[Any, str | None]]:
     """Topics of a request with their names; None where a topic id is not known here."""
     topics = list(topics)
     if not any(hasattr(topic, "topic_id") for topic in topics):
