@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: verify test lint bench bench-kafka requirements clean
+.PHONY: verify test lint docs bench bench-kafka requirements clean
 
 verify: $(READY)
 	$(BIN)/urteil verify
@@ -19,6 +19,11 @@ lint: $(READY)
 	$(BIN)/mypy
 	$(BIN)/basedpyright
 	$(BIN)/lint-imports
+
+# The site, in build/docs; a link that leads nowhere fails.
+docs: $(READY)
+	$(BIN)/python -m tools.reference docs/reference
+	$(BIN)/sphinx-build --quiet --fail-on-warning --keep-going --nitpicky docs build/docs
 
 bench: $(READY)
 	$(BIN)/python -m benchmarks

@@ -1,22 +1,17 @@
 """Makes the track record: runs every row that must be caught, and its mended rule.
 
-`python -m tools.track_record [SPEC ...]` writes `checkers/track_record.json` and the
-README's table; with names of specs, only their rows are run again.
+`python -m tools.track_record [SPEC ...]` writes `checkers/track_record.json`;
+with names of specs, only their rows are run again.
 """
 
 from __future__ import annotations
 
 import sys
 import time
-from pathlib import Path
-from typing import Final
 
 from checkers.explicit.catching import catch
-from checkers.report.track_record import HEAD, table
 from checkers.track_record import Caught, keep, kept
 from model.specs import VARIANTS
-
-README: Final = Path(__file__).parent.parent / "README.md"
 
 
 def main(specs: list[str]) -> None:
@@ -37,9 +32,6 @@ def main(specs: list[str]) -> None:
         )
         sys.stdout.flush()
     keep(record.values())
-    text = README.read_text()
-    start = text.index(f"| {HEAD[0]} |")
-    README.write_text(text[:start] + table() + text[text.index("\n\n", start) :])
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""The track record: every bug and every old version that must be caught, as the README's table.
+"""The track record: every bug and every old version that must be caught, as a table.
 
 Lengths are those of shortest counterexamples, counts those of distinct states; both come from the
 runs that `checkers/track_record.json` keeps.

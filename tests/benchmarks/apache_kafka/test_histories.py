@@ -20,7 +20,7 @@ from checkers.histories.io.recorded import metadata, operations
 from model.histories import Assigned, History, Operation, Poll, Rebalanced, Send
 
 DATA = Path(__file__).parents[2] / "data" / "apache_kafka"
-README = (Path(__file__).parents[3] / "README.md").read_text()
+RESULTS = (Path(__file__).parents[3] / "docs" / "apache-kafka.md").read_text()
 NAMES = ("safe", "unsafe", "transactions")
 
 
@@ -122,7 +122,7 @@ def test_with_acks_1_and_unclean_elections_it_loses_what_it_acknowledged() -> No
     assert gone <= lost | replaced
     assert found["inconsistent-offsets"] > 0
     assert found["stale-end-offset"] > 0
-    assert f"{len(gone)} acknowledged records are gone, {len(lost)} of them never read" in README
+    assert f"{len(gone)} acknowledged records are gone, {len(lost)} of them never read" in RESULTS
 
 
 def test_a_reader_whose_log_was_cut_begins_again_as_a_new_process() -> None:

@@ -1,0 +1,196 @@
+"""Writes the reference pages of the documentation from the tables of the code.
+
+    python -m tools.reference docs/reference
+
+A page for each kind of name that `urteil list` knows, one for the commands, one for the events and
+one for the columns of a history. The pages are made anew each time and are not kept in git.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import MISSING, Field, fields
+from inspect import cleandoc
+from pathlib import Path
+from typing import Final
+
+import click
+
+from checkers import events
+from checkers.cli import catalogue
+from checkers.cli.main import COMMANDS, load
+from checkers.events import Event, Listed
+from checkers.report import track_record
+from checkers.verdicts import EXIT_CODES
+from model.histories import COLUMNS, SCHEMA_VERSION
+
+# page -> (title, kinds of `urteil list`, first paragraph)
+PAGES: Final[Mapping[str, tuple[str, Sequence[str], str]]] = {
+    "specs": ("Specs", ("specs",), "The specs that `urteil check` explores."),
+    "versions": ("Versions", ("versions",), "The protocol as it was in a release of Kafka."),
+    "bugs": (
+        "Bugs",
+        ("bugs", "left-out"),
+        "Bugs of the specs and of the reference broker, what each breaks, and the command that "
+        "shows it. Each must be caught: a test runs every row, with the bug and with its fix. At "
+        "the end: reported bugs that nothing here looks for, and why.",
+    ),
+    "claims": (
+        "Claims",
+        ("claims",),
+        "The promises of Kafka's documents. Each holds inside its condition and is broken outside.",
+    ),
+    "properties": ("Properties", ("properties",), "What the specs claim, and the anomalies."),
+    "anomalies": (
+        "Anomalies",
+        ("anomalies",),
+        "What `urteil analyze` looks for in a history, and in the log directories of brokers.",
+    ),
+    "suites": (
+        "Suites and sweeps",
+        ("suites", "sweeps"),
+        "What drives the simulated broker: `urteil test` and `urteil sweep`.",
+    ),
+}
+
+TRACK_RECORD: Final = (
+    "Every bug and old version that must be caught, and what caught it. A test runs every row of "
+    "the specs twice: as it was, until its property fails on a shortest path, and with its fix, to "
+    "the end of the same bounds. `python -m tools.track_record` writes the record."
+)
+
+
+def main(folder: Path) -> None:
+    """Writes all pages into the folder, and removes pages of earlier runs."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for old in folder.glob("*.md"):
+        old.unlink()
+    pages = {name: "\n".join(page(name)) for name in PAGES} | {
+        "commands": "\n".join(commands()),
+        "events": "\n".join(event_page()),
+        "history-format": "\n".join(history_format()),
+        "track-record": "\n".join(("# Track record", "", TRACK_RECORD, "", track_record.table())),
+    }
+    for name, text in pages.items():
+        (folder / f"{name}.md").write_text(text + "\n")
+    (folder / "index.md").write_text("\n".join(index(pages)) + "\n")
+
+
+def index(pages: Iterable[str]) -> Iterator[str]:
+    yield from (
+        "# Reference",
+        "",
+        "Generated from the code.",
+        "",
+        "```{toctree}",
+        ":maxdepth: 1",
+        "",
+    )
+    yield from sorted(pages)
+    yield "```"
+
+
+def page(name: str) -> Iterator[str]:
+    """A page with a section for each row; rows of one name share a section."""
+    title, kinds, says = PAGES[name]
+    yield from (f"# {title}", "", says)
+    for kind in kinds:
+        if len(kinds) > 1:
+            yield from ("", f"## {kind.replace('-', ' ').capitalize()}")
+        seen: set[str] = set()
+        for row in sorted(catalogue.rows(kind), key=lambda row: row.item):
+            if row.item not in seen:
+                yield from ("", f"### {row.item}")
+            seen.add(row.item)
+            yield from section(row)
+
+
+def section(row: Listed) -> Iterator[str]:
+    yield from ("", sentence(row.says))
+    texts = [(label(k), v) for k, v in row.facts.items() if v not in (None, False, "", [], (), {})]
+    short = [(k, plain(v)) for k, v in texts]
+    if any("\n" not in text for _, text in short):
+        yield ""
+    yield from (f"- **{k}**: {text}" for k, text in short if "\n" not in text)
+    for k, text in short:
+        if "\n" in text:
+            yield from ("", f"**{k}**:", "", "```text", text.strip("\n"), "```")
+
+
+def label(key: str) -> str:
+    return key.replace("_", " ")
+
+
+def sentence(text: str) -> str:
+    return escaped(" ".join(text.split()))
+
+
+def escaped(text: str) -> str:
+    """Markdown that shows the text as it is."""
+    return "".join(f"\\{c}" if c in "*_<>[]{}|$" else c for c in text)
+
+
+def plain(value: object) -> str:
+    """A fact in one line where it has one; lists and mappings joined by semicolons."""
+    if isinstance(value, Mapping):
+        return "; ".join(f"{escaped(str(k))} = {escaped(str(v))}" for k, v in value.items())
+    if isinstance(value, list | tuple):
+        return "; ".join(escaped(str(x)) for x in value)
+    text = str(value)
+    if text.startswith("urteil "):
+        return f"`{text}`"
+    return text if "\n" in text else escaped(text)
+
+
+def commands() -> Iterator[str]:
+    """The help of every command, as it is printed."""
+    yield from (
+        "# Commands",
+        "",
+        "Exit codes of all commands:",
+        "",
+        "| code | meaning |",
+        "|---|---|",
+    )
+    yield from (f"| {code} | {says} |" for code, says in EXIT_CODES.items())
+    for name in COMMANDS:
+        command = load(name)
+        command.epilog = None
+        context = click.Context(
+            command, info_name=f"urteil {name}", max_content_width=100, terminal_width=100
+        )
+        yield from ("", f"## urteil {name}", "", "```text", command.get_help(context), "```")
+
+
+def event_page() -> Iterator[str]:
+    """Every event of `--json`, with its fields and their types."""
+    yield from ("# Events", "", sentence(cleandoc(events.__doc__ or "")))
+    kinds = [c for c in vars(events).values() if isinstance(c, type) and issubclass(c, Event)]
+    for kind in (c for c in kinds if c is not Event):
+        yield from ("", f"## {kind.name}", "", sentence(cleandoc(kind.__doc__ or "")), "")
+        yield from ("| field | type | default |", "|---|---|---|")
+        yield from (f"| {f.name} | {escaped(str(f.type))} | {default(f)} |" for f in fields(kind))
+
+
+def default(field: Field[object]) -> str:
+    return "required" if field.default is MISSING else escaped(repr(field.default))
+
+
+def history_format() -> Iterator[str]:
+    """The columns of a history, with types and meaning."""
+    yield from (
+        "# History format",
+        "",
+        f"Schema version {SCHEMA_VERSION}, as Parquet or as NDJSON. One row is one micro-operation;"
+        " an operation without micro-operations has one row of the kind `none`.",
+        "",
+        "| column | type | may be null | meaning |",
+        "|---|---|---|---|",
+    )
+    for name, (kind, nullable, meaning) in COLUMNS.items():
+        yield f"| `{name}` | {kind} | {'yes' if nullable else 'no'} | {escaped(meaning)} |"
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))
