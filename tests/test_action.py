@@ -1,0 +1,80 @@
+"""The GitHub action and the workflow: they parse, and what they run exists and runs."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from checkers.cli.main import load
+
+ROOT = Path(__file__).parent.parent
+ACTION: dict[str, Any] = yaml.safe_load((ROOT / "action.yml").read_text())
+WORKFLOW: dict[str, Any] = yaml.safe_load((ROOT / ".github/workflows/ci.yml").read_text())
+(RUN,) = [step for step in ACTION["runs"]["steps"] if step.get("id") == "run"]
+
+
+def run_step(folder: Path, command: str, arguments: str) -> tuple[int, str]:
+    """Runs the script of the action; returns its exit code, and its output file or its stdout."""
+    installed = folder / "urteil" / "bin"
+    installed.mkdir(parents=True)
+    (installed / "urteil").symlink_to(Path(sys.executable).with_name("urteil"))
+    output = folder / "output"
+    ran = subprocess.run(
+        ["bash", "-e", "-o", "pipefail", "-c", RUN["run"]],
+        cwd=folder,
+        env={
+            **os.environ,
+            "RUNNER_TEMP": str(folder),
+            "GITHUB_OUTPUT": str(output),
+            "GITHUB_STEP_SUMMARY": str(folder / "summary.md"),
+            "COMMAND": command,
+            "ARGUMENTS": arguments,
+        },
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return ran.returncode, output.read_text() if output.exists() else ran.stdout
+
+
+def test_inputs_that_the_steps_use_are_declared() -> None:
+    text = (ROOT / "action.yml").read_text()
+    for name in ACTION["inputs"]:
+        assert f"inputs.{name}" in text
+
+
+@pytest.mark.parametrize("name", ["check", "test", "analyze"])
+def test_each_command_has_the_options_that_the_action_gives(name: str) -> None:
+    options = {option for p in load(name).params for option in p.opts}
+    assert {"--github", "--out", "--junit", "--sarif"} <= options
+
+
+def test_a_violation_fails_the_step_and_leaves_its_files(tmp_path: Path) -> None:
+    code, output = run_step(
+        tmp_path, "check", "replication --variant truncate-to-hw --set replicas=2"
+    )
+    assert code == 1
+    assert output == "exit-code=1\n"
+    assert (tmp_path / "urteil.xml").exists()
+    assert (tmp_path / "urteil.sarif").exists()
+    assert "weak_isr" in (tmp_path / "summary.md").read_text()
+    assert list(tmp_path.glob("urteil-runs/*/report.html"))
+
+
+def test_another_command_is_refused_with_a_message(tmp_path: Path) -> None:
+    code, printed = run_step(tmp_path, "broker", "")
+    assert code == 2
+    assert printed == "::error::urteil: command is 'broker', not check, test or analyze\n"
+
+
+def test_the_workflow_runs_the_ci_script_and_nothing_weaker() -> None:
+    (job,) = WORKFLOW["jobs"].values()
+    lines = [step["run"] for step in job["steps"] if "run" in step]
+    assert len(lines) == 1
+    assert lines[0].endswith("bash .ci/run")
