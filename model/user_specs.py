@@ -69,12 +69,15 @@ def read_whole(variant: Variant, spec: Spec) -> None:
     try:
         _ = spec.scope(), spec.initial, spec.actions, spec.claims, spec.witnesses
         _ = spec.action_properties, spec.liveness_properties
+        spec.check_replaced()
     except Exception as error:
         raise _told(Path(variant.spec), error) from error
 
 
 def _told(path: Path, error: Exception) -> SpecError:
-    """The error at the last line of the file that it came through."""
+    """Returns the error with the path and the line of the mistake."""
+    if isinstance(error, SpecError) and error.line:
+        return SpecError(f"{path}:{error.line}: {error.where}: {error.mistake}")
     frames = traceback.extract_tb(error.__traceback__)
     lines = [f.lineno for f in frames if Path(f.filename).resolve() == path.resolve()]
     line = lines[-1] if lines else getattr(error, "lineno", None)

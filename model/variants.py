@@ -10,9 +10,11 @@ from __future__ import annotations
 import inspect
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Literal
 
 from model.language import Spec
+from model.language.spec import entitled
 
 Kind = Literal["version", "bug"]
 Constants = Mapping[str, int | bool]
@@ -46,4 +48,5 @@ class Variant:
 
     def make(self, constants: Constants | None = None) -> Spec:
         """The spec with these constants; raises SpecError for one that it has not."""
-        return self.cls(**(constants or {}))
+        spec = self.spec if not self.spec.endswith(".py") else Path(self.spec).name
+        return entitled(self.cls, f"{spec} {self.name}", constants or {})

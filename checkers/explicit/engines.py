@@ -1,38 +1,57 @@
 """The table of engines: each explores the same task to the same `Exploration`, the fastest first.
 
-An engine may decline a task, with a reason; the next one runs then, and the exploration notes it.
-The last declines nothing.
+An engine may decline a task and give a reason. Then the next engine of the table runs, and the
+exploration keeps the reason in its notes. The last engine declines nothing.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from importlib import import_module
 from math import prod
 
 from checkers.explicit.exploration import Exploration, Task
 from checkers.explicit.instance import Instance
 from model.faults import UnknownName
 
-ENGINES: Mapping[str, str] = {  # name -> the module with its `search(task)`
-    "compiled": "checkers.explicit.compiled.engine",
-    "numpy": "checkers.explicit.frontiers",
-    "python": "checkers.explicit.plain",
-}
-
-FEW = 20_000  # states, which take plain Python less time than a compiler
+Engine = Callable[[Task], Exploration]
 
 
 class Declined(Exception):
-    """An engine cannot do a task; says why."""
+    """An engine cannot run a task; the message is the reason."""
+
+
+# each engine is imported when it runs: NumPy and the compiler take longer than a small search
+
+
+def _compiled(task: Task) -> Exploration:
+    from checkers.explicit.compiled.engine import search
+
+    return search(task)
+
+
+def _numpy(task: Task) -> Exploration:
+    from checkers.explicit.frontiers import search
+
+    return search(task)
+
+
+def _python(task: Task) -> Exploration:
+    from checkers.explicit.plain import search
+
+    return search(task)
+
+
+ENGINES: Mapping[str, Engine] = {"compiled": _compiled, "numpy": _numpy, "python": _python}
+
+FEW = 20_000  # states that plain Python explores in less time than a compiler needs
 
 
 def run(task: Task, engine: str | None = None) -> Exploration:
-    """What the engine finds, or the first after it that does not decline.
+    """Explores the task with the named engine, or with the first after it that does not decline.
 
-    By default that is the first of the table, but the last, which takes no time to start, where
-    there can't be many states and nothing is asked for that only the first has.
+    The default is the first engine of the table, or the last, which starts at once, if the task
+    has few states and needs no option that only the first has.
 
     Raises UnknownName for an engine that is not in the table.
     """
@@ -44,16 +63,15 @@ def run(task: Task, engine: str | None = None) -> Exploration:
     engine = engine or (names[-1] if few else names[0])
     notes: list[str] = []
     for name in names[names.index(engine) :]:
-        search: Callable[[Task], Exploration] = import_module(ENGINES[name]).search
         try:
-            return replace(search(task), engine=name, notes=tuple(notes))
+            return replace(ENGINES[name](task), engine=name, notes=tuple(notes))
         except Declined as reason:
             notes.append(f"engine {name}: {reason}")
-    raise AssertionError("the last engine declines nothing")
+    raise AssertionError("the last engine declined a task")
 
 
 def most_states(task: Task) -> int:
-    """A bound on how many states are explored: what the cells can hold, and the budget."""
+    """Returns an upper bound on the explored states: the values of all cells, and the budget."""
     at = Instance.of(task.spec, task.scope)
-    held = prod(at.size(sort) for _, sort in at.cells)
-    return held if task.budget.states is None else min(held, task.budget.states)
+    possible = prod(at.size(sort) for _, sort in at.cells)
+    return possible if task.budget.states is None else min(possible, task.budget.states)

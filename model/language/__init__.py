@@ -61,7 +61,6 @@ from model.language.expressions import (
     forall,
     iff,
     implies,
-    ite,
     last,
     least_of,
     nothing,
@@ -77,7 +76,7 @@ from model.language.spec import (
     liveness,
     witness,
 )
-from model.language.state_variables import Map, Record, Set, everything
+from model.language.state_variables import Map, Record, Set, everything, ite
 from model.language.temporal import (
     Temporal,
     always_eventually,

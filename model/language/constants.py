@@ -1,7 +1,7 @@
-"""The constants of a spec: named, typed, and within the range that their annotation declares.
+"""The constants of a spec: their names, types, defaults and ranges.
 
-`replicas: Annotated[int, range(1, 10)] = 3` is an integer from 1 to 9; an annotation without a
-range is checked by type alone.
+`replicas: Annotated[int, range(1, 10)] = 3` is an integer from 1 to 9. An annotation without a
+range checks the type only.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ Value = int | bool
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Constant:
-    """A constant as a spec declares it."""
+    """A constant as the spec declares it."""
 
     name: str
     type: type
@@ -26,13 +26,8 @@ class Constant:
     bounds: range | None = None
 
     def check(self, spec: str, value: object) -> None:
-        """Raises SpecError for a value of another type, or beyond the bounds."""
-        if type(value) is not self.type:
-            raise SpecError(
-                f"{spec}: {self.name} is {self._wanted()}, not {value!r}\n"
-                f"  for example {self.name}={str(self.default).lower()}"
-            )
-        if self.bounds is not None and value not in self.bounds:
+        """Raises SpecError for a value of another type or out of range."""
+        if type(value) is not self.type or (self.bounds is not None and value not in self.bounds):
             raise SpecError(f"{spec}: {self.name} is {self._wanted()}, not {value!r}")
 
     def _wanted(self) -> str:
@@ -44,7 +39,7 @@ class Constant:
 
 
 def declared(hints: Mapping[str, object], values: Mapping[str, object]) -> dict[str, Constant]:
-    """The constants among the annotations of a class, with the values that the class gives them."""
+    """Returns the constants among the annotations of a class; `values` are its attributes."""
     out: dict[str, Constant] = {}
     for name, hint in hints.items():
         bare, *extra = (
@@ -66,9 +61,11 @@ def declared(hints: Mapping[str, object], values: Mapping[str, object]) -> dict[
     return out
 
 
-def check(spec: str, known: Mapping[str, Constant], given: Mapping[str, object]) -> None:
-    """Raises SpecError for a name that the spec has not, or a value that it does not take."""
-    for name, value in given.items():
-        if name not in known:
-            raise SpecError(f"{spec} has no constant {name!r}; the nearest: {nearest(name, known)}")
-        known[name].check(spec, value)
+def check(spec: str, constants: Mapping[str, Constant], values: Mapping[str, object]) -> None:
+    """Raises SpecError for an unknown name, a value of another type, or a value out of range."""
+    for name, value in values.items():
+        if name not in constants:
+            raise SpecError(
+                f"{spec} has no constant {name!r}; the nearest: {nearest(name, constants)}"
+            )
+        constants[name].check(spec, value)

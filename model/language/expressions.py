@@ -1,9 +1,9 @@
-"""The words of the language: sorts, formulas, quantifiers.
+"""The expressions of the language: sorts, terms, formulas, quantifiers.
 
-A sort is a class and its terms are its instances, so mypy reads a spec as the author does: a
-`Replica` cannot index what wants an `Offset`. Iterating a sort yields one symbolic element, so
-`forall(p(r) for r in Replica)` is a quantifier and `for r in Replica: s.x[r] = ...` is an update of
-every cell at once.
+A sort is a class and its terms are the instances of that class. So mypy type-checks a spec: a
+`Replica` cannot index a map over `Offset`. Iterating a sort yields one symbolic element. So
+`forall(p(r) for r in Replica)` is a quantifier, and `for r in Replica: s.x[r] = ...` updates every
+cell at once.
 """
 
 from __future__ import annotations
@@ -17,12 +17,28 @@ from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, Self, TypeVar
 from model.faults import InputFault
 from model.language import terms as t
 from model.language.binding import close
+from model.language.show import show
 
 T = TypeVar("T")
 
 
 class SpecError(InputFault):
-    """A spec says something that means nothing: what, where, and what to write instead."""
+    """A spec cannot be read; the message has the mistake, its place, and what to write instead."""
+
+    line: int | None = None  # of the mistake; None until tracing adds the place
+    where = ""  # the class, or the class and its method
+    mistake = ""  # the message without the place
+
+    @classmethod
+    def at(cls, where: str, line: int, mistake: str) -> Self:
+        """Returns the error with its place: a class or a method, and a line of its file."""
+        made = cls(f"{where}, line {line}: {mistake}")
+        made.where, made.line, made.mistake = where, line, mistake
+        return made
+
+
+class NothingReturned(SpecError):
+    """A function that should return a formula returned None."""
 
 
 _BOTH = (
@@ -30,11 +46,15 @@ _BOTH = (
     " instead of and, or, not, if, and a < b, b < c instead of a < b < c"
 )
 _TIGHT = "& and | join formulas, and bind tighter than == and <: write all_of(...), any_of(...)"
-# binders of the `for`s being traced, each with its range condition
+# functions of the spec that returned None, while tracing watches for them
+returned_nothing: list[CodeType] = []
+# binders of the `for` loops being traced, each with its range condition
 open_loops: list[tuple[t.Local, t.Node]] = []
 
 
 class SortMeta(type):
+    """Makes a sort iterable: `for r in Replica` binds one symbolic element."""
+
     def __init__(cls, name: str, bases: tuple[type, ...], body: dict[str, Any]) -> None:
         super().__init__(name, bases, body)
         cls.info = t.SortInfo(name, getattr(cls, "flavour", "sort"))
@@ -46,19 +66,20 @@ class SortMeta(type):
 
 
 def each(sort: Any, within: Any) -> Iterator[Any]:
-    """One symbolic element of the sort; while the loop body runs, it is bound."""
+    """Yields one symbolic element of the sort, which is bound while the loop body runs."""
     binder = t.Local(sort.info, sort.__name__.lower())
     element = wrap(sort, binder)
     open_loops.append((binder, within(element)))
     try:
         yield element
-        caller = sys._getframe(1).f_locals  # the loop ends: borrow the author's name for the binder
+        caller = sys._getframe(1).f_locals  # the loop ends: use the author's name for the binder
         binder.name = next((k for k, v in caller.items() if v is element), binder.name)
     finally:
         open_loops.pop()
 
 
 def wrap(sort: type[T], node: t.Node) -> T:
+    """Returns the node as a term of the sort, with the line of the action that made it."""
     made = object.__new__(sort)
     made.__dict__.update(node=node, line=line_in_action())
     return made
@@ -68,7 +89,7 @@ tracing: list[CodeType] = []  # the action being traced
 
 
 def line_in_action() -> int:
-    """The line that the traced action is at, however deep in its words; 0 outside an action."""
+    """Returns the line that the traced action is executing; 0 outside an action."""
     frame = sys._getframe(1) if tracing else None
     while frame is not None:
         if frame.f_code is tracing[-1]:
@@ -78,7 +99,7 @@ def line_in_action() -> int:
 
 
 class Term(metaclass=SortMeta):
-    """A term of a sort; equality is a formula, not a Python bool."""
+    """A term of a sort. `==` makes a formula, not a Python bool."""
 
     flavour: ClassVar[t.Flavour] = "sort"
     node: t.Node
@@ -95,21 +116,21 @@ class Term(metaclass=SortMeta):
         return id(self.node)
 
     def __bool__(self) -> NoReturn:
-        from model.language.show import show
-
         raise SpecError(f"a term has no truth value: {show(self.node)}\n  {_BOTH}")
 
-    if not TYPE_CHECKING:  # hidden, so that type checkers know that only formulas are joined
+    if not TYPE_CHECKING:  # hidden: type checkers accept & and | between formulas only
 
         def __and__(self, other):
             raise SpecError(
-                f"a {type(self).__name__} is joined by & or | as if it were a formula\n  {_TIGHT}"
+                f"& or | joins a term of {type(self).__name__}, which is not a formula\n  {_TIGHT}"
             )
 
         __or__ = __rand__ = __ror__ = __and__
 
 
 class Bool(Term):
+    """A formula: a term that is true or false."""
+
     flavour = "bool"
 
     def __and__(self, other: Bool) -> Bool:
@@ -130,12 +151,14 @@ false = wrap(Bool, t.Const(0, t.BOOL))
 
 
 class Sort(Term):
-    """Elements that can only be told apart: any number in a proof, 0 .. n-1 when explored."""
+    """Unordered elements: only equality is defined. A proof has any number, exploration 0..n-1."""
 
-    prefix: ClassVar[str] = ""  # with which elements are printed: `b` makes b0, b1, b2
+    prefix: ClassVar[str] = ""  # of printed elements: `b` makes b0, b1, b2
 
 
 class _Compared(Term):
+    """A term of a sort with an order."""
+
     def __lt__(self, other: Self | int) -> Bool:
         return wrap(Bool, t.Lt(self.node, lower(other, type(self))))
 
@@ -150,7 +173,7 @@ class _Compared(Term):
 
 
 class Ordered(_Compared):
-    """Elements in a total order with a least one; no arithmetic, so proofs stay decidable."""
+    """Elements in a total order with a least one, without arithmetic, so that proofs work."""
 
     flavour = "ordered"
 
@@ -163,10 +186,10 @@ class Ordered(_Compared):
 
 
 class Int(_Compared):
-    """Integers of a range that the scope names; `+` and `-` take literals."""
+    """Integers of the range in the scope; `+` and `-` take literals."""
 
     flavour = "int"
-    labels: ClassVar[tuple[str, ...]] = ()  # with which 0, 1, ... are printed
+    labels: ClassVar[tuple[str, ...]] = ()  # printed instead of 0, 1, ...
 
     def __new__(cls, value: int) -> Self:
         return wrap(cls, t.Const(value, cls.info))
@@ -179,27 +202,27 @@ class Int(_Compared):
 
 
 class Number(Int):
-    """The value of `count(...)`."""
+    """An unbounded integer: the value of `count(...)`."""
 
 
 class Nothing(Term):
-    """The absence of a value; `Replica | Nothing` is the type of what may be absent."""
+    """The absence of a value: a cell of type `Replica | Nothing` may hold no replica."""
 
 
 nothing = wrap(Nothing, t.Least(t.SortInfo("Nothing", "sort", optional=True)))
 
 
 def lower(value: object, sort: Any) -> t.Node:
-    """The node of a term, or of a Python literal where a term of the sort is wanted."""
+    """Returns the node of a term of the sort, or of a Python literal in its place."""
     if isinstance(value, Term):
         return value.node
     if isinstance(value, bool) or (isinstance(value, int) and sort.flavour == "int"):
         return t.Const(int(value), sort.info if sort.flavour == "int" else t.BOOL)
-    raise SpecError(f"{value!r} is no term of {sort.__name__}")
+    raise SpecError(f"{value!r} is not a term of the sort {sort.__name__}")
 
 
 def agree(left: t.Node, right: t.Node) -> tuple[t.Node, t.Node]:
-    """Both with the same sort: an element next to `nothing` becomes an optional value."""
+    """Returns both with the same sort: beside an optional value, an element becomes optional."""
     a, b = left.sort, right.sort
     if a == b:
         return left, right
@@ -208,7 +231,10 @@ def agree(left: t.Node, right: t.Node) -> tuple[t.Node, t.Node]:
         absent = t.Least(t.SortInfo(known.name, known.flavour, optional=True))
         left, right = (absent if n.sort.name == "Nothing" else n for n in (left, right))
     elif a.name != b.name:
-        raise SpecError(f"a {a.name} meets a {b.name}")
+        raise SpecError(
+            f"a term of {a.name} is compared with or assigned to a term of {b.name}\n"
+            "  use terms of one sort"
+        )
     if left.sort == right.sort:
         return left, right
     return (left if left.sort.optional else t.Some(left)), (
@@ -220,11 +246,15 @@ def agree(left: t.Node, right: t.Node) -> tuple[t.Node, t.Node]:
 
 
 def formula(value: Any) -> Bool:
-    """The value, which no type checker may have read; raises SpecError where it is no formula."""
+    """Returns the value if it is a formula; raises SpecError if not, as no type checker may run."""
     if isinstance(value, Bool):
         return value
-    shown = f"a {type(value).__name__}" if isinstance(value, Term) else repr(value)
-    raise SpecError(f"{shown} is no formula\n  {_TIGHT}")
+    if value is None:
+        code = returned_nothing[-1] if returned_nothing else None
+        named = f"{code.co_name}, line {code.co_firstlineno}," if code else "a function of the spec"
+        raise NothingReturned(f"{named} returns nothing\n  end it with `return` and a formula")
+    shown = f"a term of {type(value).__name__}" if isinstance(value, Term) else repr(value)
+    raise SpecError(f"{shown} is not a formula\n  {_TIGHT}")
 
 
 def _flat(kind: type[t.And] | type[t.Or], formulas: tuple[Bool, ...]) -> tuple[t.Node, ...]:
@@ -262,9 +292,12 @@ def iff(left: Bool, right: Bool) -> Bool:
     return left == right
 
 
+_EMPTY: Any = object()
+
+
 @dataclass(frozen=True, slots=True)
 class _Scope:
-    """What a generator expression said: its binders, the sets they range over, its body."""
+    """The parts of a generator expression: its binders, the sets they range over, its body."""
 
     binders: tuple[t.Local, ...]
     ranges: tuple[t.Node, ...]
@@ -273,14 +306,15 @@ class _Scope:
     @classmethod
     def of(cls, bodies: Iterator[Bool]) -> _Scope:
         before = len(open_loops)
-        body = next(bodies, None)
-        if body is None:
-            raise SpecError("a quantifier over nothing: iterate a sort or a set of the spec")
+        body = next(bodies, _EMPTY)
+        if body is _EMPTY:
+            raise SpecError(
+                "a quantifier ranges over an empty iterable\n  iterate a sort or a set of the spec"
+            )
         opened = open_loops[before:]
         for _ in bodies:
             raise SpecError(
-                "a quantifier ranges over sorts and sets of the spec;"
-                " this one iterated something else"
+                "a quantifier ranges over a Python iterable\n  iterate a sort or a set of the spec"
             )
         ranges = tuple(c for _, c in opened if not isinstance(c, t.Const))
         return cls(tuple(b for b, _ in opened), ranges, formula(body).node)
@@ -293,19 +327,19 @@ class _Scope:
 
 
 def forall(bodies: Iterator[Bool]) -> Bool:
-    """True when the body is, for every binding: `forall(p(r) for r in Replica)`."""
+    """True if the body is true for every binding: `forall(p(r) for r in Replica)`."""
     scope = _Scope.of(bodies)
     return wrap(Bool, t.Forall(*close(scope.binders, scope.implication())))
 
 
 def exists(bodies: Iterator[Bool]) -> Bool:
-    """True when the body is, for some binding."""
+    """True if the body is true for some binding."""
     scope = _Scope.of(bodies)
     return wrap(Bool, t.Exists(*close(scope.binders, scope.conjunction())))
 
 
 def count(bodies: Iterator[Bool]) -> Number:
-    """For how many bindings the body is true; explored only, never proved."""
+    """The number of bindings for which the body is true; for exploration only, not for proofs."""
     scope = _Scope.of(bodies)
     return wrap(Number, t.Count(*close(scope.binders, scope.conjunction())))
 
@@ -314,12 +348,12 @@ I = TypeVar("I", bound=_Compared)  # noqa: E741 - the usual letter of an index
 
 
 def first(sort: type[I], test: Callable[[I], Bool], *, default: I) -> I:
-    """The least value for which the test is true; explored only, never proved."""
+    """The least value for which the test is true; for exploration only, not for proofs."""
     return _extreme(sort, test, default, last=False)
 
 
 def last(sort: type[I], test: Callable[[I], Bool], *, default: I) -> I:
-    """The greatest value for which the test is true; explored only, never proved."""
+    """The greatest value for which the test is true; for exploration only, not for proofs."""
     return _extreme(sort, test, default, last=True)
 
 
@@ -330,24 +364,17 @@ def _extreme(sort: type[I], test: Callable[[I], Bool], default: I, *, last: bool
 
 
 def least_of(left: I, right: I) -> I:
-    """The smaller of two."""
-    return ite(left <= right, left, right)
+    """The smaller of two values."""
+    return choose(left <= right, left, right)
 
 
-def ite(test: Bool, then: T, other: T) -> T:
-    """`then` where the test is true, else `other`; of terms, records and functions alike."""
-    from model.language.state_variables import Map, Record
-
-    if isinstance(then, Term) and isinstance(other, Term):
-        a, b = agree(then.node, other.node)
-        sort = type(other) if isinstance(then, Nothing) else type(then)
-        return wrap(sort, t.Ite(test.node, a, b))
-    if isinstance(then, Map) and isinstance(other, Map):
-        x, y = then, other
-        chosen: Any = Map(x.key, lambda k: ite(test, x[k], y[k]))
-        return chosen  # type: ignore[no-any-return]
-    if isinstance(then, Record) and isinstance(other, Record):
-        return type(then)(
-            **{f: ite(test, getattr(then, f), getattr(other, f)) for f in then.fields()}
+def choose(test: Bool, then: T, other: T) -> T:
+    """The term `then` where the test is true, else the term `other`."""
+    if not (isinstance(then, Term) and isinstance(other, Term)):
+        raise SpecError(
+            f"ite chooses between a {type(then).__name__} and a {type(other).__name__}\n"
+            "  use two terms, two records or two maps"
         )
-    raise SpecError(f"ite of a {type(then).__name__} and a {type(other).__name__}")
+    a, b = agree(then.node, other.node)
+    sort = type(other) if isinstance(then, Nothing) else type(then)
+    return wrap(sort, t.Ite(test.node, a, b))

@@ -143,8 +143,9 @@ class Interpreter:
         if n.sort.flavour == "bool" or value is None or value in self.elements(n.sort):
             return value
         elements = self.elements(n.sort)
+        shown = f"{value} is" if isinstance(n, t.Const) else f"{show(n)} is {value},"
         raise Undefined(
-            f"{show(n)} is {value}, and {n.sort.name} is {elements.start}..{elements.stop - 1}"
+            f"{shown} outside of {n.sort.name}, which is {elements.start}..{elements.stop - 1}"
         )
 
     def keys(self, keys: Sequence[t.Node], state: State, env: Env) -> tuple[int, ...]:

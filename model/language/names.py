@@ -1,36 +1,62 @@
-"""The author's own names for terms: what a method of a spec called `end` is printed as `end`.
+"""Names of terms: a term bound to the local name `end` in a method of a spec is printed as `end`.
 
-A name is noted when the method that gave it returns. Terms are shared, so a name found anywhere in
-an action is good everywhere in it.
+The names are collected when the method returns. Equal terms are one object, so a name from
+anywhere in an action holds everywhere in it.
 """
 
 from __future__ import annotations
 
+import inspect
 import sys
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
 
 from model.language import terms as t
-from model.language.expressions import Term
+from model.language.expressions import Term, returned_nothing
 
 HERE = str(Path(__file__).parent)
 
 
 @contextmanager
-def noted(names: dict[t.Node, str]) -> Generator[None]:
-    """While it is open, local names that a spec gives to terms are entered into `names`."""
+def collecting_names(names: dict[t.Node, str]) -> Generator[None]:
+    """Until it is closed, adds the local names that a spec gives to terms to `names`."""
 
-    def note(frame: FrameType, event: str, _: object) -> None:
-        if event != "return" or frame.f_code.co_filename.startswith(HERE):
-            return
+    def collect(frame: FrameType, _: object) -> None:
         for name, value in frame.f_locals.items():
             if isinstance(value, Term) and not isinstance(value.node, t.Const | t.Least | t.Local):
                 names.setdefault(value.node, name)
 
+    with _at_each_return(collect):
+        yield
+
+
+@contextmanager
+def watching_returns() -> Generator[None]:
+    """Until it is closed, keeps the functions of the spec that return None."""
+
+    def keep(frame: FrameType, returned: object) -> None:
+        if returned is None and not frame.f_code.co_flags & inspect.CO_GENERATOR:
+            returned_nothing.append(frame.f_code)
+
+    try:
+        with _at_each_return(keep):
+            yield
+    finally:
+        returned_nothing.clear()
+
+
+@contextmanager
+def _at_each_return(act: Callable[[FrameType, object], None]) -> Generator[None]:
+    """Until it is closed, calls `act` when a function outside this package returns."""
+
+    def profile(frame: FrameType, event: str, returned: object) -> None:
+        if event == "return" and not frame.f_code.co_filename.startswith(HERE):
+            act(frame, returned)
+
     previous = sys.getprofile()
-    sys.setprofile(note)
+    sys.setprofile(profile)
     try:
         yield
     finally:

@@ -1,7 +1,8 @@
-"""The one trap that types cannot see: `&` and `|` bind tighter than `==` and `<`.
+"""Finds a mistake that types cannot find: `&` and `|` bind tighter than `==` and `<`.
 
-`s.begun[x] == s.done[x] & s.known[x]` compares with the conjunction. Where the operands are not
-formulas the words refuse it; where all are, only the text tells, so the text is read.
+`s.begun[x] == s.done[x] & s.known[x]` compares with the conjunction. Operands that are not formulas
+raise an error when they are joined. If all three are formulas, only the source shows the mistake,
+so this check parses the source.
 """
 
 from __future__ import annotations
@@ -17,12 +18,12 @@ _checked: set[type] = set()
 
 
 def check(cls: type) -> None:
-    """Raises SpecError where a comparison of the class has a bare `&` or `|` beside it."""
+    """Raises SpecError if an operand of a comparison in the class is an `&` or `|` without ()."""
     if cls in _checked:
         return
     try:
         lines, first = inspect.getsourcelines(cls)
-    except (OSError, TypeError):  # made at a prompt: there is no text to read
+    except (OSError, TypeError):  # a class made at a prompt has no source
         return
     source = textwrap.dedent("".join(lines))
     for node in ast.walk(ast.parse(source)):
@@ -39,9 +40,11 @@ def _check_comparison(cls: type, comparison: ast.Compare, source: str, first: in
         bare_right = _joins(right) and "(" not in between
         if bare_left or bare_right:
             text = " ".join((ast.get_source_segment(source, comparison) or "").split())
-            raise SpecError(
-                f"{cls.__name__}, line {first + comparison.lineno - 1}: {text}\n"
-                "  & and | bind tighter than a comparison: write all_of(..., ...), or parentheses"
+            raise SpecError.at(
+                cls.__name__,
+                first + comparison.lineno - 1,
+                f"{text}\n  & and | bind tighter than a comparison: write all_of(..., ...), or"
+                " parentheses",
             )
 
 
@@ -56,5 +59,5 @@ def _text_between(source: str, left: ast.expr, right: ast.expr) -> str:
 
 
 def _offset(lines: list[str], line: int, column: int) -> int:
-    """Bytes before a position; the columns of a syntax tree count bytes."""
+    """Returns the number of bytes before a position; the columns of a syntax tree count bytes."""
     return sum(len(x.encode()) for x in lines[: line - 1]) + column

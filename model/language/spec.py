@@ -1,24 +1,34 @@
-"""A spec: state variables, constants, an initial condition, actions and what is claimed of them.
+"""A spec: state variables, constants, an initial condition, actions and properties.
 
-It is ordinary Python run once, on symbols; from then on it is data. Engines read `variables`,
-`initial`, `actions`, `claims`, `action_properties`, `liveness_properties` and `witnesses`, never
-the methods. A variant is a subclass that
-replaces a method.
+A spec is ordinary Python. Tracing runs each method once, on symbols; from then on a spec is data.
+Engines read `variables`, `initial`, `actions`, `claims`, `action_properties`,
+`liveness_properties` and `witnesses`, never the methods. A variant is a subclass that replaces a
+method.
 """
 
 from __future__ import annotations
 
 import inspect
+import traceback
 import typing
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypeVar, get_args, overload
 
 from model.language import precedence
 from model.language import terms as t
 from model.language.actions import Action, Claim, Guard, Liveness
+from model.language.annotations import check_annotations
 from model.language.constants import Constant, check, declared
-from model.language.expressions import Ordered, SpecError, Term, formula, wrap
+from model.language.expressions import (
+    Bool,
+    NothingReturned,
+    Ordered,
+    SpecError,
+    Term,
+    wrap,
+)
+from model.language.names import watching_returns
 from model.language.scope import Scope
 from model.language.state_variables import (
     LeafShape,
@@ -34,12 +44,14 @@ from model.language.temporal import Fairness, Temporal
 from model.language.tracing import After, Recorder, when
 
 F = TypeVar("F", bound=Callable[..., Any])
+S = TypeVar("S", bound="Spec")
+Method = Any  # a function of a spec's class, which `_role` marks
 About = Literal["states", "steps"]
 
 
 def _role(name: str) -> Callable[[F], F]:
     def mark(method: F) -> F:
-        method.role = name  # type: ignore[attr-defined] # read back by Spec._named
+        method.role = name  # type: ignore[attr-defined] # read back by Spec._methods
         return method
 
     return mark
@@ -50,10 +62,10 @@ def action(method: F) -> F: ...
 @overload
 def action(*, fair: Fairness) -> Callable[[F], F]: ...
 def action(method: F | None = None, *, fair: Fairness | None = None) -> F | Callable[[F], F]:
-    """Marks a method as an action: its parameters range over their sorts.
+    """Marks a method as an action; its parameters range over their sorts.
 
-    A fair one is taken in the end, for each choice of its parameters: a weakly fair one where it
-    stays enabled, a strongly fair one where it is enabled again and again.
+    Fairness is promised for each choice of the parameters. A weakly fair action is eventually
+    taken if it stays enabled, a strongly fair one if it is enabled infinitely often.
     """
     if fair is not None and fair not in get_args(Fairness):
         raise SpecError(f"an action is fair='weak' or fair='strong', not {fair!r}")
@@ -66,42 +78,43 @@ def action(method: F | None = None, *, fair: Fairness | None = None) -> F | Call
 
 
 def invariant(method: F) -> F:
-    """Marks a predicate that is true in every reachable state."""
+    """Marks a predicate that must be true in every reachable state."""
     return _role("invariant")(method)
 
 
 def lemma(method: F) -> F:
-    """Marks an invariant that is there to make the others inductive."""
+    """Marks an invariant that serves to make the other invariants inductive."""
     return _role("lemma")(method)
 
 
 def action_property(method: F) -> F:
-    """Marks a predicate `(s, after)` that is true of every step, from `s` to another state."""
+    """Marks a predicate `(s, after)` that must be true of every step that changes the state."""
     return _role("action property")(method)
 
 
 def liveness(method: F) -> F:
-    """Marks what every fair behaviour does, for each value of the method's parameters.
+    """Marks a formula that every fair behaviour must satisfy, for all values of the parameters.
 
-    It returns `leads_to(...)`, `eventually(...)`, `always_eventually(...)` or
+    The method returns `leads_to(...)`, `eventually(...)`, `always_eventually(...)` or
     `eventually_always(...)`.
     """
     return _role("liveness")(method)
 
 
 def witness(method: F) -> F:
-    """Marks a predicate that some reachable state makes true: without one, claims may be empty."""
+    """Marks a predicate that some reachable state must satisfy, so that claims are not vacuous."""
     return _role("witness")(method)
 
 
 class Spec:
-    """The base of every spec. The first parameter of its methods is the state, written `s`."""
+    """The base class of every spec; the first parameter of its methods is the state, `s`."""
 
     shapes: ClassVar[dict[str, Shape]]
     constants: ClassVar[dict[str, Constant]]
 
     def __init_subclass__(cls) -> None:
         hints = typing.get_type_hints(cls, include_extras=True)
+        check_annotations(cls, hints)
         cls.shapes = {n: s for n, h in hints.items() if (s := shape_of(h)) is not None}
         rest = {n: h for n, h in hints.items() if n not in cls.shapes}
         cls.constants = declared(rest, {n: getattr(cls, n) for n in rest if hasattr(cls, n)})
@@ -112,16 +125,16 @@ class Spec:
         self.__dict__.update(constants)
 
     def scope(self) -> Scope:
-        """The finite scope in which the spec is explored when the engine is given no other."""
+        """Returns the finite scope that engines explore unless the caller passes another."""
         return {}
 
     def init(self, *_chosen: Any, **_by_name: Any) -> None:
         """Assigns the initial state, for any values of its parameters.
 
-        What it leaves out starts at its least: false, 0, nothing.
+        A cell that `init` does not assign starts at its least value: false, 0, nothing.
         """
 
-    if not TYPE_CHECKING:  # hidden, so that type checkers know the variables and no others
+    if not TYPE_CHECKING:  # hidden: type checkers accept the declared variables and no others
 
         def __getattr__(self, name):
             return self._reference(name).view()
@@ -139,73 +152,82 @@ class Spec:
 
     @cached_property
     def variables(self) -> tuple[t.Variable, ...]:
-        """The state, flat: one total function for each part of each variable."""
+        """The flat state: one total function for each field of each state variable."""
         return tuple(v for n, s in self.shapes.items() for v in leaves(s, n))
 
     @cached_property
     def actions(self) -> tuple[Action, ...]:
         """Every action, in the order in which the spec and its bases declare them."""
-        return tuple(self._trace(n) for n in self._named("action"))
+        return tuple(map(self._trace, self._methods("action")))
 
     @cached_property
     def initial(self) -> Action:
         """The assignments that make an initial state."""
-        return self._trace("init")
+        return self._trace(type(self).init)
 
     @cached_property
     def claims(self) -> tuple[Claim, ...]:
         """Every invariant, then every lemma."""
-        return tuple(self._claims("invariant", lemma=False)) + tuple(
-            self._claims("lemma", lemma=True)
-        )
+        return (*self._claims("invariant"), *self._claims("lemma"))
 
     @cached_property
     def witnesses(self) -> tuple[Claim, ...]:
-        """What must be reachable."""
-        return tuple(self._claims("witness", lemma=False))
+        """The predicates that some reachable state must satisfy."""
+        return self._claims("witness")
 
     @cached_property
     def action_properties(self) -> tuple[Claim, ...]:
-        """What is claimed of every step."""
-        return tuple(
-            self._claims("action property", lemma=False, about="steps", of=(self._after(),))
-        )
+        """The predicates that every step must satisfy."""
+        return self._claims("action property")
 
     @cached_property
     def liveness_properties(self) -> tuple[Liveness, ...]:
-        """What is claimed of every fair behaviour."""
-        return tuple(map(self._liveness, self._named("liveness")))
+        """The formulas that every fair behaviour must satisfy."""
+        return tuple(map(self._liveness, self._methods("liveness")))
 
     @property
     def properties(self) -> tuple[Claim | Liveness, ...]:
-        """Everything that is claimed: of states, of steps, of behaviours."""
+        """All properties: of states, then of steps, then of behaviours."""
         return (*self.claims, *self.action_properties, *self.liveness_properties)
 
     @cached_property
     def sorts(self) -> dict[str, type[Term]]:
-        """The sorts that the spec's variables and parameters mention, by name."""
+        """The sorts of the spec's variables and parameters, by name."""
         found = [s for shape in self.shapes.values() for s in _sorts_of(shape)]
-        for name in ("init", *self._named("action"), *self._named("liveness")):
-            found += [self._hints(name)[p.name] for p in self._params(name)]
+        for method in (type(self).init, *self._methods("action"), *self._methods("liveness")):
+            hints = typing.get_type_hints(method)
+            found += [hints[p.name] for p in self._params(method)]
         return {s.__name__: s for s in found}
+
+    def check_replaced(self) -> None:
+        """Traces the methods that a subclass replaces, so that a mistake in one is reported too."""
+        for cls in type(self).__mro__[1:]:
+            for name, method in vars(cls).items() if cls is not Spec else ():
+                if getattr(type(self), name) is not method:
+                    match getattr(method, "role", None):
+                        case "action":
+                            self._trace(method)
+                        case "liveness":
+                            self._liveness(method)
+                        case str(role):
+                            self._claim(method, role)
+                        case _:
+                            pass
 
     # ---- one tracing
 
-    def _named(self, role: str) -> list[str]:
+    def _methods(self, role: str) -> list[Method]:
         names = dict.fromkeys(n for c in reversed(type(self).__mro__) for n in vars(c))
-        return [n for n in names if getattr(getattr(type(self), n), "role", None) == role]
+        methods = (getattr(type(self), n) for n in names)
+        return [m for m in methods if getattr(m, "role", None) == role]
 
-    def _method(self, name: str) -> Any:
+    def _check_precedence(self) -> None:
         for cls in type(self).__mro__:
             if issubclass(cls, Spec) and cls is not Spec:
                 precedence.check(cls)
-        return getattr(type(self), name)
 
-    def _hints(self, name: str) -> dict[str, Any]:
-        return typing.get_type_hints(getattr(type(self), name))
-
-    def _params(self, name: str) -> tuple[t.Local, ...]:
-        method, hints = getattr(type(self), name), self._hints(name)
+    def _params(self, method: Method) -> tuple[t.Local, ...]:
+        hints = typing.get_type_hints(method)
         names = [
             p.name
             for p in inspect.signature(method).parameters.values()
@@ -213,47 +235,121 @@ class Spec:
         ]
         for n in names[1:]:
             if not (isinstance(hints.get(n), type) and issubclass(hints[n], Term)):
-                raise SpecError(
-                    f"{type(self).__name__}.{name}: its parameter {n} wants a sort: {n}: Replica"
+                raise SpecError.at(
+                    f"{type(self).__name__}.{method.__name__}",
+                    method.__code__.co_firstlineno,
+                    f"the parameter {n} has no sort\n  annotate it with one, for example"
+                    f" {n}: Replica",
                 )
         return tuple(t.Local(hints[n].info, n) for n in names[1:])
 
-    def _trace(self, name: str) -> Action:
-        method, hints, params = self._method(name), self._hints(name), self._params(name)
-        made = Action(name, _says(method), params, fair=getattr(method, "fair", None))
+    def _call(self, method: Method, *args: object) -> Any:
+        """Runs the method on symbols; a SpecError is raised again with the method and the line."""
+        self._check_precedence()
+        try:
+            try:
+                return method(self, *args)
+            except NothingReturned:  # run again, to find the function that has no `return`
+                with watching_returns():
+                    return method(self, *args)
+        except SpecError as error:
+            raise self._located(method, error) from error
+
+    def _located(self, method: Method, error: SpecError) -> SpecError:
+        if error.line is not None:
+            return error
+        code = method.__code__
+        frames = traceback.extract_tb(error.__traceback__)
+        lines = [f.lineno for f in frames if f.filename == code.co_filename and f.lineno]
+        where = f"{type(self).__name__}.{method.__name__}"
+        return SpecError.at(where, lines[-1] if lines else code.co_firstlineno, str(error))
+
+    def _arguments(self, method: Method, params: Sequence[t.Local]) -> list[Any]:
+        hints = typing.get_type_hints(method)
+        return [wrap(hints[p.name], p) for p in params]
+
+    def _trace(self, method: Method) -> Action:
+        params = self._params(method)
+        made = Action(
+            method.__name__, summary_of(method), params, fair=getattr(method, "fair", None)
+        )
         recorder: Recorder = self.__dict__["_recorder"]
         with recorder.recording(made, method.__code__):
-            getattr(self, name)(*(wrap(hints[p.name], p) for p in params))
+            self._call(method, *self._arguments(method, params))
         return made
 
-    def _claims(
-        self, role: str, *, lemma: bool, about: About = "states", of: tuple[Self, ...] = ()
-    ) -> Iterator[Claim]:
-        for name in self._named(role):
-            method = self._method(name)
-            made = formula(getattr(self, name)(*of)).node
-            yield Claim(name, _says(method), made, lemma, method.__code__.co_firstlineno, about)
+    def _claims(self, role: str) -> tuple[Claim, ...]:
+        return tuple(self._claim(method, role) for method in self._methods(role))
 
-    def _liveness(self, name: str) -> Liveness:
-        method, hints, params = self._method(name), self._hints(name), self._params(name)
-        made: object = getattr(self, name)(*(wrap(hints[p.name], p) for p in params))
+    def _claim(self, method: Method, role: str) -> Claim:
+        about: About = "steps" if role == "action property" else "states"
+        made = self._call(method, *([self._after()] if about == "steps" else []))
+        if not isinstance(made, Bool):
+            raise self._located(method, SpecError(_not_a_formula(role, made)))
+        return Claim(
+            method.__name__,
+            summary_of(method),
+            made.node,
+            lemma=role == "lemma",
+            line=method.__code__.co_firstlineno,
+            about=about,
+        )
+
+    def _liveness(self, method: Method) -> Liveness:
+        params = self._params(method)
+        made = self._call(method, *self._arguments(method, params))
         if not isinstance(made, Temporal):
-            raise SpecError(
-                f"{type(self).__name__}.{name} says nothing of behaviours: return leads_to(p, q),"
+            found = "nothing" if made is None else "no formula about behaviours"
+            mistake = SpecError(
+                f"the liveness property returns {found}\n  return leads_to(p, q),"
                 " eventually(q), always_eventually(q) or eventually_always(q)"
             )
-        line = method.__code__.co_firstlineno
-        return Liveness(name, _says(method), params, made.kind, made.premise, made.goal, line)
+            raise self._located(method, mistake)
+        return Liveness(
+            method.__name__,
+            summary_of(method),
+            params,
+            made.kind,
+            made.premise,
+            made.goal,
+            method.__code__.co_firstlineno,
+        )
 
     def _after(self) -> Self:
-        """The same spec, read in the state after a step."""
+        """Returns the same spec, whose variables are read in the state after a step."""
         made = type(self)(**{name: getattr(self, name) for name in self.constants})
         made.__dict__["_recorder"] = After()
         return made
 
 
-def _says(method: Callable[..., Any]) -> str:
-    """The first sentence or so of a docstring: up to its first empty line."""
+def entitled(cls: type[S], title: str, constants: Mapping[str, int | bool]) -> S:
+    """Returns the spec with these constants; messages name it by the title, not by its class."""
+    check(title, cls.constants, constants)
+    spec = cls(**constants)
+    spec.__dict__["_title"] = title
+    return spec
+
+
+def title_of(spec: Spec) -> str:
+    """Returns the name of the spec for messages: its title, else the name of its class."""
+    title: str = spec.__dict__.get("_title", type(spec).__name__)
+    return title
+
+
+def _not_a_formula(role: str, returned: object) -> str:
+    if returned is None:
+        return f"the {role} returns nothing\n  end it with `return` and a formula"
+    if isinstance(returned, Temporal):
+        return f"the {role} returns a formula about behaviours\n  mark it with @liveness"
+    found = f"a term of {type(returned).__name__}" if isinstance(returned, Term) else repr(returned)
+    return (
+        f"the {role} returns {found}, which is not a formula of the spec\n"
+        "  return a comparison of terms, all_of(...), forall(...), or the literal true or false"
+    )
+
+
+def summary_of(method: Callable[..., Any]) -> str:
+    """Returns the first paragraph of the docstring, in one line."""
     return " ".join((inspect.getdoc(method) or "").split("\n\n")[0].split())
 
 

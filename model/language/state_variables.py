@@ -1,11 +1,12 @@
-"""Places: the parts of a state that a spec reads and assigns, as maps and records over variables.
+"""State variables: the maps, sets and records that a spec reads and assigns.
 
-A record is a group of variables and a set a map to Bool: both are notation. What engines see is
-flat: `replica[r].isr[f]` is the variable `replica.isr` applied to two keys.
+Records and sets are notation: a record is a group of variables, a set is a map to Bool. Engines
+see flat variables: `replica[r].isr[f]` is the variable `replica.isr` applied to two keys.
 
-A record or a map that a spec names is a *view*: it is read where it is used. Reading one after an
-assignment to what it shows would look like the state after and mean the state before, so it is
-refused (`spec.py`); a value read into a name above the assignment stays what it was.
+A record or a map bound to a Python name is a *view*: each use reads it again. A read of a view
+after an assignment to one of its variables looks like the state after the action but means the
+state before, so tracing refuses it (`tracing.py`). A term bound to a name above the assignment
+keeps its value.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ from model.language.expressions import (
     agree,
     all_of,
     any_of,
+    choose,
     each,
     forall,
     lower,
@@ -41,18 +43,24 @@ V = TypeVar("V")
 
 @dataclass(frozen=True, slots=True)
 class LeafShape:
+    """A single value of a sort."""
+
     sort: Any  # the Term class
     info: t.SortInfo
 
 
 @dataclass(frozen=True, slots=True)
 class MapShape:
+    """A map from a sort."""
+
     key: Any
     value: Shape
 
 
 @dataclass(frozen=True, slots=True)
 class RecordShape:
+    """A record."""
+
     record: type[Record]
 
 
@@ -60,23 +68,36 @@ Shape = LeafShape | MapShape | RecordShape
 
 
 def shape_of(hint: Any) -> Shape | None:
-    """The shape that an annotation declares; None where it declares no part of a state."""
+    """Returns the shape that an annotation declares; None if it declares no part of a state.
+
+    Raises SpecError for a map whose key or value has no shape.
+    """
     origin = typing.get_origin(hint)
     if origin in (types.UnionType, typing.Union):
         sort = next(a for a in typing.get_args(hint) if a is not Nothing)
+        if not _is_sort(sort):
+            return None
         return LeafShape(sort, t.SortInfo(sort.__name__, sort.flavour, optional=True))
     if origin is Map:
         key, value = typing.get_args(hint)
         inner = shape_of(value)
-        if inner is None:
-            raise SpecError(f"{value!r} cannot be the value of a map")
+        if inner is None or not _is_sort(key):
+            part, wrong = ("key", key) if inner is not None else ("value", value)
+            wanted = "a sort" if inner is not None else "a sort, a Map, a Set or a Record"
+            name = wrong.__name__ if isinstance(wrong, type) else repr(wrong)
+            raise SpecError(f"{name} cannot be the {part} of a map\n  use {wanted}")
         return MapShape(key, inner)
-    if isinstance(hint, type) and issubclass(hint, Term):
+    if _is_sort(hint):
         return LeafShape(hint, hint.info)
     return RecordShape(hint) if isinstance(hint, type) and issubclass(hint, Record) else None
 
 
+def _is_sort(hint: Any) -> bool:
+    return isinstance(hint, type) and issubclass(hint, Term)
+
+
 def leaves(shape: Shape, path: str, keys: tuple[t.SortInfo, ...] = ()) -> Iterator[t.Variable]:
+    """Yields the flat variables of a shape: one for each leaf, named by its path."""
     match shape:
         case LeafShape():
             yield t.Variable(path, keys, shape.info)
@@ -88,7 +109,7 @@ def leaves(shape: Shape, path: str, keys: tuple[t.SortInfo, ...] = ()) -> Iterat
 
 
 class Store(typing.Protocol):
-    """Where reads and writes of an action go."""
+    """The receiver of an action's reads and writes."""
 
     def read(self, variable: t.Variable, keys: tuple[t.Node, ...]) -> t.Node: ...
     def write(self, variable: t.Variable, keys: tuple[t.Node, ...], value: t.Node) -> None: ...
@@ -96,6 +117,8 @@ class Store(typing.Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Reference:
+    """A state variable, or a part of one, with the keys that are applied so far."""
+
     store: Store
     shape: Shape
     path: str
@@ -155,7 +178,7 @@ class Reference:
 
 
 class Map(Generic[K, V]):
-    """A total function, read and assigned by subscript; with values in Bool, a set."""
+    """A total function, read and assigned by subscript; a map to Bool is a set."""
 
     def __init__(
         self, key: Any, read: Callable[[Any], Any], write: Callable[[Any, Any], None] | None = None
@@ -171,7 +194,10 @@ class Map(Generic[K, V]):
     def __setitem__(self, key: K, value: V) -> None: ...
     def __setitem__(self, key: K, value: Any) -> None:
         if self._write is None:
-            raise SpecError("this map is a value, not a part of the state: it cannot be assigned")
+            raise SpecError(
+                "this map is a value and not a state variable, so it cannot be assigned\n"
+                "  assign the whole map to a state variable"
+            )
         self._write(key, value)
 
     # sets
@@ -193,7 +219,7 @@ class Map(Generic[K, V]):
         if isinstance(other, Map):
             theirs: Map[Any, Any] = other
             return forall(same(self[k], theirs[k]) for k in each_of(self.key))
-        raise SpecError(f"a map meets {other!r}")
+        raise SpecError(f"a map is compared with {other!r}\n  compare it with a map or a set")
 
     def __ne__(self, other: object) -> Bool:  # type: ignore[override]
         return ~(self == other)
@@ -214,35 +240,35 @@ Set = Map[K, Bool]
 
 
 def everything(sort: type[K]) -> Set[K]:
-    """The set of all elements of a sort."""
+    """Returns the set of all elements of a sort."""
     return Map(sort, lambda _: wrap(Bool, t.Const(1, t.BOOL)))
 
 
 @dataclass_transform(kw_only_default=True, eq_default=False)
 class Record:
-    """A group of parts that travel together: read by attribute, assigned by attribute or whole."""
+    """A group of fields, which a spec reads one by one and assigns one by one or all together."""
 
     def __init__(self, **values: Any) -> None:
         if values.keys() != self.fields().keys():
             raise SpecError(
-                f"{type(self).__name__} has the fields {', '.join(self.fields())};"
-                f" given {', '.join(values)}"
+                f"{type(self).__name__} has the fields {', '.join(self.fields())},"
+                f" but the call has {', '.join(values) or 'none'}\n  name each field once"
             )
         self.__dict__.update(values)
 
     @classmethod
     def fields(cls) -> dict[str, Shape]:
-        """The shape of every field."""
+        """Returns the shape of every field."""
         hints = typing.get_type_hints(cls)
         return {name: s for name, hint in hints.items() if (s := shape_of(hint)) is not None}
 
     @classmethod
     def blank(cls) -> typing.Self:
-        """The record of least values; of a record without maps."""
+        """Returns the record of least values; the record must have no maps."""
         leaves = {n: s for n, s in cls.fields().items() if isinstance(s, LeafShape)}
         return cls(**{n: wrap(s.sort, t.Least(s.info)) for n, s in leaves.items()})
 
-    if not TYPE_CHECKING:  # hidden, so that type checkers know the fields and no others
+    if not TYPE_CHECKING:  # hidden: type checkers accept the declared fields and no others
 
         def __getattr__(self, name):
             return self._part(name, "read").view()
@@ -257,15 +283,18 @@ class Record:
         place = self.__dict__.get("_field")
         if place is None:
             raise SpecError(
-                f"{name!r} of this {type(self).__name__} is no part of the state:"
-                f" it cannot be {done}"
+                f"this {type(self).__name__} is a value and not a state variable,"
+                f" so {name!r} cannot be {done}"
             )
         part: Reference = place(name)
         return part
 
     def __eq__(self, other: object) -> Bool:  # type: ignore[override]
         if not isinstance(other, Record) or other.fields().keys() != self.fields().keys():
-            raise SpecError(f"a {type(self).__name__} meets {other!r}")
+            raise SpecError(
+                f"a {type(self).__name__} is compared with {other!r}\n"
+                f"  compare it with a {type(self).__name__}"
+            )
         return all_of(*(same(getattr(self, n), getattr(other, n)) for n in self.fields()))
 
     def __ne__(self, other: object) -> Bool:  # type: ignore[override]
@@ -275,7 +304,7 @@ class Record:
 
 
 def no_such(owner: object, what: str, name: str, known: Iterable[str]) -> Exception:
-    """The error for an unknown attribute; Python, which asks for `_names`, gets its own."""
+    """Returns the error for an unknown attribute; Python's own look-ups of `_names` need theirs."""
     fault = AttributeError if name.startswith("_") else SpecError
     return fault(
         f"{type(owner).__name__} has no {what} {name!r}; the nearest: {nearest(name, known)}"
@@ -283,10 +312,10 @@ def no_such(owner: object, what: str, name: str, known: Iterable[str]) -> Except
 
 
 def reraise_property_error(owner: object, name: str) -> None:
-    """Raises the error of the class's own property, where that is why Python asks again.
+    """Raises the AttributeError that a property of the class raised, as a SpecError.
 
-    When a property raises AttributeError, Python looks the *property's* name up by `__getattr__`:
-    without this the wrong name is blamed.
+    When a property raises AttributeError, Python calls `__getattr__` with the name of the
+    *property*. Without this check the error would name the property instead of the missing name.
     """
     found = inspect.getattr_static(type(owner), name, None)
     if isinstance(found, property | cached_property):
@@ -296,4 +325,18 @@ def reraise_property_error(owner: object, name: str) -> None:
             raise SpecError(f"{type(owner).__name__}.{name}: {error}") from error
 
 
-__all__ = ["Map", "Record", "Set", "Sort", "everything"]
+def ite(test: Bool, then: V, other: V) -> V:
+    """`then` where the test is true, else `other`; both are terms, records or maps."""
+    chosen: Any
+    if isinstance(then, Map) and isinstance(other, Map):
+        x, y = then, other
+        chosen = Map(x.key, lambda k: ite(test, x[k], y[k]))
+    elif isinstance(then, Record) and isinstance(other, Record):
+        fields = {f: ite(test, getattr(then, f), getattr(other, f)) for f in then.fields()}
+        chosen = type(then)(**fields)
+    else:
+        chosen = choose(test, then, other)
+    return chosen  # type: ignore[no-any-return]
+
+
+__all__ = ["Map", "Record", "Set", "Sort", "everything", "ite"]

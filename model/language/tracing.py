@@ -1,8 +1,8 @@
-"""One tracing of an action: what it reads, asks for and assigns becomes data.
+"""Traces an action: its reads, guards and assignments become data.
 
-An action reads the state before it. To read a variable that the same action has assigned would look
-like the state after, so it is refused, whether by its name or through a view taken earlier. The
-order of assignments therefore never matters to a reader; of two to one cell the later wins.
+An action reads the state before it. A read of a variable that the same action has assigned would
+look like the state after, so tracing refuses it, by name or through an earlier view. So the order
+of assignments never matters to a reader; of two assignments to one cell the later one wins.
 """
 
 from __future__ import annotations
@@ -22,38 +22,40 @@ from model.language.expressions import (
     open_loops,
     tracing,
 )
-from model.language.names import noted
+from model.language.names import collecting_names
 
 
 class Recorder:
-    """Where the reads and writes of a spec go; outside an action only reads are possible."""
+    """Records the reads and writes of a spec; outside an action it allows reads only."""
 
     def __init__(self) -> None:
         self.action: Action | None = None
 
     def read(self, variable: t.Variable, keys: tuple[t.Node, ...]) -> t.Node:
+        """Returns the variable in the state before; raises SpecError after an assignment to it."""
         action = self.action
         written = [w for w in action.writes if w.variable == variable] if action else []
         if action is not None and written:
             raise SpecError(
-                f"{action.name}, line {line_in_action()}, reads {variable.name}"
-                f" after assigning it in line {written[0].line}\n"
+                f"reads {variable.name} after assigning it in line {written[0].line}\n"
                 "  an action reads the state before it: bind the value to a name above the"
-                " assignment; a record or a map is a view, read where it is used: read its fields,"
-                " not the whole, or assign this variable last"
+                " assignment; a record or a map is a view, and each use reads it again: bind its"
+                " fields, or assign this variable last"
             )
         return t.Get(variable, keys)
 
     def write(self, variable: t.Variable, keys: tuple[t.Node, ...], value: t.Node) -> None:
+        """Records an assignment; inside a `for`, one to every cell that the loop reaches."""
         if self.action is None:
-            raise SpecError(f"a predicate assigns {variable.name}; only actions and init may")
+            raise SpecError(
+                f"a predicate assigns {variable.name}\n  only actions and init may assign"
+            )
         for b, _ in open_loops:
             if not any(k is b for k in keys):
                 raise SpecError(
-                    f"{self.action.name}, line {line_in_action()}: inside `for {b.name} in"
-                    f" {b.sort.name}`, {variable.name} is assigned at a place that does not depend"
-                    f" on {b.name}\n  every {b.sort.name} would assign it at once: index the"
-                    f" assigned place with {b.name}"
+                    f"inside `for {b.name} in {b.sort.name}`, {variable.name} is assigned at a cell"
+                    f" that does not depend on {b.name}\n  every {b.sort.name} would assign it at"
+                    f" once: index the assigned variable with {b.name}"
                 )
         ranges = tuple(c for _, c in open_loops if not isinstance(c, t.Const))
         self.action.writes.append(
@@ -69,12 +71,12 @@ class Recorder:
 
     @contextmanager
     def recording(self, action: Action, code: CodeType) -> Generator[None]:
-        """While it is open, what the spec does is entered into the action."""
+        """Until it is closed, adds the guards and the assignments of the spec to the action."""
         self.action = action
         _traced.append(action)
         tracing.append(code)
         try:
-            with noted(action.names):
+            with collecting_names(action.names):
                 yield
         finally:
             _traced.pop()
@@ -84,27 +86,28 @@ class Recorder:
 
 
 class After:
-    """Where the reads of the state after a step go, in a claim about steps."""
+    """Reads variables in the state after a step, for an action property."""
 
     def read(self, variable: t.Variable, keys: tuple[t.Node, ...]) -> t.Node:
+        """Returns the variable in the state after."""
         return t.Get(variable.after, keys)
 
     def write(self, variable: t.Variable, keys: tuple[t.Node, ...], value: t.Node) -> None:
-        raise SpecError(f"a claim about steps assigns {variable.name}; only actions and init may")
+        """Raises SpecError."""
+        raise SpecError(
+            f"an action property assigns {variable.name}\n  only actions and init may assign"
+        )
 
 
 _traced: list[Action] = []  # the action being traced
 
 
 def when(*conjuncts: Bool) -> None:
-    """The action may happen only where every conjunct is true; tested from left to right."""
+    """Enables the action only where every conjunct is true, tested from left to right."""
     if not _traced:
-        raise SpecError("when(...) belongs into an action")
+        raise SpecError("when(...) outside an action\n  only an action or init has a guard")
     action = _traced[-1]
-    line = line_in_action()
     if open_loops:
-        raise SpecError(
-            f"{action.name}, line {line}: when(...) in a for: write when(forall(... for ...))"
-        )
+        raise SpecError("when(...) inside a `for`\n  write when(forall(... for ...))")
     for c in map(formula, conjuncts):
         action.guards.append(Guard(c.node, c.line, action.names))

@@ -47,7 +47,7 @@ def test_a_read_before_the_conjunct_that_guards_it() -> None:
     fault = finding(Backwards())
     assert fault.where.startswith("cut(at=0), line ")
     assert fault.where.endswith("when record[end - 1] <= at")
-    assert fault.what == "end - 1 is -1, and Offset is 0..2"
+    assert fault.what == "end - 1 is -1, outside of Offset, which is 0..2"
     assert [step.action for step in fault.trace] == ["init"]
 
 
@@ -73,7 +73,7 @@ def test_an_assignment_that_leaves_its_sort() -> None:
     fault = finding(Unbounded())
     assert fault.where.startswith("push(), line ")
     assert fault.where.endswith("end = end + 1")
-    assert fault.what == "end + 1 is 3, and Offset is 0..2"
+    assert fault.what == "end + 1 is 3, outside of Offset, which is 0..2"
     assert [step.action for step in fault.trace] == ["init", "append", "append"]
 
 
@@ -84,7 +84,7 @@ def test_a_conjunct_that_is_never_true_hides_nothing_before_it() -> None:
             when(s.record[s.end - 1] == 0, Offset(0) == Offset(1))
             s.end = Offset(0)
 
-    assert finding(Never()).what == "end - 1 is -1, and Offset is 0..2"
+    assert finding(Never()).what == "end - 1 is -1, outside of Offset, which is 0..2"
 
 
 def test_a_claim() -> None:
@@ -103,4 +103,4 @@ def test_an_initial_state() -> None:
 
     fault = finding(Starting())
     assert fault.where.startswith("init(), line ")
-    assert fault.what == "7 is 7, and Offset is 0..2"
+    assert fault.what == "7 is outside of Offset, which is 0..2"

@@ -213,9 +213,12 @@ def test_what_has_no_meaning() -> None:
         def claim(s) -> Bool:
             return eventually(forall(s.open[d] for d in Door))  # type: ignore[return-value]
 
-    assert "a claim about steps assigns open; only actions and init may" in refused(Assigns)
-    assert "NoTime.claim says nothing of behaviours: return leads_to(p, q)" in refused(NoTime)
-    assert "a Count is no formula" in refused(NoFormula)
-    assert "is no formula" in refused(BehaviourIsNoState)
+    assert "an action property assigns open\n  only actions and init may" in refused(Assigns)
+    no_time = refused(NoTime)
+    assert "the liveness property returns no formula about behaviours" in no_time
+    assert no_time.startswith("NoTime.claim, line ")
+    assert "return leads_to(p, q)" in no_time
+    assert "a term of Count is not a formula" in refused(NoFormula)
+    assert "the invariant returns a formula about behaviours" in refused(BehaviourIsNoState)
     with pytest.raises(SpecError, match="fair='weak' or fair='strong', not 'always'"):
         action(fair="always")  # type: ignore[call-overload] # the mistake

@@ -132,7 +132,7 @@ def test_an_assignment_outside_its_sort_is_undefined() -> None:
     full: State = {**start(), ("end", ()): 2}
     with pytest.raises(Undefined) as caught:
         AT.step(CLAIM, full, (1, 1))
-    assert caught.value.what == "end + 1 is 3, and Offset is -1..2"
+    assert caught.value.what == "end + 1 is 3, outside of Offset, which is -1..2"
     assert caught.value.where.startswith("claim(a=1, rank=1), line ")
     assert caught.value.where.endswith(": end = end + 1")
 
@@ -170,7 +170,7 @@ def test_the_order_of_conjuncts_decides_what_is_evaluated() -> None:
     assert AT.holds(any_of(s.end == 0, beyond).node, start())
     assert AT.holds(implies(s.end != 0, beyond).node, start())
     assert AT.holds(exists((o == -1) | s.mark[o - 1] for o in Offset).node, start())
-    with pytest.raises(Undefined, match=r"end - 2 is -2, and Offset is -1..2"):
+    with pytest.raises(Undefined, match=r"end - 2 is -2, outside of Offset, which is -1..2"):
         AT.holds(all_of(beyond, s.end != 0).node, start())
     with pytest.raises(Undefined, match=r"offset - 1 is -2|o - 1 is -2"):
         AT.holds(exists((o == 0) | s.mark[o - 1] for o in Offset).node, start())

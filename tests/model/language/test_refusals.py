@@ -1,4 +1,4 @@
-"""What means nothing is refused when the spec is read, and the error says what to write instead."""
+"""Tracing refuses a spec without a meaning; the error has the place and what to write instead."""
 
 from __future__ import annotations
 
@@ -168,12 +168,15 @@ def test_parentheses_say_which_is_meant() -> None:
     ("written", "taught"),
     [
         (lambda s, b: when(s.isr[b] and s.alive[b]), "instead of and, or, not, if"),
-        (lambda s, b: when(s.log[b].end), "Offset is no formula"),
+        (lambda s, b: when(s.log[b].end), "a term of Offset is not a formula"),
         (lambda s, b: when(0 < s.log[b].end < 2), "instead of a < b < c"),
-        (lambda s, b: when(forall(iter([]))), "a quantifier over nothing"),
+        (lambda s, b: when(forall(iter([]))), "a quantifier ranges over an empty iterable"),
         (lambda s, b: when(s.log[s.epoch].end == 0), "indexed by Broker, not by Epoch"),
-        (lambda s, b: when(s.log[b] == 3), "a Log meets 3"),
-        (lambda s, b: setattr(s, "epoch", b), "a Epoch meets a Broker"),
+        (lambda s, b: when(s.log[b] == 3), "a Log is compared with 3"),
+        (
+            lambda s, b: setattr(s, "epoch", b),
+            "a term of Epoch is compared with or assigned to a term of Broker",
+        ),
         (lambda s, b: setattr(s.log[b], "begin", 1), "Log has no field 'begin'; the nearest: end"),
     ],
 )
