@@ -1,1 +1,1 @@
-"""Every performance claim, measured against a peer or a baseline in the same run, as a ratio."""
+"""Measures every performance claim against a peer or a baseline in the same run, as a ratio."""

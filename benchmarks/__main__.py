@@ -1,4 +1,4 @@
-"""`make bench`: every benchmark, or those that are named; results as JSON beside them."""
+"""`make bench`: runs all benchmarks, or the named ones, and writes their results as JSON."""
 
 from __future__ import annotations
 

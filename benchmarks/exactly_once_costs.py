@@ -1,18 +1,17 @@
-"""What exactly-once costs: transactions of several sizes, and a commit for each record, against
-at-least-once on the same served brokers.
+"""Measures the cost of exactly-once against at-least-once on the same served brokers.
 
-Each way consumes the same records, sends one for each, and commits its position:
+Each way consumes the same records, sends one output for each, and commits its position:
 
     at least once        sends, waits for all acknowledgements, commits once for 100 records
     a commit for each    the same for each record by itself
     transactions of n    n records and the position in one transaction
 
-Only the work is timed; clients are made, and the records fetched, before. The claim
-`exactly_once_costs` is that these ratios are above 1; no figure is an exit code.
+Only this work is timed: clients are created and records fetched before. The claim
+`exactly_once_costs` says that these ratios are above 1; no exit code depends on a figure.
 
-A transaction right behind another meets CONCURRENT_TRANSACTIONS while the markers are written, and
-librdkafka asks again after retry.backoff.ms: 100 of some 110 ms that a small one takes here (with
-10 ms for that it takes 37).
+A transaction that follows another at once gets CONCURRENT_TRANSACTIONS while markers are written.
+librdkafka retries after retry.backoff.ms, which is 100 of the 110 ms of a small transaction here.
+With a backoff of 10 ms a small transaction takes 37 ms.
 """
 
 from __future__ import annotations
@@ -53,18 +52,18 @@ def run() -> list[Pairing]:
 
 
 def facts() -> dict[str, object]:
-    """What was done, and with which client."""
+    """Returns the setup of the benchmark and the version of the client."""
     return {
         "records": RECORDS,
         "brokers": 3,
         "confluent-kafka": version("confluent-kafka"),
         "librdkafka": libversion()[0],
-        "load": round(os.getloadavg()[0], 1),  # of the machine: others' work is in the figures
+        "load": round(os.getloadavg()[0], 1),  # of the machine: other work affects the figures
     }
 
 
 def at_least_once(servers: str, size: int) -> float:
-    """Seconds: all records, the position committed behind every so many."""
+    """Returns the seconds for all records, with a commit of the position every few records."""
     producer = Producer(
         {"bootstrap.servers": servers, "enable.idempotence": True, "linger.ms": 0, "log_level": 0}
     )
@@ -83,7 +82,7 @@ def at_least_once(servers: str, size: int) -> float:
 
 
 def transactions(servers: str, size: int) -> float:
-    """Seconds: all records, so many in each transaction, with the position."""
+    """Returns the seconds for all records, each transaction with a few records and the position."""
     producer = Producer(
         {
             "bootstrap.servers": servers,
@@ -107,7 +106,7 @@ def transactions(servers: str, size: int) -> float:
 
 
 def _consuming(servers: str, size: int) -> tuple[Any, list[list[Any]]]:
-    """A consumer of a group of its own, whose coordinator is found, and the records in batches."""
+    """Yields a consumer of a new group, with its coordinator found, and the records in batches."""
     consumer = Consumer(
         {
             "bootstrap.servers": servers,

@@ -1,4 +1,4 @@
-"""How fast the command line answers: `urteil --help` against a Python that only imports click."""
+"""Times `urteil --help` against a Python process that only imports click."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Paired measurement: two ways in turn, A B A B, and the ratio pair by pair.
+"""Measures two ways in turn, A B A B, and the ratio of each pair.
 
-A machine is never the machine of a minute ago: the ratio of neighbours is what can be quoted.
+The speed of a machine changes within a minute, so only the ratio of neighbouring runs is quoted.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ RESULTS = Path(__file__).parent / "results"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Figure:
-    """Seconds of wall time, least, median and most, over the counted runs."""
+    """Minimum, median and maximum over the counted runs; seconds of wall time, or a ratio."""
 
     least: float
     median: float
@@ -34,7 +34,7 @@ class Figure:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pairing:
-    """What two ways took, and how often the second fits into the first."""
+    """The times of two ways, and the ratio of the first to the second."""
 
     ours: str
     baseline: str
@@ -51,9 +51,9 @@ def paired(
     runs: int = 5,
     own: bool = False,
 ) -> Pairing:
-    """Both once uncounted, then in turn.
+    """Runs each way once uncounted, then both in turn.
 
-    With `own` each says itself how many seconds it took, in a process of its own: nothing warms up.
+    With `own` each way returns its own seconds, measured in a process of its own: nothing warms up.
     """
     for _, work in () if own else (ours, baseline):
         work()
@@ -77,7 +77,7 @@ def _timed(work: Callable[[], object], *, own: bool) -> float:
 
 
 def keep(name: str, pairings: list[Pairing], facts: Mapping[str, object] | None = None) -> Path:
-    """Writes the result with the machine and the versions that it was measured on."""
+    """Writes the result, with the machine and the versions of the packages."""
     result = {
         "machine": {
             "cpu": _cpu(),

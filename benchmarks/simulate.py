@@ -1,7 +1,7 @@
-"""The simulator: broker steps per CPU second of every sweep, and what a second core brings.
+"""Measures the broker steps per CPU second of every sweep, and the gain of a second core.
 
-The contract is 5,000 steps per CPU second, faults and clients included. A sweep is timed with its
-analysis, by one process and by two.
+The target is 5,000 steps per CPU second, faults and clients included. A sweep is timed with its
+analysis, in one process and in two.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def run() -> list[Pairing]:
 
 
 def steps(name: str) -> Pairing:
-    """A sweep's runs, with its faults and with none."""
+    """Compares a sweep's runs with its faults and without faults."""
     started = time.process_time()
     rate = simulated(name) / (time.process_time() - started)
     return paired(
@@ -35,7 +35,7 @@ def steps(name: str) -> Pairing:
 
 
 def cores() -> Pairing:
-    """The same seeds, run and analysed, by two processes and by one."""
+    """Compares the same seeds, run and analysed in two processes and in one."""
 
     def sweep(processes: int) -> int:
         return len([*judged_in_processes(Swept(sweep="publish"), SWEPT, processes=processes)])
@@ -48,7 +48,7 @@ def cores() -> Pairing:
 
 
 def simulated(name: str, *, faulty: bool = True) -> int:
-    """Broker steps of the runs of all seeds."""
+    """Returns the number of broker steps in the runs of all seeds."""
     return sum(
         simulate(scenario if faulty else replace(scenario, faults=())).broker_steps
         for scenario in map(SWEEPS[name].scenario, SEEDS)

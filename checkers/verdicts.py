@@ -1,4 +1,4 @@
-"""What a checker says of a claim: it holds, it is violated, or nobody knows and why.
+"""The verdict of a checker on a claim: holds, violated, or undecided with a reason.
 
 A violation is data, never a Python exception. Exit codes follow from decisions: 1 beats 3 beats 0.
 """

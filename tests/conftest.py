@@ -1,17 +1,17 @@
-"""What holds for every test."""
+"""Settings of every test."""
 
 from __future__ import annotations
 
 import pytest
 from hypothesis import settings
 
-# how long an example takes tells of the machine; `--timeout` ends what hangs
+# no deadline per example: it would depend on the machine; `--timeout` ends a hanging test
 settings.register_profile("no-deadline", deadline=None)
 settings.load_profile("no-deadline")
 
 
 @pytest.fixture(autouse=True)
 def outside_github(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A run in a test annotates nothing of the job that runs the tests, and adds no summary."""
+    """Hides GitHub Actions from the tests, so that they add nothing to the job that runs them."""
     monkeypatch.delenv("GITHUB_ACTIONS", raising=False)
     monkeypatch.delenv("GITHUB_STEP_SUMMARY", raising=False)

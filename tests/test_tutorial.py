@@ -1,4 +1,4 @@
-"""The tutorial does what it says: its file is built, each command is run and shows its lines."""
+"""The tutorial is true: its file is built, and each command prints the lines of the page."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ URTEIL = Path(sys.executable).with_name("urteil")
 
 
 def run(line: str, folder: Path) -> str:
-    """What the command prints, in a terminal wide enough for every line."""
+    """Runs the command in a folder and returns its stdout."""
     words = [x for word in shlex.split(line) for x in globbed(word, folder)]
     assert words[0] == "urteil"
     ran = subprocess.run(
@@ -26,7 +26,7 @@ def run(line: str, folder: Path) -> str:
 
 
 def globbed(word: str, folder: Path) -> list[str]:
-    """The word as a shell expands it."""
+    """Returns the word with its globs expanded, as a shell does."""
     return sorted(glob.glob(word, root_dir=folder)) or [word]
 
 
@@ -49,6 +49,6 @@ def test_every_command_shows_what_the_page_shows(tmp_path: Path) -> None:
 
 def test_the_spec_has_about_forty_lines() -> None:
     first = next(text for language, _, text in BLOCK.findall(PAGE.read_text()))
-    spec = first[first.index("class ") :]  # behind what it imports
+    spec = first[first.index("class ") :]  # after the imports
     code = [line for line in spec.splitlines() if line.strip() and '"""' not in line]
     assert 30 <= len(code) <= 40

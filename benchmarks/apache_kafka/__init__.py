@@ -1,1 +1,1 @@
-"""Apache Kafka itself: brokers of its own jars, killed and paused, recorded and judged."""
+"""Records and judges Apache Kafka while its brokers are killed and paused."""

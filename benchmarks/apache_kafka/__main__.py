@@ -1,12 +1,11 @@
-"""`make bench-kafka`: Apache Kafka under faults, safely configured and not, recorded and judged.
+"""`make bench-kafka`: records and judges Apache Kafka under faults, in safe and unsafe settings.
 
-    python -m benchmarks.apache_kafka --out DIR            every campaign, then the verdicts
-    python -m benchmarks.apache_kafka unsafe --out DIR     one; its history and its brokers stay
-    python -m benchmarks.apache_kafka judge --out DIR      the verdicts again, on what is there:
-                                                           tests/data/apache_kafka, for one
-    python -m benchmarks.apache_kafka log-dirs --out DIR   the log directories of the tests
+    python -m benchmarks.apache_kafka --out DIR            runs every campaign, then judges them
+    python -m benchmarks.apache_kafka unsafe --out DIR     runs one; keeps its history and logs
+    python -m benchmarks.apache_kafka judge --out DIR      judges histories that are kept in DIR,
+                                                           for example tests/data/apache_kafka
 
-It needs Maven once, four processes of a quarter of a gigabyte, and some ten minutes.
+It needs Maven once, four processes of a quarter of a gigabyte, and ten minutes.
 """
 
 from __future__ import annotations
@@ -16,37 +15,32 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from benchmarks.apache_kafka import log_dirs, log_dirs_in_need
 from benchmarks.apache_kafka.campaigns import CAMPAIGNS, conduct, judged
 from benchmarks.pairs import keep
 
-JUDGE, LOG_DIRS = "judge", "log-dirs"
+JUDGE = "judge"
 
 
 def main(words: list[str]) -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.apache_kafka")
-    parser.add_argument("what", nargs="?", choices=[*CAMPAIGNS, JUDGE, LOG_DIRS])
+    parser.add_argument("what", nargs="?", choices=[*CAMPAIGNS, JUDGE])
     parser.add_argument("--out", type=Path, required=True)
-    asked = parser.parse_args(words)
-    out: Path = asked.out
-    if asked.what == LOG_DIRS:
-        log_dirs.make(out)
-        log_dirs_in_need.make(out)
-        return
-    if asked.what != JUDGE:
-        for name in [asked.what] if asked.what else CAMPAIGNS:
+    options = parser.parse_args(words)
+    out: Path = options.out
+    if options.what != JUDGE:
+        for name in [options.what] if options.what else CAMPAIGNS:
             sys.stdout.write(f"{name}: recording\n")
             conduct(CAMPAIGNS[name], out / name)
-    told: dict[str, Any] = {}
+    outcomes: dict[str, Any] = {}
     for name in [name for name in CAMPAIGNS if (out / name).exists()]:
-        analysis, told[name] = judged(out / name)
+        analysis, outcomes[name] = judged(out / name)
         sys.stdout.write(f"{name}: {analysis.verdict}\n")
         for decision in analysis.decisions:
             if decision.count:
                 permitted = f", permitted: {decision.reason}" if decision.permitted else ""
                 sys.stdout.write(f"  {decision.anomaly.id}: {decision.count}{permitted}\n")
-    if set(told) == set(CAMPAIGNS):  # a result is of all of them
-        sys.stdout.write(f"  kept in {keep('apache_kafka', [], {'campaigns': told})}\n")
+    if set(outcomes) == set(CAMPAIGNS):  # a kept result covers all campaigns
+        sys.stdout.write(f"  kept in {keep('apache_kafka', [], {'campaigns': outcomes})}\n")
 
 
 if __name__ == "__main__":

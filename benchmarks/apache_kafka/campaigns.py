@@ -1,8 +1,8 @@
-"""Campaigns: a cluster with certain settings, a workload, faults beside it, and the verdict.
+"""Campaigns: a cluster with certain settings, a workload, faults during it, and the verdict.
 
-`safe` and `unsafe` differ in nothing but the settings and the acks; the faults have one seed. What
-a campaign leaves is a recorded history with two files more: what was done to the brokers and when,
-and `campaign.json` with versions and settings. The verdict needs nothing but that folder.
+`safe` and `unsafe` differ only in the settings and in acks; the faults have one seed. A campaign
+leaves a recorded history with two more files: the faults with their times, and `campaign.json` with
+versions and settings. The verdict needs only that folder.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ from checkers.record.options import RecordOptions, Workload
 from checkers.record.recording import record
 from checkers.spark.java import choose
 
-TOLD: Final = "campaign.json"
+OUTCOME: Final = "campaign.json"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Campaign:
-    """What is run, and how."""
+    """The settings, the workload and the faults of one campaign."""
 
     settings: Settings
     acks: Acks = "all"
@@ -51,7 +51,7 @@ CAMPAIGNS: Final[Mapping[str, Campaign]] = {
 
 
 def conduct(campaign: Campaign, folder: Path) -> None:
-    """Runs it: the history comes into the folder, the cluster's files beside it."""
+    """Runs a campaign; writes the history and the cluster's files into the folder."""
     done: list[Step] = []
     beside = folder.with_name(f"{folder.name}-cluster")
     beside.mkdir(parents=True)
@@ -74,7 +74,7 @@ def conduct(campaign: Campaign, folder: Path) -> None:
             )
         )
     keep(folder, done)
-    told = {
+    outcome = {
         "apache_kafka": jars.version(),
         "java": choose().version,
         "settings": dict(campaign.settings),
@@ -84,18 +84,18 @@ def conduct(campaign: Campaign, folder: Path) -> None:
         "outcomes": {" ".join(name): count for name, count in recorded.outcomes.items()},
         "faults": dict(Counter(fault.do for fault in paired(done))),
     }
-    (folder / TOLD).write_text(json.dumps(told, indent=1) + "\n")
+    (folder / OUTCOME).write_text(json.dumps(outcome, indent=1) + "\n")
 
 
 def judged(history: Path) -> tuple[Analysis, dict[str, Any]]:
-    """The verdict on what a campaign left, and what a result file says of it."""
-    recorded, told = metadata(history), json.loads((history / TOLD).read_text())
+    """Returns the analysis of a recorded campaign, and its row for the result file."""
+    recorded, outcome = metadata(history), json.loads((history / OUTCOME).read_text())
     analysis = analyze(history, declared=declared_of(history))
     return analysis, {
         "clients": recorded["clients"],
         "workload": recorded["workload"],
         "acks": recorded["settings"]["acks"],
-        **told,
+        **outcome,
         "verdict": analysis.verdict,
         "operations": analysis.operations,
         "anomalies": {

@@ -1,14 +1,14 @@
 """A cluster of Apache Kafka on this machine: one controller, three brokers, each a process.
 
-The controller is a process of its own that no fault touches: a broker that dies takes no vote with
-it, so that an election follows every fault. What may be done to a broker is what the system does to
-a process: `kill` (SIGKILL: no clean shutdown, the page cache survives), `pause` and `resume`
-(SIGSTOP, SIGCONT: it believes that no time has passed), `start` again on the same files.
+No fault touches the controller process. A broker that dies has no vote, so an election can follow
+every fault. Faults are signals to a broker's process: `kill` (SIGKILL: no clean shutdown, the page
+cache survives), `pause` and `resume` (SIGSTOP, SIGCONT: the broker does not notice the time that
+passed), and `start` on the same files.
 
-All addresses are of the loopback. Ports are below the range of outgoing connections, so that nobody
-takes the port of a broker that is down.
+All addresses are on loopback. Ports are below the range of outgoing connections, so that no other
+process takes the port of a broker that is down.
 
-Source: Apache Kafka 4.3 documentation, "KRaft".
+Source: Kafka documentation, "KRaft".
 """
 
 from __future__ import annotations
@@ -49,12 +49,12 @@ rootLogger.appenderRef.out.ref = out
 
 
 class ClusterFailed(RuntimeError):
-    """A node did not start, or died unasked: names it and its log."""
+    """A node did not start, or died without a fault; the message names the node and its log."""
 
 
 @dataclass(slots=True)
 class Cluster:
-    """Four processes and their files; a node is known by its number."""
+    """Four processes and their files; nodes are numbered."""
 
     folder: Path
     settings: Settings
@@ -66,15 +66,15 @@ class Cluster:
         return ",".join(f"{HOST}:{self.ports[node]}" for node in BROKERS)
 
     def log_dir(self, node: int) -> Path:
-        """Where the node keeps its logs: the files of its replicas."""
+        """Returns the folder with the node's replicas."""
         return self.folder / f"node-{node}" / "logs"
 
     def log(self, node: int) -> Path:
-        """What the node says."""
+        """Returns the path of the node's server log."""
         return self.folder / f"node-{node}" / "server.log"
 
     def format(self) -> None:
-        """Files of a new cluster."""
+        """Writes the settings and formats the storage of a new cluster."""
         free = _free_ports()
         self.ports = {node: next(free) for node in (CONTROLLER, *BROKERS)}
         (self.folder / "log4j2.properties").write_text(LOGGING)
@@ -88,18 +88,18 @@ class Cluster:
                 raise ClusterFailed(f"node {node} can't be formatted: {ended.stdout}{ended.stderr}")
 
     def start(self, node: int) -> None:
-        """Starts the node and does not wait for it."""
+        """Starts the node without waiting for it."""
         with self.log(node).open("ab") as log:
             self._running[node] = subprocess.Popen(
                 self._command("kafka.Kafka", str(self._properties(node))),
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=subprocess.STDOUT,
-                start_new_session=True,  # an interrupt at the keyboard is for the campaign
+                start_new_session=True,  # Ctrl-C reaches the campaign only
             )
 
     def await_brokers(self, *nodes: int) -> None:
-        """Waits until the cluster knows these brokers; ClusterFailed."""
+        """Waits until these brokers are registered; raises ClusterFailed after a timeout."""
         until = time.monotonic() + STARTS_WITHIN_S
         admin = AdminClient({"bootstrap.servers": self.bootstrap_servers, "log_level": 0})
         while True:
@@ -110,7 +110,7 @@ class Cluster:
                 if set(nodes) <= set(admin.list_topics(timeout=1).brokers):
                     return
             except KafkaException:
-                pass  # nobody answers yet
+                pass  # no broker answers yet
             if time.monotonic() > until:
                 raise ClusterFailed(f"brokers {nodes} are not there after {STARTS_WITHIN_S:.0f} s")
             time.sleep(0.2)
@@ -127,7 +127,7 @@ class Cluster:
         self._running[node].send_signal(signal.SIGCONT)
 
     def stop(self) -> None:
-        """Ends all: brokers cleanly, one after the other, while the controller is there."""
+        """Stops the brokers cleanly, one after the other, and then the controller."""
         for process in self._running.values():
             process.send_signal(signal.SIGCONT)
         for node in sorted(self._running, reverse=True):
@@ -164,7 +164,7 @@ class Cluster:
 
 @contextmanager
 def running(folder: Path, settings: Settings) -> Generator[Cluster]:
-    """A new cluster whose brokers are all there; at the end nothing of it runs."""
+    """Starts a new cluster and waits for its brokers; ends all of its processes at the end."""
     cluster = Cluster(folder, settings)
     try:
         cluster.format()

@@ -1,16 +1,16 @@
-"""What is done to the brokers: rounds of faults, drawn by a seed, and the log of what was done.
+"""Rounds of faults on the brokers, drawn from a seed, and the log of the faults.
 
-A round is a few steps on brokers that are all well when it begins; it ends when they are all well
-again. The three kinds come in turn, the brokers and the times by lot:
+A round begins and ends with every broker running. The three kinds follow each other in turn; the
+brokers and the times are random:
 
     kill            one broker dies by SIGKILL and is started again: leaders move, logs recover
-    pause           one broker sleeps longer than its session lasts: it wakes as a leader that was
-                    replaced and does not know it, with requests in its sockets
-    last standing   two sleep until the third is alone in every in-sync set; then it is killed, the
-                    two wake, and it comes back last. An unclean election has its chance here: what
-                    the third acknowledged alone, the two have not got
+    pause           one broker is stopped for longer than its session: it resumes as a leader that
+                    was replaced and has not noticed, with requests in its sockets
+    last standing   two brokers are paused until the third is alone in every ISR; then the third is
+                    killed, the two resume, and the third starts last. Here an unclean election can
+                    happen: the two lack the records that the third acknowledged alone
 
-The same rounds are meant for every configuration: what differs is what the cluster makes of them.
+Every configuration gets the same rounds, so only the cluster's behaviour differs.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ from checkers.histories.io.faults import Step
 Do = Literal["kill", "start", "pause", "resume"]
 CALM_S: Final = 2.0  # between two rounds
 DOWN_S: Final = (1.0, 4.0)
-ASLEEP_S: Final = (2.5, 6.0)  # beyond a session (1.5 s)
-ALONE_S: Final = (3.5, 5.0)  # beyond a session and the replica lag time
+ASLEEP_S: Final = (2.5, 6.0)  # longer than a session (1.5 s)
+ALONE_S: Final = (3.5, 5.0)  # longer than a session and the replica lag time
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Planned:
-    """Something done to a broker, so many seconds after the step before."""
+    """One fault on a broker, with its delay in seconds after the step before."""
 
     after_s: float
     do: Do
@@ -45,7 +45,7 @@ Round = tuple[Planned, ...]
 
 
 def rounds(seed: int) -> Iterator[Round]:
-    """Rounds without end, the same for the same seed."""
+    """Yields endless rounds, the same for the same seed."""
     rng = random.Random(f"faults {seed}")
     while True:
         yield _one(rng, "kill", "start", DOWN_S)
@@ -72,12 +72,12 @@ def _last_standing(rng: random.Random) -> Round:
 
 
 def inflict(cluster: Cluster, seed: int, until: threading.Event) -> tuple[Step, ...]:
-    """Rounds until the event is set; then every broker is well again. What was done, in order."""
+    """Runs rounds until the event is set, and finishes the round; returns the faults in order."""
     done: list[Step] = []
     for steps in rounds(seed):
         if until.is_set():
             return tuple(done)
-        for step in steps:  # a round that has begun is finished: it ends with every broker well
+        for step in steps:  # a round is always finished: it ends with every broker running
             time.sleep(step.after_s)
             _do(cluster, step)
             done.append(Step(at_ns=time.monotonic_ns(), do=step.do, node=step.node))

@@ -1,7 +1,7 @@
-"""The jars of Apache Kafka, brought by Maven once, and the Java that runs them.
+"""The jars of Apache Kafka, downloaded by Maven once, and the Java that runs them.
 
-`pom.xml` names the version. What Maven copies goes to `build/`, which git ignores; a folder that is
-there is whole, because it appears by one rename.
+`pom.xml` names the version. Maven copies the jars to `build/`, which git ignores. The folder
+appears by one rename, so it is never incomplete.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ _VERSION: Final = re.compile(r"<artifactId>kafka_2\.13</artifactId>\s*<version>(
 
 
 def version() -> str:
-    """The version of Apache Kafka that the pom names."""
+    """Returns the version of Apache Kafka in the pom."""
     found = _VERSION.search(POM.read_text())
     assert found, f"{POM} names no version of kafka_2.13"
     return found[1]
 
 
 def fetched() -> Path:
-    """The folder with the jars; InputFault when Maven is missing or can't bring them."""
+    """Returns the folder with the jars; raises InputFault if Maven is missing or fails."""
     folder = BUILD / f"apache-kafka-{version()}"
     if folder.exists():
         return folder
@@ -47,5 +47,5 @@ def fetched() -> Path:
 
 
 def java() -> Path:
-    """A Java that runs Kafka 4, as for Spark: 17 or 21; InputFault."""
+    """Returns a Java of version 17 or 21, chosen as for Spark; raises InputFault without one."""
     return choose().home / "bin" / "java"

@@ -1,10 +1,10 @@
-"""Server settings: what every node has, and the two ways to run a cluster that are compared.
+"""Server settings: those of every node, and the two configurations that are compared.
 
-`SAFE` is what the documentation recommends for data that must not be lost, with the producer's
-acks=all. `UNSAFE` prefers availability, with acks=1: Kafka promises less then, and says so. The
-settings hold for the controller too, which decides elections, and for topics, which inherit them.
+`SAFE` is recommended by the documentation for data that must not be lost, with acks=all. `UNSAFE`
+prefers availability, with acks=1; the documentation promises less for it. The controller has these
+settings too, since it decides elections, and topics inherit them.
 
-Source: Apache Kafka 4.3 documentation, "Broker Configs"; KIP-966 for the controller's share.
+Source: Kafka documentation, "Broker Configs"; KIP-966 for the settings of the controller.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ EVERY_NODE: Final[Settings] = {
     "listener.security.protocol.map": "CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT",
     "controller.listener.names": "CONTROLLER",
     "auto.create.topics.enable": "false",
-    # faults bite within a second or two, so that a campaign takes minutes
+    # short timeouts: a fault takes effect within two seconds, and a campaign takes minutes
     "broker.heartbeat.interval.ms": "300",
     "broker.session.timeout.ms": "1500",
     "replica.lag.time.max.ms": "1500",
     "replica.fetch.wait.max.ms": "100",
     "controller.quorum.request.timeout.ms": "1000",
-    # one machine of two cores carries all: few threads, small buffers, small index files
+    # all nodes share two cores: few threads, small buffers, small index files
     "num.network.threads": "2",
     "num.io.threads": "2",
     "background.threads": "2",
@@ -37,7 +37,7 @@ EVERY_NODE: Final[Settings] = {
     "transaction.state.log.replication.factor": "3",
     "transaction.state.log.min.isr": "2",
     "group.initial.rebalance.delay.ms": "0",
-    "log.retention.ms": "-1",  # what is gone is lost, not expired
+    "log.retention.ms": "-1",  # no record expires, so a missing record is lost
 }
 SAFE: Final[Settings] = {
     "min.insync.replicas": "2",
@@ -50,5 +50,5 @@ UNSAFE: Final[Settings] = {
 
 
 def written(settings: Settings) -> str:
-    """The settings as a file that Kafka reads."""
+    """Returns the settings in the format of a properties file."""
     return "".join(f"{name}={value}\n" for name, value in settings.items())

@@ -1,4 +1,4 @@
-"""Rounds of faults leave every broker well, whatever the seed."""
+"""Rounds of faults leave every broker running, for every seed."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_the_last_standing_is_alone_before_it_is_killed(seed: int) -> None:
 
     assert kill.do == "kill"
     assert {*asleep, kill.node} == set(BROKERS)
-    assert kill.after_s > 3  # beyond a session and the replica lag time, 1.5 s each
+    assert kill.after_s > 3  # longer than a session and the replica lag time, 1.5 s each
 
 
 def test_a_seed_says_it_all() -> None:

@@ -1,4 +1,4 @@
-"""What clients of Apache Kafka observed while its brokers were killed and paused, and the verdicts.
+"""The verdicts on histories of Apache Kafka, recorded while brokers were killed and paused.
 
 The histories in `tests/data/apache_kafka` were recorded by `benchmarks.apache_kafka`.
 """
@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from benchmarks.apache_kafka.campaigns import TOLD, judged
+from benchmarks.apache_kafka.campaigns import OUTCOME, judged
 from checkers.histories.analysis import Analysis
 from checkers.histories.io.faults import faults
 from checkers.histories.io.recorded import metadata, operations
@@ -35,7 +35,7 @@ def analysis(name: str) -> Analysis:
 
 
 def violated(name: str) -> dict[str, int]:
-    """The anomalies that occur and that nothing permits, with their counts."""
+    """Returns the anomalies that occur without permission, with their counts."""
     return {
         decision.anomaly.id: decision.count
         for decision in analysis(name).decisions
@@ -44,7 +44,7 @@ def violated(name: str) -> dict[str, int]:
 
 
 def rows(name: str, anomaly: str) -> list[dict[str, Any]]:
-    """All rows of one anomaly."""
+    """Returns all rows of one anomaly."""
     (decision,) = (d for d in analysis(name).decisions if d.anomaly.id == anomaly)
     table: list[dict[str, Any]] = decision.rows.to_pylist()
     return table
@@ -55,7 +55,7 @@ def of(name: str, f: str) -> list[Operation]:
 
 
 def last_read(name: str) -> dict[str, dict[int, str]]:
-    """What the log holds of each key in the end: the last process read it from its beginning."""
+    """Returns the final log of each key, as the last process read it from the beginning."""
     process = max(operation.process for operation in of(name, "assign"))
     log: dict[str, dict[int, str]] = {}
     for operation in history(name):
@@ -67,13 +67,13 @@ def last_read(name: str) -> dict[str, dict[int, str]]:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_versions_settings_and_faults_are_told(name: str) -> None:
-    told, recorded = json.loads((DATA / name / TOLD).read_text()), metadata(DATA / name)
+def test_versions_settings_and_faults_are_recorded(name: str) -> None:
+    outcome, recorded = json.loads((DATA / name / OUTCOME).read_text()), metadata(DATA / name)
     assert recorded["finished"] is True
-    assert told["apache_kafka"] == "4.3.0"
-    assert told["unread"] == []
+    assert outcome["apache_kafka"] == "4.3.0"
+    assert outcome["unread"] == []
     suffered = faults(DATA / name)
-    assert Counter(fault.do for fault in suffered) == told["faults"]
+    assert Counter(fault.do for fault in suffered) == outcome["faults"]
     times = [operation.invoked_ns for operation in history(name)]
     assert all(
         min(times) < fault.from_ns < (fault.until_ns or 0) < max(times) for fault in suffered
@@ -93,7 +93,7 @@ def test_safely_configured_it_keeps_every_promise() -> None:
 
 
 def test_with_acks_1_and_unclean_elections_it_loses_what_it_acknowledged() -> None:
-    """Counted by hand: what is gone in the end nobody has read, or something else stands there."""
+    """Counts lost records by hand: an offset that was never read, or that has another value."""
     found = violated("unsafe")
     assert analysis("unsafe").verdict == "violated"
     log = last_read("unsafe")
@@ -125,8 +125,8 @@ def test_with_acks_1_and_unclean_elections_it_loses_what_it_acknowledged() -> No
     assert f"{len(gone)} acknowledged records are gone, {len(lost)} of them never read" in RESULTS
 
 
-def test_a_reader_whose_log_was_cut_begins_again_as_a_new_process() -> None:
-    """Two readers and the last one: more assignments are of readers that lost their position."""
+def test_a_reader_whose_log_was_truncated_begins_again_as_a_new_process() -> None:
+    """Two readers and a last one: more assignments come from readers that lost their position."""
     assert len(of("safe", "assign")) == 3
     assert len(of("unsafe", "assign")) > 3
     for operation in of("unsafe", "assign"):
@@ -143,11 +143,11 @@ def test_transactions_keep_every_promise_and_a_rebalance_explains_every_skip() -
     assert permitted <= {"poll-skip", "nonmonotonic-poll"}
     for anomaly in permitted:
         for row in rows("transactions", anomaly):
-            assert the_group_was_shared_out_anew(row)
+            assert the_group_rebalanced(row)
 
 
-def the_group_was_shared_out_anew(row: dict[str, Any]) -> bool:
-    """Between the two operations the process lost or got the key, or joined its group again."""
+def the_group_rebalanced(row: dict[str, Any]) -> bool:
+    """True if the process lost or got the key, or rejoined its group, between the operations."""
     between = history("transactions")[row["first_op"] : row["second_op"] + 1]
     mine = [op for op in between if op.process == between[0].process]
     return any(
@@ -166,7 +166,7 @@ def test_transactions_were_aborted_and_fenced_and_rebalances_happened() -> None:
 
 
 def test_every_input_is_in_the_output_once() -> None:
-    """Counted by hand: a value of the output begins with that of its input."""
+    """Counts by hand: a value of the output begins with the value of its input."""
     log = last_read("transactions")
     inputs = [v for key, at in log.items() if "-in-" in key for v in at.values()]
     outputs = [v.split(":")[0] for key, at in log.items() if "-out-" in key for v in at.values()]

@@ -1,4 +1,4 @@
-"""The log directories in `tests/data` are what their README says."""
+"""The log directories in `tests/data` have the contents that their README describes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ REPLICAS = ("broker-1", "broker-2", "broker-3")
 
 
 def headers(moment: str, broker: str, topic_partition: str) -> Iterator[Header]:
-    """Every batch of a replica, its CRC verified."""
+    """Returns the header of every batch of a replica, after a CRC check."""
     for segment in sorted((DATA / moment / broker / topic_partition).glob("*.log")):
         for batch in batches(segment.read_bytes()):
             yield verified(batch)
@@ -47,8 +47,8 @@ def test_a_cluster_that_was_stopped_in_order_has_one_log_three_times() -> None:
 def test_a_broker_that_was_killed_lacks_the_last_marker_and_its_checkpoints_are_behind() -> None:
     ends = {b: max(h.next_offset for h in headers(MOMENTS[0], b, "payments-0")) for b in REPLICAS}
     assert ends == {"broker-1": 46, "broker-2": 47, "broker-3": 47}
-    told = (DATA / MOMENTS[0] / "broker-2" / "replication-offset-checkpoint").read_text()
-    assert "payments 0 39" in told.splitlines()
+    checkpoint = (DATA / MOMENTS[0] / "broker-2" / "replication-offset-checkpoint").read_text()
+    assert "payments 0 39" in checkpoint.splitlines()
     preallocated = (DATA / MOMENTS[0] / "broker-1").glob("*/*.index")
     assert Counter(path.stat().st_size for path in preallocated)[4096] == 4
 

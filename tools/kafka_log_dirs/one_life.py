@@ -1,17 +1,17 @@
-"""Log directories of a real cluster, small enough for tests: what three brokers leave on disk.
+"""Makes log directories of a healthy cluster, copied at two moments, small enough for tests.
 
-One life of a cluster, looked at twice. `killed` is what lies there after all brokers died at once
-by SIGKILL: index files still as they were preallocated, checkpoints behind. `stopped` is the same
-cluster later, after it recovered, went on and was stopped in order.
+`killed` is the state after all brokers died at once by SIGKILL: index files are still preallocated
+and checkpoints lag. `stopped` is the same cluster later, after recovery, more work and a clean
+shutdown.
 
-Before that, two topics of one partition and three replicas are written, small segments throughout:
+Before that, two topics of one partition and three replicas are written, in small segments:
 
     orders    an idempotent producer per compression; its leader is killed halfway
     payments  transactions of two producers in turn: committed, aborted, fenced by a newer
               instance of the same transactional id, committed with the offsets of a group,
-              and one that is open to the end
+              and one that stays open
 
-Everything of the brokers is kept but the cluster's metadata; it names files of this machine.
+All files of the brokers are kept, except the cluster's metadata, which names local files.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ LEFT_OUT: Final = ("__cluster_metadata-*", "bootstrap.checkpoint", "*.lock", ".l
 
 
 def make(into: Path) -> None:
-    """Writes `log_dirs_killed` and `log_dirs_stopped` into the folder, anew."""
+    """Writes `log_dirs_killed` and `log_dirs_stopped` into the folder, replacing old ones."""
     with tempfile.TemporaryDirectory(prefix="urteil-kafka-") as folder:
         base = Path(folder)
         with running(base, SMALL) as cluster:
@@ -61,7 +61,7 @@ def make(into: Path) -> None:
             cluster.await_brokers(*BROKERS)
             _await_leader(cluster, "orders")
             _orders(cluster, "none")
-            del left_open  # it never ends: neither commit nor abort is asked for
+            del left_open  # it stays open: no commit, no abort
         _copy(cluster, into / "log_dirs_stopped")
 
 
@@ -116,7 +116,7 @@ def _replace_leader(cluster: Cluster) -> None:
 
 
 def _payments(cluster: Cluster) -> Any:
-    """The transactions that the docstring of the file lists; the producer of the open one."""
+    """Runs the transactions of the docstring above; returns the producer of the open one."""
     one = _producer(cluster, transactional_id="one", compression_type="lz4")
     two = _producer(cluster, transactional_id="two")
     for producer in (one, two):

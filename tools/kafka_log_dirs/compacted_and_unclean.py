@@ -1,12 +1,12 @@
-"""Log directories in two situations that a healthy topic never sees, small enough for tests.
+"""Makes log directories after compaction and after an unclean election, small enough for tests.
 
 `compacted` is a compacted topic after its cleaner has run: keyed records, records without a value,
-transactions committed and aborted; one broker was dead for a while and copied what was left.
+committed and aborted transactions. One broker was down for a while and copied the compacted log.
 
-`unclean` is what an unclean election leaves. A leader whose followers are dead goes on alone, with
-min.insync.replicas=1, so that what it has is committed. Then it dies, the followers come back, one
-of them is elected though it was not in sync, and other records get the same offsets. All die by
-SIGKILL, and the first leader never came back to be told.
+`unclean` shows an unclean election. A leader whose followers are dead continues alone, with
+min.insync.replicas=1, so its records are committed. Then it dies, the followers return, and one of
+them is elected although it was not in sync. Other records get the same offsets. All brokers die by
+SIGKILL, and the first leader never returns to truncate its log.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
 from benchmarks.apache_kafka.cluster import BROKERS, Cluster, running
-from benchmarks.apache_kafka.log_dirs import LEFT_OUT
 from benchmarks.apache_kafka.settings import SAFE, UNSAFE
+from tools.kafka_log_dirs.one_life import LEFT_OUT
 
 SMALL: Final = {
     "offsets.topic.num.partitions": "1",
@@ -42,7 +42,7 @@ PAUSE_S: Final = 4.0  # longer than a session, and than a checkpoint takes
 
 
 def make(into: Path) -> None:
-    """Writes `log_dirs_compacted` and `log_dirs_unclean` into the folder, anew."""
+    """Writes `log_dirs_compacted` and `log_dirs_unclean` into the folder, replacing old ones."""
     with tempfile.TemporaryDirectory(prefix="urteil-kafka-") as folder:
         _compacted(Path(folder) / "compacted", into / "log_dirs_compacted")
         _unclean(Path(folder) / "unclean", into / "log_dirs_unclean")
@@ -72,7 +72,7 @@ def _compacted(base: Path, into: Path) -> None:
                 cluster.kill(BROKERS[1])
             if number == ROUNDS - 3:
                 cluster.start(BROKERS[1])
-        time.sleep(4 * PAUSE_S)  # the cleaner comes to an end
+        time.sleep(4 * PAUSE_S)  # time for the cleaner to finish
     _copy(cluster, into)
 
 
@@ -108,13 +108,13 @@ def _create(cluster: Cluster, settings: dict[str, str]) -> None:
 
 
 def _leader_among(cluster: Cluster, *nodes: int) -> int:
-    """The leader, once it is one of these."""
+    """Waits until the leader is one of these brokers, and returns it."""
     admin = AdminClient({"bootstrap.servers": cluster.bootstrap_servers, "log_level": 0})
     while True:
         try:
             leader = int(admin.list_topics(TOPIC, timeout=5).topics[TOPIC].partitions[0].leader)
         except (KafkaException, KeyError):
-            leader = -1  # nobody answers yet
+            leader = -1  # no broker answers yet
         if leader in nodes:
             return leader
         time.sleep(0.5)
@@ -135,5 +135,5 @@ def _send(cluster: Cluster, what: str) -> None:
 def _copy(cluster: Cluster, into: Path) -> None:
     shutil.rmtree(into, ignore_errors=True)
     for node in BROKERS:
-        left_out = shutil.ignore_patterns(*LEFT_OUT, "*.deleted")  # the cleaner is done with these
+        left_out = shutil.ignore_patterns(*LEFT_OUT, "*.deleted")  # the cleaner has replaced these
         shutil.copytree(cluster.log_dir(node), into / f"broker-{node}", ignore=left_out)
