@@ -30,8 +30,8 @@ from typing import Final, Literal
 
 from model.histories import History, Operation, Poll
 from properties.anomalies.declarations import NOTHING_DECLARED, Declarations
-from properties.anomalies.observations import KeyValue, committed_sends, places
-from properties.anomalies.rendering import told
+from properties.anomalies.observations import KeyValue, committed_sends, locations
+from properties.anomalies.rendering import render
 from properties.anomalies.retention import kept_from
 
 Semantics = Literal["exactly-once", "at-least-once", "at-most-once", "neither"]
@@ -67,7 +67,7 @@ class Repetition:
     def shown(self, operations: Mapping[int, Operation]) -> tuple[str, ...]:
         """Its operations."""
         return tuple(
-            f"  given   {told(operations, op, self.key, value=self.value)}"
+            f"  given   {render(operations, op, self.key, value=self.value)}"
             for op in (self.first_op, self.second_op)
         )
 
@@ -99,8 +99,8 @@ class Skip:
     def shown(self, operations: Mapping[int, Operation]) -> tuple[str, ...]:
         """Its operations."""
         return (
-            f"  sent    {told(operations, self.writer_op, self.key, value=self.value)}",
-            f"  beyond  {told(operations, self.beyond_op, self.key, offset=self.beyond_offset)}",
+            f"  sent    {render(operations, self.writer_op, self.key, value=self.value)}",
+            f"  beyond  {render(operations, self.beyond_op, self.key, offset=self.beyond_offset)}",
         )
 
 
@@ -194,7 +194,7 @@ def _skips(history: History, name: str, declared: Declarations) -> Iterator[Skip
     kept, sent = kept_from(history, declared), committed_sends(history)
     given = list(_given(history, name))
     has = {(it.key, it.value) for it in given if history[it.op].outcome != "fail"}
-    for (key, value), offsets in places(history).items():
+    for (key, value), offsets in locations(history).items():
         of_key = [it for it in given if it.key == key and it.offset is not None]
         last = min(
             ((-(it.offset or 0), it.op) for it in of_key if history[it.op].outcome == "ok"),

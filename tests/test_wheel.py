@@ -88,4 +88,4 @@ def test_analyze_on_spark(installed: Path, hostile: Path) -> None:
     assert found["inconsistent-offsets"] == "violated"
     assert found["lost-write"] == "holds"
     (report,) = hostile.glob("runs/*/report.html")
-    assert "An offset of a log identifies one record for ever." in report.read_text()
+    assert "An offset of a log identifies one record forever." in report.read_text()

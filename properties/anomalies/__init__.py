@@ -1,5 +1,6 @@
-"""Anomalies of histories: what clients must never observe, each in its literal, obvious form.
+"""Anomalies of histories: what clients must never observe, each with its literal definition.
 
-These definitions are the oracles of every fast kernel. They take a `History`, read it as often as
-they like, and return rows that show the anomaly; numbers of operations are places in the history.
+These definitions are the oracles of the fast kernels in `checkers/histories`. A definition takes a
+`History`, may read it any number of times, and returns one row for each anomaly that it finds. An
+operation's number is its position in the history.
 """

@@ -1,7 +1,8 @@
-"""What an anomaly is: a statement about histories, what finds its breaches, and how to tell them.
+"""What an anomaly is: a statement about histories, a checker that finds violations, and their text.
 
-Each anomaly is a module: the row that shows a breach, the literal definition that finds the rows,
-what `observed` counts, how a row is explained, and the anomaly itself as a row of the catalogue.
+Each anomaly is a module with five parts: the row that describes one violation, the literal
+definition that finds the rows, the count of the observations that were checked (`observed`), the
+rendering of a row (`explain`), and the anomaly itself as an entry of the catalogue.
 """
 
 from __future__ import annotations
@@ -14,16 +15,16 @@ from model.histories import History, Operation
 
 
 class Row(Protocol):
-    """One breach: an orderable frozen dataclass of numbers, strings and tuples of these."""
+    """One violation: an orderable frozen dataclass of numbers, strings and tuples of these."""
 
     @property
     def size(self) -> int:
-        """How bad it is: rows are told the greatest first."""
+        """Returns how severe the violation is; reports list the largest first."""
         ...
 
     @property
     def ops(self) -> tuple[int, ...]:
-        """The operations that show it."""
+        """Returns the numbers of the operations that show the violation."""
         ...
 
     def __lt__(self, other: Self, /) -> bool: ...
@@ -36,10 +37,10 @@ RowT = TypeVar("RowT", bound=Row)
 class Anomaly:
     """One thing that clients must never observe.
 
-    `permits` tells under which condition (`Declarations.conditions`) it is no fault, and why.
-    `observes` says what `observed` counts: the observations that a verdict rests on. What has
-    `only_with` nothing can show unless that condition is declared. What is `made_of` others is
-    their rows under one name.
+    `permits` maps a condition (`Declarations.conditions`) to the reason why the anomaly is no fault
+    under that condition. `observes` names the observations that `observed` counts: a verdict rests
+    on them. An anomaly with `only_with` can be found only if that condition is declared. An anomaly
+    with `made_of` collects the rows of the anomalies listed there.
     """
 
     id: str
@@ -50,8 +51,8 @@ class Anomaly:
     source: str
     observes: str
     row: type[Any]  # a dataclass that is a `Row`
-    # functions are not compared: anomalies that say the same are the same
-    find: Callable[[History], tuple[Any, ...]] = field(compare=False)  # rows, in their order
+    # functions are not compared: anomalies with equal texts are equal
+    find: Callable[[History], tuple[Any, ...]] = field(compare=False)  # rows, sorted
     observed: Callable[[History], int] = field(compare=False)
     explain: Callable[[Any, Mapping[int, Operation]], str] = field(compare=False)  # of a row
     only_with: str | None = None
@@ -59,5 +60,5 @@ class Anomaly:
 
 
 def worst_first(rows: Iterable[RowT]) -> tuple[RowT, ...]:
-    """The rows by size, greatest first; rows of one size in their own order."""
+    """Returns the rows by decreasing size; rows of equal size stay in their own order."""
     return tuple(sorted(sorted(rows), key=lambda row: -row.size))

@@ -1,6 +1,7 @@
-"""What every analysis assumes of a history; where it does not hold, nothing else is decided.
+"""What every analysis assumes about a history; if an assumption fails, nothing else is decided.
 
-A recorder that breaks these would make a sound system look broken: they are checked first.
+A recorder that breaks an assumption would make a correct system look broken, so the assumptions are
+checked first.
 
 Source: etcd's robustness tests, which report broken assumptions as a result of their own.
 """
@@ -16,11 +17,11 @@ from model.histories import History, Operation, Send
 
 @dataclass(frozen=True, slots=True, order=True, kw_only=True)
 class RepeatedValue:
-    """A value sent to one key more than once, by these operations (one named per send)."""
+    """A value that was sent to one key more than once, and the operations that sent it."""
 
     key: str
     value: str
-    sent_by: tuple[int, ...]  # ascending
+    sent_by: tuple[int, ...]  # ascending; an operation appears once for each send
 
     def __str__(self) -> str:
         ops = ", ".join(map(str, self.sent_by))
@@ -29,7 +30,7 @@ class RepeatedValue:
 
 @dataclass(frozen=True, slots=True, order=True, kw_only=True)
 class OverlappingOperations:
-    """An operation that its process invoked while an earlier one was open."""
+    """An operation that its process invoked while an earlier one was still open."""
 
     process: int
     second_op: int
@@ -59,7 +60,7 @@ class BackwardsOperation:
 
 @dataclass(frozen=True, slots=True, order=True, kw_only=True)
 class MixedOperation:
-    """A number that stands for two operations, or for one whose rows contradict each other."""
+    """An operation number whose rows describe two operations or contradict each other."""
 
     op: int
     rows: int
@@ -72,7 +73,7 @@ AssumptionRow = RepeatedValue | OverlappingOperations | BackwardsOperation | Mix
 
 
 def repeated_values(history: History) -> tuple[RepeatedValue, ...]:
-    """One row per key and value that was sent more than once; a send that failed did not happen."""
+    """Returns one row per key and value sent more than once; failed sends do not count."""
     senders: dict[tuple[str, str], list[int]] = {}
     for number, operation in enumerate(history):
         for micro in operation.did:
@@ -86,9 +87,13 @@ def repeated_values(history: History) -> tuple[RepeatedValue, ...]:
 
 
 def overlapping_operations(history: History) -> tuple[OverlappingOperations, ...]:
-    """One row per operation invoked while another was open; names the one open longest."""
+    """Returns one row per operation invoked while an earlier one of its process was open.
+
+    If several were open, the row names the one that completes last.
+    """
 
     def closes(operation: Operation) -> float:
+        """Returns when the operation completed, or infinity if it never did."""
         return float("inf") if operation.completed_ns is None else operation.completed_ns
 
     rows: list[OverlappingOperations] = []
@@ -110,7 +115,7 @@ def overlapping_operations(history: History) -> tuple[OverlappingOperations, ...
 
 
 def backwards_operations(history: History) -> tuple[BackwardsOperation, ...]:
-    """One row per operation that completed before it was invoked."""
+    """Returns one row per operation that completed before it was invoked."""
     return tuple(
         BackwardsOperation(
             op=number, invoked_ns=operation.invoked_ns, completed_ns=operation.completed_ns
@@ -121,14 +126,14 @@ def backwards_operations(history: History) -> tuple[BackwardsOperation, ...]:
 
 
 def mixed_operations(history: History) -> tuple[MixedOperation, ...]:
-    """None: a `History` cannot mix operations up, only a table of micro-operations can."""
+    """Returns no rows: only a table of micro-operations can mix operations up, not a `History`."""
     del history
     return ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Assumption:
-    """One thing that is taken for granted of every history."""
+    """One assumption: its identifier, its statement and its checker."""
 
     id: str
     statement: str
@@ -138,7 +143,9 @@ class Assumption:
 ASSUMPTIONS: Final = (
     Assumption(
         id="whole-operations",
-        statement="A number names one operation; its rows agree and have positions of their own.",
+        statement=(
+            "Each operation number names one operation, and its rows agree and differ in position."
+        ),
         find=mixed_operations,
     ),
     Assumption(
@@ -148,12 +155,12 @@ ASSUMPTIONS: Final = (
     ),
     Assumption(
         id="one-open-operation",
-        statement="A process has at most one operation open; what never completed stays open.",
+        statement="A process has at most one open operation; one that never completes stays open.",
         find=overlapping_operations,
     ),
     Assumption(
         id="values-are-unique",
-        statement="A value is sent to a key at most once, or again after a send that failed.",
+        statement="A value is sent to a key at most once, not counting sends that failed.",
         find=repeated_values,
     ),
 )

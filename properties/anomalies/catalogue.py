@@ -1,7 +1,8 @@
-"""The anomalies that the history analysis decides, as rows.
+"""The catalogue: all anomalies that the history analysis decides.
 
-A family makes its rows from what is declared: what permits an anomaly is a field of the row, what
-changes the definition itself is in its `find`. Judged as by Jepsen, they have its names.
+Each package of anomaly checkers builds its entries from the user's declarations. A declaration that
+permits an anomaly becomes a field of the entry; one that changes the definition goes into `find`.
+With `jepsen` declared, the anomalies have the names of Jepsen's checker.
 """
 
 from __future__ import annotations
@@ -15,35 +16,36 @@ from properties.anomalies.anomaly import Anomaly
 from properties.anomalies.declarations import JEPSEN, NOTHING_DECLARED, Declarations
 from properties.anomalies.in_jepsen import in_jepsen
 
-_FAMILIES: Final = (real_time, log, order, cycles, transactions, groups, empty_history)
+_CHECKERS: Final = (real_time, log, order, cycles, transactions, groups, empty_history)
 
 
 @cache
 def catalogue(declared: Declarations) -> tuple[Anomaly, ...]:
-    """Every anomaly that is looked for in a history of which this is declared."""
-    ours = tuple(one for family in _FAMILIES for one in family.anomalies(declared))
+    """Returns every anomaly that the analysis looks for under these declarations."""
+    ours = tuple(one for checkers in _CHECKERS for one in checkers.anomalies(declared))
     return tuple(in_jepsen(ours)) if declared.jepsen else ours
 
 
 CATALOGUE: Final = catalogue(NOTHING_DECLARED)
 BY_ID: Final = {anomaly.id: anomaly for anomaly in CATALOGUE}
-_THERE_ALONE: Final = [a for a in catalogue(Declarations(jepsen=True)) if a.only_with == JEPSEN]
-EVERY: Final = (*CATALOGUE, *_THERE_ALONE)  # that can be asked for, whatever is declared
+_JEPSEN_ONLY: Final = [a for a in catalogue(Declarations(jepsen=True)) if a.only_with == JEPSEN]
+EVERY: Final = (*CATALOGUE, *_JEPSEN_ONLY)  # all that a user can select, under some declaration
 
 
 class NotLookedFor(InputFault):
-    """An anomaly that nothing can show under these declarations; names the option."""
+    """An anomaly was selected that needs another option; the message names the option."""
 
     def __init__(self, name: str, needs: str) -> None:
-        super().__init__(f"--anomaly {name}: it is looked for with --{needs}; add that")
+        super().__init__(f"--anomaly {name} is only checked with --{needs}; add that option")
 
 
 def named(
     names: tuple[str, ...] = (), declared: Declarations = NOTHING_DECLARED
 ) -> tuple[Anomaly, ...]:
-    """The anomalies of these names in catalogue order, all of them without a name.
+    """Returns the anomalies with these names in catalogue order; all of them if no name is given.
 
-    UnknownName, or NotLookedFor.
+    Raises UnknownName for a name that does not exist, and NotLookedFor for an anomaly that needs
+    another option.
     """
     of_all = catalogue(declared)
     needs = {one.id: one.only_with for one in EVERY}

@@ -1,8 +1,8 @@
-"""What the user says of a history that no observation in it can tell.
+"""What the user declares about a history: facts that the history itself does not record.
 
-Declarations do two things. Some are *conditions*: words under which an anomaly's `permits` says why
-it is no fault. Some complete the history (`applied`): polls that do not say their isolation level
-have the declared one.
+Declarations do two things. Some are *conditions*: names under which an anomaly's `permits` gives
+the reason why the anomaly is no fault. Others complete the history (`applied`): polls without a
+recorded isolation level get the declared one.
 
 Source: jepsen.tests.kafka, the test's flags :sub-via and :ww-deps.
 """
@@ -26,12 +26,13 @@ UNFINISHED: Final = "unfinished"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Declarations:
-    """How the clients of a history were set up, and what to look for in it.
+    """How the clients of a history were configured, and which dependencies to search for cycles.
 
-    `ww_deps` has cycles follow write dependencies, `rw_deps` anti-dependencies too. `isolation` is
-    the level of polls that do not say their own. Of the topics in `compacted` any record may be
-    gone. A history is `finished` if its readers read every log to the end, at last. `jepsen` judges
-    as that checker does: an empty history is invalid, and what it does not look for is permitted.
+    `ww_deps` adds write dependencies to the cycle search, `rw_deps` adds anti-dependencies.
+    `isolation` is the level of polls whose own level is not recorded. Any record of the `compacted`
+    topics may be gone. A history is `finished` if its readers in the end read every log to its end.
+    `jepsen` judges as Jepsen's checker does: an empty history is invalid, and anomalies that Jepsen
+    does not look for are permitted.
     """
 
     sub_via: frozenset[SubVia] = frozenset({"assign"})
@@ -43,8 +44,8 @@ class Declarations:
     jepsen: bool = False
 
     def conditions(self) -> frozenset[str]:
-        """The words of `permits` and `only_with` that are true here."""
-        told = {
+        """Returns the condition names of `permits` and `only_with` that are true here."""
+        conditions = {
             ALWAYS: True,
             SUBSCRIBE: "subscribe" in self.sub_via,
             WW_DEPS: self.ww_deps,
@@ -53,14 +54,14 @@ class Declarations:
             READ_UNCOMMITTED: self.isolation == "read_uncommitted",
             UNFINISHED: not self.finished,
         }
-        return frozenset(condition for condition, true in told.items() if true)
+        return frozenset(condition for condition, true in conditions.items() if true)
 
     def compacts(self, key: str) -> bool:
-        """Records of the key may be gone because a later one has the same record key."""
+        """True if log compaction may have removed records of the key."""
         return bool(self.compacted) and not self.compacted.isdisjoint({key, topic_of(key)})
 
     def applied(self, history: History) -> History:
-        """The history in which every operation says its isolation level."""
+        """Returns the history with an isolation level on every operation."""
         return tuple(
             replace(operation, isolation=operation.isolation or self.isolation)
             for operation in history

@@ -1,7 +1,7 @@
-"""A history without any operation: asked to judge as Jepsen does, that is a fault of its own.
+"""A history without any operation; with `jepsen` declared, that is an anomaly of its own.
 
 Source: elle.txn, empty-transaction-graph.
-Simplified: Elle's graph is empty, too, where operations have no order and nothing in common.
+Simplified: Elle's graph is also empty if the operations have no order and share no key.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from properties.anomalies.declarations import JEPSEN, Declarations
 
 @dataclass(frozen=True, slots=True, order=True, kw_only=True)
 class EmptyHistory:
-    """How many operations it has: none."""
+    """The number of operations, which is zero."""
 
     operations: int
 
@@ -31,27 +31,27 @@ class EmptyHistory:
 
 
 def empty_histories(history: History) -> tuple[EmptyHistory, ...]:
-    """One row if there is no operation."""
+    """Returns one row if the history has no operation."""
     return () if history else (EmptyHistory(operations=0),)
 
 
 def observed(history: History) -> int:
-    """The history itself."""
+    """Returns 1: the history itself is the observation."""
     del history
     return 1
 
 
 def explain(row: EmptyHistory, operations: Mapping[int, Operation]) -> str:
-    """That there is nothing."""
+    """Reports that the history has no operations."""
     del operations
     return f"the history has {row.operations} operations."
 
 
 ANOMALY: Final = Anomaly(
     id="empty-transaction-graph",
-    statement="There is something to judge.",
+    statement="The history has at least one operation.",
     rule="The history has no operation.",
-    explanation="Whatever was to be tested did nothing, or nothing was recorded of it.",
+    explanation="The clients did nothing, or the recorder recorded nothing.",
     permits={},
     source="elle.txn empty-transaction-graph",
     observes="history",
@@ -64,5 +64,5 @@ ANOMALY: Final = Anomaly(
 
 
 def anomalies(declared: Declarations) -> tuple[Anomaly, ...]:
-    """It counts where histories are judged as Jepsen does."""
+    """Returns the anomaly if histories are judged as Jepsen does, else nothing."""
     return (ANOMALY,) if declared.jepsen else ()

@@ -1,8 +1,8 @@
-"""The anomalies as jepsen.tests.kafka has them: those that it looks for, under its names.
+"""The anomalies as jepsen.tests.kafka has them: those that Jepsen looks for, under Jepsen's names.
 
-It draws no process dependencies, so a -process form is a -realtime one there. Of a component in
-which a cycle is, it also says so in general: `PL-..-cycle-exists`. What else is found counts
-nothing there: it is told, and permitted.
+Jepsen's checker has no process dependencies, so a -process form is a -realtime form there. For a
+component with a cycle the checker also reports a general name, `PL-..-cycle-exists`. An anomaly
+that Jepsen does not look for is still reported here, but is permitted.
 
 Source: jepsen.tests.kafka; elle.txn, for the names of its consistency models.
 """
@@ -18,8 +18,8 @@ from properties.anomalies.anomaly import Anomaly
 from properties.anomalies.cycles.cycle import FORMS, IMPRECISE, IN_JEPSEN
 from properties.anomalies.declarations import ALWAYS, JEPSEN
 
-UNKNOWN_THERE: Final = "jepsen.tests.kafka does not look for it"
-KNOWN: Final = frozenset({
+NOT_IN_JEPSEN: Final = "jepsen.tests.kafka does not look for it"
+JEPSEN_ANOMALIES: Final = frozenset({
     "inconsistent-offsets",
     "duplicate",
     "lost-write",
@@ -39,26 +39,26 @@ KNOWN: Final = frozenset({
 
 
 def in_jepsen(ours: Iterable[Anomaly]) -> Iterator[Anomaly]:
-    """The rows of the catalogue under the names of that checker; what it does not know, permitted.
+    """Yields the anomalies under Jepsen's names; those that Jepsen lacks are permitted.
 
     >>> from properties.anomalies.catalogue import CATALOGUE
     >>> {one.id: one.made_of for one in in_jepsen(CATALOGUE)}["strong-PL-1-cycle-exists"]
     ('G0-process', 'G0-realtime')
     """
-    there: dict[str, list[Anomaly]] = {}
+    by_name: dict[str, list[Anomaly]] = {}
     for one in ours:
-        there.setdefault(IN_JEPSEN.get(one.id, one.id), []).append(one)
-    for name, parts in there.items():
-        if name in KNOWN:
-            yield _together(name, parts)
+        by_name.setdefault(IN_JEPSEN.get(one.id, one.id), []).append(one)
+    for name, parts in by_name.items():
+        if name in JEPSEN_ANOMALIES:
+            yield _merged(name, parts)
         else:
-            yield replace(parts[0], permits={ALWAYS: UNKNOWN_THERE})
+            yield replace(parts[0], permits={ALWAYS: NOT_IN_JEPSEN})
     for name, form in IMPRECISE.items():
-        yield replace(_together(form, there[form]), id=name, only_with=JEPSEN)
+        yield replace(_merged(form, by_name[form]), id=name, only_with=JEPSEN)
 
 
-def _together(name: str, parts: Sequence[Anomaly]) -> Anomaly:
-    """The one of this name, with the rows of all parts."""
+def _merged(name: str, parts: Sequence[Anomaly]) -> Anomaly:
+    """Returns the anomaly with this name, which finds the rows of all parts."""
 
     def find(history: History) -> tuple[Any, ...]:
         return tuple(sorted(row for part in parts for row in part.find(history)))

@@ -1,18 +1,19 @@
-"""The log of a key as a history shows it: which value was seen at which offset.
+"""What a history shows of the log of a key: which value was observed at which offset.
 
-Two kinds of observation tell. A send tells its offset if its operation must have taken effect: it
-ended `ok`, or it ended `info` and something that it sent was given to a poll that ended `ok`. A
-poll tells always, however its operation ended: consumers must only be given what is safe, whatever
-becomes of the transaction around them.
+There are two kinds of observation. A send shows its offset if its operation must have taken effect:
+the operation ended `ok`, or it ended `info` and a poll that ended `ok` returned one of its records.
+A poll always shows an offset, however its operation ended: a consumer must receive only committed
+records, even if its own transaction aborts later.
 
-At `read_uncommitted` safe is less: a poll is given what is aborted later. It proves of no operation
-that it took effect, and of a value whose send failed once it tells nothing: if the value was sent
-again, the copy of the aborted transaction is in the log beside it.
+A poll at `read_uncommitted` shows less, because it may return records that are aborted later. It
+does not prove that an operation took effect. If a send of the value failed, the poll does not show
+where the value is either: a record of the aborted transaction may be in the log in addition to the
+record of the retry.
 
 Source: jepsen.tests.kafka version-orders and must-have-committed?.
 Simplified: Jepsen ranks the offsets that occur and compares ranks; the order is the same, so here
 offsets are compared, however sparse they are. Gaps (markers of transactions, compaction) are no
-anomaly either way. Jepsen knows no isolation levels.
+anomaly either way. Jepsen does not model isolation levels.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ KeyValue = tuple[str, str]
 
 
 @dataclass(frozen=True, slots=True, order=True)
-class Sighting:
+class Observation:
     """An operation showed that the log of the key has this value at this offset."""
 
     key: str
@@ -39,18 +40,18 @@ class Sighting:
 
 
 def dirty(operation: Operation) -> bool:
-    """Its polls may be given what is aborted later."""
+    """True if the operation's polls may return records that are aborted later."""
     return operation.isolation == "read_uncommitted"
 
 
 def read_values(history: History) -> dict[KeyValue, tuple[int, ...]]:
-    """For each key and value that a poll was given, the operations ended `ok` that polled it."""
+    """Returns, for each key and value polled, the operations that ended `ok` and polled it."""
     readers: dict[KeyValue, tuple[int, ...]] = {}
     for number, operation in enumerate(history):
         for micro in operation.did:
             if isinstance(micro, Poll) and operation.outcome == "ok":
-                known = readers.get((micro.key, micro.value), ())
-                readers[micro.key, micro.value] = (*known, number)
+                earlier = readers.get((micro.key, micro.value), ())
+                readers[micro.key, micro.value] = (*earlier, number)
     return readers
 
 
@@ -65,13 +66,13 @@ def _committed_reads(history: History) -> frozenset[KeyValue]:
 
 
 def must_have_taken_effect(operation: Operation, read: AbstractSet[KeyValue]) -> bool:
-    """The operation ended `ok`, or `info` and something that it sent was read."""
+    """True if the operation ended `ok`, or ended `info` and one of its records was read."""
     sent = {(micro.key, micro.value) for micro in operation.did if isinstance(micro, Send)}
     return operation.outcome == "ok" or (operation.outcome == "info" and not sent.isdisjoint(read))
 
 
 def senders(history: History) -> Mapping[KeyValue, tuple[int, ...]]:
-    """For each key and value the operations that tried to send it, however they ended."""
+    """Returns, for each key and value, the operations that tried to send it, however they ended."""
     tried: defaultdict[KeyValue, tuple[int, ...]] = defaultdict(tuple)
     for number, operation in enumerate(history):
         for micro in operation.did:
@@ -81,7 +82,7 @@ def senders(history: History) -> Mapping[KeyValue, tuple[int, ...]]:
 
 
 def committed_sends(history: History) -> dict[KeyValue, int]:
-    """For each key and value, the first operation that sent it and must have taken effect."""
+    """Returns, for each key and value, the first sender that must have taken effect."""
     read = _committed_reads(history)
     writers: dict[KeyValue, int] = {}
     for number, operation in enumerate(history):
@@ -91,11 +92,11 @@ def committed_sends(history: History) -> dict[KeyValue, int]:
     return writers
 
 
-def sightings(history: History) -> frozenset[Sighting]:
-    """Everything that the history shows of the logs."""
+def observations(history: History) -> frozenset[Observation]:
+    """Returns every observation of a value at an offset."""
     read = _committed_reads(history)
     return frozenset(
-        Sighting(
+        Observation(
             micro.key,
             micro.offset,
             micro.value,
@@ -110,19 +111,24 @@ def sightings(history: History) -> frozenset[Sighting]:
     )
 
 
-def placings(history: History) -> frozenset[Sighting]:
-    """The sightings that tell where a value lies that took effect, or may have."""
+def trusted_observations(history: History) -> frozenset[Observation]:
+    """Returns the observations that prove where a value is in the log.
+
+    A dirty observation of a value is not trusted if a send of that value failed.
+    """
     failed = {
         key_value
         for key_value, ops in senders(history).items()
         if any(history[op].outcome == "fail" for op in ops)
     }
-    return frozenset(s for s in sightings(history) if not (s.dirty and (s.key, s.value) in failed))
+    return frozenset(
+        s for s in observations(history) if not (s.dirty and (s.key, s.value) in failed)
+    )
 
 
-def places(history: History) -> dict[KeyValue, tuple[int, ...]]:
-    """For each key and value the offsets at which it lies, ascending."""
+def locations(history: History) -> dict[KeyValue, tuple[int, ...]]:
+    """Returns, for each key and value, the offsets at which it was observed, ascending."""
     found: defaultdict[KeyValue, set[int]] = defaultdict(set)
-    for seen in placings(history):
+    for seen in trusted_observations(history):
         found[seen.key, seen.value].add(seen.offset)
     return {key_value: tuple(sorted(offsets)) for key_value, offsets in found.items()}

@@ -1,4 +1,4 @@
-"""How an explanation tells of an operation: who, when, and only what concerns the anomaly."""
+"""How an explanation renders an operation: process, times, and the relevant micro-operations."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ if TYPE_CHECKING:
 NS_PER_MS = 1_000_000
 
 
-def at(time_ns: int | None) -> str:
-    """A time of the history in milliseconds; `never` for what did not complete."""
+def in_ms(time_ns: int | None) -> str:
+    """Returns a time of the history in milliseconds; `never` if the operation did not complete."""
     return "never" if time_ns is None else f"{time_ns / NS_PER_MS:.6f} ms"
 
 
-def told(
+def render(
     operations: Mapping[int, Operation],
     number: int,
     key: str,
@@ -27,7 +27,10 @@ def told(
     offset: int | None = None,
     value: str | None = None,
 ) -> str:
-    """The operation in notation, cut to the micro-operations on the key that the anomaly is of."""
+    """Returns the operation in history notation, limited to its micro-operations on the key.
+
+    If an offset or a value is passed, only micro-operations with that offset or value are rendered.
+    """
     did = tuple(
         micro
         for micro in operations[number].did
@@ -35,13 +38,13 @@ def told(
         if offset is None or getattr(micro, "offset", None) == offset
         if value is None or getattr(micro, "value", None) == value
     )
-    return whole({number: replace(operations[number], did=did)}, number)
+    return render_whole({number: replace(operations[number], did=did)}, number)
 
 
-def whole(operations: Mapping[int, Operation], number: int) -> str:
-    """The operation in notation, with all that it did."""
+def render_whole(operations: Mapping[int, Operation], number: int) -> str:
+    """Returns the operation in history notation with all of its micro-operations."""
     operation = operations[number]
     return (
         f"operation {number}, process {operation.process}: {show(operation)}"
-        f"  [{at(operation.invoked_ns)} .. {at(operation.completed_ns)}]"
+        f"  [{in_ms(operation.invoked_ns)} .. {in_ms(operation.completed_ns)}]"
     )

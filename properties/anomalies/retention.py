@@ -1,12 +1,13 @@
-"""What of a log may be gone, legally: records below its start, and any of a compacted topic.
+"""Which records may legally be gone: those below the log start, and any of a compacted topic.
 
-A log starts where a client was told that it starts; retention, DeleteRecords and the truncation of
-a topic only ever move it up. Of what lies below the highest start that was told nothing is
-demanded, whenever it was told. Of a topic that is declared compacted nothing is demanded at all:
-which records have a later one of the same record key no history tells.
+The log start of a key is the highest start offset that any client read. Retention, DeleteRecords
+and truncation of a topic only ever raise the log start. Records below the highest log start need
+not be there, no matter when a client read that start. Records of a topic that is declared compacted
+need not be there at all: the history does not record which records have a later one with the same
+key.
 
-Simplified: a record that a reader missed before it was deleted is not told from one that was
-deleted before the reader came.
+Simplified: a record that a reader missed before it was deleted is not distinguished from a record
+that was deleted before the reader reached it.
 """
 
 from __future__ import annotations
@@ -17,12 +18,12 @@ from typing import Final
 from model.histories import History, StartOffset
 from properties.anomalies.declarations import Declarations
 
-BEGINNING: Final = -(2**63)  # below every offset: everything has to be there
-NOWHERE: Final = 2**63 - 1  # above every offset: nothing of the log has to be there
+BEGINNING: Final = -(2**63)  # below every offset: every record has to be there
+NOWHERE: Final = 2**63 - 1  # above every offset: no record has to be there
 
 
 def kept_from(history: History, declared: Declarations) -> Callable[[str], int]:
-    """For each key the offset from which on everything must be there."""
+    """Returns a function from a key to the offset from which every record must be there."""
     starts: dict[str, int] = {}
     for operation in history:
         for micro in operation.did:

@@ -1,4 +1,4 @@
-"""Isolation: operations that must come before each other, and transactions seen in part."""
+"""Isolation: cycles of operations that must precede each other, and intermediate reads."""
 
 from __future__ import annotations
 
@@ -8,5 +8,5 @@ from properties.anomalies.declarations import Declarations
 
 
 def anomalies(declared: Declarations) -> tuple[Anomaly, ...]:
-    """The family, in the order of the catalogue."""
+    """Returns the anomalies of this package, in catalogue order."""
     return *forms.anomalies(declared), intermediate_read.anomaly(declared)

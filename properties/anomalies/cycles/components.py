@@ -1,11 +1,11 @@
-"""Strong components of a graph, and the shortest cycle of one.
+"""Strongly connected components of a graph, and a shortest cycle of a component.
 
 Two vertices are in one component if each reaches the other. Every cycle lies in one component, and
-a component of two or more vertices holds a cycle through each of them.
+a component of two or more vertices has a cycle through each of its vertices.
 
 Source: Tarjan, "Depth-first search and linear graph algorithms", 1972, without the recursion.
-Simplified: of a component of more than SEARCHED vertices the cycle is the shortest through its
-least vertex, not the shortest of all: that is one search where the other is one from each vertex.
+Simplified: in a component of more than SEARCHED vertices, the cycle returned is a shortest one
+through the least vertex, not the shortest of all. That takes one search instead of one per vertex.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ SEARCHED: Final = 256
 
 
 def components(graph: Graph) -> list[tuple[int, ...]]:
-    """The components of two or more vertices, each ascending, in the order of their least vertex.
+    """Returns the components of two or more vertices, sorted, each with ascending vertices.
 
     >>> components({1: {2}, 2: {3}, 3: {2}})
     [(2, 3)]
@@ -34,6 +34,7 @@ def components(graph: Graph) -> list[tuple[int, ...]]:
         path: list[tuple[int, Iterator[int]]] = []
 
         def enter(vertex: int, path: list[tuple[int, Iterator[int]]] = path) -> None:
+            """Assigns the vertex its index and pushes the vertex on both stacks."""
             index[vertex] = low[vertex] = len(index)
             stack.append(vertex)
             on_stack.add(vertex)
@@ -64,12 +65,13 @@ def components(graph: Graph) -> list[tuple[int, ...]]:
 
 
 def shortest_path(graph: Graph, start: int, end: int, within: Collection[int]) -> tuple[int, ...]:
-    """From start over vertices `within` to end, both named; from a vertex to itself around a cycle.
+    """Returns a shortest path from `start` to `end`, with inner vertices in `within` only.
 
-    Of equally short paths the one that is least, vertex by vertex; () if there is none.
+    The path includes both ends; if they are equal, the path is a cycle. Among equally short paths
+    the lexicographically least is returned. Returns () if there is no path.
     """
     before: dict[int, int] = {}
-    frontier = [start]  # the order of equal distances is that of the least paths to them
+    frontier = [start]  # vertices at equal distance are ordered by the least path to them
     while frontier:
         beyond: list[int] = []
         for vertex in frontier:
@@ -91,9 +93,9 @@ def _back(before: Mapping[int, int], start: int, vertex: int) -> tuple[int, ...]
 
 
 def shortest_cycle(graph: Graph, component: tuple[int, ...]) -> tuple[int, ...]:
-    """The vertices of a shortest cycle of the component, from its least one on.
+    """Returns the vertices of a shortest cycle of the component, starting at its least vertex.
 
-    Of equally short ones the least, vertex by vertex.
+    Among equally short cycles the lexicographically least is returned.
 
     >>> shortest_cycle({1: {2}, 2: {3}, 3: {1, 2}}, (1, 2, 3))
     (2, 3)

@@ -1,25 +1,28 @@
-"""Operations that must come before each other: what isolation excludes, by the kinds of dependency.
+"""Cycles of operations that must precede each other, by the kinds of dependency on the cycle.
 
     G0         ww                     writes of two operations interleave, in both orders
-    G1c        ww, wr                 information flows in a circle
-    G-single   ww, wr, one rw         an operation saw what came after something it had not seen
-    G2         ww, wr, rw             the same between several that each missed something
-    -process   and process            ... with the order in which processes did things
-    -realtime  and process, realtime  ... with the order in which things happened
+    G1c        ww, wr                 information flows in a cycle
+    G-single   ww, wr, one rw         an operation saw a record that follows one it had missed
+    G2         ww, wr, rw             several operations each missed what another one wrote
+    -process   and process            the same cycle, also using the order within each process
+    -realtime  and process, realtime  the same cycle, also using the order in real time
 
-A form is told of each component of its own dependencies, by a shortest cycle. A stronger form
-implies a weaker one: what a component of everything (but rw) shows is told by the strongest, so a
-G0 hides the G1c around it, and either hides what time adds; and then every cycle of a weaker form
-has what its name says. G-single is told beside them, G2 of components that show no stronger form.
-The forms with rw have no -process or -realtime: a reader that is behind would be one.
+Each form is searched for in the strongly connected components of its own dependencies, and reported
+once per component by a shortest cycle. A stronger form implies the weaker ones. Therefore a
+component of all dependencies except rw is reported by the strongest form it shows: a G0 hides the
+G1c around it, and either of them hides the -process and -realtime forms. As a consequence, every
+reported cycle of a weaker form really needs the dependencies in its name. G-single is reported in
+addition to these forms; G2 is reported only for components that show no stronger form. The forms
+with rw have no -process or -realtime variant: a reader that lags would already be one.
 
-Jepsen's checker draws no process dependencies, and calls a -process form -realtime. Its names
-`PL-..-cycle-exists` say of a component that some cycle is there, which it then shows: `IMPRECISE`.
+Jepsen's checker has no process dependencies, and calls a -process form -realtime. Its names
+`PL-..-cycle-exists` state that a component has some cycle, and Jepsen then shows it: `IMPRECISE`.
 
 Source: Adya, "Weak Consistency"; Elle's cycle search.
-Simplified: what is left out of Elle's forms (predicates, G-nonadjacent) has no meaning or no use of
-its own for logs. With rw readers that are behind make one large component of all: of one with more
-than SEARCHED operations a G-single is only told between two, and no G2.
+Simplified: Elle's other forms (predicates, G-nonadjacent) are left out because they have no meaning
+or no use for logs. With rw, lagging readers make one large component of everything. In a component
+of more than SEARCHED operations, G-single is only searched for between two operations, and G2 not
+at all.
 """
 
 from __future__ import annotations
@@ -60,7 +63,7 @@ IMPLIES: Final[Mapping[str, tuple[str, ...]]] = {
         form for form in FORMS if form != weaker and set(FORMS[form]) <= set(FORMS[weaker])
     )
     for weaker in FORMS
-}  # the forms that hide each
+}  # for each form, the stronger forms that hide it
 IN_JEPSEN: Final = {"G0-process": "G0-realtime", "G1c-process": "G1c-realtime"}
 IMPRECISE: Final = {
     "PL-1-cycle-exists": "G0",
@@ -74,19 +77,19 @@ G2: Final = "G2"
 
 @dataclass(frozen=True, slots=True, order=True, kw_only=True)
 class Cycle:
-    """Each operation of `ops` must come before the next, and the last before the first."""
+    """A cycle: each operation of `ops` must precede the next, and the last one the first."""
 
     first_op: int
-    component: int  # how many operations depend on each other through records
+    component: int  # number of operations that depend on each other through records
     ops: tuple[int, ...]
-    kinds: tuple[str, ...]  # of the dependency from each operation to the next
+    kinds: tuple[str, ...]  # kind of the dependency from each operation to the next
     keys: tuple[str, ...]
     values: tuple[str, ...]
     next_values: tuple[str, ...]
 
     @property
     def size(self) -> int:
-        """The shorter, the plainer."""
+        """Returns the negated length: a shorter cycle is easier to read and is listed first."""
         return -len(self.ops)
 
 
@@ -94,7 +97,7 @@ Between = Mapping[tuple[int, int], list[Dependency]]
 
 
 def dependencies(history: History, declared: Declarations) -> tuple[Dependency, ...]:
-    """All that is followed under these declarations."""
+    """Returns all dependencies that the cycle search uses under these declarations."""
     records = [
         *read_dependencies(history),
         *(write_dependencies(history) if declared.ww_deps else ()),
@@ -105,7 +108,7 @@ def dependencies(history: History, declared: Declarations) -> tuple[Dependency, 
 
 
 def cycles(history: History, form: str, declared: Declarations) -> tuple[Cycle, ...]:
-    """One row per component that shows this form, and none that hides it."""
+    """Returns one row per component that shows this form and no stronger form that hides it."""
     found = dependencies(history, declared)
     if form in FORMS:
         return tuple(sorted(_of_form(form, found)))
@@ -113,7 +116,7 @@ def cycles(history: History, form: str, declared: Declarations) -> tuple[Cycle, 
 
 
 def graph_of(found: Iterable[Dependency], kinds: Iterable[str]) -> Graph:
-    """Which operation each leads to by dependencies of these kinds."""
+    """Returns the graph whose edges are the dependencies of these kinds."""
     graph: dict[int, set[int]] = {}
     for one in found:
         if one.kind in kinds:
@@ -123,7 +126,7 @@ def graph_of(found: Iterable[Dependency], kinds: Iterable[str]) -> Graph:
 
 
 def between(found: Iterable[Dependency], kinds: Iterable[str]) -> Between:
-    """The dependencies of these kinds by their ends, the strongest kind first."""
+    """Returns the dependencies of these kinds by their two operations, the strongest kind first."""
     pairs: dict[tuple[int, int], list[Dependency]] = {}
     for one in sorted(found, key=lambda d: (KINDS.index(d.kind), d)):
         if one.kind in kinds:
@@ -148,7 +151,7 @@ def _of_form(form: str, found: tuple[Dependency, ...]) -> Iterator[Cycle]:
 
 
 def _linked(records: Graph, component: tuple[int, ...]) -> tuple[int, ...]:
-    """Those of the component that depend on others of it through records."""
+    """Returns the operations of the component that depend on others in it through records."""
     among = _among(records, set(component))
     followers = set().union(*among.values())
     return tuple(op for op in component if among.get(op) or op in followers)
@@ -163,19 +166,21 @@ def _with_anti_dependencies(form: str, found: tuple[Dependency, ...]) -> Iterato
     graph = graph_of(found, (*FORMS["G1c"], "rw"))
     pairs = between(found, (*FORMS["G1c"], "rw"))
     for component in components(graph):
-        told = of_anti_dependencies(component, _among(flow, set(component)), missed)
-        if told and told[0] == form:
-            first = told[1][0], told[1][1]
+        result = of_anti_dependencies(component, _among(flow, set(component)), missed)
+        if result and result[0] == form:
+            first = result[1][0], result[1][1]
             single = {first: missed[first]} if form == G_SINGLE else {}
-            yield cycle_row(told[1], len(component), {**pairs, **single})
+            yield cycle_row(result[1], len(component), {**pairs, **single})
 
 
 def of_anti_dependencies(
     component: tuple[int, ...], flow: Graph, missed: Iterable[tuple[int, int]]
 ) -> tuple[str, tuple[int, ...]] | None:
-    """What a component shows by who missed what whom sent: a form, and a cycle of it.
+    """Returns G-single or G2 with a cycle of that form, or None if the component has neither.
 
-    `flow` are its other dependencies. A G-single begins with the one that missed something.
+    `missed` are the rw dependencies: pairs of a reader and the sender of a record that the reader
+    missed. `flow` is the graph of all other dependencies. The cycle of a G-single begins with the
+    reader.
     """
     members, small = set(component), len(component) <= SEARCHED
     inside = [(reader, sender) for reader, sender in missed if {reader, sender} <= members]
@@ -199,7 +204,7 @@ def _among(graph: Graph, members: set[int]) -> Graph:
 
 
 def cycle_row(ops: tuple[int, ...], component: int, pairs: Between) -> Cycle:
-    """The row of these operations, by the strongest dependency from each to the next."""
+    """Returns the row of this cycle, with the strongest dependency between each two neighbours."""
     steps = [pairs[pair][0] for pair in zip(ops, (*ops[1:], ops[0]), strict=True)]
     return Cycle(
         first_op=ops[0],
@@ -213,7 +218,7 @@ def cycle_row(ops: tuple[int, ...], component: int, pairs: Between) -> Cycle:
 
 
 def steps(row: Cycle) -> Iterator[Dependency]:
-    """Why each operation of the row comes before the next."""
+    """Yields, for each operation of the cycle, the dependency that puts it before the next."""
     for place, kind in enumerate(row.kinds):
         yield Dependency(
             first=row.ops[place],

@@ -1,26 +1,27 @@
-"""Which operations must come before which: dependencies through records, and through time.
+"""Which operations must precede which: dependencies through records, and through time.
 
-    ww        the first sent a value, the second the next value in the log of the key
+    ww        the first sent a value, the second sent the next value in the log of the key
     wr        the first sent a value that the second polled
     rw        the first polled a value as its last of the key, the second sent the next value
-    process   the first ended ok, and its process then did the second
+    process   the first ended ok, and the same process then ran the second
     realtime  the first ended ok before the second was invoked
 
-Records count however the operations around them ended: consumers are only given what is safe, and
-what was polled was sent. Time counts only behind an operation that ended ok, since what another did
-may happen later; and only between operations that depend on others through records, since time
-alone makes no cycle, and passes through all others.
+Dependencies through records do not depend on how the operations ended: a consumer must receive only
+committed records, and a record that was polled had been sent. Dependencies through time start only
+at an operation that ended ok, since any other operation may still take effect later. They connect
+only operations that also depend on others through records: time alone makes no cycle.
 
-The next value is that at the next offset where the history shows a record; of a value at several
-offsets the last counts, and at an offset with several values each is next. For a log `rw` is weak:
-a poll returns a stretch, and readers poll on. Only the last value of the stretch says what its
-reader had not seen; and that the reader is behind is no fault, until a cycle shows that it was also
-ahead: it knows something that came after what it missed.
+The next value is the value at the next offset at which the history shows a record. If a value is at
+several offsets, the last offset counts; if an offset has several values, each of them is a next
+value. For a log, rw is a weak dependency: a poll returns a range of records, and readers poll on.
+Only the last value of the range shows what its reader had not seen. A lagging reader is no fault by
+itself. It becomes one if a cycle shows that the reader also saw a record that came after one it
+missed.
 
 Source: Adya, "Weak Consistency"; Elle's wr and ww graphs of jepsen.tests.kafka, and the rw graph
 that is commented out there.
-Simplified: Jepsen ranks one of several values at an offset, and gives up on a value that nobody
-sent; here that value comes from nowhere. Events at one instant are concurrent.
+Simplified: Jepsen ranks one of several values at an offset, and gives up on a value without a
+sender; here such a value has no dependency. Events at the same instant are concurrent.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ from itertools import pairwise
 from typing import Final, Literal, get_args
 
 from model.histories import History, Poll
-from properties.anomalies.observations import KeyValue, places, senders
+from properties.anomalies.observations import KeyValue, locations, senders
 
 Kind = Literal["ww", "wr", "rw", "process", "realtime"]
 KINDS: Final[tuple[Kind, ...]] = get_args(Kind)
@@ -40,18 +41,21 @@ KINDS: Final[tuple[Kind, ...]] = get_args(Kind)
 
 @dataclass(frozen=True, slots=True, order=True, kw_only=True)
 class Dependency:
-    """The operation `first` comes before `second`; key and values are empty of process and time."""
+    """A dependency: operation `first` precedes `second`.
+
+    Key and values are empty for dependencies through time.
+    """
 
     first: int
     second: int
     kind: Kind
     key: str = ""
-    value: str = ""  # sent by the first; of rw polled by it
-    next_value: str = ""  # of ww and rw: sent by the second
+    value: str = ""  # sent by the first; for rw polled by the first
+    next_value: str = ""  # for ww and rw: sent by the second
 
 
 def sender_of(history: History) -> dict[KeyValue, int]:
-    """For each key and value the operation that sent it: the last, a failed one if no other did."""
+    """Returns, for each key and value, its last sender; a failed one only if no other sent it."""
     return {
         key_value: max(ops, key=lambda op: (history[op].outcome != "fail", op))
         for key_value, ops in senders(history).items()
@@ -59,22 +63,22 @@ def sender_of(history: History) -> dict[KeyValue, int]:
 
 
 def next_values(history: History) -> Iterator[tuple[str, int, str, str]]:
-    """Key, offset, value and next value, for all neighbours in the logs."""
+    """Yields key, offset, value and next value for all neighbours in the logs."""
     log: defaultdict[str, defaultdict[int, list[str]]] = defaultdict(lambda: defaultdict(list))
-    lies = places(history)
-    for (key, value), of_value in lies.items():
+    located = locations(history)
+    for (key, value), of_value in located.items():
         for offset in of_value:
             log[key][offset].append(value)
     for key, of_key in log.items():
         offsets = sorted(of_key)
         for before, after in pairwise(offsets):
             for following in of_key[after]:
-                if lies[key, following][-1] == after:
+                if located[key, following][-1] == after:
                     yield from ((key, before, value, following) for value in of_key[before])
 
 
 def write_dependencies(history: History) -> Iterator[Dependency]:
-    """The ww dependencies."""
+    """Yields the ww dependencies."""
     sender = sender_of(history)
     for key, _, value, following in next_values(history):
         first, second = sender.get((key, value)), sender.get((key, following))
@@ -90,7 +94,7 @@ def write_dependencies(history: History) -> Iterator[Dependency]:
 
 
 def read_dependencies(history: History) -> Iterator[Dependency]:
-    """The wr dependencies, one for each record that was polled."""
+    """Yields the wr dependencies, one for each record that was polled."""
     sender = sender_of(history)
     for number, operation in enumerate(history):
         for micro in operation.did:
@@ -103,16 +107,16 @@ def read_dependencies(history: History) -> Iterator[Dependency]:
 
 
 def anti_dependencies(history: History) -> Iterator[Dependency]:
-    """The rw dependencies."""
-    sender, lies = sender_of(history), places(history)
+    """Yields the rw dependencies."""
+    sender, located = sender_of(history), locations(history)
     following: defaultdict[tuple[str, int, str], list[str]] = defaultdict(list)
     for key, offset, value, after in next_values(history):
         following[key, offset, value].append(after)
     for number, operation in enumerate(history):
         polled = {
-            (micro.key, lies[micro.key, micro.value][-1], micro.value)
+            (micro.key, located[micro.key, micro.value][-1], micro.value)
             for micro in operation.did
-            if isinstance(micro, Poll) and (micro.key, micro.value) in lies
+            if isinstance(micro, Poll) and (micro.key, micro.value) in located
         }
         furthest = {key: max(at for of, at, _ in polled if of == key) for key, _, _ in polled}
         for key, offset, value in polled:
@@ -130,7 +134,7 @@ def anti_dependencies(history: History) -> Iterator[Dependency]:
 
 
 def time_dependencies(history: History, among: Collection[int]) -> Iterator[Dependency]:
-    """The process and realtime dependencies between any two of these operations."""
+    """Yields the process and realtime dependencies between any two of these operations."""
     for number in sorted(among):
         first = history[number]
         if first.outcome != "ok" or first.completed_ns is None:

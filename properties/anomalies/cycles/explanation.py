@@ -1,4 +1,4 @@
-"""A cycle in words, in Elle's manner: the operations by name, and why each comes before the next.
+"""A cycle in prose, as in Elle: the operations by name, and why each must precede the next.
 
 Source: elle.core, explain-cycle-ops; the explainers of jepsen.tests.kafka.
 """
@@ -12,11 +12,11 @@ from model.histories import MicroOperation, Operation, Poll, Send
 from model.history_notation import show
 from properties.anomalies.cycles.cycle import Cycle, steps
 from properties.anomalies.cycles.dependencies import Dependency
-from properties.anomalies.rendering import at
+from properties.anomalies.rendering import in_ms
 
 
 def explain(row: Cycle, operations: Mapping[int, Operation]) -> str:
-    """Why each operation comes before the next, in Elle's manner."""
+    """Reports the operations of the cycle and why each must precede the next."""
     names = {op: f"T{number}" for number, op in enumerate(row.ops, 1)}
     reasons = list(steps(row))
     lines = ["Let:"]
@@ -27,18 +27,18 @@ def explain(row: Cycle, operations: Mapping[int, Operation]) -> str:
     lines.append("Then:")
     for number, step in enumerate(reasons, 1):
         first, second = names[step.first], names[step.second]
-        said = f"{first} < {second}, because {because(step, names, operations)}"
+        reason = f"{first} < {second}, because {because(step, names, operations)}"
         last = number == len(reasons)
-        lines.append(f"  - However, {said}: a contradiction." if last else f"  - {said}.")
+        lines.append(f"  - However, {reason}: a contradiction." if last else f"  - {reason}.")
     if row.component > len(row.ops):
-        lines.append(f"It is the shortest cycle found among {row.component:,} operations.")
+        lines.append(f"This is the shortest cycle found among {row.component:,} operations.")
     return "\n".join(lines)
 
 
 def _concerned(
     op: int, operation: Operation, reasons: Collection[Dependency]
 ) -> Iterator[MicroOperation]:
-    """The micro-operations of the records that the reasons are of."""
+    """Yields the micro-operations on the records that these dependencies refer to."""
     wanted = {
         (step.key, value)
         for step in reasons
@@ -51,14 +51,17 @@ def _concerned(
 
 
 def because(step: Dependency, names: Mapping[int, str], operations: Mapping[int, Operation]) -> str:
-    """Why the first operation of the step comes before the second, by these names of theirs."""
+    """Returns why the first operation of the step must precede the second.
+
+    `names` maps each operation to its short name.
+    """
     first, second = names[step.first], names[step.second]
     before, after = operations[step.first], operations[step.second]
     match step.kind:
         case "ww":
             sent = _record(before, Send, step.key, step.value)
             following = _record(after, Send, step.key, step.next_value)
-            return f"{first} sent {sent}, and {second} sent {following}, the next of the key"
+            return f"{first} sent {sent}, and {second} sent {following}, the next record of the key"
         case "wr":
             polled = _record(after, Poll, step.key, step.value)
             return f"{second} polled {polled}, which {first} sent"
@@ -66,25 +69,25 @@ def because(step: Dependency, names: Mapping[int, str], operations: Mapping[int,
             polled = _record(before, Poll, step.key, step.value)
             following = _record(after, Send, step.key, step.next_value)
             return (
-                f"{first} polled {polled} and no further, and {second} sent {following}, the next"
+                f"{first} polled no further than {polled}, and {second} sent the next, {following}"
             )
         case "process":
-            return f"process {before.process} did {first} before {second}"
+            return f"process {before.process} ran {first} before {second}"
         case "realtime":
             return (
-                f"{first} completed at {at(before.completed_ns)}, and {second} was invoked after "
-                f"that, at {at(after.invoked_ns)}"
+                f"{first} completed at {in_ms(before.completed_ns)}, and {second} was invoked "
+                f"after that, at {in_ms(after.invoked_ns)}"
             )
     raise AssertionError(step)
 
 
 def _record(operation: Operation, kind: type[Send] | type[Poll], key: str, value: str) -> str:
-    """The record as the operation told of it."""
-    told = [
+    """Returns the record as key, value and offset, as the operation recorded it."""
+    recorded = [
         micro
         for micro in operation.did
         if isinstance(micro, Send | Poll) and isinstance(micro, kind)
         if (micro.key, micro.value) == (key, value)
     ]
-    place = "" if told[0].offset is None else f"@{told[0].offset}"
-    return f"{key}={value}{place}"
+    offset = "" if recorded[0].offset is None else f"@{recorded[0].offset}"
+    return f"{key}={value}{offset}"

@@ -1,4 +1,4 @@
-"""The forms of cycles as rows of the catalogue."""
+"""The forms of cycles as entries of the catalogue."""
 
 from __future__ import annotations
 
@@ -25,55 +25,60 @@ from properties.anomalies.declarations import (
 )
 
 _STATEMENTS: Final = {
-    "G0": "The writes of two operations do not interleave.",
-    "G1c": "Information does not flow in a circle.",
-    G_SINGLE: "Who saw an operation missed nothing that comes before it.",
-    G2: "Operations that read and write have an order in which none of them misses anything.",
+    "G0": "The writes of two operations do not interleave in both orders.",
+    "G1c": "No operation reads a record that depends on its own outcome.",
+    G_SINGLE: "A reader that sees an operation has missed no record that precedes that operation.",
+    G2: "Operations that read and write can be ordered so that none misses an earlier write.",
 }
 _EXPLANATIONS: Final = {
-    "G0": "Each of the operations wrote behind the other, on different keys or in turn on one.",
+    "G0": "Each operation wrote after the other, on different keys or alternately on one key.",
     "G1c": (
-        "An operation was given what depends on its own outcome: a reader saw a transaction before "
-        "its end, or the log shows records in an order in which they cannot have come about."
+        "A reader saw records of a transaction before the transaction ended, or the log has "
+        "records in an order in which they cannot have been written."
     ),
     G_SINGLE: (
-        "A reader was given a record that came about after one it had not been given: it saw "
-        "one partition before the other, or half of a transaction."
+        "A reader received a record that was written after one it had not received: it read one "
+        "partition ahead of another, or saw half of a transaction."
     ),
-    G2: "Each operation missed what another did, and none can have come first.",
+    G2: "Each operation missed a write of another, so none of them can have come first.",
 }
 _TIMES: Final = {
     "": ("", ""),
     "-process": (
-        " This holds with the order in which each process did things.",
-        " What a process did later came before what it did earlier.",
+        " The order of operations within each process counts.",
+        " The cycle includes two operations of one process, in their order.",
     ),
     "-realtime": (
-        " This holds with the order in which things happened.",
-        " What began later came before what had ended.",
+        " The order of operations in real time counts.",
+        " The cycle includes an operation that ended before another began.",
     ),
 }
 _PERMITS: Final[Mapping[str, Mapping[str, str]]] = {
-    "G0": {ALWAYS: "Kafka interleaves the records of transactions; none owns a log"},
+    "G0": {ALWAYS: "Kafka interleaves the records of concurrent transactions in a log"},
     "G1c": {
-        WW_DEPS: "writes of transactions interleave, so a circle through a write is no fault",
-        READ_UNCOMMITTED: "a transaction is read while it is open",
+        WW_DEPS: (
+            "writes of transactions interleave, so a cycle through a write dependency is no fault"
+        ),
+        READ_UNCOMMITTED: "a reader at read_uncommitted sees open transactions",
     },
-    G_SINGLE: {ALWAYS: "Kafka does not promise that partitions are read at one instant"},
-    G2: {ALWAYS: "Kafka does not promise that partitions are read at one instant"},
+    G_SINGLE: {ALWAYS: "Kafka does not promise a consistent snapshot across partitions"},
+    G2: {ALWAYS: "Kafka does not promise a consistent snapshot across partitions"},
 }
 _ONLY_WITH: Final = {"G0": WW_DEPS, G_SINGLE: RW_DEPS, G2: RW_DEPS}
-_WORDS: Final = {
-    "ww": "sent the value before it in the log of a key",
-    "wr": "sent what it polled",
-    "rw": "polled a key up to the value before what it sent",
-    "process": "was done before by its process",
-    "realtime": "ended before it began",
+_REASONS: Final = {
+    "ww": "sent the value directly before one of the next in the log of a key",
+    "wr": "sent a record that the next one polled",
+    "rw": "polled a key up to the value directly before one that the next one sent",
+    "process": "ran earlier in the same process",
+    "realtime": "ended before the next one began",
 }
 
 
 def anomalies(declared: Declarations) -> Iterator[Anomaly]:
-    """Every form, the strongest first; G0 follows `ww_deps`, G-single and G2 follow `rw_deps`."""
+    """Yields every form, the strongest first.
+
+    G0 needs `ww_deps`; G-single and G2 need `rw_deps`.
+    """
     for form in (*FORMS, G_SINGLE, G2):
         yield _anomaly(form, declared)
 
@@ -83,14 +88,14 @@ def _anomaly(form: str, declared: Declarations) -> Anomaly:
     if form != base:
         time = form.removeprefix(base)
     kinds = FORMS.get(form, (*FORMS["G1c"], "rw"))
-    before = ", or ".join(_WORDS[kind] for kind in kinds)
-    once = " exactly once" if form == G_SINGLE else ""
+    before = ", or ".join(_REASONS[kind] for kind in kinds)
+    once = " exactly once" if form == G_SINGLE else " at least once"
     return Anomaly(
         id=form,
         statement=_STATEMENTS[base] + _TIMES[time][0],
         rule=(
-            f"Operations in a circle, each of which {before}"
-            + (f"; the last of these{once}." if "rw" in kinds else ".")
+            f"Operations form a cycle, in which each {before}"
+            + (f"; the last reason applies{once}." if "rw" in kinds else ".")
         ),
         explanation=_EXPLANATIONS[base] + _TIMES[time][1],
         permits=_PERMITS[base],
@@ -105,10 +110,10 @@ def _anomaly(form: str, declared: Declarations) -> Anomaly:
 
 
 _OBSERVES: Final = {
-    "G0": "neighbours in a log, sent by different operations",
+    "G0": "neighbouring records of a log that different operations sent",
     "G1c": "records polled from other operations",
-    G_SINGLE: "records that a reader had not been given yet",
-    G2: "records that a reader had not been given yet",
+    G_SINGLE: "records that a reader had not received yet",
+    G2: "records that a reader had not received yet",
 }
 
 

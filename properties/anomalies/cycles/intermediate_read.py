@@ -1,15 +1,14 @@
-"""G1b: a reader was given a part of a transaction, not its end, and read on behind it.
+"""G1b: a reader received part of a transaction, then a later record, but never the last part.
 
-In Adya's words a reader saw a version that was not the last of its transaction. A poll of a log
-returns a stretch, which may end inside a transaction: the next poll goes on there, and nothing is
-wrong. Nor is it if the reader stops there for good, or loses the key to another. It is an
-intermediate read once the reader takes its next step and that goes over the rest: a skip (see
-`order.skip`) from a value of a transaction to a place behind the transaction's last value of that
-key, which the process never polled at all. Of a skip this says that it left half of a transaction
-behind.
+Adya defines G1b as a read of a version that is not the last of its transaction. A poll of a log
+returns a range of records that may end inside a transaction. That alone is no fault: the next poll
+continues there. Nor is it a fault if the reader stops there for good, or loses the key to another
+reader. It is an intermediate read once the reader's next step passes the rest of the transaction:
+the step is a skip (see `order.skip`) from a value of the transaction to an offset above the
+transaction's last value of that key, and the process never polled that last value.
 
-Source: Adya's G1b; jepsen.tests.kafka wonders what it means for a log, and does not decide it.
-Simplified: only the last value counts; which others were missed is for the skips.
+Source: Adya's G1b; jepsen.tests.kafka discusses G1b for a log but does not decide it.
+Simplified: only the last value counts; other missed values are reported as skips.
 """
 
 from __future__ import annotations
@@ -24,10 +23,10 @@ from model.histories import History, Operation, Poll, Send
 from properties.anomalies.anomaly import Anomaly
 from properties.anomalies.cycles.dependencies import sender_of
 from properties.anomalies.declarations import NOTHING_DECLARED, SUBSCRIBE, Declarations
-from properties.anomalies.observations import places
+from properties.anomalies.observations import locations
 from properties.anomalies.order.skip import skips
 from properties.anomalies.order.steps import polls_between, polls_within
-from properties.anomalies.rendering import told
+from properties.anomalies.rendering import render
 from properties.anomalies.retention import kept_from
 
 ID: Final = "G1b"
@@ -35,13 +34,13 @@ ID: Final = "G1b"
 
 @dataclass(frozen=True, slots=True, order=True, kw_only=True)
 class IntermediateRead:
-    """From a value of a transaction a process went on behind its last, which it never polled."""
+    """A reader went from a value of a transaction past its last value, which it never polled."""
 
     key: str
-    reader_op: int  # which was given the value
+    reader_op: int  # polled the value
     value: str
     offset: int
-    next_op: int  # which was given the next
+    next_op: int  # polled the next value
     next_value: str
     next_offset: int
     writer_op: int
@@ -50,7 +49,7 @@ class IntermediateRead:
 
     @property
     def size(self) -> int:
-        """How far the transaction's last value lies behind what was read of it."""
+        """Returns how many offsets separate the transaction's last value from the value read."""
         return self.last_offset - self.offset
 
     @property
@@ -64,8 +63,8 @@ _STEPS: Final = (polls_within, polls_between)
 def intermediate_reads(
     history: History, declared: Declarations = NOTHING_DECLARED
 ) -> tuple[IntermediateRead, ...]:
-    """One row per step that left a transaction before its end."""
-    kept, lies, sender = kept_from(history, declared), places(history), sender_of(history)
+    """Returns one row per step that left a transaction before its last value."""
+    kept, located, sender = kept_from(history, declared), locations(history), sender_of(history)
     steps = chain.from_iterable(skips(history, found, declared) for found in _STEPS)
     rows: list[IntermediateRead] = []
     for step in steps:
@@ -73,7 +72,9 @@ def intermediate_reads(
         if writer is None or history[writer].f != "txn" or history[writer].outcome == "fail":
             continue
         sent = {m.value for m in history[writer].did if isinstance(m, Send) and m.key == step.key}
-        placed = [(lies[step.key, value][-1], value) for value in sent if (step.key, value) in lies]
+        placed = [
+            (located[step.key, value][-1], value) for value in sent if (step.key, value) in located
+        ]
         last_offset, last_value = max(placed)
         process = history[step.second_op].process
         if not step.first_offset < last_offset < step.second_offset or last_offset < kept(step.key):
@@ -107,39 +108,42 @@ def _polled_by(history: History, process: int) -> set[tuple[str, str]]:
 
 
 def observed(history: History) -> int:
-    """How many steps readers took."""
+    """Returns how many steps readers took."""
     return sum(1 for found in _STEPS for _ in found(history))
 
 
 def explain(row: IntermediateRead, operations: Mapping[int, Operation]) -> str:
-    """What of the transaction the reader was given, and what it was not."""
+    """Reports which record of the transaction the reader received, and which one it missed."""
     return "\n".join(
         (
-            f"key {row.key}: process {operations[row.reader_op].process} was given {row.value} at "
-            f"offset {row.offset} and then {row.next_value} at {row.next_offset}, and never "
-            f"{row.last_value} at {row.last_offset}, the last of the same transaction.",
-            f"  sent  {told(operations, row.writer_op, row.key)}",
-            f"  read  {told(operations, row.reader_op, row.key, value=row.value)}",
-            f"  next  {told(operations, row.next_op, row.key, value=row.next_value)}",
+            f"key {row.key}: process {operations[row.reader_op].process} polled {row.value} at "
+            f"offset {row.offset} and then {row.next_value} at offset {row.next_offset}, but never "
+            f"{row.last_value} at offset {row.last_offset}, the last record that the transaction "
+            f"of {row.value} sent to the key.",
+            f"  sent  {render(operations, row.writer_op, row.key)}",
+            f"  read  {render(operations, row.reader_op, row.key, value=row.value)}",
+            f"  next  {render(operations, row.next_op, row.key, value=row.next_value)}",
         )
     )
 
 
 def anomaly(declared: Declarations) -> Anomaly:
-    """The row of the catalogue."""
+    """Returns the entry of the catalogue."""
     return Anomaly(
         id=ID,
-        statement="Who is given a part of a transaction is given its end before what is behind.",
+        statement=(
+            "A reader that sees part of a transaction sees its last record before any later record."
+        ),
         rule=(
-            "From a value of a transaction that did not fail a process went on, with the key "
-            "assigned to it all the while, to a record behind the transaction's last value of that "
-            "key, and never polled that value."
+            "A process polled a value of a transaction that did not fail and then, with the key "
+            "still assigned to it, a record above the transaction's last value of that key, and "
+            "never polled that last value."
         ),
         explanation=(
-            "The reader has half of a transaction: the rest was hidden when it came by, or was "
-            "made visible later than the first part."
+            "The reader has only part of the transaction: the rest was hidden when the reader "
+            "passed, or became visible later than the first part."
         ),
-        permits={SUBSCRIBE: "a rebalance between two polls may give the key away and back"},
+        permits={SUBSCRIBE: "a rebalance between two polls may move the key away and back"},
         source="Adya, Weak Consistency, G1b",
         observes="steps of readers from one record to the next",
         row=IntermediateRead,

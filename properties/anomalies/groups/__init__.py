@@ -1,4 +1,4 @@
-"""Groups: what they committed is what they are told, and their pipelines consume all input once."""
+"""Consumer groups: fetched offsets are committed offsets, and pipelines consume each input once."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from properties.anomalies.groups import (
 
 
 def anomalies(declared: Declarations) -> tuple[Anomaly, ...]:
-    """The family, in the order of the catalogue."""
+    """Returns the anomalies of this package, in catalogue order."""
     return (
         group_offset_went_backwards.ANOMALY,
         group_offset_moved_without_commit.ANOMALY,

@@ -1,10 +1,11 @@
-"""A committed offset is one that only transactions that aborted committed.
+"""A group's committed offset is one that only aborted transactions had committed.
 
-Offsets sent in a transaction are staged: when it aborts they vanish. If they show all the same, the
-group goes on behind input whose output was thrown away: it is skipped.
+Offsets sent in a transaction are pending and are discarded if the transaction aborts. If a fetch
+returns such an offset, the group skips input whose output was discarded.
 
-As in `group_offset_moved_without_commit` the offset must not have stood there before the history
-began, and no commit that did not abort may have set it.
+As in `group_offset_moved_without_commit`, another offset must have been observed before the fetch
+(so that the offset cannot date from before the history), and no commit that did not abort may have
+set the offset.
 """
 
 from __future__ import annotations
@@ -20,12 +21,12 @@ from properties.anomalies.groups.group_offset_moved_without_commit import (
     first_other,
 )
 from properties.anomalies.groups.offsets import commits, fetches
-from properties.anomalies.rendering import at, told
+from properties.anomalies.rendering import in_ms, render
 
 
 @dataclass(frozen=True, slots=True, order=True, kw_only=True)
 class AbortedOffsetRead:
-    """A fetch that was told an offset of an aborted transaction, and the first such transaction."""
+    """A fetch that returned an offset of an aborted transaction, and the first such transaction."""
 
     group: str
     key: str
@@ -35,7 +36,7 @@ class AbortedOffsetRead:
 
     @property
     def size(self) -> int:
-        """Every one is as bad."""
+        """Returns 1: all rows are equally severe."""
         return 1
 
     @property
@@ -44,7 +45,7 @@ class AbortedOffsetRead:
 
 
 def aborted_offset_reads(history: History) -> tuple[AbortedOffsetRead, ...]:
-    """One row per fetch that was told what only aborted transactions had set."""
+    """Returns one row per fetch of an offset that only aborted transactions committed."""
     rows: list[AbortedOffsetRead] = []
     for fetch in fetches(history):
         tried = commits_of(history, fetch)
@@ -66,35 +67,35 @@ def aborted_offset_reads(history: History) -> tuple[AbortedOffsetRead, ...]:
 
 
 def observed(history: History) -> int:
-    """How many offsets were committed by transactions that aborted."""
+    """Returns how many offsets were committed by transactions that aborted."""
     return sum(c.outcome == "fail" and c.in_transaction for c in commits(history))
 
 
 def explain(row: AbortedOffsetRead, operations: Mapping[int, Operation]) -> str:
-    """The transaction that aborted, and the fetch that was told its offset."""
+    """Reports the aborted transaction and the fetch that returned its offset."""
     aborted, fetch = operations[row.aborted_op], operations[row.op]
     return "\n".join(
         (
-            f"group {row.group}, key {row.key}: a fetch invoked at {at(fetch.invoked_ns)} was told "
-            f"{row.offset}, which only a transaction had committed that was over by "
-            f"{at(aborted.completed_ns)} and had failed.",
-            f"  aborted  {told(operations, row.aborted_op, row.key)}",
-            f"  told     {told(operations, row.op, row.key)}",
+            f"group {row.group}, key {row.key}: an offset fetch invoked at "
+            f"{in_ms(fetch.invoked_ns)} returned {row.offset}, which was committed only in a "
+            f"transaction that had aborted by {in_ms(aborted.completed_ns)}.",
+            f"  aborted  {render(operations, row.aborted_op, row.key)}",
+            f"  fetch    {render(operations, row.op, row.key)}",
         )
     )
 
 
 ANOMALY: Final = Anomaly(
     id="aborted-offset-read",
-    statement="Offsets that were committed in a transaction vanish when it aborts.",
+    statement="Offsets committed in a transaction are discarded when the transaction aborts.",
     rule=(
-        "A fetch that ended ok was told an offset; of the commits of that offset invoked before "
-        "the fetch completed every one failed, and one is of a transaction; and before the fetch "
-        "began another offset was known."
+        "An offset fetch returned an offset although every commit of that offset invoked before "
+        "the fetch completed had failed, at least one of them in a transaction, and another "
+        "offset had been observed before the fetch began."
     ),
     explanation=(
-        "The coordinator took staged offsets for committed ones: the group goes on behind input "
-        "whose output was thrown away."
+        "The coordinator treated pending offsets of a transaction as committed, so the group skips "
+        "input whose output was discarded."
     ),
     permits={},
     source="claims: offsets_in_transaction, atomic_commit; KIP-98",

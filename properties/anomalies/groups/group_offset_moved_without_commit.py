@@ -1,13 +1,13 @@
-"""A committed offset is one that nobody ever committed.
+"""A group's committed offset is one that no client committed.
 
-Every answer that a fetch gets was set by a commit that did not fail and was invoked before the
-fetch completed, or it stood there before the history began. That it did is refuted by what was
-known before the fetch began: another offset. From then on somebody must have set it.
+Every offset that a fetch returns was set by a commit that did not fail and was invoked before the
+fetch completed, or was set before the history began. The second case is excluded if a different
+offset was observed before the fetch began: some client must have set the new one since then.
 
-An offset that only transactions that aborted committed is an `aborted-offset-read`.
+An offset that only aborted transactions committed is an `aborted-offset-read`.
 
-Simplified: commits that the history does not have (automatic ones, or of other clients) look like
-none.
+Simplified: commits missing from the history (automatic ones, or those of other clients) count as
+absent.
 """
 
 from __future__ import annotations
@@ -27,23 +27,23 @@ from properties.anomalies.groups.offsets import (
     fetches,
     known_to,
 )
-from properties.anomalies.rendering import at, told
+from properties.anomalies.rendering import in_ms, render
 
 
 @dataclass(frozen=True, slots=True, order=True, kw_only=True)
 class GroupOffsetMovedWithoutCommit:
-    """A fetch that was told an offset of nobody, and what was known first of the register."""
+    """A fetch of an offset without a commit, and the first different offset observed before."""
 
     group: str
     key: str
     offset: int
     op: int
-    known_offset: int  # -1: none
+    known_offset: int  # -1: no committed offset
     known_op: int
 
     @property
     def size(self) -> int:
-        """How far the offset moved."""
+        """Returns how far the offset moved."""
         return abs(self.offset - self.known_offset)
 
     @property
@@ -52,7 +52,10 @@ class GroupOffsetMovedWithoutCommit:
 
 
 def first_other(history: History, fetch: Fetch) -> Commit | Fetch | None:
-    """The first that told another offset before the fetch began: what refutes that it stood."""
+    """Returns the first fact before the fetch that shows another offset, or None.
+
+    Such a fact excludes that the fetched offset was set before the history began.
+    """
     others = [
         fact for fact in facts(history) if known_to(fetch, fact) and fact.offset != fetch.offset
     ]
@@ -60,7 +63,7 @@ def first_other(history: History, fetch: Fetch) -> Commit | Fetch | None:
 
 
 def commits_of(history: History, fetch: Fetch) -> list[Commit]:
-    """The commits, failed ones too, that could have set what the fetch was told."""
+    """Returns the commits, including failed ones, that could have set the fetched offset."""
     return [
         commit
         for commit in commits(history)
@@ -70,7 +73,7 @@ def commits_of(history: History, fetch: Fetch) -> list[Commit]:
 
 
 def moved_without_commit(history: History) -> tuple[GroupOffsetMovedWithoutCommit, ...]:
-    """One row per fetch that was told what nobody had set."""
+    """Returns one row per fetch of an offset that no client had committed."""
     rows: list[GroupOffsetMovedWithoutCommit] = []
     for fetch in fetches(history):
         known = first_other(history, fetch)
@@ -93,7 +96,7 @@ def moved_without_commit(history: History) -> tuple[GroupOffsetMovedWithoutCommi
 
 
 def observed(history: History) -> int:
-    """How many answers told a committed offset when another had been known."""
+    """Returns how many fetches returned a committed offset after another had been observed."""
     return sum(
         fetch.offset != NONE and first_other(history, fetch) is not None
         for fetch in fetches(history)
@@ -101,35 +104,36 @@ def observed(history: History) -> int:
 
 
 def explain(row: GroupOffsetMovedWithoutCommit, operations: Mapping[int, Operation]) -> str:
-    """What was known of the register, and the answer that came from nowhere."""
+    """Reports the earlier committed offset, and the fetch of an offset without a commit."""
     known, fetch = operations[row.known_op], operations[row.op]
-    before = "none" if row.known_offset == NONE else f"{row.known_offset}"
+    none = row.known_offset == NONE
+    before = "there was no committed offset" if none else f"offset {row.known_offset} was committed"
     return "\n".join(
         (
-            f"group {row.group}, key {row.key}: the committed offset was {before} by "
-            f"{at(known.completed_ns)}; a fetch invoked at {at(fetch.invoked_ns)} was told "
-            f"{row.offset}, and until it completed nobody had committed that.",
-            f"  known  {told(operations, row.known_op, row.key)}",
-            f"  told   {told(operations, row.op, row.key)}",
+            f"group {row.group}, key {row.key}: {before} by "
+            f"{in_ms(known.completed_ns)}; an offset fetch invoked at {in_ms(fetch.invoked_ns)} "
+            f"returned {row.offset}, which no client had committed when the fetch completed.",
+            f"  before  {render(operations, row.known_op, row.key)}",
+            f"  fetch   {render(operations, row.op, row.key)}",
         )
     )
 
 
 ANOMALY: Final = Anomaly(
     id="group-offset-moved-without-commit",
-    statement="A group's committed offset moves only when somebody commits it.",
+    statement="A group's committed offset changes only when a client commits an offset.",
     rule=(
-        "A fetch that ended ok was told an offset; no commit of that offset that did not fail, nor "
-        "one of a transaction, was invoked before the fetch completed; and before it began another "
-        "offset was known, by a commit or a fetch that had ended ok."
+        "An offset fetch returned an offset although no commit of that offset, apart from failed "
+        "ones outside transactions, was invoked before the fetch completed, and a commit or fetch "
+        "had shown another offset before the fetch began."
     ),
     explanation=(
-        "The coordinator answers for another group or partition, or its log and what it holds in "
-        "memory have come apart: the group skips records, or reads them again."
+        "The coordinator answered for another group or partition, or its cache differs from its "
+        "log, so the group skips records or reads them again."
     ),
     permits={},
     source="claims: position_resumes; redpanda#13364",
-    observes="answers that tell a committed offset when another had been known",
+    observes="fetches of a committed offset after another offset had been observed",
     row=GroupOffsetMovedWithoutCommit,
     find=moved_without_commit,
     observed=observed,

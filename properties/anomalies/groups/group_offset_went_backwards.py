@@ -1,11 +1,13 @@
-"""A committed offset is lower than it was known to be, and no commit explains it.
+"""A group's committed offset is lower than observed before, and no commit lowered it.
 
-Applications may move their offset back: then a commit of the lower offset explains a fetch that is
-told it, if it may have taken effect between the two. Without one the group reads again what it had
-finished with. `None` after an offset was known is a step back too: to nothing.
+Applications may move their offset back: a commit of the lower offset explains a fetch that returns
+it, if the commit may have taken effect between the two. Without such a commit, the group reads
+again what it had already processed. A fetch that returns no offset after one was observed also
+counts as a step back.
 
-Simplified: whether the coordinator let the offset expire (offsets.retention.minutes, of a group
-without members) or somebody deleted it the history does not tell; to the group it is the same.
+Simplified: the history does not record whether the coordinator expired the offset
+(offsets.retention.minutes, for a group without members) or a client deleted it; for the group the
+effect is the same.
 """
 
 from __future__ import annotations
@@ -26,23 +28,23 @@ from properties.anomalies.groups.offsets import (
     known_to,
     may_follow,
 )
-from properties.anomalies.rendering import at, told
+from properties.anomalies.rendering import in_ms, render
 
 
 @dataclass(frozen=True, slots=True, order=True, kw_only=True)
 class GroupOffsetWentBackwards:
-    """A fetch that was told less than was known, and the highest offset that was."""
+    """A fetch that returned less than observed before, and the highest offset observed."""
 
     group: str
     key: str
-    offset: int  # -1: none
+    offset: int  # -1: no committed offset
     op: int
     known_offset: int
     known_op: int
 
     @property
     def size(self) -> int:
-        """How far back it went."""
+        """Returns how far back the offset went."""
         return self.known_offset - self.offset
 
     @property
@@ -51,7 +53,7 @@ class GroupOffsetWentBackwards:
 
 
 def _unexplained(history: History, fetch: Fetch) -> Iterator[Commit | Fetch]:
-    """What was known before the fetch, is higher, and that no commit of its answer can follow."""
+    """Yields the higher offsets observed before the fetch that no commit explains."""
     back = [
         commit
         for commit in commits(history)
@@ -64,7 +66,7 @@ def _unexplained(history: History, fetch: Fetch) -> Iterator[Commit | Fetch]:
 
 
 def went_backwards(history: History) -> tuple[GroupOffsetWentBackwards, ...]:
-    """One row per fetch that was told less than was known before it."""
+    """Returns one row per fetch that returned less than was observed before it."""
     rows: list[GroupOffsetWentBackwards] = []
     for fetch in fetches(history):
         facts = list(_unexplained(history, fetch))
@@ -85,41 +87,41 @@ def went_backwards(history: History) -> tuple[GroupOffsetWentBackwards, ...]:
 
 
 def observed(history: History) -> int:
-    """How many answers told a committed offset."""
+    """Returns how many offset fetches ended ok."""
     return len(fetches(history))
 
 
 def explain(row: GroupOffsetWentBackwards, operations: Mapping[int, Operation]) -> str:
-    """What was known of the register, and what the later fetch was told."""
+    """Reports the offset observed first, and what the later fetch returned."""
     known, fetch = operations[row.known_op], operations[row.op]
-    answer = "that there is none" if row.offset == NONE else f"{row.offset}"
+    answer = "no committed offset" if row.offset == NONE else f"{row.offset}"
     return "\n".join(
         (
             f"group {row.group}, key {row.key}: the committed offset was {row.known_offset} by "
-            f"{at(known.completed_ns)}; a fetch that began after that, at {at(fetch.invoked_ns)}, "
-            f"was told {answer}, and nobody had moved it back.",
-            f"  known  {told(operations, row.known_op, row.key, offset=row.known_offset)}",
-            f"  told   {told(operations, row.op, row.key)}",
+            f"{in_ms(known.completed_ns)}; a later offset fetch, invoked at "
+            f"{in_ms(fetch.invoked_ns)}, returned {answer}, although no client had moved the "
+            "offset back.",
+            f"  before  {render(operations, row.known_op, row.key, offset=row.known_offset)}",
+            f"  fetch   {render(operations, row.op, row.key)}",
         )
     )
 
 
 ANOMALY: Final = Anomaly(
     id="group-offset-went-backwards",
-    statement="A group's committed offset goes back only if somebody moves it back.",
+    statement="A group's committed offset decreases only if a client commits a lower offset.",
     rule=(
-        "A fetch ended ok and was told less than was known before it began, by a commit or another "
-        "fetch that had ended ok (by the commit of a transaction only if the fetch is at "
-        "read_committed); and no commit of what it was told that did not fail was invoked before "
-        "the fetch completed and can have taken effect after what was known."
+        "An offset fetch returned less than a commit or fetch had shown before the fetch began "
+        "(a commit in a transaction counts only for a fetch at read_committed), and no commit of "
+        "the returned offset can have taken effect in between."
     ),
     explanation=(
-        "The coordinator lost a commit, dropped an offset that was staged in a transaction, or a "
-        "new coordinator answered before it had read its log: the group processes again."
+        "The coordinator lost a commit, dropped a transaction's pending offset, or answered "
+        "before it had loaded its log, so the group processes records again."
     ),
     permits={},
     source="claims: position_resumes, offsets_in_transaction; KIP-447",
-    observes="answers that tell a committed offset",
+    observes="fetches of a committed offset",
     row=GroupOffsetWentBackwards,
     find=went_backwards,
     observed=observed,

@@ -1,8 +1,8 @@
-"""Two steps of a pipeline consumed the same input, and both committed that they had.
+"""Two steps of a pipeline consumed the same input, and both committed offsets above it.
 
-Each step commits an offset above the input, so the later one should have begun behind it. A rewind
-explains it: a commit, of another operation, of an offset that is not above the input, which did not
-fail and may have taken effect between the two.
+Each step commits an offset above the input, so the later step should have begun after the input. A
+rewind explains the repetition: a commit by another operation of an offset that is not above the
+input, if that commit did not fail and may have taken effect between the two steps.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from typing import Final
 from model.histories import History, Operation
 from properties.anomalies.anomaly import Anomaly
 from properties.anomalies.groups.pipelines import Step, rewinds, steps
-from properties.anomalies.rendering import told
+from properties.anomalies.rendering import render
 
 
 @dataclass(frozen=True, slots=True, order=True, kw_only=True)
 class InputProcessedTwice:
-    """An input, and two committed steps that consumed it, one next after the other."""
+    """An input offset, and two consecutive committed steps that both consumed it."""
 
     group: str
     key: str
@@ -30,7 +30,7 @@ class InputProcessedTwice:
 
     @property
     def size(self) -> int:
-        """Every one is as bad."""
+        """Returns 1: all rows are equally severe."""
         return 1
 
     @property
@@ -39,7 +39,7 @@ class InputProcessedTwice:
 
 
 def _consumers(history: History) -> Iterator[tuple[int, list[Step]]]:
-    """Each input, and the committed steps that consumed it, in order of their completion."""
+    """Yields each input with the committed steps that consumed it, in order of completion."""
     everything = list(steps(history))
     for register in sorted({step.register for step in everything}):
         mine = [step for step in everything if step.register == register]
@@ -58,7 +58,7 @@ def _rewound(history: History, offset: int, first: Step, second: Step) -> bool:
 
 
 def inputs_processed_twice(history: History) -> tuple[InputProcessedTwice, ...]:
-    """One row per input and pair of steps that follow each other."""
+    """Returns one row per input and pair of consecutive steps that consumed it."""
     return tuple(
         sorted(
             InputProcessedTwice(
@@ -76,34 +76,34 @@ def inputs_processed_twice(history: History) -> tuple[InputProcessedTwice, ...]:
 
 
 def observed(history: History) -> int:
-    """How many inputs committed steps consumed."""
+    """Returns how many inputs committed steps consumed."""
     return len(list(_consumers(history)))
 
 
 def explain(row: InputProcessedTwice, operations: Mapping[int, Operation]) -> str:
-    """The two steps."""
+    """Reports the two steps."""
     return "\n".join(
         (
             f"group {row.group}, key {row.key}: the input at offset {row.offset} was consumed by "
-            f"operation {row.first_op} and by operation {row.second_op}, and both committed that "
-            "it was.",
-            f"  first   {told(operations, row.first_op, row.key)}",
-            f"  second  {told(operations, row.second_op, row.key)}",
+            f"operation {row.first_op} and by operation {row.second_op}, and both committed an "
+            "offset above the input.",
+            f"  first   {render(operations, row.first_op, row.key)}",
+            f"  second  {render(operations, row.second_op, row.key)}",
         )
     )
 
 
 ANOMALY: Final = Anomaly(
     id="input-processed-twice",
-    statement="A pipeline's input is consumed by one committed transaction.",
+    statement="Each input record of a pipeline is consumed by exactly one committed transaction.",
     rule=(
         "Two transactions of a group that ended ok polled the same offset and committed a higher "
-        "one; and no other operation of the group that did not fail and can have taken effect "
-        "between them committed that offset or a lower one."
+        "one, although no other operation that can have taken effect between them committed that "
+        "offset or a lower one."
     ),
     explanation=(
-        "The offsets of the first did not take effect with its output, or a member that had lost "
-        "its partition went on and was not fenced (KIP-447): the output counts the input twice."
+        "The first transaction's offsets did not take effect with its output, or a member that had "
+        "lost its partition was not fenced (KIP-447), so the output counts the input twice."
     ),
     permits={},
     source="claims: exactly_once_pipeline; KIP-447; redpanda#9571",

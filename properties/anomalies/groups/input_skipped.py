@@ -1,13 +1,13 @@
-"""A pipeline went past a record of its input that no committed step of it consumed.
+"""A pipeline passed a record of its input that no committed step consumed.
 
-The record is in the log: its send took effect at this offset, or a poll at read_committed was given
-it there. A step that ended `ok` committed a higher offset, so the group will not come back to it.
-And no operation of the group that did not fail was given it.
+The record is in the log: its send took effect at this offset, or a poll at read_committed returned
+it there. A step that ended `ok` committed a higher offset, so the group will not come back to the
+record. No operation of the group polled the record, except operations that failed.
 
-Not skipped is what lies below everything that the group was given, was told as its offset, or
-committed: there it began. Nor what the application itself jumped over, by a commit outside of
-transactions of a higher offset; nor what the log may have dropped (`retention`); nor anything that
-a step of unknown outcome may have consumed which tells nothing of what it polled.
+A record does not count as skipped in four cases. It is below every offset that the group polled,
+fetched or committed: the group began above it. The application itself jumped over it, with a commit
+of a higher offset outside transactions. The log may have dropped it (`retention`). Or a transaction
+with an unknown outcome and no recorded polls may have consumed it.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ from properties.anomalies.anomaly import Anomaly
 from properties.anomalies.declarations import NOTHING_DECLARED, Declarations
 from properties.anomalies.groups.offsets import NONE, Register, commits, facts
 from properties.anomalies.groups.pipelines import Step, steps
-from properties.anomalies.observations import Sighting, placings
-from properties.anomalies.rendering import told, whole
+from properties.anomalies.observations import Observation, trusted_observations
+from properties.anomalies.rendering import render, render_whole
 from properties.anomalies.retention import kept_from
 from properties.anomalies.transactions.visible import TRANSACTION
 
 
 @dataclass(frozen=True, slots=True, order=True, kw_only=True)
 class InputSkipped:
-    """A record that a pipeline passed, who showed it, and the first step that passed it."""
+    """A record that a pipeline passed, an operation that shows it, and the first step past it."""
 
     group: str
     key: str
@@ -39,11 +39,11 @@ class InputSkipped:
     known_op: int
     committed_offset: int
     passed_op: int
-    tried_by: tuple[int, ...]  # failed operations of the group that were given it
+    tried_by: tuple[int, ...]  # failed operations of the group that polled it
 
     @property
     def size(self) -> int:
-        """Every one is as bad."""
+        """Returns 1: all rows are equally severe."""
         return 1
 
     @property
@@ -52,7 +52,7 @@ class InputSkipped:
 
 
 def _polled(history: History, register: Register) -> list[tuple[int, int]]:
-    """The offsets that operations of the group were given, with the operation."""
+    """Returns the offsets that operations of the group polled, with the operations."""
     group, key = register
     return [
         (micro.offset, number)
@@ -64,14 +64,17 @@ def _polled(history: History, register: Register) -> list[tuple[int, int]]:
 
 
 def _begin(history: History, register: Register) -> int:
-    """The lowest offset at which the group is known to have been."""
+    """Returns the lowest offset that the group polled, fetched or committed."""
     polled = [offset for offset, _ in _polled(history, register)]
-    told = [it.offset for it in facts(history) if it.register == register]
-    return min(offset for offset in (*polled, *told) if offset != NONE)
+    others = [it.offset for it in facts(history) if it.register == register]
+    return min(offset for offset in (*polled, *others) if offset != NONE)
 
 
 def _passed(history: History, register: Register, offset: int) -> Step | None:
-    """The first step that committed a higher offset, unless the application jumped or may have."""
+    """Returns the first step that committed a higher offset.
+
+    Returns None if there is no such step, or if the application jumped over the offset or may have.
+    """
     jumped = any(
         c.register == register and c.offset > offset
         for c in commits(history)
@@ -81,26 +84,26 @@ def _passed(history: History, register: Register, offset: int) -> Step | None:
     if jumped or not passing:
         return None
     first = min(passing, key=lambda step: step.op)
-    untold = any(
+    unrecorded = any(
         operation.f == TRANSACTION and operation.outcome == "info"
         for operation in history
         if operation.group == register[0]
         if not any(isinstance(micro, Poll) for micro in operation.did)
         if operation.invoked_ns <= (history[first.op].completed_ns or 0)
     )
-    return None if untold else first
+    return None if unrecorded else first
 
 
 def _inputs(
     history: History, declared: Declarations
-) -> dict[tuple[Register, int], tuple[Step, Sighting]]:
-    """Each record that the group must have consumed: the first step past it, and who showed it."""
+) -> dict[tuple[Register, int], tuple[Step, Observation]]:
+    """Returns, for each record that a group must have consumed, the step past it and the record."""
     kept = kept_from(history, declared)
-    shown: dict[tuple[str, int], Sighting] = {}
-    for seen in sorted(placings(history), key=lambda it: (it.op, it.value)):
+    shown: dict[tuple[str, int], Observation] = {}
+    for seen in sorted(trusted_observations(history), key=lambda it: (it.op, it.value)):
         if not seen.dirty:
             shown.setdefault((seen.key, seen.offset), seen)
-    inputs: dict[tuple[Register, int], tuple[Step, Sighting]] = {}
+    inputs: dict[tuple[Register, int], tuple[Step, Observation]] = {}
     for register in {step.register for step in steps(history)}:
         begin = max(_begin(history, register), kept(register[1]))
         for (key, offset), seen in shown.items():
@@ -114,11 +117,11 @@ def _inputs(
 def inputs_skipped(
     history: History, declared: Declarations = NOTHING_DECLARED
 ) -> tuple[InputSkipped, ...]:
-    """One row per group and record of its input that was skipped."""
+    """Returns one row per group and skipped record of its input."""
     rows: list[InputSkipped] = []
     for (register, offset), (step, seen) in _inputs(history, declared).items():
-        given = sorted({op for at, op in _polled(history, register) if at == offset})
-        if all(history[op].outcome == "fail" for op in given):
+        polled_by = sorted({op for at, op in _polled(history, register) if at == offset})
+        if all(history[op].outcome == "fail" for op in polled_by):
             rows.append(
                 InputSkipped(
                     group=register[0],
@@ -128,47 +131,48 @@ def inputs_skipped(
                     known_op=seen.op,
                     committed_offset=step.committed,
                     passed_op=step.op,
-                    tried_by=tuple(given),
+                    tried_by=tuple(polled_by),
                 )
             )
     return tuple(sorted(rows))
 
 
 def observed(history: History, declared: Declarations = NOTHING_DECLARED) -> int:
-    """How many records of its input each group must have consumed."""
+    """Returns how many records of their input the groups must have consumed."""
     return len(_inputs(history, declared))
 
 
 def explain(row: InputSkipped, operations: Mapping[int, Operation]) -> str:
-    """The record, who tried to consume it, and who committed past it."""
-    tried = "nobody" if not row.tried_by else "only operations that failed"
+    """Reports the record, the failed operations that polled it, and the step that passed it."""
+    tried = "no operation" if not row.tried_by else "only failed operations"
     return "\n".join(
         (
-            f"group {row.group}, key {row.key}: {row.value} lies at offset {row.offset}; operation "
-            f"{row.passed_op} committed {row.committed_offset}, and of the group {tried} had been "
-            "given it.",
-            f"  known   {told(operations, row.known_op, row.key, value=row.value)}",
-            f"  passed  {told(operations, row.passed_op, row.key)}",
-            *(f"  tried   {whole(operations, op)}" for op in row.tried_by),
+            f"group {row.group}, key {row.key}: {row.value} is at offset {row.offset}; operation "
+            f"{row.passed_op} committed offset {row.committed_offset}, although {tried} of the "
+            f"group had polled {row.value}.",
+            f"  record  {render(operations, row.known_op, row.key, value=row.value)}",
+            f"  passed  {render(operations, row.passed_op, row.key)}",
+            *(f"  tried   {render_whole(operations, op)}" for op in row.tried_by),
         )
     )
 
 
 def anomaly(declared: Declarations) -> Anomaly:
-    """The row of the catalogue."""
+    """Returns the entry of the catalogue."""
     return Anomaly(
         id="input-skipped",
-        statement="A pipeline consumes every record of its input.",
+        statement=(
+            "A pipeline consumes every record of its input before it commits a higher offset."
+        ),
         rule=(
-            "A record lies below the offset that a transaction of a group which ended ok "
-            "committed, and not below all that the group was given, told or committed; no "
-            "operation of the group that did not fail was given it, no commit outside of "
-            "transactions jumped over it, the log has not dropped it, and no transaction of the "
-            "group of unknown outcome that tells no poll was invoked before."
+            "A transaction of a group committed an offset above a record although no operation of "
+            "the group polled that record, except failed ones; the record is neither deleted nor "
+            "below where the group began, no commit outside transactions jumped over it, and no "
+            "transaction with unknown outcome and unrecorded polls can have consumed it."
         ),
         explanation=(
-            "The offsets of a transaction took effect though it aborted, or the consumer's "
-            "position was not taken back after an abort: the input is lost to the group."
+            "The offsets of a transaction took effect although it aborted, or the consumer's "
+            "position was not reset after an abort, so the group never processes the record."
         ),
         permits={},
         source="claims: exactly_once_pipeline, atomic_commit; KAFKA-17582",

@@ -1,9 +1,10 @@
-"""A group's offset is the one that a transaction committed, and output of it is missing.
+"""A transaction's committed offset took effect, but a record of its output is missing.
 
-That the offset took effect is known if a fetch was told it, nobody else can have set it, and
-another was known before: then the transaction has committed, whatever its client was told. Once
-that fetch has completed all that it sent is in the log, and whoever passes a record of it must be
-given it (`missing`). A group whose offset moved without the output has lost its input.
+A transaction must have committed, whatever result its client got, if three things hold: a fetch
+returned the offset, no other operation can have set it, and a different offset was observed before.
+From the completion of that fetch on, everything that the transaction sent is in the log, and every
+reader that passes one of its records must receive the record (`missing`). A group whose offset
+moved without the output has lost its input.
 
 Source: the batch that is dropped while offsets commit, ydb#52731.
 """
@@ -20,31 +21,31 @@ from properties.anomalies.anomaly import Anomaly
 from properties.anomalies.declarations import NOTHING_DECLARED, Declarations
 from properties.anomalies.groups.group_offset_moved_without_commit import commits_of, first_other
 from properties.anomalies.groups.offsets import Commit, Fetch, fetches
-from properties.anomalies.rendering import told
+from properties.anomalies.rendering import render
 from properties.anomalies.transactions.missing import Lies, missing_of
 from properties.anomalies.transactions.visible import sent_by
 
 
 @dataclass(frozen=True, slots=True, order=True, kw_only=True)
 class OffsetWithoutOutput:
-    """A record that readers passed, and a fetch that was told the offset of its transaction."""
+    """A record that readers passed, and a fetch that returned its transaction's offset."""
 
     key: str
     value: str
     op: int  # the transaction
     lies: Lies
-    offset: int  # where the record lies, or the highest at which it can
-    known_op: int  # who told
-    read_offset: int  # how far readers came
+    offset: int  # of the record, or the highest offset that it can have
+    known_op: int  # the operation that shows this offset
+    read_offset: int  # the highest offset that readers polled
     reader_op: int
     group: str
     input_key: str
     committed_offset: int
-    fetch_op: int  # the first that was told it
+    fetch_op: int  # the first that returned the committed offset
 
     @property
     def size(self) -> int:
-        """How far readers went beyond the record."""
+        """Returns how far readers went beyond the record."""
         return self.read_offset - self.offset
 
     @property
@@ -52,8 +53,8 @@ class OffsetWithoutOutput:
         return self.op, self.fetch_op, self.known_op, self.reader_op
 
 
-def _told(history: History) -> Iterator[tuple[Fetch, Commit]]:
-    """Fetches, and the transaction without which they could not have been told what they were."""
+def _proofs(history: History) -> Iterator[tuple[Fetch, Commit]]:
+    """Yields each fetch that proves a commit, with the only transaction that can have set it."""
     for fetch in fetches(history):
         possible = [c for c in commits_of(history, fetch) if c.outcome != "fail"]
         alone = len({c.op for c in possible}) == 1 and possible[0].in_transaction
@@ -61,10 +62,10 @@ def _told(history: History) -> Iterator[tuple[Fetch, Commit]]:
             yield fetch, possible[0]
 
 
-def _first_told(history: History) -> dict[int, tuple[Fetch, Commit]]:
-    """For each transaction that is known by an offset the first fetch that tells it."""
+def _first_proofs(history: History) -> dict[int, tuple[Fetch, Commit]]:
+    """Returns, for each transaction that a fetch proves committed, the first such fetch."""
     first: dict[int, tuple[Fetch, Commit]] = {}
-    for fetch, commit in sorted(_told(history), key=lambda it: (it[0].op, it[0].register)):
+    for fetch, commit in sorted(_proofs(history), key=lambda it: (it[0].op, it[0].register)):
         first.setdefault(commit.op, (fetch, commit))
     return first
 
@@ -76,7 +77,7 @@ def _in_log_ns(fetch: Fetch, commit: Commit) -> int:
 def offsets_without_output(
     history: History, declared: Declarations = NOTHING_DECLARED
 ) -> tuple[OffsetWithoutOutput, ...]:
-    """One row per record that is missing of a transaction whose offset took effect."""
+    """Returns one row per missing record of a transaction whose offset took effect."""
     missing = missing_of(history, declared)
     return tuple(
         sorted(
@@ -94,52 +95,51 @@ def offsets_without_output(
                 committed_offset=fetch.offset,
                 fetch_op=fetch.op,
             )
-            for op, (fetch, commit) in _first_told(history).items()
+            for op, (fetch, commit) in _first_proofs(history).items()
             for record in missing(op, _in_log_ns(fetch, commit))
         )
     )
 
 
 def observed(history: History) -> int:
-    """How many transactions with output are known to have committed by their offset."""
-    return len(_first_told(history))
+    """Returns how many transactions with output are proved committed by a fetch of their offset."""
+    return len(_first_proofs(history))
 
 
 def explain(row: OffsetWithoutOutput, operations: Mapping[int, Operation]) -> str:
-    """Which offset took effect, which record is missing, and who passed it."""
+    """Reports the offset that took effect, the missing record, and the reader that passed it."""
     below = "" if row.lies == "at" else " or below"
     return "\n".join(
         (
             f"group {row.group}, key {row.input_key}: the committed offset became "
             f"{row.committed_offset}, which only transaction {row.op} can have set; it also sent "
-            f"{row.value} to {row.key}, which lies at offset {row.offset}{below}. Readers came to "
-            f"offset {row.read_offset} and were never given it.",
-            f"  missing  {told(operations, row.op, row.key, value=row.value)}",
-            f"  told     {told(operations, row.fetch_op, row.input_key)}",
-            f"  known    {told(operations, row.known_op, row.key)}",
-            f"  beyond   {told(operations, row.reader_op, row.key, offset=row.read_offset)}",
+            f"{row.value} to {row.key}, at offset {row.offset}{below}. Readers polled up to offset "
+            f"{row.read_offset} and never received {row.value}.",
+            f"  missing  {render(operations, row.op, row.key, value=row.value)}",
+            f"  fetch    {render(operations, row.fetch_op, row.input_key)}",
+            f"  bound    {render(operations, row.known_op, row.key)}",
+            f"  beyond   {render(operations, row.reader_op, row.key, offset=row.read_offset)}",
         )
     )
 
 
 def anomaly(declared: Declarations) -> Anomaly:
-    """The row of the catalogue."""
+    """Returns the entry of the catalogue."""
     return Anomaly(
         id="offset-without-output",
-        statement="Once the offsets that a transaction committed show, so does its output.",
+        statement="Once the offsets of a transaction are visible, so are the records that it sent.",
         rule=(
-            "A fetch ended ok with an offset that only one operation that did not fail can have "
-            "set, a transaction, after another offset had been known; and a record that this "
-            "transaction sent is missing as for torn-transaction, counted from the completion of "
-            "the fetch."
+            "A fetch returned an offset that only one transaction can have set, after another "
+            "offset had been observed, and readers passed a record that this transaction sent "
+            "without receiving it, as in torn-transaction."
         ),
         explanation=(
-            "The offsets of a transaction took effect and its records were dropped or aborted: its "
-            "input is never processed again, and its output is lost."
+            "The offsets of a transaction took effect but its records were dropped or aborted, so "
+            "its input is never processed again and its output is lost."
         ),
         permits={},
         source="claims: atomic_commit, exactly_once_pipeline; ydb#52731",
-        observes="transactions with output that are known to have committed by an offset",
+        observes="transactions with output whose committed offset a fetch returned",
         row=OffsetWithoutOutput,
         find=partial(offsets_without_output, declared=declared),
         observed=observed,

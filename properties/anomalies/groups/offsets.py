@@ -1,16 +1,18 @@
-"""The committed offset of a group as a history shows it: who set it when, and who was told it.
+"""A group's committed offset as a history shows it: which commit set it, which fetch returned it.
 
-For each group and key it is one register. A commit sets it: outside a transaction when the
-coordinator takes it, inside one when the coordinator stages it and only if the transaction commits.
-The coordinator orders commits as it was given them: a staged one takes effect behind those that
-were taken before it, and loses to those that were taken after it, however late its transaction's
-marker comes. A fetch is told the register; at read_committed it waits while a transaction with a
-staged offset is undecided (KIP-447, `require_stable`), at read_uncommitted it does not, and so may
-be told what held before a transaction that has ended `ok`.
+The committed offset of a group and key is one register. A commit outside a transaction sets it when
+the coordinator accepts the commit. A commit inside a transaction is pending when the coordinator
+accepts it, and takes effect only if the transaction commits. The coordinator orders all commits by
+their arrival. A pending commit therefore overrides the commits accepted before it and is overridden
+by those accepted after it, however late its transaction's marker arrives.
 
-A register that holds nothing is below every offset: NONE.
+A fetch returns the register. At read_committed a fetch waits while a transaction with a pending
+offset is undecided (KIP-447, `require_stable`). At read_uncommitted it does not wait, and so may
+return the offset from before a transaction that has already ended `ok`.
 
-Source: KIP-98, KIP-447; GroupMetadataManager of Apache Kafka for the order of staged commits.
+A register without a committed offset is below every offset: NONE.
+
+Source: KIP-98, KIP-447; GroupMetadataManager of Apache Kafka for the order of pending commits.
 """
 
 from __future__ import annotations
@@ -22,7 +24,7 @@ from model.histories import CommitOffset, FetchOffset, History, Outcome
 from properties.anomalies.observations import dirty
 from properties.anomalies.transactions.visible import TRANSACTION
 
-NONE: Final = -1  # what a fetch is told where nothing was committed
+NONE: Final = -1  # what a fetch returns if no offset was committed
 FOREVER_NS: Final = 2**63 - 1
 Register = tuple[str, str]  # group, key
 
@@ -42,18 +44,18 @@ class Commit:
 
 @dataclass(frozen=True, slots=True, order=True)
 class Fetch:
-    """An operation that ended `ok` and was told what the register holds."""
+    """An operation that ended `ok` and returned the content of the register."""
 
     register: Register
     offset: int
     op: int
-    stable: bool  # it waits for transactions
+    stable: bool  # the fetch waits for undecided transactions
     invoked_ns: int
     completed_ns: int
 
 
 def commits(history: History) -> tuple[Commit, ...]:
-    """Every commit of a group's offset, however it ended."""
+    """Returns every commit of a group's offset, however it ended."""
     return tuple(
         Commit(
             (operation.group, micro.key),
@@ -73,7 +75,7 @@ def commits(history: History) -> tuple[Commit, ...]:
 
 
 def fetches(history: History) -> tuple[Fetch, ...]:
-    """Every answer that tells a group's offset."""
+    """Returns every fetch of a group's offset that ended ok."""
     return tuple(
         Fetch(
             (operation.group, micro.key),
@@ -91,12 +93,12 @@ def fetches(history: History) -> tuple[Fetch, ...]:
 
 
 def facts(history: History) -> tuple[Commit | Fetch, ...]:
-    """Everything that may tell what a register holds."""
+    """Returns everything that may show the content of a register."""
     return (*commits(history), *fetches(history))
 
 
 def known_to(fetch: Fetch, fact: Commit | Fetch) -> bool:
-    """The fetch began when the register surely held the fact, or something set later."""
+    """True if the register surely held the fact, or a later one, when the fetch began."""
     if fact.register != fetch.register or fact.completed_ns >= fetch.invoked_ns:
         return False
     if isinstance(fact, Fetch):
@@ -105,9 +107,9 @@ def known_to(fetch: Fetch, fact: Commit | Fetch) -> bool:
 
 
 def may_follow(commit: Commit, fact: Commit | Fetch) -> bool:
-    """The commit may have taken effect after the fact held: it then explains a later answer.
+    """True if the commit may have taken effect after the fact, and so explains a later fetch.
 
-    A fetch at read_uncommitted may have passed a staged commit of a transaction that had ended.
+    A fetch at read_uncommitted may have overtaken a pending commit of a transaction that had ended.
     """
     if commit.outcome == "fail" or commit.register != fact.register:
         return False

@@ -1,12 +1,12 @@
-"""A transaction's output was read, and its group's offset is still what it was before.
+"""A transaction's output was read, but a later fetch did not return the transaction's offset.
 
 Output and offset of a transaction become visible together. A fetch at read_committed waits while a
-transaction is undecided (KIP-447), so one that began after a reader had been given some output must
-be told what the transaction committed, or what was committed after that. If it is told less, the
-group consumes the input again, and its output comes twice.
+transaction is undecided (KIP-447). So a fetch that began after a reader had received some output
+must return the offset that the transaction committed, or one committed later. If it returns less,
+the group consumes the input again and produces its output twice.
 
-The commit of a lower offset explains it, as for `group-offset-went-backwards`, if it may have taken
-effect after the transaction began.
+A commit of the lower offset explains the fetch, as for `group-offset-went-backwards`, if the commit
+may have taken effect after the transaction began.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ from typing import Final
 from model.histories import History, Operation
 from properties.anomalies.anomaly import Anomaly
 from properties.anomalies.groups.offsets import NONE, Commit, Fetch, commits, fetches, may_follow
-from properties.anomalies.rendering import at, told
+from properties.anomalies.rendering import in_ms, render
 from properties.anomalies.transactions.visible import first_readers, sent_by
 
 
 @dataclass(frozen=True, slots=True, order=True, kw_only=True)
 class OutputWithoutOffset:
-    """A fetch, the transaction whose offset it was not told, and the output that had been read."""
+    """A fetch, the transaction whose offset it did not return, and the output read before."""
 
     group: str
     key: str
-    offset: int  # what was told; -1: none
+    offset: int  # that the fetch returned; -1: no committed offset
     op: int
     committed_offset: int
     transaction_op: int
@@ -38,7 +38,7 @@ class OutputWithoutOffset:
 
     @property
     def size(self) -> int:
-        """How far the offset lags behind the output."""
+        """Returns how far the offset lags behind the output."""
         return self.committed_offset - self.offset
 
     @property
@@ -48,6 +48,8 @@ class OutputWithoutOffset:
 
 @dataclass(frozen=True, slots=True)
 class _Shown:
+    """A commit in a transaction, and the first record of the transaction that was read."""
+
     commit: Commit
     reader: int
     key: str
@@ -55,7 +57,10 @@ class _Shown:
 
 
 def _shown(history: History) -> Iterator[_Shown]:
-    """Commits in transactions that did not fail, of which output was read: the first that was."""
+    """Yields the commits in transactions of which output was read, with the first such record.
+
+    Transactions that failed are left out.
+    """
     readers = first_readers(history)
     for commit in commits(history):
         if commit.in_transaction and commit.outcome != "fail":
@@ -66,19 +71,19 @@ def _shown(history: History) -> Iterator[_Shown]:
 
 
 def _before(history: History, fetch: Fetch, shown: _Shown) -> bool:
-    """The output had been read when the fetch began."""
+    """True if the output had been read when the fetch began."""
     read_ns = history[shown.reader].completed_ns
     return read_ns is not None and read_ns < fetch.invoked_ns and _after(fetch, shown.commit)
 
 
 def _after(fetch: Fetch, commit: Commit) -> bool:
-    """The fetch, which waits for transactions, began after the transaction of the commit did."""
+    """True if the fetch waits for transactions and began after this commit's transaction."""
     same = commit.register == fetch.register
     return same and fetch.stable and commit.invoked_ns < fetch.invoked_ns
 
 
 def outputs_without_offset(history: History) -> tuple[OutputWithoutOffset, ...]:
-    """One row per fetch that was told less than a transaction committed whose output was read."""
+    """Returns one row per fetch that returned less than a transaction whose output was read."""
     rows: list[OutputWithoutOffset] = []
     everything, visible = commits(history), tuple(_shown(history))
     for fetch in fetches(history):
@@ -113,7 +118,7 @@ def outputs_without_offset(history: History) -> tuple[OutputWithoutOffset, ...]:
 
 
 def observed(history: History) -> int:
-    """How many answers that wait for transactions were told after one with output had begun."""
+    """Returns how many waiting fetches began after a transaction with output had begun."""
     producing = [
         it
         for it in commits(history)
@@ -123,38 +128,37 @@ def observed(history: History) -> int:
 
 
 def explain(row: OutputWithoutOffset, operations: Mapping[int, Operation]) -> str:
-    """What was read of the transaction, and what the later fetch was told."""
+    """Reports the output that was read, and what the later fetch returned."""
     shown, fetch = operations[row.shown_op], operations[row.op]
-    answer = "that there is none" if row.offset == NONE else f"{row.offset}"
+    answer = "no committed offset" if row.offset == NONE else f"{row.offset}"
     return "\n".join(
         (
             f"group {row.group}, key {row.key}: transaction {row.transaction_op} committed offset "
             f"{row.committed_offset}, and its output {row.shown_value} was read from "
-            f"{row.shown_key} by {at(shown.completed_ns)}; a fetch that began after that, at "
-            f"{at(fetch.invoked_ns)}, was told {answer}.",
-            f"  commits  {told(operations, row.transaction_op, row.key)}",
-            f"  shown    {told(operations, row.shown_op, row.shown_key, value=row.shown_value)}",
-            f"  told     {told(operations, row.op, row.key)}",
+            f"{row.shown_key} by {in_ms(shown.completed_ns)}; a later offset fetch, invoked at "
+            f"{in_ms(fetch.invoked_ns)}, returned {answer}.",
+            f"  commit  {render(operations, row.transaction_op, row.key)}",
+            f"  output  {render(operations, row.shown_op, row.shown_key, value=row.shown_value)}",
+            f"  fetch   {render(operations, row.op, row.key)}",
         )
     )
 
 
 ANOMALY: Final = Anomaly(
     id="output-without-offset",
-    statement="Once the output of a transaction shows, so do the offsets that it committed.",
+    statement="Once a record of a transaction is visible, so are the offsets that it committed.",
     rule=(
-        "A poll at read_committed ended ok with a record of a transaction that did not fail and "
-        "committed an offset; a fetch at read_committed that was invoked after both ended ok with "
-        "a lower one; and no commit of what it was told that did not fail was invoked before the "
-        "fetch completed and can have taken effect after the transaction began."
+        "A poll at read_committed returned a record of a transaction that committed an offset, a "
+        "fetch at read_committed invoked after that poll returned a lower offset, and no commit of "
+        "the lower offset can have taken effect after the transaction began."
     ),
     explanation=(
-        "The transaction committed and its offsets did not, or were lost: the input is consumed "
-        "again and its output comes twice."
+        "The transaction's records were committed but its offsets were not, or were lost, so the "
+        "input is consumed again and its output is produced twice."
     ),
     permits={},
     source="claims: atomic_commit, exactly_once_pipeline; redpanda#9571",
-    observes="fetches of an offset after a transaction with output that commits it had begun",
+    observes="fetches of an offset after the start of a transaction that commits it and has output",
     row=OutputWithoutOffset,
     find=outputs_without_offset,
     observed=observed,

@@ -1,8 +1,8 @@
 """Pipelines: transactions that consume input, send output and commit how far they consumed.
 
-A step of a pipeline is a transaction of a group that commits an offset of it. Its input is what it
-polled of the key below that offset. A step that ended `ok` consumed its input once and for all; one
-that ended `fail` did not; of one that ended `info` nobody knows.
+A step of a pipeline is a transaction of a group that commits an offset of the group. Its input is
+what it polled of the key below that offset. A step that ended `ok` consumed its input; a step that
+ended `fail` did not; for a step that ended `info` this is unknown.
 
 Source: KIP-98, KIP-447: sendOffsetsToTransaction; D2 consume, process, produce.
 """
@@ -18,16 +18,16 @@ from properties.anomalies.groups.offsets import Commit, Register, commits
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A step that ended `ok`, with its part of one key."""
+    """A step that ended `ok`, limited to one key."""
 
     register: Register
     op: int
     committed: int  # the highest offset of the key that it committed
-    consumed: frozenset[int]  # offsets below
+    consumed: frozenset[int]  # polled offsets below `committed`
 
 
 def steps(history: History) -> Iterator[Step]:
-    """Every committed step, once for each key that it committed."""
+    """Yields every committed step, once for each key that it committed."""
     for register, op in sorted(
         {(c.register, c.op) for c in commits(history) if c.in_transaction and c.outcome == "ok"}
     ):
@@ -43,7 +43,7 @@ def steps(history: History) -> Iterator[Step]:
 
 
 def rewinds(history: History, register: Register, offset: int) -> list[Commit]:
-    """Commits that may have moved the group back to the offset or below it."""
+    """Returns the commits that may have moved the group back to the offset or below it."""
     return [
         commit
         for commit in commits(history)

@@ -1,6 +1,4 @@
-"""The log of a key: each offset one value, each value one offset; nothing is lost, made up or shown
-before its time.
-"""
+"""The log of a key: no record is lost, duplicated, invented, reordered or visible too early."""
 
 from __future__ import annotations
 
@@ -19,7 +17,7 @@ from properties.anomalies.log import (
 
 
 def anomalies(declared: Declarations) -> tuple[Anomaly, ...]:
-    """The family, in the order of the catalogue."""
+    """Returns the anomalies of this package, in catalogue order."""
     return (
         inconsistent_offsets.ANOMALY,
         duplicate.ANOMALY,

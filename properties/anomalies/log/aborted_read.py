@@ -1,11 +1,11 @@
-"""G1a: a poll that ended `ok` was given a value whose send had failed.
+"""G1a: a poll that ended `ok` returned a value whose send had failed.
 
-A send that failed did not happen, and the records of an aborted transaction are not shown to a
-reader at `read_committed`. At `read_uncommitted` they are; such polls are not judged.
+A send that failed did not happen, and a reader at `read_committed` must not receive records of an
+aborted transaction. At `read_uncommitted` a reader does receive them, so such polls are not judged.
 
 Source: Adya, Weak Consistency, G1a; jepsen.tests.kafka g1a-cases.
-Simplified: a value that was sent again after it had failed may have been read from the second
-send; Jepsen, whose values are never sent again, does not make that difference.
+Simplified: a value that was sent again after a failed send may have been read from the second send;
+Jepsen never sends a value again and so does not make this distinction.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from typing import Final
 from model.histories import History, Operation, Poll
 from properties.anomalies.anomaly import Anomaly
 from properties.anomalies.observations import KeyValue, dirty, senders
-from properties.anomalies.rendering import told
+from properties.anomalies.rendering import render
 
 
 @dataclass(frozen=True, slots=True, order=True, kw_only=True)
 class AbortedRead:
-    """A value that only failed operations sent, the first that did and the first that read it."""
+    """A value that only failed operations sent, its first sender and its first reader."""
 
     key: str
     value: str
@@ -32,7 +32,7 @@ class AbortedRead:
 
     @property
     def size(self) -> int:
-        """How many operations read it."""
+        """Returns how many operations read the value."""
         return self.readers
 
     @property
@@ -41,7 +41,7 @@ class AbortedRead:
 
 
 def _readers(history: History) -> dict[KeyValue, list[int]]:
-    """For each value that a poll at read_committed ended `ok` was given, who polled it."""
+    """Returns, for each value polled at read_committed by operations that ended ok, the readers."""
     readers: dict[KeyValue, list[int]] = {}
     for number, operation in enumerate(history):
         if operation.outcome == "ok" and not dirty(operation):
@@ -51,7 +51,7 @@ def _readers(history: History) -> dict[KeyValue, list[int]]:
 
 
 def aborted_reads(history: History) -> tuple[AbortedRead, ...]:
-    """One row per value that was read though every operation that sent it failed."""
+    """Returns one row per value that was read although every operation that sent it failed."""
     sent = senders(history)
     return tuple(
         sorted(
@@ -70,32 +70,33 @@ def aborted_reads(history: History) -> tuple[AbortedRead, ...]:
 
 
 def observed(history: History) -> int:
-    """How many values were read at read_committed."""
+    """Returns how many values were read at read_committed."""
     return len(_readers(history))
 
 
 def explain(row: AbortedRead, operations: Mapping[int, Operation]) -> str:
-    """Who sent the value in vain, and who was given it."""
+    """Reports the operation that failed to send the value, and its first reader."""
+    readers = "1 operation polled" if row.readers == 1 else f"{row.readers:,} operations polled"
     return "\n".join(
         (
-            f"key {row.key}: the value {row.value} was sent in vain, and {row.readers:,} "
-            "operations were given it.",
-            f"  sent  {told(operations, row.writer_op, row.key, value=row.value)}",
-            f"  read  {told(operations, row.reader_op, row.key, value=row.value)}",
+            f"key {row.key}: every send of the value {row.value} failed, and {readers} it at "
+            "read_committed.",
+            f"  sent  {render(operations, row.writer_op, row.key, value=row.value)}",
+            f"  read  {render(operations, row.reader_op, row.key, value=row.value)}",
         )
     )
 
 
 ANOMALY: Final = Anomaly(
     id="G1a",
-    statement="What failed is never read: no reader at read_committed sees an aborted write.",
+    statement="A reader at read_committed never receives a record of a failed or aborted write.",
     rule=(
-        "A poll at read_committed that ended ok was given a value, and every operation that sent "
-        "the value failed."
+        "A poll at read_committed that ended ok returned a value although every operation that "
+        "sent the value failed."
     ),
     explanation=(
-        "The last stable offset was too high, the list of aborted transactions lacked one, or a "
-        "transaction that a client saw abort was committed after all."
+        "The last stable offset was too high, the list of aborted transactions was incomplete, or "
+        "a transaction was committed although its client saw it abort."
     ),
     permits={},
     source="Adya G1a; jepsen.tests.kafka G1a; claims: read_committed_waits",

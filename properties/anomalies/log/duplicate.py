@@ -1,4 +1,4 @@
-"""One value lies at two offsets of a log: the producer sent it once and it was appended twice.
+"""One value is at two offsets of a log: the producer sent it once and it was appended twice.
 
 Reading the same offset again is no duplicate. Every value is sent to a key at most once.
 
@@ -13,13 +13,13 @@ from typing import Final
 
 from model.histories import History, Operation
 from properties.anomalies.anomaly import Anomaly
-from properties.anomalies.observations import placings
-from properties.anomalies.rendering import told
+from properties.anomalies.observations import trusted_observations
+from properties.anomalies.rendering import render
 
 
 @dataclass(frozen=True, slots=True, order=True, kw_only=True)
 class Duplicate:
-    """The offsets at which one value lies, and for each the first operation that showed it."""
+    """The offsets of one value, and for each offset the first operation that showed it."""
 
     key: str
     value: str
@@ -28,7 +28,7 @@ class Duplicate:
 
     @property
     def size(self) -> int:
-        """How many times the value is in the log."""
+        """Returns how many times the value is in the log."""
         return len(self.offsets)
 
     @property
@@ -37,8 +37,8 @@ class Duplicate:
 
 
 def duplicates(history: History) -> tuple[Duplicate, ...]:
-    """One row per value that lies at two or more offsets."""
-    seen = placings(history)
+    """Returns one row per value that is at two or more offsets."""
+    seen = trusted_observations(history)
     rows: list[Duplicate] = []
     for key, value in {(s.key, s.value) for s in seen}:
         offsets = sorted({s.offset for s in seen if (s.key, s.value) == (key, value)})
@@ -54,18 +54,18 @@ def duplicates(history: History) -> tuple[Duplicate, ...]:
 
 
 def observed(history: History) -> int:
-    """How many values have a known place in a log."""
-    return len({(s.key, s.value) for s in placings(history)})
+    """Returns how many values have an observed offset."""
+    return len({(s.key, s.value) for s in trusted_observations(history)})
 
 
 def explain(row: Duplicate, operations: Mapping[int, Operation]) -> str:
-    """Who saw the value where."""
+    """Reports every offset of the value, and the first operation that showed it there."""
     offsets = ", ".join(map(str, row.offsets))
     return "\n".join(
         (
-            f"key {row.key}: the value {row.value} was sent once and lies at offsets {offsets}.",
+            f"key {row.key}: the value {row.value} was sent once but is at offsets {offsets}.",
             *(
-                f"  @{offset} by  {told(operations, op, row.key, offset=offset, value=row.value)}"
+                f"  @{offset} by  {render(operations, op, row.key, offset=offset, value=row.value)}"
                 for offset, op in zip(row.offsets, row.seen_by, strict=True)
             ),
         )
@@ -74,18 +74,18 @@ def explain(row: Duplicate, operations: Mapping[int, Operation]) -> str:
 
 ANOMALY: Final = Anomaly(
     id="duplicate",
-    statement="A value that was sent once lies in the log at most once.",
+    statement="A value that was sent once is in the log at most once.",
     rule=(
-        "One value was seen at two or more offsets of a key. A copy that only polls at "
-        "read_uncommitted saw, of a value that was sent in vain before, does not count."
+        "One value was observed at two or more offsets of a key, not counting what only polls at "
+        "read_uncommitted observed of a value with a failed send."
     ),
     explanation=(
-        "A retry was appended again: the producer is not idempotent, or the broker forgot the "
-        "producer's sequence, or the client began a new producer epoch and sent again."
+        "A retry was appended again: the producer is not idempotent, the broker lost the "
+        "producer's sequence number, or the client retried under a new producer epoch."
     ),
     permits={},
     source="jepsen.tests.kafka duplicate; claims: exactly_once_publish",
-    observes="values with a known place in a log",
+    observes="values with an observed offset",
     row=Duplicate,
     find=duplicates,
     observed=observed,

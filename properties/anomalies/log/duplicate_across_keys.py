@@ -1,9 +1,8 @@
-"""A value that was only ever sent to one partition of a topic lies in another one too.
+"""A value that was sent to only one partition of a topic is in another partition too.
 
-A value may be sent to several keys: Jepsen's values are unique per key only. Of those that are
-nothing is said. A value that every operation that tried to send it sent to one and the same key of
-the topic, however it ended, belongs there and nowhere else; so nothing has to be declared of a
-history.
+A value may be sent to several keys: Jepsen's values are unique per key only. Such values are not
+checked. If every operation that tried to send a value to a topic sent it to the same key, however
+the operation ended, the value must be in that key only. The check therefore needs no declarations.
 
 Simplified: keys that name no topic partition count as keys of one nameless topic.
 """
@@ -17,15 +16,15 @@ from typing import Final
 
 from model.histories import History, Operation, Poll, topic_of
 from properties.anomalies.anomaly import Anomaly
-from properties.anomalies.observations import Sighting, placings, senders
-from properties.anomalies.rendering import told
+from properties.anomalies.observations import Observation, senders, trusted_observations
+from properties.anomalies.rendering import render
 
 
 @dataclass(frozen=True, slots=True, order=True, kw_only=True)
 class DuplicateAcrossKeys:
-    """The keys of one topic in which a value lies: its lowest offset in each, and who showed it."""
+    """The keys of one topic that contain a value, with its lowest offset in each."""
 
-    key: str  # that it was sent to
+    key: str  # the key to which the value was sent
     value: str
     keys: tuple[str, ...]  # in order
     offsets: tuple[int, ...]  # one for each key
@@ -33,7 +32,7 @@ class DuplicateAcrossKeys:
 
     @property
     def size(self) -> int:
-        """In how many keys the value lies."""
+        """Returns how many keys contain the value."""
         return len(self.keys)
 
     @property
@@ -42,7 +41,7 @@ class DuplicateAcrossKeys:
 
 
 def _homes(history: History) -> dict[tuple[str, str], str]:
-    """For each topic and value that was sent to one key only, that key."""
+    """Returns, for each topic and value that was sent to one key only, that key."""
     keys: defaultdict[tuple[str, str], set[str]] = defaultdict(set)
     for key, value in senders(history):
         keys[topic_of(key), value].add(key)
@@ -50,41 +49,41 @@ def _homes(history: History) -> dict[tuple[str, str], str]:
 
 
 def duplicates_across_keys(history: History) -> tuple[DuplicateAcrossKeys, ...]:
-    """One row per value that lies in the key that it was sent to and in another of its topic."""
+    """Returns one row per value that is in its own key and in another key of its topic."""
     homes = _homes(history)
-    lowest: defaultdict[tuple[str, str], dict[str, Sighting]] = defaultdict(dict)
-    for placing in sorted(placings(history), key=lambda s: (s.offset, s.op)):
-        lowest[topic_of(placing.key), placing.value].setdefault(placing.key, placing)
+    lowest: defaultdict[tuple[str, str], dict[str, Observation]] = defaultdict(dict)
+    for seen in sorted(trusted_observations(history), key=lambda s: (s.offset, s.op)):
+        lowest[topic_of(seen.key), seen.value].setdefault(seen.key, seen)
     rows: list[DuplicateAcrossKeys] = []
     for it, home in homes.items():
-        seen = [lowest[it][key] for key in sorted(lowest[it])] if it in lowest else []
-        if len(seen) > 1 and home in lowest[it]:
+        found = [lowest[it][key] for key in sorted(lowest[it])] if it in lowest else []
+        if len(found) > 1 and home in lowest[it]:
             rows.append(
                 DuplicateAcrossKeys(
                     key=home,
                     value=it[1],
-                    keys=tuple(s.key for s in seen),
-                    offsets=tuple(s.offset for s in seen),
-                    seen_by=tuple(s.op for s in seen),
+                    keys=tuple(s.key for s in found),
+                    offsets=tuple(s.offset for s in found),
+                    seen_by=tuple(s.op for s in found),
                 )
             )
     return tuple(sorted(rows))
 
 
 def observed(history: History) -> int:
-    """How many different values were polled, each in its key."""
+    """Returns how many different pairs of key and value were polled."""
     polls = (m for operation in history for m in operation.did if isinstance(m, Poll))
     return len({(poll.key, poll.value) for poll in polls})
 
 
 def explain(row: DuplicateAcrossKeys, operations: Mapping[int, Operation]) -> str:
-    """Where the value lies, and who saw it there."""
+    """Reports the keys and offsets of the value, and the first operation that showed each."""
     places = ", ".join(f"{k}@{o}" for k, o in zip(row.keys, row.offsets, strict=True))
     return "\n".join(
         (
-            f"key {row.key}: the value {row.value} was sent there only, and lies at {places}.",
+            f"key {row.key}: the value {row.value} was sent to this key only, but is at {places}.",
             *(
-                f"  {key} by  {told(operations, op, key, offset=offset, value=row.value)}"
+                f"  {key} by  {render(operations, op, key, offset=offset, value=row.value)}"
                 for key, offset, op in zip(row.keys, row.offsets, row.seen_by, strict=True)
             ),
         )
@@ -93,14 +92,14 @@ def explain(row: DuplicateAcrossKeys, operations: Mapping[int, Operation]) -> st
 
 ANOMALY: Final = Anomaly(
     id="duplicate-across-keys",
-    statement="A value that was sent to one partition of a topic lies in no other.",
+    statement="A value that was sent to one partition of a topic is in no other partition.",
     rule=(
-        "Every operation that tried to send a value to a topic sent it to one key, and the value "
-        "was seen at an offset of that key and of another of the topic."
+        "All sends of a value to a topic went to one key, but the value was observed in that key "
+        "and in another key of the topic."
     ),
     explanation=(
-        "A record was routed twice: a broker answered for a partition that it does not lead, or "
-        "wrote a batch into two logs. A value that was sent to several keys is left out."
+        "A record was routed twice: a broker accepted it for a partition that it does not lead, or "
+        "wrote a batch into two logs."
     ),
     permits={},
     source="claims: exactly_once_publish; jepsen.tests.kafka looks at each key alone",

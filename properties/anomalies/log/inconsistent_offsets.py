@@ -1,4 +1,4 @@
-"""One offset of a log was seen with two values: an offset must identify one record for ever.
+"""One offset of a log was observed with two values, but an offset must identify one record forever.
 
 Source: jepsen.tests.kafka version-orders, its errors.
 """
@@ -11,13 +11,13 @@ from typing import Final
 
 from model.histories import History, Operation
 from properties.anomalies.anomaly import Anomaly
-from properties.anomalies.observations import sightings
-from properties.anomalies.rendering import told
+from properties.anomalies.observations import observations
+from properties.anomalies.rendering import render
 
 
 @dataclass(frozen=True, slots=True, order=True, kw_only=True)
 class InconsistentOffset:
-    """The values seen at one offset, and for each the first operation that showed it there."""
+    """The values observed at one offset, and for each the first operation that showed it."""
 
     key: str
     offset: int
@@ -26,7 +26,7 @@ class InconsistentOffset:
 
     @property
     def size(self) -> int:
-        """How many values the offset has."""
+        """Returns how many values the offset has."""
         return len(self.values)
 
     @property
@@ -35,8 +35,8 @@ class InconsistentOffset:
 
 
 def inconsistent_offsets(history: History) -> tuple[InconsistentOffset, ...]:
-    """One row per offset that shows two or more values."""
-    seen = sightings(history)
+    """Returns one row per offset that was observed with two or more values."""
+    seen = observations(history)
     rows: list[InconsistentOffset] = []
     for key, offset in {(s.key, s.offset) for s in seen}:
         values = sorted({s.value for s in seen if (s.key, s.offset) == (key, offset)})
@@ -54,18 +54,18 @@ def inconsistent_offsets(history: History) -> tuple[InconsistentOffset, ...]:
 
 
 def observed(history: History) -> int:
-    """How many offsets of logs the history shows."""
-    return len({(s.key, s.offset) for s in sightings(history)})
+    """Returns how many offsets of logs the history shows."""
+    return len({(s.key, s.offset) for s in observations(history)})
 
 
 def explain(row: InconsistentOffset, operations: Mapping[int, Operation]) -> str:
-    """Who saw what at the offset."""
+    """Reports each value at the offset, and the first operation that showed it."""
     values = " and ".join(row.values)
     return "\n".join(
         (
-            f"key {row.key}: offset {row.offset} was seen with the values {values}.",
+            f"key {row.key}: offset {row.offset} was observed with different values: {values}.",
             *(
-                f"  {value} by  {told(operations, op, row.key, offset=row.offset, value=value)}"
+                f"  {value} by  {render(operations, op, row.key, offset=row.offset, value=value)}"
                 for value, op in zip(row.values, row.seen_by, strict=True)
             ),
         )
@@ -74,18 +74,18 @@ def explain(row: InconsistentOffset, operations: Mapping[int, Operation]) -> str
 
 ANOMALY: Final = Anomaly(
     id="inconsistent-offsets",
-    statement="An offset of a log identifies one record for ever.",
+    statement="An offset of a log identifies one record forever.",
     rule=(
-        "Two values were seen at one offset of a key, by polls however they ended or by sends "
-        "that must have taken effect."
+        "Two values were observed at one offset of a key, by polls or by sends that must have "
+        "taken effect."
     ),
     explanation=(
-        "Two clients were told different records for one place: replicas diverged, or an "
-        "acknowledged suffix was cut off and its offsets were given out again."
+        "Two clients saw different records at one offset: replicas diverged, or an acknowledged "
+        "suffix was truncated and its offsets were assigned again."
     ),
     permits={},
     source="jepsen.tests.kafka inconsistent-offsets; claims: offset_identifies",
-    observes="offsets of logs that were seen",
+    observes="offsets of logs that were observed",
     row=InconsistentOffset,
     find=inconsistent_offsets,
     observed=observed,

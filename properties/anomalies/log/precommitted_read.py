@@ -1,8 +1,8 @@
-"""An operation polled what it sent itself: it was visible before its transaction was committed.
+"""An operation polled a record that it sent itself, before its transaction was committed.
 
-In most databases a transaction sees its own writes. A consumer at `read_committed` is given nothing
-of a transaction before its commit, whoever asks. At `read_uncommitted` it is; such operations are
-not judged.
+In most databases a transaction sees its own writes. A Kafka consumer at `read_committed` receives
+no record of a transaction before the commit, not even inside that transaction. At
+`read_uncommitted` it does, so such operations are not judged.
 
 Source: jepsen.tests.kafka precommitted-read-cases.
 """
@@ -16,7 +16,7 @@ from typing import Final
 from model.histories import History, Operation, Poll, Send
 from properties.anomalies.anomaly import Anomaly
 from properties.anomalies.observations import dirty
-from properties.anomalies.rendering import told
+from properties.anomalies.rendering import render
 
 
 @dataclass(frozen=True, slots=True, order=True, kw_only=True)
@@ -44,7 +44,7 @@ def _senders_that_poll(history: History) -> Iterator[int]:
 
 
 def precommitted_reads(history: History) -> tuple[PrecommittedRead, ...]:
-    """One row per operation and value of its own that it polled."""
+    """Returns one row per operation and value that it both sent and polled."""
     rows: list[PrecommittedRead] = []
     for number in _senders_that_poll(history):
         did = history[number].did
@@ -55,31 +55,31 @@ def precommitted_reads(history: History) -> tuple[PrecommittedRead, ...]:
 
 
 def observed(history: History) -> int:
-    """How many operations sent something and polled something, at read_committed."""
+    """Returns how many operations at read_committed both sent and polled records."""
     return len(list(_senders_that_poll(history)))
 
 
 def explain(row: PrecommittedRead, operations: Mapping[int, Operation]) -> str:
-    """What the operation sent and polled."""
+    """Reports the value that the operation both sent and polled."""
     return "\n".join(
         (
-            f"key {row.key}: one operation sent the value {row.value} and was given it by a poll "
-            "of its own, before it can have been committed.",
-            f"  did  {told(operations, row.op, row.key, value=row.value)}",
+            f"key {row.key}: operation {row.op} sent the value {row.value} and polled it itself, "
+            "before its transaction can have been committed.",
+            f"  did  {render(operations, row.op, row.key, value=row.value)}",
         )
     )
 
 
 ANOMALY: Final = Anomaly(
     id="precommitted-read",
-    statement="A transaction does not read what it sent itself.",
+    statement="A transaction at read_committed does not poll a record that it sent itself.",
     rule=(
-        "One operation, however it ended, sent a value to a key and polled it from the key at "
+        "One operation, however it ended, sent a value to a key and polled the same value at "
         "read_committed."
     ),
     explanation=(
-        "Records of an open transaction were shown to a reader that waits for commits: the last "
-        "stable offset was beyond them."
+        "A reader at read_committed received records of an open transaction: the last stable "
+        "offset was above them."
     ),
     permits={},
     source="jepsen.tests.kafka precommitted-read; claims: read_committed_waits",

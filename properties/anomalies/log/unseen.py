@@ -1,7 +1,8 @@
-"""An acknowledged write that no poll was ever given, though the readers read every log to its end.
+"""An acknowledged write that no poll ever returned, although the readers read every log to its end.
 
-It says more than `lost-write`: the tail above the highest read counts, and so does a value whose
-place nobody knows. It is therefore only a fault of the system if the readers came to the end.
+This check is stronger than `lost-write`: it includes values above the highest read, and values
+without an observed offset. It is therefore a fault of the system only if the readers read to the
+end.
 
 Source: jepsen.tests.kafka unseen.
 Simplified: Jepsen counts the unseen after every operation; here only the end of the history counts.
@@ -19,25 +20,25 @@ from typing import Final
 from model.histories import History, Operation, Send
 from properties.anomalies.anomaly import Anomaly
 from properties.anomalies.declarations import NOTHING_DECLARED, UNFINISHED, Declarations
-from properties.anomalies.observations import places, read_values
-from properties.anomalies.rendering import at, told
+from properties.anomalies.observations import locations, read_values
+from properties.anomalies.rendering import in_ms, render
 from properties.anomalies.retention import kept_from
 
-SOMEWHERE: Final = 2**63 - 2  # where a value counts as lying whose place nobody knows
+SOMEWHERE: Final = 2**63 - 2  # stands for the offset of a value without an observed offset
 
 
 @dataclass(frozen=True, slots=True, order=True, kw_only=True)
 class Unseen:
-    """A value whose send ended `ok` and that no poll ended `ok` was given."""
+    """A value whose send ended `ok` and that no poll ended `ok` returned."""
 
     key: str
     value: str
     writer_op: int
-    later: int  # operations that completed after it, or never
+    later: int  # how many operations completed after it, or never completed
 
     @property
     def size(self) -> int:
-        """How long readers had the chance, in operations."""
+        """Returns how long readers had the chance to read it, in operations."""
         return self.later
 
     @property
@@ -46,20 +47,20 @@ class Unseen:
 
 
 def _acknowledged(history: History, declared: Declarations) -> dict[tuple[str, str], int]:
-    """For each value that must be there and is acknowledged the first operation that sent it."""
-    lies, kept = places(history), kept_from(history, declared)
+    """Returns, for each acknowledged value that must still be there, its first sender."""
+    located, kept = locations(history), kept_from(history, declared)
     first: dict[tuple[str, str], int] = {}
     for number, operation in enumerate(history):
         for micro in operation.did:
             if isinstance(micro, Send) and operation.outcome == "ok":
-                place = lies.get((micro.key, micro.value), (SOMEWHERE,))[-1]
-                if place >= kept(micro.key):
+                offset = located.get((micro.key, micro.value), (SOMEWHERE,))[-1]
+                if offset >= kept(micro.key):
                     first.setdefault((micro.key, micro.value), number)
     return first
 
 
 def unseen(history: History, declared: Declarations = NOTHING_DECLARED) -> tuple[Unseen, ...]:
-    """One row per acknowledged value that nobody has read."""
+    """Returns one row per acknowledged value that was never read."""
     read = read_values(history)
     return tuple(
         sorted(
@@ -71,18 +72,19 @@ def unseen(history: History, declared: Declarations = NOTHING_DECLARED) -> tuple
 
 
 def observed(history: History, declared: Declarations = NOTHING_DECLARED) -> int:
-    """How many values are acknowledged and must be there."""
+    """Returns how many acknowledged values must still be there."""
     return len(_acknowledged(history, declared))
 
 
 def explain(row: Unseen, operations: Mapping[int, Operation]) -> str:
-    """When the write was acknowledged, and how long nobody saw it."""
+    """Reports when the write was acknowledged, and how many operations followed."""
+    operations_later = "1 operation" if row.later == 1 else f"{row.later:,} operations"
     return "\n".join(
         (
             f"key {row.key}: the value {row.value} was acknowledged at "
-            f"{at(operations[row.writer_op].completed_ns)}; of the {row.later:,} operations that "
-            "completed later none was given it, nor was one before.",
-            f"  sent  {told(operations, row.writer_op, row.key, value=row.value)}",
+            f"{in_ms(operations[row.writer_op].completed_ns)}, and no poll that ended ok returned "
+            f"it, although {operations_later} completed later or stayed open.",
+            f"  sent  {render(operations, row.writer_op, row.key, value=row.value)}",
         )
     )
 
@@ -91,13 +93,13 @@ def anomaly(declared: Declarations) -> Anomaly:
     """The row of the catalogue."""
     return Anomaly(
         id="unseen",
-        statement="An acknowledged write is read by someone before the history ends.",
-        rule="A send ended ok, and no poll ended ok was given its value.",
+        statement="An acknowledged write is read by some reader before the history ends.",
+        rule="A send ended ok, but no poll that ended ok returned its value.",
         explanation=(
-            "The write was acknowledged and is gone, or is hidden from readers: behind a "
-            "transaction that never ends, or on a replica that never catches up."
+            "The record was lost after the acknowledgement, or it is hidden from readers by a "
+            "transaction that never ends or by a replica that never catches up."
         ),
-        permits={UNFINISHED: "the readers did not come to the end of every log"},
+        permits={UNFINISHED: "the readers did not read every log to its end"},
         source="jepsen.tests.kafka unseen; claims: committed_survives",
         observes="values acknowledged",
         row=Unseen,

@@ -1,9 +1,9 @@
-"""A poll was given a value that no operation tried to send to the key: a phantom.
+"""A poll returned a value that no operation tried to send to the key: a phantom.
 
-However the operations ended: a value that a failed send carried is an aborted read, not a phantom.
+The outcome of the send does not matter: a value of a failed send is an aborted read, not a phantom.
 
-Simplified: a history of a topic that others write to as well is full of phantoms. It has to be
-recorded on topics of its own.
+Simplified: if other clients also write to a topic, every record of theirs is a phantom. A history
+must be recorded on topics of its own.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from typing import Final
 from model.histories import History, Operation, Poll
 from properties.anomalies.anomaly import Anomaly
 from properties.anomalies.observations import senders
-from properties.anomalies.rendering import told
+from properties.anomalies.rendering import render
 
 
 @dataclass(frozen=True, slots=True, order=True, kw_only=True)
 class ValueNobodySent:
-    """The value, the first operation that polled it, and how many times it was polled in all."""
+    """A value, the first operation that polled it, and how many times it was polled in all."""
 
     key: str
     value: str
@@ -30,7 +30,7 @@ class ValueNobodySent:
 
     @property
     def size(self) -> int:
-        """How many times it was polled."""
+        """Returns how many times the value was polled."""
         return self.times
 
     @property
@@ -48,7 +48,7 @@ def _polled(history: History) -> list[tuple[str, str, int]]:
 
 
 def values_nobody_sent(history: History) -> tuple[ValueNobodySent, ...]:
-    """One row per value that was polled and that nobody tried to send to the key."""
+    """Returns one row per value that was polled and that no operation tried to send."""
     sent, polled = senders(history), _polled(history)
     times = Counter((key, value) for key, value, _ in polled)
     return tuple(
@@ -66,28 +66,29 @@ def values_nobody_sent(history: History) -> tuple[ValueNobodySent, ...]:
 
 
 def observed(history: History) -> int:
-    """How many different values were polled."""
+    """Returns how many different values were polled."""
     return len({(key, value) for key, value, _ in _polled(history)})
 
 
 def explain(row: ValueNobodySent, operations: Mapping[int, Operation]) -> str:
-    """Who was given the value."""
+    """Reports the first poll of the value."""
+    times = "once" if row.times == 1 else f"{row.times:,} times"
     return "\n".join(
         (
-            f"key {row.key}: the value {row.value} was polled {row.times:,} times, and no "
-            "operation tried to send it there.",
-            f"  polled  {told(operations, row.op, row.key, value=row.value)}",
+            f"key {row.key}: the value {row.value} was polled {times}, but no operation tried to "
+            "send it to this key.",
+            f"  polled  {render(operations, row.op, row.key, value=row.value)}",
         )
     )
 
 
 ANOMALY: Final = Anomaly(
     id="value-nobody-sent",
-    statement="Readers are given only what somebody sent.",
-    rule="A poll, however it ended, was given a value that no operation tried to send to the key.",
+    statement="A poll returns only values that some client sent to that key.",
+    rule="A poll, however it ended, returned a value that no operation tried to send to the key.",
     explanation=(
-        "A record was made up, mangled, or put into a log that it was not sent to; or somebody "
-        "writes to the topic whom nobody recorded."
+        "A record was invented, corrupted or written to the wrong log, or a client whose "
+        "operations were not recorded writes to the topic."
     ),
     permits={},
     source="jepsen.tests.kafka gives up on such a history: no-writer-of-value",

@@ -1,4 +1,4 @@
-"""The order of a log as one process sees it: it reads forward without gaps, and sends forward."""
+"""The order of a log as one process sees it: polls and sends go forward, and polls skip nothing."""
 
 from __future__ import annotations
 
@@ -8,5 +8,5 @@ from properties.anomalies.order import nonmonotonic, skip
 
 
 def anomalies(declared: Declarations) -> tuple[Anomaly, ...]:
-    """The family, in the order of the catalogue."""
+    """Returns the anomalies of this package, in catalogue order."""
     return *skip.anomalies(declared), *nonmonotonic.ANOMALIES

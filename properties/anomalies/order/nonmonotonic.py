@@ -1,4 +1,4 @@
-"""A step went back in the log, or stayed where it was.
+"""A step of one process went back in the log, or stayed at the same offset.
 
 Source: jepsen.tests.kafka int-nonmonotonic-poll, nonmonotonic-poll, int-nonmonotonic-send,
 nonmonotonic-send.
@@ -15,11 +15,11 @@ from properties.anomalies.anomaly import Anomaly
 from properties.anomalies.declarations import SUBSCRIBE
 from properties.anomalies.order import steps
 from properties.anomalies.order.steps import Step, Steps
-from properties.anomalies.rendering import told
+from properties.anomalies.rendering import render
 
 
 def backward_steps(history: History, found: Steps) -> tuple[Step, ...]:
-    """The steps that do not go forward."""
+    """Returns the steps that do not go forward."""
     return tuple(sorted(step for step in found(history) if step.size >= 0))
 
 
@@ -27,96 +27,103 @@ def _observed(history: History, found: Steps) -> int:
     return sum(1 for _ in found(history))
 
 
-def explain(row: Step, operations: Mapping[int, Operation]) -> str:
-    """From where to where the step went."""
-    where = "back to" if row.size else "again to"
+def explain(row: Step, operations: Mapping[int, Operation], verb: str) -> str:
+    """Reports the two values of the step and their offsets."""
+    lower = "lower" if row.size else "not higher"
+    where = "then" if row.size else "then again"
     return "\n".join(
         (
-            f"key {row.key}: process {operations[row.second_op].process} went from "
-            f"{row.first_value} at offset {row.first_offset} {where} {row.second_value} at offset "
-            f"{row.second_offset}.",
-            f"  from  {told(operations, row.first_op, row.key, value=row.first_value)}",
-            f"  to    {told(operations, row.second_op, row.key, value=row.second_value)}",
+            f"key {row.key}: process {operations[row.second_op].process} {verb} "
+            f"{row.first_value} at offset {row.first_offset} and {where} {row.second_value} at "
+            f"offset {row.second_offset}, which is {lower}.",
+            f"  from  {render(operations, row.first_op, row.key, value=row.first_value)}",
+            f"  to    {render(operations, row.second_op, row.key, value=row.second_value)}",
         )
     )
 
 
 INT_NONMONOTONIC_POLL: Final = Anomaly(
     id="int-nonmonotonic-poll",
-    statement="Inside an operation the polls of a key go forward.",
+    statement="Within one operation, polls of a key return records in increasing offset order.",
     rule=(
-        "Of two neighbours among what an operation polled of a key that no rebalance touched the "
-        "second lies no higher than the first."
+        "An operation polled two consecutive records of a key, without a rebalance of the key, and "
+        "the second is not at a higher offset than the first."
     ),
     explanation=(
-        "The reader was given records out of order or twice: the log has one twice, or the "
-        "consumer's position was set back."
+        "The reader received records out of order or twice: the log contains a record twice, or "
+        "the consumer's position moved back."
     ),
     permits={},
     source="jepsen.tests.kafka int-nonmonotonic-poll; claims: consumer_order",
-    observes="neighbours in one operation's polls of a key",
+    observes="consecutive records of a key within one operation's polls",
     row=Step,
     find=partial(backward_steps, found=steps.polls_within),
     observed=partial(_observed, found=steps.polls_within),
-    explain=explain,
+    explain=partial(explain, verb="polled"),
 )
 
 INT_NONMONOTONIC_SEND: Final = Anomaly(
     id="int-nonmonotonic-send",
-    statement="Inside an operation the sends to a key are appended in their order.",
-    rule="Of two neighbours among what an operation sent to a key the second lies no higher.",
+    statement=(
+        "Within one operation, sends to a key are appended in the order in which they were sent."
+    ),
+    rule=(
+        "An operation sent two consecutive records to a key, and the second is at no higher offset."
+    ),
     explanation=(
-        "Batches of one producer were appended out of order: one was retried while a later one "
-        "was already in the log, without idempotence or with sequence numbers that began anew."
+        "Batches of one producer were appended out of order: one was retried after a later one "
+        "was appended, without idempotence or with sequence numbers that restarted."
     ),
     permits={},
     source="jepsen.tests.kafka int-nonmonotonic-send; claims: append_order",
-    observes="neighbours in one operation's sends to a key",
+    observes="consecutive records of a key within one operation's sends",
     row=Step,
     find=partial(backward_steps, found=steps.sends_within),
     observed=partial(_observed, found=steps.sends_within),
-    explain=explain,
+    explain=partial(explain, verb="sent"),
 )
 
 NONMONOTONIC_POLL: Final = Anomaly(
     id="nonmonotonic-poll",
-    statement="A process goes on reading behind where it stopped.",
+    statement="A process continues to read a key above the last record that it polled.",
     rule=(
-        "The first record of a key that an operation polled lies no higher than the last that its "
-        "process polled in an earlier operation ended ok, with the key assigned to it all the "
-        "while."
+        "The first record of a key that an operation polled is at no higher offset than the last "
+        "one that its process polled in an earlier operation that ended ok, with the key assigned "
+        "throughout."
     ),
     explanation=(
-        "The consumer was given again what it had processed: its position was set back, or lost "
-        "and taken from an older commit."
+        "The consumer received records again that it had processed: its position moved back, or "
+        "was lost and restored from an older commit."
     ),
-    permits={SUBSCRIBE: "a rebalance between two polls may set the position back to a commit"},
+    permits={
+        SUBSCRIBE: "a rebalance between two polls may reset the position to a committed offset"
+    },
     source="jepsen.tests.kafka nonmonotonic-poll; claims: position_resumes",
-    observes="polls of a key that follow on an earlier one",
+    observes="polls of a key that follow an earlier poll of the process",
     row=Step,
     find=partial(backward_steps, found=steps.polls_between),
     observed=partial(_observed, found=steps.polls_between),
-    explain=explain,
+    explain=partial(explain, verb="polled"),
 )
 
 NONMONOTONIC_SEND: Final = Anomaly(
     id="nonmonotonic-send",
-    statement="What a process sends to a key is appended behind what it sent before.",
+    statement="A process's sends to a key are appended above its earlier sends to that key.",
     rule=(
-        "The first record that an operation sent to a key lies no higher than the last that its "
-        "process sent to the key before; operations that failed do not count."
+        "The first record that an operation sent to a key is at no higher offset than the last "
+        "one that its process sent to the key before, not counting failed operations."
     ),
     explanation=(
-        "A record that was sent later was appended earlier, or the log lost its end in between "
-        "and gave out its offsets again."
+        "A record that was sent later was appended earlier, or the log was truncated in between "
+        "and assigned its offsets again."
     ),
     permits={},
     source="jepsen.tests.kafka nonmonotonic-send; claims: append_order",
-    observes="sends to a key that follow on an earlier one",
+    observes="sends to a key that follow an earlier send of the process",
     row=Step,
     find=partial(backward_steps, found=steps.sends_between),
     observed=partial(_observed, found=steps.sends_between),
-    explain=explain,
+    explain=partial(explain, verb="sent"),
 )
 
 ANOMALIES: Final = (

@@ -1,9 +1,10 @@
-"""Where values rank in a log whose offsets may have several values.
+"""The offset at which each value ranks in a log whose offsets may have several values.
 
-Where everybody saw one value at an offset, it ranks there. Where two were seen, the order of the
-log is in doubt: one of them ranks there, the others do not. Of a value at several offsets the last
-at which it ranks counts. Which value ranks is arbitrary: Jepsen takes the first of a hash set; of
-integers the same one is taken here, so that the verdicts are the same, and else the least.
+If only one value was observed at an offset, the value ranks there. If several were observed, the
+order of the log is in doubt: one of them ranks there, the others do not. If a value ranks at
+several offsets, the last one counts. Which of several values ranks is arbitrary: Jepsen takes the
+first of a Clojure hash set. For integers the same value is chosen here, so that the verdicts agree;
+for other values the least one is chosen.
 
 Source: jepsen.tests.kafka version-orders; clojure.lang.PersistentHashSet and Murmur3, for longs.
 """
@@ -16,53 +17,53 @@ from collections.abc import Collection, Mapping
 from typing import Final
 
 from model.histories import History
-from properties.anomalies.observations import KeyValue, placings, sightings
+from properties.anomalies.observations import KeyValue, observations, trusted_observations
 
 _INTEGER: Final = re.compile(r"-?\d{1,18}")
 _MASK: Final = 2**32 - 1
-_BITS: Final = 5  # of a hash that choose a branch in each level of the set
+_BITS: Final = 5  # bits of a hash that choose the branch at each level of the set
 
 
 def ranked(values: Collection[str]) -> str:
-    """The one of these values that ranks at their offset."""
+    """Returns the one of these values that ranks at their offset."""
     if all(map(_INTEGER.fullmatch, values)):
         return min(values, key=lambda value: _branches(int(value)))
     return min(values)
 
 
 def _branches(number: int) -> tuple[int, ...]:
-    """The way to a number in a hash set: its hash, five bits at a time from the lowest."""
-    of_all = _murmur3(number)
-    return tuple((of_all >> at) & (2**_BITS - 1) for at in range(0, 35, _BITS))
+    """Returns a number's path in a hash set: its hash, five bits at a time from the lowest."""
+    hashed = _murmur3(number)
+    return tuple((hashed >> at) & (2**_BITS - 1) for at in range(0, 35, _BITS))
 
 
 def _murmur3(number: int) -> int:
-    """Murmur3 of a long, as Clojure has it."""
+    """Returns the Murmur3 hash of a long, as Clojure computes it."""
     if not number:
         return 0
     made = 0
     for half in (number & _MASK, (number >> 32) & _MASK):
-        word = _turned(half * 0xCC9E2D51 & _MASK, 15) * 0x1B873593 & _MASK
-        made = (_turned(made ^ word, 13) * 5 + 0xE6546B64) & _MASK
+        word = _rotated_left(half * 0xCC9E2D51 & _MASK, 15) * 0x1B873593 & _MASK
+        made = (_rotated_left(made ^ word, 13) * 5 + 0xE6546B64) & _MASK
     made ^= 8
     made = (made ^ (made >> 16)) * 0x85EBCA6B & _MASK
     made = (made ^ (made >> 13)) * 0xC2B2AE35 & _MASK
     return made ^ (made >> 16)
 
 
-def _turned(word: int, bits: int) -> int:
+def _rotated_left(word: int, bits: int) -> int:
     return ((word << bits) | (word >> (32 - bits))) & _MASK
 
 
 def ranks(history: History) -> Mapping[KeyValue, int]:
-    """For each key and value the last offset at which it ranks; those without one are not there."""
+    """Returns, for each key and value that ranks at all, the last offset at which it ranks."""
     seen: defaultdict[tuple[str, int], set[str]] = defaultdict(set)
-    for sighting in sightings(history):
-        seen[sighting.key, sighting.offset].add(sighting.value)
-    first = {place: ranked(values) for place, values in seen.items()}
-    made: dict[KeyValue, int] = {}
-    for placing in placings(history):
-        if first[placing.key, placing.offset] == placing.value:
-            known = made.get((placing.key, placing.value), placing.offset)
-            made[placing.key, placing.value] = max(known, placing.offset)
-    return made
+    for it in observations(history):
+        seen[it.key, it.offset].add(it.value)
+    chosen = {location: ranked(values) for location, values in seen.items()}
+    rank: dict[KeyValue, int] = {}
+    for it in trusted_observations(history):
+        if chosen[it.key, it.offset] == it.value:
+            last = rank.get((it.key, it.value), it.offset)
+            rank[it.key, it.value] = max(last, it.offset)
+    return rank

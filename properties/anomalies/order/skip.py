@@ -1,9 +1,9 @@
-"""A step went over records that are surely in the log.
+"""A step passed over records that are surely in the log.
 
-Between the places of its two values lies an offset at which the history shows a record. Gaps that
-nobody saw a record in are no skip: markers of transactions lie there, or what was compacted away.
-What may be gone (`retention`) is not missed, nor is a record that only polls at `read_uncommitted`
-have seen missed by a poll at `read_committed`: it may be of a transaction that was aborted.
+Between the offsets of the step's two values is an offset at which the history shows a record. Gaps
+without an observed record are no skip: they hold transaction markers or compacted records. Records
+that may legally be gone (`retention`) do not count. A record that only polls at `read_uncommitted`
+observed does not count for a poll at `read_committed`: its transaction may have aborted.
 
 Source: jepsen.tests.kafka int-poll-skip, poll-skip, int-send-skip.
 """
@@ -19,16 +19,16 @@ from typing import Final
 from model.histories import History, Operation, Poll
 from properties.anomalies.anomaly import Anomaly
 from properties.anomalies.declarations import ALWAYS, NOTHING_DECLARED, SUBSCRIBE, Declarations
-from properties.anomalies.observations import Sighting, dirty, sightings
+from properties.anomalies.observations import Observation, dirty, observations
 from properties.anomalies.order import steps
 from properties.anomalies.order.steps import Step, Steps
-from properties.anomalies.rendering import told
+from properties.anomalies.rendering import render
 from properties.anomalies.retention import kept_from
 
 
 @dataclass(frozen=True, slots=True, order=True, kw_only=True)
 class Skip(Step):
-    """A step, how many records it went over, and the first of them with who showed it first."""
+    """A step, how many records it passed over, and the first of them with its first observer."""
 
     skipped: int
     skipped_offset: int
@@ -37,7 +37,7 @@ class Skip(Step):
 
     @property
     def size(self) -> int:
-        """How many records it went over."""
+        """Returns how many records the step passed over."""
         return self.skipped
 
     @property
@@ -48,7 +48,7 @@ class Skip(Step):
 def skips(
     history: History, found: Steps, declared: Declarations = NOTHING_DECLARED
 ) -> tuple[Skip, ...]:
-    """One row per step that went over a record that had to be there."""
+    """Returns one row per step that passed over a record that had to be there."""
     kept, log = kept_from(history, declared), _by_key(history)
     rows: list[Skip] = []
     for step in found(history):
@@ -64,18 +64,18 @@ def skips(
     return tuple(sorted(rows))
 
 
-def _offset(seen: Sighting) -> int:
+def _offset(seen: Observation) -> int:
     return seen.offset
 
 
-def _by_key(history: History) -> dict[str, list[Sighting]]:
-    log: dict[str, list[Sighting]] = {}
-    for seen in sorted(sightings(history), key=lambda s: (s.offset, s.op, s.value)):
+def _by_key(history: History) -> dict[str, list[Observation]]:
+    log: dict[str, list[Observation]] = {}
+    for seen in sorted(observations(history), key=lambda s: (s.offset, s.op, s.value)):
         log.setdefault(seen.key, []).append(seen)
     return log
 
 
-def _skip(step: Step, between: list[Sighting]) -> Skip:
+def _skip(step: Step, between: list[Observation]) -> Skip:
     first = between[0]
     return Skip(
         key=step.key,
@@ -97,78 +97,86 @@ def _observed(history: History, found: Steps) -> int:
     return sum(1 for _ in found(history))
 
 
-def explain(row: Skip, operations: Mapping[int, Operation]) -> str:
-    """From where to where the step went, and what lies between."""
-    records = "a record" if row.skipped == 1 else f"{row.skipped:,} records"
+def explain(row: Skip, operations: Mapping[int, Operation], verb: str) -> str:
+    """Reports the two values of the step, and the first record between them."""
+
+    between = "1 record is" if row.skipped == 1 else f"{row.skipped:,} records are"
+    more = "" if row.skipped == 1 else " is the first"
     return "\n".join(
         (
-            f"key {row.key}: process {operations[row.second_op].process} went from "
-            f"{row.first_value} at offset {row.first_offset} to {row.second_value} at offset "
-            f"{row.second_offset}, over {records}: {row.skipped_value} at {row.skipped_offset}.",
-            f"  from  {told(operations, row.first_op, row.key, value=row.first_value)}",
-            f"  to    {told(operations, row.second_op, row.key, value=row.second_value)}",
-            f"  over  {told(operations, row.skipped_op, row.key, value=row.skipped_value)}",
+            f"key {row.key}: process {operations[row.second_op].process} {verb} "
+            f"{row.first_value} at offset {row.first_offset} and next {row.second_value} at offset "
+            f"{row.second_offset}; {between} in between: {row.skipped_value} at offset "
+            f"{row.skipped_offset}{more}.",
+            f"  from  {render(operations, row.first_op, row.key, value=row.first_value)}",
+            f"  to    {render(operations, row.second_op, row.key, value=row.second_value)}",
+            f"  over  {render(operations, row.skipped_op, row.key, value=row.skipped_value)}",
         )
     )
 
 
-_FROM_POLLS: Final = "what may be deleted, or is seen at read_uncommitted only, is not missed"
+_NOT_COUNTED: Final = "not counting deletable records or those observed only at read_uncommitted"
 
 
 def anomalies(declared: Declarations) -> tuple[Anomaly, ...]:
-    """The three skips, as rows of the catalogue."""
+    """Returns the three skips as entries of the catalogue."""
     return (
         Anomaly(
             id="int-poll-skip",
-            statement="Inside an operation the polls of a key leave no record out.",
+            statement="Within one operation, polls of a key skip no record.",
             rule=(
-                "Two neighbours among what an operation polled of a key that no rebalance touched "
-                f"have a record between their places; {_FROM_POLLS}."
+                "An operation polled two consecutive records of a key, without a rebalance of the "
+                f"key, and the log has a record between them, {_NOT_COUNTED}."
             ),
             explanation=(
-                "The reader was not given a record that is in the log: it was hidden for a while, "
-                "or the consumer threw it away."
+                "The reader did not receive a record that is in the log: the record was hidden for "
+                "a while, or the consumer dropped it."
             ),
             permits={},
             source="jepsen.tests.kafka int-poll-skip; claims: consumer_order",
-            observes="neighbours in one operation's polls of a key",
+            observes="consecutive records of a key within one operation's polls",
             row=Skip,
             find=partial(skips, found=steps.polls_within, declared=declared),
             observed=partial(_observed, found=steps.polls_within),
-            explain=explain,
+            explain=partial(explain, verb="polled"),
         ),
         Anomaly(
             id="int-send-skip",
-            statement="Inside an operation the sends to a key lie side by side.",
-            rule="Two neighbours among what an operation sent to a key have a record between them.",
-            explanation="Somebody else's record came between two of one transaction.",
-            permits={ALWAYS: "Kafka interleaves the records of transactions; none owns a log"},
+            statement="Within one operation, sends to a key are adjacent in the log.",
+            rule=(
+                "An operation sent two consecutive records to a key, and the log has a record "
+                "between them."
+            ),
+            explanation=(
+                "A record of another client was appended between two records of one transaction."
+            ),
+            permits={ALWAYS: "Kafka interleaves the records of concurrent transactions in a log"},
             source="jepsen.tests.kafka int-send-skip",
-            observes="neighbours in one operation's sends to a key",
+            observes="consecutive records of a key within one operation's sends",
             row=Skip,
             find=partial(skips, found=steps.sends_within, declared=declared),
             observed=partial(_observed, found=steps.sends_within),
-            explain=explain,
+            explain=partial(explain, verb="sent"),
         ),
         Anomaly(
             id="poll-skip",
-            statement="A process goes on reading where it stopped, and leaves no record out.",
+            statement="A process continues to read a key where it stopped and skips no record.",
             rule=(
-                "Between the last record of a key that a process polled in an operation ended ok "
-                "and the first that its next operation polled, with the key assigned to it all the "
-                f"while, lies a record; {_FROM_POLLS}."
+                "The log has a record between the last one that a process polled of a key in an "
+                "operation that ended ok and the first one that its next operation polled, with "
+                f"the key assigned throughout, {_NOT_COUNTED}."
             ),
             explanation=(
-                "The consumer lost its position: it went on behind records that nobody processed, "
-                "as after an abort without a rewind, or the log hid them for a while."
+                "The consumer lost its position and continued after records that it had not "
+                "processed, as after an abort without a rewind, or the log hid them for a while."
             ),
-            permits={SUBSCRIBE: "a rebalance between two polls may give the key away and back"},
+            permits={SUBSCRIBE: "a rebalance between two polls may move the key away and back"},
             source="jepsen.tests.kafka poll-skip; claims: position_resumes",
-            observes="polls of a key that follow on an earlier one",
+            observes="polls of a key that follow an earlier poll of the process",
             row=Skip,
             find=partial(skips, found=steps.polls_between, declared=declared),
             observed=partial(_observed, found=steps.polls_between),
-            explain=explain,
+            explain=partial(explain, verb="polled"),
         ),
     )
 

@@ -1,22 +1,22 @@
-"""Steps: two values of a key that one process polled, or sent, one directly after the other.
+"""Steps: two values of a key that one process polled, or sent, consecutively.
 
-Inside an operation every two neighbours among what it polled of a key are a step, and every two
-neighbours among what it sent to the key. Polls of a key that a rebalance touched meanwhile need not
-follow on: they are no steps.
+Within an operation, every two consecutive records that it polled of a key are a step, and so are
+every two consecutive records that it sent to the key. If a rebalance affected the key during the
+operation, its polls of the key are no steps, because they need not be consecutive.
 
-Between operations of a process the consumer must go on where it stood: what it polled last of the
-key in an operation that ended `ok`, and what it polls first in the next that polls the key, however
-that ends: one that did not end `ok` must be repeated, and moves nothing. For sends the step goes
-from the last of an operation that did not fail to the first of the next that did not. An `assign`
-or `subscribe` that did not fail forgets the keys that it leaves out: of these the next operation is
-the first.
+Between operations of a process, the consumer must continue where it stopped. A step of polls goes
+from the last record of the key in an operation that ended `ok` to the first record in the next
+operation that polls the key, however that one ends: an operation that did not end `ok` must be
+repeated, and does not move the position. A step of sends goes from the last record of an operation
+that did not fail to the first of the next that did not fail. An `assign` or `subscribe` that did
+not fail drops the keys that it does not name; the next operation on such a key begins afresh.
 
-How far a step went is told by the places at which its two values rank (`ranking`); of a value at
-several offsets the last counts. A step of which a place is not known proves nothing.
+The length of a step is the distance between the offsets at which its two values rank (`ranking`);
+if a value ranks at several offsets, the last counts. A step with an unknown offset proves nothing.
 
 Source: jepsen.tests.kafka, the six passes that look for skips and nonmonotonic cases.
-Simplified: in Jepsen a poll that ended `ok` and says of a key that nothing came makes the consumer
-forget where it stood in that key; here it stands where it stood.
+Simplified: in Jepsen, a poll that ended `ok` and lists a key without records makes the consumer
+forget its position in that key; here the position stays.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ Kind = type[Poll] | type[Send]
 
 @dataclass(frozen=True, slots=True, order=True, kw_only=True)
 class Step:
-    """From one value of a key to the next, and where they lie."""
+    """Two consecutive values of a key in one process, with their offsets."""
 
     key: str
     second_op: int
@@ -48,7 +48,7 @@ class Step:
 
     @property
     def size(self) -> int:
-        """How far back it goes; 0 stays where it is."""
+        """Returns how far back the step goes; 0 if it stays at the same offset."""
         return self.first_offset - self.second_offset
 
     @property
@@ -69,7 +69,7 @@ class _Seen:
 
 
 def _runs(number: int, operation: Operation, kind: Kind) -> dict[str, list[_Seen]]:
-    """What the operation polled, or sent, of each key, in order."""
+    """Returns the records that the operation polled, or sent, by key and in order."""
     runs: dict[str, list[_Seen]] = {}
     for position, micro in enumerate(operation.did):
         if isinstance(micro, kind):
@@ -77,19 +77,19 @@ def _runs(number: int, operation: Operation, kind: Kind) -> dict[str, list[_Seen
     return runs
 
 
-def _placed(history: History, pairs: Iterator[tuple[str, _Seen, _Seen]]) -> Iterator[Step]:
-    place = ranks(history)
+def _located(history: History, pairs: Iterator[tuple[str, _Seen, _Seen]]) -> Iterator[Step]:
+    offset = ranks(history)
     for key, first, second in pairs:
-        if (key, first.value) in place and (key, second.value) in place:
+        if (key, first.value) in offset and (key, second.value) in offset:
             yield Step(
                 key=key,
                 second_op=second.op,
                 second_position=second.position,
                 second_value=second.value,
-                second_offset=place[key, second.value],
+                second_offset=offset[key, second.value],
                 first_op=first.op,
                 first_value=first.value,
-                first_offset=place[key, first.value],
+                first_offset=offset[key, first.value],
             )
 
 
@@ -102,14 +102,14 @@ def _within(history: History, kind: Kind) -> Iterator[tuple[str, _Seen, _Seen]]:
 
 
 def _between(history: History, kind: Kind) -> Iterator[tuple[str, _Seen, _Seen]]:
-    stands: dict[int, dict[str, _Seen]] = {}  # process -> key -> where the next step begins
+    position_of: dict[int, dict[str, _Seen]] = {}  # process -> key -> where the next step begins
     for number, operation in enumerate(history):
-        last = stands.setdefault(operation.process, {})
+        last = position_of.setdefault(operation.process, {})
         happened = operation.outcome != "fail"
         if operation.f in ASSIGNING:
             if happened:
                 kept = {micro.key for micro in operation.did}
-                stands[operation.process] = {k: seen for k, seen in last.items() if k in kept}
+                position_of[operation.process] = {k: seen for k, seen in last.items() if k in kept}
             continue
         for key, run in _runs(number, operation, kind).items():
             if key in last and (kind is Poll or happened):
@@ -119,20 +119,20 @@ def _between(history: History, kind: Kind) -> Iterator[tuple[str, _Seen, _Seen]]
 
 
 def polls_within(history: History) -> Iterator[Step]:
-    """The steps of polls inside operations."""
-    return _placed(history, _within(history, Poll))
+    """Yields the steps of polls within operations."""
+    return _located(history, _within(history, Poll))
 
 
 def sends_within(history: History) -> Iterator[Step]:
-    """The steps of sends inside operations."""
-    return _placed(history, _within(history, Send))
+    """Yields the steps of sends within operations."""
+    return _located(history, _within(history, Send))
 
 
 def polls_between(history: History) -> Iterator[Step]:
-    """The steps of polls from one operation of a process to the next."""
-    return _placed(history, _between(history, Poll))
+    """Yields the steps of polls from one operation of a process to its next."""
+    return _located(history, _between(history, Poll))
 
 
 def sends_between(history: History) -> Iterator[Step]:
-    """The steps of sends from one operation of a process to the next."""
-    return _placed(history, _between(history, Send))
+    """Yields the steps of sends from one operation of a process to its next."""
+    return _located(history, _between(history, Send))

@@ -1,4 +1,4 @@
-"""Offsets in real time: what was known of a log before an operation began, it must not contradict.
+"""Offsets in real time: an operation must not contradict what was observed before it began.
 
 The clocks of all processes are one clock: the recorder's.
 """
@@ -16,7 +16,7 @@ from properties.anomalies.real_time import (
 
 
 def anomalies(declared: Declarations) -> tuple[Anomaly, ...]:
-    """The family, in the order of the catalogue."""
+    """Returns the anomalies of this package, in catalogue order."""
     del declared
     return (
         offset_order_inversion.ANOMALY,

@@ -1,8 +1,9 @@
-"""A record was polled by an operation that had completed before anybody began to send the record.
+"""A record was polled by an operation that completed before any client began to send the record.
 
-It is the plainest of the G1c-realtime cycles (see `cycles`), and like none of them permitted: what
-nobody had sent cannot be given to anybody. A value that was polled and never sent is another
-anomaly; so is one whose only send failed, unless that too came later.
+This is the simplest G1c-realtime cycle (see `cycles`). Like those cycles, nothing permits it: a
+record that no client has sent cannot be polled. A value that was polled and never sent is another
+anomaly (`value-nobody-sent`). A value whose only send failed is an aborted read, and also a future
+read if that send began later.
 """
 
 from __future__ import annotations
@@ -14,12 +15,12 @@ from typing import Final
 from model.histories import History, Operation, Poll
 from properties.anomalies.anomaly import Anomaly
 from properties.anomalies.observations import senders
-from properties.anomalies.rendering import at, told
+from properties.anomalies.rendering import in_ms, render
 
 
 @dataclass(frozen=True, slots=True, order=True, kw_only=True)
 class FutureRead:
-    """The first poll that was given the value, and the first operation that sent it, later."""
+    """The first poll that returned the value, and the first operation to send it, later."""
 
     key: str
     value: str
@@ -37,7 +38,7 @@ class FutureRead:
 
 
 def _polled(history: History) -> Iterator[tuple[int, int, Poll]]:
-    """Completion, operation and record of each poll that ended ok."""
+    """Yields the completion time, operation and record of each poll that ended ok."""
     for number, operation in enumerate(history):
         for micro in operation.did:
             if isinstance(micro, Poll) and operation.outcome == "ok":
@@ -46,15 +47,15 @@ def _polled(history: History) -> Iterator[tuple[int, int, Poll]]:
 
 
 def future_reads(history: History) -> tuple[FutureRead, ...]:
-    """One row per value that was polled before its time."""
+    """Returns one row per value that was polled before any operation began to send it."""
     sent = {
         key_value: min((history[op].invoked_ns, op) for op in ops)
         for key_value, ops in senders(history).items()
     }
     first: dict[tuple[str, str], tuple[int, int]] = {}
     for completed_ns, reader, micro in _polled(history):
-        known = first.get((micro.key, micro.value), (completed_ns, reader))
-        first[micro.key, micro.value] = min(known, (completed_ns, reader))
+        earlier = first.get((micro.key, micro.value), (completed_ns, reader))
+        first[micro.key, micro.value] = min(earlier, (completed_ns, reader))
     rows = [
         FutureRead(
             key=key,
@@ -70,33 +71,33 @@ def future_reads(history: History) -> tuple[FutureRead, ...]:
 
 
 def observed(history: History) -> int:
-    """How many records were polled."""
+    """Returns how many records were polled."""
     return sum(1 for _ in _polled(history))
 
 
 def explain(row: FutureRead, operations: Mapping[int, Operation]) -> str:
-    """When the record was polled, and when it was sent."""
+    """Reports when the record was polled, and when it was sent."""
     reader, sender = operations[row.reader_op], operations[row.sender_op]
     return "\n".join(
         (
-            f"key {row.key}: {row.value} had been polled by {at(reader.completed_ns)}; the first "
-            f"operation that sent it began after that, at {at(sender.invoked_ns)}.",
-            f"  polled  {told(operations, row.reader_op, row.key, value=row.value)}",
-            f"  sent    {told(operations, row.sender_op, row.key, value=row.value)}",
+            f"key {row.key}: {row.value} had been polled by {in_ms(reader.completed_ns)}; the "
+            f"first operation that sent it began after that, at {in_ms(sender.invoked_ns)}.",
+            f"  polled  {render(operations, row.reader_op, row.key, value=row.value)}",
+            f"  sent    {render(operations, row.sender_op, row.key, value=row.value)}",
         )
     )
 
 
 ANOMALY: Final = Anomaly(
     id="future-read",
-    statement="Nobody is given a record before somebody began to send it.",
+    statement="No poll returns a record before a client has begun to send it.",
     rule=(
-        "A poll that was given a value, and ended ok, completed before any operation that sent the "
+        "A poll that ended ok returned a value and completed before any operation that sent the "
         "value to the key was invoked."
     ),
     explanation=(
-        "The log gave out a record of another key or another life: offsets were mixed up, or "
-        "the clocks of the recorder's processes differ."
+        "The log returned a record of another key or of an earlier run, or the clocks of the "
+        "recorder's processes differ."
     ),
     permits={},
     source="claims: linearizable_offsets; Elle's future reads, as G1c-realtime",

@@ -1,12 +1,12 @@
-"""A send that began once the log was known to reach further got an offset below its end.
+"""A send got an offset below a log end that had been observed before the send began.
 
-Offsets given to sends must agree with real time: the log is one object, and its end only moves on.
-What was known may come from other processes, and from sends, polls or reads of the end. What
-overlaps in time may get its offsets in any order.
+Offsets assigned to sends must agree with real time: the log is one object, and its end only moves
+forward. The observation may come from another process, and from a send, a poll or a read of the
+end. Operations that overlap in time may get their offsets in any order.
 
-The offset of a send is what its acknowledgement told. Of one that was not acknowledged, or whose
-acknowledgement did not tell, it is the lowest at which a poll that ended ok was given its value;
-unless it failed.
+The offset of a send is the one in its acknowledgement. If a send was not acknowledged, or was
+acknowledged without an offset, its offset is the lowest at which a poll that ended ok returned the
+value. Sends that failed have no offset.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ from typing import Final
 from model.histories import History, Operation, Poll, Send
 from properties.anomalies.anomaly import Anomaly
 from properties.anomalies.real_time.reach import By, furthest, reached
-from properties.anomalies.rendering import at, told
+from properties.anomalies.rendering import in_ms, render
 
 KNOWN_BY: Final[Mapping[By, str]] = {
     "send": "a send was acknowledged at",
-    "poll": "a poll was given the record at",
+    "poll": "a poll returned the record at",
     "end_offset": "the end was read as",
 }
 
 
 @dataclass(frozen=True, slots=True, order=True, kw_only=True)
 class OffsetOrderInversion:
-    """The send got an offset below what the log had reached before the send was invoked."""
+    """A send got an offset below the log end observed before the send was invoked."""
 
     key: str
     offset: int
@@ -41,7 +41,7 @@ class OffsetOrderInversion:
 
     @property
     def size(self) -> int:
-        """How far behind the last record that was known the offset lies."""
+        """Returns how far the offset is below the last record observed before."""
         return self.known_end - 1 - self.offset
 
     @property
@@ -50,15 +50,15 @@ class OffsetOrderInversion:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Placed:
+class _Located:
     key: str
     value: str
     offset: int
     op: int
 
 
-def _placed(history: History) -> Iterator[_Placed]:
-    """The sends that got an offset, each as often as its operation sends."""
+def _located(history: History) -> Iterator[_Located]:
+    """Yields the sends that got an offset, once for each time that an operation sends the value."""
     polled: dict[tuple[str, str], int] = {}
     for operation in history:
         for micro in operation.did:
@@ -73,14 +73,14 @@ def _placed(history: History) -> Iterator[_Placed]:
             if offset is None:
                 offset = polled.get((micro.key, micro.value))
             if offset is not None:
-                yield _Placed(key=micro.key, value=micro.value, offset=offset, op=number)
+                yield _Located(key=micro.key, value=micro.value, offset=offset, op=number)
 
 
 def inversions(history: History) -> tuple[OffsetOrderInversion, ...]:
-    """One row per send, with the furthest that the log was known to reach before it began."""
+    """Returns one row per inverted send, with the highest log end observed before it began."""
     facts = list(reached(history))
     rows: list[OffsetOrderInversion] = []
-    for send in _placed(history):
+    for send in _located(history):
         began_ns = history[send.op].invoked_ns
         before = [fact for fact in facts if fact.breaks(send.key, send.offset, began_ns)]
         if before:
@@ -100,37 +100,37 @@ def inversions(history: History) -> tuple[OffsetOrderInversion, ...]:
 
 
 def observed(history: History) -> int:
-    """How many sends got an offset."""
-    return sum(1 for _ in _placed(history))
+    """Returns how many sends got an offset."""
+    return sum(1 for _ in _located(history))
 
 
 def explain(row: OffsetOrderInversion, operations: Mapping[int, Operation]) -> str:
-    """Why this is an inversion, from the two operations."""
+    """Reports the earlier observation of the log end, and the later send with a lower offset."""
     known, send = operations[row.known_op], operations[row.op]
-    shown = row.known_end if row.known_from == "end_offset" else row.known_end - 1
+    by_end = row.known_from == "end_offset"
+    shown = row.known_end if by_end else row.known_end - 1
+    beyond = "at or above that end" if by_end else "above that record"
     return "\n".join(
         (
-            f"key {row.key}: {KNOWN_BY[row.known_from]} {shown} by {at(known.completed_ns)}; a "
-            f"send that began after that, at {at(send.invoked_ns)}, got offset {row.offset}, which "
-            "is not behind it.",
-            f"  known  {told(operations, row.known_op, row.key, offset=shown)}",
-            f"  send   {told(operations, row.op, row.key, value=row.value)}",
+            f"key {row.key}: {KNOWN_BY[row.known_from]} offset {shown} by "
+            f"{in_ms(known.completed_ns)}; a send that began later, at {in_ms(send.invoked_ns)}, "
+            f"got offset {row.offset}, which is not {beyond}.",
+            f"  before  {render(operations, row.known_op, row.key, offset=shown)}",
+            f"  send    {render(operations, row.op, row.key, value=row.value)}",
         )
     )
 
 
 ANOMALY: Final = Anomaly(
     id="offset-order-inversion",
-    statement="Offsets given to sends agree with real time.",
+    statement="A send that begins after a record was acknowledged or read gets a higher offset.",
     rule=(
-        "A send got offset o and was invoked after the completion of an operation that was told "
-        "that the log of the key reached beyond o: by a send acknowledged or a record polled at o "
-        "or above, or an end above o."
+        "A send got offset o although, before it was invoked, another operation had completed that "
+        "acknowledged or polled a record at offset o or above, or read a log end above o."
     ),
     explanation=(
-        "Appends of a partition log are ordered, and what was acknowledged or read is in it. What "
-        "begins later comes behind it. A lower offset means that the log lost its end, or that "
-        "two leaders gave out offsets."
+        "The log was truncated and assigned its offsets again, or two leaders assigned offsets at "
+        "the same time."
     ),
     permits={},
     source="claims: linearizable_offsets; Herlihy and Wing, linearizability",

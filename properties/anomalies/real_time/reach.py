@@ -1,21 +1,21 @@
-"""How far a log was known to reach, and by what.
+"""How far a log had reached at a time, and which observation shows it.
 
-The log of a key reaches e if every record appended from now on gets an offset of e or more. What an
-operation that ended ok was told is a fact from its completion on:
+The log of a key reaches e if every record appended from now on gets offset e or higher. An
+operation that ended ok shows a fact from its completion on:
 
-    a send acknowledged at o    it reaches o + 1
-    a record polled at o        it reaches o + 1
-    an end h that was read      it reaches h, at either isolation level
+    a send acknowledged at o    the log reaches o + 1
+    a record polled at o        the log reaches o + 1
+    an end h that was read      the log reaches h, at either isolation level
 
-The last stable offset is how far readers at `read_committed` may go. An open transaction holds it
-back, legally and for as long as it is open; the markers of one that ended may come late. So an
-acknowledged send says nothing of it. It only moves on too, and is known to have passed what was
-polled at `read_committed`, and what was read as an end at that level. Where no transaction of the
-history sends to the key, nothing holds it back: then it is the end of the log, and all facts count.
+The last stable offset limits readers at `read_committed`. An open transaction legally holds it back
+for as long as it is open, and the markers of an ended transaction may come late. So an acknowledged
+send shows nothing about the last stable offset. It only moves forward too, and has passed every
+record polled and every end read at `read_committed`. If no transaction of the history sends to the
+key, nothing holds it back: it is then the end of the log, and all facts count.
 
-Facts of operations that did not end ok are left out, and all that is empty: a poll that returns
-nothing proves nothing. A fetch may return before it has data, and the high watermark of a new
-leader may lag until its followers have caught up (KIP-207).
+Operations that did not end ok show no facts. An empty poll proves nothing: a fetch may return
+before it has data, and the high watermark of a new leader may lag until its followers have caught
+up (KIP-207).
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ By = Literal["send", "poll", "end_offset"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reached:
-    """A fact: from `completed_ns` on the log of the key reached `end`."""
+    """A fact: from `completed_ns` on, the log of the key reached `end`."""
 
     key: str
     end: int
@@ -39,20 +39,20 @@ class Reached:
     op: int
     position: int
     completed_ns: int
-    stable: bool  # so did the last stable offset
+    stable: bool  # the last stable offset reached `end` too
 
     def breaks(self, key: str, offset: int, invoked_ns: int) -> bool:
-        """An operation invoked then must not be told that the log of the key ends at the offset."""
+        """True if a later operation that reads `offset` as the end contradicts this fact."""
         return self.key == key and self.completed_ns < invoked_ns and self.end > offset
 
 
 def committed(operation: Operation) -> bool:
-    """It reads at `read_committed`, which is what is declared where nothing is."""
+    """True if the operation reads at `read_committed`, which is the default level."""
     return operation.isolation != "read_uncommitted"
 
 
 def reached(history: History) -> Iterator[Reached]:
-    """Every fact of the history."""
+    """Yields every fact that the history shows."""
     held_back = transactional_keys(history)
     for number, operation in enumerate(history):
         if operation.outcome != "ok" or operation.completed_ns is None:
@@ -81,7 +81,7 @@ def reached(history: History) -> Iterator[Reached]:
 
 
 def transactional_keys(history: History) -> frozenset[str]:
-    """The keys that a transaction sends to, however it ends."""
+    """Returns the keys that a transaction sends to, however it ends."""
     return frozenset(
         micro.key
         for operation in history
@@ -92,5 +92,5 @@ def transactional_keys(history: History) -> frozenset[str]:
 
 
 def furthest(facts: Collection[Reached]) -> Reached:
-    """Of equals the first to complete."""
+    """Returns the fact with the highest end; among equals, the first to complete."""
     return min(facts, key=lambda fact: (-fact.end, fact.completed_ns, fact.op, fact.position))

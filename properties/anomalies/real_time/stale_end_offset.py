@@ -1,13 +1,13 @@
-"""A read of a log's end fell behind what was known before the read began.
+"""A read of a log's end returned less than was observed before the read began.
 
 At `read_uncommitted` the end is the high watermark, and every fact counts (see `reach`). At
-`read_committed` it is the last stable offset: where transactions send to the key, only polls and
-ends at that level count, since an open transaction legally holds it back.
+`read_committed` the end is the last stable offset. If transactions send to the key, only polls and
+ends at that level count, since an open transaction legally holds the last stable offset back.
 
-A new leader's high watermark lags until its followers have told how far they are. Brokers since 2.2
-refuse to tell the end meanwhile (OFFSET_NOT_AVAILABLE, KIP-207): a lower answer is a fault. Older
-ones told what they had. An acknowledgement with acks=1 comes before the record is replicated: an
-end below it is then no fault of the end, and the record is not safe.
+A new leader's high watermark lags until its followers have reported their positions. Brokers since
+2.2 refuse to return the end meanwhile (OFFSET_NOT_AVAILABLE, KIP-207), so a lower answer is a
+fault. Older brokers returned the lagging value. An acknowledgement with acks=1 precedes
+replication: an end below such a record is no fault of the end offset, and the record is not safe.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from model.histories import EndOffset, History, Operation
 from properties.anomalies.anomaly import Anomaly
 from properties.anomalies.real_time.offset_order_inversion import KNOWN_BY
 from properties.anomalies.real_time.reach import By, committed, furthest, reached
-from properties.anomalies.rendering import at, told
+from properties.anomalies.rendering import in_ms, render
 
 
 @dataclass(frozen=True, slots=True, order=True, kw_only=True)
 class StaleEndOffset:
-    """A read of the end that said less than was known before the read began."""
+    """A read of the end that returned less than was observed before the read began."""
 
     key: str
     end_offset: int
@@ -36,7 +36,7 @@ class StaleEndOffset:
 
     @property
     def size(self) -> int:
-        """By how many offsets the read fell behind."""
+        """Returns how many offsets the read was behind."""
         return self.known_end - self.end_offset
 
     @property
@@ -45,7 +45,7 @@ class StaleEndOffset:
 
 
 def _ends(history: History) -> Iterator[tuple[int, EndOffset]]:
-    """The reads of an end that ended ok."""
+    """Yields the reads of an end offset that ended ok."""
     for number, operation in enumerate(history):
         for micro in operation.did:
             if isinstance(micro, EndOffset) and operation.outcome == "ok":
@@ -53,7 +53,7 @@ def _ends(history: History) -> Iterator[tuple[int, EndOffset]]:
 
 
 def stale_end_offsets(history: History) -> tuple[StaleEndOffset, ...]:
-    """One row per stale read, with the highest end known before it began."""
+    """Returns one row per stale read, with the highest end observed before it began."""
     facts = list(reached(history))
     rows: list[StaleEndOffset] = []
     for op, end in _ends(history):
@@ -79,37 +79,37 @@ def stale_end_offsets(history: History) -> tuple[StaleEndOffset, ...]:
 
 
 def observed(history: History) -> int:
-    """How many reads of an end came back."""
+    """Returns how many reads of an end offset ended ok."""
     return sum(1 for _ in _ends(history))
 
 
 def explain(row: StaleEndOffset, operations: Mapping[int, Operation]) -> str:
-    """Why this read is stale, from the two operations."""
+    """Reports the earlier observation of the log end, and the later read of a lower end."""
     known, read = operations[row.known_op], operations[row.op]
     shown = row.known_end if row.known_from == "end_offset" else row.known_end - 1
     return "\n".join(
         (
-            f"key {row.key}: its end had reached {row.known_end} at {at(known.completed_ns)}, when "
-            f"{KNOWN_BY[row.known_from]} {shown}; a read that began after that, at "
-            f"{at(read.invoked_ns)}, said {row.end_offset}.",
-            f"  known  {told(operations, row.known_op, row.key, offset=shown)}",
-            f"  read   {told(operations, row.op, row.key, offset=row.end_offset)}",
+            f"key {row.key}: the log end was at least {row.known_end} by "
+            f"{in_ms(known.completed_ns)}, when {KNOWN_BY[row.known_from]} offset {shown}; a read "
+            f"of the end that began later, at {in_ms(read.invoked_ns)}, returned "
+            f"{row.end_offset}.",
+            f"  before  {render(operations, row.known_op, row.key, offset=shown)}",
+            f"  read    {render(operations, row.op, row.key, offset=row.end_offset)}",
         )
     )
 
 
 ANOMALY: Final = Anomaly(
     id="stale-end-offset",
-    statement="A read of a log's end sees all that was known of it before the read began.",
+    statement="A read of a log's end returns at least every end observed before the read began.",
     rule=(
-        "An end h was read by an operation invoked after the completion of one that was told that "
-        "the log of the key reached beyond h; of a read at read_committed, and where transactions "
-        "send to the key, by a poll or a read of the end at that level."
+        "A read of the end returned h although an operation that completed before the read began "
+        "had shown a log end above h (for a read at read_committed of a key with transactions, "
+        "only polls and reads of the end at that level count)."
     ),
     explanation=(
-        "Who asks for the end must be told at least what lies behind each record that was "
-        "acknowledged or read before. A lower answer comes from a replica that is behind, from a "
-        "log that lost its end, or from a record that was shown before its transaction ended."
+        "The end came from a lagging replica, the log was truncated, or a record was returned "
+        "before its transaction ended."
     ),
     permits={},
     source="claims: linearizable_offsets; ListOffsets, KIP-207",

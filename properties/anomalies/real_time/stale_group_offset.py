@@ -1,21 +1,22 @@
-"""A group was told an offset that no order of its commits and fetches, true to time, explains.
+"""A fetched group offset that no order of the group's commits and fetches, true to time, explains.
 
-For each group and key the committed offset is a register: a fetch is told what the last commit
+For each group and key the committed offset is a register: a fetch returns what the last commit
 before it set, and both take effect at one instant between invocation and completion. A commit that
-ended `info` or never may take effect at any time behind its invocation, or never; one that failed
-never does. What the register held before the first of them nobody knows. A commit may lower the
-offset: that is the application's choice.
+ended `info`, or never ended, may take effect at any time after its invocation, or never; one that
+failed never takes effect. What the register held before the first of them is unknown. A commit may
+lower the offset: that is the application's choice.
 
-The search decides (`properties.linearizability`), since an offset may be committed twice. Fetches
-are taken in the order of their completions; one that fits no order is told and then left out.
+A search decides (`properties.linearizability`), since an offset may be committed twice. Fetches are
+taken in the order of their completions; a fetch that fits no order is reported and then left out.
 
-A commit inside a transaction takes effect where it is staged, and a fetch at `read_committed` waits
-until its transaction is decided. One at `read_uncommitted` does not, so it may be told what held
-before: of registers that a transaction commits to such fetches are left out.
+A commit inside a transaction takes effect in the order in which the coordinator accepted it, and a
+fetch at `read_committed` waits until the transaction is decided. A fetch at `read_uncommitted` does
+not wait and may return the previous offset. Such fetches are left out for registers that a
+transaction commits to.
 
 Source: Herlihy and Wing, linearizability; KIP-447.
 Simplified: a group's offsets expire after offsets.retention.minutes without members; the history
-does not tell, so an answer `none` after that looks like a lost offset.
+does not record this, so a fetch that then returns no offset looks like a lost offset.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ from properties.anomalies.groups.offsets import (
     commits,
     fetches,
 )
-from properties.anomalies.rendering import at, told
+from properties.anomalies.rendering import in_ms, render
 from properties.linearizability import (
     UNTOLD,
     Call,
@@ -50,18 +51,18 @@ from properties.linearizability import (
 
 @dataclass(frozen=True, slots=True, order=True, kw_only=True)
 class StaleGroupOffset:
-    """A fetch that no order explains, what it could have been told, and who set or saw that."""
+    """A fetch that no order explains, and the offsets that it could have returned."""
 
     group: str
     key: str
-    offset: int  # NONE: it was told that there is none
+    offset: int  # NONE: the fetch returned no committed offset
     op: int
     possible: tuple[int, ...]  # ascending
-    known_op: int  # the last to complete before it did
+    known_op: int  # the last operation to complete before the fetch did
 
     @property
     def size(self) -> int:
-        """How far the answer lies from what was possible."""
+        """Returns how far the returned offset is from the nearest possible one."""
         return min(abs(self.offset - offset) for offset in self.possible)
 
     @property
@@ -70,7 +71,7 @@ class StaleGroupOffset:
 
 
 def calls(some: Collection[Commit | Fetch]) -> list[Call[RegisterAction]]:
-    """The commits and fetches of one register as calls, in their order."""
+    """Returns the commits and fetches of one register as calls, in the same order."""
     return [
         Call(
             one.op,
@@ -83,9 +84,9 @@ def calls(some: Collection[Commit | Fetch]) -> list[Call[RegisterAction]]:
 
 
 def registers(history: History) -> dict[Register, list[Commit | Fetch]]:
-    """Of each register that is fetched what is held to an order, by operations.
+    """Returns, for each register that is fetched, the commits and fetches to be ordered.
 
-    A commit that may never have been, of an offset that nobody was told, changes nothing.
+    A commit that may never have taken effect is left out if no fetch returned its offset.
     """
     found: dict[Register, list[Commit | Fetch]] = {}
     in_transactions = {one.register for one in commits(history) if one.in_transaction}
@@ -107,7 +108,7 @@ def _relevant(some: Collection[Commit | Fetch]) -> list[Commit | Fetch]:
 def row_of(
     where: Register, some: Collection[Call[RegisterAction]], found: Stuck[int, RegisterAction]
 ) -> StaleGroupOffset:
-    """The row of a fetch that fits no order of these calls of its register."""
+    """Returns the row of a fetch that fits no order of these calls of its register."""
     before = [
         (call.completed_ns, call.op)
         for call in some
@@ -126,7 +127,7 @@ def row_of(
 
 
 def stale_group_offsets(history: History) -> tuple[StaleGroupOffset, ...]:
-    """One row per fetch that fits no order of those before it."""
+    """Returns one row per fetch that fits no order of the calls before it."""
     return tuple(sorted(_stale(history)))
 
 
@@ -138,42 +139,40 @@ def _stale(history: History) -> Iterator[StaleGroupOffset]:
 
 
 def observed(history: History) -> int:
-    """How many fetches are held to an order."""
+    """Returns how many fetches take part in the search."""
     return sum(isinstance(one, Fetch) for some in registers(history).values() for one in some)
 
 
 def explain(row: StaleGroupOffset, operations: Mapping[int, Operation]) -> str:
-    """What the group was told, and what it could have been told."""
+    """Reports the offset that the fetch returned, and the offsets that it could have returned."""
     fetch, known = operations[row.op], operations[row.known_op]
     possible = " or ".join(map(_shown, row.possible))
     return "\n".join(
         (
-            f"group {row.group}, key {row.key}: a fetch from {at(fetch.invoked_ns)} to "
-            f"{at(fetch.completed_ns)} was told {_shown(row.offset)}; no order of what was "
-            f"committed and told before leaves anything but {possible}.",
-            f"  known  {told(operations, row.known_op, row.key)}",
-            f"  fetch  {told(operations, row.op, row.key)}",
-            f"The first of these completed at {at(known.completed_ns)}.",
+            f"group {row.group}, key {row.key}: an offset fetch from {in_ms(fetch.invoked_ns)} to "
+            f"{in_ms(fetch.completed_ns)} returned {_shown(row.offset)}; in every order of the "
+            f"earlier commits and fetches the offset is {possible}.",
+            f"  before  {render(operations, row.known_op, row.key)}",
+            f"  fetch   {render(operations, row.op, row.key)}",
+            f"The first of these completed at {in_ms(known.completed_ns)}.",
         )
     )
 
 
 def _shown(offset: int) -> str:
-    return "that none is committed" if offset == NONE else f"{offset:,}"
+    return "no committed offset" if offset == NONE else f"{offset:,}"
 
 
 ANOMALY: Final = Anomaly(
     id="stale-group-offset",
-    statement="The committed offsets of a group are linearizable registers.",
+    statement="The committed offset of a group and key is a linearizable register.",
     rule=(
-        "The commits and fetches of a group and key that completed so far, and those that may have "
-        "taken effect, have no order that is true to time and in which the fetch is told what the "
-        "last commit before it set."
+        "No order of the commits and fetches of a group and key agrees with real time and has "
+        "every fetch return the offset of the last commit before it."
     ),
     explanation=(
-        "A member of the group took up its work at an offset that was out of date or that nobody "
-        "can have set then: the coordinator lost a commit, answered from an old copy, or let an "
-        "old commit win. Its input is processed again, or left out."
+        "The coordinator lost a commit, answered from a stale copy, or let an old commit override "
+        "a newer one, so the group processes input again or skips it."
     ),
     permits={},
     source="claims: linearizable_offsets; Herlihy and Wing; KIP-447",

@@ -1,4 +1,4 @@
-"""Transactions: shown as a whole, once their end was asked for, and never of replaced producers."""
+"""Transactions: visible completely or not at all, never while open, never from fenced producers."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from properties.anomalies.transactions import (
 
 
 def anomalies(declared: Declarations) -> tuple[Anomaly, ...]:
-    """The family, in the order of the catalogue."""
+    """Returns the anomalies of this package, in catalogue order."""
     return (
         torn_transaction.anomaly(declared),
         open_transaction_read.ANOMALY,

@@ -1,11 +1,13 @@
-"""A reader at read_committed was given a record of a transaction that was fenced.
+"""A reader at read_committed received a record of a transaction that was fenced.
 
-A newer producer with the same transactional id has the broker abort what an older one left open;
-the older one is told that it is fenced, and none of its records may show. It is a G1a of its own:
-every row here is one of G1a, and G1a has those of transactions that aborted for other reasons too.
+When a newer producer registers the same transactional id, the broker aborts the transaction that an
+older producer left open. The older producer gets a fencing error, and none of its records may
+become visible. This is a special case of G1a: every row here is also a row of G1a, which
+additionally has transactions that aborted for other reasons.
 
 A transaction counts as fenced if it ended `fail` with an error that names ProducerFenced or
-InvalidProducerEpoch. One that ended `info` with such an error may have been committed before.
+InvalidProducerEpoch. A transaction that ended `info` with such an error may have been committed
+before.
 """
 
 from __future__ import annotations
@@ -18,7 +20,7 @@ from typing import Final
 from model.histories import History, Operation
 from properties.anomalies.anomaly import Anomaly
 from properties.anomalies.observations import senders
-from properties.anomalies.rendering import told
+from properties.anomalies.rendering import render
 from properties.anomalies.transactions.visible import TRANSACTION, first_readers
 
 FENCED: Final = re.compile(
@@ -37,7 +39,7 @@ class FencedTransactionRead:
 
     @property
     def size(self) -> int:
-        """Every one is as bad."""
+        """Returns 1: all rows are equally severe."""
         return 1
 
     @property
@@ -46,13 +48,13 @@ class FencedTransactionRead:
 
 
 def fenced(operation: Operation) -> bool:
-    """It is a transaction that failed because a newer producer had taken its place."""
+    """True if the operation is a transaction that failed because its producer was fenced."""
     failed = operation.f == TRANSACTION and operation.outcome == "fail"
     return failed and FENCED.search(operation.error or "") is not None
 
 
 def fenced_transaction_reads(history: History) -> tuple[FencedTransactionRead, ...]:
-    """One row per record that was read though every operation that sent it was fenced."""
+    """Returns one row per record that was read although only fenced transactions sent it."""
     readers = first_readers(history)
     return tuple(
         sorted(
@@ -65,33 +67,34 @@ def fenced_transaction_reads(history: History) -> tuple[FencedTransactionRead, .
 
 
 def observed(history: History) -> int:
-    """How many transactions were fenced."""
+    """Returns how many transactions were fenced."""
     return sum(map(fenced, history))
 
 
 def explain(row: FencedTransactionRead, operations: Mapping[int, Operation]) -> str:
-    """What the fenced producer was told, and who was given its record."""
+    """Reports the error of the fenced producer, and the reader of its record."""
     return "\n".join(
         (
-            f"key {row.key}: {row.value} was read, and its transaction was refused with "
-            f"{operations[row.op].error!r}.",
-            f"  sent  {told(operations, row.op, row.key, value=row.value)}",
-            f"  read  {told(operations, row.reader_op, row.key, value=row.value)}",
+            f"key {row.key}: {row.value} was read at read_committed although its transaction "
+            f"failed with {operations[row.op].error!r}.",
+            f"  sent  {render(operations, row.op, row.key, value=row.value)}",
+            f"  read  {render(operations, row.reader_op, row.key, value=row.value)}",
         )
     )
 
 
 ANOMALY: Final = Anomaly(
     id="fenced-transaction-read",
-    statement="Nothing that a fenced producer sent in its last transaction is ever read.",
+    statement=(
+        "No reader at read_committed receives a record of a fenced producer's last transaction."
+    ),
     rule=(
-        "A poll at read_committed that ended ok was given a record, and every operation that sent "
-        "it is a transaction that ended fail with an error that names ProducerFenced or "
-        "InvalidProducerEpoch."
+        "A poll at read_committed that ended ok returned a record although every operation that "
+        "sent the record is a transaction that failed with ProducerFenced or InvalidProducerEpoch."
     ),
     explanation=(
-        "A zombie's transaction was committed: its records joined the transaction of the producer "
-        "that replaced it, or its commit was applied although it was refused."
+        "A zombie's transaction was committed: its records became part of the transaction of the "
+        "producer that replaced it, or its commit took effect although it was rejected."
     ),
     permits={},
     source="KIP-98, producer fencing; KIP-890; claims: retry_resumes",

@@ -1,18 +1,19 @@
-"""What is missing of a transaction that committed: readers came as far and were not given it.
+"""The missing records of a committed transaction: readers passed them without receiving them.
 
-A record is missing if no reader was given it although readers came as far as it can lie:
+A record is missing if no reader received it although a reader received a record at its offset or
+higher. The offset of the record is bounded as follows:
 
-    at       its place: it was acknowledged at an offset, or seen at one by somebody
-    up to    if nobody knows its place: it was in the log when its transaction committed, so it lies
-             below every record acknowledged to a send that was invoked after that, and below every
-             high watermark that a client asked for after that
+    at       the record's own offset: it was acknowledged there, or an operation observed it there
+    up to    no offset was observed: the record was in the log when its transaction committed, so it
+             is below every record acknowledged to a send that was invoked after that, and below
+             every high watermark that a client read after that
 
-and a reader was given a record that lies there or higher. The last stable offset bounds nothing: it
-waits below a transaction whose marker is not yet written. What a log may have dropped (`retention`)
-is not missing; nor is a record of unknown place of a log that may have dropped anything.
+The last stable offset bounds nothing: it stays below a transaction whose marker is not yet written.
+Records that the log may have dropped (`retention`) are not missing; nor is a record without an
+observed offset if the log may have dropped anything.
 
-Simplified: that readers passed is told by the highest offset that any of them was given, as for
-`lost-write`: a history in which nobody reads from the beginning shows losses that are none.
+Simplified: the highest offset that any reader received decides that readers passed, as for
+`lost-write`. A history in which no reader reads from the beginning shows false losses.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from typing import Literal
 
 from model.histories import EndOffset, History, Send
 from properties.anomalies.declarations import Declarations
-from properties.anomalies.observations import dirty, placings
+from properties.anomalies.observations import dirty, trusted_observations
 from properties.anomalies.retention import kept_from
 from properties.anomalies.transactions.visible import first_readers, furthest_readers, sent_by
 
@@ -32,36 +33,41 @@ Lies = Literal["at", "up to"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Missing:
-    """A record of a transaction that readers passed without being given it."""
+    """A record of a transaction that readers passed without receiving it."""
 
     key: str
     value: str
     lies: Lies
-    offset: int  # where it lies, or the highest at which it can
-    known_op: int  # who told
-    read_offset: int  # how far readers came
+    offset: int  # of the record, or the highest offset that it can have
+    known_op: int  # the operation that shows this offset
+    read_offset: int  # the highest offset that readers polled
     reader_op: int
 
 
 def missing_of(history: History, declared: Declarations) -> Callable[[int, int], Iterator[Missing]]:
-    """What is missing of the operation with a number, if all that it sent was in the log then."""
+    """Returns a function that yields the missing records of an operation.
+
+    The function takes the operation's number and a time at which all of its records were in the
+    log.
+    """
     readers, furthest = first_readers(history), furthest_readers(history)
     kept = kept_from(history, declared)
 
     def missing(op: int, in_log_ns: int) -> Iterator[Missing]:
+        """Yields the records of the operation that readers passed without receiving them."""
         for send in sent_by(history[op]):
             if (send.key, send.value) in readers or send.key not in furthest:
                 continue
-            place = _place(history, send)
-            bound = place or _bound(history, send.key, in_log_ns)
+            location = _location(history, send)
+            bound = location or _bound(history, send.key, in_log_ns)
             read_offset, reader = furthest[send.key]
             if bound is None or bound[0] > read_offset:
                 continue
-            if kept(send.key) <= (place[0] if place else 0):
+            if kept(send.key) <= (location[0] if location else 0):
                 yield Missing(
                     key=send.key,
                     value=send.value,
-                    lies="at" if place else "up to",
+                    lies="at" if location else "up to",
                     offset=bound[0],
                     known_op=bound[1],
                     read_offset=read_offset,
@@ -71,16 +77,21 @@ def missing_of(history: History, declared: Declarations) -> Callable[[int, int],
     return missing
 
 
-def _place(history: History, send: Send) -> tuple[int, int] | None:
-    """The last offset at which the log shows it, and the first operation that did."""
+def _location(history: History, send: Send) -> tuple[int, int] | None:
+    """Returns the last offset at which the record was observed, and its first observer there."""
     seen = [
-        (-s.offset, s.op) for s in placings(history) if (s.key, s.value) == (send.key, send.value)
+        (-s.offset, s.op)
+        for s in trusted_observations(history)
+        if (s.key, s.value) == (send.key, send.value)
     ]
     return (-min(seen)[0], min(seen)[1]) if seen else None
 
 
 def _bound(history: History, key: str, in_log_ns: int) -> tuple[int, int] | None:
-    """The highest offset at which a record can lie that was in the log then, and who told."""
+    """Returns an upper bound of the record's offset and the operation that shows it, or None.
+
+    The record was in the log at `in_log_ns`. Later sends and high watermarks bound it from above.
+    """
     bounds = [
         (micro.offset - 1, number)
         for number, operation in enumerate(history)

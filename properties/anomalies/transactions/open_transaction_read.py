@@ -1,12 +1,13 @@
-"""A reader at read_committed was given a record of a transaction that was still open.
+"""A reader at read_committed received a record of a transaction that was still open.
 
-What a transaction sent waits behind the last stable offset until its end was asked for: a poll that
-had completed before that was given it too early, whatever became of the transaction. Of a
-transaction whose `end_asked_ns` nobody knows its invocation counts. So of one that never ended, and
-of which nobody knows whether its end was asked for, only what was read before it began is told: a
-commit that was asked for and never answered may have taken effect.
+The records of a transaction stay above the last stable offset until its end is requested. A poll
+that completed before that request received the records too early, whatever became of the
+transaction. If the time of the request (`end_asked_ns`) is unknown, the invocation of the
+transaction counts instead. For a transaction that never ended and whose end request is unknown,
+only reads before its invocation are reported: a commit request without an answer may have taken
+effect.
 
-A record that was sent again by an operation that did not fail is of that operation.
+If an operation that did not fail sent the record again, the record belongs to that operation.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from typing import Final
 
 from model.histories import History, Operation
 from properties.anomalies.anomaly import Anomaly
-from properties.anomalies.rendering import at, told
+from properties.anomalies.rendering import in_ms, render
 from properties.anomalies.transactions.visible import (
     TRANSACTION,
     asked_ns,
@@ -28,18 +29,18 @@ from properties.anomalies.transactions.visible import (
 
 @dataclass(frozen=True, slots=True, order=True, kw_only=True)
 class OpenTransactionRead:
-    """A record, its transaction, and the first reader that was given it."""
+    """A record, its transaction, and the first reader that received the record."""
 
     key: str
     value: str
     op: int
-    asked_ns: int  # when its end was asked for at the earliest
+    asked_ns: int  # the earliest time at which the transaction's end was requested
     reader_op: int
-    read_ns: int  # when the reader had it
+    read_ns: int  # when the poll that returned it completed
 
     @property
     def size(self) -> int:
-        """How much too early it was read, ns."""
+        """Returns how much too early the record was read, in ns."""
         return self.asked_ns - self.read_ns
 
     @property
@@ -48,7 +49,7 @@ class OpenTransactionRead:
 
 
 def _read(history: History) -> Iterator[OpenTransactionRead]:
-    """Every record of a transaction that a reader was given, too early or not."""
+    """Yields every record of a transaction that a reader received, too early or not."""
     wrote = writers(history)
     for (key, value), reader in first_readers(history).items():
         writer, read_ns = wrote.get((key, value)), history[reader].completed_ns
@@ -65,40 +66,41 @@ def _read(history: History) -> Iterator[OpenTransactionRead]:
 
 
 def open_transaction_reads(history: History) -> tuple[OpenTransactionRead, ...]:
-    """One row per record that a reader had before the end of its transaction was asked for."""
+    """Returns one row per record that was read before its transaction's end was requested."""
     return tuple(sorted(row for row in _read(history) if row.read_ns < row.asked_ns))
 
 
 def observed(history: History) -> int:
-    """How many records of transactions were read."""
+    """Returns how many records of transactions were read."""
     return len(list(_read(history)))
 
 
 def explain(row: OpenTransactionRead, operations: Mapping[int, Operation]) -> str:
-    """When it was read, and when the end of its transaction was asked for."""
+    """Reports when the record was read, and when the end of its transaction was requested."""
     writer = operations[row.op]
-    known = "was invoked" if writer.end_asked_ns is None else "was asked to end"
+    requested = "was invoked" if writer.end_asked_ns is None else "requested its end"
     return "\n".join(
         (
-            f"key {row.key}: {row.value} was read by {at(operations[row.reader_op].completed_ns)}; "
-            f"its transaction {known} at {at(asked_ns(writer))} and ended {writer.outcome}.",
-            f"  sent  {told(operations, row.op, row.key, value=row.value)}",
-            f"  read  {told(operations, row.reader_op, row.key, value=row.value)}",
+            f"key {row.key}: {row.value} was read by "
+            f"{in_ms(operations[row.reader_op].completed_ns)}; its transaction {requested} only at "
+            f"{in_ms(asked_ns(writer))} and ended {writer.outcome}.",
+            f"  sent  {render(operations, row.op, row.key, value=row.value)}",
+            f"  read  {render(operations, row.reader_op, row.key, value=row.value)}",
         )
     )
 
 
 ANOMALY: Final = Anomaly(
     id="open-transaction-read",
-    statement="No reader at read_committed is given a record of a transaction that is open.",
+    statement="No reader at read_committed receives a record of an open transaction.",
     rule=(
-        "A poll at read_committed that ended ok was given a record, and completed before the end "
-        "of the transaction that sent it was asked for; if nobody knows when, before it was "
-        "invoked."
+        "A poll at read_committed returned a record and completed before the end of the record's "
+        "transaction was requested (or, if that time is unknown, before the transaction was "
+        "invoked)."
     ),
     explanation=(
-        "The last stable offset was above the first record of an open transaction: it was taken "
-        "from a replica that does not know the transaction, or is off by one."
+        "The last stable offset was above the first record of an open transaction: it came from a "
+        "replica that had not seen the transaction, or was off by one."
     ),
     permits={},
     source="claims: read_committed_waits; KIP-98, the last stable offset",

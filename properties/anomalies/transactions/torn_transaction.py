@@ -1,11 +1,12 @@
-"""A transaction shows only in part: readers were given some of its records and passed the others.
+"""A transaction is visible only in part: readers received some records and passed others.
 
-The transaction ended `ok`, or `info` and then what was read of it tells that it committed. All that
-it sent was in the log when it ended `ok`, or when the first reader had a part of it; so whoever
-passes one of its records (`missing`) must be given it.
+The transaction ended `ok`, or ended `info` and a read of one of its records proves that it
+committed. All of its records were in the log when it ended `ok`, or when the first reader had
+received one of them. So every reader that passes one of its records (`missing`) must receive the
+record.
 
-A transaction of which nothing was read is not torn: what is missing of it is a `lost-write`. What
-is torn at a known place is both. What was read of one that failed is a G1a.
+A transaction of which no record was read is not torn: its missing records are a `lost-write`. A
+missing record with an observed offset is both. A record read of a failed transaction is a G1a.
 """
 
 from __future__ import annotations
@@ -18,30 +19,30 @@ from typing import Final
 from model.histories import History, Operation
 from properties.anomalies.anomaly import Anomaly
 from properties.anomalies.declarations import NOTHING_DECLARED, Declarations
-from properties.anomalies.rendering import at, told
+from properties.anomalies.rendering import in_ms, render
 from properties.anomalies.transactions.missing import Lies, missing_of
 from properties.anomalies.transactions.visible import TRANSACTION, first_readers, sent_by
 
 
 @dataclass(frozen=True, slots=True, order=True, kw_only=True)
 class TornTransaction:
-    """A record of a transaction that readers passed, and another that one was given."""
+    """A record of a transaction that readers passed, and another that a reader received."""
 
     key: str
     value: str
     op: int  # the transaction
     lies: Lies
-    offset: int  # where the record lies, or the highest at which it can
-    known_op: int  # who told
-    read_offset: int  # how far readers came
+    offset: int  # of the record, or the highest offset that it can have
+    known_op: int  # the operation that shows this offset
+    read_offset: int  # the highest offset that readers polled
     reader_op: int
-    shown_key: str  # of what was read the first
+    shown_key: str  # of the first record of the transaction that was read
     shown_value: str
     shown_op: int
 
     @property
     def size(self) -> int:
-        """How far readers went beyond the record."""
+        """Returns how far readers went beyond the record."""
         return self.read_offset - self.offset
 
     @property
@@ -51,6 +52,8 @@ class TornTransaction:
 
 @dataclass(frozen=True, slots=True)
 class _Shown:
+    """A transaction of several records, and the first of them that was read, with its reader."""
+
     op: int
     reader: int
     key: str
@@ -58,7 +61,7 @@ class _Shown:
 
 
 def _shown(history: History) -> Iterator[_Shown]:
-    """Transactions of several records of which a reader was given one: the earliest such."""
+    """Yields the transactions of several records of which one was read, with the first read."""
     readers = first_readers(history)
     for number, operation in enumerate(history):
         sent = sent_by(operation)
@@ -69,7 +72,7 @@ def _shown(history: History) -> Iterator[_Shown]:
 
 
 def _in_log_ns(history: History, shown: _Shown) -> int:
-    """When all that the transaction sent was in the log, at the latest."""
+    """Returns a time at which all records of the transaction were in the log."""
     ends = [history[shown.reader].completed_ns]
     if history[shown.op].outcome == "ok":
         ends.append(history[shown.op].completed_ns)
@@ -79,7 +82,7 @@ def _in_log_ns(history: History, shown: _Shown) -> int:
 def torn_transactions(
     history: History, declared: Declarations = NOTHING_DECLARED
 ) -> tuple[TornTransaction, ...]:
-    """One row per record that is missing of a transaction that shows."""
+    """Returns one row per missing record of a transaction that is visible in part."""
     missing = missing_of(history, declared)
     return tuple(
         sorted(
@@ -103,50 +106,48 @@ def torn_transactions(
 
 
 def observed(history: History) -> int:
-    """How many transactions of several records were read."""
+    """Returns how many transactions of several records were read."""
     return len(list(_shown(history)))
 
 
 def explain(row: TornTransaction, operations: Mapping[int, Operation]) -> str:
-    """What was read of the transaction, where the missing record lies, and who passed it."""
-    lies = f"at offset {row.offset}"
+    """Reports the record that was read, the missing record, and the reader that passed it."""
+    where = f"at offset {row.offset}"
     if row.lies == "up to":
-        since = at(operations[row.known_op].invoked_ns)
-        lies += f" or below, for what operation {row.known_op} was told began at {since}"
+        since = in_ms(operations[row.known_op].invoked_ns)
+        where += f" or below, as operation {row.known_op}, invoked at {since}, shows"
     return "\n".join(
         (
             f"key {row.key}: transaction {row.op}, which ended {operations[row.op].outcome}, sent "
-            f"{row.value}; it lies {lies}. Readers came to offset {row.read_offset} and were never "
-            f"given it, but of {row.shown_key} they were given {row.shown_value} of the same "
-            "transaction.",
-            f"  missing  {told(operations, row.op, row.key, value=row.value)}",
-            f"  shown    {told(operations, row.shown_op, row.shown_key, value=row.shown_value)}",
-            f"  known    {told(operations, row.known_op, row.key)}",
-            f"  beyond   {told(operations, row.reader_op, row.key, offset=row.read_offset)}",
+            f"{row.value}, which is {where}. Readers polled up to offset {row.read_offset} and "
+            f"never received {row.value}, but they received {row.shown_value} of the same "
+            f"transaction from {row.shown_key}.",
+            f"  missing  {render(operations, row.op, row.key, value=row.value)}",
+            f"  shown    {render(operations, row.shown_op, row.shown_key, value=row.shown_value)}",
+            f"  bound    {render(operations, row.known_op, row.key)}",
+            f"  beyond   {render(operations, row.reader_op, row.key, offset=row.read_offset)}",
         )
     )
 
 
 def anomaly(declared: Declarations) -> Anomaly:
-    """The row of the catalogue."""
+    """Returns the entry of the catalogue."""
     return Anomaly(
         id="torn-transaction",
-        statement="A transaction shows as a whole: who passes its records is given all of them.",
+        statement=(
+            "A reader that passes the records of a committed transaction receives all of them."
+        ),
         rule=(
-            "A transaction did not fail and a poll at read_committed ended ok with a record of it; "
-            "another record of it was given to none, though one was given the offset where it "
-            "lies or a higher one. If nobody knows where: the lowest offset acknowledged to a "
-            "send, or told as a high watermark, by an operation invoked after the transaction had "
-            "ended ok or was read; and not of a log that may have dropped it."
+            "A poll at read_committed returned a record of a transaction, but another of its "
+            "records was never returned, although a reader passed its offset."
         ),
         explanation=(
-            "Commit markers reached some partitions and not others, or an abort that came late hit "
-            "a part of a transaction that another part of the cluster had committed, or a "
-            "partition lost its records afterwards."
+            "Commit markers reached only some partitions, a late abort hit part of a committed "
+            "transaction, or a partition lost the records afterwards."
         ),
         permits={},
         source="claims: atomic_commit; KIP-98; KIP-890",
-        observes="transactions of several records of which something was read",
+        observes="transactions of several records of which at least one was read",
         row=TornTransaction,
         find=partial(torn_transactions, declared=declared),
         observed=observed,

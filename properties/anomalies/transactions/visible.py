@@ -1,9 +1,9 @@
-"""What shows of transactions: which of their records readers at read_committed were given.
+"""Which records of transactions are visible: those that readers at read_committed received.
 
 A transaction is an operation `txn`. A reader is an operation that ended `ok` and polls at
-read_committed: the last stable offset holds it at the first transaction that is still open, and the
-abort markers hide what did not commit. So once a reader was given one record of a transaction, the
-transaction has committed, and whoever passes its other records must be given them.
+read_committed: the last stable offset stops it at the first transaction that is still open, and
+aborted records are filtered out. So once a reader has received one record of a transaction, the
+transaction has committed, and every reader that passes its other records must receive them.
 
 Source: KIP-98, the last stable offset.
 """
@@ -20,13 +20,13 @@ TRANSACTION: Final = "txn"
 
 
 def sent_by(operation: Operation) -> tuple[Send, ...]:
-    """The records that it sent, each key and value once."""
+    """Returns the records that the operation sent, each key and value once."""
     sends = {(it.key, it.value): it for it in operation.did if isinstance(it, Send)}
     return tuple(sends.values())
 
 
-def given(history: History) -> Iterator[tuple[int, Poll]]:
-    """Each record that a reader was given, with the number of the reader."""
+def received(history: History) -> Iterator[tuple[int, Poll]]:
+    """Yields each record that a reader received, with the reader's number."""
     for number, operation in enumerate(history):
         if operation.outcome == "ok" and not dirty(operation):
             for micro in operation.did:
@@ -35,25 +35,25 @@ def given(history: History) -> Iterator[tuple[int, Poll]]:
 
 
 def first_readers(history: History) -> dict[KeyValue, int]:
-    """For each record that readers were given, the first of them to complete."""
+    """Returns, for each record that was read, the first reader to complete."""
     first: dict[KeyValue, int] = {}
-    for number, poll in given(history):
+    for number, poll in received(history):
         first.setdefault((poll.key, poll.value), number)
     return first
 
 
 def furthest_readers(history: History) -> dict[str, tuple[int, int]]:
-    """For each key the highest offset that a reader was given, and the first that was."""
+    """Returns, for each key, the highest offset that was read, and its first reader."""
     furthest: dict[str, tuple[int, int]] = {}
-    for number, poll in given(history):
+    for number, poll in received(history):
         if poll.offset is not None:
-            known = furthest.get(poll.key, (poll.offset, number))
-            furthest[poll.key] = max(known, (poll.offset, number), key=lambda it: (it[0], -it[1]))
+            highest = furthest.get(poll.key, (poll.offset, number))
+            furthest[poll.key] = max(highest, (poll.offset, number), key=lambda it: (it[0], -it[1]))
     return furthest
 
 
 def writers(history: History) -> dict[KeyValue, int]:
-    """For each record the first operation that sent it and did not fail, or else the first."""
+    """Returns, for each record, its first sender that did not fail, or else its first sender."""
     return {
         record: min(ops, key=lambda op: (history[op].outcome == "fail", op))
         for record, ops in senders(history).items()
@@ -61,7 +61,10 @@ def writers(history: History) -> dict[KeyValue, int]:
 
 
 def asked_ns(operation: Operation) -> int:
-    """The earliest that the end of a transaction can have been asked for; never after it ended."""
+    """Returns the earliest time at which the end of the transaction can have been requested.
+
+    That time is never later than the end of the transaction.
+    """
     if operation.end_asked_ns is None:
         return operation.invoked_ns
     ended_ns = operation.completed_ns

@@ -1,17 +1,19 @@
-"""A producer that a newer one had replaced wrote, and what it wrote took effect.
+"""A producer wrote successfully after a newer producer had replaced it.
 
 `init_producer` makes its process an instance of a transactional id, and fences every instance that
-was made before. An operation of an instance took effect if it ended `ok` with something sent or an
-offset committed, or if a record of it was given to a reader at read_committed. It must not, if a
-younger instance was made before its end was asked for (of a plain send: before it was invoked):
+was made before. An operation of an instance took effect if it ended `ok` with a send or an offset
+commit, or if a reader at read_committed received one of its records. It must not take effect if a
+newer instance was made before the operation's end was requested (for a plain send: before it was
+invoked):
 
-    older instance made | younger instance made | end asked for        -->  a zombie's write
+    older instance made | newer instance made | end requested        -->  a zombie's write
 
-An instance is younger if it was invoked after the older one was made. A process is the instance of
-its last `init_producer`; of one that has none, or whose last did not end `ok`, nothing is known.
+An instance is newer if its `init_producer` was invoked after the older instance was made. A process
+is the instance of its last `init_producer`. A process without one, or whose last one did not end
+`ok`, is not checked.
 
-Simplified: a record that only a poll at read_uncommitted was given took no effect.
 Source: KIP-98, zombie fencing; KIP-360.
+Simplified: a record that only polls at read_uncommitted returned did not take effect.
 """
 
 from __future__ import annotations
@@ -22,7 +24,7 @@ from typing import Final
 
 from model.histories import CommitOffset, History, Operation, Send
 from properties.anomalies.anomaly import Anomaly
-from properties.anomalies.rendering import at, whole
+from properties.anomalies.rendering import in_ms, render_whole
 from properties.anomalies.transactions.visible import asked_ns, first_readers, sent_by, writers
 
 INIT: Final = "init_producer"
@@ -30,18 +32,18 @@ INIT: Final = "init_producer"
 
 @dataclass(frozen=True, slots=True, order=True, kw_only=True)
 class ZombieWrite:
-    """An operation, when its process was made a producer, and the first that replaced it."""
+    """An operation, the init_producer of its process, and the first one that replaced it."""
 
     transactional_id: str
     op: int
     older_op: int
     newer_op: int
-    late_ns: int  # how long the newer one was there when the operation's end was asked for
+    late_ns: int  # from the newer init_producer's end to the request to end the operation
     shown_by: tuple[int, ...]  # the first reader of a record, if the operation did not end `ok`
 
     @property
     def size(self) -> int:
-        """How long the producer had been replaced, ns."""
+        """Returns how long the producer had been replaced, in ns."""
         return self.late_ns
 
     @property
@@ -58,7 +60,7 @@ def _inits(history: History, transactional_id: str) -> list[int]:
 
 
 def _instances(history: History) -> Iterator[tuple[int, str, int]]:
-    """Operations of a known instance: the number, the transactional id, what made the instance."""
+    """Yields the operations of an instance: number, transactional id and init_producer."""
     for number, operation in enumerate(history):
         name = operation.transactional_id
         if operation.f == INIT or name is None:
@@ -76,9 +78,9 @@ def _instances(history: History) -> Iterator[tuple[int, str, int]]:
 
 
 def _replaced_by(history: History, name: str, made: int, asked: int) -> int | None:
-    """The first that was made a producer after `made`, if before that time."""
+    """Returns the first init_producer that replaced `made` before that time, or None."""
     made_ns = history[made].completed_ns
-    younger = [
+    newer = [
         (completed_ns, init)
         for init in _inits(history, name)
         if history[init].outcome == "ok"
@@ -86,11 +88,11 @@ def _replaced_by(history: History, name: str, made: int, asked: int) -> int | No
         if made_ns is not None and history[init].invoked_ns > made_ns
         if completed_ns < asked
     ]
-    return min(younger)[1] if younger else None
+    return min(newer)[1] if newer else None
 
 
 def zombie_writes(history: History) -> tuple[ZombieWrite, ...]:
-    """One row per operation of a producer that had been replaced."""
+    """Returns one row per operation of a replaced producer that took effect."""
     readers, wrote = first_readers(history), writers(history)
     rows: list[ZombieWrite] = []
     for number, name, made in _instances(history):
@@ -118,44 +120,42 @@ def zombie_writes(history: History) -> tuple[ZombieWrite, ...]:
 
 
 def observed(history: History) -> int:
-    """How many operations had a transactional id and a producer whose making is known."""
+    """Returns how many operations belong to a producer whose init_producer is in the history."""
     return len(list(_instances(history)))
 
 
 def explain(row: ZombieWrite, operations: Mapping[int, Operation]) -> str:
-    """When the producer was replaced, and what it did afterwards."""
+    """Reports when the producer was replaced, and what it wrote afterwards."""
     write, newer = operations[row.op], operations[row.newer_op]
     effect = "ended ok" if not row.shown_by else "was read"
     return "\n".join(
         (
-            f"transactional id {row.transactional_id}: process {newer.process} was its producer by "
-            f"{at(newer.completed_ns)}; after that, at {at(asked_ns(write))}, process "
-            f"{write.process} went on as the producer that it was before, and what it wrote "
-            f"{effect}.",
-            f"  older  {whole(operations, row.older_op)}",
-            f"  newer  {whole(operations, row.newer_op)}",
-            f"  wrote  {whole(operations, row.op)}",
-            *(f"  read   {whole(operations, op)}" for op in row.shown_by),
+            f"transactional id {row.transactional_id}: process {newer.process} had become its "
+            f"producer by {in_ms(newer.completed_ns)}; after that, at {in_ms(asked_ns(write))}, "
+            f"process {write.process} wrote as the older producer, and the write {effect}.",
+            f"  older  {render_whole(operations, row.older_op)}",
+            f"  newer  {render_whole(operations, row.newer_op)}",
+            f"  wrote  {render_whole(operations, row.op)}",
+            *(f"  read   {render_whole(operations, op)}" for op in row.shown_by),
         )
     )
 
 
 ANOMALY: Final = Anomaly(
     id="zombie-write",
-    statement="A producer that was replaced under its transactional id has no effect any more.",
+    statement="A producer that was replaced under its transactional id can no longer write.",
     rule=(
-        "An operation with a transactional id ended ok with something written, or was read at "
-        "read_committed; its end was asked for (if that is not known: it was invoked) after an "
-        "init_producer of the id had ended ok, which was invoked after the last init_producer of "
-        "its own process had ended ok."
+        "A write with a transactional id ended ok or was read at read_committed, although another "
+        "init_producer of that id, newer than the one of the writing process, had ended ok before "
+        "the end of the write was requested (or, if that time is unknown, before it was invoked)."
     ),
     explanation=(
-        "The new producer got no higher epoch, or the coordinator or a leader that had not seen "
-        "the epoch let the old one in: both believe that they work alone, and work is done twice."
+        "The new producer got no higher epoch, or a coordinator or leader that had not seen the "
+        "new epoch accepted the old producer, so both producers write."
     ),
     permits={},
     source="KIP-98, zombie fencing; claims: retry_resumes",
-    observes="operations of producers whose init_producer is known",
+    observes="operations of producers whose init_producer is in the history",
     row=ZombieWrite,
     find=zombie_writes,
     observed=observed,

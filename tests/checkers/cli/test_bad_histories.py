@@ -90,7 +90,10 @@ def test_a_number_beyond_64_bits_is_named(call: Callable[..., Any], tmp_path: Pa
     [
         (["--engine", "local", "--master", "local[2]"], "only Spark has a master; leave out one"),
         (["--engine", "local", "--compacted", ""], "--compacted '': name a topic"),
-        (["--engine", "local", "--anomaly", "G0"], "it is looked for with --ww-deps; add that"),
+        (
+            ["--engine", "local", "--anomaly", "G0"],
+            "G0 is only checked with --ww-deps; add that option",
+        ),
         (["--master", "sc://"], "--master sc://: no address; write sc://HOST:PORT"),
     ],
 )

@@ -39,15 +39,16 @@ def test_a_violation_is_told_with_its_operations_and_times() -> None:
     analysis = analyze(table, anomalies=("stale-end-offset", "duplicate", "lost-write"))
     assert explained(analysis).splitlines() == [
         "a table: violated   4 operations, 5 micro-operations",
-        "  ✓ duplicate   does not occur in 3 values with a known place in a log",
+        "  ✓ duplicate   does not occur in 3 values with an observed offset",
         "  ✗ lost-write  occurs once in 3 values that had to be read",
         "  · nothing was observed that could show stale-end-offset",
         "",
-        "✗ lost-write   A write that took effect is read by someone once a later record was read.",
+        "✗ lost-write   "
+        "If any record of a log is read, every earlier write that took effect is read too.",
         *wrapped(f"rule: {analysis.decisions[-1].anomaly.rule}"),
         *wrapped(analysis.decisions[-1].anomaly.explanation),
-        "   1. key k: the value b lies at offset 1; its send ended ok at 0.000015 ms. The value c, "
-        "at offset 2, was read by 0.000025 ms; nobody ever read b.",
+        "   1. key k: the value b is at offset 1; its send ended ok at 0.000015 ms. A reader had "
+        "polled c at offset 2 by 0.000025 ms, but no reader ever polled b.",
         "      sent    operation 1, process 0: send k=b -> ok @1  [0.000010 ms .. 0.000015 ms]",
         "      beyond  operation 2, process 1: poll -> ok k=c@2  [0.000020 ms .. 0.000025 ms]",
     ]

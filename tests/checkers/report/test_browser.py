@@ -158,7 +158,7 @@ def test_it_is_read_without_scripts(page: Chrome) -> None:
     page.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": False})
     assert shown(page, ".needs-script") == []
     assert len(shown(page, "tr.verdict")) == 4
-    assert "nobody ever read" in " ".join(shown(page, "details.row summary"))
+    assert "but no reader ever polled" in " ".join(shown(page, "details.row summary"))
     assert any(one.is_displayed() for one in css(page, "svg.timeline"))
 
 

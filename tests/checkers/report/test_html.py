@@ -112,8 +112,8 @@ def test_a_real_analysis_has_its_page_in_its_folder(analysed: Analysed) -> None:
     made = Page((folder / "report.html").read_text())
     told = made.text
     assert told.index("lost-write") < told.index("What shows it")
-    assert "Readers went past the place and were never given the record" in told
-    assert "key k: the value b lies at offset 1;" in told
+    assert "Readers passed the offset and never received the record" in told
+    assert "key k: the value b is at offset 1;" in told
     assert "urteil analyze history.parquet --engine local --quiet --anomaly lost-write" in told
     assert "svg" in made.tags
     assert "process 1" in told

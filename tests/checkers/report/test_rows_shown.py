@@ -35,7 +35,7 @@ def test_a_row_comes_with_the_operations_around_it() -> None:
     (row,) = rows("lost-write", LOST)
     assert row.number == 1
     assert row.ops == (1, 3)
-    assert row.text.startswith("key k: the value b lies at offset 1;")
+    assert row.text.startswith("key k: the value b is at offset 1;")
     assert [one.op for one in row.operations] == [0, 1, 2, 3, 4, 5]
     assert [one.touches for one in row.operations] == [True, True, False, True, True, True]
     assert [one.completed_ns for one in row.operations][-1] is None

@@ -10,7 +10,7 @@ from model.faults import UnknownName
 from model.history_notation import history
 from properties.anomalies.catalogue import CATALOGUE, EVERY, NotLookedFor, catalogue, named
 from properties.anomalies.declarations import NOTHING_DECLARED, Declarations
-from properties.anomalies.in_jepsen import KNOWN, UNKNOWN_THERE
+from properties.anomalies.in_jepsen import JEPSEN_ANOMALIES, NOT_IN_JEPSEN
 
 JEPSEN = Declarations(jepsen=True, ww_deps=True, rw_deps=True)
 ALWAYS_ALLOWED = {"int-send-skip", "G0", "G0-realtime", "PL-1-cycle-exists"}
@@ -24,8 +24,8 @@ def permitted(declared: Declarations) -> set[str]:
 
 
 def test_what_it_does_not_look_for_decides_nothing() -> None:
-    others = {row.id for row in catalogue(JEPSEN) if UNKNOWN_THERE in row.permits.values()}
-    assert others == {row.id for row in CATALOGUE} - KNOWN
+    others = {row.id for row in catalogue(JEPSEN) if NOT_IN_JEPSEN in row.permits.values()}
+    assert others == {row.id for row in CATALOGUE} - JEPSEN_ANOMALIES
     assert {"torn-transaction", "offset-order-inversion", "G-single"} <= others
 
 
@@ -41,7 +41,7 @@ def test_what_it_does_not_look_for_decides_nothing() -> None:
     ],
 )
 def test_its_flags_allow_what_they_allow_there(declared: Declarations, allowed: set[str]) -> None:
-    of_its_own = permitted(declared) - ({row.id for row in CATALOGUE} - KNOWN)
+    of_its_own = permitted(declared) - ({row.id for row in CATALOGUE} - JEPSEN_ANOMALIES)
     assert of_its_own == ALWAYS_ALLOWED | {"strong-PL-1-cycle-exists"} | allowed
 
 
@@ -73,7 +73,7 @@ def test_a_process_that_reads_its_own_past_is_a_cycle_in_real_time_there() -> No
     ],
 )
 def test_what_needs_an_option_names_it(name: str, option: str) -> None:
-    says = f"--anomaly {name}: it is looked for with {option}; add that"
+    says = f"--anomaly {name} is only checked with {option}; add that option"
     with pytest.raises(NotLookedFor, match=re.escape(says)):
         named((name,), NOTHING_DECLARED)
     assert [row.id for row in named((name,), JEPSEN)] == [name]

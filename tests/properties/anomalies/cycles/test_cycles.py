@@ -90,7 +90,7 @@ def test_writes_that_interleave_are_a_cycle_only_where_writes_are_followed() -> 
     assert found(h, WRITES) == {"G0": [(0, 1)]}
     (row,) = cycles(h, "G0", WRITES)
     told = explain(row, dict(enumerate(h)))
-    assert "T1 < T2, because T1 sent k=a@0, and T2 sent k=b@1, the next of the key." in told
+    assert "T1 < T2, because T1 sent k=a@0, and T2 sent k=b@1, the next record of the key." in told
     assert "However, T2 < T1, because T2 sent j=c@0, and T1 sent j=d@1" in told
 
 
@@ -111,7 +111,7 @@ def test_a_process_reads_what_it_sends_later() -> None:
     """)
     assert found(h) == {"G1c-process": [(0, 1)]}
     (row,) = cycles(h, "G1c-process", READS)
-    assert "process 0 did T1 before T2" in explain(row, dict(enumerate(h)))
+    assert "process 0 ran T1 before T2" in explain(row, dict(enumerate(h)))
 
 
 def test_somebody_reads_what_is_sent_later() -> None:
@@ -174,7 +174,7 @@ def test_a_reader_between_two_partitions_of_a_transaction() -> None:
     assert found(h, WRITES) == {}
     assert found(h, ALL) == {"G-single": [(2, 1)]}
     (row,) = cycles(h, G_SINGLE, ALL)
-    assert "T1 polled k=a@0 and no further, and T2 sent k=b@1, the next" in explain(
+    assert "T1 polled no further than k=a@0, and T2 sent the next, k=b@1" in explain(
         row, dict(enumerate(h))
     )
 

@@ -36,8 +36,8 @@ def test_a_reader_that_goes_on_behind_the_transaction() -> None:
     )
     assert (row.size, row.ops, observed(h)) == (2, (0, 2, 3), 1)
     assert explain(row, dict(enumerate(h))).splitlines()[0] == (
-        "key k: process 2 was given a at offset 0 and then d at 4, and never c at 2, the last of "
-        "the same transaction."
+        "key k: process 2 polled a at offset 0 and then d at offset 4, but never c at offset 2, "
+        "the last record that the transaction of a sent to the key."
     )
 
 

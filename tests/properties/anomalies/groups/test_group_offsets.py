@@ -37,11 +37,11 @@ def test_a_fetch_after_a_commit_is_told_less() -> None:
     )
     assert group_offset_went_backwards.observed(LOST_COMMIT) == 1
     assert group_offset_went_backwards.explain(row, dict(enumerate(LOST_COMMIT))).splitlines() == [
-        "group g, key k: the committed offset was 5 by 0.000025 ms; a fetch that began after that, "
-        "at 0.000030 ms, was told 1, and nobody had moved it back.",
-        "  known  operation 1, process 0: commit_offset{group=g} +k@5 -> ok"
+        "group g, key k: the committed offset was 5 by 0.000025 ms; a later offset fetch, invoked "
+        "at 0.000030 ms, returned 1, although no client had moved the offset back.",
+        "  before  operation 1, process 0: commit_offset{group=g} +k@5 -> ok"
         "  [0.000020 ms .. 0.000025 ms]",
-        "  told   operation 2, process 1: fetch_offset{group=g} k -> ok @1"
+        "  fetch   operation 2, process 1: fetch_offset{group=g} k -> ok @1"
         "  [0.000030 ms .. 0.000035 ms]",
     ]
 
@@ -131,7 +131,7 @@ def test_an_offset_that_nobody_committed() -> None:
     )
     assert group_offset_moved_without_commit.observed(MOVED) == 1
     told = group_offset_moved_without_commit.explain(row, dict(enumerate(MOVED)))
-    assert "group g, key k: the committed offset was none by 0.000015 ms" in told
+    assert "group g, key k: there was no committed offset by 0.000015 ms" in told
 
 
 def test_what_stood_before_the_history_began_needs_no_commit() -> None:
@@ -177,7 +177,7 @@ def test_an_offset_that_only_an_aborted_transaction_committed() -> None:
     assert row == AbortedOffsetRead(group="g", key="k", offset=4, op=2, aborted_op=1)
     assert moved_without_commit(ABORTED) == ()
     assert aborted_offset_read.observed(ABORTED) == 1
-    assert "had failed" in aborted_offset_read.explain(row, dict(enumerate(ABORTED)))
+    assert "had aborted" in aborted_offset_read.explain(row, dict(enumerate(ABORTED)))
 
 
 def test_an_offset_that_was_committed_again_is_not_the_aborted_one() -> None:

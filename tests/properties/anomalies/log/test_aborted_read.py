@@ -19,7 +19,7 @@ def test_a_value_of_a_failed_operation_was_read() -> None:
     assert row == AbortedRead(key="k", value="a", writer_op=0, reader_op=1, readers=2)
     assert row.size == 2
     assert observed(h) == 2
-    assert "was sent in vain" in explain(row, dict(enumerate(h)))
+    assert "every send of the value a failed" in explain(row, dict(enumerate(h)))
 
 
 @pytest.mark.parametrize("outcome", ["info", "fail"])

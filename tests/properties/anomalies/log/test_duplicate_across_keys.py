@@ -23,7 +23,7 @@ def test_a_value_in_two_partitions_of_its_topic() -> None:
     )
     assert row.size == 2
     assert observed(h) == 2
-    assert "was sent there only, and lies at t-0@4, t-1@7" in explain(row, dict(enumerate(h)))
+    assert "was sent to this key only, but is at t-0@4, t-1@7" in explain(row, dict(enumerate(h)))
 
 
 def test_a_value_that_was_sent_to_both_belongs_to_both_however_the_send_ended() -> None:

@@ -19,7 +19,7 @@ def test_reading_past_a_hole_is_a_lost_write() -> None:
         key="k", value="b", offset=1, writer_op=1, read_offset=2, read_value="c", reader_op=2
     )
     assert observed(h) == 3
-    assert "nobody ever read b" in explain(row, dict(enumerate(h)))
+    assert "but no reader ever polled b" in explain(row, dict(enumerate(h)))
 
 
 def test_the_tail_above_the_highest_read_is_not_lost() -> None:

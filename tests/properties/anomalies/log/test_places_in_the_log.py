@@ -18,7 +18,7 @@ def test_two_values_at_one_offset() -> None:
     """)
     (row,) = inconsistent_offsets(h)
     assert row == InconsistentOffset(key="k", offset=0, values=("a", "b"), seen_by=(0, 1))
-    assert "offset 0 was seen with the values a and b" in explain_inconsistent(
+    assert "offset 0 was observed with different values: a and b" in explain_inconsistent(
         row, dict(enumerate(h))
     )
 
@@ -30,7 +30,7 @@ def test_one_value_at_two_offsets() -> None:
     """)
     (row,) = duplicates(h)
     assert row == Duplicate(key="k", value="a", offsets=(0, 7), seen_by=(0, 1))
-    assert "lies at offsets 0, 7" in explain_duplicate(row, dict(enumerate(h)))
+    assert "was sent once but is at offsets 0, 7" in explain_duplicate(row, dict(enumerate(h)))
 
 
 def test_the_same_offset_read_again_is_no_duplicate() -> None:

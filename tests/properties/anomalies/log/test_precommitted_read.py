@@ -19,7 +19,7 @@ def test_an_operation_polled_its_own_record_however_it_ended(outcome: str) -> No
     (row,) = precommitted_reads(h)
     assert row == PrecommittedRead(key="k", value="b", op=0)
     assert observed(h) == 1
-    assert "was given it by a poll of its own" in explain(row, dict(enumerate(h)))
+    assert "sent the value b and polled it itself" in explain(row, dict(enumerate(h)))
 
 
 def test_another_key_with_the_value_is_no_record_of_its_own() -> None:

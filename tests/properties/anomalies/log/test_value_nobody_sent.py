@@ -23,7 +23,7 @@ def test_a_value_out_of_nowhere() -> None:
     assert row == ValueNobodySent(key="k", value="x", op=1, times=2)
     assert row.size == 2
     assert observed(h) == 2
-    assert "no operation tried to send it there" in explain(row, dict(enumerate(h)))
+    assert "no operation tried to send it to this key" in explain(row, dict(enumerate(h)))
 
 
 @pytest.mark.parametrize("outcome", ["ok @0", "info", "fail", "never"])

@@ -22,8 +22,12 @@ def test_polls_that_go_back_and_polls_that_repeat() -> None:
         first_offset=1,
     )
     assert (back.size, again.size) == (1, 0)
-    assert "went from b at offset 1 back to a at offset 0" in explain(back, dict(enumerate(h)))
-    assert "went from a at offset 0 again to a at offset 0" in explain(again, dict(enumerate(h)))
+    assert "polled b at offset 1 and then a at offset 0, which is lower." in explain(
+        back, dict(enumerate(h)), "polled"
+    )
+    assert "polled a at offset 0 and then again a at offset 0, which is not higher." in explain(
+        again, dict(enumerate(h)), "polled"
+    )
 
 
 def test_the_next_operation_may_not_begin_where_the_last_one_ended() -> None:

@@ -34,8 +34,9 @@ def test_a_poll_left_a_record_out() -> None:
     )
     assert row.size == 2
     assert row.ops == (1, 0)
-    told = explain(row, dict(enumerate(h)))
-    assert "went from a at offset 0 to d at offset 4, over 2 records: b at 1" in told
+    text = explain(row, dict(enumerate(h)), "polled")
+    assert "polled a at offset 0 and next d at offset 4; 2 records are in between: b at" in text
+    assert "b at offset 1 is the first." in text
 
 
 def test_a_gap_in_which_nobody_saw_a_record_is_no_skip() -> None:

@@ -123,8 +123,8 @@ def test_the_explanation_shows_both_sends_with_their_times() -> None:
     """)
     (row,) = inversions(h)
     assert explain(row, dict(enumerate(h))).splitlines() == [
-        "key k: a send was acknowledged at 5 by 0.000015 ms; a send that began after that, at "
-        "0.000020 ms, got offset 3, which is not behind it.",
-        "  known  operation 0, process 0: send k=a -> ok @5  [0.000010 ms .. 0.000015 ms]",
-        "  send   operation 1, process 1: send k=b -> ok @3  [0.000020 ms .. 0.000025 ms]",
+        "key k: a send was acknowledged at offset 5 by 0.000015 ms; a send that began later, at "
+        "0.000020 ms, got offset 3, which is not above that record.",
+        "  before  operation 0, process 0: send k=a -> ok @5  [0.000010 ms .. 0.000015 ms]",
+        "  send    operation 1, process 1: send k=b -> ok @3  [0.000020 ms .. 0.000025 ms]",
     ]

@@ -34,9 +34,9 @@ def test_an_offset_that_was_replaced_before_the_fetch_began() -> None:
     (row,) = stale_group_offsets(h)
     assert row.size == 4
     assert explain(row, dict(enumerate(h))).splitlines()[:2] == [
-        "group g, key k: a fetch from 0.000020 ms to 0.000025 ms was told 5; no order of what was "
-        "committed and told before leaves anything but 9.",
-        "  known  operation 1, process 0: commit_offset{group=g} +k@9 -> ok  "
+        "group g, key k: an offset fetch from 0.000020 ms to 0.000025 ms returned 5; in every "
+        "order of the earlier commits and fetches the offset is 9.",
+        "  before  operation 1, process 0: commit_offset{group=g} +k@9 -> ok  "
         "[0.000010 ms .. 0.000015 ms]",
     ]
 

@@ -37,11 +37,11 @@ def test_a_record_that_readers_passed_while_they_were_given_another_of_its_trans
     )
     assert observed(HALF_MARKED) == 1
     assert explain(row, dict(enumerate(HALF_MARKED))).splitlines() == [
-        "key k: transaction 0, which ended ok, sent a; it lies at offset 0. Readers came to offset "
-        "2 and were never given it, but of j they were given b of the same transaction.",
+        "key k: transaction 0, which ended ok, sent a, which is at offset 0. Readers polled up to "
+        "offset 2 and never received a, but they received b of the same transaction from j.",
         "  missing  operation 0, process 0: txn{id=x} k=a -> ok @0  [0.000010 ms .. 0.000015 ms]",
         "  shown    operation 2, process 2: poll -> ok j=b@0  [0.000030 ms .. 0.000035 ms]",
-        "  known    operation 0, process 0: txn{id=x} k=a -> ok @0  [0.000010 ms .. 0.000015 ms]",
+        "  bound    operation 0, process 0: txn{id=x} k=a -> ok @0  [0.000010 ms .. 0.000015 ms]",
         "  beyond   operation 3, process 2: poll -> ok k=c@2  [0.000040 ms .. 0.000045 ms]",
     ]
 
@@ -118,7 +118,7 @@ def test_a_record_of_unknown_place_lies_below_what_was_sent_later() -> None:
     """)
     (row,) = torn_transactions(h)
     assert (row.lies, row.offset, row.known_op, row.reader_op) == ("up to", 6, 2, 3)
-    assert "it lies at offset 6 or below, for what operation 2 was told began at" in explain(
+    assert "is at offset 6 or below, as operation 2, invoked at 0.000030 ms, shows" in explain(
         row, dict(enumerate(h))
     )
 

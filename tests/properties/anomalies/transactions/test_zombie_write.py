@@ -29,8 +29,8 @@ def test_a_replaced_producer_whose_transaction_ends_ok_is_a_zombie_that_writes()
     assert observed(ZOMBIE) == 1
     told = explain(row, dict(enumerate(ZOMBIE)))
     assert told.startswith(
-        "transactional id x: process 1 was its producer by 0.000025 ms; after that, at 0.000030 ms,"
-        " process 0 went on as the producer that it was before, and what it wrote ended ok.\n"
+        "transactional id x: process 1 had become its producer by 0.000025 ms; after that, at "
+        "0.000030 ms, process 0 wrote as the older producer, and the write ended ok.\n"
     )
 
 
