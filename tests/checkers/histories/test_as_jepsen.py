@@ -12,7 +12,7 @@ from checkers.histories.analysis import Analysis, analyze
 from checkers.histories.io.recorded import as_table
 from model.history_notation import history
 from properties.anomalies.declarations import Declarations, SubVia
-from properties.anomalies.in_jepsen import UNKNOWN_THERE
+from properties.anomalies.in_jepsen import NOT_IN_JEPSEN
 
 SAMPLES = Path(__file__).parents[2] / "data" / "jepsen"
 VERDICTS: dict[str, Any] = json.loads((SAMPLES / "verdicts.json").read_text())
@@ -32,7 +32,7 @@ def counted(analysis: Analysis) -> set[str]:
     return {
         decision.anomaly.id
         for decision in analysis.decisions
-        if decision.verdict == "violated" and decision.reason != UNKNOWN_THERE
+        if decision.verdict == "violated" and decision.reason != NOT_IN_JEPSEN
     }
 
 
@@ -92,6 +92,6 @@ def test_what_it_does_not_look_for_is_told_and_does_not_decide() -> None:
     there = analyze(table, declared=Declarations(jepsen=True))
     (inverted,) = [d for d in there.decisions if d.anomaly.id == "offset-order-inversion"]
     assert (inverted.verdict, inverted.permitted, inverted.reason) == (
-        "violated", True, UNKNOWN_THERE,
+        "violated", True, NOT_IN_JEPSEN,
     )  # fmt: skip
     assert (analyze(table).exit_code, there.exit_code) == (1, 0)
