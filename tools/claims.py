@@ -30,10 +30,10 @@ from checkers.track_record import kept as caught
 from model.faults import UnknownName
 from model.specs import VARIANTS, find
 from properties.claims.catalogue import CLAIMS, Claim, Decider
-from properties.suites.deciding import RULES, RUNS, Search, decide, program, run
-from properties.suites.profiles import Profile, profile_named
+from properties.suites.machines.judged import Tally
 from properties.suites.registry import SUITES
-from properties.suites.searching import Tally
+from properties.suites.search.deciding import RULES, RUNS, Search, decide, program, run
+from properties.suites.search.profiles import Profile, profile_named
 from properties.suites.suite import Outcome, Side, Suite
 from reference_impl.node.bugs import Bug
 from reference_impl.node.seeded_bugs import SEEDED_BUGS, SeededBug

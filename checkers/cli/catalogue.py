@@ -168,7 +168,7 @@ def suites() -> Iterator[Listed]:
 
     for suite in SUITES.values():
         facts = {"claims": list(suite.claims)}
-        yield Listed(kind="suite", item=suite.name, says=suite.says, facts=facts)
+        yield Listed(kind="suite", item=suite.name, says=suite.summary, facts=facts)
 
 
 def sweeps() -> Iterator[Listed]:

@@ -16,9 +16,9 @@ from checkers.verdicts import Verdict
 from model.faults import InputFault
 
 if TYPE_CHECKING:
-    from properties.suites.deciding import ClaimVerdict
-    from properties.suites.profiles import Profile
-    from properties.suites.searching import Tally
+    from properties.suites.machines.judged import Tally
+    from properties.suites.search.deciding import ClaimVerdict
+    from properties.suites.search.profiles import Profile
     from properties.suites.suite import Side, Suite
     from reference_impl.node.bugs import Bugs
 
@@ -56,9 +56,9 @@ def test_command(
     With --outside every claim is taken out of its condition, where it must break: the exit code
     then says whether verdicts are the expected ones.
     """
-    from properties.suites import store
-    from properties.suites.profiles import profile_named
+    from properties.suites.delivery.stores import opening
     from properties.suites.registry import SUITES, suite_named
+    from properties.suites.search.profiles import profile_named
     from reference_impl.node.bugs import bugs_named
 
     if runs is not None and runs < 1:
@@ -71,9 +71,9 @@ def test_command(
     chosen = [suite_named(name) for name in suites or SUITES]
     seeded = bugs_named(*bugs)
     run.judged_by_expectation = outside
-    with store.kept_in(postgres):
+    with opening.in_postgres(postgres):
         if any(suite.name == STORES for suite in chosen):
-            store.tried()
+            opening.check_store()
         elif postgres is not None:
             run.note(f"--postgres: only the suite {STORES} stores anything")
         for suite in chosen:
@@ -87,7 +87,7 @@ def test_command(
 
 def inside(run: Run, suite: Suite, bugs: Bugs, profile: Profile, seed: int) -> None:
     """Every claim of the suite inside its condition, on a broker with these bugs."""
-    from properties.suites import deciding
+    from properties.suites.search import deciding
     from reference_impl.node.seeded_bugs import SEEDED_BUGS
 
     started = time.monotonic()
@@ -122,7 +122,7 @@ def inside(run: Run, suite: Suite, bugs: Bugs, profile: Profile, seed: int) -> N
 
 def decide(run: Run, suite: Suite, side: Side, profile: Profile, seed: int) -> None:
     """One claim on one side of its condition."""
-    from properties.suites import deciding
+    from properties.suites.search import deciding
 
     started = time.monotonic()
     verdict = deciding.decide(
@@ -176,11 +176,11 @@ def emit(
 
 def replayed(suite: Suite, seed: int, profile: Profile) -> str:
     """The command that begins with the same search."""
-    from properties.suites import store
+    from properties.suites.delivery.stores import opening
 
     words = ["urteil", "test", suite.name, "--seed", str(seed), "--profile", profile.name]
     words += ["--runs", str(profile.runs)]
-    if (dsn := store.server()) is not None:
+    if (dsn := opening.chosen_server()) is not None:
         words += ["--postgres", dsn]
     return shlex.join(words)
 

@@ -129,8 +129,8 @@ def proof(run: Run) -> None:
 
 def suite(run: Run) -> None:
     """The claims on a right broker, and three seeded bugs that must be found."""
-    from properties.suites.profiles import PROFILES
     from properties.suites.registry import suite_named
+    from properties.suites.search.profiles import PROFILES
     from reference_impl.node.bugs import NO_BUGS, bugs_named
 
     chosen = suite_named(SUITE)

@@ -1,12 +1,16 @@
-"""The table of suites. To add one, write two modules and a row here.
+"""The table of suites. To add a suite, write two modules, a folder of three files, and a row here.
 
-1. `properties/NAME_claims.py`, over the standard library and `model` alone: what a run of the suite
-   observes, as a frozen dataclass, and the claims as literal functions of it. `ALWAYS` maps a claim
-   to a function that returns its breaches (`properties.claims.breach.Breach`, none: it holds);
-   `SOMETIMES` maps a claim to its goals, each a function that says whether the run shows it.
-2. `properties/suites/NAME.py`, which exports `SUITE`:
+1. `properties/claims/NAME.py` defines the claims, with the standard library and `model` alone: a
+   frozen dataclass of what a run observes, and each claim as a literal function of it. `ALWAYS`
+   maps a claim to a function that returns its breaches (`properties.claims.breach.Breach`; none if
+   the claim holds). `SOMETIMES` maps a claim to its goals: functions that return True if the run
+   shows the goal.
+2. `properties/claims/catalogue.py` lists each claim with its statement and its condition, and names
+   the suite as a decider: `Decider("suite", NAME)`.
+3. `properties/suites/NAME/settings.py` lists the conditions that runs can be under, by name.
+4. `properties/suites/NAME/rules.py` has the machine, whose rules Hypothesis calls:
 
-       class GroupsMachine(ClusterMachine):            # the rules of time and faults are inherited
+       class GroupsMachine(ClusterMachine):  # inherits the crashes and restarts of brokers
            ALWAYS, SOMETIMES = ALWAYS, SOMETIMES
            SIMPLER: ClassVar[Mapping[str, tuple[int, ...]]] = {
                **ClusterMachine.SIMPLER, "members": (1, 2, 3)
@@ -16,28 +20,28 @@
                super().__init__(setting, Cluster(bugs=bugs), bugs=bugs, judge=judge, tally=tally)
 
            @rule(members=st.integers(1, 3))
-           def join(self, members): ...
+           def join(self, members): ...  # its docstring explains the call in counterexamples
 
-           def end(self):                              # recover, look, and return what was observed
+           def end(self):  # recovers the cluster and returns what the run observed
                self.cluster.recover()
                return Grouped(history=self.cluster.history())
 
+   A cluster whose leaders crash and lose links inherits from `machines.leader_faults`. A machine
+   without a cluster inherits from `machines.judged` and defines `steps`.
+5. `properties/suites/NAME/sides.py` lists what is decided, and exports `SUITE`:
+
        SUITE = Suite(
            name="groups",
-           says="what is driven, and under which faults",
+           summary="what the suite drives, and under which faults",
            machine=GroupsMachine,
-           inside=(inside("one_owner", "cooperative", "why it holds"),),
+           inside=(inside("one_owner", "cooperative", "why the claim holds"),),
            outside=(outside("one_owner", "cooperative", "why it breaks", Bug.SOME_BUG),),
        )
 
-   A machine that drives something else than a cluster inherits from `machine.JudgedMachine`, and
-   says how many `steps` a run took.
-
-Laws. A run is determined by the setting, the bugs and the calls: no clock, no chance, no state that
-outlives the machine. Arguments of rules are ints, listed in `SIMPLER`. The machine can be imported
-by its name from its module: that is how a failing run prints as a program. The claims of a suite
-are those of `properties.claims.catalogue` that name it as a decider (`Decider("suite", NAME)`);
-each has a side inside and one outside. What all suites owe is tested for each row of the table.
+Laws. The setting, the bugs and the calls determine a run: no clock, no randomness, no state that
+outlives the machine. Rule arguments are integers, listed in `SIMPLER`. The machine can be imported
+by name from its module, because a failing run is printed as a program. Each claim of the suite has
+a side inside and a side outside its condition. Tests check these laws for each row of the table.
 """
 
 from __future__ import annotations
@@ -45,33 +49,31 @@ from __future__ import annotations
 from typing import Final
 
 from model.faults import UnknownName
-from properties.suites import (
-    delivery_sides,
-    elections,
-    groups,
-    log,
-    replication_sides,
-    retention,
-    transactions_sides,
-)
+from properties.suites.delivery import sides as delivery
+from properties.suites.elections import sides as elections
+from properties.suites.groups import sides as groups
+from properties.suites.log import sides as log
+from properties.suites.replication import sides as replication
+from properties.suites.retention import sides as retention
 from properties.suites.suite import Suite
+from properties.suites.transactions import sides as transactions
 
 SUITES: Final = {
     suite.name: suite
     for suite in (
-        replication_sides.SUITE,
+        replication.SUITE,
         elections.SUITE,
         log.SUITE,
-        transactions_sides.SUITE,
+        transactions.SUITE,
         retention.SUITE,
-        delivery_sides.SUITE,
+        delivery.SUITE,
         groups.SUITE,
     )
 }
 
 
 def suite_named(name: str) -> Suite:
-    """The suite of this name; UnknownName tells the nearest ones."""
+    """Returns the suite of this name; raises UnknownName, which lists the nearest names."""
     if name not in SUITES:
         raise UnknownName("suite", name, SUITES)
     return SUITES[name]

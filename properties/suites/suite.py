@@ -1,9 +1,9 @@
-"""A suite as data: the claims that it decides, and on which side of their conditions.
+"""A suite as data: its machine, and the claims that it decides inside and outside their conditions.
 
-A claim that holds only under a condition has two sides. *Inside*, no run may break it. *Outside*
-(another setting, or a seeded bug of the broker) some run breaks it, and the smallest one found is
-shown. A claim that something can happen is the other way round: inside, some run shows each of its
-goals; outside, none does.
+A claim has two sides. *Inside* its condition no run may break it. *Outside* (in another setting, or
+on a broker with a seeded bug) some run breaks it, and the smallest such run is the counterexample.
+For a claim that something *can* happen the sides are reversed: inside its condition some run shows
+each of its goals; outside no run shows all of them.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from properties.claims.breach import Always, Sometimes
-from properties.suites.machine import JudgedMachine
+from properties.suites.machines.judged import JudgedMachine
 from reference_impl.node.bugs import NO_BUGS, Bug, Bugs
 
 Outcome = Literal["holds", "violated", "undecided"]
@@ -20,7 +20,7 @@ Outcome = Literal["holds", "violated", "undecided"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Side:
-    """One side of a claim's condition, and what is expected there."""
+    """One side of a claim's condition: a setting, seeded bugs, and the expected outcome."""
 
     claim: str
     setting: str
@@ -34,12 +34,12 @@ class Side:
 
 
 def inside(claim: str, setting: str, because: str) -> Side:
-    """The claim holds in this setting."""
+    """Returns the side of a claim that holds in this setting."""
     return Side(claim=claim, setting=setting, expected="holds", because=because)
 
 
 def outside(claim: str, setting: str, because: str, *bugs: Bug) -> Side:
-    """The claim does not hold in this setting, or on a broker with these bugs."""
+    """Returns the side of a claim that breaks in this setting, on a broker with these bugs."""
     return Side(
         claim=claim, setting=setting, bugs=frozenset(bugs), expected="violated", because=because
     )
@@ -47,32 +47,32 @@ def outside(claim: str, setting: str, because: str, *bugs: Bug) -> Side:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Suite:
-    """A suite: its machine, its claims inside their conditions, and the sides outside."""
+    """A suite: a machine, and the sides that it decides inside and outside the conditions."""
 
     name: str
-    says: str
+    summary: str
     machine: type[JudgedMachine]
     inside: tuple[Side, ...]
     outside: tuple[Side, ...]
-    share_of_runs: float = 1.0  # that are asked for, inside: many settings take fewer each
-    share_of_rules: float = 1.0  # that are asked for of each run: long rules need fewer
+    share_of_runs: float = 1.0  # of the requested runs, inside: many settings share the budget
+    share_of_rules: float = 1.0  # of the requested rules of each run: long rules need fewer
 
     @property
     def always(self) -> Always:
-        """The claims that hold always, inside their conditions."""
+        """The claims that no run may break, inside their conditions."""
         return self.machine.ALWAYS
 
     @property
     def sometimes(self) -> Sometimes:
-        """The claims that something can happen, with their goals."""
+        """The claims that something can happen, each with its goals."""
         return self.machine.SOMETIMES
 
     @property
     def sides(self) -> tuple[Side, ...]:
-        """Every side that the suite decides."""
+        """All sides of the suite, the inside ones first."""
         return self.inside + self.outside
 
     @property
     def claims(self) -> tuple[str, ...]:
-        """Every claim that the suite decides."""
+        """The claims of the suite, each once."""
         return tuple(dict.fromkeys(side.claim for side in self.sides))

@@ -14,8 +14,8 @@ import pytest
 from checkers.claim_record import Decided, kept
 from checkers.sweeping import Swept, judge
 from properties.claims.catalogue import BY_ID, CLAIMS, Claim, Decider
+from properties.suites.machines.judged import Shown
 from properties.suites.registry import SUITES
-from properties.suites.searching import Shown
 from properties.suites.suite import Side, Suite
 from reference_impl.node.bugs import bugs_named
 from reference_impl.node.seeded_bugs import SEEDED_BUGS

@@ -9,7 +9,7 @@ import pytest
 
 from checkers import claim_record
 from checkers.claim_record import keep, kept
-from properties.suites.profiles import PROFILES
+from properties.suites.search.profiles import PROFILES
 from tools.claims import SIDES, made, main
 
 

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from checkers.cli.test import replayed
-from properties.suites import store
-from properties.suites.profiles import profile_named
+from properties.suites.delivery.stores import opening
+from properties.suites.delivery.stores.store import DSN
 from properties.suites.registry import suite_named
-from properties.suites.store import DSN
+from properties.suites.search.profiles import profile_named
 
 
 def test_a_seeded_bug_is_printed_as_a_program_that_fails_again(call: Any) -> None:
@@ -33,7 +33,7 @@ def test_a_seeded_bug_is_printed_as_a_program_that_fails_again(call: Any) -> Non
         (["replication", "--runs", "0"], "--runs 0: at least 1"),
         (["log", "--profile", "nightli"], "no profile 'nightli'; the nearest: nightly"),
         (["replication", "--outside", "--bug", "no-dedup"], "leave --bug out"),
-        (["delivery", "--postgres", "host=127.0.0.1 port=1"], "refused; name a server that runs"),
+        (["delivery", "--postgres", "host=127.0.0.1 port=1"], "refused; name a running server"),
         (["delivery", "--postgres", "nonsense"], 'missing "=" after "nonsense"'),
     ],
 )
@@ -59,7 +59,7 @@ def test_applications_store_in_the_server_that_is_named(
 def test_the_replay_names_the_server_too() -> None:
     suite, profile = suite_named("delivery"), profile_named("pr")
     assert "--postgres" not in replayed(suite, 7, profile)
-    with store.kept_in("host=db dbname=apps"):
+    with opening.in_postgres("host=db dbname=apps"):
         assert replayed(suite, 7, profile).endswith(" --postgres 'host=db dbname=apps'")
 
 

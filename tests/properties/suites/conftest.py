@@ -6,7 +6,7 @@ import os
 
 import pytest
 
-from properties.suites.store import DSN
+from properties.suites.delivery.stores.store import DSN
 
 SERVER = os.environ.get(DSN)
 

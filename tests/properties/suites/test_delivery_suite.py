@@ -6,13 +6,13 @@ import re
 
 import pytest
 
-from properties.suites import store
-from properties.suites.client_defaults import CLIENT_DEFAULTS
-from properties.suites.deciding import decide
-from properties.suites.delivery import DeliveryMachine
-from properties.suites.delivery_settings import SETTINGS
-from properties.suites.delivery_sides import SUITE
-from properties.suites.postgres_store import PostgresStore
+from properties.suites.delivery.client_defaults import CLIENT_DEFAULTS
+from properties.suites.delivery.rules import DeliveryMachine
+from properties.suites.delivery.settings import SETTINGS
+from properties.suites.delivery.sides import SUITE
+from properties.suites.delivery.stores import opening
+from properties.suites.delivery.stores.postgres import PostgresStore
+from properties.suites.search.deciding import decide
 
 SIDES = {(side.claim, side.setting): side for side in SUITE.sides if not side.bugs}
 TWO_TRANSACTIONS = "kafka_and_database_not_atomic"
@@ -70,7 +70,7 @@ def test_a_breach_is_found_on_ten_seeds_of_ten(claim: str, setting: str) -> None
 @pytest.mark.parametrize("setting", ["position with output", "consumed table", "two-phase commit"])
 @pytest.mark.usefixtures("postgres")
 def test_the_same_holds_in_postgresql(setting: str) -> None:
-    database = store.opened()
+    database = opening.open_store()
     assert isinstance(database, PostgresStore)
     database.close()
     side = next(side for side in SUITE.inside if side.setting == setting)

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from properties.suites.groups import SETTINGS, SUITE, GroupsMachine
-from properties.suites.searching import Shown
+from properties.suites.groups.rules import GroupsMachine
+from properties.suites.groups.settings import SETTINGS
+from properties.suites.groups.sides import SUITE
+from properties.suites.machines.judged import Shown
 from reference_impl.node.bugs import NO_BUGS, Bug, Bugs
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from properties.suites.programs import Call, calls_in
+from properties.suites.search.programs import Call, calls_in
 
 names = st.from_regex(r"[a-z_]{1,8}", fullmatch=True).filter(str.isidentifier)
 calls = st.builds(
@@ -34,7 +34,7 @@ class Remembers:
 def test_a_call_is_made_with_its_arguments() -> None:
     machine = Remembers()
     for call in calls_in("state.send(count=2)\nstate.send(count=3)"):
-        call.make(machine)
+        call.run(machine)
     assert machine.sent == [2, 3]
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from model.faults import UnknownName
-from properties.suites.deciding import decide, run
+from properties.suites.machines.judged import Shown
 from properties.suites.registry import SUITES, suite_named
-from properties.suites.replication import ReplicationMachine
-from properties.suites.replication_sides import SUITE
-from properties.suites.searching import Shown
+from properties.suites.replication.rules import ReplicationMachine
+from properties.suites.replication.sides import SUITE
+from properties.suites.search.deciding import decide, run
 from reference_impl.node.bugs import Bug, bugs_named
 
 SEEDED = (Bug.NO_DEDUP, Bug.TRUNCATE_TO_HIGH_WATERMARK, Bug.ACK_BEFORE_REPLICATION)

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, rule
 
-from properties.suites.searching import Found, Shown, Tally, replay, search
+from properties.suites.machines.judged import Shown, Tally
+from properties.suites.search.searching import Found, replay, search
 
 SIMPLER = {"by": (1, 2, 3)}
 

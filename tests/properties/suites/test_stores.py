@@ -14,10 +14,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from model.faults import InputFault
-from properties.suites import store
-from properties.suites.postgres_store import PostgresStore
-from properties.suites.sqlite_store import SqliteStore
-from properties.suites.store import Conflict, Store, transaction
+from properties.suites.delivery.stores import opening, store
+from properties.suites.delivery.stores.postgres import PostgresStore
+from properties.suites.delivery.stores.sqlite import SqliteStore
+from properties.suites.delivery.stores.store import Conflict, Store, transaction
 
 Opens = Callable[[], Store]
 
@@ -47,8 +47,8 @@ def opens(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Opens]:
 def test_a_transaction_happens_as_a_whole(opens: Opens) -> None:
     database, other = opens(), opens()
     with transaction(database):
-        store.append(database, "a")
-        store.remember(database, "orders-0", 1)
+        store.add_effect(database, "a")
+        store.set_position(database, "orders-0", 1)
     assert store.effects(other) == ("a",)
     assert store.position(other, "orders-0") == 1
 
@@ -58,13 +58,13 @@ def test_of_one_that_raises_nothing_happens(opens: Opens) -> None:
 
     def fails() -> None:
         with transaction(database):
-            store.append(database, "a")
+            store.add_effect(database, "a")
             raise Conflict("it can't go on")
 
     with pytest.raises(Conflict):
         fails()
     assert store.effects(database) == ()
-    store.append(database, "b")  # and it goes on
+    store.add_effect(database, "b")  # and it goes on
     assert store.effects(database) == ("b",)
 
 
@@ -72,22 +72,23 @@ def test_who_advances_from_where_the_position_no_longer_is_changes_nothing(opens
     owner, zombie = opens(), opens()
     since = store.position(zombie, "orders-0")
     with transaction(owner):
-        store.append(owner, "a")
-        store.advance(owner, "orders-0", 0, 1)
+        store.add_effect(owner, "a")
+        store.advance_position(owner, "orders-0", 0, 1)
 
     def goes_on() -> None:
         with transaction(zombie):
-            store.append(zombie, "a")
-            store.advance(zombie, "orders-0", since, 1)
+            store.add_effect(zombie, "a")
+            store.advance_position(zombie, "orders-0", since, 1)
 
-    with pytest.raises(Conflict, match="orders-0 is no longer at 0"):
+    with pytest.raises(Conflict, match="the position of orders-0 is no longer 0"):
         goes_on()
     assert store.effects(owner) == ("a",)
 
 
 def test_a_message_is_new_once(opens: Opens) -> None:
     database = opens()
-    assert [store.is_new(database, message) for message in ("m", "n", "m")] == [True, True, False]
+    marked = [store.mark_consumed(database, message) for message in ("m", "n", "m")]
+    assert marked == [True, True, False]
 
 
 def test_what_is_prepared_is_invisible_survives_and_ends_as_somebody_else_says(
@@ -96,32 +97,32 @@ def test_what_is_prepared_is_invisible_survives_and_ends_as_somebody_else_says(
     dies, after = opens(), opens()
     for name in ("kept", "dropped"):
         with transaction(dies, prepare_as=name):
-            store.append(dies, name)
+            store.add_effect(dies, name)
     assert store.effects(after) == ()
     assert after.prepared() == ("dropped", "kept")
     after.commit_prepared("kept")
     after.roll_back_prepared("dropped")
     assert store.effects(after) == ("kept",)
     assert after.prepared() == ()
-    with pytest.raises(Conflict, match="nothing is prepared as kept"):
+    with pytest.raises(Conflict, match="no transaction is prepared as kept"):
         dies.commit_prepared("kept")
-    with pytest.raises(Conflict, match="nothing is prepared as dropped"):
+    with pytest.raises(Conflict, match="no transaction is prepared as dropped"):
         dies.roll_back_prepared("dropped")
 
 
 DIES = """
 import os, signal
 from pathlib import Path
-from properties.suites import store
-from properties.suites.store import transaction
-from properties.suites.{module} import {name}
+from properties.suites.delivery.stores import opening, store
+from properties.suites.delivery.stores.store import transaction
+from {module} import {name}
 
 database = {name}({arguments})
-store.append(database, "before")
+store.add_effect(database, "before")
 with transaction(database, prepare_as="prepared"):
-    store.append(database, "prepared")
+    store.add_effect(database, "prepared")
 with transaction(database):
-    store.append(database, "inside")
+    store.add_effect(database, "inside")
     os.kill(os.getpid(), signal.SIGKILL)
 """
 
@@ -135,9 +136,7 @@ def test_a_process_that_is_killed_inside_a_transaction_died_before_it(
     else:
         arguments = f"Path({str(tmp_path / 'store.db')!r})"
     kind = type(database)
-    program = DIES.format(
-        module=kind.__module__.rpartition(".")[2], name=kind.__name__, arguments=arguments
-    )
+    program = DIES.format(module=kind.__module__, name=kind.__name__, arguments=arguments)
     assert subprocess.run([sys.executable, "-c", program]).returncode == -signal.SIGKILL
     assert store.effects(database) == ("before",)
     assert database.prepared() == ("prepared",)
@@ -159,7 +158,7 @@ def test_the_effects_are_those_of_the_transactions_that_were_committed(
         try:
             with transaction(database, prepare_as=name):
                 for value in values:
-                    store.append(database, value)
+                    store.add_effect(database, value)
                 if ends == "raise":
                     raise Conflict
         except Conflict:
@@ -178,29 +177,29 @@ NOBODY = "host=127.0.0.1 port=1 connect_timeout=2"
 
 
 def test_the_environment_names_the_server(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert isinstance(store.opened(), SqliteStore)
+    assert isinstance(opening.open_store(), SqliteStore)
     monkeypatch.setenv(store.DSN, NOBODY)
     with pytest.raises(InputFault, match=r"^--postgres or URTEIL_POSTGRES_DSN: .*refused"):
-        store.opened()
+        opening.open_store()
 
 
 def test_a_server_that_is_told_goes_before_that_of_the_environment(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv(store.DSN, NOBODY)
-    with store.kept_in("nonsense"):
-        assert store.server() == "nonsense"
-        with pytest.raises(InputFault, match="in connection info string; name a server"):
-            store.opened()
-    assert store.server() is None
-    with store.kept_in(None), pytest.raises(InputFault, match="refused"):
-        store.opened()
+    with opening.in_postgres("nonsense"):
+        assert opening.chosen_server() == "nonsense"
+        with pytest.raises(InputFault, match="in connection info string; name a running server"):
+            opening.open_store()
+    assert opening.chosen_server() is None
+    with opening.in_postgres(None), pytest.raises(InputFault, match="refused"):
+        opening.open_store()
 
 
 def test_what_was_tried_leaves_nothing(postgres: str) -> None:
-    with store.kept_in(postgres):
-        store.tried()
-        database = store.opened()
+    with opening.in_postgres(postgres):
+        opening.check_store()
+        database = opening.open_store()
     assert isinstance(database, PostgresStore)
     schemas = "SELECT schema_name FROM information_schema.schemata WHERE schema_name = ?"
     assert database.execute(schemas, database.schema)
@@ -209,19 +208,19 @@ def test_what_was_tried_leaves_nothing(postgres: str) -> None:
 
 
 def test_without_psycopg_the_next_move_is_to_install_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delitem(sys.modules, "properties.suites.postgres_store")
+    monkeypatch.delitem(sys.modules, "properties.suites.delivery.stores.postgres")
     monkeypatch.setitem(sys.modules, "psycopg", None)
     with (
-        store.kept_in(NOBODY),
-        pytest.raises(InputFault, match=r"psycopg is not there: pip install 'urteil\[postgres\]'"),
+        opening.in_postgres(NOBODY),
+        pytest.raises(InputFault, match=r"psycopg is not installed: .*'urteil\[postgres\]'"),
     ):
-        store.opened()
+        opening.open_store()
 
 
 def test_a_schema_ends_with_its_store(postgres: str) -> None:
     first = PostgresStore(postgres)
     with transaction(first, prepare_as="open"):
-        store.append(first, "a")
+        store.add_effect(first, "a")
     first.close()
     second = PostgresStore(postgres)
     schemas = "SELECT 1 FROM information_schema.schemata WHERE schema_name = ?"

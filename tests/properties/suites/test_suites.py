@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from properties.claims.catalogue import BY_ID, Decider
-from properties.suites.deciding import decide, run
+from properties.suites.machines.judged import Shown
 from properties.suites.registry import SUITES
-from properties.suites.searching import Shown
+from properties.suites.search.deciding import decide, run
 from properties.suites.suite import Side, Suite
 from reference_impl.node.seeded_bugs import SEEDED_BUGS
 

@@ -12,11 +12,12 @@ from model.histories import History
 from properties.anomalies.catalogue import CATALOGUE
 from properties.anomalies.declarations import NOTHING_DECLARED
 from properties.claims.transactions import ALWAYS, Transacted
-from properties.suites.deciding import Search
-from properties.suites.programs import Call, calls_in
-from properties.suites.searching import Tally, replay, search
-from properties.suites.transactions import TransactionsMachine
-from properties.suites.transactions_sides import SUITE
+from properties.suites.machines.judged import Tally
+from properties.suites.search.deciding import Search
+from properties.suites.search.programs import Call, calls_in
+from properties.suites.search.searching import replay, search
+from properties.suites.transactions.rules import TransactionsMachine
+from properties.suites.transactions.sides import SUITE
 from reference_impl.node.bugs import NO_BUGS, Bug
 from reference_impl.node.seeded_bugs import SEEDED_BUGS
 

@@ -16,8 +16,8 @@ from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
-from properties.suites import store
-from properties.suites.sqlite_store import SqliteStore
+from properties.suites.delivery.stores import store
+from properties.suites.delivery.stores.sqlite import SqliteStore
 from reference_impl.wire.serve import Served, ServeOptions, serving
 
 VALUES = ("a", "b", "c", "d", "e", "f")
@@ -26,9 +26,9 @@ APPLICATION = """
 import os, signal, sys, time
 from pathlib import Path
 from confluent_kafka import Consumer, TopicPartition
-from properties.suites import store
-from properties.suites.store import transaction
-from properties.suites.sqlite_store import SqliteStore
+from properties.suites.delivery.stores import store
+from properties.suites.delivery.stores.store import transaction
+from properties.suites.delivery.stores.sqlite import SqliteStore
 
 servers, topic, file, dies_at = *sys.argv[1:4], sys.argv[4]
 database, done = SqliteStore(Path(file)), 0
@@ -55,8 +55,8 @@ since = store.position(database, topic)
 consumer.assign([TopicPartition(topic, 0, since)])
 for message, value in polled(consumer):
     with transaction(database):
-        store.append(database, value)
-        store.advance(database, topic, since, message.offset() + 1)
+        store.add_effect(database, value)
+        store.advance_position(database, topic, since, message.offset() + 1)
         since = message.offset() + 1
     moment(value)
 """
@@ -67,8 +67,8 @@ consumer = Consumer(settings)
 consumer.subscribe([topic])
 for message, value in polled(consumer):
     with transaction(database):
-        if not {knows} or store.is_new(database, value):
-            store.append(database, value)
+        if not {knows} or store.mark_consumed(database, value):
+            store.add_effect(database, value)
     moment(value)
     consumer.commit(message, asynchronous=False)
 consumer.close()
@@ -82,7 +82,7 @@ for message, value in polled(consumer):
     if value == dies_at:
         time.sleep(6)  # auto.commit.interval.ms is 5000
     moment(value)
-    store.append(database, value)
+    store.add_effect(database, value)
 consumer.close()
 """
 

@@ -1,0 +1,1 @@
+"""The databases in which the applications of the suite `delivery` store their results."""

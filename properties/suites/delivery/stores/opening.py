@@ -1,0 +1,49 @@
+"""Opens the database of an application: in PostgreSQL if configured, else in SQLite in memory.
+
+A server is configured by `in_postgres(dsn)` (the option `--postgres`), or by the environment
+variable `URTEIL_POSTGRES_DSN`; the option wins.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Generator
+from contextlib import closing, contextmanager
+from contextvars import ContextVar
+from typing import Final
+
+from properties.suites.delivery.stores.sqlite import SqliteStore
+from properties.suites.delivery.stores.store import DSN, Store, add_effect, transaction
+
+_SERVER: Final = ContextVar[str | None]("the PostgreSQL server of --postgres", default=None)
+
+
+@contextmanager
+def in_postgres(dsn: str | None) -> Generator[None]:
+    """Makes `open_store` use this PostgreSQL server; None leaves the choice to the environment."""
+    before = _SERVER.set(dsn)
+    try:
+        yield
+    finally:
+        _SERVER.reset(before)
+
+
+def chosen_server() -> str | None:
+    """Returns the PostgreSQL server that `in_postgres` has set; the environment does not count."""
+    return _SERVER.get()
+
+
+def check_store() -> None:
+    """Opens a store, writes to it and prepares a transaction; raises InputFault if that fails."""
+    with closing(open_store()) as trial, transaction(trial, prepare_as="trial"):
+        add_effect(trial, "trial")
+
+
+def open_store() -> Store:
+    """Opens an empty store, in PostgreSQL if a server is configured, else in SQLite in memory."""
+    dsn = chosen_server() or os.environ.get(DSN)
+    if dsn:
+        from properties.suites.delivery.stores.postgres import PostgresStore  # loads psycopg
+
+        return PostgresStore(dsn)
+    return SqliteStore()

@@ -1,0 +1,122 @@
+"""The database of a consumer application: three tables, and transactions over them.
+
+    effects      the results of processing: one row for each time that a message was processed
+    positions    the next offset that the application reads, by topic partition
+    consumed     the messages that were processed: the table of an idempotent consumer
+
+A `transaction` is atomic and survives the death of the application. A prepared transaction also
+survives, but is invisible until it is committed or rolled back by its name: the first half of a
+two-phase commit.
+
+    SQLite       in memory or in a file. SQLite has no PREPARE TRANSACTION, so this one rolls the
+                 statements back and stores their texts durably under the name; the commit runs
+                 them again and deletes the texts, in one transaction. Unlike a real prepared
+                 transaction it holds no locks, so the rows may have changed by then.
+    PostgreSQL   PREPARE TRANSACTION itself; the server needs max_prepared_transactions > 0
+
+Source: D0 (the consumer's position in the same store as its output); J. Gray and A. Reuter,
+"Transaction Processing", two-phase commit; PostgreSQL's documentation, PREPARE TRANSACTION.
+Simplified: a simulated program begins and ends a transaction without a pause in between, so it
+never dies inside one. For the database such a death equals a death before the transaction: the
+tests of the stores check that with real processes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+from typing import Any, Final, Protocol
+
+DSN: Final = "URTEIL_POSTGRES_DSN"  # the environment variable that names a PostgreSQL server
+
+Row = tuple[Any, ...]
+
+
+class Conflict(Exception):
+    """Another instance moved the position, or the prepared transaction does not exist."""
+
+
+class Store(Protocol):
+    """A connection to a database with the three tables; SQL with `?` for each parameter."""
+
+    def execute(self, statement: str, *parameters: object) -> Sequence[Row]:
+        """Runs the statement and returns its rows; outside a transaction it commits by itself."""
+        ...
+
+    def prepare(self, name: str) -> None:
+        """Prepares the open transaction under this name, and closes it."""
+        ...
+
+    def prepared(self) -> tuple[str, ...]:
+        """Returns the names of all prepared transactions that have not ended."""
+        ...
+
+    def commit_prepared(self, name: str) -> None:
+        """Commits the prepared transaction; raises Conflict if there is none of this name."""
+        ...
+
+    def roll_back_prepared(self, name: str) -> None:
+        """Rolls the prepared transaction back; raises Conflict if there is none of this name."""
+        ...
+
+    def close(self) -> None:
+        """Closes the connection; committed and prepared transactions stay."""
+        ...
+
+
+@contextmanager
+def transaction(store: Store, prepare_as: str | None = None) -> Generator[None]:
+    """Commits the statements of the block together; an exception rolls all of them back.
+
+    With `prepare_as` the transaction is prepared under that name instead of committed.
+    """
+    store.execute("BEGIN")
+    try:
+        yield
+    except BaseException:
+        store.execute("ROLLBACK")
+        raise
+    if prepare_as is None:
+        store.execute("COMMIT")
+    else:
+        store.prepare(prepare_as)
+
+
+def add_effect(store: Store, value: str) -> None:
+    """Inserts one more effect."""
+    store.execute("INSERT INTO effects (value) VALUES (?)", value)
+
+
+def effects(store: Store) -> tuple[str, ...]:
+    """Returns all effects in the order of their insertion."""
+    return tuple(str(value) for (value,) in store.execute("SELECT value FROM effects ORDER BY id"))
+
+
+def mark_consumed(store: Store, message: str) -> bool:
+    """Marks the message as consumed; returns False if it was marked before."""
+    marked = "INSERT INTO consumed (message) VALUES (?) ON CONFLICT DO NOTHING RETURNING message"
+    return bool(store.execute(marked, message))
+
+
+def position(store: Store, key: str) -> int:
+    """Returns the next offset to read; 0 if none is stored."""
+    found = store.execute("SELECT next_offset FROM positions WHERE key = ?", key)
+    return int(found[0][0]) if found else 0
+
+
+def set_position(store: Store, key: str, offset: int) -> None:
+    """Stores the position, whatever it was before."""
+    store.execute(
+        "INSERT INTO positions (key, next_offset) VALUES (?, ?)"
+        " ON CONFLICT (key) DO UPDATE SET next_offset = excluded.next_offset",
+        key,
+        offset,
+    )
+
+
+def advance_position(store: Store, key: str, since: int, offset: int) -> None:
+    """Moves the position from `since` to `offset`; raises Conflict if it is no longer `since`."""
+    store.execute("INSERT INTO positions VALUES (?, 0) ON CONFLICT DO NOTHING", key)
+    moved = "UPDATE positions SET next_offset = ? WHERE key = ? AND next_offset = ? RETURNING key"
+    if not store.execute(moved, offset, key, since):
+        raise Conflict(f"the position of {key} is no longer {since}")

@@ -1,0 +1,1 @@
+"""The suite `elections`: the in-sync set, the leaders and the committed records, under faults."""

@@ -1,0 +1,36 @@
+"""The suite `groups`: its claims inside and outside their conditions."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from properties.suites.groups.rules import GroupsMachine
+from properties.suites.groups.settings import SETTINGS
+from properties.suites.suite import Suite, inside, outside
+from reference_impl.node.bugs import Bug
+
+_CLAIMS: Final = ("one_owner", "idle_members", "position_resumes")
+
+SUITE: Final = Suite(
+    name="groups",
+    summary="members of both protocols join, leave, die and are held up while coordinators fail",
+    machine=GroupsMachine,
+    inside=(
+        *(inside(claim, "classic", SETTINGS["classic"].condition) for claim in _CLAIMS),
+        *(inside(claim, "KIP-848", SETTINGS["KIP-848"].condition) for claim in _CLAIMS),
+    ),
+    outside=(
+        outside("one_owner", "by hand", "nobody divides the partitions"),
+        outside("idle_members", "by hand", "everybody owns everything"),
+        outside(
+            "one_owner",
+            "KIP-848",
+            "what was given up and had back is free on the books",
+            Bug.PARTITION_EPOCH_ERASED,
+        ),
+        outside(
+            "position_resumes", "KIP-848, soon forgotten", "the group stood empty for too long"
+        ),
+    ),
+    share_of_runs=0.5,
+)

@@ -1,0 +1,196 @@
+"""The suite `log`: writers and readers of a replicated log, who come and go while leaders change.
+
+Writers send one record at a time, to one topic partition or to two; readers begin at any offset and
+read on. A run ends when the faults have, every writer has an end to what it sends, and every reader
+has come to the end of the log.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Mapping, Sequence
+from typing import ClassVar, Final
+
+from hypothesis import strategies as st
+from hypothesis.stateful import precondition, rule
+
+from model.vocabulary import Offset, TopicPartition
+from properties.claims.log import ALWAYS, SOMETIMES, ReadAndWritten
+from properties.suites.log.settings import SETTINGS
+from properties.suites.machines.judged import Tally
+from properties.suites.machines.leader_faults import LeaderFaultsMachine
+from properties.suites.machines.watching import entries
+from reference_impl.node.bugs import NO_BUGS, Bugs
+from reference_impl.protocol.controller import CreateTopic
+from reference_impl.protocol.deletion import DeleteRecords
+from reference_impl.protocol.messages import NO_BROKER, NodeId
+from reference_impl.simulation.broker_client import BrokerClient
+from reference_impl.simulation.cluster import Cluster
+from reference_impl.simulation.programs import Application, Pause, Program, ProgramFactory
+from reference_impl.simulation.reader import Reader
+from reference_impl.simulation.sender import Sender
+from reference_impl.simulation.world import NoProgress
+
+TOPIC: Final = "letters"
+IDLE_MS: Final = 20
+END_MS: Final = 20_000
+
+
+class LogMachine(LeaderFaultsMachine):
+    """A cluster under faults, its writers and its readers."""
+
+    ALWAYS = ALWAYS
+    SOMETIMES = SOMETIMES
+    SIMPLER: ClassVar[Mapping[str, tuple[int, ...]]] = {
+        **LeaderFaultsMachine.SIMPLER,
+        "writer": (0, 1),
+        "place": (0, 1),
+        "offset": (0, 1, 2, 3),
+    }
+
+    def __init__(
+        self,
+        setting: str = "several",
+        *,
+        bugs: Bugs = NO_BUGS,
+        judge: Sequence[str] | None = None,
+        tally: Tally | None = None,
+    ) -> None:
+        cluster = Cluster(min_insync_replicas=2, bugs=bugs)
+        super().__init__(setting, cluster, bugs=bugs, judge=judge, tally=tally)
+        self._setting = SETTINGS[setting]
+        number = self._setting.topic_partitions
+        cluster.create_topic(
+            CreateTopic(topic=TOPIC, topic_partitions=number, min_insync_replicas=2)
+        )
+        self._places = cluster.topic_partitions(TOPIC)
+        self._sent = 0
+        self._writing, self._reading = True, True  # whether more is to come
+        self._desks = [deque[tuple[TopicPartition, str]]() for _ in range(self._setting.writers)]
+        self._writers = [cluster.run_program(self._writes(desk)) for desk in self._desks]
+        self._readers: list[NodeId] = []
+        self._starts: dict[int, dict[str, int]] = {}
+        self.send(writer=0, place=0, count=5)  # there is something to read from the first rule on
+        cluster.run_until(self._has_written, 1_000)
+
+    # ------------------------------------------------------------ clients
+
+    @rule(writer=st.integers(0, 1), place=st.integers(0, 1), count=st.integers(1, 3))
+    def send(self, writer: int, place: int, count: int) -> None:
+        """Some values are given to a writer; no time passes."""
+        for number in range(self._sent, self._sent + count):
+            where = self._places[place % len(self._places)]
+            self._desks[writer % len(self._desks)].append((where, f"v{number}"))
+        self._sent += count
+
+    @rule(writer=st.integers(0, 1))
+    def cut_off(self, writer: int) -> None:
+        """What a writer sends arrives nowhere, until splits are healed."""
+        for broker in self.cluster.broker_ids:
+            self.cluster.split_one_way(self._writers[writer % len(self._writers)], NodeId(broker))
+
+    @precondition(lambda self: self.wants_readers)
+    @rule(offset=st.integers(0, 3), place=st.integers(0, 1))
+    def read_from(self, offset: int, place: int) -> None:
+        """A reader begins at this offset, or at the end if that comes first; and in this place."""
+        first = place % len(self._places)
+        places = (*self._places[first:], *self._places[:first])
+        starts = {place: self._at_most(offset, place) for place in places}
+        self._readers.append(self.cluster.run_program(self._reads(starts)))
+
+    @precondition(lambda self: self.deletes_records)
+    @rule(offset=st.integers(1, 3))
+    def delete_records(self, offset: int) -> None:
+        """What lies below the offset is deleted, on all replicas."""
+        self.cluster.run_program(self._deletes(offset))
+        self.cluster.run_for(400)
+
+    @property
+    def wants_readers(self) -> bool:
+        """One reader more is in the setting."""
+        return len(self._readers) < self._setting.readers
+
+    @property
+    def deletes_records(self) -> bool:
+        """Somebody deletes records in this setting."""
+        return self._setting.deletes_records
+
+    # ------------------------------------------------------------ programs
+
+    def _writes(self, desk: deque[tuple[TopicPartition, str]]) -> ProgramFactory:
+        def conduct(app: Application) -> Program:
+            sender = Sender(app=app, brokers=BrokerClient(app=app))
+            while desk or self._writing:
+                if desk:
+                    yield from sender.send(*desk.popleft())
+                else:
+                    yield Pause(IDLE_MS)
+
+        return conduct
+
+    def _reads(self, starts: Mapping[TopicPartition, Offset]) -> ProgramFactory:
+        def conduct(app: Application) -> Program:
+            self._starts[app.process] = {str(place): start for place, start in starts.items()}
+            brokers = BrokerClient(app=app)
+            readers = [
+                Reader(
+                    app=app,
+                    brokers=brokers,
+                    topic_partition=place,
+                    isolation="read_uncommitted",
+                    position=start,
+                )
+                for place, start in starts.items()
+            ]
+            while self._reading:
+                for reader in readers:
+                    yield from reader.poll()
+            for reader in readers:
+                yield from reader.read_to_end()
+
+        return conduct
+
+    def _deletes(self, offset: int) -> ProgramFactory:
+        def conduct(app: Application) -> Program:
+            brokers = BrokerClient(app=app)
+            for place in self._places:
+                request = DeleteRecords(topic_partition=place, before=self._at_most(offset, place))
+                yield from brokers.call_leader(place, request, attempts=3)
+
+        return conduct
+
+    def _at_most(self, offset: int, place: TopicPartition) -> Offset:
+        leader = self.cluster.leader(place)
+        known = Offset(0) if leader == NO_BROKER else self.cluster.log(leader, place).high_watermark
+        return Offset(min(offset, known))
+
+    # ------------------------------------------------------------ the end
+
+    def end(self) -> ReadAndWritten:
+        """The cluster recovers, the writers end, then the readers; the logs are the leaders'."""
+        self.cluster.recover()
+        self._writing = False
+        self._await_end_of(self._writers)
+        self._reading = False
+        self._await_end_of(self._readers)
+        return ReadAndWritten(
+            history=self.cluster.history(),
+            logs={
+                str(place): tuple(
+                    (entry.offset, entry.value)
+                    for entry in entries(self.cluster.log(self.cluster.leader(place), place))
+                )
+                for place in self._places
+            },
+            starts=self._starts,
+            instances={
+                process: 0 if self._setting.is_one_instance else process for process in self._starts
+            },
+        )
+
+    def _has_written(self) -> bool:
+        return self._at_most(self._sent, self._places[0]) == self._sent
+
+    def _await_end_of(self, programs: Sequence[NodeId]) -> None:
+        if not self.cluster.run_until(lambda: all(map(self.cluster.is_over, programs)), END_MS):
+            raise NoProgress(f"some application has not ended {END_MS} ms after the last fault")

@@ -1,0 +1,1 @@
+"""The base machines of the suites: judged runs, a simulated cluster, and faults of its leaders."""

@@ -1,0 +1,67 @@
+"""The machine of a simulated cluster of three brokers: time passes, brokers crash and restart.
+
+A suite that drives a cluster inherits these rules and adds those of its clients.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import ClassVar, Final
+
+from hypothesis import strategies as st
+from hypothesis.stateful import precondition, rule
+
+from model.vocabulary import BrokerId
+from properties.suites.machines.judged import JudgedMachine, Tally
+from reference_impl.node.bugs import NO_BUGS, Bugs
+from reference_impl.simulation.cluster import Cluster
+from reference_impl.simulation.faults import Crash, PowerLoss
+
+BROKERS: Final = (0, 1, 2)
+
+
+class ClusterMachine(JudgedMachine):
+    """A cluster of three brokers; subclasses build the cluster, add clients and end the run."""
+
+    SIMPLER: ClassVar[Mapping[str, tuple[int, ...]]] = {"count": (1, 2, 3), "broker": BROKERS}
+
+    def __init__(
+        self,
+        setting: str,
+        cluster: Cluster,
+        *,
+        bugs: Bugs = NO_BUGS,
+        judge: Sequence[str] | None = None,
+        tally: Tally | None = None,
+    ) -> None:
+        super().__init__(setting, bugs=bugs, judge=judge, tally=tally)
+        self.cluster = cluster
+
+    def steps(self) -> int:
+        """Returns how many steps the brokers and the controller took."""
+        return self.cluster.steps
+
+    @precondition(lambda self: not self.some_down())
+    @rule(broker=st.integers(0, 2))
+    def crash(self, broker: int) -> None:
+        """Crashes the process of a broker."""
+        self.fail(Crash(self.broker(broker)))
+
+    @precondition(lambda self: self.some_down())
+    @rule()
+    def restart_all(self) -> None:
+        """Restarts all brokers that are down."""
+        for broker in self.cluster.broker_ids:
+            self.cluster.restart(broker)
+
+    def fail(self, fault: Crash | PowerLoss) -> None:
+        """Applies the fault."""
+        self.cluster.apply(fault)
+
+    def broker(self, number: int) -> BrokerId:
+        """Returns the broker for a rule argument: argument 0 is broker 1."""
+        return self.cluster.broker_ids[number]
+
+    def some_down(self) -> bool:
+        """True if some broker is down."""
+        return not all(map(self.cluster.is_up, self.cluster.broker_ids))

@@ -1,0 +1,114 @@
+"""The base of all suite machines: Hypothesis calls rules, the run ends, and its outcome is judged.
+
+A machine is built from a setting (the condition that its run is under), from seeded bugs of the
+broker, and from the names to judge: claims that always hold, goals as `claim: goal`, and anomalies
+of the recorded history. The suite's machine adds the rules. After the last rule all faults end, the
+cluster recovers, and the outcome is judged: `Shown` is raised for the first name that the run
+shows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Final
+
+from hypothesis.stateful import RuleBasedStateMachine
+
+from properties.anomalies.catalogue import BY_ID as ANOMALIES
+from properties.claims.breach import Always, Sometimes
+from reference_impl.node.bugs import NO_BUGS, Bugs
+from reference_impl.simulation.world import NoProgress
+
+PROGRESS: Final = "progress"  # the cluster recovers in bounded virtual time after all faults
+
+
+class Shown(Exception):
+    """A run shows a searched name; `how` says in words what shows it."""
+
+    def __init__(self, name: str, how: str) -> None:
+        super().__init__(f"{name}: {how}")
+        self.name = name
+        self.how = how
+
+
+@dataclass(slots=True)
+class Tally:
+    """The cost of a search so far; `progress` is called after each finished run."""
+
+    runs: int = 0  # including the runs of shrinking
+    broker_steps: int = 0
+    progress: Callable[[Tally], None] | None = None
+
+    def add(self, broker_steps: int) -> None:
+        """Counts one finished run."""
+        self.runs += 1
+        self.broker_steps += broker_steps
+        if self.progress is not None:
+            self.progress(self)
+
+
+class JudgedMachine(RuleBasedStateMachine):
+    """A machine that judges its run at the end; subclasses add rules and the tables of claims."""
+
+    ALWAYS: ClassVar[Always]
+    SOMETIMES: ClassVar[Sometimes]
+    SIMPLER: ClassVar[Mapping[str, tuple[int, ...]]]  # values of each rule argument, simplest first
+
+    def __init__(
+        self,
+        setting: str,
+        *,
+        bugs: Bugs = NO_BUGS,
+        judge: Sequence[str] | None = None,
+        tally: Tally | None = None,
+    ) -> None:
+        super().__init__()
+        self.setting_name = setting
+        self.bugs = bugs
+        self.observed: Any = None  # the input of the claims; None until the run has ended
+        self._judge = tuple(self.ALWAYS) if judge is None else judge
+        self._tally = tally or Tally()
+
+    def end(self) -> object:
+        """Ends all faults, waits for recovery and returns the observations; raises NoProgress."""
+        raise NotImplementedError
+
+    def steps(self) -> int:
+        """Returns how many steps the brokers and the controller took."""
+        raise NotImplementedError
+
+    def stuck(self) -> str | None:
+        """Returns why a run that recovered still made no progress; None if it made progress."""
+        return None
+
+    def teardown(self) -> None:
+        """Ends the run and judges it; raises Shown for the first judged name that it shows."""
+        try:
+            self.observed = self.end()
+        except NoProgress as stuck:
+            if self._judges_progress:
+                raise Shown(PROGRESS, str(stuck)) from stuck
+            return
+        finally:
+            self._tally.add(self.steps())
+        for name in self._judge:
+            if (how := self.shows(name)) is not None:
+                raise Shown(name, how)
+        if self._judges_progress and (why := self.stuck()) is not None:
+            raise Shown(PROGRESS, why)
+
+    @property
+    def _judges_progress(self) -> bool:
+        """False for one name on a broker with bugs: a search for it skips runs that get stuck."""
+        return not (self.bugs and len(self._judge) == 1)
+
+    def shows(self, name: str) -> str | None:
+        """Returns how the ended run shows this claim, goal or anomaly; None if it does not."""
+        if name in self.ALWAYS:
+            return next((breach.why for breach in self.ALWAYS[name](self.observed)), None)
+        if name in ANOMALIES:
+            rows = ANOMALIES[name].find(self.observed.history)
+            return f"{len(rows)} in the history of the clients" if rows else None
+        claim, _, goal = name.partition(": ")
+        return goal if self.SOMETIMES[claim][goal](self.observed) else None

@@ -1,0 +1,138 @@
+"""The machine of a cluster whose leaders fail: they crash at elections, and links are cut.
+
+Some rules are *focused*: they drive the cluster straight to the moments where replication is most
+fragile, just before and at an election.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import ClassVar, Final
+
+from hypothesis import strategies as st
+from hypothesis.stateful import precondition, rule
+
+from model.vocabulary import BrokerId
+from properties.suites.machines.cluster import BROKERS, ClusterMachine
+from properties.suites.machines.judged import Tally
+from reference_impl.node.bugs import NO_BUGS, Bugs
+from reference_impl.protocol.messages import NO_BROKER, NodeId
+from reference_impl.simulation.cluster import Cluster
+from reference_impl.simulation.faults import Crash, PowerLoss
+
+_PAUSES_MS: Final = (5, 40, 150, 400, 900)
+_NOTICED_MS: Final = 800  # the time in which a dead broker leaves the ISR, or returns to it
+
+
+class LeaderFaultsMachine(ClusterMachine):
+    """A cluster whose leaders crash, lose their links and are replaced."""
+
+    SIMPLER: ClassVar[Mapping[str, tuple[int, ...]]] = {
+        **ClusterMachine.SIMPLER,
+        "pause_ms": _PAUSES_MS,
+        "sender": BROKERS,
+        "receiver": BROKERS,
+    }
+
+    def __init__(
+        self,
+        setting: str,
+        cluster: Cluster,
+        *,
+        isolates_leaders: bool = True,
+        splits: bool = True,
+        failures: int = len(BROKERS),
+        bugs: Bugs = NO_BUGS,
+        judge: Sequence[str] | None = None,
+        tally: Tally | None = None,
+    ) -> None:
+        super().__init__(setting, cluster, bugs=bugs, judge=judge, tally=tally)
+        self.isolates_leaders = isolates_leaders  # a leader may keep its clients alone
+        self.splits = splits  # a link between two brokers may be cut
+        self.failures = failures  # brokers that may be down or out of sync at the same time
+        self._failed_ms: dict[BrokerId, int] = {}
+
+    # ------------------------------------------------------------ time
+
+    @rule(pause_ms=st.sampled_from(_PAUSES_MS))
+    def pass_time(self, pause_ms: int) -> None:
+        """Lets virtual time pass."""
+        self.cluster.run_for(pause_ms)
+
+    @precondition(lambda self: not self.leads_well())
+    @rule()
+    def await_election(self) -> None:
+        """Waits until another leader is elected, at most 600 ms."""
+        before = self.cluster.leader_epoch()
+        self.cluster.run_until(
+            lambda: self.cluster.leader_epoch() > before and self.cluster.leader() != NO_BROKER,
+            600,
+        )
+
+    # ------------------------------------------------------------ faults
+
+    @precondition(lambda self: self.leader_is_up())
+    @rule()
+    def crash_leader(self) -> None:
+        """Crashes the process of the leader."""
+        self.fail(Crash(self.cluster.leader()))
+
+    @precondition(lambda self: not self.leads_well())
+    @rule()
+    def crash_leader_at_election(self) -> None:
+        """Waits for the next leader and crashes its process at the election."""
+        self.await_election()
+        self.fail(Crash(self.cluster.leader()))
+
+    @precondition(lambda self: self.some_down() or self.cluster.is_split())
+    @rule()
+    def calm_down(self) -> None:
+        """Heals all links, restarts all brokers and waits until all are in sync."""
+        self.cluster.heal()
+        self.restart_all()
+        self.cluster.run_until(self.cluster.all_in_sync, 1_500)
+
+    @precondition(lambda self: self.isolates_leaders and self.leader_is_up())
+    @rule()
+    def isolate_leader(self) -> None:
+        """Cuts the leader off from the controller and the other brokers, but not from clients."""
+        self.cluster.isolate(self.cluster.leader())
+
+    @rule(sender=st.integers(0, 2), receiver=st.integers(0, 2))
+    def split_one_way(self, sender: int, receiver: int) -> None:
+        """Cuts the link from one broker to another, in this direction only."""
+        if self.splits and sender != receiver:
+            self.cluster.split_one_way(NodeId(self.broker(sender)), NodeId(self.broker(receiver)))
+
+    @rule()
+    def heal(self) -> None:
+        """Heals all links."""
+        self.cluster.heal()
+
+    def fail(self, fault: Crash | PowerLoss) -> None:
+        """Applies the fault, unless more than `failures` brokers would be down or out of sync."""
+        broker = fault.broker
+        away = {other for other in self.cluster.broker_ids if not self._is_in_sync(other)}
+        if broker != NO_BROKER and len({*away, broker}) <= self.failures:
+            self._failed_ms[broker] = self.cluster.now_ms
+            self.cluster.apply(fault)
+
+    def _is_in_sync(self, broker: BrokerId) -> bool:
+        """True if the broker is up and in the ISR, and the controller has noticed its last death.
+
+        Just after a death the ISR still lists the broker.
+        """
+        since_ms = self.cluster.now_ms - self._failed_ms.get(broker, -_NOTICED_MS)
+        is_in_sync = broker in self.cluster.in_sync() and self.cluster.is_up(broker)
+        return is_in_sync and since_ms >= _NOTICED_MS
+
+    # ------------------------------------------------------------ the state of the cluster
+
+    def leader_is_up(self) -> bool:
+        """True if the partition has a leader and that broker is up."""
+        leader = self.cluster.leader()
+        return leader != NO_BROKER and self.cluster.is_up(leader)
+
+    def leads_well(self) -> bool:
+        """True if no election is due: the leader is up and no link is cut."""
+        return self.leader_is_up() and not self.cluster.is_split()

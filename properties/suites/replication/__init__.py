@@ -1,0 +1,1 @@
+"""The suite `replication`: one producer publishes to a replicated log under faults."""

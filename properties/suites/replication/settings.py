@@ -1,0 +1,64 @@
+"""The settings of the suite `replication`: the conditions that a run can be under.
+
+Inside the condition of a claim no run may break it; outside some run does.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from reference_impl.protocol.messages import ACKS_LEADER, ACKS_NONE
+from reference_impl.simulation.producer import ProducerConfig
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Setting:
+    """The configuration of the producer and the topic, and the faults that may happen."""
+
+    condition: str
+    producer: ProducerConfig
+    min_insync_replicas: int = 2
+    session_lasts: bool = False  # an error that ends the producer session is a failure
+    isolates_leaders: bool = True  # a leader may lose the controller but keep its clients
+    splits: bool = True  # links between brokers may be cut
+    unclean_leader_election: bool = False
+    loses_power: bool = False  # machines lose power, and with it what they had not flushed
+    failures: int = 3  # brokers that may be down or out of sync at the same time
+
+
+SETTINGS: Final = {
+    "idempotent": Setting(
+        condition="idempotence, acks=all, endless retries, five in flight, clean elections",
+        producer=ProducerConfig(),
+        session_lasts=True,
+    ),
+    # A leader that was cut off does not learn that it was replaced, and still answers requests:
+    # Kafka has no lease that would stop it. Such a response is not a read at the leader.
+    "read at the leader": Setting(
+        condition="as idempotent; a leader never loses the controller while clients still reach it",
+        producer=ProducerConfig(),
+        session_lasts=True,
+        isolates_leaders=False,
+    ),
+    "not idempotent": Setting(
+        condition="no idempotence, acks=all, endless retries, five requests in flight",
+        producer=ProducerConfig(idempotent=False),
+    ),
+    "no retries": Setting(
+        condition="no idempotence, acks=all, no retries, five requests in flight",
+        producer=ProducerConfig(idempotent=False, retries=False),
+    ),
+    "acks=0": Setting(
+        condition="no idempotence, acks=0: no responses, no retries",
+        producer=ProducerConfig(acks=ACKS_NONE, idempotent=False),
+    ),
+    "acks=1": Setting(
+        condition="idempotence, acks=1, endless retries, five requests in flight",
+        producer=ProducerConfig(acks=ACKS_LEADER),
+    ),
+    "acks=1, no retries": Setting(
+        condition="no idempotence, acks=1, no retries, five requests in flight",
+        producer=ProducerConfig(acks=ACKS_LEADER, idempotent=False, retries=False),
+    ),
+}

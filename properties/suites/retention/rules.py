@@ -1,0 +1,147 @@
+"""The suite `retention`: readers who leave and come back, while old records are deleted.
+
+A reader leaves when it has read to the end of the log. Whoever is back within the limit finds
+everything that was sent meanwhile, also when a leader has died; whoever stays away for longer may
+not. Whole segments go, so what is lost is known of each run only in the end.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Generator, Mapping, Sequence
+from dataclasses import replace
+from typing import ClassVar, Final
+
+from hypothesis import strategies as st
+from hypothesis.stateful import rule
+
+from model.vocabulary import TopicPartition
+from properties.claims.retention import ALWAYS, Absence, KeptForReaders
+from properties.suites.machines.judged import Tally
+from properties.suites.machines.leader_faults import LeaderFaultsMachine
+from properties.suites.retention.settings import SETTINGS
+from reference_impl.node.bugs import NO_BUGS, Bugs
+from reference_impl.protocol.controller import CreateTopic
+from reference_impl.protocol.requests import Response
+from reference_impl.simulation.broker_client import BrokerClient
+from reference_impl.simulation.cluster import QUICK, Cluster
+from reference_impl.simulation.programs import Application, Call, Pause, Program, ProgramFactory
+from reference_impl.simulation.reader import Reader
+from reference_impl.simulation.sender import Sender
+from reference_impl.simulation.world import NoProgress
+
+LETTERS: Final = TopicPartition("letters", 0)
+AWAY_MS: Final = (100, 400, 700, 1_500, 3_000)
+IDLE_MS: Final = 50
+END_MS: Final = 30_000
+
+
+class RetentionMachine(LeaderFaultsMachine):
+    """A cluster under faults, a writer, and a reader who comes and goes."""
+
+    ALWAYS = ALWAYS
+    SOMETIMES: ClassVar = {}
+    SIMPLER: ClassVar[Mapping[str, tuple[int, ...]]] = {
+        **LeaderFaultsMachine.SIMPLER,
+        "away_ms": AWAY_MS,
+    }
+
+    def __init__(
+        self,
+        setting: str = "away for less",
+        *,
+        bugs: Bugs = NO_BUGS,
+        judge: Sequence[str] | None = None,
+        tally: Tally | None = None,
+    ) -> None:
+        timeouts = replace(QUICK, retention_check_ms=50)
+        cluster = Cluster(min_insync_replicas=2, timeouts=timeouts, bugs=bugs)
+        # A leader that is cut off tells its readers an old end of the log: that is not retention's.
+        super().__init__(
+            setting, cluster, isolates_leaders=False, bugs=bugs, judge=judge, tally=tally
+        )
+        self._setting = SETTINGS[setting]
+        cluster.create_topic(
+            CreateTopic(
+                topic=LETTERS.topic, min_insync_replicas=2, log_config=self._setting.log_config
+            )
+        )
+        self._ending = False
+        self._sent = 0
+        self._desk = deque[str]()
+        self._leaves = deque[int]()
+        self._absences: list[Absence] = []
+        self._programs = [cluster.run_program(self._writes()), cluster.run_program(self._reads())]
+        cluster.run_for(IDLE_MS)
+
+    @rule(count=st.integers(1, 3))
+    def send(self, count: int) -> None:
+        """Some values are given to the writer; no time passes."""
+        self._desk.extend(f"v{number}" for number in range(self._sent, self._sent + count))
+        self._sent += count
+
+    @rule(away_ms=st.sampled_from(AWAY_MS))
+    def leave(self, away_ms: int) -> None:
+        """The reader leaves as soon as it has read to the end, for so long."""
+        self._leaves.append(away_ms)
+        self.cluster.run_for(IDLE_MS)
+
+    def _writes(self) -> ProgramFactory:
+        def conduct(app: Application) -> Program:
+            sender = Sender(app=app, brokers=BrokerClient(app=app))
+            while self._desk or not self._ending:
+                if self._desk:
+                    yield from sender.send(LETTERS, self._desk.popleft())
+                else:
+                    yield Pause(IDLE_MS)
+
+        return conduct
+
+    def _reads(self) -> ProgramFactory:
+        def conduct(app: Application) -> Program:
+            reader = Reader(
+                app=app,
+                brokers=BrokerClient(app=app),
+                topic_partition=LETTERS,
+                isolation="read_uncommitted",
+            )
+            yield from _catches_up(reader)
+            while self._leaves or not self._ending:
+                left_ns = app.now_ns
+                yield Pause(self._leaves.popleft() if self._leaves else IDLE_MS)
+                asked_ns = yield from _catches_up(reader)
+                self._absences.append(
+                    Absence(
+                        process=app.process,
+                        left_ns=left_ns,
+                        asked_ns=asked_ns,
+                        back_ns=app.now_ns,
+                    )
+                )
+
+        return conduct
+
+    def end(self) -> KeptForReaders:
+        """The cluster recovers, and the writer and the reader end."""
+        self.cluster.recover()
+        self._ending = True
+        if not self.cluster.run_until(
+            lambda: all(map(self.cluster.is_over, self._programs)), END_MS
+        ):
+            raise NoProgress(f"some application has not ended {END_MS} ms after the last fault")
+        return KeptForReaders(
+            history=self.cluster.history(),
+            absences=tuple(self._absences),
+            promised_ms=self._setting.promised_ms,
+        )
+
+
+def _catches_up(reader: Reader) -> Generator[Call | Pause, Response | None, int]:
+    """The reader reads to the end of the log, once it is told where that is: when it had asked."""
+    asked_ns = reader.app.now_ns
+    while (end := (yield from reader.end_offset())) < 0:
+        yield Pause(IDLE_MS)
+        asked_ns = reader.app.now_ns
+    while reader.position < end:
+        yield from reader.poll()
+    return asked_ns

@@ -1,0 +1,1 @@
+"""The search for counterexamples: budgets, runs of Hypothesis, programs, and verdicts."""

@@ -1,0 +1,40 @@
+"""Search budgets of the suites: each profile is a row, from minutes to days.
+
+A search ends at the first run that shows what it looks for. A search that finds nothing takes all
+its runs, on each of its seeds.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from model.faults import UnknownName
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Profile:
+    """A search budget: the runs of each search, the rules of each run, and the number of seeds."""
+
+    name: str
+    summary: str
+    runs: int
+    rules: int
+    seeds: int = 1
+
+
+PROFILES: Final = {
+    profile.name: profile
+    for profile in (
+        Profile(name="pr", summary="minutes, before every merge", runs=100, rules=16),
+        Profile(name="nightly", summary="hours: ten seeds", runs=400, rules=16, seeds=10),
+        Profile(name="deep", summary="days: ten seeds, long runs", runs=2_000, rules=32, seeds=10),
+    )
+}
+
+
+def profile_named(name: str) -> Profile:
+    """Returns the profile of this name; raises UnknownName, which lists the nearest names."""
+    if name not in PROFILES:
+        raise UnknownName("profile", name, PROFILES)
+    return PROFILES[name]

@@ -1,0 +1,1 @@
+"""The suite `transactions`: transactional producers that are replaced, die or are late."""

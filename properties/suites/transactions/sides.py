@@ -1,0 +1,97 @@
+"""The suite `transactions`: the claims about transactions, on both sides."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from properties.claims.transactions import ALWAYS
+from properties.suites.suite import Suite, inside, outside
+from properties.suites.transactions.rules import TransactionsMachine
+from properties.suites.transactions.settings import SETTINGS
+from reference_impl.node.bugs import Bug
+
+SUITE: Final = Suite(
+    name="transactions",
+    summary="instances of a transactional id that are replaced, die and are late, under crashes",
+    machine=TransactionsMachine,
+    inside=(
+        *(
+            inside(claim, "V2", SETTINGS["V2"].condition)
+            for claim in ALWAYS
+            if claim != "read_committed_waits"
+        ),
+        inside(
+            "read_committed_waits", "read at the leader", SETTINGS["read at the leader"].condition
+        ),
+        inside("read_uncommitted_sees_aborted", "read_uncommitted", "nothing holds such a reader"),
+        inside("writes_may_repeat_before_commit", "V2", "work is done again after an abort"),
+    ),
+    outside=(
+        outside("atomic_commit", "V1, late ends", "a late end ends the next transaction"),
+        outside("atomic_commit", "read_uncommitted", "what was aborted is read"),
+        outside("read_committed_waits", "read_uncommitted", "what is open is read"),
+        outside("coordinator_log_is_replicated", "one replica", "nobody else had the log"),
+        outside("timeout_aborts", "V1, not verified", "a late record opens what nobody ends"),
+        outside("read_uncommitted_sees_aborted", "V2", "a reader at read_committed waits"),
+        outside(
+            "writes_may_repeat_before_commit", "read_uncommitted", "each of the writes is read"
+        ),
+        *(
+            outside(claim, setting, because, bug)
+            for claim, setting, bug, because in (
+                ("atomic_commit", "V2", Bug.ABORTED_NOT_TOLD, "nobody says what to leave out"),
+                ("atomic_commit", "V2", Bug.LATE_MARKER_ACCEPTED, "half of the next one is ended"),
+                ("atomic_commit", "V2", Bug.MARKER_ON_ONE_PARTITION, "the other half stays open"),
+                (
+                    "atomic_commit",
+                    "V2",
+                    Bug.DELAYED_END_ACCEPTED,
+                    "a late end ends the next transaction",
+                ),
+                (
+                    "transactional_implies_idempotent",
+                    "V2",
+                    Bug.NO_DEDUP,
+                    "a retry is appended again",
+                ),
+                (
+                    "read_committed_waits",
+                    "read at the leader",
+                    Bug.LAST_STABLE_OFFSET_READ,
+                    "the first record of what is open is read",
+                ),
+                (
+                    "read_committed_waits",
+                    "read at the leader",
+                    Bug.UNREPLICATED_MARKER_COUNTS,
+                    "the marker is lost with its leader, and the end goes back",
+                ),
+                (
+                    "offsets_in_transaction",
+                    "V2",
+                    Bug.OFFSETS_DESPITE_ABORT,
+                    "what was aborted is kept",
+                ),
+                (
+                    "offsets_in_transaction",
+                    "V2",
+                    Bug.OFFSETS_LOST_AT_COMMIT,
+                    "what was committed is not kept",
+                ),
+                ("retry_resumes", "V2", Bug.ZOMBIE_NOT_FENCED, "both have the same epoch"),
+                (
+                    "timeout_aborts",
+                    "V1",
+                    Bug.LATE_PRODUCE_ACCEPTED,
+                    "a late record opens what nobody ends",
+                ),
+                (
+                    "timeout_aborts",
+                    "V1",
+                    Bug.GUARD_OUTLIVES_MARKER,
+                    "a verified record comes behind the marker, and nobody ends it",
+                ),
+            )
+        ),
+    ),
+)
