@@ -1,4 +1,4 @@
-"""The history analysis: synthetic histories, peers that check the same, and what each costs."""
+"""Benchmarks of the history analysis: synthetic histories, peers with equal checks, and costs."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ ROWS = 1_000_000
 
 
 def run() -> list[Pairing]:
-    """What `make bench` measures of the analysis: at a million rows, and the first verdict."""
+    """Returns what `make bench` measures: the analysis of a million rows, and first verdicts."""
     from benchmarks.analyze import first_verdict
     from benchmarks.analyze.measuring import OURS, PEERS, measured
 
@@ -30,9 +30,9 @@ def run() -> list[Pairing]:
 
 
 def _pairing(ours: Cost, peer: Cost) -> Pairing:
-    what = f"{ours.check}, {ours.rows:,} rows, partitions: {ours.partitions}, CPU s"
+    label = f"{ours.check}, {ours.rows:,} rows, partitions: {ours.partitions}, CPU s"
     return Pairing(
-        ours=f"{ours.way}, {what}",
+        ours=f"{ours.way}, {label}",
         baseline=peer.way,
         runs=1,
         ours_s=Figure.of([ours.cpu_s]),

@@ -1,10 +1,10 @@
-"""The analysis at any size: `python -m benchmarks.analyze --rows 1e8`.
+"""Measures the analysis at any size: `python -m benchmarks.analyze --rows 1e8`.
 
     --rows 1e6 1e7 --partitions 256 1 --checks linearizable shared all --ways in-process polars
 
-Each size has a file among the results, to which every single measurement is added when it is made;
-an earlier one of the same way is replaced. At the end stands how cost grew from size to size. The
-exit code is 1 if a way found what was not injected, or failed.
+Each size has a file among the results. Each measurement is added to it at once, and replaces an
+earlier one of the same way. The last lines report how cost grew from size to size. The exit code is
+1 if a way failed, or found anomalies other than the injected ones.
 
 1e8 rows take about 25 minutes on two cores, and 25 GB of disk.
 """
@@ -29,30 +29,35 @@ def main() -> int:
     parser.add_argument("--checks", nargs="+", choices=CHECKS, default=["linearizable", "all"])
     parser.add_argument("--ways", nargs="+", choices=(*OURS, *PEERS), default=(*OURS, *PEERS))
     parser.add_argument("--runs", type=int, default=1)
-    told = parser.parse_args()
+    arguments = parser.parse_args()
     found: list[Cost] = []
     failed = False
-    for rows in told.rows:
-        for partitions in told.partitions:
+    for rows in arguments.rows:
+        for partitions in arguments.partitions:
             some = measured(
-                int(rows), partitions, checks=told.checks, ways=told.ways, runs=told.runs, say=_say
+                int(rows),
+                partitions,
+                checks=arguments.checks,
+                ways=arguments.ways,
+                runs=arguments.runs,
+                report=_report,
             )
             try:
                 for cost in some:
                     found.append(cost)
-                    sys.stdout.write(in_words(cost) + "\n")
+                    sys.stdout.write(as_line(cost) + "\n")
                     sys.stdout.flush()
                     _keep(rows, cost)
             except* RuntimeError as errors:
                 failed = True
                 for error in errors.exceptions:
-                    _say(f"failed: {error}")
+                    _report(f"failed: {error}")
     sys.stdout.writelines(line + "\n" for line in growth(found))
     return 1 if failed or any(cost.wrong for cost in found) else 0
 
 
-def _say(what: str) -> None:
-    sys.stderr.write(f"  {what} ...\n")
+def _report(text: str) -> None:
+    sys.stderr.write(f"  {text} ...\n")
     sys.stderr.flush()
 
 
@@ -65,7 +70,7 @@ def _keep(rows: float, cost: Cost) -> None:
     keep(name, [], {"costs": [*others, asdict(cost)]})
 
 
-def in_words(cost: Cost) -> str:
+def as_line(cost: Cost) -> str:
     keys = "one partition" if cost.partitions == 1 else f"{cost.partitions} partitions"
     rate, peak = cost.rows_per_cpu_s / 1e6, cost.peak_bytes / 1e9
     wrong = f"; WRONG: {', '.join(cost.wrong)}" if cost.wrong else ""
@@ -77,7 +82,7 @@ def in_words(cost: Cost) -> str:
 
 
 def growth(found: list[Cost]) -> Iterator[str]:
-    """From each size of a history to the next how often its cost grew as fast as the history."""
+    """Yields how much the CPU time per row grew from each history size to the next."""
     of_way: dict[tuple[str, str, int], list[Cost]] = {}
     for cost in sorted(found, key=lambda it: it.rows):
         of_way.setdefault((cost.check, cost.way, cost.partitions), []).append(cost)
@@ -85,11 +90,11 @@ def growth(found: list[Cost]) -> Iterator[str]:
         for small, large in pairwise(costs):
             if large.rows > small.rows:
                 rows = large.rows / small.rows
-                times, of_user = large.cpu_s / small.cpu_s, large.user_s / small.user_s
+                times, user_times = large.cpu_s / small.cpu_s, large.user_s / small.user_s
                 yield (
                     f"{check}, {way}, partitions: {partitions}: from {small.rows:,} to "
                     f"{large.rows:,} rows the CPU time of a row grew {times / rows:.2f} times, "
-                    f"{of_user / rows:.2f} times outside the kernel"
+                    f"{user_times / rows:.2f} times outside the kernel"
                 )
 
 

@@ -1,32 +1,32 @@
-"""Kernels against the literal definitions, by the hundred thousand: `--histories 100000 --seed 0`.
+"""Compares kernels with the literal definitions on many histories: `--histories 100000 --seed 0`.
 
-Each history is made from a number. The kinds take turns, cheap ones more often:
+Each history is generated from its number. The kinds take turns, cheap ones more often:
 
-    clusters    what clients of a small cluster observed, often one with a bug, then changed
-    anything    a few clients that are told anything at all
-    pipelines   the same, mostly of transactions and committed offsets
-    consumers   the same, mostly of polls of a settled log; and pipelines of one
+    clusters    observations of a small cluster's clients, often one with a bug, then mutated
+    anything    a few clients with arbitrary observations
+    pipelines   the same, mostly transactions and committed offsets
+    consumers   the same, mostly polls of a settled log; and pipelines of a settled log
 
-Everything that is told must be what the definitions say: which assumptions are broken; every row of
-every anomaly in order, on how much each rests, and whether it is permitted; what each application
-was delivered, and by which record a delivery semantics is broken. All that can be declared of a
-history is drawn, `jepsen` with its names for the anomalies too.
+Every result must equal that of the definitions: the broken assumptions; every row of every anomaly
+in order, with its observations and whether it is permitted; what was delivered to each application,
+and the record that breaks a delivery semantics. Every declaration is drawn at random, including
+`jepsen` with its names for the anomalies.
 
-A call of the kernels costs a tenth of a second however little it is given. So most histories of a
-block are analysed as one (`one_after_another`), cut into pieces at random as a whole, and the
-definitions are asked of each by itself: what they find together must be told of the whole. That
-asks of each history all that is asked of it alone, and of the kernels also to keep histories apart.
-Only what is said of a whole is not asked of each: whether there is any operation, or anything to
-observe, and on how much an anomaly rests (the sum is asked). So one history of each block is
-analysed alone, and cut in several ways. Of a broken assumption only the first rows are told:
-histories that break one are analysed by themselves, as many as one as are told in full.
+A call of the kernels costs a tenth of a second for the smallest history. So most histories of a
+block are analysed as one history (`one_after_another`), split into batches at random. The
+definitions run on each history alone, and the union of their results must equal the result of the
+whole. This also tests that kernels keep histories apart. It cannot test results that belong to a
+whole: whether any operation or observation exists, and the observations of an anomaly (their sum is
+compared). So one history of each block is analysed alone, with several random splits. A broken
+assumption reports only its first rows. So histories that break one are analysed in groups that are
+small enough for all rows to be reported.
 
-What differs is sought in halves of what was analysed as one, until no cut of a half shows it; the
-numbers that are left are printed, and make the exit code 1. What is declared belongs to a number
-and its block: `--seed NUMBER --histories 1` analyses a history again as it was alone. Of each
-thousand the result is kept beside those of campaigns that began elsewhere, so a campaign that is
-stopped has told what it had done: the rows of each anomaly, and the applications of each delivery
-semantics.
+A difference is bisected: halves of the joined histories are analysed until no split of a half shows
+it. The remaining numbers are printed, and make the exit code 1. Declarations belong to a number and
+its block: `--seed NUMBER --histories 1` repeats the analysis of one history alone. After each
+thousand histories the result is written next to those of campaigns with other seeds: the rows of
+each anomaly, and the applications of each delivery semantics. So a stopped campaign keeps its
+results.
 """
 
 from __future__ import annotations
@@ -75,19 +75,19 @@ SUB_VIAS: Final[tuple[tuple[SubVia, ...], ...]] = (
     ("assign", "subscribe"),
 )
 DELIVERY: Final = "delivery semantics"
-FILES: Final = 40  # that histories together are cut into, at most
+FILES: Final = 40  # at most, for joined histories
 FILES_OF_ONE: Final = 12
-CUTS: Final = 3  # in which a history alone is analysed
+CUTS: Final = 3  # random splits in which a history alone is analysed
 
 Catalogue = Callable[[Declarations], tuple[Anomaly, ...]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Difference:
-    """What is not told as it is defined, and the histories that show it: mostly one alone."""
+    """A result that differs from its definition, and the histories that show it, usually one."""
 
     numbers: tuple[int, ...]
-    of: str  # an anomaly, assumptions, or delivery semantics
+    of: str  # the id of an anomaly, "assumptions", or "delivery semantics"
 
     def __str__(self) -> str:
         return f"history {' with '.join(map(str, self.numbers))}: {self.of} differs"
@@ -95,76 +95,83 @@ class Difference:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Block:
-    """Histories that are made, and how they are judged."""
+    """Generated histories by number, and the anomalies to compare."""
 
     made: Mapping[int, History]
-    looked_for: Catalogue
+    anomalies: Catalogue
 
     def differences(self) -> tuple[Counter[str], list[Difference]]:
-        """How many rows of each anomaly there are, and where the two ways differ."""
-        found, odd = Counter[str](), list[Difference]()
+        """Returns the row count of each anomaly, and where kernels and definitions differ."""
+        found, differing = Counter[str](), list[Difference]()
         for numbers in self._together():
             try:
                 rows, names = self._compared(numbers, cuts=CUTS if len(numbers) == 1 else 1)
-                odd += self._blamed(numbers, names)
+                differing += self._bisected(numbers, names)
             except Exception as fault:
-                fault.add_note(f"histories that were compared: {numbers}")
+                fault.add_note(f"while comparing histories {numbers}")
                 raise
             found += rows
-        return found, odd
+        return found, differing
 
     def _together(self) -> Iterator[list[int]]:
-        """One alone; those that break no assumption; of the others as many as are told in full."""
+        """Yields groups of histories to analyse as one.
+
+        One history alone; all that break no assumption; the others in groups whose broken
+        assumptions can report every row.
+        """
         sound: list[int] = []
-        told, some = 0, list[int]()
+        reported, some = 0, list[int]()
         for number, h in self.made.items():
             broken = max(len(one.find(h)) for one in ASSUMPTIONS)
             if number % BLOCK == number // BLOCK % BLOCK:
                 yield [number]
             elif not broken:
                 sound.append(number)
-            elif told + broken <= KEPT:
-                told, some = told + broken, [*some, number]
+            elif reported + broken <= KEPT:
+                reported, some = reported + broken, [*some, number]
             else:
                 yield some or [number]
-                told, some = (broken, [number]) if some else (0, [])
+                reported, some = (broken, [number]) if some else (0, [])
         yield from filter(None, (sound, some))
 
-    def _blamed(self, numbers: list[int], names: list[str]) -> list[Difference]:
-        """What differs of all these, told of as few of them as show it."""
+    def _bisected(self, numbers: list[int], names: list[str]) -> list[Difference]:
+        """Returns the differences of these histories, each with the smallest half that shows it."""
         found: list[Difference] = []
         if names and len(numbers) > 1:
             middle = len(numbers) // 2
             for half in (numbers[:middle], numbers[middle:]):
-                found += self._blamed(half, self._compared(half)[1])
+                found += self._bisected(half, self._compared(half)[1])
         left = [name for name in names if name not in {one.of for one in found}]
         return [*found, *(Difference(numbers=tuple(numbers), of=name) for name in left)]
 
     def _compared(self, numbers: list[int], cuts: int = CUTS) -> tuple[Counter[str], list[str]]:
-        """How much there is, and what differs in the first of these cuts that shows anything."""
-        found, odd = Counter[str](), list[str]()
+        """Returns row counts and differing names, from the first split that shows a difference."""
+        found, differing = Counter[str](), list[str]()
         for nth in range(cuts):
-            found, odd = self._compared_in(nth, numbers)
-            if odd:
+            found, differing = self._compared_in(nth, numbers)
+            if differing:
                 break
-        return found, odd
+        return found, differing
 
     def _compared_in(self, cut_number: int, numbers: list[int]) -> tuple[Counter[str], list[str]]:
         declared, made = _declared(numbers), [self.made[number] for number in numbers]
         rng = _random("cut", numbers[0] * CUTS + cut_number)
-        told = analysis_of(
+        analysis = analysis_of(
             cut(joined(made).whole, rng, files=FILES if len(numbers) > 1 else FILES_OF_ONE),
-            self.looked_for(declared),
+            self.anomalies(declared),
             name="generated",
             declared=declared,
             groups=rng.randrange(1, 4),
         )
-        return _compared(told, joined([declared.applied(h) for h in made]), declared)
+        return _compared(analysis, joined([declared.applied(h) for h in made]), declared)
 
 
-def _random(what: str, number: int) -> random.Random:
-    """Random numbers for this alone: a history is made with those of its number."""
-    return random.Random(f"{what} {number}")
+def _random(purpose: str, number: int) -> random.Random:
+    """Returns a generator of random numbers for this purpose and number.
+
+    The history of the same number is generated from a different seed.
+    """
+    return random.Random(f"{purpose} {number}")
 
 
 def _declared(numbers: list[int]) -> Declarations:
@@ -186,45 +193,47 @@ def _declared(numbers: list[int]) -> Declarations:
 
 
 def _compared(
-    told: Analysis, as_one: Joined, declared: Declarations
+    analysis: Analysis, as_one: Joined, declared: Declarations
 ) -> tuple[Counter[str], list[str]]:
-    """How much the definitions find of everything, and what is not told as they find it."""
+    """Returns the row counts by the definitions, and the names whose analysis differs."""
     rows_of = {one.id: rows for one in ASSUMPTIONS if (rows := as_one.of_each(one.find))}
     found = Counter({name: len(rows) for name, rows in rows_of.items()})
     kept = {name: (len(rows), tuple(sorted(rows)[:KEPT])) for name, rows in rows_of.items()}
-    if {it.assumption.id: (it.count, it.rows) for it in told.broken} != kept:
+    if {it.assumption.id: (it.count, it.rows) for it in analysis.broken} != kept:
         return found, ["assumptions"]
-    delivered = [] if told.broken else as_one.of_each(partial(deliveries, declared=declared))
+    delivered = [] if analysis.broken else as_one.of_each(partial(deliveries, declared=declared))
     delivered.sort(key=lambda it: it.application)
     found.update(it.semantics for it in delivered)
-    odd = [] if told.delivered == tuple(delivered) else [DELIVERY]
-    decided = () if told.broken else told.decisions
+    differing = [] if analysis.delivered == tuple(delivered) else [DELIVERY]
+    decided = () if analysis.broken else analysis.decisions
     literal = {it.anomaly.id: _literally(it.anomaly, as_one) for it in decided}
     if not any(observed for _, observed in literal.values()):
-        return found, odd + [it.anomaly.id for it in told.decisions if it.verdict != "undecided"]
-    for it in told.decisions:
+        return found, differing + [
+            it.anomaly.id for it in analysis.decisions if it.verdict != "undecided"
+        ]
+    for it in analysis.decisions:
         rows, observed = literal[it.anomaly.id]
         found[it.anomaly.id] = len(rows)
         verdict = "violated" if rows else "holds"
         permitted = bool(rows) and not declared.conditions().isdisjoint(it.anomaly.permits)
         same = as_rows(it.rows, it.anomaly.row) == worst_first(rows)
-        told_of_it = (it.verdict, it.permitted, it.observations)
-        if not same or told_of_it != (verdict, permitted, observed):
-            odd.append(it.anomaly.id)
-    return found, odd
+        decision = (it.verdict, it.permitted, it.observations)
+        if not same or decision != (verdict, permitted, observed):
+            differing.append(it.anomaly.id)
+    return found, differing
 
 
 def _literally(one: Anomaly, as_one: Joined) -> tuple[list[Any], int]:
-    """The rows of an anomaly by its definition, and on how much it rests."""
+    """Returns the rows and the number of observations of an anomaly by its definition."""
     if one.observes == "history":
         return [*one.find(as_one.whole)], one.observed(as_one.whole)
     return as_one.of_each(one.find), sum(map(one.observed, as_one.each))
 
 
 def campaign(
-    histories: int, seed: int, processes: int, looked_for: Catalogue = catalogue
+    histories: int, seed: int, processes: int, anomalies: Catalogue = catalogue
 ) -> Iterator[tuple[int, Counter[str], list[Difference]]]:
-    """After each block: how many are done, the rows of each anomaly so far, what differs in it."""
+    """Yields after each block: histories done, rows of each anomaly so far, its differences."""
     end = seed + histories
     blocks = [
         range(max(seed, first), min(end, first + BLOCK))
@@ -232,32 +241,36 @@ def campaign(
     ]
     done, found = 0, Counter[str]()
     with ProcessPoolExecutor(processes) as pool:
-        of_each = pool.map(partial(_differences, looked_for), blocks)
-        for numbers, (rows, odd) in zip(blocks, of_each, strict=True):
+        of_each = pool.map(partial(_differences, anomalies), blocks)
+        for numbers, (rows, differing) in zip(blocks, of_each, strict=True):
             done, found = done + len(numbers), found + rows
-            yield done, found, odd
+            yield done, found, differing
 
 
-def _differences(looked_for: Catalogue, numbers: range) -> tuple[Counter[str], list[Difference]]:
+def _differences(anomalies: Catalogue, numbers: range) -> tuple[Counter[str], list[Difference]]:
     made = {number: KINDS[number % len(KINDS)](number) for number in numbers}
-    return Block(made=made, looked_for=looked_for).differences()
+    return Block(made=made, anomalies=anomalies).differences()
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.analyze.agreement")
     parser.add_argument("--histories", type=int, default=100_000)
-    parser.add_argument("--seed", type=int, default=0, help="the number of the first")
+    parser.add_argument("--seed", type=int, default=0, help="number of the first history")
     parser.add_argument("--processes", type=int, default=os.cpu_count())
-    told = parser.parse_args()
-    others = [it for it in json.loads(KEPT_IN.read_text())["campaigns"] if it["seed"] != told.seed]
+    arguments = parser.parse_args()
+    others = [
+        it for it in json.loads(KEPT_IN.read_text())["campaigns"] if it["seed"] != arguments.seed
+    ]
     began, differ = time.perf_counter(), 0
-    for done, found, odd in campaign(told.histories, told.seed, told.processes):
-        differ += len(odd)
-        sys.stdout.writelines(f"{one}\n" for one in odd)
-        if done % KEPT_EVERY and done < told.histories:
+    for done, found, differing in campaign(
+        arguments.histories, arguments.seed, arguments.processes
+    ):
+        differ += len(differing)
+        sys.stdout.writelines(f"{one}\n" for one in differing)
+        if done % KEPT_EVERY and done < arguments.histories:
             continue
         facts = {
-            "seed": told.seed,
+            "seed": arguments.seed,
             "histories": done,
             "differences": differ,
             "seconds": round(time.perf_counter() - began),

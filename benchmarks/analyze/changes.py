@@ -1,11 +1,11 @@
-"""Sound operations of a window made unsound: each change breaks one rule of real time, no other.
+"""Makes sound operations of a window violate one real-time rule each, and no other rule.
 
-    retimed   a send that another of its key overtook is told to have been invoked only after that
-              was acknowledged: an inversion. It is still read after it was sent.
-    lowered   an end that was read is told to be half as far: it is stale. Nothing rests on it.
+    retimed   a send that a higher offset of its key overtook gets an invocation time after the
+              overtaking send's acknowledgement: an inversion. It is still read after it was sent.
+    lowered   an observed log end offset is halved: it is stale. No other rule depends on it.
 
-What breaks is found by looking at every operation of the window that completed before. Earlier
-windows reach less far, by construction.
+The expected rows follow from a scan of all operations of the window that completed before. Earlier
+windows have lower offsets, by construction.
 """
 
 from __future__ import annotations
@@ -33,28 +33,28 @@ from properties.anomalies.real_time.stale_end_offset import StaleEndOffset
 
 
 class Changes:
-    """A window in completion order, numbered from its first operation."""
+    """A window in completion order; `first_op` is the number of its first operation."""
 
     def __init__(self, window: Operations, first_op: int) -> None:
         self.window, self.first_op = window, first_op
         self.op = np.repeat(np.arange(len(window.counts)), window.counts)
         self.position = positions(window.counts)
         self.kind, self.key, self.offset = (window.of_row[n] for n in ("kind", "key", "offset"))
-        self.told = window.of_operation["outcome"][self.op] == OK
-        self.told &= window.of_operation["process"][self.op] < FIRST_SCENE
-        self.told &= window.of_row["offset"] != NULL
+        self.observed = window.of_operation["outcome"][self.op] == OK
+        self.observed &= window.of_operation["process"][self.op] < FIRST_SCENE
+        self.observed &= window.of_row["offset"] != NULL
         self.completed = window.of_operation["completed_ns"][self.op]
 
     def make(
         self, count: int, keys: Sequence[str], rng: np.random.Generator
     ) -> Iterator[OffsetOrderInversion | StaleEndOffset]:
-        """So many changes of either kind; the rows that they break, one each.
+        """Makes `count` changes of either kind and yields the row that each violates.
 
-        RuntimeError if the window has no place for them.
+        RuntimeError if the window has no room for them.
         """
         late = self._overtaken()
         isolation = self.window.of_operation["isolation"][self.op]
-        ends = np.flatnonzero(self.told & (self.kind == END) & (isolation == READ_UNCOMMITTED))
+        ends = np.flatnonzero(self.observed & (self.kind == END) & (isolation == READ_UNCOMMITTED))
         retimed = rng.permutation(np.flatnonzero(late))[:count].tolist()
         lowered = list(islice(filter(self._lowered, rng.permutation(ends).tolist()), count))
         if not len(retimed) == len(lowered) == count:
@@ -66,11 +66,12 @@ class Changes:
             yield self._stale(row, keys)
 
     def _overtaken(self) -> Ints:
-        """Of sends alone in their operation, when a higher offset was known before they ended.
+        """Returns, per row, the time at which a higher offset was acknowledged.
 
-        And before they were read; else 0.
+        Only for sends alone in their operation whose higher offset came before their own completion
+        and before their first read; 0 for all other rows.
         """
-        sends = np.flatnonzero(self.told & (self.kind == SEND))
+        sends = np.flatnonzero(self.observed & (self.kind == SEND))
         sends = sends[np.lexsort((self.offset[sends], self.key[sends]))][::-1]
         began_ns = int(self.completed.min())
         by_key = (self.key[sends] << INSTANT_BITS) + self.completed[sends] - began_ns
@@ -88,30 +89,30 @@ class Changes:
         return late
 
     def _lowered(self, row: int) -> bool:
-        """Whether the end could be told to be half as far."""
+        """Halves the observed end offset if that violates the rule; returns whether it did."""
         known = self._before(row)
         half = self.offset[row] // 2
-        if not (self.kind[known] != END).any() or self._reach(known).max() <= half:
+        if not (self.kind[known] != END).any() or self._log_end(known).max() <= half:
             return False
         self.offset[row] = half
         return True
 
     def _before(self, row: int) -> Ints:
-        """The rows of its key that were told before it was invoked."""
+        """Returns the rows of its key that completed before the row's operation was invoked."""
         invoked_ns = self.window.of_operation["invoked_ns"][self.op[row]]
-        tells = self.told & np.isin(self.kind, (SEND, POLL, END)) & (self.key == self.key[row])
-        return np.flatnonzero(tells & (self.completed < invoked_ns))
+        rows = self.observed & np.isin(self.kind, (SEND, POLL, END)) & (self.key == self.key[row])
+        return np.flatnonzero(rows & (self.completed < invoked_ns))
 
-    def _reach(self, rows: Ints) -> Ints:
-        reach: Ints = self.offset[rows] + (self.kind[rows] != END)
-        return reach
+    def _log_end(self, rows: Ints) -> Ints:
+        log_end: Ints = self.offset[rows] + (self.kind[rows] != END)
+        return log_end
 
     def _known(self, row: int) -> dict[str, Any]:
         rows = self._before(row)
-        ties = (self.position[rows], self.op[rows], self.completed[rows], -self._reach(rows))
+        ties = (self.position[rows], self.op[rows], self.completed[rows], -self._log_end(rows))
         known = int(rows[np.lexsort(ties)[0]])
         return {
-            "known_end": int(self._reach(np.array([known]))[0]),
+            "known_end": int(self._log_end(np.array([known]))[0]),
             "known_from": KINDS[self.kind[known]],
             "known_op": self.first_op + int(self.op[known]),
         }

@@ -1,11 +1,11 @@
-"""A sound cluster and its clients, window by window: whole operations, made as columns at once.
+"""A sound synthetic cluster and its clients, generated window by window as columns.
 
-Everything that happens to a log has an instant between the invocation and the completion of the
-operation that it belongs to: appends, markers, commits, reads. Offsets are ranks of instants, so
-what the clients see is linearizable by construction. A record can be read from the instant on at
-which no transaction at or below it is open. Markers and aborted records leave gaps.
+Every event of a log (append, marker, commit, read) has an instant between invocation and completion
+of its operation. Offsets are ranks of instants, so the history is linearizable by construction. A
+record is readable from the instant at which no transaction at or below it is open. Markers and
+aborted records leave gaps.
 
-Between windows all processes are idle.
+All processes are idle between windows.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 
 from benchmarks.analyze.recorded import NULL, Ints, Operations, Vocabulary, positions
 
-TRANSACTIONAL: Final = 5  # of the senders
+TRANSACTIONAL: Final = 5  # of the senders, these are transactional
 SENDERS: Final = 8
 READERS: Final = 8
 END_READERS: Final = 2
@@ -27,10 +27,10 @@ SLOTS: Final = SENDERS + READERS + END_READERS
 SENDS_AT_ONCE: Final = 8  # at most, of a transaction
 RECORDS_AT_ONCE: Final = (10, 50)
 ENDS_AT_ONCE: Final = 4
-FIRST_SCENE: Final = 1_000_000_000  # the number of a process that is none of these
+FIRST_SCENE: Final = 1_000_000_000  # processes of injected scenes have higher numbers
 COMMIT_EVERY: Final = 16  # polls
 FETCH_EVERY: Final = 4  # commits
-STABLE: Final = 0.25  # of the questions for an end, at read_committed
+STABLE: Final = 0.25  # share of end offset queries at read_committed
 INFO: Final = 0.005  # of all sends and transactions
 FAIL: Final = 0.01
 US: Final = 1_000  # ns
@@ -56,7 +56,7 @@ READ_COMMITTED, READ_UNCOMMITTED = range(2)
 VALUELESS: Final = pa.array([], pa.string())
 
 
-def words(partitions: int) -> Vocabulary:
+def vocabulary(partitions: int) -> Vocabulary:
     return {
         "f": F,
         "outcome": OUTCOMES,
@@ -71,27 +71,27 @@ def words(partitions: int) -> Vocabulary:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Log:
-    """What a window appended to all logs, by key and offset."""
+    """The entries that a window appended to all logs, by key and offset."""
 
-    first: Ints  # for each key its first entry here
+    first: Ints  # for each key the index of its first entry
     base: Ints  # for each key the offset of that entry
     appended: Ints  # key and instant of each entry, ascending
-    stable: Ints  # key and the instant from which on it can be read, ascending
-    record: Ints  # the number of the record, NULL: a marker, or an aborted record
+    stable: Ints  # key and instant from which each entry is readable, ascending
+    record: Ints  # the number of the record; NULL for a marker or an aborted record
     keys: Ints
     offsets: Ints
 
 
 @dataclass(slots=True)
 class Cluster:
-    """Where everybody is at the end of a window."""
+    """The state of all processes at the end of a window."""
 
     rng: np.random.Generator
     partitions: int
     now_ns: int = 1_000 * US
     _ends: Ints = field(init=False)  # for each key the next offset
-    _retired: Ints = field(init=False)  # for each sender how many processes ended
-    _sent: Ints = field(init=False)  # for each sender how many values it made
+    _retired: Ints = field(init=False)  # for each sender the number of its ended processes
+    _sent: Ints = field(init=False)  # for each sender the number of its values
     _readers: int = field(init=False)
 
     def __post_init__(self) -> None:
@@ -101,7 +101,7 @@ class Cluster:
         self._readers = min(READERS, self.partitions)
 
     def assigns(self) -> Operations:
-        """Every reader is left with its share of the keys."""
+        """Returns the assignments that give every reader its share of the keys."""
         readers = np.arange(self._readers)
         keys = np.arange(self.partitions)
         owner = keys % self._readers
@@ -118,7 +118,7 @@ class Cluster:
         )
 
     def never(self) -> Operations:
-        """Every sender began one more operation of which nobody heard."""
+        """Returns one more operation per sender that never completes."""
         sender = np.arange(SENDERS)
         processes = sender + SLOTS * self._retired
         return Operations.of(
@@ -136,28 +136,33 @@ class Cluster:
         )
 
     def window(self, size: int) -> list[Operations]:
-        """All operations of a while, of each sender so many."""
+        """Returns all operations of the next window, `size` of each sender."""
         began_ns = self.now_ns
         sends, append, commit, logged = self._sends(size)
         log = self._append(sends, append, commit, logged)
         keys, values = sends.of_row["key"], sends.values
-        place = np.full(len(keys), NULL)
-        placed = log.record != NULL
-        place[log.record[placed]] = log.offsets[placed]
+        offset = np.full(len(keys), NULL)
+        visible = log.record != NULL
+        offset[log.record[visible]] = log.offsets[visible]
         row_outcome = np.repeat(sends.of_operation["outcome"], sends.counts)
-        sends.of_row["offset"][:] = np.where(row_outcome == OK, place, NULL)
-        made = [sends, self._initialised(sends), *self._polls(log, values), self._asked(log, size)]
-        latest = max(int(o.of_operation["completed_ns"].max(initial=0)) for o in made)
+        sends.of_row["offset"][:] = np.where(row_outcome == OK, offset, NULL)
+        operations = [
+            sends,
+            self._initialised(sends),
+            *self._polls(log, values),
+            self._end_offsets(log, size),
+        ]
+        latest = max(int(o.of_operation["completed_ns"].max(initial=0)) for o in operations)
         assert latest - began_ns < 1 << INSTANT_BITS
         self.now_ns = latest + 500 * US
-        return made
+        return operations
 
     # ------------------------------------------------------------ senders
 
     def _sends(self, size: int) -> tuple[Operations, Ints, Ints, Ints]:
-        """Operations without offsets; when each row was appended and settled; what became of it.
+        """Returns operations without offsets, and each row's append time, settle time and fate.
 
-        That is 0: it never reached the log, 1: it was aborted there, 2: it took effect.
+        Fate 0: it never reached the log. 1: it was aborted there. 2: it took effect.
         """
         rng, shape = self.rng, (SENDERS, size)
         duration = rng.integers(200 * US, 1_400 * US, shape)
@@ -182,7 +187,7 @@ class Cluster:
         jitter = rng.random(len(row_op))
         append = invoked.ravel()[row_op] + ((position + jitter) / share * span).astype(np.int64)
         keys = rng.integers(0, self.partitions, len(row_op))
-        append = append[_first_alike(row_op, keys)]  # what goes to one key goes in one request
+        append = append[_first_alike(row_op, keys)]  # records of one key are sent in one request
         settled = (invoked + duration * 9 // 10).ravel()[row_op]
         row_transactional = transactional.ravel()[row_op]
         per_sender = counts.reshape(shape).sum(axis=1)
@@ -206,7 +211,7 @@ class Cluster:
         return sends, append, np.where(row_transactional, settled, append), fate.ravel()[row_op]
 
     def _initialised(self, sends: Operations) -> Operations:
-        """After an `info` the new process takes over the transactional id."""
+        """Returns the init_producer operations of processes that replace those ended by `info`."""
         of = sends.of_operation
         begun = np.flatnonzero((of["outcome"] == UNKNOWN) & (of["transactional_id"] != NULL))
         return Operations.of(
@@ -224,7 +229,7 @@ class Cluster:
     # ------------------------------------------------------------ logs
 
     def _append(self, sends: Operations, append: Ints, commit: Ints, fate: Ints) -> _Log:
-        """The records in the order of their instants, and a marker for each transaction and key."""
+        """Appends the records by their instants, and a marker per transaction and key."""
         keys = sends.of_row["key"]
         row_op = np.repeat(np.arange(len(sends.counts)), sends.counts)
         alone = _first_alike(row_op, keys) == np.arange(len(keys))
@@ -253,8 +258,8 @@ class Cluster:
             offsets=offsets,
         )
 
-    def _asked(self, log: _Log, size: int) -> Operations:
-        """Ends of a few keys at an instant: of the log, or of what no open transaction holds."""
+    def _end_offsets(self, log: _Log, size: int) -> Operations:
+        """Returns queries of end offsets for a few keys: log end, or last stable offset."""
         rng = self.rng
         width = min(ENDS_AT_ONCE, self.partitions)
         count = max(1, size // 2)
@@ -265,12 +270,12 @@ class Cluster:
         instant = (invoked + duration.ravel() // 2 - self.now_ns).clip(max=(1 << INSTANT_BITS) - 1)
         start = rng.integers(0, self.partitions, len(invoked))
         keys = ((start[:, None] + np.arange(width)) % self.partitions).ravel()
-        asked = (keys << INSTANT_BITS) | np.repeat(instant, width)
+        queries = (keys << INSTANT_BITS) | np.repeat(instant, width)
         committed = rng.random(len(invoked)) < STABLE
         ends = np.where(
             np.repeat(committed, width),
-            np.searchsorted(log.stable, asked, side="right"),
-            np.searchsorted(log.appended, asked, side="right"),
+            np.searchsorted(log.stable, queries, side="right"),
+            np.searchsorted(log.appended, queries, side="right"),
         )
         return Operations.of(
             np.full(len(invoked), width),
@@ -289,14 +294,14 @@ class Cluster:
     # ------------------------------------------------------------ readers
 
     def _polls(self, log: _Log, values: pa.Array) -> list[Operations]:
-        """Every reader is given its records as they become stable; it commits now and then."""
+        """Returns polls that read each record once it is stable, and occasional offset commits."""
         readable = np.flatnonzero(log.record != NULL)
         stable = log.stable & ((1 << INSTANT_BITS) - 1)
         owner = log.keys[readable] % self._readers
         stream = readable[_order(owner, stable[readable])]
         owner = log.keys[stream] % self._readers
         batch = self._batches(owner)
-        rows = stream[_order(batch, log.keys[stream])]  # of equal keys offsets stay in order
+        rows = stream[_order(batch, log.keys[stream])]  # a stable sort keeps offsets in order
         counts = np.bincount(batch)
         last = np.cumsum(counts) - 1
         reader, ready = owner[last], stable[stream[last]] + self.now_ns
@@ -326,7 +331,7 @@ class Cluster:
         return [polls, commits, fetches]
 
     def _batches(self, owner: Ints) -> Ints:
-        """For each record of a stream the number of the poll that is given it."""
+        """Returns for each record of a stream the number of the poll that returns it."""
         low, high = RECORDS_AT_ONCE
         sizes = self.rng.integers(low, high + 1, len(owner) // low + 1)
         begins = np.zeros(len(owner), dtype=bool)
@@ -336,7 +341,7 @@ class Cluster:
         return np.cumsum(begins)
 
     def _commits(self, polls: Operations, chosen: Ints, after_ns: int) -> Operations:
-        """After these polls: the offsets behind the last records of each of their keys."""
+        """Returns a commit after each chosen poll, of the last offset plus one of each key."""
         batch = np.repeat(np.arange(len(polls.counts)), polls.counts)
         keys = polls.of_row["key"]
         is_last = np.r_[(keys[1:] != keys[:-1]) | (batch[1:] != batch[:-1]), True]
@@ -359,22 +364,22 @@ class Cluster:
 
 
 def _values(processes: Ints, numbers: Ints) -> pa.Array:
-    """Values as the recorder makes them: the process and its count."""
+    """Returns values in the recorder's form: the process and its counter."""
     texts = (pc.cast(pa.array(column), pa.string()) for column in (processes, numbers))
     return pc.binary_join_element_wise(*texts, ".")
 
 
 def _first_alike(operations: Ints, keys: Ints) -> Ints:
-    """For each row of a send the first row of its operation that sends to the same key."""
+    """Returns for each row of a send the first row of its operation with the same key."""
     first = np.arange(len(keys))
     for back in range(1, min(SENDS_AT_ONCE, len(keys))):
         alike = (keys[back:] == keys[:-back]) & (operations[back:] == operations[:-back])
-        first[back:][alike] = np.flatnonzero(alike)  # of several the one furthest back
+        first[back:][alike] = np.flatnonzero(alike)  # the furthest back is written last
     return first
 
 
 def _order(major: Ints, minor: Ints) -> Ints:
-    """Rows by two small columns, equal ones as they were: one sort of plain numbers."""
+    """Returns a stable order of rows by two small columns, with one sort of packed integers."""
     bits = int(major.max(initial=0)).bit_length() + int(minor.max(initial=0)).bit_length()
     assert bits + INDEX_BITS < 64
     assert len(major) < 1 << INDEX_BITS
@@ -388,7 +393,7 @@ def _order(major: Ints, minor: Ints) -> Ints:
 
 
 def _completions(reader: Ints, ready: Ints, wait: Ints) -> Ints:
-    """Each poll ends so long after the later of its records and of the poll before it."""
+    """Returns when each poll ends: after its wait, and after its records and the previous poll."""
     completed = np.empty_like(ready)
     for one in np.unique(reader):
         of = np.flatnonzero(reader == one)

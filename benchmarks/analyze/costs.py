@@ -1,8 +1,8 @@
-"""What a process and all that it started have cost: CPU seconds, and memory at the highest.
+"""Measures the cost of a process tree: CPU seconds and peak memory.
 
-CPU is what the live processes of the tree have used, and what those that ended had: the kernel
-adds that to who waited for them. Memory is proportional: a page that three processes share counts
-a third in each. It is sampled, so a peak shorter than a sample can be missed.
+CPU is the time of the live processes of the tree plus that of ended ones, which the kernel adds to
+the parent that waited for them. Memory is proportional: a page shared by three processes counts a
+third in each. It is sampled, so a peak shorter than a sample can be missed.
 
 Source: proc(5).
 """
@@ -23,7 +23,7 @@ _SAMPLE_S: Final = 0.2
 
 
 def tree(root: int) -> Iterator[int]:
-    """The process and all its descendants that live."""
+    """Yields the process and all its live descendants."""
     children: dict[int, list[int]] = {}
     for folder in Path("/proc").iterdir():
         if folder.name.isdigit() and (fields := _stat(int(folder.name))):
@@ -36,14 +36,14 @@ def tree(root: int) -> Iterator[int]:
 
 
 class Cpu(NamedTuple):
-    """CPU seconds."""
+    """CPU seconds, in user mode and in the kernel."""
 
     user_s: float
-    system_s: float  # in the kernel: mostly for memory that is touched first, and files
+    system_s: float  # in the kernel: mostly first touches of memory, and files
 
 
 def cpu(root: int) -> Cpu:
-    """What the tree has used so far."""
+    """Returns the CPU time of the process tree so far."""
     ticks = [0, 0, 0, 0]  # utime, stime, cutime, cstime
     for pid in tree(root):
         if fields := _stat(pid):
@@ -53,12 +53,12 @@ def cpu(root: int) -> Cpu:
 
 
 def memory(root: int) -> int:
-    """Bytes that the tree holds now."""
+    """Returns the bytes of memory that the process tree holds now."""
     return sum(_proportional(pid) for pid in tree(root))
 
 
 def _stat(pid: int) -> list[str]:
-    """The fields of /proc/PID/stat behind the name, the state first; none if it has ended."""
+    """Returns the fields of /proc/PID/stat after the name; empty if the process has ended."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     except (FileNotFoundError, ProcessLookupError):
@@ -67,15 +67,17 @@ def _stat(pid: int) -> list[str]:
 
 def _proportional(pid: int) -> int:
     try:
-        told = Path(f"/proc/{pid}/smaps_rollup").read_text()
+        rollup = Path(f"/proc/{pid}/smaps_rollup").read_text()
     except (FileNotFoundError, ProcessLookupError):
         return 0
-    return sum(int(line.split()[1]) << 10 for line in told.splitlines() if line.startswith("Pss:"))
+    return sum(
+        int(line.split()[1]) << 10 for line in rollup.splitlines() if line.startswith("Pss:")
+    )
 
 
 @contextmanager
 def _watched(root: int) -> Iterator[list[int]]:
-    """A list that gets the memory of the tree, sample by sample, until the block ends."""
+    """Yields a list that collects memory samples of the tree until the block ends."""
     samples: list[int] = []
     over = threading.Event()
 
@@ -93,11 +95,11 @@ def _watched(root: int) -> Iterator[list[int]]:
 
 
 def run(module: str, *words: str) -> tuple[str, int]:
-    """What `python -m module words` prints, and how many bytes its tree held at the highest."""
+    """Runs `python -m module words`; returns its output and its peak memory in bytes."""
     command: Sequence[str] = (sys.executable, "-m", module, *words)
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     with process, _watched(process.pid) as samples:
-        told, _ = process.communicate()
+        output, _ = process.communicate()
     if process.returncode:
         raise RuntimeError(f"{' '.join(command)}: exit {process.returncode}")
-    return told, max(samples, default=0)
+    return output, max(samples, default=0)

@@ -1,8 +1,8 @@
-"""The first verdict on a history of 10,000 operations: whole commands, from start to exit.
+"""Measures the time to a first verdict on 10,000 operations: whole commands, start to exit.
 
     python -m benchmarks.analyze.first_verdict
 
-Against what nobody can go below who runs on Spark: a bare session and one mapInArrow.
+The baseline is the lower bound of any Spark program: a bare session and one mapInArrow.
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
 """The checks in DuckDB.
 
-Real time: all that is known and asked of a key is ordered by how far it reaches, the furthest
-first; what is known in front of a question reaches beyond it, and the earliest completion of that
-decides. One window, no join: 16 CPU s for ten million rows of 256 keys, 10 for one key. An ASOF
-join of questions with the running maximum by completion took 21 and 17, one by offset 20 and 13.
+Real time: observations and queries of a key are ordered by offset, highest first. Each query is
+compared with the earliest completion among the observations before it, which have higher offsets.
+One window, no join: 16 CPU s for ten million rows of 256 keys, 10 for one key. An ASOF join of
+queries with the running maximum by completion took 21 and 17, one by offset 20 and 13.
 
-The log: one grouping by value, one by offset. Steps: one window by offset tells the place before
-each, one by process the step before; no join.
+The log: one grouping by value, one by offset. Steps: one window by offset finds the next lower
+offset, one by process the previous step; no join.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Final
 
 import duckdb
 
-from benchmarks.analyze.peers import LINEARIZABLE, SHARED, THREADS, Places, gathered
+from benchmarks.analyze.peers import LINEARIZABLE, SHARED, THREADS, Locations, as_locations
 
 HISTORY: Final = """
     CREATE VIEW history AS
@@ -27,54 +27,54 @@ HISTORY: Final = """
 """
 REAL_TIME: Final = """
     WITH held_back AS (SELECT DISTINCT key FROM history WHERE f = 'txn' AND kind = 'send'),
-    told AS (
+    observed AS (
         SELECT key, kind, op, o, invoked_ns, completed_ns, is_end,
                kind = 'send' OR isolation = 'read_uncommitted' AS loose
         FROM history
         WHERE outcome = 'ok' AND completed_ns IS NOT NULL AND o IS NOT NULL),
-    unplaced AS (
+    unacknowledged AS (
         SELECT op, key, value, invoked_ns FROM history
         WHERE kind = 'send' AND (outcome = 'info' OR outcome = 'ok' AND o IS NULL)),
     placed AS (
         SELECT s.key, s.op, min(p.o) AS o, s.invoked_ns
-        FROM history p JOIN unplaced s ON p.key = s.key AND p.value = s.value
+        FROM history p JOIN unacknowledged s ON p.key = s.key AND p.value = s.value
         WHERE p.kind = 'poll' AND p.outcome = 'ok' AND p.o IS NOT NULL
         GROUP BY s.key, s.op, s.value, s.invoked_ns),
-    -- twice how far it reaches; a question stands behind the facts that break it
+    -- reach: twice the offset; a query sorts after the observations that contradict it
     events AS (
         SELECT key, is_end, op, o, loose, 2 * o + 1 AS reach, completed_ns,
                CASE WHEN NOT is_end THEN completed_ns END AS known,
                CASE WHEN kind = 'poll' AND NOT loose THEN completed_ns END AS stable,
-               CASE WHEN kind <> 'poll' THEN invoked_ns END AS asked
-        FROM told
+               CASE WHEN kind <> 'poll' THEN invoked_ns END AS query_ns
+        FROM observed
         UNION ALL
         SELECT key, is_end, op, o, loose, 2 * o - 1, completed_ns,
                completed_ns, CASE WHEN NOT loose THEN completed_ns END, NULL
-        FROM told WHERE is_end
+        FROM observed WHERE is_end
         UNION ALL
         SELECT key, false, op, o, true, 2 * o + 1, 9223372036854775807, NULL, NULL, invoked_ns
         FROM placed),
-    answered AS (
-        SELECT key, is_end, op, o, loose, asked, min(known) OVER earlier AS known,
+    compared AS (
+        SELECT key, is_end, op, o, loose, query_ns, min(known) OVER earlier AS known,
                min(stable) OVER earlier AS stable
         FROM events
         WINDOW earlier AS (
             PARTITION BY key ORDER BY reach DESC, completed_ns ROWS UNBOUNDED PRECEDING))
     SELECT CASE WHEN is_end THEN 'stale-end-offset' ELSE 'offset-order-inversion' END, key, o, op
-    FROM answered
-    WHERE asked IS NOT NULL
+    FROM compared
+    WHERE query_ns IS NOT NULL
       AND CASE WHEN is_end AND NOT loose AND key IN (FROM held_back) THEN stable ELSE known END
-          < asked
+          < query_ns
 """
 LOG: Final = """
-    WITH tried AS (
+    WITH doubtful AS (
         SELECT op, bool_or(read) AS read FROM (
             SELECT s.op, p.value IS NOT NULL AS read
             FROM (FROM history WHERE kind = 'send' AND outcome = 'info') s
             LEFT JOIN (FROM history WHERE kind = 'poll' AND outcome = 'ok') p
             ON s.key = p.key AND s.value = p.value)
         GROUP BY op),
-    effective AS (SELECT op FROM tried WHERE read),
+    effective AS (SELECT op FROM doubtful WHERE read),
     by_value AS (
         SELECT key, value,
                min(o) FILTER (kind = 'poll' OR outcome = 'ok') AS first,
@@ -125,18 +125,18 @@ STEPS: Final = """
 """
 
 
-def linearizable(history: Path) -> Places:
-    """Offsets and ends in real time."""
-    return gathered(_opened(history).execute(REAL_TIME).fetchall(), LINEARIZABLE)
+def linearizable(history: Path) -> Locations:
+    """Returns the violations of real time by offsets and end offsets."""
+    return as_locations(_opened(history).execute(REAL_TIME).fetchall(), LINEARIZABLE)
 
 
-def everything(history: Path) -> Places:
-    """These, the log, and the order of steps."""
+def everything(history: Path) -> Locations:
+    """Returns the violations of real time, of the log, and of the order of steps."""
     connection = _opened(history)
     rows = [
         row for query in (REAL_TIME, LOG, STEPS) for row in connection.execute(query).fetchall()
     ]
-    return gathered(rows, SHARED)
+    return as_locations(rows, SHARED)
 
 
 def _opened(history: Path) -> duckdb.DuckDBPyConnection:

@@ -1,12 +1,12 @@
 """The checks in Polars, lazily, by its streaming engine where that is faster.
 
-Real time: the running maximum of what is known of a key, in completion order as the history lies,
-and an as-of join of what is asked, sorted by invocation: 8 CPU s for ten million rows of 256 keys
-and 7.5 for one key, 7.5 and 6.5 streaming. Ordered by how far it reaches, without a join, the same
-took 10 and 7. Keys as categories saved nothing.
+Real time: the running maximum of a key's observed offsets, in completion order, and an as-of join
+of the queries, sorted by invocation: 8 CPU s for ten million rows of 256 keys and 7.5 for one key,
+7.5 and 6.5 streaming. Ordering by offset, without a join, took 10 and 7. Keys as categories saved
+nothing.
 
-The log: one grouping by value, one by offset. Steps: a rank by offset tells the place before each,
-a shift by process the step before.
+The log: one grouping by value, one by offset. Steps: a rank by offset finds the next lower offset,
+a shift by process the previous step.
 """
 
 from __future__ import annotations
@@ -16,23 +16,23 @@ from pathlib import Path
 import polars as pl
 from polars import col
 
-from benchmarks.analyze.peers import LINEARIZABLE, SHARED, Places, gathered
+from benchmarks.analyze.peers import LINEARIZABLE, SHARED, Locations, as_locations
 
 SEND, POLL, END = (col("kind") == kind for kind in ("send", "poll", "end_offset"))
 OK = col("outcome") == "ok"
 VALUE = ("key", "value")
 
 
-def linearizable(history: Path) -> Places:
-    """Offsets and ends in real time."""
-    return gathered(_collected(_real_time(_rows(history))), LINEARIZABLE)
+def linearizable(history: Path) -> Locations:
+    """Returns the violations of real time by offsets and end offsets."""
+    return as_locations(_collected(_real_time(_rows(history))), LINEARIZABLE)
 
 
-def everything(history: Path) -> Places:
-    """These, the log, and the order of steps."""
+def everything(history: Path) -> Locations:
+    """Returns the violations of real time, of the log, and of the order of steps."""
     rows = _rows(history)
     found = [_collected(query(rows)) for query in (_real_time, _log, _steps)]
-    return gathered([row for some in found for row in some], SHARED)
+    return as_locations([row for some in found for row in some], SHARED)
 
 
 def _collected(query: pl.LazyFrame) -> list[tuple[object, ...]]:
@@ -53,39 +53,39 @@ def _rows(history: Path) -> pl.LazyFrame:
 
 
 def _real_time(rows: pl.LazyFrame) -> pl.LazyFrame:
-    asks = ["key", "kind", "op", "o", "invoked_ns"]
-    told = rows.filter(OK & col("completed_ns").is_not_null() & col("o").is_not_null())
+    columns = ["key", "kind", "op", "o", "invoked_ns"]
+    observed = rows.filter(OK & col("completed_ns").is_not_null() & col("o").is_not_null())
     held_back = rows.filter((col("f") == "txn") & SEND).select("key").unique()
-    unplaced = rows.filter(SEND & ((col("outcome") == "info") | (OK & col("o").is_null())))
+    unacknowledged = rows.filter(SEND & ((col("outcome") == "info") | (OK & col("o").is_null())))
     placed = (
         rows.filter(POLL & OK & col("o").is_not_null())
         .select(*VALUE, "o")
-        .join(unplaced.select(*VALUE, "kind", "op", "invoked_ns"), on=VALUE)
+        .join(unacknowledged.select(*VALUE, "kind", "op", "invoked_ns"), on=VALUE)
         .group_by(*VALUE, "kind", "op", "invoked_ns")
         .agg(col("o").min())
-        .select(asks)
+        .select(columns)
     )
     stable = END & ~col("loose")
     of_the_log = [
-        told.filter(~POLL & ~stable).select(asks),
-        told.filter(stable).join(held_back, on="key", how="anti").select(asks),
+        observed.filter(~POLL & ~stable).select(columns),
+        observed.filter(stable).join(held_back, on="key", how="anti").select(columns),
         placed,
     ]
-    of_the_stable = told.filter(stable).join(held_back, on="key", how="semi").select(asks)
+    of_the_stable = observed.filter(stable).join(held_back, on="key", how="semi").select(columns)
     return pl.concat(
         [
-            _contradicted(pl.concat(of_the_log), told),
-            _contradicted(of_the_stable, told.filter(~col("loose"))),
+            _contradicted(pl.concat(of_the_log), observed),
+            _contradicted(of_the_stable, observed.filter(~col("loose"))),
         ]
     )
 
 
-def _contradicted(asked: pl.LazyFrame, told: pl.LazyFrame) -> pl.LazyFrame:
-    """What was told less than was known of its key before it was invoked."""
-    known = told.select("key", "completed_ns", known=col("reach").cum_max().over("key"))
+def _contradicted(queries: pl.LazyFrame, observed: pl.LazyFrame) -> pl.LazyFrame:
+    """Returns queries whose answer is lower than an offset observed before their invocation."""
+    known = observed.select("key", "completed_ns", known=col("reach").cum_max().over("key"))
     name = pl.when(END).then(pl.lit("stale-end-offset")).otherwise(pl.lit("offset-order-inversion"))
     return (
-        asked.sort("invoked_ns")
+        queries.sort("invoked_ns")
         .join_asof(
             known.set_sorted("completed_ns"),
             left_on="invoked_ns",
@@ -115,7 +115,7 @@ def _log(rows: pl.LazyFrame) -> pl.LazyFrame:
         read=(POLL & OK).any(),
         polled=POLL.any(),
     )
-    # evaluated once for the five questions below
+    # evaluated once for the five queries below
     values = by_value.collect(engine="streaming").lazy()
     bounds = values.filter("read").group_by("key").agg(bound=col("first").max())
     by_offset = (
@@ -125,7 +125,7 @@ def _log(rows: pl.LazyFrame) -> pl.LazyFrame:
         .filter(col("least") != col("most"))
         .select("key", col("o").cast(pl.String).alias("value"))
     )
-    asked = {
+    found_by = {
         "inconsistent-offsets": by_offset,
         "duplicate": values.filter(col("first") < col("last")),
         "value-nobody-sent": values.filter(col("polled") & (col("sent") == 0)),
@@ -136,7 +136,7 @@ def _log(rows: pl.LazyFrame) -> pl.LazyFrame:
         ),
     }
     return pl.concat(
-        [found.select(pl.lit(name).alias("name"), *VALUE) for name, found in asked.items()]
+        [found.select(pl.lit(name).alias("name"), *VALUE) for name, found in found_by.items()]
     )
 
 
@@ -159,9 +159,9 @@ def _steps(rows: pl.LazyFrame) -> pl.LazyFrame:
         )
         .filter(col("back") | col("skip"))
     )
-    what = pl.when("back").then(pl.concat_str(pl.lit("nonmonotonic-"), "kind"))
+    kind = pl.when("back").then(pl.concat_str(pl.lit("nonmonotonic-"), "kind"))
     name = pl.concat_str(
         pl.when("inside").then(pl.lit("int-")).otherwise(pl.lit("")),
-        what.otherwise(pl.lit("poll-skip")),
+        kind.otherwise(pl.lit("poll-skip")),
     )
     return steps.select(name.alias("name"), "key", "op", "position")

@@ -1,14 +1,14 @@
-"""Known anomalies in a synthetic history, and the rows that an analysis of it must show: no others.
+"""Injects anomalies into a synthetic history, with the exact rows that an analysis must find.
 
-Two ways. *Scenes* are little histories in notation, one for each anomaly of the catalogue, each on
-a key and by processes of its own. A scene begins somewhere and is stretched, some over microseconds
-and some over windows, so that its operations lie among thousands of sound ones or parts away. What
-it shows is what the analysis says of the scenes alone.
+There are two ways. *Scenes* are small histories in notation, one per anomaly of the catalogue, each
+with a key and processes of its own. A scene starts at a random time and its times are scaled, from
+microseconds to several windows, so its operations lie among thousands of sound ones, or parts
+apart. The expected rows of a scene are those of an analysis of the scenes alone.
 
-*Changes* are made to the sound operations of real keys. A send that another one overtook is told to
-have been invoked only after that was acknowledged: its offset is then an inversion, and nothing
-else. An end that was read is told to be half as far: it is then stale, and nothing else. What they
-show is found here by looking at every earlier operation of the window.
+*Changes* modify sound operations of real keys. A send that another one overtook gets an invocation
+time after that one's acknowledgement: its offset becomes an inversion, and nothing else. An
+observed end offset is halved: it becomes stale, and nothing else. The expected rows follow from a
+scan of all earlier operations of the window.
 """
 
 from __future__ import annotations
@@ -32,22 +32,22 @@ from model.histories import History, MicroOperation, Operation
 from model.history_notation import history
 from properties.anomalies.catalogue import BY_ID
 
-STRETCH: Final = (1e2, 2e8)  # the least and the greatest; a line takes ten times as many ns
-OF_ALL: Final = frozenset({"later", "component"})  # cells that tell of the history around a scene
+STRETCH: Final = (1e2, 2e8)  # least and greatest factor; a line of notation takes 10 ns
+OF_ALL: Final = frozenset({"later", "component"})  # cells that depend on the history around a scene
 NEVER_NS: Final = 2**63 - 1
-Shown = dict[str, frozenset[Any]]  # of each anomaly's id the rows
+Shown = dict[str, frozenset[Any]]  # the rows by anomaly id
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Scene:
-    window: int  # that it begins in
+    window: int  # in which it begins
     stretch: float
     operations: History
 
 
 @dataclass(slots=True, kw_only=True)
 class Injection:
-    """So many scenes of each of these anomalies, and so many changes of either kind."""
+    """Injects `each` scenes of each of these anomalies, and `each` changes of either kind."""
 
     each: int = 0
     seed: int = 0
@@ -58,13 +58,13 @@ class Injection:
     _windows: int = field(init=False)
     _window: int = 0
     _pending: list[Operation] = field(default_factory=list)
-    _emitted: list[Operation] = field(default_factory=list)  # in the window that is being made
+    _emitted: list[Operation] = field(default_factory=list)  # in the current window
     _numbered: dict[int, Operation] = field(default_factory=dict)
     _changed: int = 0
     _changes: list[Any] = field(default_factory=list)  # rows
 
     def begin(self, texts: dict[str, list[str]], windows: int) -> None:
-        """Adds its words to those of the history, which will be so many windows long."""
+        """Adds its texts to the vocabulary, and schedules scenes over this many windows."""
         self._rng = np.random.default_rng([self.seed, 1])
         self._windows = windows
         stretch = np.log(STRETCH)
@@ -84,7 +84,7 @@ class Injection:
         self._codes = {n: {word: code for code, word in enumerate(texts[n])} for n in FEW_TEXTS}
 
     def due(self, began_ns: int, until_ns: int) -> Operations:
-        """What completes in this window."""
+        """Returns the injected operations that complete in this window."""
         for scene in self._scenes:
             if scene.window == self._window:
                 start = int(self._rng.integers(began_ns, until_ns))
@@ -93,7 +93,7 @@ class Injection:
         return self._emit(until_ns)
 
     def left(self) -> Operations:
-        """What completes after the last window, or never."""
+        """Returns the injected operations that complete after the last window, or never."""
         return self._emit(NEVER_NS + 1)
 
     def _emit(self, until_ns: int) -> Operations:
@@ -103,7 +103,7 @@ class Injection:
         return _columns(self._emitted, self._codes)
 
     def alter(self, window: Operations, first_op: int) -> None:
-        """Takes note of the numbers of its operations, and makes the changes that are due."""
+        """Records the numbers of the injected operations, and makes the changes that are due."""
         places = np.flatnonzero(window.of_operation["process"] >= FIRST_SCENE)
         for place, operation in zip(places.tolist(), self._emitted, strict=True):
             self._numbered[first_op + place] = operation
@@ -115,7 +115,7 @@ class Injection:
             self._changed += due
 
     def expected(self) -> Shown:
-        """What an analysis must show: of each anomaly these rows and no others."""
+        """Returns the exact rows of each anomaly that an analysis must find."""
         some = (as_table([one], first_op=number) for number, one in sorted(self._numbered.items()))
         scenes = shown(analyze(pa.concat_tables(some)))
         return {
@@ -125,36 +125,36 @@ class Injection:
 
 
 def shown(found: Analysis) -> Shown:
-    """What an analysis shows."""
+    """Returns the rows of each anomaly that an analysis found."""
     return {
         one.anomaly.id: frozenset(as_rows(one.rows, one.anomaly.row)) for one in found.decisions
     }
 
 
-def told(row: Any) -> tuple[Any, ...]:
-    """The cells of a row that do not depend on the history around it."""
+def own_cells(row: Any) -> tuple[Any, ...]:
+    """Returns the cells of a row that do not depend on the surrounding history."""
     return tuple(getattr(row, cell.name) for cell in fields(row) if cell.name not in OF_ALL)
 
 
 def _of_its_own(scene: History, number: int) -> History:
-    """The scene with keys, values, processes and ids that nobody else has."""
+    """Returns the scene with unique keys, values, processes and ids."""
 
-    def named_apart(micro: MicroOperation) -> MicroOperation:
-        apart: dict[str, Any] = {"key": f"scene{number}{micro.key}-0"}
+    def renamed(micro: MicroOperation) -> MicroOperation:
+        cells: dict[str, Any] = {"key": f"scene{number}{micro.key}-0"}
         if hasattr(micro, "value"):
-            apart["value"] = f"scene{number}.{micro.value}"
-        return replace(micro, **apart)
+            cells["value"] = f"scene{number}.{micro.value}"
+        return replace(micro, **cells)
 
-    def apart(word: str | None) -> str | None:
+    def unique(word: str | None) -> str | None:
         return word and f"scene{number}.{word}"
 
     return tuple(
         replace(
             operation,
             process=FIRST_SCENE + 100 * number + operation.process,
-            did=tuple(map(named_apart, operation.did)),
-            transactional_id=apart(operation.transactional_id),
-            group=apart(operation.group),
+            did=tuple(map(renamed, operation.did)),
+            transactional_id=unique(operation.transactional_id),
+            group=unique(operation.group),
         )
         for operation in scene
     )
@@ -188,8 +188,8 @@ def _words(operation: Operation) -> Iterator[tuple[str, str]]:
 
 def _columns(some: list[Operation], codes: dict[str, dict[str, int]]) -> Operations:
     def code(name: str, cell: Any) -> int:
-        known = codes[name][cell] if isinstance(cell, str) else cell
-        return NULL if known is None else int(known)
+        number = codes[name][cell] if isinstance(cell, str) else cell
+        return NULL if number is None else int(number)
 
     rows = [micro for operation in some for micro in operation.did or (None,)]
     values = [getattr(micro, "value", None) for micro in rows]
@@ -198,8 +198,8 @@ def _columns(some: list[Operation], codes: dict[str, dict[str, int]]) -> Operati
     columns["kind"] = [code("kind", KIND_OF[type(m)] if m else "none") for m in rows]
     columns["key"] = [code("key", m.key if m else None) for m in rows]
     columns["offset"] = [code("offset", getattr(m, "offset", None)) for m in rows]
-    places = iter(range(len(texts)))
-    columns["value"] = [NULL if value is None else next(places) for value in values]
+    numbers = iter(range(len(texts)))
+    columns["value"] = [NULL if value is None else next(numbers) for value in values]
     return Operations.of(
         np.array([len(one.did) or 1 for one in some], dtype=np.int64),
         pa.array(texts, pa.string()),

@@ -1,10 +1,11 @@
-"""Every way to check one synthetic history, in turn in one run, and whether all found the same.
+"""Measures every way to check one synthetic history, and compares all results.
 
-    linearizable   offsets and ends in real time
-    shared         these, and what else peers can tell: the log, the order of steps
-    all            everything that we decide, and delivery semantics; no peer does
+    linearizable   offsets and end offsets in real time
+    shared         these, and all other checks that peers can do: the log, the order of steps
+    all            all anomalies and delivery semantics; no peer does
 
-What must be found is known, since it was injected. Of a way that finds anything else it is told.
+The expected anomalies are exact, since they were injected. A way with any other result is reported
+as wrong.
 """
 
 from __future__ import annotations
@@ -17,32 +18,32 @@ from pathlib import Path
 from typing import Any, Final
 
 from benchmarks.analyze import costs
-from benchmarks.analyze.injection import Injection, Shown, told
-from benchmarks.analyze.peers import ASKED, place_of
+from benchmarks.analyze.injection import Injection, Shown, own_cells
+from benchmarks.analyze.peers import CHECKED, location_of
 from benchmarks.analyze.synthesis import Synthesis, synthesize
 
 CHECKS: Final = ("linearizable", "shared", "all")
 OURS: Final = ("in-process", "spark")
 PEERS: Final = ("duckdb", "polars")
-INJECTED: Final = 8  # of each anomaly
+INJECTED: Final = 8  # scenes per anomaly, and changes per kind
 _TIMES: Final = ("cpu_s", "system_s", "wall_s", "ready_cpu_s", "ready_s")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cost:
-    """One way, once; getting ready (imports, a session) is not part of the check."""
+    """One run of one way; setup (imports, a Spark session) is measured separately."""
 
     way: str
     check: str
     rows: int
     partitions: int
     cpu_s: float
-    system_s: float  # of these, spent in the kernel
+    system_s: float  # share of `cpu_s` spent in the kernel
     wall_s: float
     ready_cpu_s: float
     ready_s: float
-    peak_bytes: int  # of the whole tree
-    wrong: tuple[str, ...] = ()  # the anomalies of which it found other than was injected
+    peak_bytes: int  # of the process tree
+    wrong: tuple[str, ...] = ()  # anomalies whose rows differ from the injected ones
 
     @property
     def rows_per_cpu_s(self) -> float:
@@ -61,17 +62,17 @@ def measured(
     checks: Sequence[str] = CHECKS,
     ways: Sequence[str] = (*OURS, *PEERS),
     runs: int = 1,
-    say: Callable[[str], None] = lambda _: None,
+    report: Callable[[str], None] = lambda _: None,
 ) -> Iterator[Cost]:
-    """Writes a history of about so many rows, checks it in each way, and removes it.
+    """Writes a history of about `rows` rows, checks it in each way, and removes it.
 
-    Peers are asked only for what they do. A way that fails does not stop the others: after them
-    all comes an ExceptionGroup.
+    Peers run only the checks that they implement. A way that fails does not stop the others; at the
+    end all failures are raised as an ExceptionGroup.
     """
     failed: list[RuntimeError] = []
     with tempfile.TemporaryDirectory(prefix="urteil-synthetic-") as made:
         folder = Path(made) / "history"
-        say(f"writing a history of {rows:,} rows, partitions: {partitions}")
+        report(f"writing a history of {rows:,} rows, partitions: {partitions}")
         injection = Injection(each=INJECTED)
         written = synthesize(
             Synthesis(folder=folder, rows=rows, partitions=partitions, injection=injection)
@@ -80,7 +81,7 @@ def measured(
         for check in checks:
             for _ in range(runs):
                 for way in (way for way in ways if check != "all" or way in OURS):
-                    say(f"{check}, {way}")
+                    report(f"{check}, {way}")
                     try:
                         yield _once(way, check, folder, written, partitions, expected)
                     except RuntimeError as error:
@@ -90,8 +91,8 @@ def measured(
 
 
 def _once(way: str, check: str, folder: Path, rows: int, partitions: int, expected: Shown) -> Cost:
-    printed, peak = costs.run("benchmarks.analyze.ways", way, check, str(folder))
-    made: dict[str, Any] = json.loads(printed)
+    output, peak = costs.run("benchmarks.analyze.ways", way, check, str(folder))
+    result: dict[str, Any] = json.loads(output)
     right = _expected(way, check, expected)
     return Cost(
         way=way,
@@ -99,17 +100,17 @@ def _once(way: str, check: str, folder: Path, rows: int, partitions: int, expect
         rows=rows,
         partitions=partitions,
         peak_bytes=peak,
-        wrong=tuple(name for name in right if right[name] != made["found"][name]),
-        **{name: round(made[name], 3) for name in _TIMES},
+        wrong=tuple(name for name in right if right[name] != result["found"][name]),
+        **{name: round(result[name], 3) for name in _TIMES},
     )
 
 
 def _expected(way: str, check: str, expected: Shown) -> dict[str, list[list[str]]]:
-    """What was injected, as the way tells it."""
-    names = [name for name in expected if not ASKED[check] or name in ASKED[check]]
+    """Returns the injected anomalies in the output format of the way."""
+    names = [name for name in expected if not CHECKED[check] or name in CHECKED[check]]
     if way in OURS:
-        return {n: sorted(list(map(str, told(row))) for row in expected[n]) for n in names}
+        return {n: sorted(list(map(str, own_cells(row))) for row in expected[n]) for n in names}
     return {
-        name: sorted(list(place_of(row, ASKED[check][name])) for row in expected[name])
+        name: sorted(list(location_of(row, CHECKED[check][name])) for row in expected[name])
         for name in names
     }

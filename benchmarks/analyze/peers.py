@@ -1,14 +1,14 @@
-"""Peers: the same checks as queries of DuckDB and of Polars, on the same Parquet files.
+"""Peers: the same checks as queries of DuckDB and Polars, on the same Parquet files.
 
-Of each anomaly both sides are compared by *places*: the cells of a row that tell where it is. A
-peer finds places and no more: neither witnesses nor operations, and it checks no assumption.
+Results are compared by *locations*: the cells of a row that locate the anomaly. A peer finds only
+locations, without witnesses or operations, and checks no assumption.
 
     LINEARIZABLE    offset-order-inversion and stale-end-offset, exactly as they are defined
-    SHARED          these and what a query can tell of the log and of the order of steps
+    SHARED          these and what a query can check of the log and of the order of steps
 
-What a query leaves out, in its favour: histories with retention, compaction, dirty reads, offsets
-of operations that ended `info`, rebalances and assignments after the first poll. Cycles,
-transactions and the offsets of groups are not asked of the peers at all.
+The queries omit, in their favour: histories with retention, compaction, dirty reads, offsets of
+operations that ended `info`, rebalances and assignments after the first poll. Peers do not check
+cycles, transactions or the offsets of groups.
 
 Each query is the fastest of those that were tried: see its module.
 """
@@ -22,9 +22,9 @@ from typing import Any, Final
 from checkers.histories.analysis import Analysis
 from checkers.histories.columnar.rows import as_rows
 
-Place = tuple[str, ...]  # cells as text
-Places = dict[str, frozenset[Place]]
-Check = Callable[[Path], Places]
+Location = tuple[str, ...]  # cells as text
+Locations = dict[str, frozenset[Location]]
+Check = Callable[[Path], Locations]
 
 _STEP: Final = ("key", "second_op", "second_position")
 _VALUE: Final = ("key", "value")
@@ -49,8 +49,8 @@ SHARED: Final[Mapping[str, tuple[str, ...]]] = {
 }
 
 
-# by the name of a check; an empty one is everything that there is
-ASKED: Final[Mapping[str, Mapping[str, tuple[str, ...]]]] = {
+# by the name of a check; the empty one stands for all anomalies
+CHECKED: Final[Mapping[str, Mapping[str, tuple[str, ...]]]] = {
     "linearizable": LINEARIZABLE,
     "shared": SHARED,
     "all": {},
@@ -58,25 +58,27 @@ ASKED: Final[Mapping[str, Mapping[str, tuple[str, ...]]]] = {
 THREADS: Final = 2
 
 
-def places_of(found: Analysis, told: Mapping[str, tuple[str, ...]]) -> Places:
-    """What our analysis found, told as a peer tells it."""
+def locations_of(found: Analysis, columns: Mapping[str, tuple[str, ...]]) -> Locations:
+    """Returns the locations of what our analysis found, in the format of a peer."""
     return {
         one.anomaly.id: frozenset(
-            place_of(row, told[one.anomaly.id]) for row in as_rows(one.rows, one.anomaly.row)
+            location_of(row, columns[one.anomaly.id]) for row in as_rows(one.rows, one.anomaly.row)
         )
         for one in found.decisions
-        if one.anomaly.id in told
+        if one.anomaly.id in columns
     }
 
 
-def place_of(row: Any, names: tuple[str, ...]) -> Place:
-    """These cells of a row of an anomaly."""
+def location_of(row: Any, names: tuple[str, ...]) -> Location:
+    """Returns these cells of an anomaly's row as text."""
     return tuple(str(getattr(row, name)) for name in names)
 
 
-def gathered(rows: Iterable[tuple[Any, ...]], told: Mapping[str, tuple[str, ...]]) -> Places:
-    """Rows of the name of an anomaly and a place, by name."""
-    found: dict[str, set[Place]] = {name: set() for name in told}
-    for name, *place in rows:
-        found[name].add(tuple(map(str, place)))
-    return {name: frozenset(places) for name, places in found.items()}
+def as_locations(
+    rows: Iterable[tuple[Any, ...]], columns: Mapping[str, tuple[str, ...]]
+) -> Locations:
+    """Returns the locations by anomaly id; each row has the id, then its location."""
+    found: dict[str, set[Location]] = {name: set() for name in columns}
+    for name, *location in rows:
+        found[name].add(tuple(map(str, location)))
+    return {name: frozenset(locations) for name, locations in found.items()}

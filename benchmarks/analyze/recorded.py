@@ -1,7 +1,8 @@
-"""Columns of a synthetic history as numbers, and the Parquet parts that they become.
+"""Columns of a synthetic history as integers, and the Parquet parts written from them.
 
-An operation is one cell in each of `OPERATION`, its micro-operations lie together in `MICRO`. Texts
-are numbers of a vocabulary, values are numbers of the sends that made them, -1 is null.
+An operation is one cell in each column of `OPERATION`; its micro-operations are adjacent rows of
+`MICRO`. Texts are codes of a vocabulary, values are numbers of the sends that made them, -1 is
+null.
 """
 
 from __future__ import annotations
@@ -44,16 +45,16 @@ ROWS_PER_PART: Final = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class Operations:
-    """Operations with their rows; `counts` says how many rows each has."""
+    """Operations with their rows; `counts` has the number of rows of each."""
 
     of_operation: Columns
     counts: Ints
     of_row: Columns
-    values: pa.Array  # what `of_row["value"]` numbers
+    values: pa.Array  # indexed by `of_row["value"]`
 
     @classmethod
     def of(cls, counts: Ints, values: pa.Array, **columns: Ints | int) -> Operations:
-        """Columns that are not named are null; one number stands for a whole column."""
+        """Returns operations with these columns; an integer fills its column, others are null."""
 
         def full(name: str, size: int) -> Ints:
             cells = columns.get(name, NULL)
@@ -67,9 +68,9 @@ class Operations:
         )
 
     @classmethod
-    def together(cls, parts: Iterable[Operations]) -> Operations:
+    def concatenated(cls, parts: Iterable[Operations]) -> Operations:
         some = list(parts)
-        pools = {id(part.values): part.values for part in some}  # some share theirs
+        pools = {id(part.values): part.values for part in some}  # parts may share one array
         begins = np.cumsum([0, *map(len, pools.values())])
         shifts = dict(zip(pools, begins.tolist(), strict=False))
         value = [
@@ -88,7 +89,7 @@ class Operations:
         )
 
     def in_completion_order(self) -> Operations:
-        """What never completed comes last."""
+        """Returns the operations by completion time; those that never completed come last."""
         completed = self.of_operation["completed_ns"]
         order = np.argsort(np.where(completed == NULL, 2**63 - 1, completed), kind="stable")
         counts = self.counts[order]
@@ -102,7 +103,7 @@ class Operations:
         )
 
     def table(self, texts: Vocabulary, first_op: int) -> pa.Table:
-        """Its rows with texts as dictionaries, which Parquet keeps as texts."""
+        """Returns the rows as a table; texts are dictionaries, which Parquet stores as strings."""
         numbers = np.arange(first_op, first_op + len(self.counts))
         rows = {
             "op": np.repeat(numbers, self.counts),
@@ -124,13 +125,13 @@ class Operations:
 
 
 def positions(counts: Ints) -> Ints:
-    """For groups of so many rows, the place of each row in its group."""
+    """Returns each row's index in its group, for groups of these sizes."""
     return np.arange(int(counts.sum())) - np.repeat(np.cumsum(counts) - counts, counts)
 
 
 @dataclass(slots=True)
 class Parts:
-    """The folder of a history, one part after the other; the latest is written in a thread."""
+    """Writes the folder of a history part by part; the latest part in a background thread."""
 
     folder: Path
     rows: int = 0
@@ -155,8 +156,8 @@ class Parts:
         self._write(pa.concat_tables(self._held))
         self._wait()
         self._thread.shutdown()
-        told = {"schema_version": SCHEMA_VERSION, **described, "finished": True}
-        (self.folder / METADATA).write_text(json.dumps(told, indent=1) + "\n")
+        content = {"schema_version": SCHEMA_VERSION, **described, "finished": True}
+        (self.folder / METADATA).write_text(json.dumps(content, indent=1) + "\n")
 
     def _write(self, table: pa.Table) -> None:
         self._wait()

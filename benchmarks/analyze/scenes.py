@@ -1,7 +1,7 @@
-"""Little histories, one for each anomaly, that show it; some show others with it.
+"""Small histories in notation, one for each anomaly; some show further anomalies.
 
-A scene that stands under `TIGHT` shows a cycle through time. It must not last: what is sound and
-falls between its operations would belong to the cycle.
+A scene listed in `TIGHT` shows a cycle through time. It must be short: any sound operation between
+its operations would become part of the cycle.
 """
 
 from __future__ import annotations

@@ -1,15 +1,16 @@
-"""Synthetic histories: what clients of a sound cluster would have recorded, millions of rows long.
+"""Synthetic histories as recorded from clients of a sound cluster, with millions of rows.
 
     synthesize(Synthesis(folder=folder, rows=10_000_000, partitions=256, seed=0))
 
-A folder as `urteil record` writes it, in Parquet parts. Eight processes send, five of them in
-transactions of one to eight records; up to eight read every record once, ten to fifty at a time,
-commit their offsets and now and then ask for them; two ask for ends, at either isolation level.
-Some operations fail, and some end `info`, of which half took effect. Whoever ended `info` goes on
-as a new process; its transactional id is initialised again.
+The result is a folder as `urteil record` writes it, in Parquet parts. Eight processes send, five of
+them in transactions of one to eight records. Up to eight processes read every record once, ten to
+fifty at a time, commit their offsets, and sometimes fetch them. Two processes query end offsets, at
+either isolation level. Some operations fail, and some end `info`, of which half took effect. A
+process whose operation ended `info` is replaced by a new one, which initialises its transactional
+id.
 
-The history is made window by window (`cluster`). Parts are cut anywhere, so most of their borders
-have operations open. Rows come within a few per cent of what was asked.
+The history is made window by window (`cluster`). Parts are split anywhere, so operations are open
+at most of their borders. The number of rows is within a few per cent of the requested one.
 """
 
 from __future__ import annotations
@@ -20,18 +21,18 @@ from typing import Final
 
 import numpy as np
 
-from benchmarks.analyze.cluster import Cluster, words
+from benchmarks.analyze.cluster import Cluster, vocabulary
 from benchmarks.analyze.injection import Injection
 from benchmarks.analyze.recorded import Operations, Parts
 from checkers.histories.io.parquet_layout import FEW_TEXTS
 
-OPERATIONS_AT_ONCE: Final = 5_000  # of each sender in a window
-ROWS_PER_OPERATION: Final = 54  # of all processes, for one operation of each sender
+OPERATIONS_AT_ONCE: Final = 5_000  # per sender and window
+ROWS_PER_OPERATION: Final = 54  # of all processes, per operation of each sender
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Synthesis:
-    """What to write."""
+    """The parameters of a synthetic history."""
 
     folder: Path  # must not exist
     rows: int
@@ -41,23 +42,23 @@ class Synthesis:
 
 
 def synthesize(options: Synthesis) -> int:
-    """Writes the history; how many rows it has."""
+    """Writes the history; returns its number of rows."""
     options.folder.mkdir(parents=True)
     windows = max(1, round(options.rows / ROWS_PER_OPERATION / OPERATIONS_AT_ONCE))
     size = max(1, round(options.rows / ROWS_PER_OPERATION / windows))
     injected = options.injection
-    texts = {name: [*words(options.partitions)[name]] for name in FEW_TEXTS}
+    texts = {name: [*vocabulary(options.partitions)[name]] for name in FEW_TEXTS}
     injected.begin(texts, windows)
     cluster = Cluster(np.random.default_rng(options.seed), options.partitions)
     parts = Parts(options.folder)
     first_op = 0
 
-    def write(*together: Operations) -> None:
+    def write(*operations: Operations) -> None:
         nonlocal first_op
-        made = Operations.together(together).in_completion_order()
-        injected.alter(made, first_op)
-        parts.add(made.table(texts, first_op))
-        first_op += len(made.counts)
+        ordered = Operations.concatenated(operations).in_completion_order()
+        injected.alter(ordered, first_op)
+        parts.add(ordered.table(texts, first_op))
+        first_op += len(ordered.counts)
 
     write(cluster.assigns())
     for _ in range(windows):

@@ -1,8 +1,8 @@
-"""One way to do one check, in a process of its own: what it found and what it cost, as JSON.
+"""Runs one check in one way, in its own process, and prints results and costs as JSON.
 
     python -m benchmarks.analyze.ways in-process linearizable FOLDER
 
-Getting ready (imports, Spark's session) is told apart from the check.
+Setup (imports, Spark's session) is measured separately from the check.
 """
 
 from __future__ import annotations
@@ -17,19 +17,19 @@ from pathlib import Path
 from typing import Any, Final
 
 from benchmarks.analyze.costs import cpu
-from benchmarks.analyze.peers import ASKED, THREADS
+from benchmarks.analyze.peers import CHECKED, THREADS
 
 Check = Callable[[Path], dict[str, list[list[str]]]]
 
 
 def _of_ours(analyze: Callable[..., Any], check: str) -> Check:
-    from benchmarks.analyze.injection import shown, told
+    from benchmarks.analyze.injection import own_cells, shown
 
-    chosen = tuple(ASKED[check])
+    chosen = tuple(CHECKED[check])
 
     def run(history: Path) -> dict[str, list[list[str]]]:
         rows = shown(analyze(history, anomalies=chosen))
-        return {name: sorted(list(map(str, told(row))) for row in rows[name]) for name in rows}
+        return {name: sorted(list(map(str, own_cells(row))) for row in rows[name]) for name in rows}
 
     return run
 
@@ -38,7 +38,7 @@ def _of_a_peer(peer: Any, check: str) -> Check:
     query = peer.linearizable if check == "linearizable" else peer.everything
 
     def run(history: Path) -> dict[str, list[list[str]]]:
-        return {name: sorted(map(list, places)) for name, places in query(history).items()}
+        return {name: sorted(map(list, locations)) for name, locations in query(history).items()}
 
     return run
 
@@ -66,7 +66,7 @@ def _in_duckdb(check: str) -> Any:
 
 
 def _in_polars(check: str) -> Any:
-    os.environ["POLARS_MAX_THREADS"] = str(THREADS)  # read when it is imported
+    os.environ["POLARS_MAX_THREADS"] = str(THREADS)  # Polars reads this when it is imported
     from benchmarks.analyze import in_polars
 
     return nullcontext(_of_a_peer(in_polars, check))
@@ -86,7 +86,7 @@ def main(way: str, check: str, folder: str) -> None:
         ready, ready_cpu = time.perf_counter(), cpu(os.getpid())
         found = run(Path(folder))
         done, done_cpu = time.perf_counter(), cpu(os.getpid())
-        told = {
+        result = {
             "ready_s": ready - started,
             "ready_cpu_s": sum(ready_cpu),
             "wall_s": done - ready,
@@ -94,7 +94,7 @@ def main(way: str, check: str, folder: str) -> None:
             "system_s": done_cpu.system_s - ready_cpu.system_s,
             "found": found,
         }
-    sys.stdout.write(json.dumps(told))
+    sys.stdout.write(json.dumps(result))
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""A campaign of kernels against definitions: it agrees, and names the history that does not."""
+"""The agreement campaign: kernels agree with the definitions, and a wrong one is found."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ NO_WORDS: Final = Bitmaps.of(WORDS.empty_table())
 
 
 def without(rows: Callable[[Any], bool], name: str, declared: Declarations) -> tuple[Anomaly, ...]:
-    """The catalogue, but one definition does not find these rows."""
+    """Returns a catalogue in which one definition does not find these rows."""
 
     def altered(one: Anomaly) -> Anomaly:
         return replace(one, find=lambda h: tuple(row for row in one.find(h) if not rows(row)))
@@ -55,8 +55,8 @@ def without(rows: Callable[[Any], bool], name: str, declared: Declarations) -> t
 
 
 def differences(made: dict[int, History], rows: Callable[[Any], bool]) -> list[Difference]:
-    _, odd = Block(made=made, looked_for=partial(without, rows, "unseen")).differences()
-    return odd
+    _, differing = Block(made=made, anomalies=partial(without, rows, "unseen")).differences()
+    return differing
 
 
 def every(row: Any) -> bool:
@@ -64,8 +64,8 @@ def every(row: Any) -> bool:
 
 
 @pytest.mark.parametrize("number", [0, 3])
-def test_a_disagreement_is_told_by_the_number_of_its_history(number: int) -> None:
-    """0 is analysed alone, the others together."""
+def test_a_disagreement_names_its_history(number: int) -> None:
+    """History 0 is analysed alone, the others together."""
     made = dict.fromkeys(range(4), READ) | {number: UNREAD}
 
     assert differences(made, rows=lambda row: False) == []
@@ -74,29 +74,31 @@ def test_a_disagreement_is_told_by_the_number_of_its_history(number: int) -> Non
     ]
 
 
-def test_each_history_that_disagrees_is_told() -> None:
-    odd = differences(dict.fromkeys((3, 4, 9), UNREAD) | {5: READ}, rows=every)
+def test_every_disagreeing_history_is_named() -> None:
+    differing = differences(dict.fromkeys((3, 4, 9), UNREAD) | {5: READ}, rows=every)
 
-    assert sorted(map(str, odd)) == [f"history {n}: unseen differs" for n in (3, 4, 9)]
-
-
-def test_what_shows_in_histories_together_only_is_told_of_the_fewest() -> None:
-    odd = differences(dict.fromkeys((5, 6), UNREAD), rows=lambda row: row.value.startswith("1."))
-
-    assert list(map(str, odd)) == ["history 5 with 6: unseen differs"]
+    assert sorted(map(str, differing)) == [f"history {n}: unseen differs" for n in (3, 4, 9)]
 
 
-def test_histories_with_broken_assumptions_are_compared_to_the_last_row(
+def test_a_difference_of_joined_histories_names_the_fewest() -> None:
+    differing = differences(
+        dict.fromkeys((5, 6), UNREAD), rows=lambda row: row.value.startswith("1.")
+    )
+
+    assert list(map(str, differing)) == ["history 5 with 6: unseen differs"]
+
+
+def test_all_rows_of_broken_assumptions_are_compared(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     made = dict.fromkeys(range(1, KEPT + 9), TWICE)
-    found, odd = Block(made=made, looked_for=catalogue).differences()
-    assert (found["values-are-unique"], odd) == (KEPT + 8, [])
+    found, differing = Block(made=made, anomalies=catalogue).differences()
+    assert (found["values-are-unique"], differing) == (KEPT + 8, [])
 
     made[KEPT + 8] = history("p1 send k=z -> ok @5\np2 send k=z -> ok @3")
     monkeypatch.setattr(agreement, "ASSUMPTIONS", [_altered(one) for one in ASSUMPTIONS])
-    _, odd = Block(made=made, looked_for=catalogue).differences()
-    assert list(map(str, odd)) == [f"history {KEPT + 8}: assumptions differs"]
+    _, differing = Block(made=made, anomalies=catalogue).differences()
+    assert list(map(str, differing)) == [f"history {KEPT + 8}: assumptions differs"]
 
 
 def _altered(assumption: Assumption) -> Assumption:
@@ -111,20 +113,22 @@ def _otherwise(row: Any) -> Any:
 
 
 @pytest.mark.parametrize("made", [{0: NOTHING_TOLD}, {0: ()}, {1: (), 2: ()}, {1: (), 2: READ}])
-def test_a_history_with_nothing_to_observe_is_compared_on_that(made: dict[int, History]) -> None:
-    assert Block(made=made, looked_for=catalogue).differences()[1] == []
+def test_a_history_without_observations_is_compared(made: dict[int, History]) -> None:
+    assert Block(made=made, anomalies=catalogue).differences()[1] == []
 
 
 @pytest.mark.parametrize("others", [{}, {1: ()}, {1: READ}])
-def test_judged_as_by_jepsen_an_empty_whole_is_an_anomaly(others: dict[int, History]) -> None:
+def test_with_jepsen_rules_an_empty_joined_history_is_an_anomaly(
+    others: dict[int, History],
+) -> None:
     blocks = range(0, 99 * BLOCK, BLOCK)
     first = next(n for n in blocks if agreement._declared([n]).jepsen)
     made = {first + 40: (), **{first + 40 + n: h for n, h in others.items()}}
-    found, odd = Block(made=made, looked_for=catalogue).differences()
-    assert (found["empty-transaction-graph"], odd) == (int(READ not in others.values()), [])
+    found, differing = Block(made=made, anomalies=catalogue).differences()
+    assert (found["empty-transaction-graph"], differing) == (int(READ not in others.values()), [])
 
 
-def test_all_that_can_be_declared_is_drawn_whatever_the_histories_are() -> None:
+def test_every_declaration_is_drawn() -> None:
     numbers = range(1, 40 * BLOCK, 8)
     drawn = {number: agreement._declared([number]) for number in numbers}
     for field in fields(Declarations):
@@ -156,13 +160,13 @@ DELETED: Final = history("""
 """)
 
 
-def test_a_delivery_that_is_told_otherwise_is_told_by_its_history(
+def test_a_wrong_delivery_names_its_history(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """0 is analysed alone, the others together."""
-    block = Block(made={0: SKIPPED, 1: READ, 2: READ, 3: AGAIN}, looked_for=catalogue)
-    found, odd = block.differences()
-    assert ({name: found[name] for name in get_args(Semantics)}, odd) == (
+    """History 0 is analysed alone, the others together."""
+    block = Block(made={0: SKIPPED, 1: READ, 2: READ, 3: AGAIN}, anomalies=catalogue)
+    found, differing = block.differences()
+    assert ({name: found[name] for name in get_args(Semantics)}, differing) == (
         {"exactly-once": 4, "at-least-once": 1, "at-most-once": 1, "neither": 0}, [],
     )  # fmt: skip
 
@@ -171,21 +175,21 @@ def test_a_delivery_that_is_told_otherwise_is_told_by_its_history(
 
 
 def _without_the_first(h: History, declared: Declarations) -> tuple[Delivery, ...]:
-    """It counts what is delivered again or skipped, and names neither."""
-    told = deliveries(h, declared)
-    return tuple(replace(it, repetition=None, skip=None) for it in told)
+    """Drops the first repetition and skip of each delivery, but keeps their counts."""
+    full = deliveries(h, declared)
+    return tuple(replace(it, repetition=None, skip=None) for it in full)
 
 
 # ---------------------------------------------------------------- kernels that are wrong
 
 
 def _alone(piece: Piece, rows: Ints) -> tuple[Ints, Ints]:
-    """Every process as an application of its own."""
+    """Treats every process as an application of its own."""
     return np.arange(len(rows)), piece.ints("process")[rows]
 
 
 def _from_the_beginning(kept: Kept, key: Ints) -> Ints:
-    """As if no log had ever been told to start later."""
+    """Ignores observed log start offsets."""
     return np.full(len(key), BEGINNING) + 0 * len(kept.keys)
 
 
@@ -202,7 +206,7 @@ def _from_the_beginning(kept: Kept, key: Ints) -> Ints:
         ),
     ],
 )
-def test_a_wrong_kernel_is_told_by_the_number_of_what_shows_it(
+def test_a_wrong_kernel_names_the_history_that_shows_it(
     where: Any,
     name: str,
     wrong: Callable[..., Any],
@@ -210,31 +214,31 @@ def test_a_wrong_kernel_is_told_by_the_number_of_what_shows_it(
     of: set[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    block = Block(made=dict.fromkeys(range(4), READ) | {2: shows}, looked_for=catalogue)
+    block = Block(made=dict.fromkeys(range(4), READ) | {2: shows}, anomalies=catalogue)
     assert block.differences()[1] == []
 
     monkeypatch.setattr(where, name, wrong)
-    odd = block.differences()[1]
-    assert {(one.numbers, one.of) for one in odd} == {((2,), name) for name in of}
+    differing = block.differences()[1]
+    assert {(one.numbers, one.of) for one in differing} == {((2,), name) for name in of}
 
 
 def _gives_up(piece: Piece, rows: Ints) -> tuple[Ints, Ints]:
     raise ArithmeticError(len(piece), len(rows))
 
 
-def test_a_kernel_that_fails_stops_the_campaign_and_names_what_it_was_given(
+def test_a_failing_kernel_stops_the_campaign_and_names_its_histories(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(consumption, "_owners", _gives_up)
     with pytest.raises(ArithmeticError) as failed:
-        Block(made={0: READ, 6: AGAIN, 7: READ}, looked_for=catalogue).differences()
-    assert failed.value.__notes__ == ["histories that were compared: [0]"]
+        Block(made={0: READ, 6: AGAIN, 7: READ}, anomalies=catalogue).differences()
+    assert failed.value.__notes__ == ["while comparing histories [0]"]
 
 
-def test_a_kernel_that_forgets_earlier_pieces_is_found_by_cuts(
+def test_a_kernel_that_ignores_earlier_batches_is_found_by_splits(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    block = Block(made={0: AGAIN}, looked_for=catalogue)
+    block = Block(made={0: AGAIN}, anomalies=catalogue)
     assert block.differences()[1] == []
 
     seconds = kernels._seconds
@@ -242,14 +246,14 @@ def test_a_kernel_that_forgets_earlier_pieces_is_found_by_cuts(
     assert block.differences()[1] == [Difference(numbers=(0,), of=DELIVERY)]
 
 
-def test_a_campaign_agrees_and_counts_what_it_saw() -> None:
-    *_, (done, found, odd) = campaign(20, BLOCK - 10, 1)
+def test_a_campaign_agrees_and_counts_rows() -> None:
+    *_, (done, found, differing) = campaign(20, BLOCK - 10, 1)
 
-    assert (done, odd) == (20, [])
+    assert (done, differing) == (20, [])
     assert found["lost-write"] > 0
 
 
-def test_a_campaign_names_every_history_that_shows_what_a_definition_forgets() -> None:
+def test_a_campaign_names_every_history_that_shows_a_wrong_definition() -> None:
     numbers, name = range(BLOCK - 3, BLOCK + 3), "value-nobody-sent"
     (true,) = (one for one in catalogue(Declarations()) if one.id == name)
     made = {number: KINDS[number % len(KINDS)](number) for number in numbers}
@@ -257,7 +261,11 @@ def test_a_campaign_names_every_history_that_shows_what_a_definition_forgets() -
     shows = [n for n, h in sound.items() if true.find(h)]
 
     forgets = partial(without, every, name)
-    told = [one for _, _, odd in campaign(len(numbers), numbers[0], 1, forgets) for one in odd]
+    named = [
+        one
+        for _, _, differing in campaign(len(numbers), numbers[0], 1, forgets)
+        for one in differing
+    ]
 
     assert shows
-    assert sorted(map(str, told)) == [f"history {n}: {name} differs" for n in shows]
+    assert sorted(map(str, named)) == [f"history {n}: {name} differs" for n in shows]

@@ -1,4 +1,4 @@
-"""Injected anomalies: what is expected is what the literal definitions find, and nothing else."""
+"""An analysis of injected anomalies finds what the literal definitions find, and nothing else."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from benchmarks.analyze.injection import Injection, Shown, shown, told
+from benchmarks.analyze.injection import Injection, Shown, own_cells, shown
 from benchmarks.analyze.scenes import SCENES
 from benchmarks.analyze.synthesis import Synthesis, synthesize
 from checkers.histories.analysis import analyze
@@ -20,16 +20,18 @@ DEFINED = {anomaly.id: anomaly for anomaly in CATALOGUE}
 
 
 def all_told(found: Shown) -> dict[str, set[tuple[Any, ...]]]:
-    return {name: set(map(told, rows)) for name, rows in found.items()}
+    return {name: set(map(own_cells, rows)) for name, rows in found.items()}
 
 
 @pytest.mark.parametrize("anomaly", SCENES)
-def test_a_scene_shows_what_it_is_called(anomaly: str) -> None:
+def test_a_scene_shows_the_anomaly_it_is_named_after(anomaly: str) -> None:
     assert DEFINED[anomaly].find(history(SCENES[anomaly]))
 
 
 @pytest.mark.parametrize("partitions", [1, 4])
-def test_the_literal_definitions_find_what_was_injected(tmp_path: Path, partitions: int) -> None:
+def test_the_literal_definitions_find_exactly_the_injected_rows(
+    tmp_path: Path, partitions: int
+) -> None:
     injection = Injection(each=2, seed=partitions)
     folder = tmp_path / "history"
     synthesize(Synthesis(folder=folder, rows=900, partitions=partitions, injection=injection))
@@ -42,7 +44,7 @@ def test_the_literal_definitions_find_what_was_injected(tmp_path: Path, partitio
     assert len(found["stale-end-offset"]) >= 4
 
 
-def test_the_analysis_finds_it_among_many_sound_operations(tmp_path: Path) -> None:
+def test_the_analysis_finds_exactly_the_injected_rows(tmp_path: Path) -> None:
     injection = Injection(each=12)
     folder = tmp_path / "history"
     synthesize(Synthesis(folder=folder, rows=500_000, partitions=64, injection=injection))

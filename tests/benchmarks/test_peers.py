@@ -1,4 +1,4 @@
-"""The peers find what the literal definitions find: in sound histories nothing."""
+"""Peers find the same as the literal definitions; in sound histories nothing."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ pytest.importorskip("polars")
 
 from benchmarks.analyze import in_duckdb, in_polars
 from benchmarks.analyze.injection import Injection
-from benchmarks.analyze.peers import LINEARIZABLE, SHARED, Places, place_of
+from benchmarks.analyze.peers import LINEARIZABLE, SHARED, Locations, location_of
 from benchmarks.analyze.scenes import SCENES
 from benchmarks.analyze.synthesis import Synthesis, synthesize
 from checkers.histories.io import recorded
@@ -20,17 +20,17 @@ from properties.anomalies.catalogue import CATALOGUE
 PEERS = [in_duckdb, in_polars]
 
 
-def literal(folder: Path) -> Places:
+def literal(folder: Path) -> Locations:
     operations = recorded.operations(folder)
     return {
-        one.id: frozenset(place_of(row, SHARED[one.id]) for row in one.find(operations))
+        one.id: frozenset(location_of(row, SHARED[one.id]) for row in one.find(operations))
         for one in CATALOGUE
         if one.id in SHARED
     }
 
 
 @pytest.mark.parametrize("partitions", [1, 5])
-def test_peers_find_the_places_that_the_literal_definitions_find(
+def test_peers_find_the_locations_of_the_literal_definitions(
     tmp_path: Path, partitions: int
 ) -> None:
     folder = tmp_path / "history"
@@ -45,7 +45,7 @@ def test_peers_find_the_places_that_the_literal_definitions_find(
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_peers_find_nothing_where_nothing_is_wrong(tmp_path: Path, seed: int) -> None:
+def test_peers_find_nothing_in_a_sound_history(tmp_path: Path, seed: int) -> None:
     folder = tmp_path / "history"
     synthesize(Synthesis(folder=folder, rows=5_000, partitions=3, seed=seed))
 

@@ -1,4 +1,4 @@
-"""Synthetic histories: sound by the literal definitions, as a recorder writes them, repeatable."""
+"""Synthetic histories are sound by the definitions, well-formed, and reproducible from a seed."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ def made(tmp_path: Path, *, rows: int = 700, partitions: int = 3, seed: int = 0)
 
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("partitions", [1, 3, 50])
-def test_nothing_is_wrong_with_it(tmp_path: Path, partitions: int, seed: int) -> None:
+def test_a_synthetic_history_is_sound(tmp_path: Path, partitions: int, seed: int) -> None:
     history = recorded.operations(made(tmp_path, partitions=partitions, seed=seed))
 
     assert [one.id for one in ASSUMPTIONS if one.find(history)] == []
     assert [one.id for one in CATALOGUE if one.find(history)] == []
 
 
-def test_it_shows_what_clients_do(tmp_path: Path) -> None:
+def test_all_kinds_of_operations_occur(tmp_path: Path) -> None:
     history = recorded.operations(made(tmp_path, rows=6_000))
 
     kinds = Counter(type(micro) for operation in history for micro in operation.did)
@@ -57,14 +57,14 @@ def test_operations_of_different_processes_are_open_at_once(tmp_path: Path) -> N
     assert overtaken > len(completed) / 4
 
 
-def test_offsets_have_gaps_where_markers_and_aborted_records_lie(tmp_path: Path) -> None:
+def test_markers_and_aborted_records_leave_gaps_in_the_offsets(tmp_path: Path) -> None:
     history = recorded.operations(made(tmp_path, partitions=1))
     seen = {m.offset for o in history for m in o.did if isinstance(m, Poll)}
 
     assert len(seen) < max(offset for offset in seen if offset is not None)
 
 
-def test_a_seed_makes_one_history(tmp_path: Path) -> None:
+def test_a_seed_determines_the_history(tmp_path: Path) -> None:
     first, again = (made(tmp_path / name, seed=7) for name in "ab")
     other = made(tmp_path, seed=8)
 
@@ -72,7 +72,7 @@ def test_a_seed_makes_one_history(tmp_path: Path) -> None:
     assert reading.whole(first) != reading.whole(other)
 
 
-def test_its_parts_are_those_of_a_recorder(tmp_path: Path) -> None:
+def test_the_parts_are_those_of_a_recorder(tmp_path: Path) -> None:
     folder = made(tmp_path, rows=1_200_000, partitions=256)
     parts = sorted(folder.glob("part-*.parquet"))
 
