@@ -1,1 +1,5 @@
-"""A broker that does it: sans-I/O core, deterministic, independent of the specs."""
+"""The reference broker: a deterministic Kafka without I/O in its core, independent of the specs.
+
+Folders, from the bottom: protocol, node, log, then partition, transactions and groups, then broker
+and controller. simulation/ and wire/ run the nodes.
+"""

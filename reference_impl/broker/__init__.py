@@ -1,1 +1,1 @@
-"""A broker: it applies the metadata and routes each request to the role that serves it."""
+"""The broker: applies metadata and routes each request to the role that serves it."""

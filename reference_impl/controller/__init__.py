@@ -1,1 +1,1 @@
-"""The controller: broker registration, leader elections and topics."""
+"""The controller: broker registration and fencing, leader elections, and topics."""

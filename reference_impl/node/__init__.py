@@ -1,1 +1,1 @@
-"""What every node shares: one step, its context, its timeouts and its seeded bugs."""
+"""What a broker and the controller share: the step, its context, the timeouts and the seeded bugs."""

@@ -1,11 +1,10 @@
 """Seeded bugs: named defects of the reference broker, as switches.
 
-A bug is off unless the frozenset `bugs` given to a node at its construction names it; no file,
-setting or variable of the environment switches one on. A bug acts on what the broker has counted
-(every seventh append, every third question), never by chance, so a run with a bug replays like any
-other.
+A bug is off unless the frozenset `bugs` of a node's constructor contains it. No file, setting or
+environment variable switches one on. A bug depends on counters of the broker (every seventh append,
+every third ListOffsets), never on chance, so a run with a bug is reproducible.
 
-What each changes, and who must notice, says its row of `seeded_bugs`.
+`seeded_bugs` has a row for each: what the bug changes, and which checks must find it.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from model.faults import UnknownName
 
 
 class Bug(Enum):
-    """A defect, by its name."""
+    """A seeded bug, by its name."""
 
     NO_DEDUP = "no-dedup"
     DEDUP_LOST_ON_FAILOVER = "dedup-lost-on-failover"
@@ -66,11 +65,11 @@ ZERO_OFFSET_EVERY: Final = 7  # acknowledgements
 REORDERED_EVERY: Final = 5  # acknowledgements
 REORDERED_BY: Final = 2  # offsets
 LOST_EVERY: Final = 7  # appends
-STALE_EVERY: Final = 3  # questions for the end offset
+STALE_EVERY: Final = 3  # ListOffsets requests for the end offset
 
 
 def bugs_named(*names: str) -> Bugs:
-    """The bugs of these names; UnknownName tells the nearest ones."""
+    """Returns the bugs of these names; UnknownName lists the nearest names."""
     known = [bug.value for bug in Bug]
     for name in names:
         if name not in known:

@@ -1,7 +1,7 @@
-"""What a role of a broker sees around it during one step.
+"""The context of one step of a role: time, broker, metadata and settings.
 
-The roles (leader or follower of a topic partition) are pure functions of their own state and of
-this.
+A role (for example leader or follower of a topic partition) is a pure function of its own state and
+of its context.
 """
 
 from __future__ import annotations
@@ -24,51 +24,51 @@ STEPS_PER_LIFE: Final = 2**32
 
 
 def no_append_error(topic_partition: TopicPartition, correlation: int) -> ErrorCode:
-    """No coordinator of this broker waits for that append."""
+    """Accepts each append: no coordinator has to validate it again."""
     del topic_partition, correlation
     return ErrorCode.NONE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Context:
-    """The time, the broker that the role belongs to, and what it knows of the others."""
+    """The time, the role's broker and its settings, and the metadata that the broker has applied."""
 
     now_ms: int
     broker_id: BrokerId
     broker_epoch: BrokerEpoch
-    brokers: Mapping[BrokerId, BrokerState]  # as of the metadata that this broker has applied
-    correlation: int  # for what a role sends in this step; grows from step to step
+    brokers: Mapping[BrokerId, BrokerState]  # from the applied metadata
+    correlation: int  # of the requests that a role sends in this step; grows with each step
     timeouts: Timeouts
     bugs: Bugs
     truncation: Truncation = Truncation.IN_FETCH
     verifies_transactions: bool = True  # transaction.partition.verification.enable
     coordinators: Coordinators = NO_COORDINATORS
-    # Against an append of a coordinator's own, under that correlation, which had to wait.
+    # Validates a waiting append of a coordinator again, by its correlation.
     append_error: Callable[[TopicPartition, int], ErrorCode] = no_append_error
 
     def coordinator_of_transaction(self, transactional_id: str | None) -> NodeId | None:
-        """The broker to ask about a transaction; None while there is none."""
+        """Returns the coordinator of a transactional id; None if there is none at present."""
         if transactional_id is None:
             return None
         return self.coordinators.leader(TRANSACTION_STATE, transactional_id)
 
     @property
     def new_producer_id(self) -> ProducerId:
-        """A producer id that nobody has: the broker epoch and the step tell it from all others."""
+        """A producer id that no other producer has, made from the broker epoch and the step number."""
         return ProducerId(self.broker_epoch * STEPS_PER_LIFE + self.correlation % STEPS_PER_LIFE)
 
     def may_be_in_sync(self, broker_id: BrokerId) -> bool:
-        """The broker is registered and not fenced, as far as this one knows."""
+        """True if the broker is registered and not fenced, by the applied metadata."""
         broker = self.brokers.get(broker_id)
         return broker is not None and not broker.fenced
 
 
 class Requester(NamedTuple):
-    """To whom an answer is owed, and for which of its requests."""
+    """The sender and the correlation id of a request."""
 
     node_id: NodeId
     correlation: int
 
     def reply(self, response: Response) -> Reply:
-        """The effect that answers."""
+        """Returns the effect that sends the response."""
         return Reply(self.node_id, self.correlation, response)

@@ -35,23 +35,23 @@ from reference_impl.protocol.requests import Request, Response
 
 
 class TimerKind(Enum):
-    """What a node wakes for."""
+    """The kinds of timers."""
 
-    HEARTBEAT = "heartbeat"  # a broker tells the controller that it lives, or registers
-    CHECKPOINT = "checkpoint"  # high watermarks go to disk, and the logs are flushed
-    WAITS = "waits"  # of a topic partition: requests that have waited long enough
-    REPLICA_LAG = "replica-lag"  # of a topic partition: followers that lag leave the ISR
+    HEARTBEAT = "heartbeat"  # a broker registers, or sends its heartbeat
+    CHECKPOINT = "checkpoint"  # a broker writes high watermarks and flushes its logs
+    WAITS = "waits"  # of a topic partition: waiting requests time out
+    REPLICA_LAG = "replica-lag"  # of a topic partition: the leader looks for lagging followers
     FETCH = "fetch"  # of a topic partition: a follower fetches again
-    RETENTION = "retention"  # old records are deleted, silent producers forgotten
-    COORDINATOR = "coordinator"  # of an internal topic partition: what was left undone, time-outs
-    SESSIONS = "sessions"  # the controller fences the brokers that it no longer hears
-    SHUT_DOWN = "shut-down"  # a broker is asked to end: it hands over what it leads, and stops
-    CLIENT = "client"  # a simulated client looks after its requests
+    RETENTION = "retention"  # old records are deleted, inactive producers expire
+    COORDINATOR = "coordinator"  # of an internal topic partition: retries and timeouts
+    SESSIONS = "sessions"  # the controller fences brokers whose session has expired
+    SHUT_DOWN = "shut-down"  # a broker shuts down in a controlled way
+    CLIENT = "client"  # a simulated client checks its requests
 
 
 @dataclass(frozen=True, slots=True)
 class Timer:
-    """The name of a timer."""
+    """A timer's name: its kind, and its topic partition if it has one."""
 
     kind: TimerKind
     topic_partition: TopicPartition | None = None
@@ -59,7 +59,7 @@ class Timer:
 
 @dataclass(frozen=True, slots=True)
 class RequestReceived:
-    """A request has arrived; its answer goes to the sender under the same correlation."""
+    """A request has arrived; its response goes to the sender with the same correlation."""
 
     sender: NodeId
     correlation: int
@@ -68,7 +68,7 @@ class RequestReceived:
 
 @dataclass(frozen=True, slots=True)
 class ResponseReceived:
-    """The answer to one of this node's own requests has arrived."""
+    """The response to one of this node's own requests has arrived."""
 
     sender: NodeId
     correlation: int
@@ -77,7 +77,7 @@ class ResponseReceived:
 
 @dataclass(frozen=True, slots=True)
 class TimerFired:
-    """A timer's time has come."""
+    """A timer is due."""
 
     timer: Timer
 
@@ -87,7 +87,7 @@ Input = RequestReceived | ResponseReceived | TimerFired
 
 @dataclass(frozen=True, slots=True)
 class Send:
-    """Send a request to another node."""
+    """Effect: send a request to another node."""
 
     to: NodeId
     correlation: int
@@ -96,7 +96,7 @@ class Send:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """Answer a request."""
+    """Effect: send the response to a request."""
 
     to: NodeId
     correlation: int
@@ -105,7 +105,9 @@ class Reply:
 
 @dataclass(frozen=True, slots=True)
 class SetTimer:
-    """Wake this node with `TimerFired(timer)` at that time, or as soon as possible after it."""
+    """Effect: deliver `TimerFired(timer)` to this node at that time, or as soon as possible after
+    it.
+    """
 
     timer: Timer
     at_ms: int
@@ -113,14 +115,14 @@ class SetTimer:
 
 @dataclass(frozen=True, slots=True)
 class Readable:
-    """A consumer of this topic partition may find more than before."""
+    """Effect: a consumer of this topic partition may find more than before."""
 
     topic_partition: TopicPartition
 
 
 @dataclass(frozen=True, slots=True)
 class Stopped:
-    """The broker was shut down: it says nothing more, and all of its disk is written."""
+    """Effect: the broker has shut down. It sends nothing more, and its logs are flushed."""
 
 
 Effect = Send | Reply | SetTimer | Readable | Stopped
@@ -130,13 +132,13 @@ StepResult = tuple[State, Effects]  # the next state, and the effects in their o
 
 
 class Node(Protocol):
-    """Whoever takes steps.
+    """A state machine that takes steps: a broker or the controller.
 
     `Broker.start(now_ms, config=..., disk=..., incarnation=...)` and `Controller.start(now_ms,
-    ...)` give the first value and its first effects; `Broker.disk()` is what a crash of the process
-    leaves.
+    ...)` return the first value and its first effects. `Broker.disk()` returns what survives a
+    crash of the process.
     """
 
     def step(self, now_ms: int, event: Input) -> StepResult[Self]:
-        """The node after the input, and what is to be done, in this order."""
+        """Returns the node after the input, and the effects in their order."""
         ...

@@ -1,8 +1,8 @@
-"""How patient a broker and the controller are.
+"""The timeouts and intervals of a broker and of the controller.
 
-The defaults are Kafka's. What serves tests or simulations passes shorter times; the relations
-between them are checked, because a broker that forgives longer than its controller never leads a
-calm cluster.
+The defaults are Kafka's. Tests and simulations use shorter ones. The relations between them are
+checked, because a heartbeat interval above the session timeout, for example, would fence every
+broker.
 
 Source: Apache Kafka's broker configuration; the names in the comments are its settings.
 """
@@ -15,7 +15,7 @@ from typing import Final
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Timeouts:
-    """Times in ms; ValueError when a failure could not be noticed in its time."""
+    """Times in ms; ValueError if a timeout is not longer than the interval that it watches."""
 
     heartbeat_ms: int = 2_000  # broker.heartbeat.interval.ms
     session_timeout_ms: int = 9_000  # broker.session.timeout.ms
@@ -23,8 +23,8 @@ class Timeouts:
     replica_fetch_wait_ms: int = 500  # replica.fetch.wait.max.ms
     replica_fetch_timeout_ms: int = 30_000  # replica.socket.timeout.ms
     replica_fetch_backoff_ms: int = 1_000  # replica.fetch.backoff.ms
-    request_timeout_ms: int = 30_000  # request.timeout.ms, of a broker's question to a coordinator
-    coordinator_ms: int = 1_000  # how often a coordinator looks for what it has left undone
+    request_timeout_ms: int = 30_000  # request.timeout.ms, of a broker's request to a coordinator
+    coordinator_ms: int = 1_000  # interval of a coordinator's retries and timeout checks
     group_initial_delay_ms: int = 3_000  # group.initial.rebalance.delay.ms
     retention_check_ms: int = 300_000  # log.retention.check.interval.ms
     transactional_id_expiration_ms: int = 604_800_000  # transactional.id.expiration.ms

@@ -68,10 +68,10 @@ def become_follower(
     """A follower in a new leader epoch; what was open in an older one is forgotten."""
     follower = Follower(topic_partition=topic_partition, log=log, producers=producers, state=state)
     rules = context.truncation.rules
-    asks_nobody = not (rules.truncates_before_fetch or rules.sends_last_fetched_epoch)
+    asks_nobody = not (rules.requests_epoch_end or rules.sends_last_fetched_epoch)
     if Bug.TRUNCATE_TO_HIGH_WATERMARK in context.bugs or asks_nobody or not log.epochs:
         follower = _truncated(follower, log.high_watermark, context)
-    elif rules.truncates_before_fetch:
+    elif rules.requests_epoch_end:
         follower = replace(follower, is_truncating=True)
     return fetch_again(follower, context)
 

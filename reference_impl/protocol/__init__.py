@@ -1,1 +1,1 @@
-"""What clients, brokers and the controller send to each other, free of wire versions."""
+"""The messages between clients, brokers and the controller, independent of wire versions."""

@@ -1,7 +1,7 @@
-"""What a member of a KIP-848 group says to its coordinator, which is one thing: that it lives.
+"""The requests of KIP-848 group members: the heartbeat, and the description of a group.
 
-A heartbeat tells what the member wants and owns; the answer, in which epoch it is and what it shall
-own. What has not changed since the last one is left out, as None.
+A heartbeat carries the member's subscription and the partitions it owns. The response carries the
+member's epoch and its assignment. A field that has not changed since the last message is None.
 
 Source: KIP-848, KIP-1082; the message schemas of Apache Kafka.
 Simplified: as in `messages`; no regular expressions, no racks, no client-side assignors.
@@ -15,46 +15,46 @@ from typing import Final
 from model.vocabulary import TopicPartition
 from reference_impl.protocol.messages import ErrorCode
 
-JOINS: Final = 0  # the member epoch of one that is not in the group, or was fenced
+JOINS: Final = 0  # the member epoch of a member that is new or was fenced
 LEAVES: Final = -1
-LEAVES_FOR_A_WHILE: Final = -2  # a static member, that keeps its part until its session ends
+LEAVES_FOR_A_WHILE: Final = -2  # a static member keeps its assignment until its session ends
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConsumerGroupHeartbeat:
-    """A member joins, lives, or leaves."""
+    """A member joins the group, stays in it, or leaves."""
 
     group: str
     member_epoch: int
-    member_id: str = ""  # "": the coordinator gives one
+    member_id: str = ""  # "": the coordinator generates one
     instance_id: str | None = None  # of a static member
     rebalance_timeout_ms: int | None = None  # how long it may take to give up a partition
-    topics: tuple[str, ...] | None = None  # that it subscribes to
-    assignor: str | None = None  # the one of the coordinator that it prefers
+    topics: tuple[str, ...] | None = None  # the subscription
+    assignor: str | None = None  # the server-side assignor that the member prefers
     owned: tuple[TopicPartition, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConsumerGroupHeartbeated:
-    """The member's epoch; what it shall own, when that is news to it."""
+    """The member's epoch, and its assignment if that has changed."""
 
     error: ErrorCode = ErrorCode.NONE
     member_id: str = ""
     member_epoch: int = 0
-    heartbeat_ms: int = 0  # when to say it again
+    heartbeat_ms: int = 0  # time until the next heartbeat
     assignment: tuple[TopicPartition, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConsumerGroupDescribe:
-    """Who is in the group, and how far has it come?"""
+    """Request for a group's state and members."""
 
     group: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DescribedMember:
-    """What the coordinator knows of one member."""
+    """One member as the coordinator stores it."""
 
     member_id: str
     instance_id: str | None
@@ -66,7 +66,7 @@ class DescribedMember:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConsumerGroupDescribed:
-    """The group; GROUP_ID_NOT_FOUND where there is none of this protocol."""
+    """The group's state and members; GROUP_ID_NOT_FOUND if no KIP-848 group has this id."""
 
     error: ErrorCode = ErrorCode.NONE
     state: str = ""  # Empty, Assigning, Reconciling or Stable

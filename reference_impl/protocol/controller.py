@@ -1,14 +1,14 @@
-"""What the controller knows of the cluster, and what brokers and clients say to it.
+"""The cluster metadata, and the requests to and from the controller.
 
     broker -> controller            RegisterBroker, BrokerHeartbeat
     leader -> controller            AlterPartition
     client -> broker -> controller  CreateTopic, CreatePartitions, AlterConfigs
-    controller -> brokers           UpdateMetadata: the whole image, whenever something changed
+    controller -> brokers           UpdateMetadata: the whole image, after each change
     client -> broker                Metadata: the image that the broker has applied
 
 Source: the message schemas of Apache Kafka; KIP-497, KIP-631, KIP-903, KIP-966.
-Simplified: as in `messages`; brokers get the metadata as a whole image, not as a log of changes;
-there is one controller, and it is never replaced.
+Simplified: as in `messages`; brokers receive the metadata as a whole image, not as a log of
+changes; there is one controller, and it is never replaced.
 """
 
 from __future__ import annotations
@@ -29,28 +29,28 @@ from reference_impl.protocol.topic_config import DEFAULT_LOG_CONFIG, CleanupPoli
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartitionState:
-    """What the controller decided about a topic partition.
+    """The partition registration: the controller's state of one topic partition.
 
-    Every change but that of a configuration adds one to the partition epoch, every choice of a
-    leader (also of none) one to the leader epoch.
+    Every change except that of a configuration increments the partition epoch. Every choice of a
+    leader, also of none, increments the leader epoch.
     """
 
     replicas: tuple[BrokerId, ...]  # in order of preference
     isr: tuple[BrokerId, ...]  # in order of `replicas`
-    leader: BrokerId  # NO_BROKER while nobody may lead
+    leader: BrokerId  # NO_BROKER while the partition has no leader
     leader_epoch: LeaderEpoch
     partition_epoch: PartitionEpoch
     min_insync_replicas: int = 1  # as configured: may be above the number of replicas
     elr: tuple[BrokerId, ...] = ()  # eligible to lead when the ISR is empty, KIP-966
-    last_known_leader: BrokerId = NO_BROKER  # told only while nobody leads
-    recovering: bool = False  # an unclean election made the leader, and it has not answered for it
+    last_known_leader: BrokerId = NO_BROKER  # set only while there is no leader
+    recovering: bool = False  # RECOVERING: unclean election, not yet confirmed by the leader
     unclean_leader_election: bool = False  # as configured
     log_config: LogConfig = DEFAULT_LOG_CONFIG
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BrokerState:
-    """What the controller knows of a broker."""
+    """One registered broker: its broker epoch, and whether it is fenced."""
 
     broker_id: BrokerId
     broker_epoch: BrokerEpoch
@@ -59,7 +59,7 @@ class BrokerState:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MetadataImage:
-    """The cluster as of one version; versions are a total order. Both tables are sorted."""
+    """The cluster metadata at one version. Versions are a total order; both tables are sorted."""
 
     version: int = 0
     brokers: tuple[BrokerState, ...] = ()
@@ -71,7 +71,7 @@ NO_METADATA: Final = MetadataImage()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Metadata:
-    """Describe the cluster."""
+    """Request for the cluster metadata."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,7 +83,7 @@ class DescribedMetadata:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CreateTopic:
-    """Create a topic; a broker passes it on to the controller."""
+    """Request to create a topic; a broker forwards it to the controller."""
 
     topic: str
     topic_partitions: int = 1
@@ -95,7 +95,7 @@ class CreateTopic:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CreatedTopic:
-    """The controller has created it; brokers learn of it a little later."""
+    """The controller has created the topic; brokers apply the change later."""
 
     error: ErrorCode = ErrorCode.NONE
     message: str = ""
@@ -103,7 +103,7 @@ class CreatedTopic:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CreatePartitions:
-    """Let the topic grow to so many partitions; a broker passes it on to the controller."""
+    """Request to increase a topic's partition count; a broker forwards it to the controller."""
 
     topic: str
     topic_partitions: int
@@ -111,7 +111,7 @@ class CreatePartitions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CreatedPartitions:
-    """The controller has created them; brokers learn of them a little later."""
+    """The controller has created the partitions; brokers apply the change later."""
 
     error: ErrorCode = ErrorCode.NONE
     message: str = ""
@@ -119,7 +119,7 @@ class CreatedPartitions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AlterConfigs:
-    """Change what is told of the topic's configuration; None leaves a setting as it is."""
+    """Request to change a topic's configuration; a setting that is None keeps its value."""
 
     topic: str
     min_insync_replicas: int | None = None
@@ -133,7 +133,7 @@ class AlterConfigs:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AlteredConfigs:
-    """The controller has changed it; brokers learn of it a little later."""
+    """The controller has changed the configuration; brokers apply the change later."""
 
     error: ErrorCode = ErrorCode.NONE
     message: str = ""
@@ -141,9 +141,9 @@ class AlteredConfigs:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RegisterBroker:
-    """A broker has started; the incarnation tells this start from every other one.
+    """A broker registers after its start; each start has an incarnation of its own.
 
-    `previous_broker_epoch` is what the last life left when it shut down cleanly.
+    `previous_broker_epoch` is read from the file that a clean shutdown writes.
     """
 
     broker_id: BrokerId
@@ -153,7 +153,7 @@ class RegisterBroker:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RegisteredBroker:
-    """The broker epoch of this life; the broker stays fenced until it has caught up with the
+    """The broker epoch of this incarnation; the broker stays fenced until it has applied the
     metadata.
     """
 
@@ -163,7 +163,7 @@ class RegisteredBroker:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BrokerHeartbeat:
-    """The broker lives, and has applied the metadata up to a version."""
+    """The broker is alive, and has applied the metadata up to `metadata_version`."""
 
     broker_id: BrokerId
     broker_epoch: BrokerEpoch
@@ -173,23 +173,25 @@ class BrokerHeartbeat:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BrokerHeartbeated:
-    """The controller has heard it."""
+    """Whether the broker is fenced, and whether it may shut down."""
 
     error: ErrorCode = ErrorCode.NONE
     fenced: bool = True
-    should_shut_down: bool = False  # others lead what the broker led
+    should_shut_down: bool = False  # its partitions have other leaders
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UpdateMetadata:
-    """The controller's newest image; nobody answers it, a heartbeat tells what was applied."""
+    """The controller's newest image. It has no response: the next heartbeat reports the applied
+    version.
+    """
 
     image: MetadataImage
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AlterPartition:
-    """A leader proposes another ISR, and the broker epoch under which it knows each member."""
+    """A leader proposes a new ISR, with the broker epoch of each member."""
 
     topic_partition: TopicPartition
     broker_id: BrokerId
@@ -202,7 +204,7 @@ class AlterPartition:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AlteredPartition:
-    """The state as it is now, or why the proposal was refused."""
+    """The partition registration after the change, or the error that rejects the proposal."""
 
     topic_partition: TopicPartition
     error: ErrorCode = ErrorCode.NONE

@@ -1,7 +1,8 @@
-"""Which broker coordinates a group or a transactional id: the leader of its topic partition.
+"""Which broker coordinates a group or a transactional id.
 
-Each coordinator keeps its state in an internal topic, an ordinary replicated one. The name decides
-the topic partition, and who leads that coordinates.
+Each coordinator stores its state in an internal topic, an ordinary replicated one. The hash of the
+group or transactional id selects a partition of that topic. The partition's leader is the
+coordinator.
 
 Source: KIP-98; `Utils.abs(id.hashCode()) % partitions` of Apache Kafka.
 """
@@ -24,7 +25,7 @@ INTERNAL_TOPICS: Final = (TRANSACTION_STATE, CONSUMER_OFFSETS)
 
 @dataclass(frozen=True, slots=True)
 class Coordinators:
-    """Who leads each topic partition, as of the metadata that a broker has applied."""
+    """The leader of each topic partition, from the metadata that a broker has applied."""
 
     leaders: Mapping[TopicPartition, BrokerId] = field(
         default_factory=dict[TopicPartition, BrokerId]
@@ -32,22 +33,24 @@ class Coordinators:
 
     @classmethod
     def of(cls, image: MetadataImage) -> Coordinators:
-        """What the image tells."""
+        """Returns the leaders in an image."""
         return cls(
             {topic_partition: state.leader for topic_partition, state in image.topic_partitions}
         )
 
     def partition_counts(self) -> dict[str, int]:
-        """How many partitions each topic has."""
+        """Returns the number of partitions of each topic."""
         return dict(Counter(topic_partition.topic for topic_partition in self.leaders))
 
     def partition_for(self, topic: str, key: str) -> TopicPartition | None:
-        """The topic partition that keeps what belongs to the key; None until the topic exists."""
+        """Returns the partition of an internal topic that stores the key; None until the topic
+        exists.
+        """
         count = sum(topic_partition.topic == topic for topic_partition in self.leaders)
         return TopicPartition(topic, java_hash(key) % count) if count else None
 
     def leader(self, topic: str, key: str) -> NodeId | None:
-        """The coordinator of the key; None while there is none."""
+        """Returns the coordinator of the key; None if there is none at present."""
         place = self.partition_for(topic, key)
         leader = self.leaders.get(place, NO_BROKER) if place is not None else NO_BROKER
         return None if leader == NO_BROKER else NodeId(leader)
@@ -57,7 +60,7 @@ NO_COORDINATORS: Final = Coordinators()
 
 
 def java_hash(text: str) -> int:
-    """The absolute value of Java's `String.hashCode`; 0 for the one that has none.
+    """Returns the absolute value of Java's `String.hashCode`; 0 if that is no int32.
 
     >>> java_hash("hello"), java_hash("polygenelubricants")
     (99162322, 0)

@@ -1,4 +1,4 @@
-"""DeleteRecords: what is said to a leader whose records are to be deleted.
+"""DeleteRecords: a request to a leader to delete old records.
 
 Source: KIP-107.
 """
@@ -16,7 +16,7 @@ TO_HIGH_WATERMARK: Final = Offset(-1)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeleteRecords:
-    """Delete every record below the offset, on all replicas that live."""
+    """Request to delete all records below the offset, on all live replicas."""
 
     topic_partition: TopicPartition
     before: Offset = TO_HIGH_WATERMARK
@@ -25,7 +25,7 @@ class DeleteRecords:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeletedRecords:
-    """The low watermark: no replica that lives has a record below it."""
+    """The low watermark: the lowest log start among the live replicas."""
 
     topic_partition: TopicPartition
     error: ErrorCode = ErrorCode.NONE

@@ -1,8 +1,8 @@
-"""What the members of a group say to its coordinator: who belongs, who owns what, how far it is.
+"""The requests of group members: membership, assignment, and committed offsets.
 
-Source: KIP-98, KIP-345 (static members), KIP-394 (a member id is given first), KIP-447; the message
-schemas of Apache Kafka.
-Simplified: as in `messages`; the offsets of a request are accepted or refused together.
+Source: KIP-98, KIP-345 (static members), KIP-394 (MEMBER_ID_REQUIRED), KIP-447; the message schemas
+of Apache Kafka.
+Simplified: as in `messages`; the offsets of a request are accepted or rejected together.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ NO_MEMBER = ""
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JoinGroup:
-    """A member, new or known, takes part in the next generation."""
+    """A member, new or existing, joins the next generation."""
 
     group: str
     member_id: str = NO_MEMBER
@@ -41,13 +41,13 @@ class JoinGroup:
     session_timeout_ms: int = 10_000
     rebalance_timeout_ms: int = 60_000
     protocol_type: str = "consumer"
-    protocols: tuple[tuple[str, bytes], ...] = ()  # in order of preference, with what each needs
+    protocols: tuple[tuple[str, bytes], ...] = ()  # in order of preference, with metadata
     needs_id_first: bool = True  # since JoinGroup v4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JoinedGroup:
-    """The generation; its leader is told all members, so that it can assign."""
+    """The new generation; its leader also receives all members, so that it can assign."""
 
     error: ErrorCode = ErrorCode.NONE
     generation: int = NO_GENERATION
@@ -56,12 +56,12 @@ class JoinedGroup:
     leader: str = NO_MEMBER
     member_id: str = NO_MEMBER
     members: tuple[tuple[str, str | None, bytes], ...] = ()  # member id, instance id, metadata
-    skips_assignment: bool = False  # the leader came back, and nothing is to be assigned
+    skips_assignment: bool = False  # the leader rejoined and must not assign
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SyncGroup:
-    """The leader tells who owns what; everybody asks for its own part."""
+    """A member requests its assignment; the leader's request contains everybody's."""
 
     group: str
     generation: int
@@ -72,7 +72,7 @@ class SyncGroup:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SyncedGroup:
-    """The member's part."""
+    """The member's assignment."""
 
     error: ErrorCode = ErrorCode.NONE
     protocol_type: str = ""
@@ -82,7 +82,7 @@ class SyncedGroup:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HeartbeatGroup:
-    """The member lives."""
+    """The member is alive."""
 
     group: str
     generation: int
@@ -92,14 +92,14 @@ class HeartbeatGroup:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HeartbeatedGroup:
-    """REBALANCE_IN_PROGRESS: join again."""
+    """The error REBALANCE_IN_PROGRESS means: join again."""
 
     error: ErrorCode = ErrorCode.NONE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeaveGroup:
-    """These members, by their id or their instance id, leave."""
+    """These members leave, each named by member id or instance id."""
 
     group: str
     members: tuple[tuple[str, str | None], ...]
@@ -107,7 +107,7 @@ class LeaveGroup:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeftGroup:
-    """What came of each."""
+    """The result for each member that left."""
 
     error: ErrorCode = ErrorCode.NONE
     members: tuple[tuple[str, str | None, ErrorCode], ...] = ()
@@ -115,7 +115,7 @@ class LeftGroup:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommittedOffset:
-    """How far a group is, and what it noted there."""
+    """A group's position in a topic partition, with the client's metadata string."""
 
     offset: Offset
     leader_epoch: LeaderEpoch = UNKNOWN_LEADER_EPOCH
@@ -124,7 +124,9 @@ class CommittedOffset:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommitOffsets:
-    """Keep these offsets; with a transactional id once the transaction is committed."""
+    """Request to commit offsets; with a transactional id they take effect when the transaction
+    commits.
+    """
 
     group: str
     offsets: tuple[tuple[TopicPartition, CommittedOffset], ...]
@@ -134,30 +136,30 @@ class CommitOffsets:
     transactional_id: str | None = None
     producer_id: ProducerId = NO_PRODUCER_ID
     producer_epoch: ProducerEpoch = NO_PRODUCER_EPOCH
-    adds_partition: bool = False  # KIP-890: no AddOffsetsToTxn came before
+    adds_partition: bool = False  # KIP-890: the client has sent no AddOffsetsToTxn
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommittedOffsets:
-    """They are in the log of every in-sync replica."""
+    """The offsets are in the log of every in-sync replica."""
 
     error: ErrorCode = ErrorCode.NONE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FetchOffsets:
-    """How far is the group? None: on every topic partition that it ever told of."""
+    """Request for the committed offsets of a group; `topic_partitions` None means all of them."""
 
     group: str
     topic_partitions: tuple[TopicPartition, ...] | None = None
-    require_stable: bool = False  # refuse where a transaction may still change the answer
-    member_id: str = NO_MEMBER  # with its epoch, of a member of a KIP-848 group
+    require_stable: bool = False  # an error where an open transaction may change the offset
+    member_id: str = NO_MEMBER  # with member_epoch: only for a member of a KIP-848 group
     member_epoch: int = NO_GENERATION
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FetchedOffsets:
-    """The offsets, None where there is none, each with an error of its own."""
+    """Per topic partition: the committed offset (None if there is none) and an error."""
 
     error: ErrorCode = ErrorCode.NONE
     offsets: tuple[tuple[TopicPartition, CommittedOffset | None, ErrorCode], ...] = ()
@@ -186,7 +188,7 @@ GroupResponse = (
 
 
 def refusal(request: GroupRequest, error: ErrorCode) -> GroupResponse:
-    """The answer to a request as a whole."""
+    """Returns the error response to a whole request."""
     match request:
         case JoinGroup(member_id=member_id):
             return JoinedGroup(error=error, member_id=member_id)

@@ -1,13 +1,13 @@
-"""What clients and brokers say to each other about a topic partition, in Kafka's terms and free of
-wire versions. `controller_messages`, `deletion_messages`, `transaction_messages` and
-`group_messages` go on in the same way.
+"""The requests and responses about one topic partition, in Kafka's terms and without wire versions.
+The modules `controller`, `deletion`, `transactions`, `groups` and `consumer_groups` define the
+others.
 
-Each request has one response, its past participle. A message speaks of one topic partition: where a
-request of the wire carries many, the wire adapter splits it and joins the answers. Records travel
-as bytes: whole record batches v2, one after the other. An offset, an id or an epoch that a message
-does not tell is -1, as on the wire.
+Each request has one response, named by the past participle. A message concerns one topic partition:
+the wire adapter splits a wire request that carries many, and joins the responses. Records are
+bytes: whole record batches v2, one after the other. An absent offset, id or epoch is -1, as on the
+wire.
 
-Nodes share one space of ids: brokers have small ones, the controller is -1, clients count from
+All nodes share one space of ids: brokers have small ones, the controller is -1, clients start at
 `FIRST_CLIENT`.
 
 Source: the message schemas of Apache Kafka; KIP-98, KIP-101, KIP-320, KIP-595, KIP-903.
@@ -51,7 +51,7 @@ EARLIEST_TIMESTAMP: Final = -2  # ListOffsets: the log start
 
 
 class ErrorCode(IntEnum):
-    """Kafka's error codes, as far as a broker of this house answers them."""
+    """Kafka's error codes that this broker uses."""
 
     NONE = 0
     OFFSET_OUT_OF_RANGE = 1
@@ -131,20 +131,20 @@ RETRIABLE: Final = frozenset({
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Produce:
-    """Append these batches; acks -1: all in-sync replicas, 1: the leader, 0: no answer at all."""
+    """Append record batches. acks -1: all in-sync replicas, 1: the leader, 0: no response."""
 
     topic_partition: TopicPartition
     batches: bytes
     acks: int = ACKS_ALL
     timeout_ms: int = 30_000  # how long acks=all may wait for replication
     transactional_id: str | None = None  # of a transactional batch
-    by_coordinator: bool = False  # a coordinator's own: no sequence numbers, no duplicates
-    adds_partition: bool = False  # KIP-890: the transaction is told of this topic partition by us
+    by_coordinator: bool = False  # appended by a coordinator: no sequence numbers
+    adds_partition: bool = False  # KIP-890: the leader adds the partition to the transaction
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Produced:
-    """The offset that the first record was given; after some errors the records are in the log
+    """The offset of the first appended record. After some errors the records are in the log
     nevertheless.
     """
 
@@ -155,7 +155,7 @@ class Produced:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fetch:
-    """Read from an offset on, as a consumer or as the follower `replica_id`."""
+    """Read from an offset, as a consumer or as the follower `replica_id`."""
 
     topic_partition: TopicPartition
     fetch_offset: Offset
@@ -164,14 +164,14 @@ class Fetch:
     log_start_offset: Offset = UNKNOWN_OFFSET  # the follower's
     current_leader_epoch: LeaderEpoch = UNKNOWN_LEADER_EPOCH
     last_fetched_epoch: LeaderEpoch = UNKNOWN_LEADER_EPOCH  # that of the follower's last record
-    max_bytes: int = 1_048_576  # at least one whole batch is answered, however large
-    max_wait_ms: int = 0  # 0: with nothing to give the answer is empty and at once
-    read_committed: bool = False  # nothing of a transaction that has not ended
+    max_bytes: int = 1_048_576  # the response has at least one whole batch, however large
+    max_wait_ms: int = 0  # 0: the response is immediate, also when empty
+    read_committed: bool = False  # only records below the last stable offset
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EpochEndOffset:
-    """The largest leader epoch that was asked for or is below it, and the offset where it ends."""
+    """The largest leader epoch at or below the requested one, and its end offset."""
 
     leader_epoch: LeaderEpoch = UNKNOWN_LEADER_EPOCH
     end_offset: Offset = UNKNOWN_OFFSET
@@ -179,7 +179,7 @@ class EpochEndOffset:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AbortedTransaction:
-    """From this offset on the producer's records up to its next abort marker do not count."""
+    """From `first_offset` to the next abort marker, a reader skips the producer's records."""
 
     producer_id: ProducerId
     first_offset: Offset
@@ -187,28 +187,26 @@ class AbortedTransaction:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fetched:
-    """Whole batches, the first of which may begin before the fetch offset.
+    """Whole batches; the first one may begin below the fetch offset.
 
-    Kafka's follower asks ListOffsets after OFFSET_OUT_OF_RANGE; here the refusal tells the end
-    itself.
+    After OFFSET_OUT_OF_RANGE Kafka's follower sends ListOffsets. Here the error response already
+    contains the end offset.
     """
 
     topic_partition: TopicPartition
     error: ErrorCode = ErrorCode.NONE
     high_watermark: Offset = UNKNOWN_OFFSET
-    last_stable_offset: Offset = UNKNOWN_OFFSET  # told to consumers only
+    last_stable_offset: Offset = UNKNOWN_OFFSET  # only for consumers
     log_start_offset: Offset = UNKNOWN_OFFSET
-    log_end_offset: Offset = UNKNOWN_OFFSET  # told to followers only
+    log_end_offset: Offset = UNKNOWN_OFFSET  # only for followers
     diverging_epoch: EpochEndOffset | None = None  # the follower has to truncate first
     batches: bytes = b""
-    aborted: tuple[AbortedTransaction, ...] = ()  # told at read_committed
+    aborted: tuple[AbortedTransaction, ...] = ()  # only at read_committed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListOffsets:
-    """Tell the latest or the earliest offset, or that of the first record not older than a time in
-    ms.
-    """
+    """Request for the latest or earliest offset, or for the first record at or after a time in ms."""
 
     topic_partition: TopicPartition
     timestamp: int = LATEST_TIMESTAMP
@@ -218,7 +216,7 @@ class ListOffsets:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListedOffsets:
-    """The offset asked for; -1 with no error: no record is that young."""
+    """The requested offset. Offset -1 without an error means: no record is that recent."""
 
     error: ErrorCode = ErrorCode.NONE
     offset: Offset = UNKNOWN_OFFSET
@@ -228,7 +226,7 @@ class ListedOffsets:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OffsetForLeaderEpoch:
-    """Tell where a leader epoch ends: a consumer's way to notice a truncation."""
+    """Request for the end offset of a leader epoch; consumers detect log truncation by it."""
 
     topic_partition: TopicPartition
     leader_epoch: LeaderEpoch
@@ -237,7 +235,7 @@ class OffsetForLeaderEpoch:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OffsetOfLeaderEpoch:
-    """The answer to it; both fields of the end are -1 for an epoch that the leader never had."""
+    """The end offset of the leader epoch; both fields are -1 if the leader does not know the epoch."""
 
     topic_partition: TopicPartition
     error: ErrorCode = ErrorCode.NONE
@@ -246,9 +244,9 @@ class OffsetOfLeaderEpoch:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InitProducerId:
-    """Give me a producer id; without a transactional id every call gets a fresh one.
+    """Request for a producer id; without a transactional id each request gets a new one.
 
-    A producer that goes on after an error tells the id and epoch it had (KIP-360).
+    A producer that continues after an error sends its producer id and epoch (KIP-360).
     """
 
     transactional_id: str | None = None
@@ -259,7 +257,7 @@ class InitProducerId:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InitializedProducerId:
-    """A producer id that nobody else has, and the epoch under which it may be used."""
+    """A unique producer id, and the epoch to use with it."""
 
     error: ErrorCode = ErrorCode.NONE
     producer_id: ProducerId = NO_PRODUCER_ID

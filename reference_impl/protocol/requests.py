@@ -1,4 +1,4 @@
-"""Every request that a node may be asked, and every response."""
+"""The union of all requests that a node accepts, and the union of all responses."""
 
 from __future__ import annotations
 

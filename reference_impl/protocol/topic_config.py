@@ -1,4 +1,4 @@
-"""What a topic keeps, and for how long: the part of its configuration that its logs obey.
+"""The part of a topic's configuration that its logs obey: what is kept, and for how long.
 
 Source: Apache Kafka's topic configuration; the names in the comments are its settings.
 Simplified: `cleanup.policy` is one of two, not both.
@@ -14,7 +14,7 @@ UNLIMITED: Final = -1
 
 
 class CleanupPolicy(Enum):
-    """What becomes of old records."""
+    """Whether old records are deleted or compacted."""
 
     DELETE = "delete"
     COMPACT = "compact"
@@ -22,7 +22,7 @@ class CleanupPolicy(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogConfig:
-    """Times in ms, sizes in bytes; -1 is no limit."""
+    """Log settings of a topic: times in ms, sizes in bytes; -1 means no limit."""
 
     cleanup_policy: CleanupPolicy = CleanupPolicy.DELETE
     retention_ms: int = 604_800_000  # retention.ms

@@ -1,13 +1,12 @@
-"""What producers, transaction coordinators and partition leaders say to each other about
-transactions.
+"""The requests of transactions: from producers, transaction coordinators and partition leaders.
 
-    producer -> coordinator       InitProducerId, AddPartitionsToTxn, AddOffsetsToTxn, EndTxn
-    partition leader -> coordinator   AddPartitionsToTxn: is this batch part of a transaction?
+    producer -> coordinator           InitProducerId, AddPartitionsToTxn, AddOffsetsToTxn, EndTxn
+    partition leader -> coordinator   AddPartitionsToTxn: verify that a transaction is open
     coordinator -> partition leader   WriteTxnMarker, one topic partition each
 
 Source: KIP-98, KIP-360, KIP-890, KIP-1228; the message schemas of Apache Kafka.
-Simplified: as in `messages`; WriteTxnMarkers of the wire carries many topic partitions, and brokers
-never speak it on the wire here.
+Simplified: as in `messages`; Kafka's WriteTxnMarkers carries many topic partitions, and here it is
+not served on the wire.
 """
 
 from __future__ import annotations
@@ -26,22 +25,22 @@ from reference_impl.protocol.messages import NO_BROKER, NO_PRODUCER_EPOCH, Error
 
 
 class TxnResult(Enum):
-    """How a transaction ends."""
+    """The result of a transaction."""
 
     COMMIT = "commit"
     ABORT = "abort"
 
 
 class TransactionVersion(IntEnum):
-    """The protocol that a request speaks; the client chooses, by the version of its request."""
+    """The transaction protocol of a request; the client selects it by the request's version."""
 
-    V1 = 1  # partitions are added by the client, the epoch stays for the whole session
-    V2 = 2  # KIP-890: partitions are added by what is produced, each transaction has its own epoch
+    V1 = 1  # the client adds partitions, the epoch stays for the whole session
+    V2 = 2  # KIP-890: Produce adds partitions, each transaction has its own epoch
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FindCoordinator:
-    """Which broker coordinates this group, or this transactional id?"""
+    """Request for the coordinator of a group or of a transactional id."""
 
     key: str
     is_transactional: bool
@@ -49,7 +48,7 @@ class FindCoordinator:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FoundCoordinator:
-    """It is the leader of the key's partition of the internal topic."""
+    """The coordinator: the leader of the key's partition of the internal topic."""
 
     error: ErrorCode = ErrorCode.NONE
     broker_id: BrokerId = NO_BROKER
@@ -57,7 +56,7 @@ class FoundCoordinator:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AddPartitionsToTxn:
-    """The transaction will write here too; or, with `verify_only`: does it?"""
+    """Add topic partitions to the transaction; with `verify_only`, check that it contains them."""
 
     transactional_id: str
     producer_id: ProducerId
@@ -68,14 +67,14 @@ class AddPartitionsToTxn:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AddedPartitionsToTxn:
-    """All of them, or none."""
+    """One result for all topic partitions of the request."""
 
     topic_partitions: tuple[TopicPartition, ...]
     error: ErrorCode = ErrorCode.NONE
 
     @property
     def topic_partition(self) -> TopicPartition:
-        """The one that a leader asked about."""
+        """The first topic partition; a leader's request has only this one."""
         return self.topic_partitions[0]
 
 
@@ -98,7 +97,7 @@ class AddedOffsetsToTxn:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EndTxn:
-    """Commit the transaction, or abort it."""
+    """Commit or abort the transaction."""
 
     transactional_id: str
     producer_id: ProducerId
@@ -109,7 +108,7 @@ class EndTxn:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EndedTxn:
-    """It is decided; V2 tells the producer id and epoch of the next transaction."""
+    """The result is decided; in V2 with the producer id and epoch of the next transaction."""
 
     error: ErrorCode = ErrorCode.NONE
     producer_id: ProducerId = NO_PRODUCER_ID
@@ -118,10 +117,10 @@ class EndedTxn:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WriteTxnMarker:
-    """The transaction has ended so: append a marker."""
+    """Append the marker that ends the transaction on this topic partition."""
 
     topic_partition: TopicPartition
-    transactional_id: str  # for whoever sent it
+    transactional_id: str  # echoed in the response
     producer_id: ProducerId
     producer_epoch: ProducerEpoch
     coordinator_epoch: int

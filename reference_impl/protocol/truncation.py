@@ -1,11 +1,12 @@
-"""How a follower finds the place where its log parts from the leader's: a table of five versions.
+"""The five versions of the truncation protocol: how a follower finds where its log diverges.
 
-    high-watermark  Kafka before 0.11: cut to the own high watermark, ask nobody
-    kip-101         0.11: ask where the leader epoch of the last record ended
-    kip-279         2.0: the answer names the largest leader epoch that is meant
-                    by it; a follower that lacks that one cuts and asks again
-    kip-320         2.1: and both sides have to be in the same leader epoch, also for the fetch
-    in-fetch        2.7, today: each fetch tells the epoch of the last record, its answer the place
+    high-watermark  Kafka before 0.11: truncate to the own high watermark, with no request
+    kip-101         0.11: request the end offset of the last record's leader epoch
+    kip-279         2.0: the response also names the largest leader epoch at or below the
+                    requested one; a follower without that epoch truncates and requests again
+    kip-320         2.1: leader and follower must be in the same leader epoch, also for the fetch
+    in-fetch        2.7, today: each fetch carries the epoch of the last record, its response the
+                    diverging epoch
 
 Each of the first four loses or mixes records that the next one keeps (KAFKA-1211, KAFKA-6361,
 KAFKA-6880): the suites and the model show how. All brokers of a cluster use one version.
@@ -21,7 +22,7 @@ from typing import Final, NamedTuple
 
 
 class Truncation(Enum):
-    """A version of truncation, by its name."""
+    """A version of the truncation protocol, by its name."""
 
     HIGH_WATERMARK = "high-watermark"
     KIP_101 = "kip-101"
@@ -31,50 +32,27 @@ class Truncation(Enum):
 
     @property
     def rules(self) -> Rules:
-        """What this version does."""
+        """The rules of this version."""
         return _RULES[self]
 
 
 class Rules(NamedTuple):
-    """What a follower does in a new leader epoch."""
+    """What a follower does at the start of a new leader epoch."""
 
-    truncates_before_fetch: bool  # where the logs part, before the first fetch
-    response_has_epoch: (
-        bool  # the answer names an epoch; a follower that lacks it cuts and asks again
-    )
-    sends_leader_epoch: bool  # requests tell in which leader epoch the follower is
-    sends_last_fetched_epoch: bool  # fetches tell the leader epoch of the last record
+    requests_epoch_end: bool = False  # before the first fetch
+    response_has_epoch: bool = False  # a follower without that epoch requests again
+    sends_leader_epoch: bool = False  # the leader rejects requests of another leader epoch
+    sends_last_fetched_epoch: bool = False  # in each fetch
 
 
 _RULES: Final[Mapping[Truncation, Rules]] = {
-    Truncation.HIGH_WATERMARK: Rules(
-        truncates_before_fetch=False,
-        response_has_epoch=False,
-        sends_leader_epoch=False,
-        sends_last_fetched_epoch=False,
-    ),
-    Truncation.KIP_101: Rules(
-        truncates_before_fetch=True,
-        response_has_epoch=False,
-        sends_leader_epoch=False,
-        sends_last_fetched_epoch=False,
-    ),
-    Truncation.KIP_279: Rules(
-        truncates_before_fetch=True,
-        response_has_epoch=True,
-        sends_leader_epoch=False,
-        sends_last_fetched_epoch=False,
-    ),
+    Truncation.HIGH_WATERMARK: Rules(),
+    Truncation.KIP_101: Rules(requests_epoch_end=True),
+    Truncation.KIP_279: Rules(requests_epoch_end=True, response_has_epoch=True),
     Truncation.KIP_320: Rules(
-        truncates_before_fetch=True,
-        response_has_epoch=True,
-        sends_leader_epoch=True,
-        sends_last_fetched_epoch=False,
+        requests_epoch_end=True, response_has_epoch=True, sends_leader_epoch=True
     ),
     Truncation.IN_FETCH: Rules(
-        truncates_before_fetch=False,
-        response_has_epoch=True,
-        sends_leader_epoch=True,
-        sends_last_fetched_epoch=True,
+        response_has_epoch=True, sends_leader_epoch=True, sends_last_fetched_epoch=True
     ),
 }

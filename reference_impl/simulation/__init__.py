@@ -1,1 +1,3 @@
-"""A cluster in virtual time: one seeded scheduler owns clock, network, disks and crashes."""
+"""A cluster in virtual time: one seeded scheduler controls clock, network, disks, faults and
+clients.
+"""

@@ -1,1 +1,1 @@
-"""The transaction coordinator: transactional ids, fencing, and the end of transactions."""
+"""The transaction coordinator: transactional ids, producer epochs, EndTxn and transaction markers."""

@@ -1,1 +1,1 @@
-"""The reference broker on the wire: Kafka's protocol over TCP, in front of the sans-I/O nodes."""
+"""The reference broker over TCP: Kafka's wire protocol in front of the nodes."""
