@@ -1,20 +1,21 @@
-"""Compaction: of the records with one key the last is kept, in the closed segments of a log.
+"""Compaction: keeps the last record of each key, in the closed segments of a log.
 
     [ cleaned before ][ dirty: closed, and stable ]  last stable offset  [ ... the last segment ]
     '------------ keys are compared here ----------'
 
 Below the last stable offset nothing is truncated and every transaction has ended, so a later record
-may be trusted to stay. What was aborted counts for nothing and goes. A record without a value takes
-its key back (a tombstone); it stays for delete.retention.ms after it was first met, so that who
-reads slowly learns of it, and then goes too. Offsets stay what they were: holes appear.
+supersedes an earlier one for good. Records of aborted transactions are ignored and removed. A
+record without a value is a tombstone: it removes its key. A tombstone stays for delete.retention.ms
+after the first compaction that finds it, so that slow readers see it, and is then removed too.
+Offsets do not change: gaps appear.
 
-A log is cleaned when enough of it is dirty, so that cleaning costs a constant for each record.
-Every replica cleans its own log.
+A log is compacted when a large enough part of it is dirty, so that the cost per record is constant.
+Each replica compacts its own log.
 
 Source: KIP-58, KIP-534, KAFKA-13194; protocol rules D9.
-Simplified: a segment is cleaned as a whole or not; cleaned segments are not merged; the markers of
-transactions stay for good; `min.compaction.lag.ms` is 0. A batch that has lost its records is gone,
-where Kafka keeps the newest one of each producer: here its snapshots remember it.
+Simplified: a segment is compacted as a whole or not at all; compacted segments are not merged;
+transaction markers stay for good; `min.compaction.lag.ms` is 0. A batch without records is removed.
+Kafka keeps the newest one of each producer; here the snapshots have the producer state.
 """
 
 from __future__ import annotations
@@ -34,7 +35,9 @@ from reference_impl.protocol.topic_config import CleanupPolicy, LogConfig
 def compacted(
     log: PartitionLog, aborted: Sequence[Ended], config: LogConfig, *, stable: Offset, now_ms: int
 ) -> PartitionLog:
-    """The log with the last record of each key, if it is to be compacted and dirty enough."""
+    """Returns the log with only the last record of each key, if its policy is compact and it is
+    dirty enough.
+    """
     if config.cleanup_policy is not CleanupPolicy.COMPACT:
         return log
     closed = tuple(takewhile(lambda segment: segment.next_offset <= stable, log.segments[:-1]))
@@ -61,7 +64,7 @@ def compacted(
 
 
 def _latest(batches: Iterable[Batch], aborted: Sequence[Ended]) -> Mapping[bytes | None, Offset]:
-    """Where the last record of each key lies; what was aborted, and markers, have no say."""
+    """Returns the offset of each key's last record; aborted records and markers are ignored."""
     return {
         record.key: offset
         for batch in batches
@@ -82,12 +85,12 @@ def _is_aborted(batch: Batch, aborted: Sequence[Ended]) -> bool:
 def _cleaned(
     batch: Batch, latest: Mapping[bytes | None, Offset], *, now_ms: int, horizon_ms: int
 ) -> tuple[Batch, ...]:
-    """What is left of a batch: it, less of it, or nothing."""
+    """Returns the batch with its remaining records; empty if none remains."""
     head = batch.header
     if head.is_control:
         return (batch,)
-    told_ms = head.delete_horizon_ms
-    is_over = told_ms is not None and told_ms <= now_ms
+    earlier_ms = head.delete_horizon_ms
+    is_over = earlier_ms is not None and earlier_ms <= now_ms
     records = decode(batch.data)
     kept = [
         (offset, record)
@@ -95,9 +98,9 @@ def _cleaned(
         if latest.get(record.key) == offset and not (is_over and record.value is None)
     ]
     has_tombstone = any(record.value is None for _, record in kept)
-    begins_delay = has_tombstone and told_ms is None
+    begins_delay = has_tombstone and earlier_ms is None
     if not kept:
         return ()
     if len(kept) == len(records) and not begins_delay:
         return (batch,)
-    return (Batch.of(filter_records(batch.data, kept, horizon_ms if begins_delay else told_ms)),)
+    return (Batch.of(filter_records(batch.data, kept, horizon_ms if begins_delay else earlier_ms)),)

@@ -1,8 +1,8 @@
-"""The log of a coordinator: records of an internal topic, and its state as their fold.
+"""The log of a coordinator: records of an internal topic, from which its state is rebuilt.
 
-A coordinator appends through the leader of its topic partition, as any producer with acks=all does,
-and takes a change for true when it is answered. A new coordinator reads the whole log, or what
-compaction has left of it: the last record of a key counts.
+A coordinator appends through the leader of its topic partition, as a producer with acks=all does. A
+change takes effect when the append is acknowledged. A new coordinator replays the whole log, or
+what compaction has left of it: the last record of each key counts.
 
 Source: KIP-98; protocol rules D6, section e.
 Simplified: keys and values are JSON, not Kafka's own schemas.
@@ -28,7 +28,7 @@ Json = None | bool | int | str | list["Json"] | dict[str, "Json"]
 
 
 class Entry(NamedTuple):
-    """A record of an internal topic; the value None takes back what the key said."""
+    """A record of an internal topic; the value None is a tombstone of the key."""
 
     key: Json
     value: Json
@@ -36,7 +36,7 @@ class Entry(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoggedBatch:
-    """Entries of one batch at their offset, and whose transaction they belong to, or its marker."""
+    """One batch of an internal topic: its entries, or the transaction marker that it contains."""
 
     offset: int
     timestamp_ms: int
@@ -56,7 +56,7 @@ def append(
     producer_epoch: ProducerEpoch = NO_PRODUCER_EPOCH,
     adds_partition: bool = False,
 ) -> Send:
-    """What a coordinator asks the leader beside it to append."""
+    """Returns the Produce request to the topic partition's leader, which is on the same broker."""
     records = [
         Record(
             key=json.dumps(entry.key).encode(),
@@ -85,7 +85,7 @@ def append(
 def read_batches(
     log: PartitionLog, start: Offset = FIRST_OFFSET, end: Offset | None = None
 ) -> Iterator[LoggedBatch]:
-    """The log from one offset to another, or to its end, batch by batch."""
+    """Yields the batches from one offset to another, or to the end of the log."""
     for batch in log.batches(start):
         head = batch.header
         if end is not None and head.next_offset > end:
@@ -115,7 +115,7 @@ def read_batches(
         )
 
 
-# What a client is told when an append of its coordinator has failed; the rest is passed on.
+# The error that a client gets when an append of its coordinator fails; other errors do not change.
 CLIENT_ERRORS: Final = {
     ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: ErrorCode.COORDINATOR_NOT_AVAILABLE,
     ErrorCode.NOT_ENOUGH_REPLICAS: ErrorCode.COORDINATOR_NOT_AVAILABLE,

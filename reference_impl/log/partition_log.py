@@ -1,31 +1,31 @@
-"""A partition log: record batches, the leader epochs that wrote them, and what a crash leaves.
+"""A partition log: record batches, the leader-epoch cache, and recovery after a crash.
 
-The log is a value. Batches are kept as bytes beside their headers, in segments, so that an append
-copies one segment and not the log. Every batch carries the leader epoch that it was appended in;
-the leader-epoch cache is nothing but the first offset of each, and tells two replicas where their
-logs part.
+The log is an immutable value. Batches are stored as bytes with their parsed headers, in segments,
+so an append copies one segment and not the log. Each batch carries the leader epoch in which it was
+appended. The leader-epoch cache contains the first offset of each epoch; two replicas find by it
+where their logs diverge.
 
     first offset    log start       high watermark        end offset
         |  deleted      |  replicated     |  not yet            |
         v               v                 v                     v
         [batch][batch][batch][batch][batch][batch][batch][batch]
 
-The log start moves when records are deleted; the segments that lie before it go later, as a whole.
-It never passes the high watermark, and where a deletion overtakes it, the high watermark follows
-(KAFKA-9491). Compaction leaves holes between batches: an offset is never given again.
+Deleting records moves the log start; the segments before it are deleted later, each as a whole. A
+leader never moves the log start past the high watermark. A follower that adopts a higher log start
+raises its high watermark too (KAFKA-9491). Compaction leaves gaps between batches: an offset is
+never reused.
 
-A new segment begins with a snapshot of what was remembered of the producers: it outlives the
-records that are deleted before it.
+A new segment begins with a snapshot of the producer state, which remains when the records before it
+are deleted.
 
-What a crash leaves: a process that dies leaves the whole log to the operating system; a power loss
-leaves what was flushed, and of the rest perhaps a part. Either way the high watermark and the log
-start are the last ones checkpointed.
+After a crash of the process the whole log remains, since the operating system has it. After a power
+loss the flushed part remains, and perhaps some of the rest. In both cases the high watermark and
+the log start are those of the last checkpoint.
 
 Source: KIP-101, KIP-107; protocol rules A1, A8, A11, B9, section c.
-Simplified: a batch that was torn apart by a power loss is gone as a whole, as the checksum would
-have it; no index: a position is found by bisection. A segment closes after `SEGMENT_BATCHES`
-batches, also below segment.bytes, and not by its age. Segments that were deleted do not come back
-after a power loss.
+Simplified: a batch that a power loss has torn is removed as a whole, as its checksum would decide;
+no index: a position is found by bisection. A segment closes after `SEGMENT_BATCHES` batches, also
+below segment.bytes, and not by its age. Deleted segments do not reappear after a power loss.
 """
 
 from __future__ import annotations
@@ -46,14 +46,14 @@ SEGMENT_BATCHES: Final = 128
 
 
 class EpochStart(NamedTuple):
-    """The first offset that was appended in a leader epoch."""
+    """The first offset of a leader epoch."""
 
     leader_epoch: LeaderEpoch
     start_offset: Offset
 
 
 class Snapshot(NamedTuple):
-    """What was remembered of the producers when the log ended here."""
+    """The producer state at this offset."""
 
     offset: Offset
     producers: ProducerStates
@@ -69,9 +69,9 @@ class PartitionLog:
     segments: tuple[Segment, ...] = ()  # none is empty
     epochs: tuple[EpochStart, ...] = ()  # the leader-epoch cache, ascending
     snapshots: tuple[Snapshot, ...] = ()  # ascending
-    first_offset: Offset = FIRST_OFFSET  # what lies before is gone from the disk
-    log_start: Offset = FIRST_OFFSET  # what lies before is given to nobody
-    cleaned: Offset = FIRST_OFFSET  # what lies before is compacted
+    first_offset: Offset = FIRST_OFFSET  # segments before it are deleted
+    log_start: Offset = FIRST_OFFSET  # records before it are not returned to readers
+    cleaned: Offset = FIRST_OFFSET  # the log before it is compacted
     end_offset: Offset = FIRST_OFFSET
     high_watermark: Offset = FIRST_OFFSET
     checkpoint: Offset = FIRST_OFFSET  # of the high watermark
@@ -90,10 +90,11 @@ class PartitionLog:
         before: ProducerStates = NO_PRODUCERS,
         segment_bytes: int = DEFAULT_LOG_CONFIG.segment_bytes,
     ) -> PartitionLog:
-        """The log with one more batch, at its end or with a hole before it; ValueError.
+        """Returns the log with one more batch, at its end or after a gap; ValueError if it does not
+        follow.
 
-        `before` is what is remembered of the producers up to here: where the batch begins a
-        segment, that is kept beside it.
+        `before` is the producer state up to here. If the batch begins a segment, `before` is stored
+        as the segment's snapshot.
         """
         head = batch.header
         if head.base_offset < self.end_offset or head.leader_epoch < self.last_epoch:
@@ -121,12 +122,12 @@ class PartitionLog:
         return is_large or len(last.batches) >= SEGMENT_BATCHES
 
     def _rolled(self, producers: ProducerStates) -> PartitionLog:
-        """The log with a segment that has no batch yet, and a snapshot of what comes before it."""
+        """Returns the log with a new, empty segment and a snapshot of the producer state before it."""
         segments = (*self.segments, Segment())
         return replace(self.with_snapshot(producers), segments=segments)
 
     def with_snapshot(self, producers: ProducerStates) -> PartitionLog:
-        """The log that remembers its producers as of its end."""
+        """Returns the log with a snapshot of the producer state at its end."""
         if self.end_offset == FIRST_OFFSET:
             return self
         earlier = tuple(kept for kept in self.snapshots if kept.offset < self.end_offset)
@@ -134,18 +135,18 @@ class PartitionLog:
         return replace(self, snapshots=(*earlier, newest))
 
     def producers(self) -> ProducerStates:
-        """What is remembered of the producers: the newest snapshot, and the batches behind it."""
+        """Returns the producer state: the newest snapshot, and a replay of the batches after it."""
         start, known = self.snapshots[-1] if self.snapshots else NO_SNAPSHOT
         return known.after_all(self.batches(start))
 
     def leave_hole(self, offsets: int) -> PartitionLog:
-        """The log whose next record comes so many offsets later."""
+        """Returns the log with a gap of so many offsets at its end."""
         return replace(self, end_offset=Offset(self.end_offset + offsets))
 
     def truncate_to(self, offset: Offset) -> PartitionLog:
-        """The log without every batch that reaches the offset or lies behind it.
+        """Returns the log without the batches that reach the offset or lie after it.
 
-        What the cut takes from before the log start takes the log start with it.
+        An offset below the log start lowers the log start too.
         """
         if offset >= self.end_offset:
             return self
@@ -154,10 +155,10 @@ class PartitionLog:
         kept = bisect_left(self.segments, offset, key=_last_offset_of)
         segments, end = self.segments[:kept], offset
         if kept < len(self.segments):
-            cut = self.segments[kept]
-            at = cut.position(offset)
-            end = min(offset, cut.batches[at].header.base_offset)
-            segments = (*segments, Segment.of(cut.batches[:at])) if at else segments
+            truncated = self.segments[kept]
+            at = truncated.position(offset)
+            end = min(offset, truncated.batches[at].header.base_offset)
+            segments = (*segments, Segment.of(truncated.batches[:at])) if at else segments
         return replace(
             self,
             segments=segments,
@@ -172,7 +173,7 @@ class PartitionLog:
         )
 
     def truncate_fully_and_start_at(self, offset: Offset) -> PartitionLog:
-        """A log of nothing that will begin here: nothing is remembered of what was there."""
+        """Returns an empty log that begins at the offset, with no producer state."""
         return PartitionLog(
             first_offset=offset,
             log_start=offset,
@@ -184,7 +185,7 @@ class PartitionLog:
         )
 
     def with_log_start(self, offset: Offset) -> PartitionLog:
-        """The log that begins at this offset, or where it began if that comes later."""
+        """Returns the log with the log start raised to the offset; a lower offset changes nothing."""
         if offset <= self.log_start:
             return self
         gone = bisect_right(self.epochs, offset, key=lambda entry: entry.start_offset)
@@ -200,7 +201,9 @@ class PartitionLog:
         )
 
     def without_segments(self, count: int, producers: ProducerStates) -> PartitionLog:
-        """The log without its oldest segments; where that is all, another one begins at the end."""
+        """Returns the log without its oldest segments; a new segment begins at the end if none is
+        left.
+        """
         if not count:
             return self
         log = self.with_snapshot(producers) if count == len(self.segments) else self
@@ -215,10 +218,11 @@ class PartitionLog:
         )
 
     def end_of_epoch(self, leader_epoch: LeaderEpoch) -> EpochEndOffset:
-        """The largest leader epoch that is not above the given one, and where it ends here.
+        """Returns the largest leader epoch at or below the requested one, and its end offset in
+        this log.
 
-        When every epoch of the log is larger: the given epoch itself, ending where the first one
-        starts. An empty log knows no epoch and answers -1 and its end.
+        If all epochs of the log are larger, returns the requested epoch with the start of the first
+        one. An empty log returns -1 and its end offset.
         """
         if not self.epochs:
             return EpochEndOffset(end_offset=self.end_offset)
@@ -229,7 +233,7 @@ class PartitionLog:
         return EpochEndOffset(leader_epoch=self.epochs[at - 1].leader_epoch, end_offset=end)
 
     def batches(self, start: Offset = FIRST_OFFSET) -> Iterator[Batch]:
-        """The batches that reach the offset and the log start, or lie behind them, in order."""
+        """Yields the batches that contain or follow both the offset and the log start."""
         start = max(start, self.log_start)
         first = bisect_left(self.segments, start, key=_last_offset_of)
         for segment in self.segments[first : first + 1]:
@@ -238,7 +242,9 @@ class PartitionLog:
             yield from segment.batches
 
     def read(self, start: Offset, *, below: Offset, max_bytes: int) -> bytes:
-        """Whole batches that reach `start` and end at or below `below`; one at least, if any."""
+        """Returns the bytes of whole batches from `start` that end at or below `below`; at least
+        one if any.
+        """
         found: list[bytes] = []
         size = 0
         for batch in self.batches(start):
@@ -249,12 +255,14 @@ class PartitionLog:
         return b"".join(found)
 
     def with_high_watermark(self, high_watermark: Offset) -> PartitionLog:
-        """The log with this high watermark, or the nearest one between its start and its end."""
+        """Returns the log with the high watermark, limited to the range from log start to end
+        offset.
+        """
         within = max(self.log_start, min(high_watermark, self.end_offset))
         return replace(self, high_watermark=within)
 
     def on_disk(self) -> PartitionLog:
-        """The log after its checkpoint and its flush: a power loss takes nothing of it."""
+        """Returns the log after its checkpoint and flush: a power loss then removes nothing."""
         return replace(
             self,
             checkpoint=self.high_watermark,
@@ -263,18 +271,21 @@ class PartitionLog:
         )
 
     def after_process_crash(self) -> PartitionLog:
-        """What a dead process leaves: every record that is not deleted, and the checkpoints.
+        """Returns the log that remains when the process dies: all records, and the checkpointed
+        offsets.
 
-        Without a newer checkpoint the log starts with its oldest segment again.
+        If the log start was not checkpointed, the log begins at its oldest segment again.
         """
         start = min(max(self.start_checkpoint, self.first_offset), self.log_start)
         return replace(self, log_start=start).with_high_watermark(self.checkpoint)
 
     def after_power_loss(self, kept: Offset) -> PartitionLog:
-        """What a power loss leaves: the flushed records, and of the rest those below `kept`."""
+        """Returns the log that remains after a power loss: flushed records, and unflushed ones
+        below `kept`.
+        """
         left = self.after_process_crash()
         left = left.truncate_to(max(kept, self.flushed))
-        return replace(left, flushed=left.end_offset)  # what is left was on the disk
+        return replace(left, flushed=left.end_offset)  # only what was on the disk remains
 
 
 def _last_offset_of(segment: Segment) -> Offset:

@@ -1,20 +1,19 @@
-"""What a replica remembers of its idempotent and transactional producers, and how a leader judges
-their next batch.
+"""The state of idempotent and transactional producers, and the checks of their next batch.
 
-Per producer id: the producer epoch and the last five batches, each by its sequence numbers and its
-offsets. Five, because a client has at most five requests in flight: a retry of any of them is
-recognized, and answered with the offset it was given the first time. Beside them the transactions.
-The state is a fold of the log, so every replica has it up to its own end.
+Per producer id the state has the producer epoch and the last five batches, each with its sequence
+numbers and offsets. Five suffice because a client has at most five requests in flight. A retry of
+any of them is recognized, and acknowledged with its original offset. The state also contains the
+partition's transactions. It is computed from the log, so each replica has it up to its own log end.
 
-It outlives the records: what retention deletes is remembered until the producer has been silent for
-`producer.id.expiration.ms` and has no transaction open. A snapshot, from which a replica starts
-again after a crash or a truncation, keeps the newest batch of each producer only.
+The state outlives the records. When retention deletes them, a producer stays until it has been
+inactive for `producer.id.expiration.ms` and has no open transaction. A snapshot, from which a
+replica continues after a crash or a truncation, keeps only the newest batch of each producer.
 
-A marker may raise the producer epoch; a new epoch, whoever brings it, begins at sequence number 0.
+A marker may raise the producer epoch. A new epoch begins at sequence number 0.
 
 Source: KIP-98, KIP-360, KIP-890; protocol rules, section c, in their order.
-Simplified: a snapshot is the value itself, not Kafka's file, and keeps the aborted-transaction
-index too.
+Simplified: a snapshot is the value itself, not Kafka's file; it keeps the aborted-transaction index
+too.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ REMEMBERED_BATCHES: Final = 5
 
 
 class AppendedBatch(NamedTuple):
-    """A batch of a producer that is in the log."""
+    """A producer's batch that is in the log."""
 
     first_sequence: Sequence
     last_sequence: Sequence
@@ -44,20 +43,20 @@ class AppendedBatch(NamedTuple):
 
 
 class Producer(NamedTuple):
-    """The newest producer epoch of a producer id, and its last batches, oldest first."""
+    """The newest epoch of a producer id, and its last batches, oldest first."""
 
     producer_epoch: ProducerEpoch
     batches: tuple[AppendedBatch, ...]
     coordinator_epoch: int = -1  # of its last marker
-    timestamp_ms: int = NEVER_MS  # of its last record, as it told, or of its last marker
+    timestamp_ms: int = NEVER_MS  # of its last record (set by the producer) or of its last marker
 
 
 class InSequence(NamedTuple):
-    """The batch is the next one."""
+    """The batch is the next one: append it."""
 
 
 class Duplicate(NamedTuple):
-    """The batch is in the log already, here."""
+    """The batch is already in the log, at these offsets."""
 
     batch: AppendedBatch
 
@@ -73,36 +72,38 @@ SequenceCheck = InSequence | Duplicate | Rejected
 
 @dataclass(frozen=True, slots=True)
 class ProducerStates:
-    """The producers of one topic partition."""
+    """The producer state of one topic partition."""
 
     producers: Mapping[ProducerId, Producer] = field(default_factory=dict[ProducerId, Producer])
     transactions: PartitionTransactions = PartitionTransactions()  # noqa: RUF009 - a frozen value
 
     @classmethod
     def of(cls, batches: Iterable[Batch]) -> ProducerStates:
-        """The state after these batches of a log."""
+        """Returns the state after these batches of a log."""
         return cls().after_all(batches)
 
     def after(self, batch: Batch) -> ProducerStates:
-        """The state with one more batch of the log."""
+        """Returns the state after one more batch."""
         return self if batch.header.producer_id == NO_PRODUCER_ID else self.after_all([batch])
 
     def after_all(self, batches: Iterable[Batch]) -> ProducerStates:
-        """The state with more batches of the log."""
+        """Returns the state after more batches."""
         producers, transactions = dict(self.producers), self.transactions
         for batch in batches:
             transactions = _remember(producers, transactions, batch)
         return ProducerStates(producers, transactions)
 
     def with_newest_batches(self) -> ProducerStates:
-        """What a snapshot keeps: of each producer its newest batch."""
+        """Returns the state as a snapshot stores it: only the newest batch of each producer."""
         newest = {
             id_: known._replace(batches=known.batches[-1:]) for id_, known in self.producers.items()
         }
         return ProducerStates(newest, self.transactions)
 
     def unexpired(self, now_ms: int, expiration_ms: int) -> ProducerStates:
-        """Without the producers that have been silent for so long, by the time of their records."""
+        """Returns the state without expired producers; their age is that of their last record's
+        timestamp.
+        """
         is_open = self.transactions.open
         left = {
             id_: known
@@ -112,7 +113,7 @@ class ProducerStates:
         return self if len(left) == len(self.producers) else ProducerStates(left, self.transactions)
 
     def with_records_from(self, offset: Offset) -> ProducerStates:
-        """Those only whose newest batch reaches the offset, as before KIP-360."""
+        """Returns only the producers whose newest batch reaches the offset, as before KIP-360."""
         left = {
             id_: known
             for id_, known in self.producers.items()
@@ -121,21 +122,21 @@ class ProducerStates:
         return ProducerStates(left, self.transactions)
 
     def kept_from(self, offset: Offset) -> ProducerStates:
-        """Without the aborted transactions that readers can't meet any more."""
+        """Returns the state without aborted transactions that lie wholly below the offset."""
         transactions = self.transactions.kept_from(offset)
         if transactions is self.transactions:
             return self
         return ProducerStates(self.producers, transactions)
 
     def replicated_to(self, high_watermark: Offset) -> ProducerStates:
-        """The state once the high watermark has come so far."""
+        """Returns the state at this high watermark."""
         transactions = self.transactions.replicated_to(high_watermark)
         if transactions is self.transactions:
             return self
         return ProducerStates(self.producers, transactions)
 
     def is_open(self, head: Header) -> bool:
-        """The transaction that the batch belongs to has begun here, in the same epoch."""
+        """True if the batch's transaction is open on this partition, in the same producer epoch."""
         known = self.producers.get(head.producer_id)
         return (
             head.producer_id in self.transactions.open
@@ -146,14 +147,15 @@ class ProducerStates:
     def check_sequence(
         self, head: Header, *, never_written: bool, is_verified: bool = True
     ) -> SequenceCheck:
-        """What a leader does with a batch; `never_written`: the log never held a record.
+        """Returns whether a leader appends a batch, recognizes a duplicate, or rejects it.
 
-        The first batch of a transaction has to be verified: the coordinator knows of it.
+        `never_written`: the log never had a record. The first batch of a transaction must be
+        verified: the coordinator has confirmed the transaction.
         """
         if head.producer_id == NO_PRODUCER_ID:
             return InSequence()
         known = self.producers.get(head.producer_id)
-        if head.base_sequence < 0:  # a coordinator's own: its epoch counts, it has no numbers
+        if head.base_sequence < 0:  # a coordinator's append: only the epoch is checked
             if known is not None and head.producer_epoch < known.producer_epoch:
                 return Rejected(ErrorCode.INVALID_PRODUCER_EPOCH)
             return InSequence()
@@ -167,14 +169,15 @@ class ProducerStates:
 
     @property
     def open_ids(self) -> Collection[ProducerId]:
-        """The producers whose transaction has begun here and not ended."""
+        """The producer ids with an open transaction on this partition."""
         return self.transactions.open.keys()
 
     def marker_error(self, request: WriteTxnMarker, *, strict: bool = True) -> ErrorCode:
-        """Why a marker is refused; NONE if it is not.
+        """Returns the error that rejects a transaction marker, or NONE.
 
-        Since KIP-1228 (`strict`) a V2 marker has to raise the epoch: with an equal one it would end
-        the transaction that the producer has begun since. Without an open one it is a retry.
+        Since KIP-1228 (`strict`) a V2 marker must raise the producer epoch: a marker with an equal
+        one would end the transaction that the producer has begun since. Without an open transaction
+        an equal epoch is a retry.
         """
         known = self.producers.get(request.producer_id)
         if known is None:
@@ -195,9 +198,9 @@ class ProducerStates:
 
 def _in_sequence(head: Header, known: Producer | None, *, never_written: bool) -> SequenceCheck:
     if known is None:
-        # Any sequence number is taken of a producer that nobody knows: its state may have
-        # expired. On a log that never held a record nothing can have expired, and the batch
-        # before this one is still on its way (KAFKA-15591).
+        # An unknown producer may begin at any sequence number: its state may have expired. On a
+        # log that never had a record nothing can have expired, so an earlier batch is still in
+        # flight (KAFKA-15591).
         if head.base_sequence != 0 and never_written:
             return Rejected(ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER)
         return InSequence()

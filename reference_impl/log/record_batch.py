@@ -1,15 +1,18 @@
-"""Record batches, version 2: what producers send, logs keep and fetches return, byte for byte.
+"""Record batches, version 2: the bytes that producers send, logs store and fetches return.
 
-A batch is a header of 61 bytes and its records. The header alone says which offsets, producer and
-sequence numbers the batch covers, so a broker never opens the records. The checksum starts behind
-the leader epoch: the broker may write the base offset and the leader epoch (`stamped`) without
-touching what the producer signed.
+A batch is a header of 61 bytes and its records. The header alone has the offsets, the producer and
+the sequence numbers, so a broker never parses the records. The checksum begins after the leader
+epoch. The broker can therefore write the base offset and the leader epoch (`stamped`) without a new
+checksum.
 
-A record's offset and timestamp are differences to the batch's, as zigzag varints; compression
-covers the records as one block.
+A record's offset and timestamp are stored as differences from those of the batch, as zigzag
+varints. Compression covers the records as one block.
+
+The codec of kio, the library of the wire adapter, is not used: it always parses all records, does
+not decompress them, and drops the milliseconds of their timestamps.
 
 Source: Kafka documentation, "Message Format"; KIP-98.
-Simplified: magic 0 and 1 are refused, as Kafka 4 does. `encode` numbers records without gaps;
+Simplified: magic 0 and 1 are rejected, as by Kafka 4. `encode` numbers records without gaps;
 `filter_records` leaves the gaps of compaction, which `decode` reads.
 """
 
@@ -35,7 +38,7 @@ from model.vocabulary import Sequence as SequenceNumber
 from reference_impl.log.varint import read_bytes, read_varint, write_bytes, write_varint
 
 MAGIC: Final = 2
-SEQUENCE_NUMBERS: Final = 2**31  # sequence numbers wrap to 0 behind the largest int32
+SEQUENCE_NUMBERS: Final = 2**31  # sequence numbers wrap to 0 after the largest int32
 
 _HEADER: Final = struct.Struct(">qiibIhiqqqhii")
 _PREFIX: Final = struct.Struct(">qi")  # base offset, and how many bytes follow
@@ -55,7 +58,7 @@ COMPRESSIONS: Final[tuple[Compression, ...]] = get_args(Compression)  # by their
 
 
 class CorruptBatch(ValueError):
-    """Bytes that are no record batch: names the byte at which they stop being one."""
+    """Bytes that are no valid record batch; the message names the byte of the first error."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +81,7 @@ class Header:
 
     @property
     def size(self) -> int:
-        """Bytes of the whole batch."""
+        """The size of the whole batch in bytes."""
         return _PREFIX.size + self.length
 
     @property
@@ -87,23 +90,23 @@ class Header:
 
     @property
     def next_offset(self) -> Offset:
-        """The base offset of the batch that comes next in a log."""
+        """The offset after the batch's last one."""
         return Offset(self.last_offset + 1)
 
     @property
     def last_sequence(self) -> SequenceNumber:
-        """The sequence number of the last record; -1 when the producer is not idempotent."""
+        """The sequence number of the last record; -1 if the producer is not idempotent."""
         if self.base_sequence < 0:
             return self.base_sequence
         return SequenceNumber((self.base_sequence + self.last_offset_delta) % SEQUENCE_NUMBERS)
 
     @property
     def compression(self) -> Compression:
-        """How the records are compressed; CorruptBatch when the number is unknown."""
+        """The compression codec; CorruptBatch if its number is unknown."""
         number = self.attributes & _COMPRESSION_BITS
         if number >= len(COMPRESSIONS):
             _corrupt(
-                _SIGNED_FROM, f"compression {number}, the last known one is {len(COMPRESSIONS) - 1}"
+                _SIGNED_FROM, f"compression codec {number}; the largest is {len(COMPRESSIONS) - 1}"
             )
         return COMPRESSIONS[number]
 
@@ -113,18 +116,18 @@ class Header:
 
     @property
     def is_control(self) -> bool:
-        """The batch carries a marker of the broker, never given to an application."""
+        """True if the batch is a transaction marker, which is never returned to an application."""
         return bool(self.attributes & _CONTROL)
 
     @property
     def delete_horizon_ms(self) -> int | None:
-        """From when on the records without a value may go (KIP-534); None: not yet decided."""
+        """The time from which tombstones may be deleted (KIP-534); None if it is not yet set."""
         return self.base_timestamp_ms if self.attributes & _DELETE_HORIZON else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Record:
-    """What an application sent; where it lies in the log is not its own."""
+    """A record as an application sent it, without its offset."""
 
     value: bytes | None
     key: bytes | None = None
@@ -136,14 +139,16 @@ class Record:
 
 
 def header(batch: bytes) -> Header:
-    """The header of one batch, its shape checked and its checksum not; CorruptBatch."""
+    """Returns the header of one batch, without a check of the checksum; CorruptBatch if it is
+    malformed.
+    """
     if len(batch) < _HEADER.size:
         _corrupt(len(batch), f"the header ends after {len(batch)} of its {_HEADER.size} bytes")
     head = Header(*_HEADER.unpack_from(batch))
     if head.magic != MAGIC:
-        _corrupt(16, f"magic {head.magic}; only version {MAGIC} is served, as by Kafka 4")
+        _corrupt(16, f"magic {head.magic}; only version {MAGIC} is supported, as by Kafka 4")
     if head.size != len(batch):
-        _corrupt(8, f"the header promises {head.size} bytes, there are {len(batch)}")
+        _corrupt(8, f"the header claims {head.size} bytes, the batch has {len(batch)}")
     if head.last_offset_delta < 0 or head.record_count < 0:
         _corrupt(
             23, f"{head.record_count} records over a delta of {head.last_offset_delta} offsets"
@@ -152,7 +157,7 @@ def header(batch: bytes) -> Header:
 
 
 def verified(batch: bytes) -> Header:
-    """The header of one batch whose checksum is right; CorruptBatch."""
+    """Returns the header of one batch after a check of its checksum; CorruptBatch if that is wrong."""
     head = header(batch)
     actual = google_crc32c.value(batch[_SIGNED_FROM:])
     if actual != head.crc:
@@ -161,11 +166,11 @@ def verified(batch: bytes) -> Header:
 
 
 def batches(data: bytes) -> Iterator[bytes]:
-    """The batches that lie one behind the other in `data`; CorruptBatch when one is cut."""
+    """Splits consecutive batches; CorruptBatch if one is truncated."""
     at = 0
     while at < len(data):
         if len(data) - at < _PREFIX.size:
-            _corrupt(at, f"{len(data) - at} bytes are left, too few for a batch")
+            _corrupt(at, f"only {len(data) - at} bytes are left, too few for a batch")
         _, length = _PREFIX.unpack_from(data, at)
         end = at + _PREFIX.size + length
         if length < _HEADER.size - _PREFIX.size or end > len(data):
@@ -175,7 +180,7 @@ def batches(data: bytes) -> Iterator[bytes]:
 
 
 def stamped(batch: bytes, *, base_offset: Offset, leader_epoch: LeaderEpoch) -> bytes:
-    """The same batch at its place in a log: the two fields that a leader writes."""
+    """Returns the batch with the base offset and the leader epoch that the leader assigns."""
     return b"".join(
         (
             _PREFIX.pack(base_offset, len(batch) - _PREFIX.size),
@@ -200,7 +205,9 @@ def encode(
     transactional: bool = False,
     control: bool = False,
 ) -> bytes:
-    """One batch of at least one record, numbered without gaps; ValueError when there is none."""
+    """Returns one batch of at least one record, numbered without gaps; ValueError if there is no
+    record.
+    """
     if not records:
         raise ValueError("a batch has at least one record")
     base_timestamp_ms = records[0].timestamp_ms
@@ -232,9 +239,10 @@ def encode(
 def filter_records(
     batch: bytes, kept: Sequence[tuple[Offset, Record]], delete_horizon_ms: int | None
 ) -> bytes:
-    """The batch with some of its records only: its offsets, producer and time stay what they were.
+    """Returns the batch with only these records; its offset range, producer and timestamps do not
+    change.
 
-    A delete horizon takes the place of the base timestamp (KIP-534).
+    A delete horizon replaces the base timestamp (KIP-534).
     """
     head = header(batch)
     attributes = head.attributes
@@ -267,14 +275,16 @@ def filter_records(
 
 
 def _sealed(data: bytes) -> bytes:
-    """The batch with its checksum."""
+    """Returns the batch with its checksum."""
     batch = bytearray(data)
     _CRC.pack_into(batch, _CRC_AT, google_crc32c.value(data[_SIGNED_FROM:]))
     return bytes(batch)
 
 
 def decode(batch: bytes) -> tuple[tuple[Offset, Record], ...]:
-    """The records of one batch with their offsets, the checksum verified; CorruptBatch."""
+    """Returns the records of one batch with their offsets, after a check of the checksum;
+    CorruptBatch.
+    """
     head = verified(batch)
     try:
         body = _UNPACK[head.compression](batch[_HEADER.size :])
@@ -289,12 +299,12 @@ def decode(batch: bytes) -> tuple[tuple[Offset, Record], ...]:
             raise CorruptBatch(f"byte {at} of the records: record {number}: {error}") from error
         found.append((Offset(head.base_offset + delta), record))
     if at != len(body):
-        _corrupt(at, f"{len(body) - at} bytes lie behind the last of {head.record_count} records")
+        _corrupt(at, f"{len(body) - at} bytes follow the last of {head.record_count} records")
     return tuple(found)
 
 
 def _put_record(out: bytearray, record: Record, offset_delta: int, timestamp_delta_ms: int) -> None:
-    body = bytearray(1)  # attributes of a record: none are defined
+    body = bytearray(1)  # record attributes: unused
     write_varint(body, timestamp_delta_ms)
     write_varint(body, offset_delta)
     write_bytes(body, record.key)
@@ -311,7 +321,7 @@ def _take_record(data: bytes, at: int, base_timestamp_ms: int) -> tuple[int, Rec
     length, at = read_varint(data, at)
     end = at + length
     if length < 0 or end > len(data):
-        raise IndexError(f"it claims {length} bytes, {len(data) - at} are left")
+        raise IndexError(f"it claims {length} bytes, but only {len(data) - at} are left")
     timestamp_delta_ms, at = read_varint(data, at + 1)
     offset_delta, at = read_varint(data, at)
     key, at = read_bytes(data, at)
@@ -335,12 +345,12 @@ def _take_record(data: bytes, at: int, base_timestamp_ms: int) -> tuple[int, Rec
 # ---------------------------------------------------------------- compression
 
 _XERIAL: Final = b"\x82SNAPPY\x00"
-_XERIAL_HEADER: Final = len(_XERIAL) + 8  # behind the magic: version and oldest compatible version
+_XERIAL_HEADER: Final = len(_XERIAL) + 8  # magic, version, oldest compatible version
 _XERIAL_CHUNK: Final = struct.Struct(">i")
 
 
 def _unsnap(data: bytes) -> bytes:
-    """Snappy, raw or in the frame of xerial's Java library: clients send both under one number."""
+    """Decompresses Snappy, raw or in the frame of xerial's Java library: clients send either."""
     if not data.startswith(_XERIAL):
         return bytes(cramjam.snappy.decompress_raw(data))
     chunks: list[bytes] = []

@@ -1,16 +1,17 @@
-"""Retention: each replica deletes its own old end, whole segments at a time.
+"""Retention: each replica deletes the oldest segments of its log.
 
-A segment goes when it is the oldest and nothing of it is above the high watermark, and
+A segment is deleted if it is the oldest one, lies wholly below the high watermark, and one of these
+holds:
 
-    everything in it lies below the log start            (DeleteRecords, or the leader's log start)
-    its youngest record is older than retention.ms
-    the log is not smaller than retention.bytes without it
+    all of it is below the log start             (DeleteRecords, or the leader's log start)
+    its newest record is older than retention.ms
+    the log without it still has at least retention.bytes
 
-so a record stays at least as long as it is promised to, and mostly longer. Retention waits for no
-consumer and no open transaction. The last segment may go too: another one is begun first.
+So a record stays at least as long as configured, and mostly longer. Retention waits for no consumer
+and for no open transaction. The last segment may be deleted too: a new one is begun first.
 
 Source: KIP-107; protocol rules A11.
-Simplified: a segment that is deleted is gone at once.
+Simplified: a deleted segment disappears at once.
 """
 
 from __future__ import annotations
@@ -29,14 +30,14 @@ def retained(
     now_ms: int,
     bugs: Bugs = NO_BUGS,
 ) -> tuple[PartitionLog, ProducerStates]:
-    """The log without the segments that are too old or too many."""
+    """Returns the log and the producer state after retention has deleted its segments."""
     replicated = log.end_offset if Bug.DELETES_UNCOMMITTED in bugs else log.high_watermark
     log = log.without_segments(_deletable(log, config, now_ms, replicated), producers)
     return log, producers.kept_from(log.first_offset)
 
 
 def _deletable(log: PartitionLog, config: LogConfig, now_ms: int, replicated: Offset) -> int:
-    """How many of the oldest segments may go."""
+    """Returns how many of the oldest segments may be deleted."""
     size = sum(segment.size for segment in log.segments)
     for number, segment in enumerate(log.segments):
         is_last = number + 1 == len(log.segments)
@@ -56,7 +57,7 @@ def _is_old(max_timestamp_ms: int, config: LogConfig, now_ms: int) -> bool:
 
 
 def _fits(size_without: int, config: LogConfig) -> bool:
-    """What is left without the segment is as large as it has to be."""
+    """True if the log has at least retention.bytes without the segment."""
     is_limited = (
         config.retention_bytes != UNLIMITED and config.cleanup_policy is CleanupPolicy.DELETE
     )

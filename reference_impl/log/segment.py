@@ -1,7 +1,7 @@
-"""A segment of a log: record batches one behind the other, deleted and cleaned as a whole.
+"""A segment of a log: consecutive record batches, deleted and compacted as a whole.
 
-Only the last segment of a log grows. What retention asks, its size and its youngest record, is
-known of each segment without a look at its batches.
+Only the last segment of a log grows. A segment stores its size and its newest timestamp, so
+retention reads no batch.
 
 Source: protocol rules A11.
 """
@@ -18,27 +18,27 @@ NEVER_MS: Final = -1
 
 
 class Batch(NamedTuple):
-    """A record batch at its place in a log."""
+    """A record batch with its parsed header."""
 
     header: Header
     data: bytes
 
     @classmethod
     def of(cls, data: bytes) -> Batch:
-        """The batch whose bytes these are; CorruptBatch."""
+        """Returns the batch with these bytes; CorruptBatch if the header is malformed."""
         return cls(header(data), data)
 
 
 class Segment(NamedTuple):
-    """Batches in the order of their offsets; a closed segment has at least one."""
+    """Batches in offset order; a closed segment has at least one."""
 
     batches: tuple[Batch, ...] = ()
     size: int = 0  # bytes
-    max_timestamp_ms: int = NEVER_MS  # of its youngest record, as its producer told
+    max_timestamp_ms: int = NEVER_MS  # the newest timestamp, set by the producer
 
     @classmethod
     def of(cls, batches: tuple[Batch, ...]) -> Segment:
-        """The segment of these batches."""
+        """Returns the segment with these batches."""
         return cls(
             batches,
             sum(len(batch.data) for batch in batches),
@@ -46,7 +46,7 @@ class Segment(NamedTuple):
         )
 
     def append(self, batch: Batch) -> Segment:
-        """The segment with one more batch."""
+        """Returns the segment with one more batch."""
         return Segment(
             (*self.batches, batch),
             self.size + len(batch.data),
@@ -66,5 +66,5 @@ class Segment(NamedTuple):
         return self.batches[-1].header.next_offset
 
     def position(self, offset: Offset) -> int:
-        """How many batches end before the offset."""
+        """Returns how many batches end before the offset."""
         return bisect_left(self.batches, offset, key=lambda batch: batch.header.last_offset)

@@ -1,7 +1,7 @@
-"""A transaction marker: a control batch of one record that ends a producer's transaction in a log.
+"""A transaction marker: a control batch with one record that ends a producer's transaction.
 
-Its key says commit or abort, its value which coordinator decided: the epoch of the partition of
-`__transaction_state` that it led.
+Its key is commit or abort. Its value is the coordinator epoch: the leader epoch of the
+coordinator's partition of `__transaction_state`.
 
 Source: KIP-98; Kafka documentation, "Message Format", control batches.
 """
@@ -21,7 +21,7 @@ _TYPES: Final = (TxnResult.ABORT, TxnResult.COMMIT)  # by their number
 
 
 class Marker(NamedTuple):
-    """What a marker says."""
+    """The content of a transaction marker."""
 
     result: TxnResult
     coordinator_epoch: int
@@ -30,7 +30,7 @@ class Marker(NamedTuple):
 def encoded(
     marker: Marker, *, producer_id: ProducerId, producer_epoch: ProducerEpoch, timestamp_ms: int
 ) -> bytes:
-    """The control batch; its place in a log is still to be stamped."""
+    """Returns the control batch, without its final base offset and leader epoch."""
     record = Record(
         key=_KEY.pack(0, _TYPES.index(marker.result)),
         value=_VALUE.pack(0, marker.coordinator_epoch),
@@ -46,7 +46,7 @@ def encoded(
 
 
 def read(batch: bytes) -> Marker:
-    """The marker in a control batch."""
+    """Returns the marker in a control batch."""
     ((_, record),) = decode(batch)
     _, kind = _KEY.unpack_from(record.key or b"")
     _, coordinator_epoch = _VALUE.unpack_from(record.value or b"")

@@ -1,4 +1,4 @@
-"""Numbers and byte strings as the records of a batch have them.
+"""Varints and byte strings, as encoded in the records of a batch.
 
 Source: Kafka documentation, "Message Format"; the varints of Protocol Buffers.
 """
@@ -7,7 +7,7 @@ from __future__ import annotations
 
 
 def write_varint(out: bytearray, number: int) -> None:
-    """Zigzag, 64 bits: a small number is short whatever its sign."""
+    """Appends a zigzag varint of up to 64 bits: numbers near 0 are short."""
     rest = (number << 1) ^ (number >> 63)
     while rest > 0x7F:
         out.append(rest & 0x7F | 0x80)
@@ -16,7 +16,9 @@ def write_varint(out: bytearray, number: int) -> None:
 
 
 def read_varint(data: bytes, at: int) -> tuple[int, int]:
-    """The number at this place, and the place behind it; IndexError."""
+    """Returns the number at this position, and the position after it; IndexError if it is
+    incomplete.
+    """
     rest = shift = 0
     while True:
         byte = data[at]
@@ -26,11 +28,11 @@ def read_varint(data: bytes, at: int) -> tuple[int, int]:
             return (rest >> 1) ^ -(rest & 1), at
         shift += 7
         if shift > 63:
-            raise IndexError("a varint of more than ten bytes")
+            raise IndexError("a varint has more than ten bytes")
 
 
 def write_bytes(out: bytearray, value: bytes | None) -> None:
-    """The length and the bytes; -1 for None."""
+    """Appends the length and the bytes; length -1 for None."""
     if value is None:
         write_varint(out, -1)
         return
@@ -39,10 +41,10 @@ def write_bytes(out: bytearray, value: bytes | None) -> None:
 
 
 def read_bytes(data: bytes, at: int) -> tuple[bytes | None, int]:
-    """The bytes at this place, and the place behind them; IndexError."""
+    """Returns the bytes at this position, and the position after them; IndexError if incomplete."""
     length, at = read_varint(data, at)
     if length < 0:
         return None, at
     if at + length > len(data):
-        raise IndexError(f"a field of {length} bytes, {len(data) - at} are left")
+        raise IndexError(f"a field claims {length} bytes, but only {len(data) - at} are left")
     return data[at : at + length], at + length

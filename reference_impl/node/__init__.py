@@ -1,1 +1,1 @@
-"""What a broker and the controller share: the step, its context, the timeouts and the seeded bugs."""
+"""What a broker and the controller share: step, context, timeouts and seeded bugs."""

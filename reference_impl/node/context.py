@@ -31,7 +31,7 @@ def no_append_error(topic_partition: TopicPartition, correlation: int) -> ErrorC
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Context:
-    """The time, the role's broker and its settings, and the metadata that the broker has applied."""
+    """The time, the role's broker and its settings, and the metadata applied by the broker."""
 
     now_ms: int
     broker_id: BrokerId
@@ -54,7 +54,7 @@ class Context:
 
     @property
     def new_producer_id(self) -> ProducerId:
-        """A producer id that no other producer has, made from the broker epoch and the step number."""
+        """A unique producer id, made from the broker epoch and the step number."""
         return ProducerId(self.broker_epoch * STEPS_PER_LIFE + self.correlation % STEPS_PER_LIFE)
 
     def may_be_in_sync(self, broker_id: BrokerId) -> bool:

@@ -1,1 +1,1 @@
-"""The two roles of a broker for a topic partition, leader and follower, and what each of them does."""
+"""The two roles of a broker for a topic partition: leader and follower."""

@@ -206,7 +206,7 @@ class Fetched:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListOffsets:
-    """Request for the latest or earliest offset, or for the first record at or after a time in ms."""
+    """Request for the latest or earliest offset, or for the first record since a time in ms."""
 
     topic_partition: TopicPartition
     timestamp: int = LATEST_TIMESTAMP
@@ -235,7 +235,7 @@ class OffsetForLeaderEpoch:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OffsetOfLeaderEpoch:
-    """The end offset of the leader epoch; both fields are -1 if the leader does not know the epoch."""
+    """The end offset of the leader epoch; both fields are -1 if the leader lacks the epoch."""
 
     topic_partition: TopicPartition
     error: ErrorCode = ErrorCode.NONE

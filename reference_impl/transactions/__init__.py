@@ -1,1 +1,1 @@
-"""The transaction coordinator: transactional ids, producer epochs, EndTxn and transaction markers."""
+"""The transaction coordinator: transactional ids, producer epochs, EndTxn and markers."""

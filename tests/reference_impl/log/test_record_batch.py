@@ -203,7 +203,7 @@ def test_the_bytes_are_those_of_the_published_format() -> None:
             encode(ONE)[:16] + b"\x01" + encode(ONE)[17:],
             r"^byte 16: magic 1; only version 2 is served",
         ),
-        (encode(ONE) + b"x", r"^byte 8: the header promises 71 bytes, there are 72$"),
+        (encode(ONE) + b"x", r"^byte 8: the header claims 71 bytes, the batch has 72$"),
         (encode(ONE)[:-1] + b"x", r"^byte 17: checksum [0-9a-f]{8}, the bytes have [0-9a-f]{8}$"),
     ],
 )
