@@ -56,8 +56,8 @@ from reference_impl.partition.roles import (
     RESPONSE_HANDLERS,
     TIMER_HANDLERS,
     Replica,
+    apply_state,
     cleaned,
-    moved,
     not_led,
     refusal,
 )
@@ -282,7 +282,7 @@ class Broker:
                 continue
             known = replicas.get(topic_partition)
             stored = unassigned.pop(topic_partition, None)
-            replicas[topic_partition], some = moved(
+            replicas[topic_partition], some = apply_state(
                 topic_partition, known, stored or PartitionLog(), state, context
             )
             effects.append(some)

@@ -53,7 +53,9 @@ class PartitionTransactions:
         return replace(self, open={**self.open, head.producer_id: head.base_offset})
 
     def with_marker(self, batch: Batch, marker: Marker) -> PartitionTransactions:
-        """Returns the state after a marker; without an open transaction the marker changes nothing."""
+        """Returns the state after a marker; without an open transaction the marker changes
+        nothing.
+        """
         head = batch.header
         first_offset = self.open.get(head.producer_id)
         if first_offset is None:

@@ -122,7 +122,9 @@ class PartitionLog:
         return is_large or len(last.batches) >= SEGMENT_BATCHES
 
     def _rolled(self, producers: ProducerStates) -> PartitionLog:
-        """Returns the log with a new, empty segment and a snapshot of the producer state before it."""
+        """Returns the log with a new, empty segment and a snapshot of the producer state before
+        it.
+        """
         segments = (*self.segments, Segment())
         return replace(self.with_snapshot(producers), segments=segments)
 
@@ -185,7 +187,9 @@ class PartitionLog:
         )
 
     def with_log_start(self, offset: Offset) -> PartitionLog:
-        """Returns the log with the log start raised to the offset; a lower offset changes nothing."""
+        """Returns the log with the log start raised to the offset; a lower offset changes
+        nothing.
+        """
         if offset <= self.log_start:
             return self
         gone = bisect_right(self.epochs, offset, key=lambda entry: entry.start_offset)

@@ -157,7 +157,9 @@ def header(batch: bytes) -> Header:
 
 
 def verified(batch: bytes) -> Header:
-    """Returns the header of one batch after a check of its checksum; CorruptBatch if that is wrong."""
+    """Returns the header of one batch after a check of its checksum; CorruptBatch if that is
+    wrong.
+    """
     head = header(batch)
     actual = google_crc32c.value(batch[_SIGNED_FROM:])
     if actual != head.crc:

@@ -1,17 +1,17 @@
-"""What a leader appends: producers' batches, and the markers of transaction coordinators.
+"""The appends of a leader: producers' batches, and the markers of transaction coordinators.
 
-    produce -> acceptable? -> in sequence? -> of an open transaction, or of none? -> append
-                                |                  | no
-                                |                  v
-                            duplicate       ask the coordinator -> the guard still stands? -> append
+    produce -> valid? -> in sequence? -> transaction open here, or none? -> append
+                             |                  | no
+                             v                  v
+                         duplicate       verify at the coordinator -> guard still there? -> append
 
-The first batch of a transaction on this topic partition is verified: its coordinator has to know
-that the transaction writes here, or nobody would ever end it (a hanging transaction, KIP-890). A
-producer of the second version leaves even that to the leader, whose question then adds the topic
-partition. Batches that come in between wait behind the first, in their order.
+The first batch of a transaction on this topic partition is verified: its coordinator must confirm
+that the transaction contains the partition. Otherwise nobody might ever end the transaction (a
+hanging transaction, KIP-890). For a producer of version 2 the leader's verification request also
+adds the partition. Batches that arrive in between wait after the first one, in their order.
 
 Source: KIP-98, KIP-890, KIP-1228; protocol rules A1, D5, D8, section c.
-Simplified: one record batch a request, as clients have sent since Kafka 0.11. A retry of a batch
+Simplified: one record batch per request, as clients have sent since Kafka 0.11. A retry of a batch
 that is in the log is not verified again.
 """
 
@@ -56,14 +56,14 @@ from reference_impl.protocol.transactions import (
 def produce(
     leader: Leader, context: Context, requester: Requester, request: Produce
 ) -> StepResult[Leader]:
-    """The batch is appended, recognized as a duplicate, verified first, or refused."""
+    """Appends the batch, recognizes a duplicate, starts its verification, or rejects it."""
     head = _acceptable(leader, request)
     if isinstance(head, ErrorCode):
         return leader, _unless_acks_none(request, requester, head)
     for entry in leader.unverified:
         if (entry.producer_id, entry.producer_epoch) == (head.producer_id, head.producer_epoch):
-            behind = entry._replace(waiting=(*entry.waiting, (requester, request)))
-            return _with_unverified(leader, entry, behind), ()
+            after = entry._replace(waiting=(*entry.waiting, (requester, request)))
+            return _with_unverified(leader, entry, after), ()
     match _checked(leader, head, context):
         case Rejected(error):
             return leader, _unless_acks_none(request, requester, error)
@@ -82,11 +82,11 @@ def produce(
 
 
 def _acceptable(leader: Leader, request: Produce) -> Header | ErrorCode:
-    """The header of the one batch in the request, or the first reason to refuse it."""
+    """Returns the header of the request's only batch, or the first reason to reject the request."""
     if request.acks not in {ACKS_NONE, ACKS_LEADER, ACKS_ALL}:
         return ErrorCode.INVALID_REQUIRED_ACKS
     if request.acks == ACKS_ALL and leader.in_sync.below_minimum:
-        # Refused before anything is written: availability is given up, not durability.
+        # Rejected before anything is written: the broker gives up availability, not durability.
         return ErrorCode.NOT_ENOUGH_REPLICAS
     try:
         heads = [verified(batch) for batch in batches(request.batches)]
@@ -121,7 +121,9 @@ def _checked(leader: Leader, head: Header, context: Context) -> SequenceCheck:
 def _verify(
     leader: Leader, context: Context, requester: Requester, request: Produce, head: Header
 ) -> StepResult[Leader]:
-    """The batch waits, and those behind it will, until the coordinator has answered."""
+    """Sends the verification request; the batch and later ones of the producer wait for the
+    response.
+    """
     coordinator = context.coordinator_of_transaction(request.transactional_id)
     if request.transactional_id is None or coordinator is None:
         no_id = request.transactional_id is None
@@ -149,7 +151,7 @@ def _verify(
 def on_verified(
     leader: Leader, context: Context, correlation: int, answer: AddedPartitionsToTxn
 ) -> StepResult[Leader]:
-    """The coordinator has answered: what waited is appended, if the guard still stands."""
+    """Appends the waiting batches after a successful verification, if the guard is still there."""
     found = [entry for entry in leader.unverified if entry.correlation == correlation]
     if not found:
         return leader, ()
@@ -177,7 +179,7 @@ def on_verified(
 
 
 def _produce_error(error: ErrorCode, *, adds: bool) -> ErrorCode:
-    """What a producer is told where its coordinator refused: what it can act on."""
+    """Returns the produce error for a failed verification: one that the producer can act on."""
     match error:
         case ErrorCode.INVALID_TXN_STATE:
             return ErrorCode.TRANSACTION_ABORTABLE if adds else ErrorCode.INVALID_TXN_STATE
@@ -188,7 +190,7 @@ def _produce_error(error: ErrorCode, *, adds: bool) -> ErrorCode:
         case ErrorCode.INVALID_PRODUCER_ID_MAPPING:
             return ErrorCode.INVALID_PRODUCER_ID_MAPPING
         case _:
-            return ErrorCode.NOT_ENOUGH_REPLICAS  # which every producer retries
+            return ErrorCode.NOT_ENOUGH_REPLICAS  # each producer retries it
 
 
 def _with_unverified(
@@ -206,7 +208,7 @@ def _with_unverified(
 def write_marker(
     leader: Leader, context: Context, requester: Requester, request: WriteTxnMarker
 ) -> StepResult[Leader]:
-    """The marker is appended and ends the open transaction, if there is one; or it is refused."""
+    """Appends the marker, which ends the open transaction if there is one; or rejects it."""
     appended = AppendOrigin(requester, ACKS_ALL, context.timeouts.request_timeout_ms, request)
     if leader.in_sync.below_minimum:
         return leader, (appended.reply(leader, error=ErrorCode.NOT_ENOUGH_REPLICAS),)

@@ -1,10 +1,11 @@
-"""DeleteRecords: a leader moves its log start, and answers when every living replica has followed.
+"""DeleteRecords: a leader moves its log start, and responds when all live replicas have followed.
 
     request -> the leader's log start moves
-            -> followers learn it with their next fetch, and tell theirs with the one after
-            -> the low watermark has come so far: answered
+            -> followers adopt it with the next fetch, and report theirs with the one after
+            -> the low watermark reaches the offset: response
 
-What is not replicated is not deleted: it may yet be truncated. Transactions are not waited for.
+Records above the high watermark are not deleted: they may yet be truncated. Deletion does not wait
+for open transactions.
 
 Source: KIP-107; protocol rules A11.
 """
@@ -30,7 +31,7 @@ from reference_impl.protocol.topic_config import CleanupPolicy
 def delete_records(
     leader: Leader, context: Context, requester: Requester, request: DeleteRecords
 ) -> StepResult[Leader]:
-    """The records are deleted here; the answer waits for the other replicas."""
+    """Moves the log start; the response waits for the other replicas."""
     error = _refused(leader, request)
     if error is not ErrorCode.NONE:
         answer = DeletedRecords(topic_partition=leader.topic_partition, error=error)

@@ -1,22 +1,21 @@
-"""A follower of a topic partition: it fetches, and cuts its log where it parts from the leader's.
+"""A follower of a topic partition: it fetches, and truncates its log where it diverges.
 
-    fetch -> records          -> append, take over the high watermark -> fetch
-          -> diverging epoch  -> truncate                             -> fetch
-          -> out of range     -> truncate, or start anew where the leader's log starts
-          -> error, no answer -> wait a little                        -> fetch
+    fetch -> records          -> append, adopt the high watermark       -> fetch
+          -> diverging epoch  -> truncate                               -> fetch
+          -> out of range     -> truncate, or truncate fully and start at the leader's log start
+          -> error, no answer -> back off                               -> fetch
 
-Today there is no phase of truncation before the first fetch: every fetch tells the leader epoch of
-the follower's last record, and the answer tells where the logs part. In the older versions of
-`truncation` the follower asks that first, or nobody at all. A follower has one request open; an
-answer to any other is ignored, so what comes late, twice, or from a leader of the past changes
-nothing.
+Today truncation has no phase of its own: each fetch carries the leader epoch of the follower's last
+record, and the response contains the diverging epoch. In the older versions of `truncation` the
+follower first requests the end of that epoch, or sends no request. A follower has one request in
+flight and ignores responses to any other, so a late, repeated or outdated response changes nothing.
 
-A log that the leader has deleted from grows shorter here with the next fetch: the log start is the
-leader's, unless the follower's own retention has come further.
+If the leader has deleted records, the follower raises its log start with the next fetch, unless its
+own retention has deleted more.
 
 Source: KIP-101, KIP-107, KIP-279, KIP-320, KIP-595 (as in Kafka 2.7), KAFKA-9491; protocol rules
 A3, A8, A11.
-Simplified: one topic partition a fetch; no fetch sessions.
+Simplified: one topic partition per fetch; no fetch sessions.
 """
 
 from __future__ import annotations
@@ -53,9 +52,9 @@ class Follower:
     log: PartitionLog
     producers: ProducerStates
     state: PartitionState
-    is_truncating: bool = False  # it has yet to learn where the logs part
-    awaits: int | None = None  # correlation of the request that is open
-    fetches_ms: int = 0  # when to fetch again: nothing was answered, or nothing is open
+    is_truncating: bool = False  # the divergence point is not yet found
+    awaits: int | None = None  # correlation of the request in flight
+    fetches_ms: int = 0  # when to fetch again, after a timeout or a backoff
 
 
 def become_follower(
@@ -65,7 +64,9 @@ def become_follower(
     state: PartitionState,
     context: Context,
 ) -> StepResult[Follower]:
-    """A follower in a new leader epoch; what was open in an older one is forgotten."""
+    """Returns a follower in a new leader epoch (Kafka's makeFollower); older requests are
+    forgotten.
+    """
     follower = Follower(topic_partition=topic_partition, log=log, producers=producers, state=state)
     rules = context.truncation.rules
     asks_nobody = not (rules.requests_epoch_end or rules.sends_last_fetched_epoch)
@@ -77,7 +78,7 @@ def become_follower(
 
 
 def fetch_again(follower: Follower, context: Context) -> StepResult[Follower]:
-    """The next fetch is on its way, or the question before it, if there is a leader to ask."""
+    """Sends the next fetch, or the request for the epoch end that must come before it."""
     if follower.state.leader == NO_BROKER:
         return replace(follower, awaits=None), ()
     rules = context.truncation.rules
@@ -112,7 +113,7 @@ def fetch_again(follower: Follower, context: Context) -> StepResult[Follower]:
 
 
 def on_fetch_timer(follower: Follower, context: Context) -> StepResult[Follower]:
-    """It is time to fetch, unless a newer fetch has moved that time."""
+    """Fetches again if no newer fetch has postponed the timer."""
     return (
         (follower, ()) if context.now_ms < follower.fetches_ms else fetch_again(follower, context)
     )
@@ -121,7 +122,7 @@ def on_fetch_timer(follower: Follower, context: Context) -> StepResult[Follower]
 def on_fetched(
     follower: Follower, context: Context, correlation: int, answer: Fetched
 ) -> StepResult[Follower]:
-    """The open fetch has been answered."""
+    """Handles the response to the fetch in flight."""
     if correlation != follower.awaits:
         return follower, ()
     if answer.error is ErrorCode.OFFSET_OUT_OF_RANGE:
@@ -137,7 +138,7 @@ def on_fetched(
 def on_epoch_end(
     follower: Follower, context: Context, correlation: int, answer: OffsetOfLeaderEpoch
 ) -> StepResult[Follower]:
-    """The leader has told where the leader epoch of the last record ended in its log."""
+    """Truncates to the end of the last record's leader epoch in the leader's log."""
     if correlation != follower.awaits or not follower.is_truncating:
         return follower, ()
     if answer.error is not ErrorCode.NONE:
@@ -151,15 +152,17 @@ def on_epoch_end(
         divergence_point = _divergence_point(log, end)
         is_found = log.end_of_epoch(end.leader_epoch).leader_epoch == end.leader_epoch
     follower = _truncated(follower, divergence_point, context)
-    # An epoch that this log lacks tells only that nothing above it is common: ask about the next.
+    # If this log lacks the epoch, no later record is common: request the end of the next epoch.
     follower = replace(follower, is_truncating=bool(follower.log.epochs) and not is_found)
     return fetch_again(follower, context)
 
 
 def _out_of_range(follower: Follower, answer: Fetched, context: Context) -> StepResult[Follower]:
-    """The leader's log is shorter, or it has deleted what the follower would fetch next."""
+    """Handles OFFSET_OUT_OF_RANGE: the leader's log is shorter, or begins after the follower's
+    end.
+    """
     if answer.log_end_offset < follower.log.end_offset:
-        # No leader epoch told where the two part.
+        # No leader epoch is common, so the leader's end offset is the best bound.
         return fetch_again(_truncated(follower, answer.log_end_offset, context), context)
     if answer.log_start_offset > follower.log.end_offset:
         log = follower.log.truncate_fully_and_start_at(answer.log_start_offset)
@@ -186,7 +189,7 @@ def _appended(follower: Follower, answer: Fetched, context: Context) -> Follower
 
 
 def _divergence_point(log: PartitionLog, diverging: EpochEndOffset) -> Offset:
-    """The end of what both logs have of the largest leader epoch that both may know."""
+    """Returns the end of the common log prefix in the largest common leader epoch."""
     mine = log.end_of_epoch(diverging.leader_epoch)
     return min(mine.end_offset, diverging.end_offset)
 

@@ -1,13 +1,13 @@
-"""What a leader knows of its followers, and who counts as in sync.
+"""The leader's view of its followers, and of the in-sync replicas (ISR).
 
-The in-sync set (ISR) is the controller's: a leader proposes a change and goes on under the
-*maximal* ISR, the old set and the proposed one together, until it knows which of the two holds. So
-the high watermark never passes a replica that the controller may be counting on.
+The controller decides the ISR; a leader proposes changes. Until the response the leader counts the
+*maximal* ISR: the current one and the proposed one together. So the high watermark never passes a
+replica that may be in the controller's ISR.
 
-Source: KIP-497 (AlterPartition), KIP-903 (broker epochs), KIP-966 (the high watermark stands still
-below min.insync.replicas), KAFKA-7128, KAFKA-13091; protocol rules A4 to A7.
-Simplified: no reassignment and no controlled shutdown; a leader that is chosen again forgets its
-followers, where Kafka keeps what they had fetched.
+Source: KIP-497 (AlterPartition), KIP-903 (broker epochs), KIP-966 (the high watermark does not
+advance below min.insync.replicas), KAFKA-7128, KAFKA-13091; protocol rules A4 to A7.
+Simplified: no reassignment and no controlled shutdown; a leader that is elected again forgets its
+followers' end offsets, which Kafka keeps.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ NEVER_MS: Final = -(10**15)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RemoteReplica:
-    """A follower as its leader knows it, in this leader epoch."""
+    """A follower's progress in this leader epoch, as the leader recorded it."""
 
-    end_offset: Offset = UNKNOWN_OFFSET  # it has everything below: the offset it fetched from
-    broker_epoch: BrokerEpoch = UNKNOWN_BROKER_EPOCH  # of the life that fetched
-    caught_up_ms: int = NEVER_MS  # when it was last known to have the whole log
+    end_offset: Offset = UNKNOWN_OFFSET  # the offset of its last fetch
+    broker_epoch: BrokerEpoch = UNKNOWN_BROKER_EPOCH  # of its last fetch
+    caught_up_ms: int = NEVER_MS  # when it last had the whole log
     fetched_ms: int = NEVER_MS
     leader_end_then: Offset = UNKNOWN_OFFSET  # the leader's end offset at that fetch
     sent_high_watermark: Offset = UNKNOWN_OFFSET
@@ -46,7 +46,7 @@ class RemoteReplica:
         *,
         log_start: Offset = UNKNOWN_OFFSET,
     ) -> RemoteReplica:
-        """The follower after a fetch from this offset."""
+        """Returns the follower's progress after a fetch from this offset."""
         if offset >= leader_end:
             caught_up_ms = now_ms
         elif offset >= self.leader_end_then >= 0:
@@ -64,23 +64,25 @@ class RemoteReplica:
         )
 
     def is_caught_up(self, leader_end: Offset, now_ms: int, lag_ms: int) -> bool:
-        """It has the whole log, or had it not longer ago than the lag allows."""
+        """True if the follower has the whole log, or had it at most `lag_ms` ago."""
         return self.end_offset == leader_end or now_ms - self.caught_up_ms <= lag_ms
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InSyncReplicas:
-    """The controller's state, a proposal on its way, and the followers."""
+    """The partition registration, the pending proposal, and the followers' progress."""
 
     state: PartitionState
     remotes: Mapping[BrokerId, RemoteReplica]
-    proposal: AlterPartition | None = None  # what the controller was asked, and has not decided
+    proposal: AlterPartition | None = None  # sent to the controller, without a response yet
     proposal_correlation: int | None = None  # of the last request that carried it
     ignores_minimum: bool = False  # a seeded bug
 
     @classmethod
     def of_new_leader(cls, state: PartitionState, context: Context) -> InSyncReplicas:
-        """Nothing is known of the followers; members of the ISR get the benefit of the doubt."""
+        """Returns the view of a new leader: no end offset is recorded, ISR members count as
+        caught up now.
+        """
         return cls(
             state=state,
             ignores_minimum=Bug.MINIMUM_IGNORED in context.bugs,
@@ -95,30 +97,33 @@ class InSyncReplicas:
 
     @property
     def proposed(self) -> tuple[BrokerId, ...]:
-        """The set that the controller may have decided by now; empty when nothing is proposed."""
+        """The proposed ISR, which the controller may already have accepted; empty without a
+        proposal.
+        """
         return () if self.proposal is None else tuple(broker for broker, _ in self.proposal.isr)
 
     @property
     def maximal(self) -> tuple[BrokerId, ...]:
-        """Everyone whom the controller may count as in sync."""
+        """The replicas that may be in the controller's ISR."""
         either = (*self.state.isr, *self.proposed)
         return tuple(broker for broker in self.state.replicas if broker in either)
 
     @property
     def min_insync_replicas(self) -> int:
-        """As configured, but never more than there are replicas."""
+        """The configured minimum, limited to the number of replicas."""
         configured = 1 if self.ignores_minimum else self.state.min_insync_replicas
         return min(configured, len(self.state.replicas))
 
     @property
     def below_minimum(self) -> bool:
-        """Too few replicas are in sync for acks=all."""
+        """True if the ISR is too small for acks=all."""
         return len(self.state.isr) < self.min_insync_replicas
 
     def replicated_up_to(self, leader_end: Offset, context: Context) -> Offset:
-        """The offset below which everyone who counts has everything; -1: someone is unknown.
+        """Returns the offset up to which all required replicas have the log; -1 if one is unknown.
 
-        A replica outside the ISR that keeps up is waited for too, or it could never join.
+        Required are the maximal ISR, and also a caught-up replica outside it, which otherwise could
+        never join.
         """
         if self.below_minimum:
             return UNKNOWN_OFFSET
@@ -137,13 +142,15 @@ class InSyncReplicas:
         return lowest
 
     def low_watermark(self, log_start: Offset, context: Context) -> Offset:
-        """The offset below which no replica that lives has a record; -1: one is unknown."""
+        """Returns the lowest log start among the live replicas; -1 if one is unknown."""
         followers = self.remotes.items()
         alive = [remote.log_start for broker, remote in followers if context.may_be_in_sync(broker)]
         return min([log_start, *alive])
 
     def lagging(self, leader_end: Offset, context: Context) -> tuple[BrokerId, ...]:
-        """The members of the ISR that have not had the whole log for too long."""
+        """Returns the ISR members that have not been caught up for longer than
+        replica.lag.time.max.ms.
+        """
         lag_ms = context.timeouts.replica_lag_ms
         return tuple(
             broker
@@ -155,11 +162,11 @@ class InSyncReplicas:
     def may_join(
         self, broker: BrokerId, high_watermark: Offset, epoch_start: Offset, context: Context
     ) -> bool:
-        """The follower, whose fetch is being handled, may be proposed for the ISR.
+        """True if the follower whose fetch is being handled may be proposed for the ISR.
 
-        It has to reach the start of this leader epoch, not only a high watermark that may lag
-        behind what earlier leaders had replicated (KAFKA-7128). Where its log starts is not asked,
-        as in Kafka: `joins-with-old-records` of the model says what may come of that.
+        Its end offset must reach the start of this leader epoch, not only the high watermark: that
+        may lag behind what earlier leaders had replicated (KAFKA-7128). Its log start is not
+        compared, as in Kafka: `joins-with-old-records` of the model shows the consequence.
         """
         remote = self.remotes[broker]
         known = context.brokers.get(broker)
@@ -175,10 +182,11 @@ class InSyncReplicas:
     def proposal_for(
         self, topic_partition: TopicPartition, isr: tuple[BrokerId, ...], context: Context
     ) -> AlterPartition:
-        """The proposal of this set, each member under the broker epoch that it is known by.
+        """Returns the AlterPartition request for this ISR, with the recorded broker epoch of each
+        member.
 
-        It stays what it is however often it is sent: with a newer broker epoch it would
-        speak for a life of a member that has not shown how far its log reaches (KAFKA-15221).
+        A resend does not change the request. A newer broker epoch would vouch for a restarted
+        member whose end offset the leader has not yet seen (KAFKA-15221).
         """
         return AlterPartition(
             topic_partition=topic_partition,
@@ -199,32 +207,33 @@ class InSyncReplicas:
         )
 
     def with_proposal(self, proposal: AlterPartition, correlation: int) -> InSyncReplicas:
-        """The same with a proposal on its way, for the first time or again."""
+        """Returns the view with a sent proposal, new or resent."""
         return replace(self, proposal=proposal, proposal_correlation=correlation)
 
     def with_newer_state(self, state: PartitionState) -> InSyncReplicas:
-        """The controller's newer state settles every proposal made under an older one."""
+        """Returns the view with a newer partition registration, which ends each older proposal."""
         if state.partition_epoch <= self.state.partition_epoch:
             return self
         return replace(self, state=state, proposal=None, proposal_correlation=None)
 
     def with_metadata(self, state: PartitionState) -> InSyncReplicas:
-        """What newer metadata tells: a state, or only another configuration of the same one.
+        """Returns the view after newer metadata: another registration, or only another
+        configuration.
 
-        The answer to a proposal tells its state too, maybe later than metadata that was newer: of
-        the same partition epoch it is no news.
+        A proposal's response also contains the registration, and may arrive after newer metadata.
+        With an equal partition epoch it changes nothing.
         """
         if state.partition_epoch == self.state.partition_epoch:
             return replace(self, state=state)
         return self.with_newer_state(state)
 
     def with_response(self, correlation: int, answer: AlteredPartition) -> InSyncReplicas:
-        """What an answer to a proposal changes.
+        """Returns the view after the response to a proposal.
 
-        Only INELIGIBLE_REPLICA says that the proposal was not applied, and only for the last
-        request: requests to the controller stay in order, so an earlier one that was applied would
-        have let this one find a newer partition epoch. After any other refusal the leader waits for
-        newer metadata under the maximal ISR.
+        Only INELIGIBLE_REPLICA proves that the proposal was not applied, and only for the last
+        request: requests to the controller stay in order, so after an applied one the last request
+        would fail with a stale partition epoch. After any other error the leader keeps the maximal
+        ISR until newer metadata arrives.
         """
         if answer.error is ErrorCode.INELIGIBLE_REPLICA:
             if correlation != self.proposal_correlation:
@@ -236,5 +245,5 @@ class InSyncReplicas:
         return self.with_newer_state(state)
 
     def with_remote(self, broker: BrokerId, remote: RemoteReplica) -> InSyncReplicas:
-        """The same with newer knowledge of one follower."""
+        """Returns the view with newer progress of one follower."""
         return replace(self, remotes={**self.remotes, broker: remote})

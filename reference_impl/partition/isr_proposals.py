@@ -1,4 +1,4 @@
-"""A leader's proposals to the controller: who lags leaves the ISR, who has caught up joins it.
+"""A leader's ISR proposals: lagging followers leave the ISR, caught-up ones join.
 
 Source: KIP-497, KIP-903; protocol rules A4 to A6.
 """
@@ -16,7 +16,7 @@ from reference_impl.protocol.messages import CONTROLLER
 
 
 def on_lag_timer(leader: Leader, context: Context) -> StepResult[Leader]:
-    """Followers that lag are proposed to leave; a proposal without an answer is sent again."""
+    """Proposes an ISR without the lagging followers; resends a proposal that has no response."""
     timer = lag_timer(leader, context)
     if leader.in_sync.proposal is not None:
         leader, sent = _send(leader, leader.in_sync.proposal, context)
@@ -26,14 +26,16 @@ def on_lag_timer(leader: Leader, context: Context) -> StepResult[Leader]:
         isr = tuple(broker for broker in leader.state.isr if broker not in lagging)
         leader, effects = propose(leader, context, isr)
     else:
-        # Time alone may let the high watermark move: a replica outside the ISR that had kept up is
-        # no longer waited for.
+        # The high watermark may advance by time alone: a replica outside the ISR that was caught up
+        # does not hold it back any more.
         leader, effects = advance_high_watermark(leader, context)
     return leader, (*effects, timer)
 
 
 def propose(leader: Leader, context: Context, isr: tuple[BrokerId, ...]) -> StepResult[Leader]:
-    """The leader asks the controller for another ISR, and counts on both until it knows."""
+    """Sends the proposed ISR to the controller; until the response both ISRs count (the maximal
+    ISR).
+    """
     return _send(leader, leader.in_sync.proposal_for(leader.topic_partition, isr, context), context)
 
 
@@ -45,13 +47,13 @@ def _send(leader: Leader, proposal: AlterPartition, context: Context) -> StepRes
 def on_altered(
     leader: Leader, context: Context, correlation: int, answer: AlteredPartition
 ) -> StepResult[Leader]:
-    """The controller has answered a proposal."""
+    """Applies the controller's response to a proposal."""
     in_sync = leader.in_sync.with_response(correlation, answer)
     return advance_high_watermark(replace(leader, in_sync=in_sync), context)
 
 
 def on_state(leader: Leader, context: Context, state: PartitionState) -> StepResult[Leader]:
-    """Newer metadata of the same leader epoch: the ISR may have changed, or the configuration."""
+    """Applies newer metadata of the same leader epoch: a changed ISR or configuration."""
     return advance_high_watermark(
         replace(leader, in_sync=leader.in_sync.with_metadata(state)), context
     )

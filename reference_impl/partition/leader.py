@@ -1,17 +1,16 @@
-"""The leader of a topic partition: it appends, waits for its followers, and moves the high
-watermark.
+"""The leader of a topic partition: waits for its followers and advances the high watermark.
 
     produce -> append -> wait until the high watermark passes -> acknowledge
-    fetch of a follower -> note how far it is -> the high watermark may move -> answer who waited
+    fetch of a follower -> record its end offset -> advance the high watermark -> respond
 
-A produce request with acks=all waits here until the high watermark passes its last record, its time
-is up, or the leadership ends. In the last two cases the record stays in the log: the outcome is
+A produce request with acks=all waits until the high watermark passes its last record, its timeout
+expires, or the leadership ends. In the last two cases the record stays in the log: the outcome is
 unknown, not a failure.
 
 Source: KIP-101, KIP-966; protocol rules A1, A4, A7, A10, section c.
-Simplified: no throttling. A leader that is chosen again in a newer leader epoch resigns first, so
-who waited is told that it leads no more; Kafka lets them wait on. The high watermark is also looked
-at with each check for followers that lag, not only with the next fetch or append.
+Simplified: no throttling. A leader that is elected again in a newer leader epoch resigns first, so
+waiting requests get NOT_LEADER_OR_FOLLOWER; in Kafka they keep waiting. The high watermark is also
+computed with each check for lagging followers, not only with a fetch or append.
 """
 
 from __future__ import annotations
@@ -52,12 +51,12 @@ from reference_impl.protocol.transactions import WriteTxnMarker, WrittenTxnMarke
 
 
 class AppendOrigin(NamedTuple):
-    """Who appended what is in the log, and how that is answered."""
+    """The request of an append, and how to respond to it."""
 
     requester: Requester
     acks: int
     timeout_ms: int
-    marker: WriteTxnMarker | None = None  # what was appended, if it is no producer's batch
+    marker: WriteTxnMarker | None = None  # the request, if a transaction marker was appended
 
     def reply(
         self,
@@ -66,7 +65,7 @@ class AppendOrigin(NamedTuple):
         error: ErrorCode = ErrorCode.NONE,
         base_offset: Offset = UNKNOWN_OFFSET,
     ) -> Reply:
-        """The answer to the request."""
+        """Returns the response to the request."""
         marker = self.marker
         if marker is not None:
             return self.requester.reply(
@@ -83,7 +82,7 @@ class AppendOrigin(NamedTuple):
 
 
 class WaitingProduce(NamedTuple):
-    """An acks=all request that is in the log and not yet replicated."""
+    """An acks=all append that is not yet replicated."""
 
     appended: AppendOrigin
     base_offset: Offset
@@ -92,7 +91,7 @@ class WaitingProduce(NamedTuple):
 
 
 class WaitingDeletion(NamedTuple):
-    """A deletion that is done here, and not yet on every replica that lives."""
+    """A deletion that is done here, but not yet on all live replicas."""
 
     requester: Requester
     before: Offset  # the low watermark has to reach it
@@ -101,7 +100,7 @@ class WaitingDeletion(NamedTuple):
     def reply(
         self, leader: Leader, error: ErrorCode, low_watermark: Offset = UNKNOWN_OFFSET
     ) -> Reply:
-        """The answer to the request."""
+        """Returns the response to the request."""
         answer = DeletedRecords(
             topic_partition=leader.topic_partition, error=error, low_watermark=low_watermark
         )
@@ -109,10 +108,10 @@ class WaitingDeletion(NamedTuple):
 
 
 class PendingVerification(NamedTuple):
-    """The batches of a producer that wait until the coordinator knows of their transaction.
+    """The batches of a producer that wait until the coordinator verifies their transaction.
 
-    The correlation of the question is the guard: whatever comes between the question and its answer
-    takes the whole entry away, so the answer finds nothing to append (KAFKA-14884).
+    The correlation id of the verification request is the guard: a marker in between removes the
+    entry, so the response finds nothing to append (KAFKA-14884).
     """
 
     producer_id: ProducerId
@@ -123,7 +122,7 @@ class PendingVerification(NamedTuple):
 
 
 class WaitingFetch(NamedTuple):
-    """A fetch that found nothing to give."""
+    """A fetch that found no data."""
 
     requester: Requester
     request: Fetch
@@ -132,7 +131,7 @@ class WaitingFetch(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Leader:
-    """One topic partition under its leader, in one leader epoch."""
+    """A topic partition on its leader, in one leader epoch."""
 
     topic_partition: TopicPartition
     log: PartitionLog
@@ -150,7 +149,7 @@ class Leader:
 
     @property
     def state(self) -> PartitionState:
-        """What the controller decided, as far as the leader knows."""
+        """The partition registration that the leader last received."""
         return self.in_sync.state
 
 
@@ -161,7 +160,9 @@ def become_leader(
     state: PartitionState,
     context: Context,
 ) -> StepResult[Leader]:
-    """A new leader: its epoch starts where its log ends; its high watermark may lag for a while."""
+    """Returns a new leader: its epoch starts at its log end, its high watermark may lag for a
+    while.
+    """
     leader = Leader(
         topic_partition=topic_partition,
         log=log,
@@ -174,7 +175,7 @@ def become_leader(
 
 
 def resign(leader: Leader) -> Effects:
-    """What is owed to those who wait when the leadership ends."""
+    """Returns the error responses to all waiting requests when the leadership ends."""
     error = ErrorCode.NOT_LEADER_OR_FOLLOWER
     topic_partition = leader.topic_partition
     return (
@@ -195,17 +196,17 @@ def resign(leader: Leader) -> Effects:
 def acknowledge(
     leader: Leader, context: Context, appended: AppendOrigin, base_offset: Offset
 ) -> StepResult[Leader]:
-    """Whoever appended is told where, unless it does not want to know."""
+    """Responds with the offset of the append, unless acks is 0."""
     if appended.acks == ACKS_NONE:
         return leader, ()
-    leader, told = _acknowledged_offset(leader, context, base_offset)
-    return leader, (appended.reply(leader, base_offset=told),)
+    leader, base_offset = _acknowledged_offset(leader, context, base_offset)
+    return leader, (appended.reply(leader, base_offset=base_offset),)
 
 
 def _acknowledged_offset(
     leader: Leader, context: Context, base_offset: Offset
 ) -> tuple[Leader, Offset]:
-    """The offset that an acknowledgement tells: the true one, but for the seeded bugs."""
+    """Returns the offset in an acknowledgement: the true one, except with a seeded bug."""
     count = leader.acknowledgements + 1
     if Bug.ZERO_OFFSET_ACK in context.bugs and count % ZERO_OFFSET_EVERY == 0:
         base_offset = Offset(0)
@@ -218,7 +219,9 @@ def _acknowledged_offset(
 
 
 def advance_high_watermark(leader: Leader, context: Context) -> StepResult[Leader]:
-    """The high watermark moves as far as it may, and whoever waited for that is answered."""
+    """Advances the high watermark as far as possible, and responds to the requests that waited
+    for it.
+    """
     effects: Effects = ()
     high_watermark = leader.in_sync.replicated_up_to(leader.log.end_offset, context)
     if high_watermark > leader.log.high_watermark:
@@ -244,13 +247,13 @@ def _answer_replicated(leader: Leader, context: Context) -> StepResult[Leader]:
             error = ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND
             effects.append(waiting.appended.reply(leader, error=error))
         else:
-            leader, told = acknowledge(leader, context, waiting.appended, waiting.base_offset)
-            effects.extend(told)
+            leader, sent = acknowledge(leader, context, waiting.appended, waiting.base_offset)
+            effects.extend(sent)
     return replace(leader, waiting_produces=tuple(still)), tuple(effects)
 
 
 def _answer_fetches(leader: Leader, context: Context) -> StepResult[Leader]:
-    """Those fetches that waited and now find something; a follower waits for records only."""
+    """Responds to waiting fetches that now have data; a follower's fetch waits for records only."""
     start = leader.log.log_start
     found = [
         waiting
@@ -261,7 +264,7 @@ def _answer_fetches(leader: Leader, context: Context) -> StepResult[Leader]:
 
 
 def _answer_deletions(leader: Leader, context: Context) -> StepResult[Leader]:
-    """Those deletions that every replica has heard of."""
+    """Responds to the deletions that are done on all live replicas."""
     if not leader.waiting_deletions:
         return leader, ()
     low = leader.in_sync.low_watermark(leader.log.log_start, context)
@@ -288,8 +291,8 @@ def _answer_now(
 
 
 def read(leader: Leader, context: Context, request: Fetch) -> bytes:
-    """What there is to give: a follower reads to the end, a consumer below the high watermark, or
-    below the last stable offset.
+    """Returns the batches for a fetch: up to the log end for a follower, for a consumer up to
+    the high watermark or the last stable offset.
     """
     log = leader.log
     if request.replica_id >= 0 or Bug.READ_ABOVE_HIGH_WATERMARK in context.bugs:
@@ -306,7 +309,7 @@ def read(leader: Leader, context: Context, request: Fetch) -> bytes:
 
 
 def answer(leader: Leader, context: Context, request: Fetch, high_watermark: Offset) -> Fetched:
-    """The answer to a fetch that is in order, under this high watermark."""
+    """Returns the response to a valid fetch, with this high watermark."""
     is_deleted = request.fetch_offset < leader.log.log_start  # since it began to wait
     found = b"" if is_deleted else read(leader, context, request)
     fetched = Fetched(
@@ -330,9 +333,9 @@ def answer(leader: Leader, context: Context, request: Fetch, high_watermark: Off
 
 
 def last_stable_offset(leader: Leader, context: Context, high_watermark: Offset) -> Offset:
-    """The offset below which every transaction has ended, as of this high watermark.
+    """Returns the last stable offset under this high watermark.
 
-    A deletion does not wait for transactions, so the log may start behind an open one.
+    Deletion does not wait for transactions, so the log start may lie after an open one.
     """
     stable = leader.producers.transactions.last_stable_offset(
         high_watermark, counts_unreplicated=Bug.UNREPLICATED_MARKER_COUNTS not in context.bugs
@@ -341,19 +344,19 @@ def last_stable_offset(leader: Leader, context: Context, high_watermark: Offset)
 
 
 def record_sent_high_watermark(leader: Leader, request: Fetch, high_watermark: Offset) -> Leader:
-    """The leader remembers which high watermark it told a follower."""
+    """Records the high watermark that was sent to a follower."""
     remote = leader.in_sync.remotes.get(request.replica_id)
     if remote is None or remote.sent_high_watermark == high_watermark:
         return leader
-    told = replace(remote, sent_high_watermark=high_watermark)
-    return replace(leader, in_sync=leader.in_sync.with_remote(request.replica_id, told))
+    remote = replace(remote, sent_high_watermark=high_watermark)
+    return replace(leader, in_sync=leader.in_sync.with_remote(request.replica_id, remote))
 
 
 # ---------------------------------------------------------------- time
 
 
 def wake_by(leader: Leader, deadline_ms: int) -> StepResult[Leader]:
-    """The timer for waiting requests fires no later than this."""
+    """Sets the timer for waiting requests to fire no later than the deadline."""
     if leader.wakes_ms is not None and leader.wakes_ms <= deadline_ms:
         return leader, ()
     timer = Timer(TimerKind.WAITS, leader.topic_partition)
@@ -361,23 +364,27 @@ def wake_by(leader: Leader, deadline_ms: int) -> StepResult[Leader]:
 
 
 def on_waits_timer(leader: Leader, context: Context) -> StepResult[Leader]:
-    """Requests that have waited long enough are answered: produces with an error, fetches empty."""
+    """Responds to requests that have timed out: to produces with an error, to fetches without
+    data.
+    """
     late = [waiting for waiting in leader.waiting_produces if waiting.deadline_ms <= context.now_ms]
-    patient = tuple(waiting for waiting in leader.waiting_produces if waiting not in late)
+    waiting_produces = tuple(w for w in leader.waiting_produces if w not in late)
     timed_out: Effects = tuple(
         waiting.appended.reply(leader, error=ErrorCode.REQUEST_TIMED_OUT) for waiting in late
     )
-    undone = [
+    late_deletions = [
         waiting for waiting in leader.waiting_deletions if waiting.deadline_ms <= context.now_ms
     ]
-    timed_out += tuple(waiting.reply(leader, ErrorCode.REQUEST_TIMED_OUT) for waiting in undone)
-    unheard = [entry for entry in leader.unverified if entry.deadline_ms <= context.now_ms]
-    timed_out += reject_unverified(unheard, ErrorCode.NOT_ENOUGH_REPLICAS)
+    timed_out += tuple(
+        waiting.reply(leader, ErrorCode.REQUEST_TIMED_OUT) for waiting in late_deletions
+    )
+    unanswered = [entry for entry in leader.unverified if entry.deadline_ms <= context.now_ms]
+    timed_out += reject_unverified(unanswered, ErrorCode.NOT_ENOUGH_REPLICAS)
     leader = replace(
         leader,
-        waiting_produces=patient,
-        waiting_deletions=tuple(w for w in leader.waiting_deletions if w not in undone),
-        unverified=tuple(entry for entry in leader.unverified if entry not in unheard),
+        waiting_produces=waiting_produces,
+        waiting_deletions=tuple(w for w in leader.waiting_deletions if w not in late_deletions),
+        unverified=tuple(entry for entry in leader.unverified if entry not in unanswered),
         wakes_ms=None,
     )
     due = [waiting for waiting in leader.waiting_fetches if waiting.deadline_ms <= context.now_ms]
@@ -391,7 +398,7 @@ def on_waits_timer(leader: Leader, context: Context) -> StepResult[Leader]:
 
 
 def reject_unverified(entries: Iterable[PendingVerification], error: ErrorCode) -> Effects:
-    """The answers to those whose batches can't be verified."""
+    """Returns the error responses for batches that cannot be verified."""
     return tuple(
         requester.reply(Produced(error=error))
         for entry in entries
@@ -401,6 +408,6 @@ def reject_unverified(entries: Iterable[PendingVerification], error: ErrorCode) 
 
 
 def lag_timer(leader: Leader, context: Context) -> SetTimer:
-    """The next look for followers that lag."""
+    """Returns the timer of the next check for lagging followers."""
     timer = Timer(TimerKind.REPLICA_LAG, leader.topic_partition)
     return SetTimer(timer, context.now_ms + context.timeouts.replica_lag_ms // 2)

@@ -1,13 +1,13 @@
-"""What a leader answers to those who read its topic partition: followers and consumers.
+"""How a leader serves reads of its topic partition, by followers and consumers.
 
-A follower's fetch says how far it has come and in which leader epoch its last record was written.
-If the two logs part before that, the answer is where, and nothing is noted; else the leader notes
-the offset, and that may let the follower into the ISR and move the high watermark. The high
-watermark in the answer is the one from before: a fetch never sees the move that it causes, so
-followers lag by one round.
+A follower's fetch carries its end offset and the leader epoch of its last record. If the two logs
+diverge, the response contains the diverging epoch and the leader records nothing. Otherwise the
+leader records the offset; the follower may then join the ISR, and the high watermark may advance.
+The response contains the high watermark from before the fetch, so a follower learns an advance one
+fetch later.
 
-A consumer reads below the high watermark only; at read_committed below the last stable offset, and
-it is told which transactions in what it got were aborted.
+A consumer reads only below the high watermark, at read_committed only below the last stable offset.
+A read_committed response lists the aborted transactions in its range.
 
 Source: KIP-207, KIP-320, KIP-595, KIP-903, KAFKA-13141, KAFKA-15221; protocol rules A2, A6, A7, A9.
 Simplified: consumers read from the leader only.
@@ -50,11 +50,11 @@ from reference_impl.protocol.messages import (
 )
 
 
-def epoch_error(told: LeaderEpoch, mine: LeaderEpoch) -> ErrorCode | None:
-    """Which of the two sides is behind; a request that tells no leader epoch is not fenced."""
-    if told in {UNKNOWN_LEADER_EPOCH, mine}:
+def epoch_error(requested: LeaderEpoch, mine: LeaderEpoch) -> ErrorCode | None:
+    """Returns the fencing error of a request's leader epoch; None if it is current or absent."""
+    if requested in {UNKNOWN_LEADER_EPOCH, mine}:
         return None
-    return ErrorCode.FENCED_LEADER_EPOCH if told < mine else ErrorCode.UNKNOWN_LEADER_EPOCH
+    return ErrorCode.FENCED_LEADER_EPOCH if requested < mine else ErrorCode.UNKNOWN_LEADER_EPOCH
 
 
 # ---------------------------------------------------------------- fetches
@@ -63,7 +63,7 @@ def epoch_error(told: LeaderEpoch, mine: LeaderEpoch) -> ErrorCode | None:
 def fetch(
     leader: Leader, context: Context, requester: Requester, request: Fetch
 ) -> StepResult[Leader]:
-    """The fetch is answered, waits for something to give, or is refused."""
+    """Responds to the fetch, lets it wait for data, or rejects it."""
     error = epoch_error(request.current_leader_epoch, leader.state.leader_epoch)
     if error is not None:
         return leader, _refused(leader, requester, error)
@@ -86,7 +86,7 @@ def _fetch_of_follower(
     if isinstance(diverging, ErrorCode):
         return leader, _refused(leader, requester, diverging)
     if diverging is not None:
-        # The follower's end offset is not noted: those records are not the leader's.
+        # The follower's end offset is not recorded: its last records are not in the leader's log.
         fetched = Fetched(
             topic_partition=leader.topic_partition,
             high_watermark=leader.log.high_watermark,
@@ -108,7 +108,9 @@ def _fetch_of_follower(
 
 
 def _diverging(leader: Leader, request: Fetch) -> EpochEndOffset | ErrorCode | None:
-    """Where the follower's log parts from the leader's; an error when no such place is known."""
+    """Returns the diverging epoch of the follower's log, None if none, or an error if it is
+    unknown.
+    """
     log = leader.log
     in_range = log.log_start <= request.fetch_offset
     if request.last_fetched_epoch == UNKNOWN_LEADER_EPOCH:
@@ -122,10 +124,11 @@ def _diverging(leader: Leader, request: Fetch) -> EpochEndOffset | ErrorCode | N
 
 
 def _end_of_epoch(leader: Leader, leader_epoch: LeaderEpoch) -> EpochEndOffset:
-    """Where a leader epoch ends; -1 and -1 for one that no leader of this log has begun.
+    """Returns the end offset of a leader epoch; both fields -1 if no leader of this log had that
+    epoch.
 
-    The leader's own began at `epoch_start`, whether or not a record was appended in it yet: on an
-    empty log every older one ends there too.
+    The leader's own epoch began at `epoch_start`, whether or not it has a record yet. On an empty
+    log each older epoch ends there too.
     """
     own, log = leader.state.leader_epoch, leader.log
     if not 0 <= leader_epoch <= own:
@@ -140,7 +143,7 @@ def _end_of_epoch(leader: Leader, leader_epoch: LeaderEpoch) -> EpochEndOffset:
 def _note(
     leader: Leader, context: Context, request: Fetch, remote: RemoteReplica
 ) -> StepResult[Leader]:
-    """The leader knows how far the follower is; it may propose it for the ISR."""
+    """Records the follower's end offset, and proposes the follower for the ISR if it may join."""
     follower = request.replica_id
     remote = remote.after_fetch(
         request.fetch_offset,
@@ -149,7 +152,7 @@ def _note(
         context.now_ms,
         log_start=request.log_start_offset,
     )
-    # A follower has one fetch open: an older one that still waits was given up.
+    # A follower has one fetch in flight: an older one that still waits has timed out there.
     waiting = tuple(
         waiting for waiting in leader.waiting_fetches if waiting.request.replica_id != follower
     )
@@ -198,10 +201,12 @@ def _refused(leader: Leader, requester: Requester, error: ErrorCode) -> Effects:
 def list_offsets(
     leader: Leader, context: Context, requester: Requester, request: ListOffsets
 ) -> StepResult[Leader]:
-    """The end offset is refused while the high watermark lags behind this leader epoch's start.
+    """Responds with an offset; the latest one only when the high watermark has reached this epoch's
+    start.
 
-    Until then the leader cannot tell what earlier leaders had replicated, and would answer an end
-    offset that a client has already seen exceeded; nor can it tell that no record is young enough.
+    Until then the leader does not know what earlier leaders had replicated. Its end offset could be
+    below one that a client has already seen. It also cannot conclude that no record is recent
+    enough.
     """
     own, log = leader.state.leader_epoch, leader.log
     error = epoch_error(request.current_leader_epoch, own)
@@ -224,7 +229,7 @@ def list_offsets(
 
 
 def _end(leader: Leader, context: Context, request: ListOffsets) -> Offset:
-    """Where the log ends for a reader of this isolation level."""
+    """Returns the end of the log for a reader of this isolation level."""
     high_watermark = leader.log.high_watermark
     if request.read_committed:
         return last_stable_offset(leader, context, high_watermark)
@@ -239,7 +244,7 @@ def _listed_end_offset(leader: Leader, context: Context, end: Offset) -> tuple[L
 
 
 def _first_since(leader: Leader, timestamp_ms: int, end: Offset) -> ListedOffsets:
-    """The first record below the end that is not older than the time; a marker is no record."""
+    """Returns the first record below `end` at or after the time; markers do not count."""
     for batch in leader.log.batches():
         if batch.header.next_offset > end:
             break
@@ -257,12 +262,14 @@ def _first_since(leader: Leader, timestamp_ms: int, end: Offset) -> ListedOffset
 def offset_for_leader_epoch(
     leader: Leader, context: Context, requester: Requester, request: OffsetForLeaderEpoch
 ) -> StepResult[Leader]:
-    """Where a leader epoch ends, so that a consumer notices a truncation behind its position."""
+    """Responds with the end offset of a leader epoch, so that a consumer detects a truncated
+    log.
+    """
     del context
     error = epoch_error(request.current_leader_epoch, leader.state.leader_epoch)
     if error is not None:
-        told = OffsetOfLeaderEpoch(topic_partition=leader.topic_partition, error=error)
+        response = OffsetOfLeaderEpoch(topic_partition=leader.topic_partition, error=error)
     else:
         end = _end_of_epoch(leader, request.leader_epoch)
-        told = OffsetOfLeaderEpoch(topic_partition=leader.topic_partition, end=end)
-    return leader, (requester.reply(told),)
+        response = OffsetOfLeaderEpoch(topic_partition=leader.topic_partition, end=end)
+    return leader, (requester.reply(response),)

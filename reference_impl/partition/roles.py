@@ -1,10 +1,8 @@
-"""The role of a broker for one topic partition: leader or follower, and what each is told.
+"""The role of a broker for one topic partition, and the tables of what each role handles.
 
-    metadata of a newer leader epoch -> resign, lead or follow
-    a request                        -> the leader's, or refused
-    an answer, a timer               -> whose role it is, or nobody's
-
-Who serves what is a table.
+    metadata of a newer leader epoch -> resign, become leader or follower
+    a request                        -> the leader handles it, or it is rejected
+    a response, a timer              -> the role that the table names, otherwise ignored
 
 Source: protocol rules A7, A8.
 """
@@ -51,14 +49,14 @@ LeaderRequest = (
 )
 
 
-def moved(
+def apply_state(
     topic_partition: TopicPartition,
     known: Replica | None,
     stored: PartitionLog,
     state: PartitionState,
     context: Context,
 ) -> StepResult[Replica]:
-    """The replica in the role that the newer state gives it."""
+    """Returns the replica in the role that the newer partition registration assigns."""
     leads = state.leader == context.broker_id
     if known is None:
         become = become_leader if leads else become_follower
@@ -96,7 +94,7 @@ TIMER_HANDLERS: Final[Mapping[TimerKind, Callable[[Leader, Context], StepResult[
 
 
 def cleaned(replica: Replica, context: Context) -> Replica:
-    """The replica without what has grown too old: records, values, producers that are silent."""
+    """Returns the replica after compaction, retention and the expiry of inactive producers."""
     config, now_ms, producers = replica.state.log_config, context.now_ms, replica.producers
     stable = producers.transactions.last_stable_offset(replica.log.high_watermark)
     if Bug.COMPACTS_UNCOMMITTED in context.bugs and not producers.open_ids:
@@ -112,19 +110,19 @@ def cleaned(replica: Replica, context: Context) -> Replica:
 
 
 def not_led(replica: Replica | None, request: LeaderRequest, *, exists: bool) -> ErrorCode:
-    """Why a broker refuses what only the leader answers: it is not the leader, or nobody is."""
+    """Returns the error of a request that needs the leader, on a broker that is not the leader."""
     if replica is None:
-        # Another broker's: ask for newer metadata.
+        # Another broker has the partition: the client must refresh its metadata.
         known, unknown = ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
         return known if exists else unknown
-    # A stale leader epoch is the better news than a lost leadership.
-    told_epoch = getattr(request, "current_leader_epoch", replica.state.leader_epoch)
-    fenced = reads.epoch_error(told_epoch, replica.state.leader_epoch)
+    # A stale leader epoch is the more precise error.
+    requested = getattr(request, "current_leader_epoch", replica.state.leader_epoch)
+    fenced = reads.epoch_error(requested, replica.state.leader_epoch)
     return fenced or ErrorCode.NOT_LEADER_OR_FOLLOWER
 
 
 def refusal(request: LeaderRequest, requester: Requester, error: ErrorCode) -> Effects:
-    """The answer to a request whose topic partition this broker does not lead."""
+    """Returns the error response to a request for the leader."""
     response: Response
     match request:
         case Produce(acks=0):

@@ -42,7 +42,13 @@ from reference_impl.node.step import Reply, Send
 from reference_impl.node.timeouts import KAFKA_TIMEOUTS
 from reference_impl.partition.follower import Follower, fetch_again, on_fetched
 from reference_impl.partition.leader import Leader
-from reference_impl.partition.roles import REQUEST_HANDLERS, LeaderRequest, Replica, cleaned, moved
+from reference_impl.partition.roles import (
+    REQUEST_HANDLERS,
+    LeaderRequest,
+    Replica,
+    apply_state,
+    cleaned,
+)
 from reference_impl.protocol.controller import BrokerState, PartitionState
 from reference_impl.protocol.deletion import DeletedRecords, DeleteRecords
 from reference_impl.protocol.messages import (
@@ -96,7 +102,9 @@ class Stage:
         )
         stage = cls(bugs=bugs, state=state)
         for r in range(len(BROKERS)):
-            replica, _ = moved(TOPIC_PARTITION, None, PartitionLog(), state, stage._context(r))
+            replica, _ = apply_state(
+                TOPIC_PARTITION, None, PartitionLog(), state, stage._context(r)
+            )
             stage.replicas.append(replica)
         return stage
 
@@ -175,7 +183,9 @@ class Stage:
         """A replica hears what the controller decided."""
         self.state = replace(state, partition_epoch=PartitionEpoch(state.partition_epoch + 1))
         known = self.replicas[r]
-        self.replicas[r], _ = moved(TOPIC_PARTITION, known, known.log, self.state, self._context(r))
+        self.replicas[r], _ = apply_state(
+            TOPIC_PARTITION, known, known.log, self.state, self._context(r)
+        )
         self._note_committed(self.replicas[r].log)
 
     def _note_committed(self, log: PartitionLog) -> None:

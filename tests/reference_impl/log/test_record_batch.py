@@ -201,7 +201,7 @@ def test_the_bytes_are_those_of_the_published_format() -> None:
         (b"", r"^byte 0: the header ends after 0 of its 61 bytes$"),
         (
             encode(ONE)[:16] + b"\x01" + encode(ONE)[17:],
-            r"^byte 16: magic 1; only version 2 is served",
+            r"^byte 16: magic 1; only version 2 is supported",
         ),
         (encode(ONE) + b"x", r"^byte 8: the header claims 71 bytes, the batch has 72$"),
         (encode(ONE)[:-1] + b"x", r"^byte 17: checksum [0-9a-f]{8}, the bytes have [0-9a-f]{8}$"),
