@@ -1,7 +1,8 @@
-"""The track record: what it took to catch each bug and old version of the table of variants.
+"""The track record: how many steps and states it takes to catch each bug and old version.
 
-`track_record.json` keeps it, a row of the table on a line. `python -m tools.track_record`
-makes it, and a test runs every row again: counts are of distinct states, the same on every machine.
+`track_record.json` has one line per variant that must fail. `python -m tools.track_record` writes
+the file, and a test runs every line again. Counts are of distinct states, so they are the same on
+every machine.
 """
 
 from __future__ import annotations
@@ -19,10 +20,10 @@ KEPT: Final = Path(__file__).with_suffix(".json")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Caught:
-    """A row that was run: as it was, until its property failed, and as it was mended, to the end.
+    """The result of two runs: the faulty variant until its claim fails, and its fix to the end.
 
-    `states` were seen when a shortest counterexample, of so many `steps`, was found; of a claim
-    about behaviours, all there are.
+    `steps` is the length of a shortest counterexample, and `states` how many distinct states the
+    search had seen then. A claim about behaviours is decided on all states.
     """
 
     spec: str
@@ -31,21 +32,22 @@ class Caught:
     verdict: Verdict
     steps: int
     states: int
-    mended: str  # the variant that mends it, in the same bounds
-    mended_verdict: Verdict
-    mended_states: int
+    fixed_by: str  # the variant that fixes it, explored with the same constants
+    fixed_verdict: Verdict
+    fixed_states: int
 
     @property
     def row(self) -> tuple[str, str]:
+        """The key of the record: spec and variant."""
         return self.spec, self.variant
 
     def __str__(self) -> str:
-        mended = f"{self.mended} {self.mended_verdict} in all {self.mended_states:,}"
-        return f"in {self.steps} steps, {self.states:,} states; {mended}"
+        fixed = f"{self.fixed_by} {self.fixed_verdict} in all {self.fixed_states:,}"
+        return f"in {self.steps} steps, {self.states:,} states; {fixed}"
 
 
 def kept() -> Mapping[tuple[str, str], Caught]:
-    """Every row as it was caught when the record was last made."""
+    """Reads the record: spec and variant -> the result of their runs."""
     rows = [Caught(**row) for row in json.loads(KEPT.read_text())]
     return {caught.row: caught for caught in rows}
 

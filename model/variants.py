@@ -1,52 +1,148 @@
-"""Variants of a spec: versions of the protocol as it was, and bugs.
+"""Variants of a spec: old versions of the protocol, and bugs; each is a class with its own record.
 
-A *version* is the protocol at some time; it may hold, and one of them is the default. A *bug*
-replaces one action or guard; some property catches it. Each row says what breaks, and a scope
-that shows it. The rows of a spec stand beside it, in its `variants.py`.
+A *version* is the protocol of some Kafka releases. A version may hold; one version of each spec is
+the default. A *bug* is a class that replaces one action or guard. The decorator on the class
+records which claim fails, after how many steps, what fixes it and which releases have it:
+
+    @bug("joins-before-epoch", breaks="strong_isr", steps=11, at={"max_leader_epoch": 2},
+         fixed_by="kip-320", issue="KAFKA-7128", in_force=UNKNOWN)
+    class JoinsBeforeEpoch(Kip320):
+        ...
 """
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
+from types import ModuleType
+from typing import Final, Literal, Required, TypedDict, TypeVar, Unpack
 
 from model.language import Spec
 from model.language.spec import entitled
 
 Kind = Literal["version", "bug"]
 Constants = Mapping[str, int | bool]
+S = TypeVar("S", bound=Spec)
+
+LATEST: Final = "4.3"  # the newest Kafka release whose source the specs were compared with
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InForce:
+    """The first and the last release with a rule or a bug; None where the release is unknown."""
+
+    since: str | None = None
+    until: str | None = None
+    of: str = "Kafka"  # or the client that has the bug
+    released: bool = True  # False: no release has it
+    note: str = ""  # the setting that switches the behaviour on, or what a default adds to Kafka
+
+    def __str__(self) -> str:
+        note = f" ({self.note})" if self.note else ""
+        if not self.released:
+            return f"in no release of {self.of}{note}"
+        if self.since is None and self.until is None:
+            return f"in unknown releases of {self.of}{note}"
+        since = "an unknown release" if self.since is None else f"{self.of} {self.since}"
+        until = "an unknown release" if self.until is None else f"{self.of} {self.until}"
+        if self.since is not None and self.until is not None:
+            until = self.until
+        return f"in force from {since} to {until}{note}"
+
+
+UNKNOWN: Final = InForce()
+UNRELEASED: Final = InForce(released=False)
+
+
+def kafka(since: str | None, until: str | None, note: str = "") -> InForce:
+    """The Kafka releases from `since` to `until`, both included; None is an unknown release."""
+    return InForce(since=since, until=until, note=note)
+
+
+def unreleased(note: str) -> InForce:
+    """No release of Kafka, with the reason."""
+    return InForce(released=False, note=note)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Variant:
-    """One row: a spec as it was at some time, or with one thing wrong."""
+    """A spec as some Kafka releases have it, or with one rule replaced."""
 
     name: str
     spec: str
     kind: Kind
     cls: type[Spec]
-    breaks: str | None = None  # the property that fails first; None where all hold
-    steps: int | None = None  # of its shortest counterexample at `see`
-    see: Constants = field(default_factory=dict)  # constants at which it shows
+    in_force: InForce | None = None  # None: the spec of a user
+    breaks: str | None = None  # the claim that fails first; None where all claims hold
+    steps: int | None = None  # of the shortest counterexample to that claim at the constants `at`
+    at: Constants = field(default_factory=dict)  # constants at which the claim fails
     default: bool = False
     id: str = ""  # in the catalogue of bugs: R6
-    known_as: str = ""  # where it was reported or mended: KAFKA-7128
-    mended: str | None = None  # the variant in which it is mended; None for the spec's default
+    issue: str = ""  # where it was reported or fixed: KAFKA-7128
+    fixed_by: str | None = None  # the variant that fixes it; None for the spec's default
 
     @property
-    def says(self) -> str:
-        """What this variant is: the first line of its docstring."""
+    def summary(self) -> str:
+        """The first line of the class's docstring."""
         return (inspect.getdoc(self.cls) or "").split("\n")[0]
 
     @property
-    def tells(self) -> str:
-        """How it happens and what fails: the rest of its docstring."""
+    def explanation(self) -> str:
+        """The rest of the class's docstring: how the variant fails, and which claim."""
         return " ".join((inspect.getdoc(self.cls) or "").split("\n", 1)[1:]).strip()
 
     def make(self, constants: Constants | None = None) -> Spec:
-        """The spec with these constants; raises SpecError for one that it has not."""
+        """The spec with these constants; raises SpecError for a constant that it does not have."""
         spec = self.spec if not self.spec.endswith(".py") else Path(self.spec).name
         return entitled(self.cls, f"{spec} {self.name}", constants or {})
+
+
+class Record(TypedDict, total=False):
+    """What a decorator records of its class: fields of `Variant`."""
+
+    in_force: Required[InForce]
+    breaks: str
+    steps: int
+    at: Constants
+    default: bool
+    id: str
+    issue: str
+    fixed_by: str
+
+
+_RECORDED: dict[type[Spec], Variant] = {}
+
+
+def version(name: str, **record: Unpack[Record]) -> Callable[[type[S]], type[S]]:
+    """Records a class as a version of its spec."""
+    return _recorded(name, "version", record)
+
+
+def bug(name: str, **record: Unpack[Record]) -> Callable[[type[S]], type[S]]:
+    """Records a class as a bug of its spec; `UNRELEASED` marks a rule that no release lacks."""
+    return _recorded(name, "bug", record)
+
+
+def _recorded(name: str, kind: Kind, record: Record) -> Callable[[type[S]], type[S]]:
+    def decorate(cls: type[S]) -> type[S]:
+        _RECORDED[cls] = Variant(name=name, spec=_spec_of(cls), kind=kind, cls=cls, **record)
+        return cls
+
+    return decorate
+
+
+def variants_in(*modules: ModuleType) -> tuple[Variant, ...]:
+    """The variants that the modules define, in the order of their classes."""
+    return tuple(
+        _RECORDED[value]
+        for module in modules
+        for value in vars(module).values()
+        if isinstance(value, type) and value in _RECORDED and value.__module__ == module.__name__
+    )
+
+
+def _spec_of(cls: type[Spec]) -> str:
+    """`model.classic_group.bugs` holds variants of the spec `classic-group`."""
+    return cls.__module__.split(".")[1].replace("_", "-")

@@ -110,9 +110,9 @@ def by_model(claim: Claim, decider: Decider) -> Iterator[Decided]:
                 engine=decider.engine,
                 name=decider.name,
                 side="inside",
-                where=f"{row.mended}, within the bounds of {row.variant}",
-                verdict=row.mended_verdict,
-                searched=f"in all {row.mended_states:,} states",
+                where=f"{row.fixed_by}, within the bounds of {row.variant}",
+                verdict=row.fixed_verdict,
+                searched=f"in all {row.fixed_states:,} states",
             )
             yield _broken(claim, decider, row)
 
@@ -133,7 +133,7 @@ def _broken(claim: Claim, decider: Decider, row: Caught) -> Decided:
 def _line(row: Caught) -> str:
     """What to type to see it."""
     (variant,) = (known for known in VARIANTS if (known.spec, known.name) == row.row)
-    bounds = "".join(f" --set {k}={str(v).lower()}" for k, v in variant.see.items())
+    bounds = "".join(f" --set {k}={str(v).lower()}" for k, v in variant.at.items())
     return f"urteil check {row.spec} --variant {row.variant}{bounds} --property {row.breaks}"
 
 

@@ -1,7 +1,7 @@
-"""Makes the track record: runs every row that must be caught, and its mended rule.
+"""Makes the track record: runs every variant that must fail, and the variant that fixes it.
 
-`python -m tools.track_record [SPEC ...]` writes `checkers/track_record.json`;
-with names of specs, only their rows are run again.
+`python -m tools.track_record [SPEC ...]` writes `checkers/track_record.json`. With names of specs,
+only the variants of those specs run again.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from model.specs import VARIANTS
 
 
 def main(specs: list[str]) -> None:
+    """Runs the variants of these specs, or of all, and writes the record."""
     known = kept()
     record: dict[tuple[str, str], Caught] = {}
     for variant in VARIANTS:

@@ -24,7 +24,7 @@ def specs() -> Iterator[Listed]:
 
     for name in SPECS:
         default = find(name)
-        yield Listed(kind="spec", item=name, says=default.says, facts={"default": default.name})
+        yield Listed(kind="spec", item=name, says=default.summary, facts={"default": default.name})
 
 
 def versions() -> Iterator[Listed]:
@@ -58,22 +58,23 @@ def _variants(kind: str) -> Iterator[Listed]:
             facts = {
                 "of": row.spec,
                 "id": row.id,
-                "reported_as": row.known_as,
+                "reported_as": row.issue,
+                "in_force": str(row.in_force),
                 "default": row.default,
-                "more": " ".join(row.tells.split()),
+                "more": row.explanation,
                 "breaks": row.breaks,
                 "steps": row.steps,
-                "see": dict(row.see),
+                "at": dict(row.at),
                 "caught": None if caught is None else str(caught),
                 "shown_by": None if row.breaks is None else _command(row),
                 "scopes": [str(r) for r in LADDER if (row.spec, row.name) == r.row],
             }
-            yield Listed(kind=kind, item=row.name, says=row.says, facts=facts)
+            yield Listed(kind=kind, item=row.name, says=row.summary, facts=facts)
 
 
 def _command(row: Variant) -> str:
     """The line that shows what a variant breaks."""
-    given = "".join(f" --set {k}={str(v).lower()}" for k, v in row.see.items())
+    given = "".join(f" --set {k}={str(v).lower()}" for k, v in row.at.items())
     return f"urteil check {row.spec} --variant {row.name}{given} --property {row.breaks}"
 
 
@@ -82,7 +83,7 @@ def left_out() -> Iterator[Listed]:
     from model.bugs_left_out import BUGS_LEFT_OUT
 
     for row in BUGS_LEFT_OUT:
-        facts = {"of": row.known_as, "reported_as": row.known_as, "reason": row.reason}
+        facts = {"of": row.issue, "reported_as": row.issue, "reason": row.reason}
         yield Listed(kind="left out", item=row.id, says=row.what, facts=facts)
 
 

@@ -275,7 +275,7 @@ def expectations(
 
     A variant that nothing breaks holds; of another, what its row names fails at its constants.
     """
-    shown = {**constants, **variant.see} == constants
+    shown = {**constants, **variant.at} == constants
     known: dict[str, Verdict | None] = dict.fromkeys(names)
     for name in names:
         if variant.breaks is None:

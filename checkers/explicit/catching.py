@@ -20,9 +20,9 @@ FEW: Final = Budget(states=5_000)
 def catch(variant: Variant) -> Caught:
     """Runs a row that must fail, and the variant that mends it in the same bounds."""
     assert variant.breaks is not None
-    mended = find(variant.spec, variant.mended)
+    fixed = find(variant.spec, variant.fixed_by)
     caught, states = _decided(variant, variant, variant.breaks)
-    holds, mended_states = _decided(mended, variant, variant.breaks)
+    holds, fixed_states = _decided(fixed, variant, variant.breaks)
     return Caught(
         spec=variant.spec,
         variant=variant.name,
@@ -30,15 +30,15 @@ def catch(variant: Variant) -> Caught:
         verdict=caught.verdict,
         steps=caught.steps,
         states=states,
-        mended=mended.name,
-        mended_verdict=holds.verdict,
-        mended_states=mended_states,
+        fixed_by=fixed.name,
+        fixed_verdict=holds.verdict,
+        fixed_states=fixed_states,
     )
 
 
 def _decided(variant: Variant, bounds: Variant, claim: str) -> tuple[Discovery, int]:
     """The verdict on a claim within the bounds of a row, and how many states it took."""
-    spec = variant.make(bounds.see)
+    spec = variant.make(bounds.at)
     if claim in {c.name for c in spec.liveness_properties}:  # of behaviours: it takes all states
         return decide(spec, [claim])[claim], _all_of(variant, bounds).distinct
     found = _explore(spec, [claim]) if variant is bounds else _all_of(variant, bounds)
@@ -46,7 +46,7 @@ def _decided(variant: Variant, bounds: Variant, claim: str) -> tuple[Discovery, 
 
 
 def _all_of(variant: Variant, bounds: Variant) -> Exploration:
-    return _explored(variant.spec, variant.name, tuple(bounds.see.items()))
+    return _explored(variant.spec, variant.name, tuple(bounds.at.items()))
 
 
 @cache

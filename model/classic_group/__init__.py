@@ -1,3 +1,8 @@
-from model.classic_group.variants import VARIANTS
+"""DOC classic_group"""
+
+from model.classic_group import bugs, versions
+from model.variants import variants_in
+
+VARIANTS = variants_in(versions, bugs)
 
 __all__ = ["VARIANTS"]

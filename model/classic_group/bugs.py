@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
-from model.classic_group.spec import GroupGenerations, Member
+from model.classic_group.state import Member
+from model.classic_group.versions import ClassicGroup
 from model.language import Bool, false, true
+from model.variants import UNKNOWN, UNRELEASED, bug
 
 
-class AddsInstances(GroupGenerations):
+@bug(
+    "adds-instances",
+    breaks="one_member_of_an_instance",
+    steps=4,
+    id="G6",
+    issue="KAFKA-8500",
+    in_force=UNKNOWN,
+)
+class AddsInstances(ClassicGroup):
     """A static member that comes back while the group rebalances is added, not replaced.
 
     Its old process is still a member, under the same group.instance.id (KAFKA-8500). Fails
@@ -17,7 +27,15 @@ class AddsInstances(GroupGenerations):
         return false
 
 
-class ForgetsReplacement(GroupGenerations):
+@bug(
+    "forgets-replacement",
+    breaks="a_stable_group_survives",
+    steps=6,
+    id="G6",
+    issue="KAFKA-10284",
+    in_force=UNKNOWN,
+)
+class ForgetsReplacement(ClassicGroup):
     """The new process of a static member is not written to the coordinator's log (KAFKA-10284).
 
     A coordinator that takes over knows the old one alone: the new one is fenced, the old one is
@@ -28,7 +46,15 @@ class ForgetsReplacement(GroupGenerations):
         return false
 
 
-class HearsOldAnswers(GroupGenerations):
+@bug(
+    "hears-old-answers",
+    breaks="old_answers_change_nothing",
+    steps=11,
+    id="G9",
+    issue="KAFKA-9823",
+    in_force=UNKNOWN,
+)
+class HearsOldAnswers(ClassicGroup):
     """An answer that a generation is over ends whatever generation the consumer is in.
 
     It was sent in an older one; the consumer has joined again since (KAFKA-9823). Fails
@@ -39,7 +65,15 @@ class HearsOldAnswers(GroupGenerations):
         return true
 
 
-class BelievesOldClaims(GroupGenerations):
+@bug(
+    "believes-old-claims",
+    breaks="one_owner",
+    steps=13,
+    id="G10",
+    issue="KAFKA-7026",
+    in_force=UNKNOWN,
+)
+class BelievesOldClaims(ClassicGroup):
     """The sticky assignor believes all that members say they had (KAFKA-7026).
 
     One that was missed for a generation claims what another has had since. Fails one_owner.
@@ -49,7 +83,8 @@ class BelievesOldClaims(GroupGenerations):
         return s.says_it_had(m)
 
 
-class WaitsForLeader(GroupGenerations):
+@bug("waits-for-leader", breaks="who_joins_hears", steps=3, issue="KAFKA-12890", in_force=UNKNOWN)
+class WaitsForLeader(ClassicGroup):
     """The coordinator waits for the leader's assignment as long as it lives (KAFKA-12890).
 
     Fails who_joins_hears.
@@ -59,7 +94,8 @@ class WaitsForLeader(GroupGenerations):
         return false
 
 
-class AcceptsAnyone(GroupGenerations):
+@bug("accepts-anyone", breaks="only_owners_commit", steps=6, in_force=UNRELEASED)
+class AcceptsAnyone(ClassicGroup):
     """Commits are accepted of members of the past, too, unless the group is being assigned.
 
     Fails only_owners_commit.

@@ -1,3 +1,8 @@
-from model.consumer_group.variants import VARIANTS
+"""DOC consumer_group"""
+
+from model.consumer_group import bugs, versions
+from model.variants import variants_in
+
+VARIANTS = variants_in(versions, bugs)
 
 __all__ = ["VARIANTS"]

@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
-from model.consumer_group.spec import Epoch, GroupOwnership, Member, MemberState
+from model.consumer_group.state import Epoch, Member, MemberState
+from model.consumer_group.versions import ConsumerGroup
 from model.language import Bool, Nothing, all_of, false, ite, nothing
+from model.variants import UNKNOWN, UNRELEASED, bug
 
 
-class ErasesWhatComesBack(GroupOwnership):
+@bug(
+    "erases-what-comes-back",
+    breaks="no_double_assignment",
+    steps=15,
+    id="G1",
+    issue="KAFKA-16147",
+    in_force=UNKNOWN,
+)
+class ErasesWhatComesBack(ConsumerGroup):
     """The books are kept for what is assigned, then for what is revoked (KAFKA-16147).
 
     A member that is given again what it was giving up is entered as its owner, and then erased: the
@@ -26,7 +36,8 @@ class ErasesWhatComesBack(GroupOwnership):
         return ite(revoking != nothing, epoch, ite(old.revoking != nothing, nothing, first))
 
 
-class RefusesReturn(GroupOwnership):
+@bug("refuses-return", breaks="converges", steps=11, id="G2", issue="KAFKA-19233", in_force=UNKNOWN)
+class RefusesReturn(ConsumerGroup):
     """A fenced member that the coordinator still knows may not join with epoch 0 (KAFKA-19233).
 
     It is fenced again and again until its session expires. Fails who_is_fenced_comes_back.
@@ -36,7 +47,15 @@ class RefusesReturn(GroupOwnership):
         return false
 
 
-class LeavesEmptyGroupOpen(GroupOwnership):
+@bug(
+    "leaves-empty-group-open",
+    breaks="an_empty_group_is_settled",
+    steps=2,
+    id="G3",
+    issue="KAFKA-20442",
+    in_force=UNKNOWN,
+)
+class LeavesEmptyGroupOpen(ConsumerGroup):
     """When the last member is fenced the group epoch grows alone (KAFKA-20442).
 
     Fails an_empty_group_is_settled.
@@ -46,7 +65,15 @@ class LeavesEmptyGroupOpen(GroupOwnership):
         return false
 
 
-class WantsExactEpoch(GroupOwnership):
+@bug(
+    "wants-exact-epoch",
+    breaks="owners_may_commit",
+    steps=7,
+    id="G4",
+    issue="KAFKA-20066",
+    in_force=UNKNOWN,
+)
+class WantsExactEpoch(ConsumerGroup):
     """Before KIP-1251: a commit is accepted in the member's very epoch only (KAFKA-20066).
 
     The coordinator has moved the member on, and the answer is on its way. Fails owners_may_commit.
@@ -57,7 +84,8 @@ class WantsExactEpoch(GroupOwnership):
         return (s.consumer[m].epoch == x.epoch) & s.has(m)
 
 
-class FreesAtOnce(GroupOwnership):
+@bug("frees-at-once", breaks="one_reader", steps=10, in_force=UNRELEASED)
+class FreesAtOnce(ConsumerGroup):
     """What a member shall give up is free before it has said that it did.
 
     Two consumers read the partition. Fails one_reader.
@@ -67,7 +95,8 @@ class FreesAtOnce(GroupOwnership):
         return false
 
 
-class ForgetsWhoRejoins(GroupOwnership):
+@bug("forgets-who-rejoins", breaks="epochs_grow", steps=4, in_force=UNRELEASED)
+class ForgetsWhoRejoins(ConsumerGroup):
     """A member that comes with epoch 0 begins anew, as if the group did not know it.
 
     Its epoch goes back, and what it had is nobody's and not free. Fails epochs_grow.
@@ -77,7 +106,8 @@ class ForgetsWhoRejoins(GroupOwnership):
         return s.consumer[m].epoch == 0
 
 
-class CommitsInAnyEpoch(GroupOwnership):
+@bug("commits-in-any-epoch", breaks="only_owners_commit", steps=5, in_force=UNRELEASED)
+class CommitsInAnyEpoch(ConsumerGroup):
     """A member's commit is accepted in any epoch up to its own, whatever it was given since.
 
     Fails only_owners_commit.

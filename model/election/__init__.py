@@ -1,3 +1,8 @@
-from model.election.variants import VARIANTS
+"""DOC election"""
+
+from model.election import bugs, versions
+from model.variants import variants_in
+
+VARIANTS = variants_in(versions, bugs)
 
 __all__ = ["VARIANTS"]

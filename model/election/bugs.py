@@ -6,9 +6,8 @@ shipped. Those without a source break what no other variant breaks.
 
 from __future__ import annotations
 
-from model.election.partition import BrokerEpoch, Offset, RecordId, Replica
-from model.election.spec import Election
-from model.election.versions import Kip966
+from model.election.state import BrokerEpoch, Offset, RecordId, Replica
+from model.election.versions import Election, Kip966
 from model.language import (
     Bool,
     Set,
@@ -18,8 +17,18 @@ from model.language import (
     true,
     when,
 )
+from model.variants import LATEST, UNKNOWN, UNRELEASED, bug, kafka
 
 
+@bug(
+    "counts-known-isr",
+    breaks="leader_completeness",
+    steps=10,
+    at={"log_size": 2, "max_records": 2, "max_unclean": 0, "min_isr": 1},
+    id="R7",
+    issue="KIP-497",
+    in_force=UNRELEASED,
+)
 class CountsKnownIsr(Election):
     """A leader commits when the ISR that it knows has a record, whatever it has proposed.
 
@@ -31,6 +40,14 @@ class CountsKnownIsr(Election):
         return s.broker[leader].isr[r]
 
 
+@bug(
+    "ignores-broker-epochs",
+    breaks="leader_completeness",
+    steps=12,
+    id="R8",
+    issue="KAFKA-14139",
+    in_force=kafka(None, "3.4"),
+)
 class IgnoresBrokerEpochs(Election):
     """A fetch of a broker's last life lets it into the ISR, with an empty disk (KAFKA-14139).
 
@@ -41,6 +58,15 @@ class IgnoresBrokerEpochs(Election):
         return true
 
 
+@bug(
+    "reads-replica-twice",
+    breaks="leader_completeness",
+    steps=17,
+    at={"log_size": 2, "max_records": 2},
+    id="R9",
+    issue="KAFKA-15221",
+    in_force=kafka("3.5", None),
+)
 class ReadsReplicaTwice(Election):
     """A leader reads a follower's offset in one life and its broker epoch in the next.
 
@@ -65,6 +91,14 @@ class ReadsReplicaTwice(Election):
         s.forget_late_fetch()
 
 
+@bug(
+    "commits-below-min-isr",
+    breaks="leader_completeness",
+    steps=6,
+    id="R11",
+    issue="KIP-966",
+    in_force=kafka(None, "3.6"),
+)
 class CommitsBelowMinIsr(Election):
     """A leader commits alone, though its ISR is below min.insync.replicas.
 
@@ -76,6 +110,15 @@ class CommitsBelowMinIsr(Election):
         return true
 
 
+@bug(
+    "elects-the-dead",
+    breaks="leader_is_alive_and_in_isr",
+    steps=4,
+    at={"min_isr": 1},
+    id="R12",
+    issue="KAFKA-19522",
+    in_force=kafka("4.0", "4.0"),
+)
 class ElectsTheDead(Election):
     """The last known leader is elected though it is fenced (KAFKA-19522).
 
@@ -83,9 +126,17 @@ class ElectsTheDead(Election):
     """
 
     def is_last_resort(s, r: Replica, alive: Set[Replica], is_nobody: Bool) -> Bool:
-        return is_nobody & s.quorum.last_known[r]
+        return is_nobody & s.partition_registration.last_known[r]
 
 
+@bug(
+    "admits-unclean",
+    breaks="leader_completeness",
+    steps=9,
+    id="R13",
+    issue="KAFKA-18635",
+    in_force=kafka(None, "3.9"),
+)
 class AdmitsUnclean(Election):
     """A broker that stopped uncleanly stays eligible (KAFKA-18635).
 
@@ -96,6 +147,15 @@ class AdmitsUnclean(Election):
         return false
 
 
+@bug(
+    "fences-in-batch",
+    breaks="leader_is_alive_and_in_isr",
+    steps=3,
+    at={"max_unclean": 2},
+    id="R19",
+    issue="KAFKA-13173",
+    in_force=UNKNOWN,
+)
 class FencesInBatch(Election):
     """Every broker whose session has ended is fenced at once, each as if it were the only one.
 
@@ -111,6 +171,15 @@ class FencesInBatch(Election):
             s.registration[x].fenced = s.registration[x].fenced | ~s.broker[x].is_up
 
 
+@bug(
+    "trusts-one-ack",
+    breaks="leader_completeness",
+    steps=2,
+    at={"max_unclean": 0},
+    id="R25",
+    issue="KAFKA-20554",
+    in_force=kafka(None, LATEST, "with acks=1, as documented"),
+)
 class TrustsOneAck(Election):
     """A record that its leader alone has is taken for durable, as acks=1 acknowledges it.
 
@@ -121,6 +190,13 @@ class TrustsOneAck(Election):
         return record < s.next_id
 
 
+@bug(
+    "elects-anybody",
+    breaks="leader_completeness",
+    steps=6,
+    at={"max_unclean": 0, "min_isr": 1},
+    in_force=kafka(None, LATEST, "with unclean.leader.election.enable=true"),
+)
 class ElectsAnybody(Election):
     """With nobody eligible alive, whoever is alive leads: unclean.leader.election.enable.
 
@@ -131,6 +207,15 @@ class ElectsAnybody(Election):
         return alive[r]
 
 
+@bug(
+    "trusts-last-leader",
+    breaks="leader_completeness",
+    steps=11,
+    at={"max_unclean": 2},
+    fixed_by="kip-966",
+    issue="KIP-966",
+    in_force=kafka("4.0", LATEST, "reproduced on real brokers of 4.3"),
+)
 class TrustsLastLeader(Election):
     """What shipped, judged by the promise of KIP-966: fewer losses than min.insync.replicas.
 
@@ -142,6 +227,13 @@ class TrustsLastLeader(Election):
         return s.losses < min(s.min_isr, s.replicas)
 
 
+@bug(
+    "eligible-for-ever",
+    breaks="candidate_completeness",
+    steps=6,
+    at={"max_unclean": 0, "replicas": 3},
+    in_force=UNRELEASED,
+)
 class EligibleForEver(Election):
     """Who was eligible once stays so, though the ISR is large enough and commits without it.
 
@@ -152,6 +244,14 @@ class EligibleForEver(Election):
         return false
 
 
+@bug(
+    "falls-back-on-any-refusal",
+    breaks="leader_completeness",
+    steps=11,
+    at={"log_size": 2, "max_records": 2, "max_unclean": 0, "min_isr": 1},
+    issue="KIP-497",
+    in_force=UNRELEASED,
+)
 class FallsBackOnAnyRefusal(Election):
     """A leader takes any refusal to mean that its ISR is what it was before it asked.
 
@@ -167,6 +267,13 @@ class FallsBackOnAnyRefusal(Election):
         s.settle_request(leader)
 
 
+@bug(
+    "joins-below-mark",
+    breaks="candidate_completeness",
+    steps=9,
+    at={"log_size": 2, "max_records": 2, "max_unclean": 0, "min_isr": 1},
+    in_force=UNRELEASED,
+)
 class JoinsBelowMark(Election):
     """A follower joins the ISR once it has all that older leaders wrote, whatever is committed.
 
@@ -177,6 +284,7 @@ class JoinsBelowMark(Election):
         return s.start_offset(leader) <= end
 
 
+@bug("keeps-epoch", breaks="one_leader_per_epoch", steps=2, in_force=UNRELEASED)
 class KeepsEpoch(Election):
     """A leader epoch begins only when somebody leads after nobody did.
 
@@ -184,9 +292,10 @@ class KeepsEpoch(Election):
     """
 
     def begins_epoch(s, moves: Bool) -> Bool:
-        return moves & (s.quorum.leader == nothing)
+        return moves & (s.partition_registration.leader == nothing)
 
 
+@bug("keeps-mark", breaks="high_watermark_in_log", steps=5, in_force=UNRELEASED)
 class KeepsMark(Election):
     """A broker that lost a tail of its log starts with the high watermark of before.
 
@@ -197,6 +306,13 @@ class KeepsMark(Election):
         return s.broker[r].high_watermark
 
 
+@bug(
+    "elects-from-isr-only",
+    breaks="somebody_leads",
+    steps=7,
+    at={"max_unclean": 0},
+    in_force=UNRELEASED,
+)
 class ElectsFromIsrOnly(Election):
     """Only members of the ISR are elected: once it is empty, nobody leads ever again.
 
@@ -207,6 +323,13 @@ class ElectsFromIsrOnly(Election):
         return isr[r]
 
 
+@bug(
+    "waits-after-refusal",
+    breaks="requests_are_answered",
+    steps=10,
+    at={"max_unclean": 0},
+    in_force=UNRELEASED,
+)
 class WaitsAfterRefusal(Election):
     """A leader whose request was refused waits on, and asks for nothing else.
 
@@ -220,6 +343,14 @@ class WaitsAfterRefusal(Election):
         when(s.broker[leader].is_pending, refused)
 
 
+@bug(
+    "remembers-one",
+    breaks="enough_are_asked",
+    steps=6,
+    at={"max_unclean": 2},
+    fixed_by="kip-966",
+    in_force=UNRELEASED,
+)
 class RemembersOne(Kip966):
     """Of those that were eligible only the last leader is remembered, and its log alone asked for.
 

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from typing import Self
 
-from model.election.controller import Controller
-from model.election.partition import Offset, RecordId, Replica
+from model.election.actions.controller import Controller
+from model.election.state import Offset, RecordId, Replica
 from model.language import (
     Bool,
     Temporal,
@@ -46,7 +46,7 @@ class ElectionClaims(Controller):
         """Whoever is elected and up has every committed record."""
         return forall(
             implies(
-                all_of(s.is_tolerable(), s.quorum.leader == r, s.broker[r].is_up),
+                all_of(s.is_tolerable(), s.partition_registration.leader == r, s.broker[r].is_up),
                 s.has_all_committed(r),
             )
             for r in Replica
@@ -57,7 +57,11 @@ class ElectionClaims(Controller):
         """Whoever may be elected and is up has every committed record."""
         return forall(
             implies(
-                all_of(s.is_tolerable(), s.quorum.isr[r] | s.quorum.elr[r], s.broker[r].is_up),
+                all_of(
+                    s.is_tolerable(),
+                    s.partition_registration.isr[r] | s.partition_registration.elr[r],
+                    s.broker[r].is_up,
+                ),
                 s.has_all_committed(r),
             )
             for r in Replica
@@ -126,21 +130,30 @@ class ElectionClaims(Controller):
     @invariant
     def fenced_is_out_of_sync(s) -> Bool:
         """No fenced broker is in the ISR."""
-        return forall(implies(s.quorum.isr[r], s.is_alive(r)) for r in Replica)
+        return forall(implies(s.partition_registration.isr[r], s.is_alive(r)) for r in Replica)
 
     @invariant
     def isr_and_elr(s) -> Bool:
         """Nobody is in both, and while the ISR is large enough nobody else is eligible."""
         return all_of(
-            forall(~(s.quorum.isr[r] & s.quorum.elr[r]) for r in Replica),
-            implies(s.is_enough(s.quorum.isr), s.is_nobody(s.quorum.elr)),
+            forall(
+                ~(s.partition_registration.isr[r] & s.partition_registration.elr[r])
+                for r in Replica
+            ),
+            implies(
+                s.is_enough(s.partition_registration.isr), s.is_nobody(s.partition_registration.elr)
+            ),
         )
 
     @invariant
     def leader_is_alive_and_in_isr(s) -> Bool:
         """The leader, if there is one, is in the ISR and not fenced."""
         return forall(
-            implies(s.quorum.leader == r, s.quorum.isr[r] & s.is_alive(r)) for r in Replica
+            implies(
+                s.partition_registration.leader == r,
+                s.partition_registration.isr[r] & s.is_alive(r),
+            )
+            for r in Replica
         )
 
     @invariant
@@ -167,7 +180,7 @@ class ElectionClaims(Controller):
                 all_of(
                     s.is_true_leader(leader),
                     s.is_enough(s.broker[leader].isr),
-                    s.quorum.isr[r] | s.quorum.elr[r],
+                    s.partition_registration.isr[r] | s.partition_registration.elr[r],
                 ),
                 s.is_maximal_isr(leader, r),
             )
@@ -179,10 +192,10 @@ class ElectionClaims(Controller):
     def epochs_grow(s, after: Self) -> Bool:
         """Epochs do not go back, and a new leader has a new one."""
         return all_of(
-            s.quorum.leader_epoch <= after.quorum.leader_epoch,
+            s.partition_registration.leader_epoch <= after.partition_registration.leader_epoch,
             any_of(
-                s.quorum.leader == after.quorum.leader,
-                s.quorum.leader_epoch < after.quorum.leader_epoch,
+                s.partition_registration.leader == after.partition_registration.leader,
+                s.partition_registration.leader_epoch < after.partition_registration.leader_epoch,
             ),
             forall(
                 all_of(
@@ -202,7 +215,7 @@ class ElectionClaims(Controller):
         return forall(
             implies(
                 all_of(~s.broker[r].is_up, after.broker[r].is_up, ~s.broker[r].stopped_cleanly),
-                ~after.quorum.isr[r] & ~after.quorum.elr[r],
+                ~after.partition_registration.isr[r] & ~after.partition_registration.elr[r],
             )
             for r in Replica
         )
@@ -217,7 +230,7 @@ class ElectionClaims(Controller):
     @liveness
     def everybody_is_in_sync(s) -> Temporal:
         """The ISR becomes all replicas, as all come back."""
-        return eventually_always(forall(s.quorum.isr[r] for r in Replica))
+        return eventually_always(forall(s.partition_registration.isr[r] for r in Replica))
 
     @liveness
     def somebody_leads(s) -> Temporal:
@@ -257,13 +270,17 @@ class ElectionClaims(Controller):
     @witness
     def nobody_leads(s) -> Bool:
         """A partition with a committed record has no leader."""
-        return (s.quorum.leader == nothing) & exists(s.is_committed(x) for x in RecordId)
+        return (s.partition_registration.leader == nothing) & exists(
+            s.is_committed(x) for x in RecordId
+        )
 
     @witness
     def a_request_is_pending(s) -> Bool:
         """The controller has granted a member of which the leader does not know."""
         return exists(
-            all_of(s.is_true_leader(leader), s.quorum.isr[r], ~s.broker[leader].isr[r])
+            all_of(
+                s.is_true_leader(leader), s.partition_registration.isr[r], ~s.broker[leader].isr[r]
+            )
             for leader in Replica
             for r in Replica
         )

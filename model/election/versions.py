@@ -9,15 +9,16 @@ the balanced recovery asks all last known eligible leaders how far their logs go
 
 from __future__ import annotations
 
-from model.election.controller import NOBODY
-from model.election.partition import BrokerEpoch, LeaderEpoch, Replica
-from model.election.spec import Election
+from model.election.actions.controller import NOBODY
+from model.election.claims import ElectionClaims
+from model.election.state import BrokerEpoch, LeaderEpoch, Replica
 from model.language import (
     Bool,
     Set,
     action,
     all_of,
     any_of,
+    exists,
     false,
     forall,
     implies,
@@ -25,9 +26,29 @@ from model.language import (
     ite,
     true,
     when,
+    witness,
 )
+from model.variants import LATEST, kafka, unreleased, version
 
 
+@version("kafka-4.1", in_force=kafka("4.1", LATEST), default=True)
+class Election(ElectionClaims):
+    """Kafka 4.1: eligible leaders, and the last known leader when there is none."""
+
+    @witness
+    def somebody_is_eligible(s) -> Bool:
+        """A broker outside the ISR may be elected once it is back."""
+        return exists(s.partition_registration.elr[r] for r in Replica)
+
+
+@version(
+    "before-elr",
+    breaks="leader_completeness",
+    steps=9,
+    id="R10",
+    issue="KIP-966",
+    in_force=kafka("3.7", "3.9"),
+)
 class BeforeElr(Election):
     """Kafka 3.7: the last member of the ISR stays in it, and leads again with what it has.
 
@@ -35,8 +56,8 @@ class BeforeElr(Election):
     """
 
     def remaining_isr(s, r: Replica) -> Set[Replica]:
-        alone = s.quorum.isr == {r}
-        return ite(alone, s.quorum.isr, s.quorum.isr - {r})
+        alone = s.partition_registration.isr == {r}
+        return ite(alone, s.partition_registration.isr, s.partition_registration.isr - {r})
 
     def ends_eligibility(s, isr: Set[Replica]) -> Bool:
         return true
@@ -45,6 +66,13 @@ class BeforeElr(Election):
         return false
 
 
+@version(
+    "before-kip-903",
+    breaks="leader_completeness",
+    steps=8,
+    issue="KAFKA-15583",
+    in_force=kafka(None, "3.4"),
+)
 class BeforeKip903(BeforeElr):
     """Kafka 3.4: a leader commits alone, and nobody asks in which life a broker has fetched.
 
@@ -59,6 +87,11 @@ class BeforeKip903(BeforeElr):
         return true
 
 
+@version(
+    "kip-966",
+    at={"min_isr": 1},
+    in_force=unreleased("KIP-966's recovery by the longest log was not released up to 4.3"),
+)
 class Kip966(Election):
     """The text of KIP-966: all that left the ELR uncleanly are asked, and the longest log leads.
 
@@ -74,7 +107,11 @@ class Kip966(Election):
 
     def is_remembered(s, r: Replica, isr: Set[Replica], elr: Set[Replica], leads: Bool) -> Bool:
         """Whoever was eligible and is so no more, until the ISR is large enough."""
-        was = any_of(s.quorum.last_known[r], s.quorum.elr[r], s.quorum.isr[r])
+        was = any_of(
+            s.partition_registration.last_known[r],
+            s.partition_registration.elr[r],
+            s.partition_registration.isr[r],
+        )
         return all_of(~s.is_enough(isr), was, ~isr[r], ~elr[r])
 
     def last_epoch(s, r: Replica) -> LeaderEpoch:
@@ -96,10 +133,10 @@ class Kip966(Election):
     @action(fair="weak")
     def recover_balanced(s, r: Replica) -> None:
         """With nobody eligible, all last known answer, and the longest log leads."""
-        asked = s.quorum.last_known
+        asked = s.partition_registration.last_known
         when(
-            s.is_nobody(s.quorum.isr),
-            s.is_nobody(s.quorum.elr),
+            s.is_nobody(s.partition_registration.isr),
+            s.is_nobody(s.partition_registration.elr),
             asked[r],
             forall(s.is_alive(x) & s.broker[x].is_up for x in asked),
             forall(s.is_as_long(r, x) for x in asked),
@@ -110,6 +147,6 @@ class Kip966(Election):
     def enough_are_asked(s) -> Bool:
         """With nobody eligible, min.insync.replicas are remembered: one of them lost nothing."""
         return implies(
-            s.is_nobody(s.quorum.isr) & s.is_nobody(s.quorum.elr),
-            s.is_enough(s.quorum.last_known),
+            s.is_nobody(s.partition_registration.isr) & s.is_nobody(s.partition_registration.elr),
+            s.is_enough(s.partition_registration.last_known),
         )

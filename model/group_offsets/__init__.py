@@ -1,3 +1,8 @@
-from model.group_offsets.variants import VARIANTS
+"""DOC group_offsets"""
+
+from model.group_offsets import bugs, versions
+from model.variants import variants_in
+
+VARIANTS = variants_in(versions, bugs)
 
 __all__ = ["VARIANTS"]

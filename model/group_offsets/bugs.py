@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
-from model.group_offsets.coordinator import Commit, Entry, LogOffset, Member
-from model.group_offsets.spec import GroupOffsets
+from model.group_offsets.state import Commit, Entry, LogOffset, Member
+from model.group_offsets.versions import GroupOffsets
 from model.language import Bool, action, exists, ite, nothing, true
+from model.variants import UNKNOWN, UNRELEASED, bug, kafka
 
 
+@bug(
+    "forgets-generation",
+    breaks="each_input_once",
+    steps=14,
+    id="T15",
+    issue="KIP-447",
+    in_force=kafka(None, "2.4"),
+)
 class ForgetsGeneration(GroupOffsets):
     """Before KIP-447: a transactional commit tells no generation, and a zombie's is accepted.
 
@@ -18,6 +27,13 @@ class ForgetsGeneration(GroupOffsets):
         return true
 
 
+@bug(
+    "tells-unstable",
+    breaks="each_input_once",
+    steps=14,
+    issue="KIP-447",
+    in_force=kafka(None, "2.4"),
+)
 class TellsUnstable(GroupOffsets):
     """OffsetFetch without requireStable: a new owner begins before what is pending.
 
@@ -28,6 +44,14 @@ class TellsUnstable(GroupOffsets):
         return true
 
 
+@bug(
+    "forgets-refused",
+    breaks="pending_is_decided",
+    steps=5,
+    id="T16",
+    issue="KAFKA-16371",
+    in_force=UNKNOWN,
+)
 class ForgetsRefused(GroupOffsets):
     """A commit that is refused for its size stays pending in the cache (KAFKA-16371).
 
@@ -42,6 +66,14 @@ class ForgetsRefused(GroupOffsets):
         s.cache.pending[m].offset = s.consumer[m].position
 
 
+@bug(
+    "expires-in-rebalance",
+    breaks="committed_offsets_last",
+    steps=3,
+    id="G7",
+    issue="KAFKA-13636",
+    in_force=UNKNOWN,
+)
 class ExpiresInRebalance(GroupOffsets):
     """Offsets expire by the age of their commit while the group rebalances (KAFKA-13636).
 
@@ -53,6 +85,14 @@ class ExpiresInRebalance(GroupOffsets):
         return s.is_empty() | s.group.is_rebalancing
 
 
+@bug(
+    "drops-deleted-groups",
+    breaks="committed_is_the_last_that_counts",
+    steps=7,
+    id="G8",
+    issue="KAFKA-4704",
+    in_force=UNKNOWN,
+)
 class DropsDeletedGroups(GroupOffsets):
     """A coordinator that takes over drops a group whose tombstone it reads anywhere (KAFKA-4704).
 
@@ -64,6 +104,7 @@ class DropsDeletedGroups(GroupOffsets):
         return ite(deleted, Entry.plain(nothing), s.log[at])
 
 
+@bug("ranks-by-marker", breaks="committed_is_the_last_that_counts", steps=11, in_force=UNRELEASED)
 class RanksByMarker(GroupOffsets):
     """What a marker commits counts, though a later record has been committed already.
 
@@ -74,6 +115,7 @@ class RanksByMarker(GroupOffsets):
         return waiting.offset != nothing
 
 
+@bug("counts-aborted", breaks="no_input_is_skipped", steps=8, in_force=UNRELEASED)
 class CountsAborted(GroupOffsets):
     """A marker has the pending offset count, whether it says COMMIT or ABORT.
 

@@ -1,3 +1,8 @@
-from model.idempotence.variants import VARIANTS
+"""DOC idempotence"""
+
+from model.idempotence import bugs, versions
+from model.variants import variants_in
+
+VARIANTS = variants_in(versions, bugs)
 
 __all__ = ["VARIANTS"]

@@ -5,18 +5,23 @@ Source: the issues of Apache Kafka that each one names; KIP-98; KIP-360.
 
 from __future__ import annotations
 
-from model.idempotence.partition import (
-    Batch,
-    Offset,
-    Sequence,
-    TopicPartition,
-)
-from model.idempotence.spec import IdempotentProducer
+from model.idempotence.state import QUIET, Batch, Sequence, TopicPartition
+from model.idempotence.versions import IdempotentProducer, Kip98
 from model.language import Bool, action, false, ite, nothing, true, when
+from model.variants import LATEST, UNKNOWN, bug, kafka
 
 # ---- what a leader knows
 
 
+@bug(
+    "any-first-sequence",
+    breaks="in_order_without_gaps",
+    steps=3,
+    at=QUIET,
+    id="I1",
+    issue="KAFKA-15591",
+    in_force=kafka("2.5", LATEST, "for batches outside transactions"),
+)
 class AnyFirstSequence(IdempotentProducer):
     """A leader takes any batch for the first of a producer that it does not know.
 
@@ -28,6 +33,15 @@ class AnyFirstSequence(IdempotentProducer):
         return true
 
 
+@bug(
+    "window-of-one",
+    breaks="at_most_once",
+    steps=6,
+    at=QUIET,
+    id="I4",
+    issue="KAFKA-5494",
+    in_force=UNKNOWN,
+)
 class WindowOfOne(IdempotentProducer):
     """A leader knows the newest batch only, and clients keep more than one in flight.
 
@@ -39,6 +53,15 @@ class WindowOfOne(IdempotentProducer):
         return false
 
 
+@bug(
+    "expires",
+    breaks="at_most_once",
+    steps=4,
+    at=QUIET,
+    id="I9",
+    issue="producer.id.expiration.ms",
+    in_force=kafka(None, LATEST, "with a producer.id.expiration.ms shorter than the retries"),
+)
 class Expires(IdempotentProducer):
     """A leader forgets a producer that still retries (producer.id.expiration.ms).
 
@@ -55,6 +78,13 @@ class Expires(IdempotentProducer):
             s.lose(known, true)
 
 
+@bug(
+    "snapshot-keeps-newest",
+    breaks="at_most_once",
+    steps=10,
+    at={**QUIET, "leader_changes": 2},
+    in_force=kafka(None, LATEST, "reproduced on real brokers of 4.3"),
+)
 class SnapshotKeepsNewest(IdempotentProducer):
     """A replica that restarts reads a snapshot, and finds the newest batch in it and no other.
 
@@ -69,21 +99,15 @@ class SnapshotKeepsNewest(IdempotentProducer):
             s.follower_knows[p].offset[q] = ite(q == last, known.offset[q], nothing)
 
 
-class Kip98(IdempotentProducer):
-    """KIP-98: when its last record is deleted, a producer is not known any more.
-
-    Its next batch is refused with UNKNOWN_PRODUCER_ID, which is fatal (KAFKA-7190). Fails
-    the_next_is_accepted.
-    """
-
-    def begins_unknown(s, p: TopicPartition, sequence: Sequence) -> Bool:
-        return sequence == 0
-
-    def forget(s, p: TopicPartition, start: Offset) -> None:
-        s.lose(s.leader_knows[p], s.log[p].end_offset == start)
-        s.lose(s.follower_knows[p], s.log[p].high_watermark == start)
-
-
+@bug(
+    "checks-copies",
+    breaks="followers_can_copy",
+    steps=7,
+    at={**QUIET, "deletes": True},
+    id="I8",
+    issue="KAFKA-6003",
+    in_force=UNKNOWN,
+)
 class ChecksCopies(Kip98):
     """A follower asks of what it copies whether it continues what it knows.
 
@@ -99,6 +123,15 @@ class ChecksCopies(Kip98):
 # ---- what a client does
 
 
+@bug(
+    "keeps-sequences",
+    breaks="the_next_is_accepted",
+    steps=8,
+    at={**QUIET, "batches": 3, "gives_up": True, "partitions": 2},
+    id="I5",
+    issue="KAFKA-12152",
+    in_force=UNKNOWN,
+)
 class KeepsSequences(IdempotentProducer):
     """A larger epoch resets the sequences of the partition that is in trouble, and no other.
 
@@ -110,6 +143,15 @@ class KeepsSequences(IdempotentProducer):
         return false
 
 
+@bug(
+    "renumbers-backwards",
+    breaks="as_it_was_sent",
+    steps=7,
+    at={**QUIET, "batches": 3, "gives_up": True, "max_in_flight": 3},
+    id="I6",
+    issue="KAFKA-8483",
+    in_force=UNKNOWN,
+)
 class RenumbersBackwards(IdempotentProducer):
     """Batches in flight are numbered anew in another order than that of sending.
 

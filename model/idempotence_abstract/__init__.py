@@ -1,3 +1,8 @@
-from model.idempotence_abstract.variants import VARIANTS
+"""DOC idempotence_abstract"""
+
+from model.idempotence_abstract import bugs, versions
+from model.variants import variants_in
+
+VARIANTS = variants_in(versions, bugs)
 
 __all__ = ["VARIANTS"]

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from model.idempotence_abstract.spec import (
-    IdempotentProducer,
-    Offset,
-    Producer,
-    ProducerEpoch,
-    Sequence,
-)
+from model.idempotence_abstract.state import Offset, Producer, ProducerEpoch, Sequence
+from model.idempotence_abstract.versions import IdempotentProducer
 from model.language.expressions import Bool, all_of
+from model.variants import LATEST, UNRELEASED, bug, kafka
 
 
+@bug("any-sequence", breaks="in_order_without_duplicates", steps=2, in_force=UNRELEASED)
 class AnySequence(IdempotentProducer):
     """The leader knows the producer and not what it wrote last, so a retry is appended again.
 
@@ -23,6 +20,7 @@ class AnySequence(IdempotentProducer):
         return all_of()
 
 
+@bug("any-epoch", breaks="epochs_do_not_go_back", steps=2, in_force=UNRELEASED)
 class AnyEpoch(IdempotentProducer):
     """The leader fences nobody: an old instance starts again where the new one has written.
 
@@ -33,6 +31,12 @@ class AnyEpoch(IdempotentProducer):
         return all_of()
 
 
+@bug(
+    "unclean-election",
+    breaks="acknowledged_is_durable",
+    steps=5,
+    in_force=kafka(None, LATEST, "with unclean.leader.election.enable=true"),
+)
 class UncleanElection(IdempotentProducer):
     """A replica outside the in-sync set leads: what it lacks is lost, acknowledged or not.
 

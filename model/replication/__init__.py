@@ -1,3 +1,8 @@
-from model.replication.variants import VARIANTS
+"""DOC replication"""
+
+from model.replication import actions, bugs, versions
+from model.variants import variants_in
+
+VARIANTS = variants_in(actions, versions, bugs)
 
 __all__ = ["VARIANTS"]

@@ -9,11 +9,22 @@ Source: KIP-101; KIP-320; KAFKA-7128; KAFKA-13141; hachikuji/kafka-specification
 from __future__ import annotations
 
 from model.language import Bool, action, all_of, exists, first, when
-from model.replication.partition import LeaderEpoch, Offset, Replica
-from model.replication.spec import TruncateToHighWatermark
+from model.replication.actions import TruncateToHighWatermark
+from model.replication.state import LeaderEpoch, Offset, Replica
 from model.replication.versions import FetchDivergence, Kip320
+from model.variants import UNKNOWN, UNRELEASED, bug, kafka
 
 
+@bug(
+    "cuts-on-either-side",
+    breaks="log_matching",
+    steps=14,
+    at={"max_leader_epoch": 2, "replicas": 2},
+    fixed_by="kip-101",
+    id="R2",
+    issue="KAFKA-1211",
+    in_force=kafka(None, "0.10"),
+)
 class CutsOnEitherSide(TruncateToHighWatermark):
     """Both replicas cut at their own high watermarks, and the shorter one leads.
 
@@ -22,6 +33,15 @@ class CutsOnEitherSide(TruncateToHighWatermark):
     """
 
 
+@bug(
+    "counts-old-epochs",
+    breaks="strong_isr",
+    steps=12,
+    at={"max_leader_epoch": 2},
+    fixed_by="kip-320",
+    issue="KIP-320",
+    in_force=UNRELEASED,
+)
 class CountsOldEpochs(Kip320):
     """The high watermark advances on a follower that is still in an older epoch.
 
@@ -33,6 +53,15 @@ class CountsOldEpochs(Kip320):
         return s.is_following(follower, leader) & s.log[follower].has_offset(offset)
 
 
+@bug(
+    "truncates-early",
+    breaks="strong_isr",
+    steps=13,
+    at={"max_leader_epoch": 2},
+    fixed_by="kip-320",
+    issue="KIP-320",
+    in_force=UNRELEASED,
+)
 class TruncatesEarly(Kip320):
     """A follower cuts its log against a leader that does not know yet that it leads the epoch.
 
@@ -43,6 +72,16 @@ class TruncatesEarly(Kip320):
         return all_of()
 
 
+@bug(
+    "joins-before-epoch",
+    breaks="strong_isr",
+    steps=11,
+    at={"max_leader_epoch": 2},
+    fixed_by="kip-320",
+    id="R6",
+    issue="KAFKA-7128",
+    in_force=UNKNOWN,
+)
 class JoinsBeforeEpoch(Kip320):
     """A follower joins the ISR at a high watermark that has not reached the leader's epoch.
 
@@ -53,6 +92,14 @@ class JoinsBeforeEpoch(Kip320):
         return all_of()
 
 
+@bug(
+    "counts-diverging-fetches",
+    breaks="strong_isr",
+    steps=8,
+    at={"max_leader_epoch": 1, "replicas": 2},
+    issue="KAFKA-13141",
+    in_force=kafka("2.7", None),
+)
 class CountsDivergingFetches(FetchDivergence):
     """A fetch that is answered with a diverging epoch still tells the leader how far it is.
 
@@ -69,6 +116,13 @@ class CountsDivergingFetches(FetchDivergence):
         )
 
 
+@bug(
+    "takes-leaders-mark",
+    breaks="high_watermark_in_log",
+    steps=9,
+    at={"max_leader_epoch": 1, "replicas": 2},
+    in_force=UNRELEASED,
+)
 class TakesLeadersMark(FetchDivergence):
     """A follower takes over the leader's high watermark, however little it has fetched.
 
@@ -79,6 +133,13 @@ class TakesLeadersMark(FetchDivergence):
         return s.replica[leader].high_watermark
 
 
+@bug(
+    "obeys-old-requests",
+    breaks="leader_epochs_grow",
+    steps=4,
+    at={"max_leader_epoch": 1, "replicas": 2},
+    in_force=UNRELEASED,
+)
 class ObeysOldRequests(FetchDivergence):
     """A replica obeys a request of the controller that comes late, with an older leader epoch.
 
@@ -89,6 +150,13 @@ class ObeysOldRequests(FetchDivergence):
         return s.replica[replica].leader_epoch != leader_epoch
 
 
+@bug(
+    "recomputes-mark",
+    breaks="a_leaders_mark_grows",
+    steps=9,
+    at={"max_leader_epoch": 1, "replicas": 2},
+    in_force=UNRELEASED,
+)
 class RecomputesMark(FetchDivergence):
     """The high watermark is wherever all of the ISR is, even if that is behind where it was.
 
@@ -109,6 +177,13 @@ class RecomputesMark(FetchDivergence):
         )
 
 
+@bug(
+    "never-cuts",
+    breaks="everything_is_committed",
+    steps=9,
+    at={"max_leader_epoch": 1, "replicas": 2},
+    in_force=UNRELEASED,
+)
 class NeverCuts(FetchDivergence):
     """A follower is told where its log differs, and cuts nothing: it fetches the same for ever.
 

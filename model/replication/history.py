@@ -11,8 +11,8 @@ specifications of KIP-966.
 from __future__ import annotations
 
 from model.language import action, ite
-from model.replication.partition import Offset, Replica
-from model.replication.spec import TruncateToHighWatermark
+from model.replication.actions import TruncateToHighWatermark
+from model.replication.state import Offset, Replica
 from model.replication.versions import FetchDivergence
 
 

@@ -22,10 +22,21 @@ from model.language import (
     least_of,
     when,
 )
-from model.replication.partition import LeaderEpoch, Offset, Replica
-from model.replication.spec import TruncateToHighWatermark
+from model.replication.actions import TruncateToHighWatermark
+from model.replication.state import LeaderEpoch, Offset, Replica
+from model.variants import LATEST, kafka, unreleased, version
 
 
+@version(
+    "kip-101",
+    breaks="strong_isr",
+    steps=11,
+    at={"max_leader_epoch": 2, "replicas": 2},
+    fixed_by="kip-279",
+    id="R3",
+    issue="KAFKA-6361",
+    in_force=kafka("0.11", "1.1"),
+)
 class Kip101(TruncateToHighWatermark):
     """KIP-101: the follower cuts where its last leader epoch ends in the leader's log.
 
@@ -52,6 +63,16 @@ class Kip101(TruncateToHighWatermark):
         return ite(ours.is_empty(), Offset(0), answer)
 
 
+@version(
+    "kip-279",
+    breaks="strong_isr",
+    steps=10,
+    at={"max_leader_epoch": 2},
+    fixed_by="kip-320",
+    id="R4",
+    issue="KAFKA-6880",
+    in_force=kafka("2.0", "2.0"),
+)
 class Kip279(Kip101):
     """KIP-279: the follower cuts after the last record that both logs share.
 
@@ -73,6 +94,16 @@ class Kip279(Kip101):
         return (hw == log.end_offset) | (log.has_offset(hw) & own)
 
 
+@version(
+    "kip-320-first-try",
+    breaks="strong_isr",
+    steps=12,
+    at={"max_leader_epoch": 2},
+    fixed_by="kip-320",
+    id="R5",
+    issue="KIP-320",
+    in_force=unreleased("the design was rejected while KIP-320 was verified"),
+)
 class Kip320FirstTry(Kip279):
     """KIP-320 as first proposed: a fetch carries the epoch of the follower's last record, no other.
 
@@ -138,6 +169,7 @@ class Kip320FirstTry(Kip279):
         s.replicate(follower, leader)
 
 
+@version("kip-320", in_force=kafka("2.1", "2.6"))
 class Kip320(Kip279):
     """KIP-320: fetching, truncating, the high watermark and the ISR compare leader epochs.
 
@@ -202,6 +234,7 @@ class Kip320(Kip279):
         super().become_follower(follower, leader, leader_epoch)
 
 
+@version("fetch-divergence", in_force=kafka("2.7", LATEST), default=True)
 class FetchDivergence(Kip320):
     """Kafka 2.7 and later: the answer to a fetch says where the follower's log differs.
 

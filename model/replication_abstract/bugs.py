@@ -3,10 +3,18 @@
 from __future__ import annotations
 
 from model.language import Bool
-from model.replication_abstract.proof import ReplicationProof
-from model.replication_abstract.spec import LeaderEpoch, Offset, Replica
+from model.replication_abstract.state import LeaderEpoch, Offset, Replica
+from model.replication_abstract.versions import ReplicationProof
+from model.variants import UNKNOWN, bug, kafka
 
 
+@bug(
+    "cuts-at-hw",
+    breaks="isr_has_what_is_committed",
+    steps=6,
+    at={"leader_epochs": 2},
+    in_force=kafka(None, "0.10"),
+)
 class CutsAtHighWatermark(ReplicationProof):
     """A follower cuts its log at its own high watermark, and no fetch compares epochs (KIP-101).
 
@@ -21,6 +29,13 @@ class CutsAtHighWatermark(ReplicationProof):
         return s.replica[r].end_offset <= s.led[s.replica[r].leader_epoch].end_offset
 
 
+@bug(
+    "joins-at-hw",
+    breaks="isr_has_what_is_committed",
+    steps=9,
+    at={"leader_epochs": 2},
+    in_force=UNKNOWN,
+)
 class JoinsAtHighWatermark(ReplicationProof):
     """A follower joins the ISR at the leader's high watermark, whatever the leader began with.
 
@@ -32,6 +47,13 @@ class JoinsAtHighWatermark(ReplicationProof):
         return s.led[own].high_watermark <= s.led[own].fetched[f]
 
 
+@bug(
+    "loses-its-tail",
+    breaks="isr_has_what_is_committed",
+    steps=5,
+    at={"leader_epochs": 2},
+    in_force=kafka(None, "3.9"),
+)
 class LosesItsTail(ReplicationProof):
     """A crash loses what was not flushed, down to some older high watermark; the ISR stays.
 

@@ -8,7 +8,8 @@ that it fetched is still there, as long as it stays in the epoch.
 from __future__ import annotations
 
 from model.language import Bool, all_of, forall, implies, lemma
-from model.replication_abstract.spec import AbstractReplication, LeaderEpoch, Offset, Replica
+from model.replication_abstract.claims import AbstractReplication
+from model.replication_abstract.state import LeaderEpoch, Offset, Replica
 
 
 class SharedHistory(AbstractReplication):

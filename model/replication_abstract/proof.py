@@ -15,11 +15,11 @@ from typing import ClassVar
 from model.language import Bool, all_of, any_of, forall, implies, lemma
 from model.replication_abstract.history import SharedHistory
 from model.replication_abstract.slices import SLICES
-from model.replication_abstract.spec import LeaderEpoch, Offset, Replica
+from model.replication_abstract.state import LeaderEpoch, Offset, Replica
 
 
-class ReplicationProof(SharedHistory):
-    """Today's protocol, with the lemmas that prove it for every number of everything."""
+class ReplicationLemmas(SharedHistory):
+    """DOC ReplicationLemmas"""
 
     using: ClassVar[Mapping[tuple[str, str], tuple[str, ...]]] = SLICES  # (action, claim) -> lemmas
 

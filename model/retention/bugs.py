@@ -3,9 +3,19 @@
 from __future__ import annotations
 
 from model.language import Bool, true
-from model.retention.spec import Offset, Replica, Retention
+from model.retention.state import Offset, Replica
+from model.retention.versions import Retention
+from model.variants import LATEST, UNKNOWN, UNRELEASED, bug, kafka
 
 
+@bug(
+    "cleans-past-hw",
+    breaks="latest_values_are_kept",
+    steps=5,
+    id="T13",
+    issue="KAFKA-13194",
+    in_force=UNKNOWN,
+)
 class CleansPastHighWatermark(Retention):
     """Compaction goes up to the end of the log where no transaction is open (KAFKA-13194).
 
@@ -17,6 +27,13 @@ class CleansPastHighWatermark(Retention):
         return s.log[r].end_offset
 
 
+@bug(
+    "expires-uncommitted",
+    breaks="log_start_is_committed",
+    steps=2,
+    issue="KAFKA-5634",
+    in_force=UNKNOWN,
+)
 class ExpiresUncommitted(Retention):
     """Retention deletes records that are not committed yet (KAFKA-5634).
 
@@ -28,6 +45,13 @@ class ExpiresUncommitted(Retention):
         return true
 
 
+@bug(
+    "leaves-mark-behind",
+    breaks="log_start_is_committed",
+    steps=5,
+    issue="KAFKA-9491",
+    in_force=UNKNOWN,
+)
 class LeavesMarkBehind(Retention):
     """A follower that starts anew keeps its old high watermark, below its log (KAFKA-9491).
 
@@ -38,6 +62,7 @@ class LeavesMarkBehind(Retention):
         return s.log[r].high_watermark
 
 
+@bug("answers-alone", breaks="deleted_stays_deleted", steps=6, in_force=UNRELEASED)
 class AnswersAlone(Retention):
     """DeleteRecords is done when the leader has deleted.
 
@@ -48,6 +73,7 @@ class AnswersAlone(Retention):
         return s.asked <= s.log[r].log_start
 
 
+@bug("takes-leaders-start", breaks="log_starts_grow", steps=6, in_force=UNRELEASED)
 class TakesLeadersStart(Retention):
     """A follower takes the log start of the leader even where its own is later.
 
@@ -58,6 +84,12 @@ class TakesLeadersStart(Retention):
         return s.log[s.leader].log_start
 
 
+@bug(
+    "joins-with-old-records",
+    breaks="latest_values_are_kept",
+    steps=8,
+    in_force=kafka(None, LATEST, "reproduced on real brokers of 4.3"),
+)
 class JoinsWithOldRecords(Retention):
     """A follower joins the ISR once it has reached the high watermark, whatever its log start.
 

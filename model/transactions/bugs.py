@@ -17,7 +17,6 @@ from model.language import (
     true,
     when,
 )
-from model.transactions.spec import Transactions
 from model.transactions.state import (
     ABORT,
     COMPLETE,
@@ -25,6 +24,7 @@ from model.transactions.state import (
     EMPTY,
     FENCED,
     INVALID_TXN_STATE,
+    QUIET,
     Error,
     Instance,
     Offset,
@@ -33,11 +33,22 @@ from model.transactions.state import (
     TopicPartition,
     Transaction,
 )
-from model.transactions.versions import LaxMarkers, Verification, Version1
+from model.transactions.versions import LaxMarkers, Transactions, Verification, Version1
+from model.variants import LATEST, UNKNOWN, InForce, bug, kafka
 
 # ---- partitions
 
 
+@bug(
+    "keeps-guard",
+    breaks="no_hanging_transaction",
+    steps=9,
+    at={**QUIET, "records_late": True, "transactions": 1},
+    fixed_by="verification",
+    id="T3",
+    issue="KAFKA-14884",
+    in_force=UNKNOWN,
+)
 class KeepsGuard(Verification):
     """What was verified before a marker is appended after it.
 
@@ -49,6 +60,16 @@ class KeepsGuard(Verification):
         return true
 
 
+@bug(
+    "ongoing-by-id",
+    breaks="markers_close_their_own",
+    steps=12,
+    at=QUIET,
+    fixed_by="lax-markers",
+    id="T5",
+    issue="KAFKA-18575",
+    in_force=UNKNOWN,
+)
 class OngoingById(LaxMarkers):
     """A leader takes any open transaction of the producer id for the one that a record is of.
 
@@ -60,6 +81,15 @@ class OngoingById(LaxMarkers):
         return s.has_open(p, s.stamp[k].producer_id)
 
 
+@bug(
+    "refuses-repeated-markers",
+    breaks="markers_are_accepted",
+    steps=10,
+    at={**QUIET, "coordinator_failures": 1},
+    id="T21",
+    issue="KAFKA-19999",
+    in_force=UNKNOWN,
+)
 class RefusesRepeatedMarkers(Transactions):
     """A partition refuses a marker that it has, and the coordinator gives up.
 
@@ -72,6 +102,15 @@ class RefusesRepeatedMarkers(Transactions):
         return ~s.fences(p, i, producer_epoch) & ~s.has_seen(p, i, producer_epoch)
 
 
+@bug(
+    "guard-before-epoch",
+    breaks="the_fenced_are_told_so",
+    steps=7,
+    at=QUIET,
+    id="T22",
+    issue="KAFKA-19690",
+    in_force=kafka("3.6", "4.1"),
+)
 class GuardBeforeEpoch(Transactions):
     """A leader looks for the guard before it looks at the epoch.
 
@@ -83,6 +122,15 @@ class GuardBeforeEpoch(Transactions):
         return ite(s.may_append(p, k), FENCED, INVALID_TXN_STATE)
 
 
+@bug(
+    "unclean-election",
+    breaks="no_hanging_transaction",
+    steps=10,
+    at={**QUIET, "leader_changes": 1, "transactions": 1},
+    id="R20",
+    issue="KAFKA-20716",
+    in_force=kafka(None, LATEST, "with unclean.leader.election.enable=true"),
+)
 class UncleanElection(Transactions):
     """A replica leads that lacks what is committed.
 
@@ -94,6 +142,15 @@ class UncleanElection(Transactions):
         return true
 
 
+@bug(
+    "stable-at-first-open",
+    breaks="stable_offsets_do_not_go_back",
+    steps=10,
+    at={**QUIET, "leader_changes": 1, "replication_lags": True, "transactions": 1},
+    id="T12",
+    issue="KAFKA-5121",
+    in_force=UNKNOWN,
+)
 class StableAtFirstOpen(Transactions):
     """The last stable offset passes a transaction whose marker is not committed.
 
@@ -106,6 +163,15 @@ class StableAtFirstOpen(Transactions):
         return first(Offset, lambda o: (o < end) & s.is_open(p, o), default=end)
 
 
+@bug(
+    "reads-mark-twice",
+    breaks="no_aborted_read",
+    steps=9,
+    at={**QUIET, "replication_lags": True, "transactions": 1},
+    id="T11",
+    issue="KAFKA-9807",
+    in_force=UNKNOWN,
+)
 class ReadsMarkTwice(Transactions):
     """A fetch compares the first open offset with a high watermark, and returns a later one.
 
@@ -137,6 +203,16 @@ class ReadsMarkTwice(Transactions):
 # ---- the coordinator
 
 
+@bug(
+    "vouches-when-idle",
+    breaks="what_is_added_is_vouched_for",
+    steps=6,
+    at={**QUIET, "coordinator_failures": 1, "partitions": 2, "transactions": 1},
+    fixed_by="verification",
+    id="T4",
+    issue="KAFKA-14904",
+    in_force=UNKNOWN,
+)
 class VouchesWhenIdle(Verification):
     """The coordinator vouches for a transaction only while nothing waits to be appended.
 
@@ -148,6 +224,15 @@ class VouchesWhenIdle(Verification):
         return s.has_added(k, p) & ~s.is_busy()
 
 
+@bug(
+    "epoch-before-pending",
+    breaks="none_fences_itself",
+    steps=6,
+    at=QUIET,
+    id="T6",
+    issue="KAFKA-18464",
+    in_force=kafka(None, "3.9"),
+)
 class EpochBeforePending(Transactions):
     """The coordinator tests the epoch of a call before it says that it is busy.
 
@@ -159,6 +244,15 @@ class EpochBeforePending(Transactions):
         return false
 
 
+@bug(
+    "fences-twice",
+    breaks="epochs_stay_in_range",
+    steps=9,
+    at=QUIET,
+    id="T7",
+    issue="KAFKA-19367",
+    in_force=kafka("4.0", None),
+)
 class FencesTwice(Transactions):
     """A fence takes an epoch, and the decision to abort another.
 
@@ -173,6 +267,15 @@ class FencesTwice(Transactions):
         s.prepare(s.memory.transaction, ABORT, s.epoch_of_decision() + 1, s.ends_epochs())
 
 
+@bug(
+    "fence-keeps-id",
+    breaks="epochs_stay_in_range",
+    steps=12,
+    at=QUIET,
+    id="T8",
+    issue="KAFKA-20090",
+    in_force=kafka("4.0", None),
+)
 class FenceKeepsId(Transactions):
     """A fence that uses up the epochs of a producer id keeps the id.
 
@@ -188,6 +291,16 @@ class FenceKeepsId(Transactions):
         s.prepare(s.memory.transaction, ABORT, s.epoch_of_decision(), false)
 
 
+@bug(
+    "forgets-failed-fence",
+    breaks="memory_is_the_log",
+    steps=8,
+    at={**QUIET, "append_failures": 2},
+    fixed_by="v1",
+    id="T9",
+    issue="KAFKA-9666",
+    in_force=UNKNOWN,
+)
 class ForgetsFailedFence(Version1):
     """A fence takes another epoch each time that its append fails.
 
@@ -201,6 +314,15 @@ class ForgetsFailedFence(Version1):
 # ---- clients
 
 
+@bug(
+    "returns-after-expiry",
+    breaks="zombies_write_nothing",
+    steps=9,
+    at={**QUIET, "ids_expire": True, "instances": 2, "transactions": 1},
+    id="T14",
+    issue="KAFKA-18019",
+    in_force=UNKNOWN,
+)
 class ReturnsAfterExpiry(Transactions):
     """An instance whose transactional id was forgotten asks for a producer id again.
 
@@ -221,6 +343,16 @@ class ReturnsAfterExpiry(Transactions):
         s.write(s.idle(EMPTY, unused, ProducerEpoch(0)), answering=i)
 
 
+@bug(
+    "bumps-in-mid-transaction",
+    breaks="a_commit_is_whole",
+    steps=12,
+    at={**QUIET, "partitions": 2},
+    fixed_by="v1",
+    id="T17",
+    issue="librdkafka 3575",
+    in_force=InForce(of="librdkafka"),
+)
 class BumpsInMidTransaction(Version1):
     """A client whose record was refused takes a new epoch, and goes on with its transaction.
 

@@ -21,11 +21,12 @@ from model.language import (
     true,
     when,
 )
-from model.transactions.spec import Transactions
+from model.transactions.claims.promises import TransactionsClaims
 from model.transactions.state import (
     ABORT,
     ONGOING,
     PREPARE,
+    QUIET,
     CoordinatorEpoch,
     Instance,
     Outcome,
@@ -34,12 +35,28 @@ from model.transactions.state import (
     TopicPartition,
     Transaction,
 )
+from model.variants import LATEST, kafka, version
 
 
 class Failure(Int):
     """Counts appends to the coordinator's log that failed."""
 
 
+@version("v2", in_force=kafka("4.2", LATEST), default=True)
+class Transactions(TransactionsClaims):
+    """Version 2 with strict markers: an epoch for every transaction (KIP-890, KIP-1228)."""
+
+
+@version(
+    "v1",
+    breaks="no_hanging_transaction",
+    steps=8,
+    at={**QUIET, "records_late": True, "transactions": 1},
+    fixed_by="verification",
+    id="T1",
+    issue="KAFKA-14402",
+    in_force=kafka("0.11", "3.5"),
+)
 class Version1(Transactions):
     """Before KIP-890: all transactions of an instance have one epoch, and leaders ask nobody.
 
@@ -146,6 +163,15 @@ class Version1(Transactions):
         )
 
 
+@version(
+    "verification",
+    breaks="the_client_decides",
+    steps=10,
+    at={**QUIET, "ends_late": True},
+    id="T2",
+    issue="KAFKA-17754",
+    in_force=kafka("3.6", "3.9"),
+)
 class Verification(Version1):
     """The first part of KIP-890: where nothing is open, the leader asks before it appends.
 
@@ -160,6 +186,15 @@ class Verification(Version1):
         return s.is_ongoing(p, k) | s.verified[k][p]
 
 
+@version(
+    "lax-markers",
+    breaks="markers_close_their_own",
+    steps=14,
+    at={**QUIET, "markers_late": True},
+    id="T20",
+    issue="KAFKA-19446",
+    in_force=kafka("4.0", "4.1"),
+)
 class LaxMarkers(Transactions):
     """Version 2 as in 4.0: a marker is accepted under an epoch that the partition has seen.
 

@@ -1,3 +1,8 @@
-from model.transactions_abstract.variants import VARIANTS
+"""DOC transactions_abstract"""
+
+from model.transactions_abstract import versions
+from model.variants import variants_in
+
+VARIANTS = variants_in(versions)
 
 __all__ = ["VARIANTS"]

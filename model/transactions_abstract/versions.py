@@ -1,19 +1,19 @@
-"""Transactions as they were: each version replaces rules of the one that followed it.
-
-Source: KIP-98; KIP-890; KIP-1228.
-"""
+"""DOC transactions_abstract versions"""
 
 from __future__ import annotations
 
-from model.language.expressions import Bool
-from model.transactions_abstract.spec import (
-    ProducerEpoch,
-    TopicPartition,
-    Transaction,
-    Transactions,
-)
+from model.language import Bool
+from model.transactions_abstract.claims import AbstractTransactionsClaims
+from model.transactions_abstract.state import ProducerEpoch, TopicPartition, Transaction
+from model.variants import LATEST, bug, kafka, version
 
 
+@version("v2", in_force=kafka("4.2", LATEST), default=True)
+class Transactions(AbstractTransactionsClaims):
+    """Version 2: a decision moves the producer to a larger epoch, and markers carry that epoch."""
+
+
+@bug("lax-markers", breaks="faithful", steps=9, in_force=kafka("4.0", "4.1"))
 class LaxMarkers(Transactions):
     """Version 2 up to Kafka 4.1: a marker is accepted at the epoch already seen (KIP-1228).
 
@@ -25,6 +25,7 @@ class LaxMarkers(Transactions):
         return s.seen_epoch[t][s.producer[x]] <= s.marker_epoch[x]
 
 
+@version("v1", breaks="no_hanging_transaction", steps=6, in_force=kafka("0.11", "3.5"))
 class Version1(LaxMarkers):
     """Before KIP-890: transactions share the producer's epoch, and so do their markers.
 

@@ -10,7 +10,7 @@ stamp at the offset that it remembers, or the run is no behaviour.
 
 Records without producer or sequence number, and markers, are each of a producer of its own.
 
-Source: KIP-98, KIP-360; `model.idempotence_abstract.spec`.
+Source: KIP-98, KIP-360; `model.idempotence_abstract.versions`.
 Simplified: an acknowledgement counts when it has arrived, and only with acks=all.
 """
 
@@ -21,7 +21,7 @@ from dataclasses import dataclass, field, replace
 from itertools import takewhile
 from typing import NamedTuple, Self
 
-from model.idempotence_abstract.spec import IdempotentProducer
+from model.idempotence_abstract.versions import IdempotentProducer
 from model.language.interpreter import Cell, Value
 from model.vocabulary import ProducerId, TopicPartition
 from properties.refinement.behaviour import Behaviour, Call

@@ -26,7 +26,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final, Self
 
 from model.language.interpreter import Cell, Value
-from model.replication_abstract.proof import ReplicationProof
+from model.replication_abstract.versions import ReplicationProof
 from model.vocabulary import BrokerId, TopicPartition
 from properties.refinement.behaviour import ANY, Behaviour, Call
 from properties.refinement.log_entries import Messages

@@ -14,7 +14,7 @@ What a message tells has to be true when it arrives: that a transaction ended so
 partition is added, that a record or a marker is committed. A commit was asked for; an abort that
 nobody asked for is a fence. And a coordinator learns nothing but from its log.
 
-Source: KIP-98, KIP-890; `model.transactions_abstract.spec`.
+Source: KIP-98, KIP-890; `model.transactions_abstract.versions`.
 Simplified: version 2 alone, and no producer id whose epochs run out; every topic partition has more
 than one replica, so that no decision is carried out in the step that takes it; the offsets of a
 group are records like others; what consumers are told of aborts is not mapped.
@@ -28,7 +28,7 @@ from itertools import chain, starmap
 from typing import Final, NamedTuple, Protocol, Self
 
 from model.language.interpreter import Cell, Value
-from model.transactions_abstract.spec import Transactions
+from model.transactions_abstract.versions import Transactions
 from model.vocabulary import ProducerEpoch, ProducerId, TopicPartition
 from properties.refinement.behaviour import ANY, Behaviour, Call
 from properties.refinement.trace_validation import Seen

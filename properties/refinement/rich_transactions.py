@@ -21,9 +21,9 @@ from functools import cached_property
 from typing import Final
 
 from model.language.interpreter import Interpreter, State, Value
-from model.transactions.spec import Transactions
 from model.transactions.state import Outcome, TransactionState
-from model.transactions_abstract.spec import Transactions as AbstractTransactions
+from model.transactions.versions import Transactions
+from model.transactions_abstract.versions import Transactions as AbstractTransactions
 
 ONGOING: Final = TransactionState.labels.index("ONGOING")
 PREPARE: Final = TransactionState.labels.index("PREPARE")

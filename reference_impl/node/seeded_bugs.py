@@ -312,7 +312,7 @@ SEEDED_BUGS: Final = (
         caught_by=(
             "suite groups",
             "transcripts of groups",
-            "model group-ownership, variant erases-what-comes-back",
+            "model consumer-group, variant erases-what-comes-back",
         ),
         source="KAFKA-16147; bugs G1",
     ),
@@ -320,7 +320,7 @@ SEEDED_BUGS: Final = (
         bug=Bug.REJOIN_REFUSED,
         changes="A fenced member that a KIP-848 group still knows may not join with epoch 0.",
         breaks=("position_resumes",),
-        caught_by=("transcripts of groups", "model group-ownership, variant refuses-return"),
+        caught_by=("transcripts of groups", "model consumer-group, variant refuses-return"),
         source="KAFKA-19233; bugs G2",
     ),
     SeededBug(
@@ -329,7 +329,7 @@ SEEDED_BUGS: Final = (
         breaks=("one_owner",),
         caught_by=(
             "transcripts of groups",
-            "model group-ownership, variant leaves-empty-group-open",
+            "model consumer-group, variant leaves-empty-group-open",
         ),
         source="KAFKA-20442; bugs G3",
     ),
@@ -337,7 +337,7 @@ SEEDED_BUGS: Final = (
         bug=Bug.EXACT_EPOCH_WANTED,
         changes="An owner's commit is refused when it has not heard of its newest epoch yet.",
         breaks=("position_resumes",),
-        caught_by=("transcripts of groups", "model group-ownership, variant wants-exact-epoch"),
+        caught_by=("transcripts of groups", "model consumer-group, variant wants-exact-epoch"),
         source="KIP-1251, KAFKA-20066; bugs G4",
     ),
     SeededBug(
@@ -347,7 +347,7 @@ SEEDED_BUGS: Final = (
         breaks=("one_owner",),
         caught_by=(
             "transcripts of groups",
-            "model group-generations, variant adds-instances",
+            "model classic-group, variant adds-instances",
         ),
         source="KAFKA-8500; bugs G6",
     ),
@@ -357,7 +357,7 @@ SEEDED_BUGS: Final = (
         breaks=("one_owner",),
         caught_by=(
             "transcripts of groups",
-            "model group-generations, variant forgets-replacement",
+            "model classic-group, variant forgets-replacement",
         ),
         source="KAFKA-10284; bugs G6",
     ),

@@ -70,7 +70,7 @@ def test_an_unknown_name_lists_the_nearest(spec: str, variant: str | None, near:
 def test_a_file_of_the_user(tmp_path: Path) -> None:
     path = tmp_path / "counter.py"
     path.write_text(COUNTER)
-    assert [(v.name, v.says) for v in variants_of(str(path))] == [
+    assert [(v.name, v.summary) for v in variants_of(str(path))] == [
         ("counter", "Counts to three."),
         ("hasty-counter", "Counts to seven."),
     ]

@@ -1,6 +1,6 @@
 """A counterexample of a buggy classic group, run on the broker's group with that bug.
 
-    group-generations adds-instances    static-replaced-when-stable    one_member_of_an_instance
+    classic-group adds-instances    static-replaced-when-stable    one_member_of_an_instance
 
 As in `plans`, an action of the counterexample is something done; but the stage is no cluster. It is
 one group of a coordinator, and the processes that ask to join it. Which process a member is, is
@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from model.classic_group.spec import GroupGenerations
+from model.classic_group.versions import ClassicGroup as ClassicGroupSpec
 from model.language.interpreter import Cell, Interpreter, Value
 from model.vocabulary import BrokerEpoch, BrokerId
 from reference_impl.groups.classic_group import ClassicGroup, GroupState
@@ -79,7 +79,7 @@ DEEDS: Final[Mapping[str, Callable[..., None]]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClassicGroupReplay:
-    """A variant of `group-generations`, the switch of the broker, and the claim that both break."""
+    """A variant of `classic-group`, the switch of the broker, and the claim that both break."""
 
     variant: str
     bug: Bug
@@ -96,7 +96,7 @@ class ClassicGroupReplay:
 
     def holds(self, stage: Stage) -> bool:
         """Whether the claim is true there."""
-        spec = GroupGenerations(members=len(PROCESSES), instances=len(INSTANCES))
+        spec = ClassicGroupSpec(members=len(PROCESSES), instances=len(INSTANCES))
         (formula,) = (c.formula for c in spec.claims if c.name == self.claim)
         return Interpreter.of(spec).holds(formula, cells(stage))
 

@@ -1,6 +1,6 @@
 """Counterexamples of buggy groups, run on the broker's group with that bug: the same claim breaks.
 
-    group-ownership erases-what-comes-back    partition-epoch-erased    no_double_assignment
+    consumer-group erases-what-comes-back      partition-epoch-erased    no_double_assignment
     ... leaves-empty-group-open               empty-group-unsettled     an_empty_group_is_settled
     ... refuses-return                        rejoin-refused            converges
 
@@ -24,7 +24,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from model.consumer_group.spec import GroupOwnership
+from model.consumer_group.versions import ConsumerGroup as ConsumerGroupSpec
 from model.language.interpreter import Cell, Interpreter, Value
 from model.vocabulary import BrokerEpoch, BrokerId, TopicPartition
 from reference_impl.groups.consumer_group import ConsumerGroup, ConsumerMember
@@ -165,7 +165,7 @@ DEEDS: Final[Mapping[str, Callable[..., None]]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupReplay:
-    """A variant of `group-ownership`, the switch of the broker, and the claim that both break."""
+    """A variant of `consumer-group`, the switch of the broker, and the claim that both break."""
 
     variant: str
     bug: Bug
@@ -176,7 +176,7 @@ class GroupReplay:
         stage = Stage(bugs=frozenset({self.bug}) if with_bug else NO_BUGS)
         for action, values in actions:
             DEEDS[action](stage, *values)
-        spec = GroupOwnership(members=len(MEMBERS), epochs=stage.group.epoch)
+        spec = ConsumerGroupSpec(members=len(MEMBERS), epochs=stage.group.epoch)
         said = {c.name: c.formula for c in spec.claims}
         in_the_end = {c.name: c.goal for c in spec.liveness_properties}
         for _ in range(ROUNDS if self.claim in in_the_end else 0):

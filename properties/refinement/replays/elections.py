@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from model.election.spec import Election
+from model.election.versions import Election
 from model.language.interpreter import Cell, Interpreter, Value
 from model.vocabulary import BrokerId, TopicPartition
 from reference_impl.controller.controller import Controller
@@ -131,14 +131,16 @@ def cells(stage: Stage) -> Mapping[Cell, Value]:
     """The controller's part of the state of the spec."""
     state = stage.state
     read: dict[Cell, Value] = {
-        ("quorum.leader", ()): None if state.leader == NO_BROKER else BROKERS.index(state.leader),
-        ("quorum.leader_epoch", ()): state.leader_epoch,
+        ("partition_registration.leader", ()): None
+        if state.leader == NO_BROKER
+        else BROKERS.index(state.leader),
+        ("partition_registration.leader_epoch", ()): state.leader_epoch,
     }
     for r, broker in enumerate(BROKERS):
         read |= {
-            ("quorum.isr", (r,)): broker in state.isr,
-            ("quorum.elr", (r,)): broker in state.elr,
-            ("quorum.last_known", (r,)): broker == state.last_known_leader,
+            ("partition_registration.isr", (r,)): broker in state.isr,
+            ("partition_registration.elr", (r,)): broker in state.elr,
+            ("partition_registration.last_known", (r,)): broker == state.last_known_leader,
             ("registration.broker_epoch", (r,)): stage.lives[r] - 1,
             ("registration.fenced", (r,)): stage.controller.brokers[broker].fenced,
         }

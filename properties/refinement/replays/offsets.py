@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from model.group_offsets.spec import GroupOffsets as GroupOffsetsSpec
+from model.group_offsets.versions import GroupOffsets as GroupOffsetsSpec
 from model.language.interpreter import Cell, Interpreter, Value, joined
 from model.vocabulary import BrokerEpoch, BrokerId, LeaderEpoch, Offset, TopicPartition
 from reference_impl.groups import offsets as group_offsets

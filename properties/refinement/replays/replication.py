@@ -17,10 +17,10 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final, TypeVar
 
-from model.idempotence_abstract.spec import IdempotentProducer
+from model.idempotence_abstract.versions import IdempotentProducer
 from model.language.interpreter import Cell, Interpreter, Value
 from model.language.spec import Spec
-from model.replication_abstract.spec import AbstractReplication
+from model.replication_abstract.claims import AbstractReplication
 from model.vocabulary import BrokerId
 from properties.refinement.behaviour import ANY
 from properties.refinement.broker_idempotence import Stamps

@@ -25,7 +25,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from model.language.interpreter import Cell, Interpreter, Value
-from model.retention.spec import Retention
+from model.retention.versions import Retention
 from model.vocabulary import (
     BrokerEpoch,
     BrokerId,

@@ -24,7 +24,7 @@ from typing import Final
 from model.language.interpreter import Cell, Value
 from model.transactions.state import Outcome, TransactionState
 from model.transactions.versions import Version1
-from model.transactions_abstract.spec import Transactions as AbstractTransactions
+from model.transactions_abstract.versions import Transactions as AbstractTransactions
 from properties.refinement.replays.replication import carry_out, is_true
 from properties.refinement.replays.transaction_harness import PLACE, Stage
 from reference_impl.node.bugs import NO_BUGS, Bug, Bugs

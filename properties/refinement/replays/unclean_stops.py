@@ -17,7 +17,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
-from model.election.spec import Election
+from model.election.versions import Election
 from model.language.interpreter import Cell, Interpreter, Value
 from properties.refinement.log_entries import Messages
 from properties.refinement.replays.replication import WAIT_MS, Deed, Stage
@@ -102,7 +102,9 @@ def cells(stage: Stage) -> Mapping[Cell, Value]:
     committed = {message for _, _, message in messages.of(stage.committed)}
     leader = cluster.leader()
     read: dict[Cell, Value] = {
-        ("quorum.leader", ()): None if leader == NO_BROKER else cluster.broker_ids.index(leader),
+        ("partition_registration.leader", ()): None
+        if leader == NO_BROKER
+        else cluster.broker_ids.index(leader),
         ("unclean", ()): 1,
     }
     for r, broker in enumerate(cluster.broker_ids):

@@ -13,8 +13,8 @@ import pytest
 from checkers.explicit.search import explore
 from model.language import action, false, when
 from model.replication_abstract.bugs import CutsAtHighWatermark, JoinsAtHighWatermark, LosesItsTail
-from model.replication_abstract.proof import ReplicationProof
-from model.replication_abstract.spec import LeaderEpoch, Offset, Replica
+from model.replication_abstract.state import LeaderEpoch, Offset, Replica
+from model.replication_abstract.versions import ReplicationProof
 
 
 class CountedElsewhere(ReplicationProof):

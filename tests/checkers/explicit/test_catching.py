@@ -13,16 +13,16 @@ from checkers.report.track_record import rows
 from model.specs import find
 
 
-def test_a_bug_is_caught_and_what_mended_it_holds() -> None:
+def test_a_bug_is_caught_and_its_fix_holds() -> None:
     caught = catch(find("retention", "leaves-mark-behind"))
-    assert (caught.verdict, caught.mended_verdict) == ("violated", "holds")
+    assert (caught.verdict, caught.fixed_verdict) == ("violated", "holds")
     assert str(caught) == "in 5 steps, 616 states; kip-107 holds in all 8,964"
 
 
 def test_a_claim_about_behaviours_is_decided_on_all_of_them() -> None:
-    bug = find("group-ownership", "refuses-return")
-    caught = catch(replace(bug, see={"epochs": 3}))
-    assert (caught.verdict, caught.mended_verdict) == ("violated", "holds")
+    bug = find("consumer-group", "refuses-return")
+    caught = catch(replace(bug, at={"epochs": 3}))
+    assert (caught.verdict, caught.fixed_verdict) == ("violated", "holds")
 
 
 def test_what_is_no_bug_is_not_caught() -> None:
@@ -30,10 +30,10 @@ def test_what_is_no_bug_is_not_caught() -> None:
     assert catch(sound).verdict == "holds"
 
 
-def test_what_mends_nothing_is_told() -> None:
+def test_a_variant_that_fixes_nothing_is_reported() -> None:
     bug = find("retention", "leaves-mark-behind")
-    caught = catch(replace(bug, mended="expires-uncommitted"))
-    assert (caught.mended, caught.mended_verdict) == ("expires-uncommitted", "violated")
+    caught = catch(replace(bug, fixed_by="expires-uncommitted"))
+    assert (caught.fixed_by, caught.fixed_verdict) == ("expires-uncommitted", "violated")
 
 
 def test_the_record_is_read_as_it_was_written(

@@ -130,7 +130,7 @@ def quickest(spec: str) -> Variant:
 @pytest.mark.parametrize("which", [find, quickest])
 def test_on_two_variants_of_every_spec(name: str, which: Callable[[str], Variant]) -> None:
     variant = which(name)
-    spec = variant.make(variant.see)
+    spec = variant.make(variant.at)
     expected = explore(spec)  # plain Python, or what is held to it level by level
     found = explore(spec, engine="numpy")
     assert found.engine == "numpy"

@@ -9,12 +9,12 @@ import pytest
 
 from checkers.explicit.graph import StateGraph, compiled_graph, interpreted_graph
 from checkers.explicit.search import explore
-from model.idempotence_abstract.spec import IdempotentProducer
+from model.idempotence_abstract.versions import IdempotentProducer
 from model.language import Int, Map, Scope, Spec, SpecError, action, when
-from model.replication.spec import TruncateToHighWatermark
+from model.replication.actions import TruncateToHighWatermark
 from model.replication.versions import Kip101, Kip279, Kip320
-from model.replication_abstract.proof import ReplicationProof
-from model.transactions_abstract.spec import Transactions
+from model.replication_abstract.versions import ReplicationProof
+from model.transactions_abstract.versions import Transactions
 
 SMALL: list[Spec] = [
     TruncateToHighWatermark(replicas=2, max_leader_epoch=0),

@@ -14,7 +14,7 @@ from checkers.explicit.promela import promela
 from checkers.explicit.search import explore
 from model.language import Spec
 from model.language.expressions import SpecError
-from model.replication.spec import TruncateToHighWatermark
+from model.replication.actions import TruncateToHighWatermark
 from model.replication.versions import Kip101, Kip320
 from tests.checkers.explicit.test_search import Ballot
 

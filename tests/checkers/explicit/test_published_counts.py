@@ -9,7 +9,7 @@ import pytest
 
 from checkers.explicit.exploration import Exploration
 from checkers.explicit.search import explore
-from model.replication.spec import TruncateToHighWatermark
+from model.replication.actions import TruncateToHighWatermark
 from model.replication.versions import Kip101, Kip279, Kip320, Kip320FirstTry
 
 TWO_BROKERS = {"replicas": 2, "max_leader_epoch": 2}

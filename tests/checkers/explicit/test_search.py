@@ -27,9 +27,10 @@ from model.language import (
     witness,
 )
 from model.language.interpreter import Interpreter
-from model.replication.spec import TruncateToHighWatermark
+from model.replication.actions import TruncateToHighWatermark
 from model.replication.versions import Kip101, Kip320
-from model.transactions_abstract.spec import Producer, Transactions
+from model.transactions_abstract.state import Producer
+from model.transactions_abstract.versions import Transactions
 
 
 def test_one_violated_property_does_not_stop_the_others() -> None:

@@ -27,17 +27,17 @@ def label(variant: Variant) -> str:
 def test_what_must_be_caught_is_caught_as_the_record_has_it(variant: Variant) -> None:
     """And what mended it holds, in the same bounds."""
     caught = catch(variant)
-    assert (caught.verdict, caught.mended_verdict) == ("violated", "holds")
+    assert (caught.verdict, caught.fixed_verdict) == ("violated", "holds")
     assert caught.steps == variant.steps
     assert caught.states <= TWO_MILLION
-    assert variant.says
+    assert variant.summary
     assert caught == kept()[caught.row], "python -m tools.track_record"
 
 
 @pytest.mark.parametrize("variant", HOLDING, ids=label)
 def test_a_sound_version_holds_and_is_not_empty(variant: Variant) -> None:
     """Lemmas included; every action happens, every witness is seen."""
-    spec = variant.make(variant.see)
+    spec = variant.make(variant.at)
     claims = (*spec.claims, *spec.action_properties)
     found = explore(spec, properties=[claim.name for claim in claims])
     assert found.exhausted
@@ -60,7 +60,7 @@ def test_at_least_35_bugs_of_the_catalogue_are_caught() -> None:
     """By their ids there; one may have been reported twice, and then has two rows."""
     ids = {v.id for v in FAILING if v.id}
     assert len(ids) >= 35
-    assert all(v.known_as for v in FAILING if v.id)
+    assert all(v.issue for v in FAILING if v.id)
 
 
 def test_no_bug_is_both_caught_and_left_out() -> None:

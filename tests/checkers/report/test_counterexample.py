@@ -34,7 +34,7 @@ GOLDEN = (Path(__file__).parent / "truncate_to_hw.txt").read_text().rstrip("\n")
 
 
 def shown(variant: Variant, *, verbose: int = 0) -> str:
-    spec = variant.make(variant.see)
+    spec = variant.make(variant.at)
     found = replace(explore(spec, properties=[str(variant.breaks)]), seconds=0.05)
     return counterexample(
         spec,

@@ -34,11 +34,11 @@ def test_a_document() -> None:
     assert len(made["states"]) == 9
     second = made["states"][1]
     assert second["#meta"] == {"index": 1, "action": "controller_elect_leader", "arguments": [0]}
-    assert second["quorum_leader"] == "replica_0"
+    assert second["partition_registration_leader"] == "replica_0"
     assert second["replica_leader"] == {
         "#map": [["replica_0", "Nothing"], ["replica_1", "Nothing"]]
     }
-    assert second["quorum_leader_epoch"] == 0
+    assert second["partition_registration_leader_epoch"] == 0
     assert set(made["vars"]) == set(second) - {"#meta"}
 
 
@@ -52,7 +52,9 @@ def test_what_is_written_is_read_again() -> None:
 def test_integers_as_apalache_writes_them_and_no_actions() -> None:
     made = written()
     for state in made["states"]:
-        state["quorum_leader_epoch"] = {"#bigint": str(state["quorum_leader_epoch"])}
+        state["partition_registration_leader_epoch"] = {
+            "#bigint": str(state["partition_registration_leader_epoch"])
+        }
         del state["#meta"]
     steps = recorded(SPEC, RANGES, made)
     assert [s.state for s in steps] == [s.state for s in TRACE]
@@ -68,7 +70,10 @@ def test_integers_as_apalache_writes_them_and_no_actions() -> None:
             "state 3 of the trace says nothing of next",
         ),
         (lambda made: made["states"][2].update(next_id=77), "gives next_id no value of the spec's"),
-        (lambda made: made["states"][2].update(quorum_isr={}), "quorum_isr[0] no value"),
+        (
+            lambda made: made["states"][2].update(partition_registration_isr={}),
+            "partition_registration_isr[0] no value",
+        ),
         (lambda made: made["states"][2].update(next_id="Nothing"), "next_id no value"),
     ],
 )

@@ -16,17 +16,11 @@ from checkers.symbolic import (
 )
 from checkers.symbolic.small_scope import SmallScope
 from model.idempotence_abstract.bugs import AnySequence, UncleanElection
-from model.idempotence_abstract.spec import (
-    IdempotentProducer,
-    Offset,
-    Producer,
-    ProducerEpoch,
-    Sequence,
-)
+from model.idempotence_abstract.state import Offset, Producer, ProducerEpoch, Sequence
+from model.idempotence_abstract.versions import IdempotentProducer
 from model.language import Bool, Scope, Set, Sort, Spec, SpecError, action, forall, invariant, when
 from model.language.interpreter import Interpreter, State
-from model.transactions_abstract.spec import Transactions
-from model.transactions_abstract.versions import LaxMarkers, Version1
+from model.transactions_abstract.versions import LaxMarkers, Transactions, Version1
 
 
 def shown(spec: Spec, taken: str, claim: str) -> CounterexampleToInduction:

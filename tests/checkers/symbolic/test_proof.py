@@ -17,7 +17,7 @@ from checkers.symbolic.sorts import Unbounded
 from checkers.symbolic.states import Step
 from checkers.symbolic.translation import Translation
 from model.idempotence_abstract.bugs import AnyEpoch, AnySequence, UncleanElection
-from model.idempotence_abstract.spec import IdempotentProducer
+from model.idempotence_abstract.versions import IdempotentProducer
 from model.language import (
     Bool,
     Int,
@@ -38,8 +38,7 @@ from model.language import (
     nothing,
     when,
 )
-from model.transactions_abstract.spec import Transactions
-from model.transactions_abstract.versions import LaxMarkers, Version1
+from model.transactions_abstract.versions import LaxMarkers, Transactions, Version1
 
 SEEDS = range(3)
 

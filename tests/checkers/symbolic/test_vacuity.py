@@ -5,10 +5,9 @@ from __future__ import annotations
 import pytest
 
 from checkers.symbolic import limits, prove, vacuity_of
-from model.idempotence_abstract.spec import IdempotentProducer
+from model.idempotence_abstract.versions import IdempotentProducer
 from model.language import Bool, Ordered, Scope, Spec, action, invariant, lemma, when
-from model.transactions_abstract.spec import Transactions
-from model.transactions_abstract.versions import LaxMarkers, Version1
+from model.transactions_abstract.versions import LaxMarkers, Transactions, Version1
 
 LIMIT_MS = 5_000
 

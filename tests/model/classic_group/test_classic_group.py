@@ -14,7 +14,7 @@ from model.classic_group.bugs import (
     HearsOldAnswers,
     WaitsForLeader,
 )
-from model.classic_group.spec import GroupGenerations
+from model.classic_group.versions import ClassicGroup
 from model.language import Spec
 from tests.model.conftest import Play
 
@@ -28,7 +28,7 @@ M1_INSTEAD = ("join 1", "complete_join", "assign 1", "hear_assignment 1")
 
 
 def test_a_generation_begins_when_all_have_joined_or_were_missed(play: Begin) -> None:
-    group = play(GroupGenerations()).do(*M0_ALONE, "join 1")
+    group = play(ClassicGroup()).do(*M0_ALONE, "join 1")
     assert group["consumer.owns 0"] is True  # it has not heard, and goes on
     group.do("join 0", "complete_join", "assign 0", "hear_assignment 0", "hear_assignment 1")
     assert (group["group.generation"], group["consumer.owns 1"]) == (2, False)
@@ -37,7 +37,7 @@ def test_a_generation_begins_when_all_have_joined_or_were_missed(play: Begin) ->
 def test_who_was_missed_may_not_commit(play: Begin) -> None:
     """m0 is paused; m1 has the partition in generation 2, and m0 believes to have it still."""
     zombie = (*M0_ALONE, *M1_INSTEAD)
-    assert play(GroupGenerations()).do(*zombie).broken() == set()
+    assert play(ClassicGroup()).do(*zombie).broken() == set()
     assert play(AcceptsAnyone()).do(*zombie).broken() == {"only_owners_commit"}
 
 
@@ -46,7 +46,7 @@ def test_an_old_answer_is_dropped(play: Begin) -> None:
     meanwhile = (
         *M0_ALONE, "join 1", "join 0", "complete_join", "assign 0", "refuse 0", "hear_assignment 0",
     )  # fmt: skip
-    group = play(GroupGenerations()).do(*meanwhile)
+    group = play(ClassicGroup()).do(*meanwhile)
     assert group.broken_by("hear_refusal 0") == set()
     assert group["consumer.generation 0"] == 2
     wrong = play(HearsOldAnswers()).do(*meanwhile)
@@ -55,7 +55,7 @@ def test_an_old_answer_is_dropped(play: Begin) -> None:
 
 
 def test_an_answer_about_the_present_ends_it(play: Begin) -> None:
-    group = play(GroupGenerations()).do(*M0_ALONE, *M1_INSTEAD, "refuse 0", "hear_refusal 0")
+    group = play(ClassicGroup()).do(*M0_ALONE, *M1_INSTEAD, "refuse 0", "hear_refusal 0")
     assert group["consumer.generation 0"] == 0
     group.do("join 0")
 
@@ -66,7 +66,7 @@ BOTH_CLAIM = (*M0_ALONE, *M1_INSTEAD, "miss 1", "join 0", "join 1", "complete_jo
 
 
 def test_the_latest_claim_is_kept(play: Begin) -> None:
-    group = play(GroupGenerations()).do(*BOTH_CLAIM)
+    group = play(ClassicGroup()).do(*BOTH_CLAIM)
     assert "says_it_had" in group.refused("assign 0") or "claimed_in" in group.refused("assign 0")
     group.do("assign 1")
     assert (group["group.owners 0"], group["group.owners 1"]) == (False, True)
@@ -83,7 +83,7 @@ TWO_PROCESSES = ("start_static 0 0", "start_static 1 0")
 
 def test_a_static_member_takes_its_old_place(play: Begin) -> None:
     """No rebalance: the generation stays, and the old process is a member no more."""
-    group = play(GroupGenerations()).do(*TWO_PROCESSES, *M0_ALONE, "replace 1", "hear_assignment 1")
+    group = play(ClassicGroup()).do(*TWO_PROCESSES, *M0_ALONE, "replace 1", "hear_assignment 1")
     assert (group["group.generation"], group["consumer.owns 1"]) == (1, True)
     assert group["group.members 0"] is False
     group.do("refuse 0", "hear_refusal 0")
@@ -92,7 +92,7 @@ def test_a_static_member_takes_its_old_place(play: Begin) -> None:
 
 def test_another_coordinator_knows_the_new_process(play: Begin) -> None:
     replaced = (*TWO_PROCESSES, *M0_ALONE, "replace 1", "hear_assignment 1")
-    group = play(GroupGenerations()).do(*replaced, "fail_over")
+    group = play(ClassicGroup()).do(*replaced, "fail_over")
     assert "generation" in group.refused("refuse 1")
     forgot = play(ForgetsReplacement()).do(*replaced)
     assert forgot.broken() == {"a_stable_group_survives"}
@@ -103,7 +103,7 @@ def test_another_coordinator_knows_the_new_process(play: Begin) -> None:
 def test_two_that_come_back_in_a_rebalance_are_one(play: Begin) -> None:
     """The catalogue's script of G6."""
     both = (*TWO_PROCESSES, "join 0", "join 1")
-    group = play(GroupGenerations()).do(*both)
+    group = play(ClassicGroup()).do(*both)
     assert (group["group.members 0"], group["group.members 1"]) == (False, True)
     assert play(AddsInstances()).do(*both).broken() == {"one_member_of_an_instance"}
 
@@ -112,13 +112,13 @@ def test_two_that_come_back_in_a_rebalance_are_one(play: Begin) -> None:
 
 
 def test_every_state_of_a_small_scope_is_sound() -> None:
-    found = explore(GroupGenerations(generations=2))
+    found = explore(ClassicGroup(generations=2))
     assert found.exhausted
     assert not found.violated
     assert not found.never_taken
 
 
 def test_a_leader_that_assigns_nothing_is_waited_for_only_so_long() -> None:
-    assert decide(GroupGenerations(generations=2))["who_joins_hears"].verdict == "holds"
+    assert decide(ClassicGroup(generations=2))["who_joins_hears"].verdict == "holds"
     waits = decide(WaitsForLeader(generations=2))["who_joins_hears"]
     assert [step.action for step in waits.trace[1:]] == ["join", "join", "complete_join"]

@@ -15,7 +15,7 @@ from model.consumer_group.bugs import (
     RefusesReturn,
     WantsExactEpoch,
 )
-from model.consumer_group.spec import GroupOwnership
+from model.consumer_group.versions import ConsumerGroup
 from model.language import Spec
 from tests.model.conftest import Play
 
@@ -30,7 +30,7 @@ REVOKED_BY_0 = ("heartbeat 0", "hear 0", "revoke 0", "heartbeat 0", "hear 0")
 
 
 def test_the_new_owner_waits_until_the_old_one_has_revoked(play: Begin) -> None:
-    group = play(GroupOwnership()).do(*OWNED_BY_0, *TO_1, "heartbeat 1", "hear 1")
+    group = play(ConsumerGroup()).do(*OWNED_BY_0, *TO_1, "heartbeat 1", "hear 1")
     assert (group["consumer.epoch 1"], group["consumer.owns 1"]) == (2, False)
     group.do("heartbeat 0", "hear 0")
     assert group["consumer.epoch 0"] == 1  # it keeps its epoch while it revokes
@@ -42,7 +42,7 @@ def test_the_new_owner_waits_until_the_old_one_has_revoked(play: Begin) -> None:
 
 def test_freeing_at_once_has_two_read_it(play: Begin) -> None:
     told = (*OWNED_BY_0, *TO_1, "heartbeat 0", "heartbeat 1", "hear 1")
-    assert play(GroupOwnership()).do(*told)["consumer.owns 1"] is False
+    assert play(ConsumerGroup()).do(*told)["consumer.owns 1"] is False
     assert play(FreesAtOnce()).do(*told, "hear 0").broken() == {"one_reader"}
 
 
@@ -56,7 +56,7 @@ COMES_BACK = (
 
 def test_what_comes_back_is_still_its_owners(play: Begin) -> None:
     """The catalogue's script of G1: the target gives m0 again what m0 is giving up."""
-    group = play(GroupOwnership()).do(*COMES_BACK)
+    group = play(ConsumerGroup()).do(*COMES_BACK)
     assert group["partition_epoch"] == 3
     group.do("change_subscription", "compute_target 1", "heartbeat 1")
     assert group["member.assigned 1"] is None
@@ -75,7 +75,7 @@ def test_erased_from_the_books_it_is_given_away(play: Begin) -> None:
 def test_who_is_one_epoch_behind_is_heard_and_who_is_two_behind_is_fenced(play: Begin) -> None:
     """Every answer is lost; m0 stays in epoch 1."""
     next_epoch = ("change_subscription", "compute_target 0", "heartbeat 0")
-    group = play(GroupOwnership()).do(*OWNED_BY_0, *next_epoch)
+    group = play(ConsumerGroup()).do(*OWNED_BY_0, *next_epoch)
     assert group.refused("be_fenced 0")
     group.do(*next_epoch, "be_fenced 0")
     assert (group["consumer.epoch 0"], group["consumer.owns 0"]) == (0, False)
@@ -89,7 +89,7 @@ FENCED = (
 
 
 def test_a_fenced_member_comes_back_with_epoch_0(play: Begin) -> None:
-    group = play(GroupOwnership(epochs=5)).do(*FENCED, "heartbeat 0", "hear 0")
+    group = play(ConsumerGroup(epochs=5)).do(*FENCED, "heartbeat 0", "hear 0")
     assert (group["consumer.epoch 0"], group["consumer.owns 0"]) == (4, True)
     assert play(RefusesReturn(epochs=5)).do(*FENCED).refused("heartbeat 0")
 
@@ -97,7 +97,7 @@ def test_a_fenced_member_comes_back_with_epoch_0(play: Begin) -> None:
 def test_refused_for_ever_the_group_does_not_converge() -> None:
     verdicts = decide(RefusesReturn(epochs=3))
     assert {d.verdict for d in verdicts.values()} == {"violated"}
-    assert {d.verdict for d in decide(GroupOwnership(epochs=3)).values()} == {"holds"}
+    assert {d.verdict for d in decide(ConsumerGroup(epochs=3)).values()} == {"holds"}
 
 
 def test_a_member_that_begins_anew_goes_back_an_epoch(play: Begin) -> None:
@@ -107,7 +107,7 @@ def test_a_member_that_begins_anew_goes_back_an_epoch(play: Begin) -> None:
 
 
 def test_the_last_member_leaves_a_settled_group(play: Begin) -> None:
-    assert play(GroupOwnership()).do(*OWNED_BY_0, "expire 0").broken() == set()
+    assert play(ConsumerGroup()).do(*OWNED_BY_0, "expire 0").broken() == set()
     left = play(LeavesEmptyGroupOpen()).do(*OWNED_BY_0, "expire 0")
     assert left.broken() == {"an_empty_group_is_settled"}
 
@@ -118,13 +118,13 @@ MOVED_ON = (*OWNED_BY_0, "change_subscription", "compute_target 0", "heartbeat 0
 
 
 def test_an_owner_commits_an_epoch_behind(play: Begin) -> None:
-    assert play(GroupOwnership()).do(*MOVED_ON).broken() == set()
+    assert play(ConsumerGroup()).do(*MOVED_ON).broken() == set()
     assert play(WantsExactEpoch()).do(*MOVED_ON).broken() == {"owners_may_commit"}
 
 
 def test_who_has_revoked_commits_no_more(play: Begin) -> None:
     gone = (*OWNED_BY_0, *TO_1, *REVOKED_BY_0)
-    assert play(GroupOwnership()).do(*gone).broken() == set()
+    assert play(ConsumerGroup()).do(*gone).broken() == set()
     assert play(CommitsInAnyEpoch()).do(*gone).broken() == {"only_owners_commit"}
 
 
@@ -132,6 +132,6 @@ def test_who_has_revoked_commits_no_more(play: Begin) -> None:
 
 
 def test_three_members_share_as_soundly() -> None:
-    found = explore(GroupOwnership(members=3, epochs=3))
+    found = explore(ConsumerGroup(members=3, epochs=3))
     assert found.exhausted
     assert not found.violated

@@ -29,8 +29,7 @@ from model.election.bugs import (
     TrustsOneAck,
     WaitsAfterRefusal,
 )
-from model.election.spec import Election
-from model.election.versions import BeforeElr, Kip966
+from model.election.versions import BeforeElr, Election, Kip966
 from model.language import Spec
 
 if TYPE_CHECKING:
@@ -127,8 +126,8 @@ def test_the_last_of_an_isr_leads_again_with_what_it_has_left(play: Begin) -> No
 
 def test_eligible_is_who_has_it(play: Begin) -> None:
     run = play(SHIPPED).do(*COMMITTED, *ALONE, "unfence 0")
-    assert run["quorum.leader"] is None
-    assert run.do("unfence 1")["quorum.leader"] == 1
+    assert run["partition_registration.leader"] is None
+    assert run.do("unfence 1")["partition_registration.leader"] == 1
     assert run.broken() == set()
 
 
@@ -175,11 +174,11 @@ NOBODY_ELIGIBLE = ("kill 0", "expire_session 1", "detect_crash 0")
 def test_a_fenced_last_leader_is_not_elected(play: Begin) -> None:
     """R12: with min.insync.replicas=1 one unclean stop leaves nobody eligible."""
     dead = play(ElectsTheDead(min_isr=1)).do(*NOBODY_ELIGIBLE, "register 0")
-    assert dead["quorum.leader"] == 0
+    assert dead["partition_registration.leader"] == 0
     assert "leader_is_alive_and_in_isr" in dead.broken()
     run = play(Election(min_isr=1)).do(*NOBODY_ELIGIBLE, "register 0")
-    assert run["quorum.leader"] is None
-    assert run.do("unfence 0")["quorum.leader"] == 0
+    assert run["partition_registration.leader"] is None
+    assert run.do("unfence 0")["partition_registration.leader"] == 0
 
 
 def test_an_unclean_election_loses_what_is_committed(play: Begin) -> None:
@@ -189,12 +188,12 @@ def test_an_unclean_election_loses_what_is_committed(play: Begin) -> None:
         *("advance_high_watermark 0", "expire_session 0"),
     )
     unclean = play(ElectsAnybody(**SMALL_ISR)).do(*script)
-    assert (unclean["quorum.leader"], unclean.broken()) == (
+    assert (unclean["partition_registration.leader"], unclean.broken()) == (
         1,
         {"leader_completeness", "candidate_completeness"},
     )
     clean = play(SMALL).do(*script)
-    assert (clean["quorum.leader"], clean.broken()) == (None, set())
+    assert (clean["partition_registration.leader"], clean.broken()) == (None, set())
 
 
 BOTH_STOP = (
@@ -211,7 +210,7 @@ def test_the_last_leader_leads_whatever_it_has_lost(play: Begin) -> None:
 
 def test_the_kips_text_asks_both(play: Begin) -> None:
     run = play(Kip966(max_unclean=2)).do(*BOTH_STOP, "unfence 1")
-    assert run["quorum.leader"] is None
+    assert run["partition_registration.leader"] is None
     assert "registration.fenced" in run.refused("recover_balanced 1")
     run.do("unfence 0")
     assert "written_in" in run.refused("recover_balanced 1")
@@ -231,10 +230,10 @@ def test_asked_alone_the_last_leader_has_the_longest_log(play: Begin) -> None:
 def test_two_that_are_fenced_at_once_are_fenced_one_by_one(play: Begin) -> None:
     """R19: a broker is elected in the batch that fences it."""
     batch = play(FencesInBatch(max_unclean=2)).do("kill 0", "kill 1", "detect_crash 0")
-    assert (batch["quorum.leader"], batch["registration.fenced 1"]) == (1, True)
+    assert (batch["partition_registration.leader"], batch["registration.fenced 1"]) == (1, True)
     assert {"leader_is_alive_and_in_isr", "fenced_is_out_of_sync"} <= batch.broken()
     run = play(Election(max_unclean=2)).do("kill 0", "kill 1", "detect_crash 0", "detect_crash 1")
-    assert (run["quorum.leader"], run.broken()) == (None, set())
+    assert (run["partition_registration.leader"], run.broken()) == (None, set())
 
 
 def test_a_new_leader_in_an_old_epoch_is_not_alone(play: Begin) -> None:

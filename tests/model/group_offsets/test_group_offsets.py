@@ -15,7 +15,7 @@ from model.group_offsets.bugs import (
     RanksByMarker,
     TellsUnstable,
 )
-from model.group_offsets.spec import GroupOffsets
+from model.group_offsets.versions import GroupOffsets
 from model.language import Spec
 from tests.model.conftest import Play
 

@@ -7,9 +7,8 @@ import pytest
 from checkers.explicit.liveness import decide
 from checkers.explicit.search import explore
 from model.idempotence import bugs
-from model.idempotence.partition import Batch, Offset, TopicPartition
-from model.idempotence.spec import IdempotentProducer
-from model.idempotence.variants import QUIET
+from model.idempotence.state import QUIET, Batch, Offset, TopicPartition
+from model.idempotence.versions import IdempotentProducer, Kip98
 from model.language import Bool, Spec, true
 from model.language.actions import Action
 from model.language.interpreter import Interpreter, State
@@ -78,7 +77,7 @@ def test_a_retry_is_told_where_its_first_try_is() -> None:
 def test_what_is_deleted_is_remembered() -> None:
     """I2, KAFKA-7190: the next batch is refused, though nothing is wrong."""
     script = "send 0 0; append 0 0; copy 0; acknowledge 0 0 0; delete 0; send 0 1"
-    before, after = (cls(**{**QUIET, "deletes": True}) for cls in (bugs.Kip98, IdempotentProducer))
+    before, after = (cls(**{**QUIET, "deletes": True}) for cls in (Kip98, IdempotentProducer))
     state = run(before, script)
     assert "the_next_is_accepted" in broken(before, state)
     assert refused(before, state, "append", 0, 1)

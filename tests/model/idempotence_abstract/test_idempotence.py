@@ -6,7 +6,7 @@ import pytest
 
 from checkers.explicit.search import explore
 from model.idempotence_abstract.bugs import AnyEpoch, AnySequence, UncleanElection
-from model.idempotence_abstract.spec import IdempotentProducer
+from model.idempotence_abstract.versions import IdempotentProducer
 from model.language import Spec
 from model.language.actions import Action
 from model.language.interpreter import Interpreter, State

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 
 from checkers.explicit.liveness import decide
 from model.language import Spec
+from model.replication.actions import TruncateToHighWatermark
 from model.replication.bugs import (
     CountsDivergingFetches,
     CutsOnEitherSide,
     JoinsBeforeEpoch,
     NeverCuts,
 )
-from model.replication.spec import TruncateToHighWatermark
 from model.replication.versions import FetchDivergence, Kip101, Kip279, Kip320, Kip320FirstTry
 
 if TYPE_CHECKING:

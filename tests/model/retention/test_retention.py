@@ -14,7 +14,7 @@ from model.retention.bugs import (
     LeavesMarkBehind,
     TakesLeadersStart,
 )
-from model.retention.spec import Retention
+from model.retention.versions import Retention
 from tests.model.conftest import Play
 
 Begin = Callable[[Spec], Play]

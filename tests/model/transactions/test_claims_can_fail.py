@@ -6,9 +6,9 @@ import pytest
 
 from checkers.explicit.search import explore
 from model.language import Bool, Spec, all_of, false
-from model.transactions.spec import Transactions
 from model.transactions.state import (
     COMPLETE,
+    QUIET,
     CoordinatorEpoch,
     Metadata,
     Outcome,
@@ -18,8 +18,7 @@ from model.transactions.state import (
     Transaction,
     TransactionState,
 )
-from model.transactions.variants import QUIET
-from model.transactions.versions import Version1
+from model.transactions.versions import Transactions, Version1
 from model.variants import Constants
 
 

@@ -9,9 +9,8 @@ from checkers.explicit.search import explore
 from model.language import Spec
 from model.specs import find, variants_of
 from model.transactions.bugs import RefusesRepeatedMarkers, UncleanElection
-from model.transactions.spec import Transactions
-from model.transactions.variants import QUIET
-from model.transactions.versions import LaxMarkers, Version1
+from model.transactions.state import QUIET
+from model.transactions.versions import LaxMarkers, Transactions, Version1
 
 BUGS = [v for v in variants_of("transactions") if v.breaks]
 
@@ -69,4 +68,4 @@ def test_every_open_transaction_closes(spec: Spec, broken: set[str]) -> None:
 
 def test_each_bug_stands_for_one_of_the_catalogue() -> None:
     assert len({bug.id for bug in BUGS}) == len(BUGS) == 17
-    assert all(bug.known_as for bug in BUGS)
+    assert all(bug.issue for bug in BUGS)

@@ -16,9 +16,8 @@ from model.language.interpreter import Interpreter, State
 from model.language.scope import ranges_of
 from model.language.values import Writer
 from model.transactions import bugs
-from model.transactions.spec import Transactions
-from model.transactions.variants import QUIET
-from model.transactions.versions import LaxMarkers, Verification, Version1
+from model.transactions.state import QUIET
+from model.transactions.versions import LaxMarkers, Transactions, Verification, Version1
 from model.variants import Constants
 
 VALUES = {"COMMIT": 0, "ABORT": 1}

@@ -8,8 +8,7 @@ from checkers.explicit.search import explore
 from model.language import Spec
 from model.language.actions import Action
 from model.language.interpreter import Interpreter, State
-from model.transactions_abstract.spec import Transactions
-from model.transactions_abstract.versions import LaxMarkers, Version1
+from model.transactions_abstract.versions import LaxMarkers, Transactions, Version1
 
 Call = tuple[str, *tuple[int, ...]]  # an action with its arguments
 

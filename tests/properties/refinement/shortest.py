@@ -11,5 +11,5 @@ def counterexample(spec: str, name: str, claim: str) -> Trace:
     """Of the variant with this name, which has to be one that breaks the claim."""
     variant = find(spec, name)
     assert variant.breaks == claim
-    found = explore(variant.make(variant.see), properties=[claim])
+    found = explore(variant.make(variant.at), properties=[claim])
     return found.discoveries[claim].trace

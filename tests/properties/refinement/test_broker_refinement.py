@@ -11,7 +11,7 @@ from random import Random
 
 import pytest
 
-from model.idempotence_abstract.spec import IdempotentProducer
+from model.idempotence_abstract.versions import IdempotentProducer
 from properties.refinement.behaviour import Behaviour, Call
 from properties.refinement.broker_replication import BrokerReplication
 from properties.refinement.mutants.runs import judged as judged_mutants

@@ -8,9 +8,8 @@ import pytest
 
 from checkers.explicit.graph import compiled_graph
 from model.language.interpreter import Interpreter
-from model.transactions.spec import Transactions
-from model.transactions.variants import QUIET
-from model.transactions.versions import LaxMarkers, Version1
+from model.transactions.state import QUIET
+from model.transactions.versions import LaxMarkers, Transactions, Version1
 from model.variants import Constants
 from properties.refinement.rich_transactions import Refinement
 

@@ -7,7 +7,7 @@ import pytest
 from checkers.explicit.exploration import Budget, Exploration, Progress
 from checkers.explicit.search import explore
 from model.language.interpreter import Interpreter
-from model.replication.spec import TruncateToHighWatermark
+from model.replication.actions import TruncateToHighWatermark
 from model.specs import VARIANTS
 from model.variants import Variant
 
@@ -47,7 +47,7 @@ BROKEN = {v.spec: v for v in VARIANTS if v.breaks}
 @pytest.mark.parametrize("variant", [*DEFAULTS, *BROKEN.values()], ids=label)
 def test_on_every_spec(variant: Variant) -> None:
     """Level by level as far as the budget goes, and all that was found where it suffices."""
-    spec, seen, expected = variant.make(variant.see), Levels(), Levels()
+    spec, seen, expected = variant.make(variant.at), Levels(), Levels()
     plain = explore(spec, engine="python", budget=ENOUGH, progress=expected)
     exact = explore(spec, engine="compiled", budget=ENOUGH, progress=seen)
     assert (exact.engine, exact.notes) == ("compiled", ())
@@ -63,7 +63,7 @@ def test_on_every_spec(variant: Variant) -> None:
 @pytest.mark.parametrize("variant", DEFAULTS, ids=label)
 def test_with_fingerprints_on_two_threads(variant: Variant) -> None:
     """Which of several shortest traces is told may differ, how long they are may not."""
-    spec, seen, expected = variant.make(variant.see), Levels(), Levels()
+    spec, seen, expected = variant.make(variant.at), Levels(), Levels()
     plain = explore(spec, engine="python", budget=ENOUGH, progress=expected)
     found = explore(
         spec, engine="compiled", budget=ENOUGH, fingerprints=True, threads=2, progress=seen

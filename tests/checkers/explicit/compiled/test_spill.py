@@ -13,7 +13,7 @@ from checkers.explicit.compiled.spill import Spilled
 from checkers.explicit.exploration import Budget, Exploration, Progress, Task
 from checkers.explicit.search import chosen, explore
 from model.language.interpreter import Interpreter
-from model.replication.spec import TruncateToHighWatermark
+from model.replication.actions import TruncateToHighWatermark
 from model.replication.versions import Kip101
 from tests.checkers.explicit.compiled.test_agreement import told
 

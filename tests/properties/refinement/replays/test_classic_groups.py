@@ -18,7 +18,7 @@ from tests.properties.refinement.shortest import counterexample
 def test_a_counterexample_breaks_the_group_with_the_bug_and_no_other(
     replay: ClassicGroupReplay,
 ) -> None:
-    trace = counterexample("group-generations", replay.variant, replay.claim)
+    trace = counterexample("classic-group", replay.variant, replay.claim)
     plan = [(step.action, step.values) for step in trace]
     broken, sound = (replay.carried_out(plan, with_bug=bug) for bug in (True, False))
     assert not replay.holds(broken)

@@ -8,7 +8,7 @@ import pytest
 
 from checkers.explicit.liveness import decide
 from checkers.explicit.search import explore
-from model.consumer_group.spec import GroupOwnership
+from model.consumer_group.versions import ConsumerGroup
 from model.language.interpreter import Interpreter
 from model.specs import find
 from properties.refinement.replays.consumer_groups import (
@@ -23,9 +23,9 @@ from reference_impl.node.bugs import NO_BUGS, Bug
 
 def counterexample(replay: GroupReplay) -> list[tuple[str, tuple[Any, ...]]]:
     """The actions of the shortest one, as exploration finds it, and for whom they are."""
-    variant = find("group-ownership", replay.variant)
+    variant = find("consumer-group", replay.variant)
     assert variant.breaks == replay.claim
-    spec = variant.make(variant.see)
+    spec = variant.make(variant.at)
     in_the_end = {claim.name for claim in spec.liveness_properties}
     is_safety = replay.claim not in in_the_end
     found = explore(spec).discoveries if is_safety else decide(spec, [replay.claim])
@@ -40,7 +40,7 @@ def test_a_counterexample_breaks_the_group_with_the_bug_and_no_other(replay: Gro
 
 
 def test_before_anybody_joins_the_group_is_in_the_first_state_of_the_spec() -> None:
-    spec = GroupOwnership()
+    spec = ConsumerGroup()
     assert Interpreter.of(spec).initial(spec) == [cells(Stage(bugs=NO_BUGS))]
 
 

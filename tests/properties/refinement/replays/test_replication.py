@@ -13,7 +13,7 @@ def counterexample(replay: Replay) -> list[str]:
     """The actions of the shortest one, as exploration finds it."""
     variant = find(replay.spec, replay.variant)
     assert variant.breaks is not None
-    found = explore(variant.make(variant.see))
+    found = explore(variant.make(variant.at))
     return [step.action for step in found.discoveries[variant.breaks].trace]
 
 

@@ -34,7 +34,7 @@ def counterexample(spec: str, name: str) -> list[str]:
     """The actions of the shortest one, as exploration finds it."""
     variant = find(spec, name)
     assert variant.breaks is not None
-    found = explore(variant.make(variant.see), properties=[variant.breaks])
+    found = explore(variant.make(variant.at), properties=[variant.breaks])
     return [step.action for step in found.discoveries[variant.breaks].trace]
 
 

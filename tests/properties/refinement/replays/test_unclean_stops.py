@@ -24,8 +24,8 @@ def test_a_counterexample_breaks_the_cluster_with_the_bug_and_no_other(
     assert cells(broken).items() <= trace[-1].state.items()
     assert replay.holds(sound)
     # Nobody leads until the broker is heard that has the record.
-    assert cells(sound)["quorum.leader", ()] is None
+    assert cells(sound)["partition_registration.leader", ()] is None
     sound.cluster.heal()
     wait(sound)
-    assert cells(sound)["quorum.leader", ()] == 1
+    assert cells(sound)["partition_registration.leader", ()] == 1
     assert replay.holds(sound)

@@ -1,0 +1,14 @@
+"""The protocol of classic groups that the spec describes."""
+
+from __future__ import annotations
+
+from model.classic_group.claims import ClassicGroupClaims
+from model.variants import LATEST, kafka, version
+
+
+@version("kip-345", in_force=kafka(None, LATEST), default=True)
+class ClassicGroup(ClassicGroupClaims):
+    """Classic groups as of Kafka 3.7.
+
+    They have static members (KIP-345) and sticky assignment (KIP-341).
+    """

@@ -1,0 +1,155 @@
+"""DOC consumer_group claims"""
+
+from __future__ import annotations
+
+from typing import Self
+
+from model.consumer_group.actions import ConsumerGroupActions
+from model.consumer_group.state import Member
+from model.language import (
+    Bool,
+    Temporal,
+    action_property,
+    all_of,
+    always_eventually,
+    any_of,
+    exists,
+    forall,
+    implies,
+    invariant,
+    leads_to,
+    liveness,
+    nothing,
+    witness,
+)
+
+
+class ConsumerGroupClaims(ConsumerGroupActions):
+    """DOC ConsumerGroupClaims"""
+
+    # ---- what is claimed
+
+    @invariant
+    def no_double_assignment(s) -> Bool:
+        """No two members have the partition, be it to give it up."""
+        return forall(implies(s.has(a) & s.has(b), a == b) for a in Member for b in Member)
+
+    @invariant
+    def one_reader(s) -> Bool:
+        """Of the consumers whose heartbeats are accepted, one at most owns the partition."""
+        return forall(
+            implies(s.is_live_owner(a) & s.is_live_owner(b), a == b) for a in Member for b in Member
+        )
+
+    def is_live_owner(s, m: Member) -> Bool:
+        return s.consumer[m].owns & s.accepts_heartbeat(m)
+
+    @invariant
+    def books_are_right(s) -> Bool:
+        """The partition has an epoch while a member has it: a failover would rebuild the same."""
+        return (s.partition_epoch != nothing) == exists(s.has(m) for m in Member)
+
+    @invariant
+    def an_empty_group_is_settled(s) -> Bool:
+        """A group without members has computed what there is to compute."""
+        return implies(s.is_empty(), s.assignment_epoch == s.group_epoch)
+
+    @invariant
+    def owners_may_commit(s) -> Bool:
+        """A consumer that owns the partition, and that the coordinator says has it, may commit."""
+        return forall(
+            implies(
+                all_of(s.consumer[m].owns, s.has(m), s.accepts_heartbeat(m)), s.accepts_commit(m)
+            )
+            for m in Member
+        )
+
+    @invariant
+    def only_owners_commit(s) -> Bool:
+        """Whose commits are accepted has the partition."""
+        return forall(implies(s.accepts_commit(m), s.has(m)) for m in Member)
+
+    @action_property
+    def epochs_grow(s, after: Self) -> Bool:
+        """Epochs of the group and of its members never go back, but by joining anew."""
+        return all_of(
+            s.group_epoch <= after.group_epoch,
+            s.assignment_epoch <= after.assignment_epoch,
+            forall(
+                any_of(
+                    s.member[m].epoch <= after.member[m].epoch,
+                    ~s.member[m].joined & after.member[m].joined,
+                )
+                for m in Member
+            ),
+            forall(
+                any_of(s.consumer[m].epoch <= after.consumer[m].epoch, after.consumer[m].epoch == 0)
+                for m in Member
+            ),
+        )
+
+    def has_converged(s) -> Bool:
+        """Every member is in the group's epoch, and has what the target gives it."""
+        return (s.assignment_epoch == s.group_epoch) & forall(
+            implies(
+                s.member[m].joined,
+                all_of(
+                    s.member[m].epoch == s.assignment_epoch,
+                    s.has(m) == (s.target == m),
+                    s.consumer[m].epoch == s.member[m].epoch,
+                    s.consumer[m].owns == s.has(m),
+                ),
+            )
+            for m in Member
+        )
+
+    @liveness
+    def converges(s) -> Temporal:
+        """When nothing changes any more, every member gets what it shall have."""
+        return always_eventually(s.has_converged())
+
+    @liveness
+    def who_is_fenced_comes_back(s, m: Member) -> Temporal:
+        """A member with epoch 0 is given another, without waiting for its session to expire."""
+        outside = s.consumer[m].epoch == 0
+        return leads_to(s.member[m].joined & outside, ~outside | ~s.member[m].joined)
+
+    # ---- what must be possible
+
+    @witness
+    def one_gives_up_while_another_waits(s) -> Bool:
+        """The target's member is in the new epoch without the partition, its owner is not."""
+        return exists(
+            all_of(
+                s.waits_for_revocation(a),
+                s.target == b,
+                s.consumer[b].epoch == s.assignment_epoch,
+                s.member[a].epoch < s.assignment_epoch,
+            )
+            for a in Member
+            for b in Member
+        )
+
+    @witness
+    def it_gets_back_what_it_gave_up(s) -> Bool:
+        """A member has revoked the partition, and the newer target gives it the partition again."""
+        return exists(
+            all_of(s.member[m].revoking != nothing, ~s.consumer[m].owns, s.target == m)
+            for m in Member
+        )
+
+    @witness
+    def one_commits_an_epoch_behind(s) -> Bool:
+        """A commit is accepted of a consumer that has not heard of its new epoch."""
+        return exists(
+            all_of(s.accepts_commit(m), s.consumer[m].epoch < s.member[m].epoch) for m in Member
+        )
+
+    @witness
+    def a_zombie_owns(s) -> Bool:
+        """A consumer reads on, while the partition is another's."""
+        return exists(
+            all_of(a != b, s.consumer[a].owns, s.has(b), s.consumer[b].owns)
+            for a in Member
+            for b in Member
+        )

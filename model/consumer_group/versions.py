@@ -1,0 +1,11 @@
+"""The protocol of KIP-848 that the spec describes."""
+
+from __future__ import annotations
+
+from model.consumer_group.claims import ConsumerGroupClaims
+from model.variants import LATEST, kafka, version
+
+
+@version("kip-1251", in_force=kafka(None, LATEST), default=True)
+class ConsumerGroup(ConsumerGroupClaims):
+    """KIP-848 with KIP-1251, as of Kafka 4.3."""

@@ -1,0 +1,11 @@
+"""The protocol of committed offsets that the spec describes."""
+
+from __future__ import annotations
+
+from model.group_offsets.claims import GroupOffsetsClaims
+from model.variants import LATEST, kafka, version
+
+
+@version("kip-447", in_force=kafka("2.5", LATEST), default=True)
+class GroupOffsets(GroupOffsetsClaims):
+    """KIP-447: a transactional commit carries its generation; a pending commit hides the offset."""

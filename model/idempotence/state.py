@@ -1,0 +1,114 @@
+"""DOC idempotence state"""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from model.language import Bool, Int, Map, Nothing, Record, Scope, Sort, Spec
+from model.variants import Constants
+
+QUIET: Constants = {  # two batches and no faults; a variant adds what its counterexample needs
+    "batches": 2,
+    "leader_changes": 0,
+    "deletes": False,
+    "gives_up": False,
+}
+
+
+class TopicPartition(Sort):
+    """A log, its leader and its follower."""
+
+    prefix = "p"
+
+
+class Batch(Int):
+    """What the application sent, numbered from 0."""
+
+
+class ProducerEpoch(Int):
+    """Larger after every reset of the client's sequences."""
+
+
+class Sequence(Int):
+    """Numbers the batches of an epoch in a partition."""
+
+
+class Offset(Int):
+    """A position in a log, or the end of one."""
+
+
+class LeaderEpoch(Int):
+    """Counts the leaders of a partition."""
+
+
+class Status(Int):
+    """What the client knows of a batch."""
+
+    labels = ("UNSENT", "IN_FLIGHT", "ACKED", "FAILED")
+
+
+UNSENT, IN_FLIGHT, ACKED, FAILED = map(Status, range(4))
+
+
+class LogRecord(Record):
+    batch: Batch
+    producer_epoch: ProducerEpoch
+    sequence: Sequence
+
+
+class Log(Record):
+    start_offset: Offset  # below it all is deleted
+    high_watermark: Offset  # the follower's end
+    end_offset: Offset
+    record: Map[Offset, LogRecord]
+
+
+class ProducerState(Record):
+    """What a replica knows of the producer."""
+
+    is_known: Bool
+    producer_epoch: ProducerEpoch
+    last_sequence: Sequence
+    offset: Map[Sequence, Offset | Nothing]  # of the batches in the window
+
+
+class IdempotenceState(Spec):
+    """DOC IdempotenceState"""
+
+    batches: Annotated[int, range(1, 9)] = 3
+    partitions: Annotated[int, range(1, 4)] = 1
+    max_in_flight: Annotated[int, range(1, 6)] = 3  # of a partition
+    window: Annotated[int, range(1, 6)] = 5
+    max_epoch: Annotated[int, range(9)] = 1
+    leader_changes: Annotated[int, range(5)] = 1  # of each partition
+    deletes: bool = True  # retention, or DeleteRecords
+    gives_up: bool = True  # the client, when delivery.timeout.ms has passed
+
+    producer_epoch: ProducerEpoch
+    # the numbers of the next batch for a partition, if the epoch is still the client's
+    next_epoch: Map[TopicPartition, ProducerEpoch]
+    next_sequence: Map[TopicPartition, Sequence]
+    status: Map[Batch, Status]
+    sent_to: Map[Batch, TopicPartition | Nothing]
+    epoch_of: Map[Batch, ProducerEpoch]
+    sequence_of: Map[Batch, Sequence]
+    acked_at: Map[Batch, Offset]
+
+    log: Map[TopicPartition, Log]
+    leader_epoch: Map[TopicPartition, LeaderEpoch]
+    leader_knows: Map[TopicPartition, ProducerState]
+    follower_knows: Map[TopicPartition, ProducerState]
+
+    def scope(s) -> Scope:
+        return {
+            TopicPartition: s.partitions,
+            Batch: s.batches,
+            ProducerEpoch: s.max_epoch + 1,
+            Sequence: s.batches + 1,
+            Offset: s.batches * (1 + s.max_epoch) + 1,
+            LeaderEpoch: s.leader_changes + 1,
+            Status: 4,
+        }
+
+    def init(s) -> None:
+        """Nothing was sent."""

@@ -1,0 +1,47 @@
+"""The idempotent producer of KIP-98 and of KIP-360."""
+
+from __future__ import annotations
+
+from model.idempotence.claims import IdempotenceClaims
+from model.idempotence.state import QUIET, Offset, Sequence, TopicPartition
+from model.language import Bool
+from model.variants import kafka, unreleased, version
+
+
+@version(
+    "kip-360",
+    in_force=unreleased(
+        "the check of the first sequence on a new partition, KAFKA-15591, is promised for 4.5"
+    ),
+    default=True,
+)
+class IdempotentProducer(IdempotenceClaims):
+    """KIP-360: producer state outlives deleted records; a client restarts sequences by a new epoch.
+
+    A partition that never had a record accepts only the first sequence (KAFKA-15591). Kafka up to
+    4.3 does not check that outside transactions: the bug `any-first-sequence`.
+    """
+
+
+@version(
+    "kip-98",
+    breaks="the_next_is_accepted",
+    steps=6,
+    at={**QUIET, "deletes": True},
+    id="I2",
+    issue="KAFKA-7190",
+    in_force=kafka("0.11", "2.3"),
+)
+class Kip98(IdempotentProducer):
+    """KIP-98: when its last record is deleted, a producer is not known any more.
+
+    Its next batch is refused with UNKNOWN_PRODUCER_ID, which is fatal (KAFKA-7190). Fails
+    the_next_is_accepted.
+    """
+
+    def begins_unknown(s, p: TopicPartition, sequence: Sequence) -> Bool:
+        return sequence == 0
+
+    def forget(s, p: TopicPartition, start: Offset) -> None:
+        s.lose(s.leader_knows[p], s.log[p].end_offset == start)
+        s.lose(s.follower_knows[p], s.log[p].high_watermark == start)

@@ -1,0 +1,238 @@
+"""DOC replication_abstract actions"""
+
+from __future__ import annotations
+
+from model.language import Bool, action, all_of, any_of, false, forall, implies, ite, true, when
+from model.replication_abstract.state import (
+    AbstractReplicationState,
+    Departure,
+    Entry,
+    LeaderEpoch,
+    Message,
+    Offset,
+    Replica,
+)
+
+
+class AbstractReplicationActions(AbstractReplicationState):
+    """DOC AbstractReplicationActions"""
+
+    # ---- the controller
+
+    def leads_in(s, r: Replica, e: LeaderEpoch) -> Bool:
+        """The controller chose the replica to lead in the epoch."""
+        return (s.leader[e] == r) & ~s.vacant[e]
+
+    @action
+    def elect(s, leader: Replica, newer: LeaderEpoch) -> None:
+        """The controller makes a member of the ISR the leader of a larger epoch."""
+        members = s.isr[s.newest]
+        when(s.newest < newer, members[leader])
+        s.elected[newer] = true
+        s.leader[newer] = leader
+        s.first_isr[newer] = members
+        s.isr[newer] = members
+        s.newest = newer
+
+    @action
+    def elect_nobody(s, newer: LeaderEpoch) -> None:
+        """No member of the ISR is there to lead: a larger epoch begins without a leader."""
+        when(s.newest < newer)
+        members = s.isr[s.newest]
+        s.elected[newer] = true
+        s.vacant[newer] = true
+        s.first_isr[newer] = members
+        s.isr[newer] = members
+        s.newest = newer
+
+    @action
+    def shrink_isr(s, out: Replica) -> None:
+        """The controller removes one that does not lead; what the leader proposed is refused."""
+        when(~s.leads_in(out, s.newest))
+        s.isr[s.newest][out] = False
+        for r in Replica:
+            s.led[s.newest].proposed[r] = False
+
+    @action
+    def refuse(s) -> None:
+        """The controller refuses the leader's proposal: it knows a reason against the member."""
+        for r in Replica:
+            s.led[s.newest].proposed[r] = False
+
+    @action
+    def expand_isr(s, added: Replica) -> None:
+        """The controller grants the leader's proposal."""
+        when(s.led[s.newest].proposed[added])
+        s.isr[s.newest][added] = True
+        for r in Replica:
+            s.led[s.newest].proposed[r] = False
+
+    # ---- replicas learn of an election
+
+    def depart(s, r: Replica, newer: LeaderEpoch) -> None:
+        """What the proof remembers when a replica leaves for a newer epoch."""
+        for e in LeaderEpoch:
+            had, fetched = s.departure[e], s.led[e].fetched[r]
+            is_first = all_of(
+                s.elected[e],
+                s.replica[r].leader_epoch <= e,
+                e < newer,
+                s.isr[e][r],
+                ~had.happened | (fetched < had.bound),
+            )
+            s.departure[e] = ite(is_first, Departure(happened=true, bound=fetched, member=r), had)
+
+    @action
+    def become_leader(s, r: Replica, newer: LeaderEpoch) -> None:
+        """A replica leads, with the log that it has, and waits for all of the announced ISR."""
+        when(s.elected[newer], s.leads_in(r, newer), s.replica[r].leader_epoch < newer)
+        s.depart(r, newer)
+        log = s.replica[r]
+        s.led[newer].begun = true
+        s.led[newer].start_offset = log.end_offset
+        s.led[newer].end_offset = log.end_offset
+        s.led[newer].high_watermark = log.high_watermark
+        s.led[newer].entry = log.entry
+        s.led[newer].fetched[r] = log.end_offset
+        s.led[newer].maximal_isr = s.first_isr[newer]
+        s.replica[r].leader_epoch = newer
+        s.replica[r].is_leader = true
+
+    @action
+    def become_follower(s, r: Replica, newer: LeaderEpoch) -> None:
+        """A replica follows a newer leader; its log stays until a fetch shows where it differs."""
+        when(s.elected[newer], ~s.leads_in(r, newer), s.replica[r].leader_epoch < newer)
+        s.depart(r, newer)
+        s.on_following(r)
+        s.replica[r].leader_epoch = newer
+        s.replica[r].is_leader = false
+
+    def on_following(s, r: Replica) -> None:
+        """What else happens to a log when its replica follows a newer leader: nothing."""
+
+    # ---- followers
+
+    def agrees(s, r: Replica, offset: Offset) -> Bool:
+        """The leader of the replica's epoch has a record of the same epoch at the offset."""
+        led = s.led[s.replica[r].leader_epoch]
+        return all_of(
+            offset < led.end_offset,
+            s.replica[r].entry[offset].leader_epoch == led.entry[offset].leader_epoch,
+        )
+
+    def may_fetch(s, r: Replica, latest: Offset) -> Bool:
+        """The leader finds the follower's last record, at `latest`, in its own log."""
+        return any_of(
+            s.replica[r].end_offset == Offset.least(),
+            s.replica[r].end_offset.is_next_after(latest) & s.agrees(r, latest),
+        )
+
+    def follows(s, r: Replica) -> Bool:
+        return ~s.replica[r].is_leader & s.led[s.replica[r].leader_epoch].begun
+
+    @action
+    def truncate(s, r: Replica, end: Offset) -> None:
+        """A follower cuts its log where it begins to differ from its leader's, to the end."""
+        when(
+            s.follows(r),
+            end < s.replica[r].end_offset,
+            forall(
+                implies((end <= o) & (o < s.replica[r].end_offset), ~s.agrees(r, o)) for o in Offset
+            ),
+        )
+        s.replica[r].end_offset = end
+
+    @action
+    def fetch_request(s, r: Replica, latest: Offset) -> None:
+        """The leader learns how far the follower's log goes."""
+        when(s.follows(r), s.may_fetch(r, latest))
+        s.led[s.replica[r].leader_epoch].fetched[r] = s.replica[r].end_offset
+
+    @action
+    def fetch_response(s, r: Replica, latest: Offset, end: Offset) -> None:
+        """The follower appends the next record of its leader."""
+        at = s.replica[r].end_offset
+        led = s.led[s.replica[r].leader_epoch]
+        when(s.follows(r), s.may_fetch(r, latest), at < led.end_offset, end.is_next_after(at))
+        s.replica[r].entry[at] = led.entry[at]
+        s.replica[r].end_offset = end
+
+    @action
+    def follower_high_watermark(s, r: Replica, latest: Offset, mark: Offset) -> None:
+        """The follower takes a high watermark that its leader had, higher or lower than its own."""
+        led = s.led[s.replica[r].leader_epoch]
+        when(
+            s.follows(r),
+            s.may_fetch(r, latest),
+            mark <= led.high_watermark,
+            mark <= s.replica[r].end_offset,
+        )
+        s.replica[r].high_watermark = mark
+
+    # ---- leaders
+
+    @action
+    def append(s, r: Replica, message: Message, end: Offset) -> None:
+        """Whoever believes to lead appends what producers send."""
+        at, own = s.replica[r].end_offset, s.replica[r].leader_epoch
+        when(s.replica[r].is_leader, end.is_next_after(at))
+        entry = Entry(leader_epoch=own, message=message)
+        s.replica[r].entry[at] = entry
+        s.replica[r].end_offset = end
+        s.led[own].entry[at] = entry
+        s.led[own].end_offset = end
+        s.led[own].fetched[r] = end
+
+    @action
+    def advance_high_watermark(s, r: Replica, mark: Offset) -> None:
+        """A leader commits what every member of its maximal ISR has fetched in its epoch."""
+        own = s.replica[r].leader_epoch
+        led = s.led[own]
+        when(
+            s.replica[r].is_leader,
+            led.high_watermark < mark,
+            mark <= led.fetched[r],
+            forall(mark <= led.fetched[f] for f in led.maximal_isr),
+        )
+        old_end = s.committed_end
+        for o in Offset:
+            is_new = (old_end <= o) & (o < mark)
+            is_older = (o < mark) & (own < s.committed_by[o])
+            s.committed[o] = ite(is_new, s.replica[r].entry[o], s.committed[o])
+            s.committed_by[o] = ite(is_new | is_older, own, s.committed_by[o])
+        s.committed_end = ite(old_end < mark, mark, old_end)
+        s.replica[r].high_watermark = mark
+        s.led[own].high_watermark = mark
+
+    def may_join(s, f: Replica, own: LeaderEpoch) -> Bool:
+        """It has what the leader committed, and all that the leader had when it began."""
+        led = s.led[own]
+        return (led.high_watermark <= led.fetched[f]) & (led.start_offset <= led.fetched[f])
+
+    @action
+    def propose_member(s, r: Replica, f: Replica) -> None:
+        """A leader asks the controller to add a follower, and waits for it from now on."""
+        own = s.replica[r].leader_epoch
+        when(s.replica[r].is_leader, ~s.led[own].maximal_isr[f], s.may_join(f, own))
+        s.led[own].maximal_isr[f] = True
+        s.led[own].proposed[f] = True
+
+    @action
+    def drop_member(s, r: Replica, f: Replica) -> None:
+        """A leader waits no longer for one that is neither in the ISR nor proposed."""
+        own = s.replica[r].leader_epoch
+        when(s.replica[r].is_leader, f != r, ~s.isr[own][f], ~s.led[own].proposed[f])
+        s.led[own].maximal_isr[f] = False
+
+    # ---- crashes
+
+    @action
+    def restart(s, r: Replica, mark: Offset) -> None:
+        """A replica restarts with its whole log and an older high watermark, and does not lead."""
+        when(mark <= s.replica[r].high_watermark)
+        s.on_restart(r, mark)
+        s.replica[r].high_watermark = mark
+        s.replica[r].is_leader = false
+
+    def on_restart(s, r: Replica, mark: Offset) -> None:
+        """What a restart does to a log: nothing."""

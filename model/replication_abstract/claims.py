@@ -1,0 +1,62 @@
+"""DOC replication_abstract claims"""
+
+from __future__ import annotations
+
+from model.language import Bool, all_of, exists, forall, implies, invariant, witness
+from model.replication_abstract.actions import AbstractReplicationActions
+from model.replication_abstract.state import LeaderEpoch, Offset, Replica
+
+
+class AbstractReplication(AbstractReplicationActions):
+    """DOC AbstractReplication"""
+
+    # ---- what is claimed
+
+    def has_committed(s, r: Replica, offset: Offset) -> Bool:
+        """The replica has what was committed at the offset."""
+        return all_of(
+            offset < s.replica[r].end_offset,
+            s.replica[r].entry[offset] == s.committed[offset],
+        )
+
+    @invariant
+    def isr_has_what_is_committed(s) -> Bool:
+        """Every member of the newest ISR has all that is committed: no clean election loses any."""
+        return forall(
+            implies(s.isr[s.newest][r] & (o < s.committed_end), s.has_committed(r, o))
+            for r in Replica
+            for o in Offset
+        )
+
+    @invariant
+    def high_watermarks_are_committed(s) -> Bool:
+        """What is below any high watermark is committed, and the same everywhere."""
+        return forall(
+            implies(o < s.replica[r].high_watermark, (o < s.committed_end) & s.has_committed(r, o))
+            for r in Replica
+            for o in Offset
+        )
+
+    # ---- what must be possible
+
+    @witness
+    def a_record_outlives_its_leader(s) -> Bool:
+        """A leader has committed a record that an earlier leader appended."""
+        return exists(
+            all_of(
+                s.led[e].begun,
+                o < s.led[e].high_watermark,
+                s.led[e].entry[o].leader_epoch < e,
+            )
+            for e in LeaderEpoch
+            for o in Offset
+        )
+
+    @witness
+    def a_follower_diverges(s) -> Bool:
+        """A follower has a record that its leader has not."""
+        return exists(
+            all_of(s.follows(r), o < s.replica[r].end_offset, ~s.agrees(r, o))
+            for r in Replica
+            for o in Offset
+        )

@@ -1,0 +1,116 @@
+"""DOC replication_abstract state"""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from model.language import Bool, Map, Ordered, Record, Scope, Set, Sort, Spec, true
+
+
+class Replica(Sort):
+    """A broker that keeps a copy of the partition."""
+
+    prefix = "b"
+
+
+class Message(Sort):
+    """What a producer sent."""
+
+
+class LeaderEpoch(Ordered):
+    """Counts the leaders that the controller elected."""
+
+
+class Offset(Ordered):
+    """A position in a log, or the end of one."""
+
+
+class Entry(Record):
+    """A record: what it says, and the epoch of the leader that appended it."""
+
+    leader_epoch: LeaderEpoch
+    message: Message
+
+
+class Leadership(Record):
+    """What the leader of one epoch did; as far as it is read, it only grows."""
+
+    begun: Bool
+    start_offset: Offset  # where its log ended when it became leader
+    end_offset: Offset
+    high_watermark: Offset
+    entry: Map[Offset, Entry]
+    fetched: Map[Replica, Offset]  # how far each replica has said that its log goes
+    maximal_isr: Set[Replica]  # who must have a record before it is committed
+    proposed: Set[Replica]  # additions to the ISR that the controller has not answered
+
+
+class Departure(Record):
+    """Of the members of an epoch's ISR that left for a newer one, who had fetched least."""
+
+    happened: Bool
+    bound: Offset  # what it had fetched: the epoch's leader never commits more
+    member: Replica
+
+
+class ReplicaState(Record):
+    """A replica's log, and what it believes."""
+
+    leader_epoch: LeaderEpoch
+    is_leader: Bool
+    end_offset: Offset
+    high_watermark: Offset
+    entry: Map[Offset, Entry]
+
+
+class AbstractReplicationState(Spec):
+    """DOC AbstractReplicationState"""
+
+    replicas: Annotated[int, range(1, 10)] = 2
+    leader_epochs: Annotated[int, range(1, 10)] = 3
+    offsets: Annotated[int, range(2, 10)] = 2
+    messages: Annotated[int, range(1, 10)] = 1
+
+    # what the controller decided
+    newest: LeaderEpoch
+    elected: Set[LeaderEpoch]
+    leader: Map[LeaderEpoch, Replica]
+    vacant: Set[LeaderEpoch]  # nobody leads in it
+    isr: Map[LeaderEpoch, Set[Replica]]  # as the controller last knew it in that epoch
+    first_isr: Map[LeaderEpoch, Set[Replica]]  # as the election announced it
+
+    led: Map[LeaderEpoch, Leadership]
+    replica: Map[Replica, ReplicaState]
+
+    # what only the proof knows
+    committed_end: Offset
+    committed: Map[Offset, Entry]
+    committed_by: Map[Offset, LeaderEpoch]  # the oldest epoch whose leader committed it
+    departure: Map[LeaderEpoch, Departure]
+
+    def scope(s) -> Scope:
+        return {
+            Replica: s.replicas,
+            LeaderEpoch: s.leader_epochs,
+            Offset: s.offsets,
+            Message: s.messages,
+        }
+
+    def init(s, someone: Replica, something: Message) -> None:
+        first = LeaderEpoch.least()
+        s.elected[first] = true
+        s.led[first].begun = true
+        s.replica[someone].is_leader = true
+        for r in Replica:
+            s.isr[first][r] = true
+            s.first_isr[first][r] = true
+            s.led[first].maximal_isr[r] = true
+        for e in LeaderEpoch:
+            s.leader[e] = someone  # without meaning until e is elected
+            s.departure[e].member = someone  # without meaning until it happened
+        for o in Offset:  # without meaning from the end offset on
+            s.committed[o].message = something
+            for e in LeaderEpoch:
+                s.led[e].entry[o].message = something
+            for r in Replica:
+                s.replica[r].entry[o].message = something

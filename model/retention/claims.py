@@ -1,0 +1,99 @@
+"""DOC retention claims"""
+
+from __future__ import annotations
+
+from typing import Self
+
+from model.language import (
+    Bool,
+    action_property,
+    all_of,
+    exists,
+    forall,
+    implies,
+    invariant,
+    nothing,
+    witness,
+)
+from model.retention.actions import RetentionActions
+from model.retention.state import Offset, Replica
+
+
+class RetentionClaims(RetentionActions):
+    """DOC RetentionClaims"""
+
+    # ---- what is claimed
+
+    @invariant
+    def log_start_is_committed(s) -> Bool:
+        """On every replica the log starts at or below its high watermark, which is in the log."""
+        return forall(
+            all_of(
+                s.log[r].log_start <= s.log[r].high_watermark,
+                s.log[r].high_watermark <= s.log[r].end_offset,
+            )
+            for r in Replica
+        )
+
+    def is_latest(s, x: Offset) -> Bool:
+        """No later record with its key is committed."""
+        return all_of(
+            x < s.true_high_watermark,
+            forall(
+                implies(all_of(x < y, y < s.true_high_watermark), s.committed[y] != s.committed[x])
+                for y in Offset
+            ),
+        )
+
+    @invariant
+    def latest_values_are_kept(s) -> Bool:
+        """The last committed record of each key is on all of the ISR, unless it was deleted."""
+        return forall(
+            implies(
+                s.is_latest(x) & (s.log[r].log_start <= x),
+                s.log[r].record[x].key == s.committed[x],
+            )
+            for r in s.isr
+            for x in Offset
+        )
+
+    @invariant
+    def deleted_stays_deleted(s) -> Bool:
+        """What DeleteRecords said to be deleted is below the log start of whoever leads."""
+        return s.deleted <= s.log[s.leader].log_start
+
+    @action_property
+    def log_starts_grow(s, after: Self) -> Bool:
+        """A replica's log start never goes back."""
+        return forall(s.log[r].log_start <= after.log[r].log_start for r in Replica)
+
+    # ---- what must be possible
+
+    @witness
+    def a_follower_is_too_far_behind(s) -> Bool:
+        """What a follower would fetch next, the leader has deleted."""
+        return exists(
+            s.is_following(r) & (s.log[r].end_offset < s.log[s.leader].log_start) for r in Replica
+        )
+
+    @witness
+    def a_value_gave_way(s) -> Bool:
+        """A committed record was dropped for a later one, which stays."""
+        return exists(
+            all_of(
+                s.log[s.leader].has_offset(x),
+                s.log[s.leader].record[x].key == nothing,
+                s.committed[x] != nothing,
+            )
+            for x in Offset
+        )
+
+    @witness
+    def records_are_deleted(s) -> Bool:
+        """DeleteRecords was answered."""
+        return s.deleted > 0
+
+    @witness
+    def a_leader_lags_what_is_deleted(s) -> Bool:
+        """A new leader's high watermark is below a follower's log start."""
+        return exists(s.log[s.leader].high_watermark < s.log[r].log_start for r in Replica)

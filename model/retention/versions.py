@@ -1,0 +1,21 @@
+"""The retention protocol that the spec describes."""
+
+from __future__ import annotations
+
+from model.retention.claims import RetentionClaims
+from model.variants import unreleased, version
+
+
+@version(
+    "kip-107",
+    in_force=unreleased(
+        "Kafka up to 4.3 lets a follower join the ISR before it has the leader's log start"
+    ),
+    default=True,
+)
+class Retention(RetentionClaims):
+    """Kafka 3.7, but a follower joins the ISR only at the leader's log start.
+
+    No release of Kafka has that additional rule. The bug `joins-with-old-records` is Kafka without
+    the rule.
+    """

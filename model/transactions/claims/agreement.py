@@ -1,0 +1,235 @@
+"""Transactions: what coordinator and partitions must agree on, and what fences whom.
+
+Source: KIP-98; KIP-890; KIP-1228; TransactionState of Apache Kafka.
+"""
+
+from __future__ import annotations
+
+from typing import Self
+
+from model.language import (
+    Bool,
+    action_property,
+    all_of,
+    any_of,
+    exists,
+    forall,
+    implies,
+    invariant,
+    nothing,
+)
+from model.transactions.actions.clients import Clients
+from model.transactions.state import (
+    ABORT,
+    COMMIT,
+    COMPLETE,
+    DEAD,
+    EMPTY,
+    ONGOING,
+    PREPARE,
+    Instance,
+    Offset,
+    Outcome,
+    TopicPartition,
+    Transaction,
+)
+
+FOLLOWS = (  # which state of a transactional id may follow which
+    (DEAD, EMPTY), (EMPTY, EMPTY), (EMPTY, ONGOING), (EMPTY, PREPARE), (EMPTY, DEAD),
+    (ONGOING, ONGOING), (ONGOING, PREPARE), (PREPARE, COMPLETE), (COMPLETE, EMPTY),
+    (COMPLETE, ONGOING), (COMPLETE, PREPARE), (COMPLETE, DEAD),
+)  # fmt: skip
+
+
+class Agreement(Clients):
+    """Claims about the servers' side."""
+
+    # ---- words
+
+    def closed_as(s, p: TopicPartition, o: Offset, outcome: Outcome) -> Bool:
+        """The first marker of its producer behind a record has this outcome."""
+        return exists(
+            all_of(
+                s.closes(p, m, o),
+                s.log[p].record[m].outcome == outcome,
+            )
+            for m in Offset
+        )
+
+    def closes(s, p: TopicPartition, m: Offset, o: Offset) -> Bool:
+        """The marker is the first behind the record that is of its producer."""
+        return all_of(
+            o < m,
+            s.is_marker(p, m),
+            s.is_record(p, o),
+            s.is_of(p, m, s.log[p].record[o].producer_id),
+            ~s.is_closed_below(p, o, m),
+        )
+
+    def is_in(s, p: TopicPartition, o: Offset, k: Transaction) -> Bool:
+        return s.is_record(p, o) & (s.log[p].record[o].transaction == k)
+
+    # ---- partitions and the coordinator agree
+
+    @invariant
+    def atomic(s) -> Bool:
+        """No transaction is committed on one partition and aborted on another."""
+        return forall(
+            ~all_of(
+                s.is_in(p, o, k),
+                s.is_in(q, r, k),
+                s.closed_as(p, o, COMMIT),
+                s.closed_as(q, r, ABORT),
+            )
+            for k in Transaction
+            for p in TopicPartition
+            for q in TopicPartition
+            for o in Offset
+            for r in Offset
+        )
+
+    @invariant
+    def markers_close_their_own(s) -> Bool:
+        """A marker closes only records of the transaction that it was decided for."""
+        return forall(
+            implies(
+                s.closes(p, m, o),
+                s.log[p].record[m].transaction == s.log[p].record[o].transaction,
+            )
+            for p in TopicPartition
+            for m in Offset
+            for o in Offset
+        )
+
+    @invariant
+    def no_hanging_transaction(s) -> Bool:
+        """What is open in a partition the coordinator knows of, and will end."""
+        m = s.memory
+        return forall(
+            implies(
+                s.is_open(p, o) & s.is_in(p, o, k),
+                all_of(
+                    (m.state == ONGOING) | (m.state == PREPARE),
+                    m.transaction == k,
+                    m.partitions[p],
+                ),
+            )
+            for p in TopicPartition
+            for o in Offset
+            for k in Transaction
+        )
+
+    @invariant
+    def markers_are_accepted(s) -> Bool:
+        """A partition refuses no marker that the coordinator has not heard of: it would give up."""
+        m = s.memory
+        return forall(
+            implies(
+                (m.state == PREPARE)
+                & ~s.has_marker(p, m.transaction, s.coordinator_epoch, s.log[p].end_offset),
+                s.accepts_marker(p, m.producer_id, m.producer_epoch),
+            )
+            for p in m.partitions
+        )
+
+    @invariant
+    def what_is_added_is_vouched_for(s) -> Bool:
+        """No record is refused whose partition was added to its ongoing transaction."""
+        return forall(
+            implies(s.has_added(k, p), s.vouches(k, p)) for k in Transaction for p in TopicPartition
+        )
+
+    @action_property
+    def decisions_are_final(s, after: Self) -> Bool:
+        """A transaction is decided once."""
+        return forall(
+            implies(s.decided[k] != nothing, after.decided[k] == s.decided[k]) for k in Transaction
+        )
+
+    @action_property
+    def states_follow_the_table(s, after: Self) -> Bool:
+        """The coordinator's log goes from state to state as the table says."""
+        before, then = s.state_log.committed, after.state_log.committed
+        unchanged = before.state == then.state
+        return unchanged | any_of(*((before.state == a) & (then.state == b) for a, b in FOLLOWS))
+
+    @invariant
+    def memory_is_the_log(s) -> Bool:
+        """What the coordinator answers from is the last committed record of its log."""
+        return s.memory == s.state_log.committed
+
+    # ---- fencing
+
+    @action_property
+    def zombies_write_nothing(s, after: Self) -> Bool:
+        """Once a newer instance was answered, no record of an older one is appended anywhere."""
+        return forall(
+            implies(
+                all_of(
+                    after.has_record(p, k),
+                    ~s.has_record(p, k),
+                    s.owner[k] == i,
+                    s.producer[j].producer_id != nothing,
+                ),
+                j <= i,
+            )
+            for p in TopicPartition
+            for k in Transaction
+            for i in Instance
+            for j in Instance
+        )
+
+    @invariant
+    def no_two_instances_are_one(s) -> Bool:
+        """No two instances have the same producer id and epoch."""
+        return forall(
+            implies(
+                all_of(
+                    i < j,
+                    s.producer[i].producer_id != nothing,
+                    s.producer[i].producer_id == s.producer[j].producer_id,
+                ),
+                s.producer[i].producer_epoch != s.producer[j].producer_epoch,
+            )
+            for i in Instance
+            for j in Instance
+        )
+
+    @invariant
+    def epochs_do_not_go_back(s) -> Bool:
+        """In a log, after a record of a producer epoch comes none of a smaller one."""
+        return forall(
+            implies(
+                all_of(a < b, s.is_of(p, b, s.log[p].record[a].producer_id)),
+                s.log[p].record[a].producer_epoch <= s.log[p].record[b].producer_epoch,
+            )
+            for p in TopicPartition
+            for a in Offset
+            for b in Offset
+        )
+
+    @invariant
+    def coordinator_epochs_do_not_go_back(s) -> Bool:
+        """In a log, after a coordinator's marker comes none of a coordinator before."""
+        return forall(
+            implies(
+                all_of(
+                    a < b,
+                    s.is_marker(p, a),
+                    s.is_marker(p, b),
+                    s.is_of(p, b, s.log[p].record[a].producer_id),
+                ),
+                s.log[p].record[a].coordinator_epoch <= s.log[p].record[b].coordinator_epoch,
+            )
+            for p in TopicPartition
+            for a in Offset
+            for b in Offset
+        )
+
+    @invariant
+    def epochs_stay_in_range(s) -> Bool:
+        """The largest epoch is for markers alone: no client has it, and none is larger."""
+        return all_of(
+            s.memory.producer_epoch <= s.max_epoch,
+            forall(s.producer[i].producer_epoch < s.max_epoch for i in Instance),
+        )

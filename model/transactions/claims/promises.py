@@ -1,0 +1,206 @@
+"""Transactions as Apache Kafka 4.2 has them: what clients and readers are promised.
+
+`state.py` says what there is, `partitions.py`, `coordinator.py` and `clients.py` what each role
+does, `agreement.py` what servers must agree on; `versions.py` is the protocol as it was, `bugs.py`
+what went wrong with it.
+
+Source: KIP-98; KIP-890; KIP-1228; Apache Kafka's design documentation on delivery semantics.
+"""
+
+from __future__ import annotations
+
+from typing import Self
+
+from model.language import (
+    Bool,
+    Temporal,
+    action_property,
+    all_of,
+    any_of,
+    exists,
+    forall,
+    implies,
+    invariant,
+    leads_to,
+    liveness,
+    nothing,
+    witness,
+)
+from model.transactions.claims.agreement import Agreement
+from model.transactions.state import (
+    ABORT,
+    COMMIT,
+    DEAD,
+    INVALID_TXN_STATE,
+    PREPARE,
+    Instance,
+    Offset,
+    TopicPartition,
+    Transaction,
+)
+
+
+class TransactionsClaims(Agreement):
+    """DOC TransactionsClaims"""
+
+    # ---- what clients are promised
+
+    @invariant
+    def the_client_decides(s) -> Bool:
+        """A transaction is committed only if its client asked for that."""
+        return forall(implies(s.decided[k] == COMMIT, s.asked[k] == COMMIT) for k in Transaction)
+
+    @invariant
+    def told_is_true(s) -> Bool:
+        """A client that was told of a commit, or of an abort, was told what was decided."""
+        return forall(
+            implies(
+                s.told[k] & exists(s.sent[k][p] for p in TopicPartition), s.decided[k] == s.asked[k]
+            )
+            for k in Transaction
+        )
+
+    @invariant
+    def a_commit_is_whole(s) -> Bool:
+        """Of a transaction that its client knows committed, every record is there, none aborted."""
+        return forall(
+            implies(
+                s.told[k] & (s.asked[k] == COMMIT),
+                exists(s.is_in(p, o, k) & ~s.closed_as(p, o, ABORT) for o in Offset),
+            )
+            for k in Transaction
+            for p in s.sent[k]
+        )
+
+    def may_be_fenced(s, i: Instance) -> Bool:
+        """By a newer instance, by time, or because its transactional id was forgotten."""
+        return any_of(
+            exists((i < j) & (s.producer[j].producer_id != nothing) for j in Instance),
+            exists(
+                all_of(s.owner[k] == i, s.asked[k] == nothing, s.decided[k] == ABORT)
+                for k in Transaction
+            ),
+            s.memory.state == DEAD,
+        )
+
+    @invariant
+    def none_fences_itself(s) -> Bool:
+        """An instance gives up only where another, or time, has fenced it."""
+        return forall(implies(s.producer[i].error != nothing, s.may_be_fenced(i)) for i in Instance)
+
+    @invariant
+    def the_fenced_are_told_so(s) -> Bool:
+        """A producer with an old epoch is told that, not that its transaction is in disorder."""
+        return forall(s.producer[i].error != INVALID_TXN_STATE for i in Instance)
+
+    # ---- what readers are promised
+
+    @invariant
+    def no_aborted_read(s) -> Bool:
+        """A reader of committed data is given only records of committed transactions."""
+        return forall(
+            implies(s.is_read_committed(p, o) & s.is_in(p, o, k), s.decided[k] == COMMIT)
+            for p in TopicPartition
+            for o in Offset
+            for k in Transaction
+        )
+
+    @invariant
+    def aborted_index_is_exact(s) -> Bool:
+        """Below the last stable offset, the index drops what was aborted and nothing else."""
+        return forall(
+            implies(
+                s.is_in(p, o, k) & (o < s.last_stable_offset(p)),
+                s.is_dropped(p, o) == (s.decided[k] == ABORT),
+            )
+            for p in TopicPartition
+            for o in Offset
+            for k in Transaction
+        )
+
+    @invariant
+    def no_torn_read(s) -> Bool:
+        """Readers of two partitions that have passed a transaction see all of it or nothing."""
+        return forall(
+            implies(
+                all_of(
+                    s.is_in(p, o, k),
+                    s.is_in(q, r, k),
+                    o < s.last_stable_offset(p),
+                    r < s.last_stable_offset(q),
+                ),
+                s.is_read_committed(p, o) == s.is_read_committed(q, r),
+            )
+            for k in Transaction
+            for p in TopicPartition
+            for q in TopicPartition
+            for o in Offset
+            for r in Offset
+        )
+
+    @action_property
+    def stable_offsets_do_not_go_back(s, after: Self) -> Bool:
+        """The last stable offset of a partition never falls, whoever leads it."""
+        return forall(
+            s.last_stable_offset(p) <= after.last_stable_offset(p) for p in TopicPartition
+        )
+
+    # ---- what must happen in the end
+
+    @liveness
+    def decisions_are_carried_out(s) -> Temporal:
+        """What is decided is complete in the end."""
+        return leads_to(s.memory.state == PREPARE, s.memory.state != PREPARE)
+
+    @liveness
+    def open_transactions_close(s, p: TopicPartition, o: Offset) -> Temporal:
+        """A record does not hold back the last stable offset for ever."""
+        return leads_to(s.is_open(p, o), ~s.is_open(p, o))
+
+    # ---- what must be possible
+
+    @witness
+    def a_commit_is_read(s) -> Bool:
+        """A reader of committed data is given a record."""
+        return exists(s.is_read_committed(p, o) for p in TopicPartition for o in Offset)
+
+    @witness
+    def an_aborted_record_is_passed_over(s) -> Bool:
+        """Only a reader of all data is given a record below the last stable offset."""
+        return exists(
+            all_of(
+                o < s.last_stable_offset(p),
+                s.is_read_uncommitted(p, o),
+                ~s.is_read_committed(p, o),
+            )
+            for p in TopicPartition
+            for o in Offset
+        )
+
+    @witness
+    def epochs_ran_out(s) -> Bool:
+        """The producer goes on under another id."""
+        return s.memory.previous_id != s.memory.producer_id
+
+    @witness
+    def an_open_transaction_is_behind_the_decision(s) -> Bool:
+        """A record waits for the marker of a decision that was taken."""
+        return exists(
+            s.is_open(p, o) & (s.memory.state == PREPARE) for p in TopicPartition for o in Offset
+        )
+
+    @witness
+    def a_client_commits_again(s) -> Bool:
+        """Two transactions of one client are committed, and it knows."""
+        return exists(
+            all_of(
+                j < k,
+                s.owner[j] == i,
+                s.owner[k] == i,
+                s.told[j] & (s.asked[j] == COMMIT),
+                s.told[k] & (s.asked[k] == COMMIT),
+            )
+            for i in Instance
+            for j in Transaction
+            for k in Transaction
+        )
