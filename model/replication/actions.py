@@ -58,31 +58,29 @@ class TruncateToHighWatermark(ReplicationClaims):
 
     def decide(s, leader: Replica | Nothing, isr: Set[Replica]) -> None:
         """The controller takes the next leader epoch and sends its decision to the replicas."""
-        leader_epoch = s.partition_registration.leader_epoch + 1
+        leader_epoch = s.registration.leader_epoch + 1
         when(leader_epoch <= s.max_leader_epoch)
         decision = LeaderAndIsr(leader_epoch=leader_epoch, leader=leader, isr=isr)
         s.request[leader_epoch] = decision
-        s.partition_registration = decision
+        s.registration = decision
 
     @action
     def controller_elect_leader(s, leader: Replica) -> None:
         """The controller makes another member of the ISR the leader."""
-        when(s.partition_registration.isr[leader], s.partition_registration.leader != leader)
-        s.decide(leader, s.partition_registration.isr)
+        when(s.registration.isr[leader], s.registration.leader != leader)
+        s.decide(leader, s.registration.isr)
 
     @action
     def controller_shrink_isr(s, failed: Replica) -> None:
         """A failed replica leaves leadership and ISR; one that led last stays in the ISR."""
-        led = s.partition_registration.leader == failed
-        alone = s.partition_registration.isr == {failed}
-        when(led | s.partition_registration.isr[failed])
+        led = s.registration.leader == failed
+        alone = s.registration.isr == {failed}
+        when(led | s.registration.isr[failed])
         if not s.as_published:  # published: a member that does not lead may leave the ISR empty
             when(led | ~alone)
         s.decide(
-            leader=ite(led, nothing, s.partition_registration.leader),
-            isr=ite(
-                led & alone, s.partition_registration.isr, s.partition_registration.isr - {failed}
-            ),
+            leader=ite(led, nothing, s.registration.leader),
+            isr=ite(led & alone, s.registration.isr, s.registration.isr - {failed}),
         )
 
     # ---- leaders
@@ -132,7 +130,7 @@ class TruncateToHighWatermark(ReplicationClaims):
     def set_isr(s, leader: Replica, isr: Set[Replica]) -> None:
         """The write to the quorum fences: it succeeds for the true leader alone."""
         when(s.is_true_leader(leader))
-        s.partition_registration.isr = isr
+        s.registration.isr = isr
         s.replica[leader].isr = isr
 
     def is_caught_up(s, follower: Replica, leader: Replica, end: Offset) -> Bool:

@@ -57,7 +57,7 @@ class ReplicationClaims(ReplicatedPartition):
         return forall(
             implies(s.presumes_leadership(leader), s.has_replicated(leader, member))
             for leader in Replica
-            for member in s.partition_registration.isr
+            for member in s.registration.isr
         )
 
     @invariant
@@ -84,7 +84,7 @@ class ReplicationClaims(ReplicatedPartition):
     def leader_epochs_grow(s, after: Self) -> Bool:
         """Neither the controller nor a replica ever returns to an older leader epoch."""
         return all_of(
-            s.partition_registration.leader_epoch <= after.partition_registration.leader_epoch,
+            s.registration.leader_epoch <= after.registration.leader_epoch,
             forall(s.replica[r].leader_epoch <= after.replica[r].leader_epoch for r in Replica),
         )
 
@@ -109,7 +109,7 @@ class ReplicationClaims(ReplicatedPartition):
         """The high watermark of the leader, if there is one, reaches the end of its log."""
         return always_eventually(
             any_of(
-                s.partition_registration.leader == nothing,
+                s.registration.leader == nothing,
                 exists(
                     s.is_true_leader(leader)
                     & (s.replica[leader].high_watermark == s.log[leader].end_offset)

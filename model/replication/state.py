@@ -118,7 +118,7 @@ class ReplicatedPartition(Spec):
 
     log: Map[Replica, Log]
     replica: Map[Replica, ReplicaState]
-    partition_registration: (
+    registration: (
         LeaderAndIsr  # the true state, which only the controller and the true leader write
     )
     # every request ever sent: they may arrive late, twice or never
@@ -134,7 +134,7 @@ class ReplicatedPartition(Spec):
         }
 
     def init(s) -> None:
-        s.partition_registration.isr = everything(Replica)
+        s.registration.isr = everything(Replica)
 
     def presumes_leadership(s, leader: Replica) -> Bool:
         return s.replica[leader].leader == leader
@@ -144,7 +144,7 @@ class ReplicatedPartition(Spec):
 
     def is_true_leader(s, leader: Replica) -> Bool:
         return all_of(
-            s.partition_registration.leader == leader,
+            s.registration.leader == leader,
             s.presumes_leadership(leader),
-            s.replica[leader].leader_epoch == s.partition_registration.leader_epoch,
+            s.replica[leader].leader_epoch == s.registration.leader_epoch,
         )

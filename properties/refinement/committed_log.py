@@ -50,7 +50,7 @@ def replication_gives(state: State, replicas: int) -> CommittedLog | None:
     lacks what is committed, or has something else: that is no log.
     """
     high_watermark = _int(state["true_high_watermark", ()])
-    isr = [r for r in range(replicas) if state["partition_registration.isr", (r,)]]
+    isr = [r for r in range(replicas) if state["registration.isr", (r,)]]
     epochs = {r: _int(state["replica.leader_epoch", (r,)]) for r in range(replicas)}
     latest = max(epochs.values())
     leads = [r for r, e in epochs.items() if e == latest and state["replica.leader", (r,)] == r]

@@ -34,11 +34,11 @@ def test_a_document() -> None:
     assert len(made["states"]) == 9
     second = made["states"][1]
     assert second["#meta"] == {"index": 1, "action": "controller_elect_leader", "arguments": [0]}
-    assert second["partition_registration_leader"] == "replica_0"
+    assert second["registration_leader"] == "replica_0"
     assert second["replica_leader"] == {
         "#map": [["replica_0", "Nothing"], ["replica_1", "Nothing"]]
     }
-    assert second["partition_registration_leader_epoch"] == 0
+    assert second["registration_leader_epoch"] == 0
     assert set(made["vars"]) == set(second) - {"#meta"}
 
 
@@ -52,9 +52,7 @@ def test_what_is_written_is_read_again() -> None:
 def test_integers_as_apalache_writes_them_and_no_actions() -> None:
     made = written()
     for state in made["states"]:
-        state["partition_registration_leader_epoch"] = {
-            "#bigint": str(state["partition_registration_leader_epoch"])
-        }
+        state["registration_leader_epoch"] = {"#bigint": str(state["registration_leader_epoch"])}
         del state["#meta"]
     steps = recorded(SPEC, RANGES, made)
     assert [s.state for s in steps] == [s.state for s in TRACE]
@@ -71,8 +69,8 @@ def test_integers_as_apalache_writes_them_and_no_actions() -> None:
         ),
         (lambda made: made["states"][2].update(next_id=77), "gives next_id no value of the spec's"),
         (
-            lambda made: made["states"][2].update(partition_registration_isr={}),
-            "partition_registration_isr[0] no value",
+            lambda made: made["states"][2].update(registration_isr={}),
+            "registration_isr[0] no value",
         ),
         (lambda made: made["states"][2].update(next_id="Nothing"), "next_id no value"),
     ],

@@ -34,5 +34,5 @@ def test_a_cell_with_one_value_takes_no_room() -> None:
     widths = {cell: width for (cell, _), (_, _, width) in zip(
         layout.at.cells, layout.places, strict=True
     )}  # fmt: skip
-    assert widths["partition_registration.leader", ()] == 1
+    assert widths["registration.leader", ()] == 1
     assert all(width <= 2 for width in widths.values())
