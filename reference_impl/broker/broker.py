@@ -1,21 +1,20 @@
-"""A broker: it registers with the controller, applies the metadata, and gives every request to the
-role it concerns.
+"""A broker: registers with the controller, applies metadata, and routes requests to its roles.
 
     start -> registers -> heartbeats, applies metadata -> leads and follows -> crash
       ^                                                                          |
       +----------------  what the crash left on the disk  -----------------------+
 
-A broker trusts no metadata older than its own registration: an image that was on its way to an
-earlier life might make it lead, under a leader epoch that it has already written in, with a log
-that lost its end.
+A broker ignores metadata older than its own registration. An image sent to an earlier incarnation
+might make it leader, in a leader epoch in which it has already written, with a log whose end is
+lost.
 
-Consumers' fetches with `max_wait_ms` 0 are answered at once; a longer wait happens here. A world
-that keeps clients waiting itself (one request of the wire covers many topic partitions) asks with 0
-and listens for `Readable`.
+A consumer's fetch with `max_wait_ms` 0 gets its response at once; a longer one waits in the broker.
+A runtime that implements long polls itself (a wire request covers many topic partitions) sends 0
+and reacts to `Readable`.
 
 Source: protocol rules, sections a and b.
-Simplified: producer ids come from the broker epoch, not from a block that the controller hands out;
-no controlled shutdown; topics are never deleted.
+Simplified: producer ids are made from the broker epoch, not from a block assigned by the
+controller; no controlled shutdown; topics are never deleted.
 """
 
 from __future__ import annotations
@@ -101,7 +100,7 @@ Disk = Mapping[TopicPartition, PartitionLog]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BrokerConfig:
-    """Who a broker is; `bugs` is the only way to switch a seeded bug on."""
+    """The settings of a broker; only `bugs` can switch a seeded bug on."""
 
     broker_id: BrokerId
     timeouts: Timeouts = KAFKA_TIMEOUTS
@@ -117,7 +116,7 @@ class Broker:
 
     config: BrokerConfig
     channel: ControllerChannel
-    correlation: int  # grows with every step, over all lives
+    correlation: int  # grows with every step, over all incarnations
     image: MetadataImage = NO_METADATA
     brokers: Mapping[BrokerId, BrokerState] = field(default_factory=dict[BrokerId, BrokerState])
     replicas: Mapping[TopicPartition, Replica] = field(
@@ -129,12 +128,12 @@ class Broker:
 
     @property
     def incarnation(self) -> int:
-        """What tells this life from every other one."""
+        """A number unique to this start of the broker."""
         return self.channel.incarnation
 
     @property
     def broker_epoch(self) -> BrokerEpoch:
-        """That of this life; -1 until the controller has registered it."""
+        """The broker epoch of this incarnation; -1 until it is registered."""
         return self.channel.broker_epoch
 
     @classmethod
@@ -147,10 +146,10 @@ class Broker:
         disk: Disk | None = None,
         previous_broker_epoch: BrokerEpoch = UNKNOWN_BROKER_EPOCH,
     ) -> StepResult[Broker]:
-        """A broker that has just started on what its disk holds, and its first effects.
+        """Returns a broker that starts with the logs on its disk, and its first effects.
 
-        The incarnation is another, larger number at every start. The previous broker epoch is in
-        the file that a clean shutdown leaves, and only that.
+        The incarnation must be larger at each start. The previous broker epoch is in the file that
+        a clean shutdown writes; otherwise it is -1.
         """
         broker = cls(
             config=config,
@@ -167,9 +166,10 @@ class Broker:
         return broker, (*broker._call_controller(now_ms), checkpoint, retention)
 
     def step(self, now_ms: int, event: Input) -> StepResult[Broker]:
-        """The broker after one input, and what is to be done.
+        """Returns the broker after one input, and its effects.
 
-        What a broker has to say to itself, as leader to coordinator, is said within the same step.
+        Messages of the broker to itself, for example from coordinator to leader, are handled in the
+        same step.
         """
         broker, effects = self._step(now_ms, event)
         me = NodeId(self.config.broker_id)
@@ -200,7 +200,7 @@ class Broker:
                 return broker._on_timer(now_ms, timer)
 
     def disk(self) -> Disk:
-        """What this broker's process has written: a crash of the process leaves it all."""
+        """Returns the logs that remain when the broker's process crashes."""
         logs = {topic_partition: replica.log for topic_partition, replica in self.replicas.items()}
         return {
             topic_partition: log.after_process_crash()
@@ -208,13 +208,13 @@ class Broker:
         }
 
     def leads(self, topic_partition: TopicPartition) -> bool:
-        """The broker presumes to lead the topic partition."""
+        """True if the broker acts as leader of the topic partition."""
         return isinstance(self.replicas.get(topic_partition), Leader)
 
     # ------------------------------------------------------------ requests
 
     def _on_leader_request(self, now_ms: int, asked: RequestReceived) -> StepResult[Broker]:
-        """A request to the leader of a topic partition."""
+        """Handles a request to the leader of a topic partition."""
         requester = Requester(asked.sender, asked.correlation)
         request: Any = asked.request
         replica = self.replicas.get(request.topic_partition)
@@ -251,7 +251,7 @@ class Broker:
             case UpdateMetadata(image=image):
                 return self._apply(now_ms, image)
             case _:
-                return self, ()  # the rest is the controller's
+                return self, ()  # a request for the controller
 
     def _init_producer_id(self, now_ms: int, requester: Requester) -> StepResult[Broker]:
         if not self.channel.is_registered:
@@ -289,21 +289,21 @@ class Broker:
         broker = replace(broker, replicas=replicas, unassigned=unassigned)
         roles, begun = self.local_coordinators.apply_roles(replicas, broker._context(now_ms))
         broker = replace(broker, local_coordinators=roles)
-        told = tuple(effect for some in (*effects, begun) for effect in some)
-        # A fenced broker waits for nothing but having applied its own registration.
+        all_effects = tuple(effect for some in (*effects, begun) for effect in some)
+        # The controller unfences a broker once it has applied its own registration.
         fenced = broker.brokers[self.config.broker_id].fenced
-        return broker, (*told, broker._heartbeat()) if fenced else told
+        return broker, (*all_effects, broker._heartbeat()) if fenced else all_effects
 
     # ------------------------------------------------------------ answers and timers
 
     def _on_response(self, now_ms: int, answered: ResponseReceived) -> StepResult[Broker]:
-        told: Any = answered.response
-        if type(told) in RESPONSE_HANDLERS:
-            role, hear = RESPONSE_HANDLERS[type(told)]
-            replica = self.replicas.get(told.topic_partition)
+        response: Any = answered.response
+        if type(response) in RESPONSE_HANDLERS:
+            role, handle = RESPONSE_HANDLERS[type(response)]
+            replica = self.replicas.get(response.topic_partition)
             if not isinstance(replica, role):
                 return self, ()
-            after, effects = hear(replica, self._context(now_ms), answered.correlation, told)
+            after, effects = handle(replica, self._context(now_ms), answered.correlation, response)
             return self._with(after), effects
         match answered.response:
             case Produced() as produced:
@@ -321,7 +321,7 @@ class Broker:
             case BrokerHeartbeated(should_shut_down=True) if self.channel.shutting_down:
                 return self._checkpoint(now_ms)[0], (Stopped(),)
             case BrokerHeartbeated(error=ErrorCode.STALE_BROKER_EPOCH):
-                return self, ()  # a newer life of this broker is known; this one is a zombie
+                return self, ()  # a newer incarnation is registered; this one is a zombie
             case CreatedTopic() | CreatedPartitions() | AlteredConfigs() as answer:
                 channel, effects = self.channel.answered(answered.correlation, answer)
                 return replace(self, channel=channel), effects
@@ -364,7 +364,7 @@ class Broker:
         return self, ()
 
     def _call_controller(self, now_ms: int) -> Effects:
-        """Register, or say that this broker lives; and do it again after a while."""
+        """Registers or sends a heartbeat, and sets the timer to do so again."""
         again = SetTimer(Timer(TimerKind.HEARTBEAT), now_ms + self.config.timeouts.heartbeat_ms)
         return (self.channel.call(self.correlation, self.image.version), again)
 

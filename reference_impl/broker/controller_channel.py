@@ -1,12 +1,12 @@
-"""A broker and its controller: it registers, says that it lives, and passes on what it is asked.
+"""A broker's channel to the controller: registration, heartbeats, and forwarded requests.
 
-    start -> RegisterBroker, again and again -> a broker epoch -> BrokerHeartbeat, again and again
+    start -> RegisterBroker, repeated -> a broker epoch -> BrokerHeartbeat, repeated
 
-The broker epoch is that of this life; a registration that is answered twice counts once.
+The broker epoch belongs to this incarnation; a second response to a registration is ignored.
 
 Source: KIP-590 (forwarding), KIP-631 (registration, heartbeats).
-Simplified: of requests that were passed on the newest thousand are remembered; no answer is waited
-for in vain, who asked asks again.
+Simplified: the channel remembers the newest thousand forwarded requests; after a lost response the
+client must retry.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ FORWARDED_AT_MOST: Final = 1_000  # requests whose answers are remembered
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ControllerChannel:
-    """One life of a broker, as its controller hears of it."""
+    """The controller channel of one incarnation of a broker."""
 
     broker_id: BrokerId
-    incarnation: int  # tells this life from every other one
+    incarnation: int  # unique to this start of the broker
     previous_broker_epoch: BrokerEpoch = UNKNOWN_BROKER_EPOCH  # -1: no clean shutdown before this
     broker_epoch: BrokerEpoch = UNKNOWN_BROKER_EPOCH  # -1 until registered
     shutting_down: bool = False
@@ -42,11 +42,11 @@ class ControllerChannel:
 
     @property
     def is_registered(self) -> bool:
-        """The controller has given this life its broker epoch."""
+        """True if the controller has assigned a broker epoch to this incarnation."""
         return self.broker_epoch != UNKNOWN_BROKER_EPOCH
 
     def call(self, correlation: int, metadata_version: int) -> Send:
-        """What the controller is told from time to time."""
+        """Returns the registration request, or the heartbeat of a registered broker."""
         if self.is_registered:
             return self.heartbeat(correlation, metadata_version)
         register = RegisterBroker(
@@ -57,7 +57,7 @@ class ControllerChannel:
         return Send(CONTROLLER, correlation, register)
 
     def heartbeat(self, correlation: int, metadata_version: int) -> Send:
-        """The broker lives, and has applied the metadata up to this version."""
+        """Returns the heartbeat with the applied metadata version."""
         heartbeat = BrokerHeartbeat(
             broker_id=self.broker_id,
             broker_epoch=self.broker_epoch,
@@ -67,7 +67,9 @@ class ControllerChannel:
         return Send(CONTROLLER, correlation, heartbeat)
 
     def registered(self, answer: RegisteredBroker) -> ControllerChannel:
-        """The same, registered; itself after a refusal: the heartbeat's timer tries again."""
+        """Returns the registered channel; after an error itself, and the heartbeat timer
+        retries.
+        """
         if answer.error is not ErrorCode.NONE or self.is_registered:
             return self
         return replace(self, broker_epoch=answer.broker_epoch)
@@ -75,14 +77,14 @@ class ControllerChannel:
     def forward(
         self, correlation: int, requester: Requester, request: AdministrationRequest
     ) -> StepResult[ControllerChannel]:
-        """The request goes on to the controller, and who asked is remembered."""
+        """Forwards the request to the controller and remembers its requester."""
         forwarded = (*self.forwarded, (correlation, requester))[-FORWARDED_AT_MOST:]
         return replace(self, forwarded=forwarded), (Send(CONTROLLER, correlation, request),)
 
     def answered(
         self, correlation: int, answer: AdministrationResponse
     ) -> StepResult[ControllerChannel]:
-        """The answer goes back to who asked; nobody waits for it twice."""
+        """Returns the response to the requester of a forwarded request, at most once."""
         owed = [requester for sent, requester in self.forwarded if sent == correlation]
         rest = tuple(entry for entry in self.forwarded if entry[0] != correlation)
-        return replace(self, forwarded=rest), tuple(who.reply(answer) for who in owed)
+        return replace(self, forwarded=rest), tuple(requester.reply(answer) for requester in owed)

@@ -1,13 +1,13 @@
-"""The coordinators of a broker: one for each topic partition of an internal topic that it leads.
+"""The coordinators on a broker: one for each partition of an internal topic that the broker leads.
 
-    leads in a newer epoch -> reads the log -> coordinates -> leads no more -> answers who waits
+    leader in a newer epoch -> load the log -> coordinate -> leader no more -> error responses
 
-A request goes to the coordinator that its key names; where this broker is not that one, the answer
-is NOT_COORDINATOR, and FindCoordinator tells who is. The internal topics are created when somebody
-looks for a coordinator for the first time.
+A request goes to the coordinator of its key. If this broker is not that coordinator, the error is
+NOT_COORDINATOR, and FindCoordinator returns the right one. The internal topics are created by the
+first FindCoordinator.
 
 Source: KIP-98; protocol rules D6.
-Simplified: a log is read within one step, so nobody is ever told that it is being loaded.
+Simplified: a log is loaded within one step, so this needs no COORDINATOR_LOAD_IN_PROGRESS.
 """
 
 from __future__ import annotations
@@ -58,19 +58,19 @@ LOAD: Final[Mapping[str, Load]] = {
     CONSUMER_OFFSETS: GroupCoordinator.load,
 }
 REPLICAS: Final = 3
-MIN_INSYNC: Final = 2  # transaction.state.log.min.isr; the offsets are kept as safely here
+MIN_INSYNC: Final = 2  # transaction.state.log.min.isr; here for both internal topics
 
 
 @dataclass(frozen=True, slots=True)
 class LocalCoordinators:
-    """The coordinators, by the topic partition that keeps their state."""
+    """The coordinators on this broker, by the topic partition that stores their state."""
 
     roles: Mapping[TopicPartition, Coordinator] = field(
         default_factory=dict[TopicPartition, Coordinator]
     )
 
     def apply_roles(self, replicas: Replicas, context: Context) -> StepResult[LocalCoordinators]:
-        """What becomes of them under newer metadata."""
+        """Starts and stops coordinators after newer metadata."""
         roles: dict[TopicPartition, Coordinator] = {}
         effects: Effects = ()
         for topic_partition, replica in replicas.items():
@@ -92,7 +92,7 @@ class LocalCoordinators:
     def on_request(
         self, context: Context, requester: Requester, request: OfTransaction
     ) -> StepResult[LocalCoordinators]:
-        """A request to the coordinator of its key."""
+        """Routes a request to the coordinator of its transactional id."""
         place = context.coordinators.partition_for(
             TRANSACTION_STATE, request.transactional_id or ""
         )
@@ -105,7 +105,7 @@ class LocalCoordinators:
     def on_group_request(
         self, context: Context, requester: Requester, request: GroupRequest, replicas: Replicas
     ) -> StepResult[LocalCoordinators]:
-        """A request to the coordinator of its group."""
+        """Routes a request to the coordinator of its group."""
         place = context.coordinators.partition_for(CONSUMER_OFFSETS, request.group)
         role = self.roles.get(place) if place is not None else None
         if place is None or not isinstance(role, GroupCoordinator):
@@ -117,7 +117,7 @@ class LocalCoordinators:
     def on_append_response(
         self, context: Context, correlation: int, answer: Produced
     ) -> StepResult[LocalCoordinators]:
-        """A leader has answered an append of one of them: that which knows the correlation."""
+        """Routes the response of an append to the coordinator that sent the append."""
         for role in self.roles.values():
             if correlation in role.changes:
                 after, effects = role.on_append_response(context, correlation, answer)
@@ -127,7 +127,7 @@ class LocalCoordinators:
     def append_error(
         self, topic_partition: TopicPartition, correlation: int, bugs: Bugs
     ) -> ErrorCode:
-        """Why a coordinator does not want any more what it wanted to be appended."""
+        """Returns why a coordinator's waiting append must not be done any more, or NONE."""
         role = self.roles.get(topic_partition)
         if not isinstance(role, GroupCoordinator):
             return ErrorCode.NONE
@@ -136,7 +136,7 @@ class LocalCoordinators:
     def on_marker_response(
         self, context: Context, correlation: int, answer: WrittenTxnMarker
     ) -> StepResult[LocalCoordinators]:
-        """A leader has answered a marker."""
+        """Routes the response of a marker to the coordinator that sent the marker."""
         place = context.coordinators.partition_for(TRANSACTION_STATE, answer.transactional_id)
         role = self.roles.get(place) if place is not None else None
         if not isinstance(role, TransactionCoordinator):
@@ -147,7 +147,7 @@ class LocalCoordinators:
     def on_timer(
         self, context: Context, topic_partition: TopicPartition, replicas: Replicas
     ) -> StepResult[LocalCoordinators]:
-        """The timer of a coordinator; of one that has ended it comes to nothing."""
+        """Routes a timer to its coordinator; nothing happens if the coordinator has stopped."""
         role = self.roles.get(topic_partition)
         if role is None:
             return self, ()
@@ -164,9 +164,9 @@ class LocalCoordinators:
 def found(
     context: Context, requester: Requester, request: FindCoordinator, topic_partitions: int
 ) -> Effects:
-    """The coordinator of a key, as far as this broker knows.
+    """Returns the coordinator of a key, by the metadata of this broker.
 
-    Before anybody can coordinate the internal topic has to be created: the controller is asked to.
+    If the internal topic does not exist, the broker requests it from the controller.
     """
     topic = TRANSACTION_STATE if request.is_transactional else CONSUMER_OFFSETS
     leader = context.coordinators.leader(topic, request.key)

@@ -1,20 +1,20 @@
-"""The controller: it registers brokers, fences those it no longer hears, and decides who leads and
-who is in sync.
+"""The controller: registers and fences brokers, and decides the leader and the ISR of each
+partition.
 
-Its state is the metadata image itself, and beside it the sessions of the brokers. Every change
-makes a new version of the image, which goes to all registered brokers; a broker that missed it gets
-it with its next heartbeat. The broker epoch of a registration is the version that it made, so it
-grows with every life of every broker.
+Its state is the metadata image, and the sessions of the brokers. Each change makes a new version of
+the image, which is sent to all registered brokers. A broker that missed a version gets it with its
+next heartbeat. The broker epoch of a registration is the version that it made, so it increases with
+each start of a broker.
 
-A broker is fenced until it has applied the image of its own registration. Fencing takes it out of
-every ISR; `elections` says who leads then. A broker that registers without having shut down cleanly
-in its last life may have lost the end of its logs, so it is no eligible leader any more. What is
-asked of topics is answered by `topics`.
+A broker is fenced until it has applied the image with its own registration. Fencing removes it from
+each ISR; `elections` decides the new leaders. A broker that registers without a clean shutdown may
+have lost the end of its logs, so it is removed from each ELR. `topics` handles requests about
+topics.
 
 Source: KIP-497, KIP-500, KIP-631, KIP-903, KIP-966; protocol rules B1 to B6.
-Simplified: one controller that neither crashes nor forgets; a broker that wants to shut down is
-fenced at once and not when it leads nothing any more; no reassignment, no return to the preferred
-leader.
+Simplified: one controller that neither crashes nor loses state; a broker that wants to shut down is
+fenced at once, and not when it leads nothing any more; no reassignment, no preferred leader
+election.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ _SESSIONS: Final = Timer(TimerKind.SESSIONS)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Session:
-    """One life of a broker, as long as it is heard."""
+    """The session of one incarnation of a broker."""
 
     incarnation: int
     last_heartbeat_ms: int
@@ -72,7 +72,7 @@ class Session:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Controller:
-    """The cluster as the controller decides it."""
+    """The cluster state, as the controller decides it."""
 
     timeouts: Timeouts = KAFKA_TIMEOUTS
     elr: bool = True  # eligible.leader.replicas.version >= 1, as in every new cluster since 4.1
@@ -89,12 +89,12 @@ class Controller:
     def start(
         cls, now_ms: int, *, timeouts: Timeouts, elr: bool = True, bugs: Bugs = NO_BUGS
     ) -> StepResult[Controller]:
-        """A controller of an empty cluster, and its first effects."""
+        """Returns a controller of an empty cluster, and its first effects."""
         controller = cls(timeouts=timeouts, elr=elr, bugs=bugs)
         return controller, (controller._session_timer(now_ms),)
 
     def step(self, now_ms: int, event: Input) -> StepResult[Controller]:
-        """The controller after one input, and what is to be done."""
+        """Returns the controller after one input, and its effects."""
         match event:
             case RequestReceived(sender, correlation, request):
                 match request:
@@ -107,7 +107,7 @@ class Controller:
                     case CreateTopic() | CreatePartitions() | AlterConfigs():
                         after, answer = self._administer(request)
                     case _:
-                        return self, ()  # the rest is the brokers' own
+                        return self, ()  # a request for brokers
                 reply = Reply(sender, correlation, answer)
                 after, published = after._published(self)
                 if not published and isinstance(request, BrokerHeartbeat):
@@ -117,7 +117,7 @@ class Controller:
                 after, published = self._fence_expired(now_ms)._published(self)
                 return after, (*published, self._session_timer(now_ms))
             case _:
-                return self, ()  # the controller asks nothing
+                return self, ()  # the controller sends no requests that have responses
 
     # ------------------------------------------------------------ brokers
 
@@ -125,7 +125,7 @@ class Controller:
         broker_id = request.broker_id
         session = self.sessions.get(broker_id)
         if session is not None and session.incarnation == request.incarnation:
-            # Its registration was heard and the answer lost.
+            # The registration has succeeded; its response was lost.
             return self, RegisteredBroker(broker_epoch=self.brokers[broker_id].broker_epoch)
         if (
             session is not None
@@ -200,7 +200,7 @@ class Controller:
         return replace(after, topic_partitions={**self.topic_partitions, **changed})
 
     def _fence_expired(self, now_ms: int) -> Controller:
-        """One at a time, each on the state that the one before left (KAFKA-13173)."""
+        """Fences the brokers with an expired session, one after the other (KAFKA-13173)."""
         after = self
         for broker_id, session in self.sessions.items():
             if now_ms - session.last_heartbeat_ms >= self.timeouts.session_timeout_ms:
@@ -235,7 +235,7 @@ class Controller:
         return after, AlteredPartition(topic_partition=topic_partition, state=altered)
 
     def _alter_error(self, request: AlterPartition, state: PartitionState | None) -> ErrorCode:
-        """The first reason to refuse a proposal, in the order of the rule."""
+        """Returns the first reason to reject a proposal, in Kafka's order of checks."""
         broker = self.brokers.get(request.broker_id)
         members = [member for member, _ in request.isr]
         if broker is None or broker.broker_epoch != request.broker_epoch:
@@ -279,10 +279,10 @@ class Controller:
         states = {**self.topic_partitions, **changes}
         return replace(self, version=self.version + 1, topic_partitions=states), answer
 
-    # ------------------------------------------------------------ telling the brokers
+    # ------------------------------------------------------------ publishing the image
 
     def _published(self, before: Controller) -> StepResult[Controller]:
-        """The new image, on its way to every registered broker, if anything has changed."""
+        """Sends the new image to every registered broker, if anything has changed."""
         if self.version == before.version:
             return self, ()
         image = MetadataImage(

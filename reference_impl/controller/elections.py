@@ -1,18 +1,19 @@
-"""Who leads and who is in sync after a change: elections, and the eligible leader replicas (ELR).
+"""Leader elections: the leader, the ISR and the eligible leader replicas (ELR) after a change.
 
-The first row with a living candidate decides:
+The first row with a live candidate decides:
 
     candidates, in order of the replicas                       new ISR          recovering
     ---------------------------------------------------------  ---------------  ----------
-    the leader, if it is in the ISR; the rest of the ISR       stays            no
+    the leader, if it is in the ISR; the rest of the ISR       unchanged        no
     when the ISR is empty: the ELR                             only the leader  no
     when the ELR is empty too: the last known leader           only the leader  yes
     where unclean election is allowed: every replica           only the leader  yes
 
-The ELR is who left an ISR that fell below min.insync.replicas, and has not come back after an
-unclean shutdown: the high watermark has stood still since, so each of them has everything below it.
-It is empty as soon as the ISR is large enough again. Without ELR the last member never leaves the
-ISR, not even by an unclean shutdown: nobody else may lead, and it may have lost its end.
+The ELR has the replicas that left an ISR below min.insync.replicas and have not had an unclean
+shutdown since. The high watermark has not advanced since they left, so each of them has all records
+below it. The ELR becomes empty when the ISR is large enough again. Without the ELR feature the last
+member never leaves the ISR, not even after an unclean shutdown: it may lead although it may have
+lost the end of its log.
 
 Source: KIP-966 as shipped in Kafka 4.0 and 4.1, KAFKA-18635, KAFKA-19522; protocol rules B2 to B6.
 Simplified: no reassignment, no preferred leader, no balanced recovery.
@@ -34,7 +35,7 @@ Alive = Callable[[BrokerId], bool]
 
 
 class Elected(NamedTuple):
-    """Who leads, with whom in sync, and whether records may be missing."""
+    """The elected leader, the ISR, and whether the election is unclean."""
 
     leader: BrokerId
     isr: Members
@@ -50,9 +51,10 @@ def partition_change(
     unclean_shutdown: Members = (),
     bugs: Bugs = NO_BUGS,
 ) -> PartitionState:
-    """The state one partition epoch later with this ISR, after the election that it makes needed.
+    """Returns the partition registration in the next partition epoch, with this ISR and an elected
+    leader.
 
-    `unclean_shutdown` are the brokers that may not enter the ELR, or stay in it.
+    `unclean_shutdown` are the brokers that may not be in the ELR.
     """
     eligible = _eligible(state, isr, unclean_shutdown) if elr else ()
     elected = _elected(state, isr, eligible, alive, bugs)
@@ -81,7 +83,7 @@ def change_without(
     unclean_shutdown: bool,
     bugs: Bugs = NO_BUGS,
 ) -> PartitionState:
-    """The state after a broker was fenced or came back from an unclean shutdown."""
+    """Returns the partition registration after a broker was fenced or had an unclean shutdown."""
     isr = tuple(member for member in state.isr if member != broker)
     if not isr and not elr:
         isr = state.isr

@@ -1,20 +1,20 @@
-"""Topics, as the controller administers them: created, grown, and configured anew.
+"""The topic requests of the controller: creation, more partitions, and configuration.
 
-    CreateTopic        every topic partition of a topic that was not there
-    CreatePartitions   those that a topic lacks up to the new count: none ever goes away
-    AlterConfigs       each partition state of the topic with what was told, the rest as it was
+    CreateTopic        adds all partitions of a new topic
+    CreatePartitions   adds partitions up to the new count; none is ever removed
+    AlterConfigs       changes the given settings in each partition registration of the topic
 
-What a request changes is a mapping of partition states; it is empty where the request is refused.
-A changed configuration alone is no change of the partition: its epochs stay, and so does a proposal
-that is on its way. Two settings reach further. Who sets `min.insync.replicas`, also to what it was,
-clears the ELR, which was kept for the minimum that was: where nobody leads, nobody may any more but
-by an unclean election. Who allows those has one held wherever nobody leads.
+A request returns the changed partition registrations; none if it is rejected. A changed
+configuration alone does not change the epochs, and a pending ISR proposal stays valid. Two settings
+have further effects. Setting `min.insync.replicas`, also to its old value, clears the ELR, which
+was valid for the old minimum. A partition without a leader then needs an unclean election. Allowing
+unclean election starts one for each partition without a leader.
 
 Source: KIP-195, KIP-339, KIP-966, KAFKA-16540; protocol rules B4, B10.
-Simplified: brokers learn a configuration with the whole image, so at one moment for all topic
+Simplified: brokers apply a configuration with the whole image, so at one moment for all topic
 partitions; the unclean election happens at once, not within unclean.leader.election.interval.ms;
-replicas are placed by the controller, going around. Deviates: internal topics do not grow, as a
-group or a transactional id would then change its coordinator and lose its state.
+the controller places replicas round-robin. Deviates: internal topics cannot get more partitions,
+because a group or a transactional id would change its coordinator and lose its state.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ Reason = tuple[bool, ErrorCode, str]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClusterState:
-    """What a change of a topic depends on."""
+    """The cluster state that a topic request needs."""
 
     states: States
     alive: Sequence[BrokerId]  # in order; replicas are placed on them
@@ -59,26 +59,32 @@ class ClusterState:
     bugs: Bugs = NO_BUGS
 
     def of_topic(self, topic: str) -> States:
-        """The topic's partition states; empty for a topic that is not known."""
+        """Returns the topic's partition registrations; empty for an unknown topic."""
         return {place: state for place, state in self.states.items() if place.topic == topic}
 
 
 def create_topic(cluster: ClusterState, request: CreateTopic) -> tuple[States, CreatedTopic]:
-    """A new topic: its replicas go around the living brokers, each partition one further."""
+    """Returns a new topic; its replicas go round-robin over the live brokers, shifted by one per
+    partition.
+    """
     name, replicas, alive = request.topic, request.replication_factor, len(cluster.alive)
     is_legal = _NAME.fullmatch(name) is not None and name not in {".", ".."}
     refused = _first(
         (
             not is_legal,
             ErrorCode.INVALID_TOPIC_EXCEPTION,
-            f"a topic name has 1 to {MAX_NAME} letters, digits, '.', '_' or '-', "
-            "and is neither '.' nor '..'",
+            f"a topic name must have 1 to {MAX_NAME} letters, digits, '.', '_' or '-', "
+            "and must not be '.' or '..'",
         ),
-        (bool(cluster.of_topic(name)), ErrorCode.TOPIC_ALREADY_EXISTS, f"topic {name} exists"),
+        (
+            bool(cluster.of_topic(name)),
+            ErrorCode.TOPIC_ALREADY_EXISTS,
+            f"topic {name} already exists",
+        ),
         (
             request.topic_partitions < 1,
             ErrorCode.INVALID_PARTITIONS,
-            "a topic has at least one partition",
+            "a topic must have at least one partition",
         ),
         _too_few_brokers(replicas, alive),
     )
@@ -100,17 +106,21 @@ def create_topic(cluster: ClusterState, request: CreateTopic) -> tuple[States, C
 def create_partitions(
     cluster: ClusterState, request: CreatePartitions
 ) -> tuple[States, CreatedPartitions]:
-    """A topic with more partitions: the new ones are empty, and configured as the others are."""
+    """Returns the new partitions: they are empty, with the configuration of the others."""
     name, count = request.topic, request.topic_partitions
     known = cluster.of_topic(name)
     replicas = max((len(state.replicas) for state in known.values()), default=0)
     refused = _first(
         _unknown(name, known),
-        (name in INTERNAL_TOPICS, ErrorCode.INVALID_PARTITIONS, f"{name} does not grow"),
+        (
+            name in INTERNAL_TOPICS,
+            ErrorCode.INVALID_PARTITIONS,
+            f"{name} is internal: no new partitions",
+        ),
         (
             count <= len(known),
             ErrorCode.INVALID_PARTITIONS,
-            f"topic {name} has {len(known)} partitions already, and never fewer than it had",
+            f"topic {name} has {len(known)} partitions already; request more than that",
         ),
         _too_few_brokers(replicas, len(cluster.alive)),
     )
@@ -128,14 +138,14 @@ def create_partitions(
 
 
 def alter_configs(cluster: ClusterState, request: AlterConfigs) -> tuple[States, AlteredConfigs]:
-    """A topic under another configuration."""
+    """Returns the topic's partition registrations with the new configuration."""
     known = cluster.of_topic(request.topic)
     refused = _first(_unknown(request.topic, known))
     if refused is not None:
         return {}, AlteredConfigs(error=refused[0], message=refused[1])
-    told = {name: value for name in _SETTINGS if (value := getattr(request, name)) is not None}
+    settings = {name: value for name in _SETTINGS if (value := getattr(request, name)) is not None}
     return {
-        place: _reconfigured(cluster, state, told) for place, state in known.items() if told
+        place: _reconfigured(cluster, state, settings) for place, state in known.items() if settings
     }, AlteredConfigs()
 
 
@@ -147,16 +157,16 @@ HANDLERS: Final[Mapping[type, Callable[[ClusterState, Any], tuple[States, Any]]]
 
 
 def _reconfigured(
-    cluster: ClusterState, state: PartitionState, told: Mapping[str, Any]
+    cluster: ClusterState, state: PartitionState, settings: Mapping[str, Any]
 ) -> PartitionState:
-    log = {name: value for name, value in told.items() if name in _OF_LOG}
-    rest = {name: value for name, value in told.items() if name not in _OF_LOG}
+    log = {name: value for name, value in settings.items() if name in _OF_LOG}
+    rest = {name: value for name, value in settings.items() if name not in _OF_LOG}
     after = replace(state, log_config=replace(state.log_config, **log), **rest)
     has_elr = state.elr or state.last_known_leader != NO_BROKER
-    if "min_insync_replicas" in told and has_elr:
+    if "min_insync_replicas" in settings and has_elr:
         next_epoch = PartitionEpoch(state.partition_epoch + 1)
         after = replace(after, elr=(), last_known_leader=NO_BROKER, partition_epoch=next_epoch)
-    if after.leader != NO_BROKER or not told.get("unclean_leader_election"):
+    if after.leader != NO_BROKER or not settings.get("unclean_leader_election"):
         return after
     decided = elections.partition_change(
         after, after.isr, cluster.alive.__contains__, elr=cluster.elr, bugs=cluster.bugs
@@ -167,7 +177,7 @@ def _reconfigured(
 def _placed(
     cluster: ClusterState, topic: str, indexes: Iterable[int], replicas: int, like: PartitionState
 ) -> States:
-    """New topic partitions, led by their first replicas."""
+    """Returns new topic partitions, each led by its first replica."""
     alive, placed = cluster.alive, dict[TopicPartition, PartitionState]()
     for index in indexes:
         on = tuple(alive[(index + step) % len(alive)] for step in range(replicas))
@@ -176,14 +186,14 @@ def _placed(
 
 
 def _unknown(topic: str, known: States) -> Reason:
-    return not known, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"there is no topic {topic}"
+    return not known, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"topic {topic} does not exist"
 
 
 def _too_few_brokers(replicas: int, alive: int) -> Reason:
-    why = f"replication factor {replicas}; {alive} brokers are alive"
+    why = f"replication factor {replicas} must be 1 to {alive}, the number of live brokers"
     return not 1 <= replicas <= alive, ErrorCode.INVALID_REPLICATION_FACTOR, why
 
 
 def _first(*reasons: Reason) -> tuple[ErrorCode, str] | None:
-    """The first reason that applies."""
+    """Returns the first reason that applies."""
     return next(((error, why) for applies, error, why in reasons if applies), None)

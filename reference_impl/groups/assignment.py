@@ -1,8 +1,8 @@
-"""How a generation of a classic group gets its assignment: its leader tells, all are told.
+"""SyncGroup of classic groups: the group leader assigns, and each member receives its assignment.
 
-    SyncGroup of a member      it waits; in a stable group it is told its part again
-    SyncGroup of the leader    the assignment is to be written, once for each generation
-    the append is answered     all who wait are told; after an error the group tries again
+    SyncGroup of a member      waits; in a stable group it gets its assignment again
+    SyncGroup of the leader    the assignment is appended to the log, once per generation
+    the append has a response  all waiting members get it; after an error the group tries again
 
 Source: KIP-62, KIP-345; protocol rules, section e.
 """
@@ -21,7 +21,9 @@ from reference_impl.protocol.messages import ErrorCode
 
 
 class Synced(NamedTuple):
-    """The group after a SyncGroup, who is answered, and whether it is to be written now."""
+    """The group after a SyncGroup, the responses, and whether the assignment must be appended
+    now.
+    """
 
     group: ClassicGroup
     effects: Effects = ()
@@ -36,7 +38,7 @@ def sync(
     *,
     is_written: bool,
 ) -> Synced:
-    """A member asks for its part; `is_written` says that the generation's is on its way."""
+    """Handles a SyncGroup; `is_written`: this generation's assignment is already being appended."""
     error = membership.member_error(group, request)
     if error is ErrorCode.NONE and group.state is GroupState.PREPARING:
         error = ErrorCode.REBALANCE_IN_PROGRESS
@@ -48,9 +50,10 @@ def sync(
     group = group.with_member(replace(member, syncing=requester))
     if request.member_id != group.leader or is_written:
         return Synced(group)
-    told = dict(request.assignments)
+    assignments = dict(request.assignments)
     members = {
-        id_: replace(member, assignment=told.get(id_, b"")) for id_, member in group.members.items()
+        id_: replace(member, assignment=assignments.get(id_, b""))
+        for id_, member in group.members.items()
     }
     return Synced(replace(group, members=members), is_to_be_written=True)
 
@@ -58,14 +61,14 @@ def sync(
 def written(
     group: ClassicGroup, context: Context, generation: int, error: ErrorCode
 ) -> StepResult[ClassicGroup]:
-    """The group when the append of a generation's assignment is answered."""
+    """Returns the group after the response to the append of a generation's assignment."""
     if group.generation != generation or group.state is not GroupState.COMPLETING:
-        return group, ()  # the next rebalance has begun: it told them so
-    told = replace(
+        return group, ()  # the next rebalance has begun, and the members have its error
+    answered = replace(
         group,
         members={id_: replace(member, syncing=None) for id_, member in group.members.items()},
     )
-    after = told if error else told.moved(GroupState.STABLE)
+    after = answered if error else answered.moved(GroupState.STABLE)
     effects: Effects = tuple(
         member.syncing.reply(SyncedGroup(error=error) if error else part(after, member))
         for member in group.members.values()
@@ -78,7 +81,7 @@ def written(
 
 
 def part(group: ClassicGroup, member: Member) -> SyncedGroup:
-    """What a member is told when the generation is assigned."""
+    """Returns the member's response once the generation is assigned."""
     return SyncedGroup(
         protocol_type=group.protocol_type,
         protocol=group.protocol,

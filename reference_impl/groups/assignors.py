@@ -1,15 +1,16 @@
-"""Who shall own what: the assignors of the coordinator, as pure functions.
+"""The server-side assignors of KIP-848, as pure functions.
 
-Each gives every partition that somebody subscribes to, to exactly one of those who do; who
-subscribes to nothing gets nothing. The order in which members are known never counts, so that every
+Each assigns every partition of a subscribed topic to exactly one of its subscribers. A member
+without a subscription gets nothing. The result does not depend on the order of the members, so each
 coordinator computes the same.
 
-- *range*: per topic, members in order of their ids get neighbours, the first ones one more.
-- *uniform*: members own as many as each other, give or take one, and keep what they can.
+- *range*: per topic, members in the order of their ids get consecutive partitions, the first ones
+  one more.
+- *uniform*: members get equally many partitions, up to one, and keep what they can.
 
 Source: KIP-848; RangeAssignor and UniformAssignor of Apache Kafka.
-Simplified: no racks; range does not align topics that have the same number of partitions and
-different subscribers; uniform moves one partition at a time and is quadratic in the members.
+Simplified: no racks; range does not align topics with the same number of partitions and different
+subscribers; uniform moves one partition at a time and is quadratic in the members.
 """
 
 from __future__ import annotations
@@ -20,13 +21,13 @@ from typing import Final
 from model.vocabulary import TopicPartition
 
 Subscriptions = Mapping[str, frozenset[str]]  # member id: topics
-PartitionCounts = Mapping[str, int]  # topic: how many partitions it has
-Assignment = Mapping[str, frozenset[TopicPartition]]  # member id: its part
+PartitionCounts = Mapping[str, int]  # topic: number of partitions
+Assignment = Mapping[str, frozenset[TopicPartition]]  # member id: its partitions
 Assignor = Callable[[Subscriptions, PartitionCounts, Assignment], Assignment]
 
 
 def by_range(members: Subscriptions, topics: PartitionCounts, _current: Assignment) -> Assignment:
-    """Neighbouring partitions of each topic.
+    """Assigns consecutive partitions of each topic.
 
     >>> parts = by_range({"a": frozenset("t"), "b": frozenset("t")}, {"t": 3}, {})
     >>> [sorted(str(partition) for partition in part) for part in parts.values()]
@@ -45,7 +46,8 @@ def by_range(members: Subscriptions, topics: PartitionCounts, _current: Assignme
 
 
 def uniform(members: Subscriptions, topics: PartitionCounts, current: Assignment) -> Assignment:
-    """As evenly as the subscriptions allow, and as it was as far as that allows.
+    """Assigns as evenly as the subscriptions allow, and keeps the current assignment where
+    possible.
 
     >>> before = {"a": frozenset({TopicPartition("t", 1)})}
     >>> parts = uniform({"a": frozenset("t"), "b": frozenset("t")}, {"t": 2}, before)
@@ -74,7 +76,7 @@ def uniform(members: Subscriptions, topics: PartitionCounts, current: Assignment
     for partition in partitions:
         if partition not in kept and (member := least_loaded(partition)) is not None:
             parts[member].add(partition)
-    # Each move takes from one who has at least two more, so the sum of squares falls: it ends.
+    # Each move is from a member with at least two more: the sum of squares decreases, so this ends.
     moved = True
     while moved:
         moved = False

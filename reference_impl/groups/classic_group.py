@@ -1,20 +1,20 @@
 """A group of the classic protocol: members, a generation, and a state machine of four states.
 
-           somebody joins, leaves or is silent        all have joined, or the time is up
+           a member joins, leaves or expires          all have joined, or the time is up
     Empty -----------------------> PreparingRebalance ----------------> CompletingRebalance
       ^                                ^        |                                |
-      |          nobody is left        |        |                                | the leader
+      |          no member is left     |        |                                | the leader
       +--------------------------------|--------+                                | has assigned
                                        |                                         v
                                        +-------------------------------------- Stable
 
-Between two generations everybody joins again; one of them, the leader, is told the others and says
-who owns what. A static member (KIP-345) is known by its instance: a new process of it takes the
-place of the old one, which is fenced.
+Between two generations all members join again. One of them, the group leader, receives the list of
+members and assigns partitions to them. A static member (KIP-345) is identified by its instance id:
+a new process with the instance id replaces the old one, which is fenced.
 
 Source: KIP-62, KIP-134, KIP-345, KIP-394; KAFKA-8500; protocol rules, section e.
-Simplified: no state Dead, a group that is forgotten begins anew; a member that joined and never
-syncs is noticed by its session only.
+Simplified: no state Dead: an expired group is created again; a member that joined and never sends
+SyncGroup is removed only by its session timeout.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ KIND = "group"
 
 
 class GroupState(Enum):
-    """Where a group is between two generations."""
+    """The state of a classic group."""
 
     EMPTY = "Empty"
     PREPARING = "PreparingRebalance"
@@ -50,7 +50,7 @@ PREDECESSORS: Final[Mapping[GroupState, frozenset[GroupState]]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Member:
-    """A member, what it can do, what it owns, and what it waits for."""
+    """A member: its protocols, its assignment, and the request that waits for a response."""
 
     member_id: str
     instance_id: str | None
@@ -65,7 +65,7 @@ class Member:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClassicGroup:
-    """A group between two requests."""
+    """A classic group between two requests."""
 
     group: str
     state: GroupState = GroupState.EMPTY
@@ -76,23 +76,23 @@ class ClassicGroup:
     members: Mapping[str, Member] = field(default_factory=dict[str, Member])  # in order of joining
     pending_members: Mapping[str, int] = field(
         default_factory=dict[str, int]
-    )  # member ids, until when
+    )  # member id -> deadline of its join
     empty_since_ms: int = -1  # -1: it has members, or never had any
     deadline_ms: int = 0  # of the rebalance
-    opens_ms: int = 0  # the rebalance does not end before
+    opens_ms: int = 0  # the rebalance does not end before this time
 
     def moved(self, state: GroupState, **changes: Any) -> ClassicGroup:
-        """The next state; ValueError when the table does not allow it."""
+        """Returns the group in the next state; ValueError if the table has no such transition."""
         if self.state not in PREDECESSORS[state]:
             raise ValueError(f"group {self.group}: {self.state.value} -> {state.value}")
         return replace(self, state=state, **changes)
 
     def with_member(self, member: Member) -> ClassicGroup:
-        """The same with a member, new or changed."""
+        """Returns the group with a new or changed member."""
         return replace(self, members={**self.members, member.member_id: member})
 
     def without(self, member_id: str) -> ClassicGroup:
-        """The same without a member."""
+        """Returns the group without a member."""
         return replace(
             self,
             members={id_: m for id_, m in self.members.items() if id_ != member_id},
@@ -102,12 +102,12 @@ class ClassicGroup:
         )
 
     def of_instance(self, instance_id: str | None) -> Member | None:
-        """The member that a static instance is at present."""
+        """Returns the current member of a static instance."""
         found = (m for m in self.members.values() if m.instance_id == instance_id)
         return None if instance_id is None else next(found, None)
 
     def replaced(self, old: Member, member_id: str) -> ClassicGroup:
-        """A new process of a static instance in the place of the old one."""
+        """Returns the group with a new process of a static instance instead of the old one."""
         members = {
             (member_id if id_ == old.member_id else id_): (
                 replace(old, member_id=member_id, joining=None, syncing=None)
@@ -120,7 +120,7 @@ class ClassicGroup:
         return replace(self, members=members, leader=leader)
 
     def takes(self, request: JoinGroup) -> bool:
-        """The newcomer speaks a protocol that all others speak too."""
+        """True if the joining member supports a protocol that all other members support too."""
         others = [m for m in self.members.values() if m.member_id != request.member_id]
         if not request.protocols or (others and request.protocol_type != self.protocol_type):
             return False
@@ -131,13 +131,15 @@ class ClassicGroup:
 
     @property
     def everybody_joined(self) -> bool:
-        """All members wait for the next generation, and none was promised a place."""
+        """True if all members wait for the next generation, and no member id is still pending."""
         return not self.pending_members and all(
             m.joining is not None for m in self.members.values()
         )
 
     def completed(self, now_ms: int) -> ClassicGroup:
-        """The next generation, of those who have joined; a static member may be late."""
+        """Returns the next generation with the members that have joined; static members stay in
+        any case.
+        """
         stays = {
             id_: member
             for id_, member in self.members.items()
@@ -166,7 +168,7 @@ class ClassicGroup:
         )
 
     def joined(self, member: Member, *, skips_assignment: bool = False) -> JoinedGroup:
-        """What a member is told about the generation."""
+        """Returns a member's JoinGroup response."""
         leads = member.member_id == self.leader
         return JoinedGroup(
             generation=self.generation,
@@ -184,7 +186,7 @@ class ClassicGroup:
         )
 
     def entry(self) -> Entry:
-        """As the coordinator's log keeps it."""
+        """Returns the group's record of `__consumer_offsets`."""
         return Entry(
             [KIND, self.group],
             {
@@ -209,9 +211,9 @@ class ClassicGroup:
 
     @classmethod
     def of(cls, entry: Entry, now_ms: int) -> ClassicGroup:
-        """What an entry of the log says; every member is taken to have been heard just now."""
+        """Returns the group in a record; the session of each member starts now."""
         key: Any = entry.key
-        told: Any = entry.value
+        value: Any = entry.value
         members = {
             one["member_id"]: Member(
                 member_id=one["member_id"],
@@ -222,22 +224,22 @@ class ClassicGroup:
                 last_heartbeat_ms=now_ms,
                 assignment=bytes.fromhex(one["assignment"]),
             )
-            for one in told["members"]
+            for one in value["members"]
         }
         return cls(
             group=key[1],
             state=GroupState.STABLE if members else GroupState.EMPTY,
-            generation=told["generation"],
-            protocol_type=told["protocol_type"],
-            protocol=told["protocol"],
-            leader=told["leader"],
-            empty_since_ms=told["empty_since_ms"],
+            generation=value["generation"],
+            protocol_type=value["protocol_type"],
+            protocol=value["protocol"],
+            leader=value["leader"],
+            empty_since_ms=value["empty_since_ms"],
             members=members,
         )
 
 
 def _voted(members: Mapping[str, Member]) -> str:
-    """The protocol that most prefer, of those that all speak; the first name of equals."""
+    """Returns the common protocol that most members prefer; the alphabetically first of equals."""
     common = set.intersection(*({name for name, _ in m.protocols} for m in members.values()))
     votes = [
         next(name for name, _ in member.protocols if name in common) for member in members.values()

@@ -1,8 +1,8 @@
-"""Who may say how far a group is, and what is told of it.
+"""Validation of offset commits, and responses to offset fetches.
 
-Members may, in their own generation or member epoch; whoever is in no group may, while the group
-has no members. A transactional commit that names no member is one of a client before KIP-447, and
-is not fenced.
+Members may commit in their own generation or member epoch. A client outside the group may commit
+while the group has no members. A transactional commit without a member id comes from a client
+before KIP-447, and is not fenced.
 
 Source: KIP-98, KIP-447, KIP-848, KIP-1251; protocol rules, section e.
 """
@@ -21,7 +21,7 @@ from reference_impl.protocol.messages import ErrorCode
 def commit_error(
     request: CommitOffsets, classic: ClassicGroup, consumer: ConsumerGroup, bugs: Bugs
 ) -> ErrorCode:
-    """Why a commit is refused, whichever protocol the group is of; NONE: it is not."""
+    """Returns the error of a commit to a group of either protocol, or NONE."""
     is_txn = request.transactional_id is not None
     is_member = bool(request.member_id) or request.instance_id is not None
     if not request.group:
@@ -54,7 +54,9 @@ def _classic_error(
 def fetched(
     request: FetchOffsets, offsets: GroupOffsets, consumer: ConsumerGroup
 ) -> FetchedOffsets:
-    """How far the group is, as far as the answer is certain."""
+    """Returns the group's committed offsets; with `require_stable` an error where one may still
+    change.
+    """
     error = consumer.fetch_error(request.member_id, request.member_epoch)
     if error is not ErrorCode.NONE:
         return FetchedOffsets(error=error)

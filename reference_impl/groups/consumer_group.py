@@ -1,17 +1,18 @@
-"""A group of KIP-848: the coordinator assigns, and each member comes to its part at its own pace.
+"""A KIP-848 group: the coordinator assigns, and each member reconciles at its own pace.
 
 Three epochs follow each other:
 
-    group epoch        counts what changed: members, subscriptions, topics
-    assignment epoch   the group epoch that the target assignment was computed for
-    member epoch       the assignment epoch that a member has come to (`reconciliation`)
+    group epoch        incremented by changes of members, subscriptions or topics
+    assignment epoch   the group epoch for which the target assignment was computed
+    member epoch       the assignment epoch that a member has reached (`reconciliation`)
 
-A partition has at most one owner, and the owner's member epoch is its *partition epoch*; nobody
-else is given it before the owner has said that it gave it up, or is out of the group.
+A partition has at most one owner, and the owner's member epoch is its *partition epoch*. The
+partition is assigned to another member only after the owner has reported its revocation, or has
+left the group.
 
 Source: KIP-848, KIP-1251 (the epoch in which each partition was assigned); Apache Kafka,
 ConsumerGroup; protocol rules, section e.
-Simplified: a group never turns from one protocol into the other while it has members.
+Simplified: a group never changes its protocol while it has members.
 """
 
 from __future__ import annotations
@@ -31,16 +32,16 @@ NOTHING: Final[Epochs] = {}
 
 
 class MemberState(Enum):
-    """How far a member has come to the target assignment."""
+    """How far a member has reconciled with its target assignment."""
 
     STABLE = "stable"
-    UNREVOKED = "unrevoked-partitions"  # it has to give up some before its epoch moves
-    UNRELEASED = "unreleased-partitions"  # it waits for some that others still own
+    UNREVOKED = "unrevoked-partitions"  # must revoke some before its epoch advances
+    UNRELEASED = "unreleased-partitions"  # waits for some that others still own
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConsumerMember:
-    """A member: what it wants, and what is its own."""
+    """A member: its subscription, its epochs and its partitions."""
 
     member_id: str
     instance_id: str | None = None
@@ -48,22 +49,22 @@ class ConsumerMember:
     assignor: str | None = None
     rebalance_timeout_ms: int = 0
     epoch: int = 0
-    previous_epoch: int = -1  # of a member that has not heard the last answer
+    previous_epoch: int = -1  # accepted too: the last response may be lost
     state: MemberState = MemberState.STABLE
     assigned: Epochs = field(default_factory=dict[TopicPartition, int])
     revoking: Epochs = field(
         default_factory=dict[TopicPartition, int]
-    )  # assigned once, and to be given up
+    )  # formerly assigned, and to be revoked
 
     @property
     def has(self) -> Epochs:
-        """What nobody else may have."""
+        """The partitions that no other member may own."""
         return {**self.assigned, **self.revoking}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConsumerGroup:
-    """A group between two heartbeats."""
+    """A KIP-848 group between two heartbeats."""
 
     group: str
     epoch: int = 0
@@ -76,7 +77,7 @@ class ConsumerGroup:
 
     @property
     def state(self) -> str:
-        """As Kafka names it."""
+        """The group's state, by Kafka's names."""
         if not self.members:
             return "Empty"
         if self.epoch > self.assignment_epoch:
@@ -89,17 +90,19 @@ class ConsumerGroup:
 
     @property
     def assignor(self) -> str:
-        """The one that most members prefer, of those who prefer one."""
+        """The assignor that most members prefer, among those with a preference."""
         votes = sorted(m.assignor for m in self.members.values() if m.assignor is not None)
         return min(votes, key=lambda name: (-votes.count(name), name), default=DEFAULT_ASSIGNOR)
 
     def of_instance(self, instance_id: str | None) -> ConsumerMember | None:
-        """The member that a static instance is at present."""
+        """Returns the current member of a static instance."""
         found = (m for m in self.members.values() if m.instance_id == instance_id)
         return None if instance_id is None else next(found, None)
 
     def with_member(self, member: ConsumerMember, *, instead_of: str = "") -> ConsumerGroup:
-        """The same with a member, new or changed, or that takes the part of another."""
+        """Returns the group with a new or changed member, or with a member that replaces
+        another.
+        """
         group = self
         if instead_of in self.members and instead_of != member.member_id:
             part = self.target.get(instead_of, frozenset())
@@ -110,7 +113,7 @@ class ConsumerGroup:
         )
 
     def without(self, *member_ids: str) -> ConsumerGroup:
-        """The same without members, and without their parts."""
+        """Returns the group without these members and their assignments."""
         return replace(
             self,
             members={id_: m for id_, m in self.members.items() if id_ not in member_ids},
@@ -118,36 +121,39 @@ class ConsumerGroup:
         )
 
     def with_new_target(self) -> ConsumerGroup:
-        """The target assignment of this epoch."""
+        """Returns the group with a target assignment for its current epoch."""
         subscriptions = {id_: frozenset(m.topics) for id_, m in self.members.items()}
         target = ASSIGNORS[self.assignor](subscriptions, self.topics, self.target)
         return replace(self, target=target, assignment_epoch=self.epoch)
 
     def commit_error(
-        self, member_id: str, told: int, places: Iterable[TopicPartition], bugs: Bugs
+        self, member_id: str, epoch: int, places: Iterable[TopicPartition], bugs: Bugs
     ) -> ErrorCode:
-        """Why a member in this epoch may not say how far the group is; NONE: it may.
+        """Returns the error of a commit by a member in this epoch, or NONE.
 
-        It may in its own epoch, and in an earlier one of partitions that it has had since
-        (KIP-1251): the coordinator has moved it on, and it has not heard of that yet.
+        The member's own epoch is accepted. An earlier epoch is accepted for partitions that the
+        member has owned since then (KIP-1251): the coordinator has advanced its epoch, and the
+        member has not yet received the response.
         """
         member = self.members.get(member_id)
-        if told < 0 and not self.members:
+        if epoch < 0 and not self.members:
             return ErrorCode.NONE
         if member is None:
             return ErrorCode.UNKNOWN_MEMBER_ID
-        if told == member.epoch:
+        if epoch == member.epoch:
             return ErrorCode.NONE
         since = member.has
-        had_since = all(place in since and since[place] <= told for place in places)
-        is_behind = told < member.epoch and had_since and Bug.EXACT_EPOCH_WANTED not in bugs
-        return ErrorCode.NONE if is_behind else ErrorCode.STALE_MEMBER_EPOCH
+        had_since = all(place in since and since[place] <= epoch for place in places)
+        is_accepted = epoch < member.epoch and had_since and Bug.EXACT_EPOCH_WANTED not in bugs
+        return ErrorCode.NONE if is_accepted else ErrorCode.STALE_MEMBER_EPOCH
 
-    def fetch_error(self, member_id: str, told: int) -> ErrorCode:
-        """Why a member in this epoch is not told how far the group is; who is none may ask."""
-        if not member_id and told < 0:
+    def fetch_error(self, member_id: str, epoch: int) -> ErrorCode:
+        """Returns the error of a member's offset fetch, or NONE; a client that is no member may
+        fetch.
+        """
+        if not member_id and epoch < 0:
             return ErrorCode.NONE
         if member_id not in self.members:
             return ErrorCode.UNKNOWN_MEMBER_ID
-        is_current = told == self.members[member_id].epoch
+        is_current = epoch == self.members[member_id].epoch
         return ErrorCode.NONE if is_current else ErrorCode.STALE_MEMBER_EPOCH

@@ -1,11 +1,11 @@
-"""Groups of KIP-848 as records: a group is a set of records by key, and a change is what differs.
+"""KIP-848 groups as records: a change appends the records that differ.
 
-The coordinator never changes a group in memory: it appends the records that differ, and its groups
-are the fold of its log up to the end. So a new coordinator, which folds the same log, knows what
-the old one knew, and an append that was refused has changed nothing. What is not yet replicated
-counts already, as in Kafka; but no answer that rests on it is given before it is.
+The coordinator never changes a group in memory. It appends the records that differ, and computes
+its groups from the log up to its end. A new coordinator replays the same log, so it has the same
+groups, and a failed append has changed nothing. Records that are not yet replicated already count,
+as in Kafka; a response that depends on them waits for their replication.
 
-Source: KIP-848 (its records, by the same names in small letters); Apache Kafka, CoordinatorRuntime;
+Source: KIP-848 (its records, by the same names in lower case); Apache Kafka, CoordinatorRuntime;
 KAFKA-16147 (partition epochs).
 Simplified: as in `coordinator_log`.
 """
@@ -33,20 +33,20 @@ Records = dict[tuple[str, ...], Json]
 
 
 def entries(before: ConsumerGroup, after: ConsumerGroup) -> list[Entry]:
-    """What has to be written so that the one becomes the other.
+    """Returns the records that change the group from `before` to `after`.
 
-    Law: to replay them on `before` gives `after`.
+    Law: replaying them on `before` gives `after`.
     """
     if before is after:
         return []
     old, new = _records(before), _records(after)
-    # What was written last goes first: a member is known until its part has been taken back.
+    # In reverse order: a member's record is deleted after the records of its assignment.
     gone = [Entry([*key], None) for key in reversed(old) if key not in new]
-    return gone + [Entry([*key], told) for key, told in new.items() if old.get(key) != told]
+    return gone + [Entry([*key], value) for key, value in new.items() if old.get(key) != value]
 
 
 def tombstones(group: ConsumerGroup) -> list[Entry]:
-    """What has to be written so that the group is forgotten."""
+    """Returns the tombstones that delete the group."""
     return [Entry([*key], None) for key in reversed(_records(group))]
 
 
@@ -85,69 +85,69 @@ def _listed(epochs: Epochs) -> Json:
     return [[tp.topic, tp.index, epoch] for tp, epoch in sorted(epochs.items())]
 
 
-def _epochs(told: Any) -> Epochs:
-    return {TopicPartition(topic, index): epoch for topic, index, epoch in told}
+def _epochs(value: Any) -> Epochs:
+    return {TopicPartition(topic, index): epoch for topic, index, epoch in value}
 
 
 # ---------------------------------------------------------------- replay
 
 
 def replayed(group: ConsumerGroup, entry: Entry, bugs: Bugs = NO_BUGS) -> ConsumerGroup:
-    """The group after one more of its records."""
+    """Returns the group after one more of its records."""
     key: Any = entry.key
     kind, _, *rest = key
     return _REPLAY[kind](group, (*rest, "")[0], entry.value, bugs)
 
 
-def _group(group: ConsumerGroup, _: str, told: Any, _bugs: Bugs) -> ConsumerGroup:
-    if told is None:
+def _group(group: ConsumerGroup, _: str, value: Any, _bugs: Bugs) -> ConsumerGroup:
+    if value is None:
         return ConsumerGroup(group=group.group)
     return replace(
         group,
-        epoch=told["epoch"],
-        topics=told["topics"],
-        empty_since_ms=told["empty_since_ms"],
+        epoch=value["epoch"],
+        topics=value["topics"],
+        empty_since_ms=value["empty_since_ms"],
     )
 
 
-def _target_epoch(group: ConsumerGroup, _: str, told: Any, _bugs: Bugs) -> ConsumerGroup:
-    return replace(group, assignment_epoch=told or 0)
+def _target_epoch(group: ConsumerGroup, _: str, value: Any, _bugs: Bugs) -> ConsumerGroup:
+    return replace(group, assignment_epoch=value or 0)
 
 
-def _target(group: ConsumerGroup, member_id: str, told: Any, _bugs: Bugs) -> ConsumerGroup:
+def _target(group: ConsumerGroup, member_id: str, value: Any, _bugs: Bugs) -> ConsumerGroup:
     others = {id_: part for id_, part in group.target.items() if id_ != member_id}
-    if told is None:
+    if value is None:
         return replace(group, target=others)
-    part = frozenset(TopicPartition(topic, index) for topic, index in told)
+    part = frozenset(TopicPartition(topic, index) for topic, index in value)
     return replace(group, target={**others, member_id: part})
 
 
-def _member(group: ConsumerGroup, member_id: str, told: Any, _bugs: Bugs) -> ConsumerGroup:
+def _member(group: ConsumerGroup, member_id: str, value: Any, _bugs: Bugs) -> ConsumerGroup:
     known = group.members.get(member_id, ConsumerMember(member_id=member_id))
     others = {id_: member for id_, member in group.members.items() if id_ != member_id}
-    if told is None:
+    if value is None:
         return replace(group, members=others)
     member = replace(
         known,
-        instance_id=told["instance_id"],
-        topics=tuple(told["topics"]),
-        assignor=told["assignor"],
-        rebalance_timeout_ms=told["rebalance_timeout_ms"],
+        instance_id=value["instance_id"],
+        topics=tuple(value["topics"]),
+        assignor=value["assignor"],
+        rebalance_timeout_ms=value["rebalance_timeout_ms"],
     )
     return replace(group, members={**others, member_id: member})
 
 
-def _current(group: ConsumerGroup, member_id: str, told: Any, bugs: Bugs) -> ConsumerGroup:
+def _current(group: ConsumerGroup, member_id: str, value: Any, bugs: Bugs) -> ConsumerGroup:
     old = group.members.get(member_id, ConsumerMember(member_id=member_id))
     new = ConsumerMember(member_id=member_id)
-    if told is not None:
+    if value is not None:
         new = replace(
             old,
-            epoch=told["epoch"],
-            previous_epoch=told["previous_epoch"],
-            state=MemberState(told["state"]),
-            assigned=_epochs(told["assigned"]),
-            revoking=_epochs(told["revoking"]),
+            epoch=value["epoch"],
+            previous_epoch=value["previous_epoch"],
+            state=MemberState(value["state"]),
+            assigned=_epochs(value["assigned"]),
+            revoking=_epochs(value["revoking"]),
         )
         group = replace(group, members={**group.members, member_id: new})
     return replace(group, partition_epochs=_partition_epochs(group, old, new, bugs))
@@ -156,12 +156,14 @@ def _current(group: ConsumerGroup, member_id: str, told: Any, bugs: Bugs) -> Con
 def _partition_epochs(
     group: ConsumerGroup, old: ConsumerMember, new: ConsumerMember, bugs: Bugs
 ) -> Epochs:
-    """What the member had is taken off the books first; then what it has is entered."""
+    """Returns the partition epochs: first without the member's old partitions, then with its new
+    ones.
+    """
     epochs = dict(group.partition_epochs)
-    books = [(old.has, new.has)]
+    changes = [(old.has, new.has)]
     if Bug.PARTITION_EPOCH_ERASED in bugs:
-        books = [(old.assigned, new.assigned), (old.revoking, new.revoking)]
-    for had, has in books:
+        changes = [(old.assigned, new.assigned), (old.revoking, new.revoking)]
+    for had, has in changes:
         for place in had:
             epochs.pop(place, None)
         epochs |= dict.fromkeys(has, new.epoch)
@@ -179,13 +181,13 @@ _REPLAY: Final[Mapping[str, Callable[[ConsumerGroup, str, Any, Bugs], ConsumerGr
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConsumerGroups:
-    """What the log says up to `read_to`."""
+    """The KIP-848 groups in the log up to `read_to`."""
 
     groups: Mapping[str, ConsumerGroup] = field(default_factory=dict[str, ConsumerGroup])
     read_to: Offset = FIRST_OFFSET
 
     def caught_up(self, log: PartitionLog, bugs: Bugs) -> ConsumerGroups:
-        """The fold up to the end of the log, replicated or not."""
+        """Returns the groups up to the end of the log, replicated or not."""
         if self.read_to >= log.end_offset:
             return self
         groups = dict(self.groups)

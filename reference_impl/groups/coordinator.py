@@ -1,12 +1,12 @@
-"""A group coordinator: who leads a topic partition of `__consumer_offsets`, in one leader epoch.
+"""A group coordinator: the leader of a partition of `__consumer_offsets`, in one leader epoch.
 
-Memberships of classic groups (`group_membership`) live in memory and are written to the log when a
-generation has its assignment (`group_assignment`), so that a new coordinator goes on with the same
-generation. Groups of KIP-848 (`consumer_group_log`) and offsets (`group_offsets`) live in the log
-alone. An id is of one protocol at a time: the other one may have it once the group is empty.
+Classic groups (`membership`) are kept in memory. They are written to the log when a generation has
+its assignment (`assignment`), so a new coordinator continues with the same generation. KIP-848
+groups (`consumer_group_log`) and offsets (`offsets`) are computed from the log alone. A group id
+belongs to one protocol at a time; the other protocol may use it once the group is empty.
 
 Source: KIP-62, KIP-98, KIP-134, KIP-345, KIP-447, KIP-848; protocol rules, section e.
-Simplified: a coordinator whose high watermark lags behind what earlier ones had written answers
+Simplified: a coordinator whose high watermark is below its log end at election responds
 COORDINATOR_LOAD_IN_PROGRESS; no group has members of both protocols.
 """
 
@@ -62,19 +62,21 @@ from reference_impl.protocol.requests import Response
 
 
 class PendingResponse(NamedTuple):
-    """The answer to a request, once what it rests on is replicated."""
+    """A response that waits until the records it depends on are replicated."""
 
     requester: Requester
     request: GroupRequest
     response: Response
 
     def answered(self, error: ErrorCode = ErrorCode.NONE) -> Effects:
-        """It is given, or refused."""
+        """Returns the response, or the error response."""
         return (self.requester.reply(refusal(self.request, error) if error else self.response),)
 
 
 class PendingAppend(NamedTuple):
-    """An append on its way: what is owed then, and which generation it assigns, if it does."""
+    """An append in flight: the responses that wait for it, and the generation that it assigns,
+    if any.
+    """
 
     group: str = ""
     owed: tuple[PendingResponse, ...] = ()
@@ -83,17 +85,17 @@ class PendingAppend(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupCoordinator:
-    """The groups of one topic partition of the internal topic."""
+    """The groups of one partition of `__consumer_offsets`."""
 
     topic_partition: TopicPartition
     coordinator_epoch: LeaderEpoch
-    loaded_at: Offset  # the end of the log when this coordinator began
+    loaded_at: Offset  # the log end when this coordinator was elected
     groups: Mapping[str, ClassicGroup] = field(default_factory=dict[str, ClassicGroup])
     consumers: ConsumerGroups = ConsumerGroups()  # noqa: RUF009 - a frozen value
     clocks: Clocks = field(default_factory=dict[MemberKey, sessions.Clock])
     offsets: GroupOffsets = GroupOffsets()  # noqa: RUF009 - a frozen value
     changes: Mapping[int, PendingAppend] = field(default_factory=dict[int, PendingAppend])
-    expiry_ms: int = 0  # when to look next for what has expired
+    expiry_ms: int = 0  # the next check for expired offsets and groups
 
     @classmethod
     def load(
@@ -103,7 +105,7 @@ class GroupCoordinator:
         log: PartitionLog,
         context: Context,
     ) -> StepResult[GroupCoordinator]:
-        """The coordinator that its log makes."""
+        """Returns the coordinator with the state in its log."""
         groups: dict[str, ClassicGroup] = {}
         for batch in coordinator_log.read_batches(log):
             for entry in batch.entries:
@@ -124,7 +126,7 @@ class GroupCoordinator:
         return coordinator._caught_up(log, context), (coordinator._timer(context),)
 
     def resign(self) -> Effects:
-        """What is owed when another broker coordinates."""
+        """Returns the error responses when another broker becomes coordinator."""
         error = ErrorCode.NOT_COORDINATOR
         waiting: Effects = ()
         for group in self.groups.values():
@@ -141,7 +143,7 @@ class GroupCoordinator:
     def on_request(
         self, context: Context, requester: Requester, request: GroupRequest, log: PartitionLog
     ) -> StepResult[GroupCoordinator]:
-        """A request of a member, or of anybody about the group's offsets."""
+        """Handles a request of a member, or of any client about the group's offsets."""
         if log.high_watermark < self.loaded_at:
             error = ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
             return self, (requester.reply(refusal(request, error)),)
@@ -158,8 +160,8 @@ class GroupCoordinator:
                 return coordinator._commit(context, requester, request)
             case FetchOffsets():
                 consumer = coordinator._consumer(request.group)
-                told = group_commits.fetched(request, coordinator.offsets, consumer)
-                return coordinator, (requester.reply(told),)
+                response = group_commits.fetched(request, coordinator.offsets, consumer)
+                return coordinator, (requester.reply(response),)
             case _:
                 return coordinator._on_classic_request(context, requester, request)
 
@@ -207,7 +209,7 @@ class GroupCoordinator:
     ) -> StepResult[GroupCoordinator]:
         classic = self.groups.get(request.group, ClassicGroup(group=request.group))
         if classic.members or classic.pending_members:
-            error = ErrorCode.GROUP_ID_NOT_FOUND  # it is, but not of this protocol
+            error = ErrorCode.GROUP_ID_NOT_FOUND  # the group has the classic protocol
             return self, (requester.reply(refusal(request, error)),)
         before = self._consumer(request.group)
         after, answer = heartbeat.heartbeat(before, context, request)
@@ -223,7 +225,7 @@ class GroupCoordinator:
     def _once_written(
         self, context: Context, group: str, entries: list[Entry], owed: PendingResponse
     ) -> StepResult[GroupCoordinator]:
-        """The answer is given when the entries are replicated, and what it rests on beside them."""
+        """Responds once the entries, and earlier appends of the group, are replicated."""
         if entries:
             return self._append(context, entries, PendingAppend(group, (owed,)))
         last = max((n for n, known in self.changes.items() if known.group == group), default=None)
@@ -253,8 +255,9 @@ class GroupCoordinator:
         return coordinator._append(context, [after.entry()], written)
 
     def append_error(self, correlation: int, bugs: Bugs) -> ErrorCode:
-        """A commit that waited until its transaction was verified has to be right still: meanwhile
-        the group may have gone on without the member.
+        """Validates a commit again that waited for the verification of its transaction.
+
+        Meanwhile the group may have continued without the member.
         """
         written = self.changes.get(correlation)
         commits = () if written is None else (owed.request for owed in written.owed)
@@ -297,7 +300,9 @@ class GroupCoordinator:
     # ------------------------------------------------------------ the log and time
 
     def _caught_up(self, log: PartitionLog, context: Context) -> GroupCoordinator:
-        """What the log says: groups up to its end, offsets up to the high watermark."""
+        """Returns the coordinator with the groups up to the log end and the offsets up to the
+        high watermark.
+        """
         consumers = self.consumers.caught_up(log, context.bugs)
         return replace(
             self,
@@ -311,7 +316,7 @@ class GroupCoordinator:
     def on_append_response(
         self, context: Context, correlation: int, answer: Produced
     ) -> StepResult[GroupCoordinator]:
-        """The leader has answered an append."""
+        """Handles the leader's response to an append."""
         written = self.changes[correlation]
         rest = {key: value for key, value in self.changes.items() if key != correlation}
         coordinator = replace(self, changes=rest)
@@ -322,11 +327,11 @@ class GroupCoordinator:
         if written.generation is None:
             return coordinator, effects
         group = self.groups[written.group]
-        group, told = assignment.written(group, context, written.generation, error)
-        return coordinator._with(group), effects + told
+        group, synced = assignment.written(group, context, written.generation, error)
+        return coordinator._with(group), effects + synced
 
     def on_timer(self, context: Context, log: PartitionLog) -> StepResult[GroupCoordinator]:
-        """The timer: late members are removed, rebalances end whose time is up."""
+        """Removes members whose session has expired, and ends rebalances whose time is up."""
         coordinator = self._caught_up(log, context)
         effects: Effects = ()
         entries: list[Entry] = []
@@ -348,7 +353,7 @@ class GroupCoordinator:
         return coordinator, (*effects, self._timer(context))
 
     def _expired(self, context: Context) -> tuple[GroupCoordinator, list[Entry]]:
-        """Now and then: the tombstones of what is forgotten."""
+        """Returns, at the check interval, the tombstones of expired offsets and groups."""
         if context.now_ms < self.expiry_ms:
             return self, []
         busy = frozenset(written.group for written in self.changes.values())
@@ -382,7 +387,9 @@ class GroupCoordinator:
 
 
 def _must_be_kept(before: ClassicGroup, after: ClassicGroup, bugs: Bugs) -> bool:
-    """No assignment will write it: nobody is left, or a static member is another process."""
+    """True if a change must be logged without an assignment: an emptied group, or a replaced
+    static member.
+    """
     is_emptied = after.state is GroupState.EMPTY and before.state is not GroupState.EMPTY
     is_replaced = after.state is GroupState.STABLE and after.members.keys() != before.members.keys()
     return is_emptied or (is_replaced and Bug.STATIC_REPLACEMENT_NOT_KEPT not in bugs)

@@ -1,14 +1,16 @@
-"""When committed offsets are forgotten, and groups: some time after the last member has gone.
+"""Expiry of committed offsets and of groups, after the last member has left.
 
-    members -> empty, since when? -> offsets.retention.minutes later: its offsets, then the group
+    members -> empty -> after offsets.retention.minutes: the offsets, then the group
 
-A group with members keeps its offsets however old they are, but those of topics that a group of
-KIP-848 subscribes to no longer. Offsets that nobody joined a group for count from their commit.
-What is pending in a transaction is kept, and whatever was committed for the same place.
+A group with members keeps its offsets however old they are, except those of topics to which a
+KIP-848 group no longer subscribes. Offsets of a group that never had members expire by the time of
+their commit. An offset that is pending in a transaction does not expire, and neither does the
+committed offset that it would replace.
 
 Source: KIP-211; KAFKA-13636, KAFKA-8069; the setting offsets.retention.minutes.
-Simplified: classic groups keep the offsets of topics that they have left. Deviates: an empty group
-of KIP-848 counts from when it became empty, as documented; Kafka 4 counts from each commit.
+Simplified: classic groups keep the offsets of topics that they no longer read. Deviates: the
+offsets of an empty KIP-848 group expire by the time when it became empty, as documented; Kafka 4
+uses the time of each commit.
 """
 
 from __future__ import annotations
@@ -32,7 +34,7 @@ def expired_offsets(
     busy: frozenset[str],
     context: Context,
 ) -> list[Entry]:
-    """The tombstones of offsets whose time is up; not of groups whose commits are on their way."""
+    """Returns the tombstones of expired offsets, except for groups with appends in flight."""
     gone: list[Entry] = []
     for place, at in offsets.committed.items():
         group, topic_partition = place
@@ -57,7 +59,7 @@ def forgotten_groups(
     classic: Mapping[str, ClassicGroup],
     consumers: Mapping[str, ConsumerGroup],
 ) -> tuple[list[Entry], list[str]]:
-    """The tombstones of empty groups that have committed nothing, and which of them are classic."""
+    """Returns the tombstones of empty groups without offsets, and the ids of the classic ones."""
     with_offsets = {place.group for place in offsets.committed}
     with_offsets |= {place.group for places in offsets.pending.values() for place in places}
     old = [

@@ -1,16 +1,16 @@
-"""A heartbeat of KIP-848: who may speak, what changes the group, and how far the member comes.
+"""The heartbeat of KIP-848: its validation, the changes of the group, and the member's next step.
 
-    refused <- may it speak? -> joins or is known -> has the group changed? -> a newer target
-                                                                          -> the member's own step
+    rejected <- valid? -> new or existing member -> group changed? -> new target assignment
+                                                                   -> the member reconciles
 
-A member that is refused with FENCED_MEMBER_EPOCH or UNKNOWN_MEMBER_ID drops what it owns and joins
-again with epoch 0. One whose last answer was lost comes an epoch behind, and is heard. A static
-member that left for a while keeps its part, and a new process of it takes its place; while the old
-one is still in the group the new one is refused.
+A member that gets FENCED_MEMBER_EPOCH or UNKNOWN_MEMBER_ID drops its partitions and joins again
+with epoch 0. A member whose last response was lost sends the previous epoch, which is accepted. A
+static member that leaves temporarily keeps its assignment, and a new process with its instance id
+replaces it. While the old process is still in the group, the new one is rejected.
 
 Source: KIP-848; KAFKA-19233, KAFKA-20442; Apache Kafka, GroupMetadataManager.
-Simplified: a member that lost two answers in a row is still heard, where Kafka fences it; no limit
-on the size of a group; metadata is looked at with every heartbeat.
+Simplified: a member that lost two responses in a row is still accepted, where Kafka fences it; no
+limit on the size of a group; metadata is compared with each heartbeat.
 """
 
 from __future__ import annotations
@@ -46,17 +46,19 @@ NO_EPOCH: Final = -1
 def heartbeat(
     group: ConsumerGroup, context: Context, request: ConsumerGroupHeartbeat
 ) -> HeartbeatResult:
-    """The group after it, and what the member is told once that is in the log."""
+    """Returns the group after the heartbeat, and the response to send once the change is in the
+    log.
+    """
     error = refused(group, request, context.bugs)
     if error is not ErrorCode.NONE:
         return group, ConsumerGroupHeartbeated(error=error, member_id=request.member_id)
     if request.member_epoch < JOINS:
         return _left(group, context, request)
     before, member = _joined(group, context, request)
-    asks_anew = before.topics != member.topics or before.epoch == NO_EPOCH
+    is_changed = before.topics != member.topics or before.epoch == NO_EPOCH
     member = replace(member, epoch=max(member.epoch, JOINS))
     group = group.with_member(member, instead_of=before.member_id)
-    group = _with_changes(group, context, is_changed=asks_anew)
+    group = _with_changes(group, context, is_changed=is_changed)
     if group.epoch > group.assignment_epoch:
         group = group.with_new_target()
     after = reconciled(member, group, request.owned if request.member_epoch else ())
@@ -73,9 +75,10 @@ def heartbeat(
 
 
 def removed(group: ConsumerGroup, context: Context, *member_ids: str) -> ConsumerGroup:
-    """The group without these members: what they had is free.
+    """Returns the group without these members; their partitions are free.
 
-    An empty group has nothing to compute, so its assignment epoch follows (KAFKA-20442).
+    An empty group needs no assignment, so its assignment epoch becomes the group epoch
+    (KAFKA-20442).
     """
     group = _with_changes(group.without(*member_ids), context, is_changed=True)
     if group.members:
@@ -87,18 +90,18 @@ def removed(group: ConsumerGroup, context: Context, *member_ids: str) -> Consume
 
 
 def refused(group: ConsumerGroup, request: ConsumerGroupHeartbeat, bugs: Bugs) -> ErrorCode:
-    """Why the member is not heard; NONE: it is."""
-    told = request.member_epoch
+    """Returns the error that rejects the heartbeat, or NONE."""
+    epoch = request.member_epoch
     if _is_malformed(request):
         return ErrorCode.INVALID_REQUEST
     if request.assignor is not None and request.assignor not in ASSIGNORS:
         return ErrorCode.UNSUPPORTED_ASSIGNOR
-    if group.epoch == 0 and told != JOINS:
+    if group.epoch == 0 and epoch != JOINS:
         return ErrorCode.GROUP_ID_NOT_FOUND
     static = group.of_instance(request.instance_id)
     known = group.members.get(request.member_id)
     is_replaced = static is not None and static.member_id != request.member_id
-    if told == JOINS:
+    if epoch == JOINS:
         has_left = static is not None and static.epoch == LEAVES_FOR_A_WHILE
         if is_replaced and not has_left:
             return ErrorCode.UNRELEASED_INSTANCE_ID
@@ -108,30 +111,30 @@ def refused(group: ConsumerGroup, request: ConsumerGroupHeartbeat, bugs: Bugs) -
         return ErrorCode.FENCED_INSTANCE_ID
     if known is None or (request.instance_id is not None and static is None):
         return ErrorCode.UNKNOWN_MEMBER_ID
-    if told < JOINS or told == known.epoch:
+    if epoch < JOINS or epoch == known.epoch:
         return ErrorCode.NONE
     owns_its_own = request.owned is not None and known.assigned.keys() >= set(request.owned)
-    is_behind = told == known.previous_epoch and owns_its_own
-    return ErrorCode.NONE if is_behind else ErrorCode.FENCED_MEMBER_EPOCH
+    is_accepted = epoch == known.previous_epoch and owns_its_own
+    return ErrorCode.NONE if is_accepted else ErrorCode.FENCED_MEMBER_EPOCH
 
 
 def _is_malformed(request: ConsumerGroupHeartbeat) -> bool:
-    told = request.member_epoch
+    epoch = request.member_epoch
     return (
         not request.group
         or request.instance_id == ""
-        or told < LEAVES_FOR_A_WHILE
-        or (told != JOINS and not request.member_id)
-        or (told == LEAVES_FOR_A_WHILE and request.instance_id is None)
-        or (told == JOINS and (request.rebalance_timeout_ms is None or request.topics is None))
-        or (told == JOINS and bool(request.owned))
+        or epoch < LEAVES_FOR_A_WHILE
+        or (epoch != JOINS and not request.member_id)
+        or (epoch == LEAVES_FOR_A_WHILE and request.instance_id is None)
+        or (epoch == JOINS and (request.rebalance_timeout_ms is None or request.topics is None))
+        or (epoch == JOINS and bool(request.owned))
     )
 
 
 def _joined(
     group: ConsumerGroup, context: Context, request: ConsumerGroupHeartbeat
 ) -> tuple[ConsumerMember, ConsumerMember]:
-    """The member before, and with what it wants now; a new one was in no epoch before."""
+    """Returns the member before the heartbeat and after it; a new member had no epoch before."""
     member_id = request.member_id or f"member-{context.new_producer_id:x}"
     static = group.of_instance(request.instance_id)
     known = group.members.get(member_id, static)
@@ -167,7 +170,9 @@ def _left(
 
 
 def _with_changes(group: ConsumerGroup, context: Context, *, is_changed: bool) -> ConsumerGroup:
-    """A newer group epoch, when its members or what they subscribe to has changed."""
+    """Returns the group with the next epoch if its members, subscriptions or topics have
+    changed.
+    """
     wanted = {topic for member in group.members.values() for topic in member.topics}
     counts = context.coordinators.partition_counts()
     topics = {topic: counts[topic] for topic in sorted(wanted & counts.keys())}
@@ -177,7 +182,7 @@ def _with_changes(group: ConsumerGroup, context: Context, *, is_changed: bool) -
 
 
 def described(group: ConsumerGroup) -> ConsumerGroupDescribed:
-    """The group as an administrator sees it."""
+    """Returns the description of the group for an administrator."""
     return ConsumerGroupDescribed(
         state=group.state,
         group_epoch=group.epoch,

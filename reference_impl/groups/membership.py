@@ -1,7 +1,8 @@
-"""Who belongs to a classic group: joining, leaving, silence, and the rebalance that each begins.
+"""The membership of classic groups: join, leave, session expiry, and the rebalances that they
+start.
 
-A rebalance ends as soon as every member has joined, or when its time is up; the first one of a
-group waits a while for others, so that they need not all join again.
+A rebalance ends once every member has joined, or when its time is up. The first rebalance of a
+group also waits for group.initial.rebalance.delay.ms, so that later members need no second one.
 
 Source: KIP-62, KIP-134, KIP-345, KIP-394; KAFKA-8500; protocol rules, section e.
 """
@@ -32,7 +33,7 @@ from reference_impl.protocol.messages import ErrorCode
 def join(
     group: ClassicGroup, context: Context, requester: Requester, request: JoinGroup
 ) -> StepResult[ClassicGroup]:
-    """A member, new or known, waits for the next generation; or is refused."""
+    """Handles a JoinGroup: the member waits for the next generation, or is rejected."""
     member_id = request.member_id
     static = group.of_instance(request.instance_id)
     new_id = f"{request.instance_id or request.client_id or 'member'}-{context.new_producer_id:x}"
@@ -64,7 +65,7 @@ def join(
         group.state is GroupState.STABLE and member_id != group.leader
     )
     if known is not None and known.protocols == request.protocols and stays:
-        # A retry, or a member that joins again without a reason: nothing has changed.
+        # A retry, or an unnecessary join: nothing has changed.
         heard = replace(known, last_heartbeat_ms=context.now_ms)
         return group.with_member(heard), (requester.reply(group.joined(known)),)
     member = Member(
@@ -95,7 +96,9 @@ def _join_again(
     old: Member,
     new_id: str,
 ) -> StepResult[ClassicGroup]:
-    """A new process of a static instance; while the group is stable nothing else changes."""
+    """Handles a new process of a static member; in a stable group the generation does not
+    change.
+    """
     fenced: Effects = ()
     if old.joining is not None:
         fenced += (old.joining.reply(JoinedGroup(error=ErrorCode.FENCED_INSTANCE_ID)),)
@@ -117,10 +120,10 @@ def _join_again(
 
 
 def rebalance(group: ClassicGroup, context: Context) -> StepResult[ClassicGroup]:
-    """A rebalance begins, or goes on; it ends as soon as everybody has joined."""
+    """Starts or continues a rebalance; it ends once all members have joined."""
     effects: Effects = ()
     if group.state is not GroupState.PREPARING:
-        # Who waits for the assignment of the last generation will not get it.
+        # Members that wait for the last generation's assignment will not get it.
         error = ErrorCode.REBALANCE_IN_PROGRESS
         effects = tuple(
             member.syncing.reply(SyncedGroup(error=error))
@@ -160,8 +163,8 @@ def _ended(group: ClassicGroup, context: Context) -> StepResult[ClassicGroup]:
 def leave(
     group: ClassicGroup, context: Context, requester: Requester, request: LeaveGroup
 ) -> StepResult[ClassicGroup]:
-    """The members are gone, and the others join again."""
-    told: list[tuple[str, str | None, ErrorCode]] = []
+    """Handles a LeaveGroup: removes the members and starts a rebalance."""
+    results: list[tuple[str, str | None, ErrorCode]] = []
     left = group
     for member_id, instance_id in request.members:
         static = left.of_instance(instance_id)
@@ -173,15 +176,15 @@ def leave(
             error = ErrorCode.UNKNOWN_MEMBER_ID
         else:
             left = left.without(leaving)
-        told.append((member_id, instance_id, error))
+        results.append((member_id, instance_id, error))
     effects: Effects = ()
     if len(left.members) < len(group.members) and left.state is not GroupState.EMPTY:
         left, effects = rebalance(left, context)
-    return left, (requester.reply(LeftGroup(members=tuple(told))), *effects)
+    return left, (requester.reply(LeftGroup(members=tuple(results))), *effects)
 
 
 def without_expired_members(group: ClassicGroup, context: Context) -> StepResult[ClassicGroup]:
-    """The group without members whose session has ended; a rebalance may end by time."""
+    """Removes members whose session has expired; ends a rebalance whose time is up."""
     silent = [
         member.member_id
         for member in group.members.values()
@@ -198,13 +201,13 @@ def without_expired_members(group: ClassicGroup, context: Context) -> StepResult
     return rebalance(group, context)
 
 
-# ---------------------------------------------------------------- who may
+# ---------------------------------------------------------------- validation
 
 
 def heartbeat(
     group: ClassicGroup, context: Context, requester: Requester, request: HeartbeatGroup
 ) -> StepResult[ClassicGroup]:
-    """The member is heard, if it is one."""
+    """Handles a heartbeat of a classic member."""
     error = member_error(group, request)
     if error is ErrorCode.NONE:
         member = replace(group.members[request.member_id], last_heartbeat_ms=context.now_ms)
@@ -217,7 +220,7 @@ def heartbeat(
 def member_error(
     group: ClassicGroup, request: SyncGroup | HeartbeatGroup | CommitOffsets
 ) -> ErrorCode:
-    """Why who says to be a member of this generation is none; NONE: it is one."""
+    """Returns the error of a request that claims membership in this generation, or NONE."""
     static = group.of_instance(request.instance_id)
     if static is not None and static.member_id != request.member_id:
         return ErrorCode.FENCED_INSTANCE_ID

@@ -1,11 +1,11 @@
-"""The committed offsets of groups: a fold of the replicated part of a log, and nothing else.
+"""The committed offsets of groups, computed from the replicated part of the log.
 
-A commit is visible once the high watermark has passed its record. One that is part of a transaction
-pends until the transaction's marker: COMMIT lets it count, ABORT drops it. What was committed later
-in the log is not overtaken by a marker: where the record lies decides, not where its marker does.
-A running coordinator and a new one read the same log in the same way, so they can't differ.
+A commit is visible once the high watermark has passed its record. A commit in a transaction is
+pending until the transaction's marker: COMMIT applies it, ABORT drops it. A marker does not
+override a later commit: the position of the commit's record decides, not that of the marker. A
+running coordinator and a new one read the same log in the same way, so they cannot differ.
 
-A tombstone takes back what was committed, and what pends.
+A tombstone deletes the committed offset, and a pending one.
 
 Source: KIP-98, KIP-447; KAFKA-4704; protocol rules D3, section e.
 """
@@ -35,7 +35,7 @@ class GroupPartition(NamedTuple):
 
 
 class OffsetRecord(NamedTuple):
-    """A committed offset, and the offset of its own record."""
+    """A committed offset, and the offset of its record."""
 
     record_offset: int
     committed: CommittedOffset
@@ -44,7 +44,7 @@ class OffsetRecord(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupOffsets:
-    """What the log says up to `read_to`."""
+    """The committed offsets in the log up to `read_to`."""
 
     committed: Mapping[GroupPartition, OffsetRecord] = field(
         default_factory=dict[GroupPartition, OffsetRecord]
@@ -53,15 +53,15 @@ class GroupOffsets:
         default_factory=dict[ProducerId, Mapping[GroupPartition, OffsetRecord]]
     )
     read_to: Offset = FIRST_OFFSET
-    skipped: frozenset[int] = frozenset()  # by a seeded bug
+    skipped: frozenset[int] = frozenset()  # with a seeded bug
 
     @classmethod
     def of_log(cls, log: PartitionLog, bugs: Bugs) -> GroupOffsets:
-        """What a new coordinator begins with."""
+        """Returns the offsets as a new coordinator reads them."""
         return cls(skipped=_skipped(log, bugs)).caught_up(log, bugs)
 
     def caught_up(self, log: PartitionLog, bugs: Bugs) -> GroupOffsets:
-        """The fold up to the high watermark."""
+        """Returns the offsets up to the high watermark."""
         if self.read_to >= log.high_watermark:
             return self
         committed, pending = dict(self.committed), dict(self.pending)
@@ -86,7 +86,7 @@ class GroupOffsets:
         return replace(self, committed=committed, pending=pending, read_to=log.high_watermark)
 
     def of(self, group: str) -> dict[TopicPartition, CommittedOffset]:
-        """All that a group has committed."""
+        """Returns all committed offsets of a group."""
         return {
             place.topic_partition: at.committed
             for place, at in self.committed.items()
@@ -94,13 +94,15 @@ class GroupOffsets:
         }
 
     def is_unstable(self, group: str, topic_partition: TopicPartition) -> bool:
-        """A transaction that has not ended may still change the group's offset here."""
+        """True if an open transaction may still change the group's offset of this topic
+        partition.
+        """
         place = GroupPartition(group, topic_partition)
         return any(place in places for places in self.pending.values())
 
 
 def entry(group: str, topic_partition: TopicPartition, committed: CommittedOffset) -> Entry:
-    """The record of a committed offset."""
+    """Returns the record of a committed offset."""
     return Entry(
         [KIND, group, topic_partition.topic, topic_partition.index],
         [committed.offset, committed.leader_epoch, committed.metadata],
@@ -108,7 +110,7 @@ def entry(group: str, topic_partition: TopicPartition, committed: CommittedOffse
 
 
 def tombstone(group: str, topic_partition: TopicPartition) -> Entry:
-    """The record that takes back what was committed for a place."""
+    """Returns the record that deletes a committed offset."""
     return Entry([KIND, group, topic_partition.topic, topic_partition.index], None)
 
 
@@ -140,7 +142,9 @@ def _place(key: Any) -> GroupPartition | None:
 
 
 def _skipped(log: PartitionLog, bugs: Bugs) -> frozenset[int]:
-    """The seeded bug: where a new coordinator doesn't read, as a group was forgotten once."""
+    """Returns the offsets of records that a new coordinator ignores with
+    OFFSETS_DROPPED_WITH_GROUP.
+    """
     if Bug.OFFSETS_DROPPED_WITH_GROUP not in bugs:
         return frozenset()
     batches = [
@@ -167,7 +171,7 @@ def _keep(
 
 
 def _counts(result: TxnResult, bugs: Bugs) -> bool:
-    """The offsets of a transaction count as its records do, but for the seeded bugs."""
+    """True if a transaction's offsets take effect: on commit, except with a seeded bug."""
     if Bug.OFFSETS_DESPITE_ABORT in bugs:
         return True
     return result is TxnResult.COMMIT and Bug.OFFSETS_LOST_AT_COMMIT not in bugs

@@ -1,16 +1,17 @@
-"""How a member comes to its target assignment: a table of three states, moved by its heartbeats.
+"""Reconciliation: a member's heartbeats move it towards its target assignment, by a table of
+states.
 
-                 must give up some                  has given them up
+                must revoke partitions           has revoked them
     stable --------------------------> unrevoked ---------------------+
       ^  |                                 ^                          |
-      |  | some are others'                | must give up some        |
+      |  | some have other owners          | must revoke partitions   |
       |  v                                 |                          v
       |  unreleased -----------------------+        (as a stable one of an older epoch)
       |      |  all are free
       +------+
 
-A member's epoch moves to the target's as soon as it has nothing left to give up. What it still
-waits for is added as it becomes free.
+A member's epoch becomes the target's once it has nothing left to revoke. Partitions that still have
+another owner are added as they become free.
 
 Source: KIP-848, KAFKA-16147, KIP-1251; Apache Kafka, CurrentAssignmentBuilder.
 """
@@ -27,17 +28,17 @@ from reference_impl.groups.consumer_group import NOTHING, ConsumerGroup, Consume
 
 
 class Finding(Enum):
-    """What a heartbeat finds; the first that applies."""
+    """The condition of a member at its heartbeat; the first that applies."""
 
-    SETTLED = "it has come to the target"
-    STILL_OWNS = "it reports what it was told to give up"
-    TO_REVOKE = "it reports what the target gives to others"
-    WITHHELD = "the target gives it what is another's still"
-    COMPLETE = "it has all that the target gives it"
+    SETTLED = "the member has its target assignment"
+    STILL_OWNS = "the member still owns partitions that it must revoke"
+    TO_REVOKE = "the member owns partitions outside its target"
+    WITHHELD = "partitions of its target still have another owner"
+    COMPLETE = "all partitions of its target are free for it"
 
 
 class Next(NamedTuple):
-    """The state after it, and whether the member's epoch becomes the target's."""
+    """The next state, and whether the member's epoch becomes that of the target."""
 
     state: MemberState
     advances: bool
@@ -46,8 +47,8 @@ class Next(NamedTuple):
 _ADVANCES: Final = True
 _STAYS: Final = False
 
-# What is not in the table cannot be found: only an unrevoked member was told to give something up,
-# and only a stable one is done.
+# Other pairs cannot occur: only an unrevoked member has partitions to revoke, and only a stable one
+# is settled.
 TRANSITIONS: Final[Mapping[tuple[MemberState, Finding], Next]] = {
     (MemberState.STABLE, Finding.SETTLED): Next(MemberState.STABLE, _STAYS),
     (MemberState.STABLE, Finding.TO_REVOKE): Next(MemberState.UNREVOKED, _STAYS),
@@ -66,10 +67,11 @@ TRANSITIONS: Final[Mapping[tuple[MemberState, Finding], Next]] = {
 def reconciled(
     member: ConsumerMember, group: ConsumerGroup, owned: tuple[TopicPartition, ...] | None
 ) -> ConsumerMember:
-    """The member after a heartbeat that reports what it owns; None says: the same as before.
+    """Returns the member after a heartbeat that reports its owned partitions; None means:
+    unchanged.
 
-    The group has a target for its epoch. What the member is no longer subscribed to is no part of
-    its target.
+    The group's target must be that of its epoch. Topics that the member no longer subscribes to are
+    not part of its target.
     """
     wanted = frozenset(
         partition
@@ -78,7 +80,7 @@ def reconciled(
     )
     kept = {place: epoch for place, epoch in member.assigned.items() if place in wanted}
     given_up = {place: epoch for place, epoch in member.assigned.items() if place not in wanted}
-    # Nobody else owns what this member was giving up: it may have it back at once.
+    # No other member owns a partition that this one is revoking: it may keep it at once.
     free = frozenset(
         place
         for place in wanted.difference(kept)

@@ -1,9 +1,9 @@
-"""Which members of KIP-848 groups are late: silent for too long, or too slow to give something up.
+"""The expiry of KIP-848 group members: heartbeats that stop, and revocations that take too long.
 
-The clocks are the one thing about such a group that is not in the log: a new coordinator gives
-every member its full time again.
+Only these times are not in the group's log: a new coordinator gives each member its full time
+again.
 
-Source: KIP-848 (group.consumer.session.timeout.ms; the member's own rebalance time-out).
+Source: KIP-848 (group.consumer.session.timeout.ms; the member's own rebalance timeout).
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from reference_impl.node.context import Context
 
 
 class Clock(NamedTuple):
-    """When a member was heard, and since when it has to give up what it still has to."""
+    """The time of a member's last heartbeat, and the start of its pending revocation."""
 
     last_heartbeat_ms: int
     revoking_since_ms: int
@@ -29,7 +29,7 @@ Clocks = Mapping[MemberKey, Clock]
 def heard(
     clocks: Clocks, before: ConsumerGroup, after: ConsumerGroup, member_id: str, now_ms: int
 ) -> Clocks:
-    """The clocks after a member's heartbeat; of one that has left there is none."""
+    """Returns the clocks after a member's heartbeat; a member that has left has none."""
     key = (after.group, member_id)
     if member_id not in after.members:
         return {known: clock for known, clock in clocks.items() if known != key}
@@ -44,7 +44,7 @@ def _duty(group: ConsumerGroup, member_id: str) -> object:
 
 
 def known(clocks: Clocks, groups: Mapping[str, ConsumerGroup], now_ms: int) -> Clocks:
-    """The clocks of all members, who are given their full time when they had none."""
+    """Returns the clocks of all members; a member without one starts with its full time."""
     return {
         (group.group, member_id): clocks.get((group.group, member_id), Clock(now_ms, now_ms))
         for group in groups.values()
@@ -53,7 +53,7 @@ def known(clocks: Clocks, groups: Mapping[str, ConsumerGroup], now_ms: int) -> C
 
 
 def late(clocks: Clocks, group: ConsumerGroup, context: Context) -> list[str]:
-    """The members whose time is up."""
+    """Returns the members whose session or revocation time has expired."""
     return [
         member_id
         for member_id, member in group.members.items()

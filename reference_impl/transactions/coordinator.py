@@ -1,22 +1,22 @@
-"""A transaction coordinator: who leads a topic partition of `__transaction_state`, in one epoch.
+"""A transaction coordinator: the leader of a partition of `__transaction_state`, in one leader
+epoch.
 
-    request -> refused
-            -> a change -> appended to the log -> true, and answered
-                                               -> decided? markers go out -> all there: a change
-    time    -> open for too long: aborted; at rest for too long: forgotten
+    request -> rejected
+            -> a change -> append to the log -> change takes effect, response
+                                             -> prepared? send markers -> all written: a change
+    timer   -> open for too long: abort; inactive for too long: expire
 
-A transactional id that has rested for `transactional.id.expiration.ms` is forgotten: whoever comes
-with it then is its first producer, and an old instance that comes back is told that nobody knows
-it. One with a transaction that is open, or that waits for its markers, is not.
+A transactional id that is inactive for `transactional.id.expiration.ms` expires. The next producer
+with this id is then its first one; an old instance that returns gets INVALID_PRODUCER_ID_MAPPING. A
+transactional id with an open transaction, or one that waits for its markers, does not expire.
 
-While a change of a transactional id is on its way to the log, every other request for it is told to
-come again (CONCURRENT_TRANSACTIONS). Markers go to the leaders of the transaction's topic
-partitions, and again until each has answered; a new coordinator takes up what its log says is
-prepared.
+While a change of a transactional id is being appended, every other request for the id gets
+CONCURRENT_TRANSACTIONS. Markers are sent to the leaders of the transaction's topic partitions, and
+resent until each has responded. A new coordinator resumes the prepared transactions in its log.
 
 Source: KIP-98, KIP-360, KIP-890, KAFKA-17754, KAFKA-18660, KAFKA-19367; protocol rules D1 to D7.
-Simplified: the coordinator's own aborts (time-out, a new instance) run in V2, as
-transaction.version=2 has it.
+Simplified: the coordinator's own aborts (timeout, new instance) use V2, as with
+transaction.version=2.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ ABORT: Final = TxnResult.ABORT
 
 
 class Change(NamedTuple):
-    """A transactional id as it will be when its append is answered, and who waits for that."""
+    """A transactional id's metadata after its append, and the request that waits for the append."""
 
     after: TransactionMetadata
     requester: Requester | None = None
@@ -88,7 +88,7 @@ AnyRequest = InitProducerId | AddPartitionsToTxn | AddOffsetsToTxn | EndTxn
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TransactionCoordinator:
-    """The transactional ids of one topic partition of the internal topic."""
+    """The transactional ids of one partition of `__transaction_state`."""
 
     topic_partition: TopicPartition
     coordinator_epoch: LeaderEpoch
@@ -106,7 +106,9 @@ class TransactionCoordinator:
         log: PartitionLog,
         context: Context,
     ) -> StepResult[TransactionCoordinator]:
-        """The coordinator that its log makes; it goes on with what is prepared."""
+        """Returns the coordinator with the state in its log; it resumes the prepared
+        transactions.
+        """
         transactions: dict[str, TransactionMetadata] = {}
         for batch in coordinator_log.read_batches(log):
             for entry in batch.entries:
@@ -126,7 +128,9 @@ class TransactionCoordinator:
         return coordinator.on_timer(context)
 
     def resign(self) -> Effects:
-        """What is owed when another broker coordinates: the changes may or may not survive."""
+        """Returns the error responses when another broker becomes coordinator; changes may or
+        may not survive.
+        """
         return tuple(
             change.requester.reply(_refusal(change.owed, ErrorCode.NOT_COORDINATOR))
             for changes in self.changes.values()
@@ -139,26 +143,28 @@ class TransactionCoordinator:
     def on_request(
         self, context: Context, requester: Requester, request: AnyRequest
     ) -> StepResult[TransactionCoordinator]:
-        """A request of a client, or of a leader that verifies."""
+        """Handles a request of a client, or of a leader that verifies a transaction."""
         match request:
             case InitProducerId():
-                decided = self._init_producer_id(context, request)
+                result = self._init_producer_id(context, request)
             case AddPartitionsToTxn():
-                decided = self._add_partitions(context, request)
+                result = self._add_partitions(context, request)
             case AddOffsetsToTxn():
                 place = context.coordinators.partition_for(CONSUMER_OFFSETS, request.group)
-                decided = self._add_offsets(context, request, place)
+                result = self._add_offsets(context, request, place)
             case EndTxn():
-                decided = self._end_txn(context, request)
-        if not isinstance(decided, Change):
-            return self, (requester.reply(decided),)
+                result = self._end_txn(context, request)
+        if not isinstance(result, Change):
+            return self, (requester.reply(result),)
         coordinator = self
         if Bug.FAILED_FENCE_COUNTS in context.bugs and isinstance(request, InitProducerId):
-            coordinator = self._with_fence(decided.after.transactional_id)
-        return coordinator._append(context, (decided._replace(requester=requester),))
+            coordinator = self._with_fence(result.after.transactional_id)
+        return coordinator._append(context, (result._replace(requester=requester),))
 
     def _with_fence(self, transactional_id: str) -> TransactionCoordinator:
-        """The epoch of an open transaction is raised here, whatever comes of the append."""
+        """Returns the coordinator with an open transaction's epoch raised, whether or not the
+        append succeeds.
+        """
         known = self.transactions.get(transactional_id)
         if known is None or known.state is not TxnState.ONGOING:
             return self
@@ -180,7 +186,7 @@ class TransactionCoordinator:
         if not is_newest_instance(known, request):
             return InitializedProducerId(error=ErrorCode.PRODUCER_FENCED)
         if known.state is TxnState.ONGOING and Bug.ZOMBIE_NOT_FENCED not in context.bugs:
-            # The epoch of this fence is given to nobody; the client comes again for the next one.
+            # No client gets the epoch of this fence: the client retries, for the next one.
             return Change(
                 known.prepared(ABORT, TransactionVersion.V2, context.new_producer_id),
                 owed=InitializedProducerId(error=ErrorCode.CONCURRENT_TRANSACTIONS),
@@ -209,7 +215,7 @@ class TransactionCoordinator:
     def _add_offsets(
         self, context: Context, request: AddOffsetsToTxn, place: TopicPartition | None
     ) -> Change | Response:
-        """As adding the topic partition that keeps the offsets of the group."""
+        """Adds the partition of `__consumer_offsets` that stores the group's offsets."""
         if place is None:
             return AddedOffsetsToTxn(error=ErrorCode.COORDINATOR_NOT_AVAILABLE)
         as_partition = AddPartitionsToTxn(
@@ -218,11 +224,11 @@ class TransactionCoordinator:
             producer_epoch=request.producer_epoch,
             topic_partitions=(place,),
         )
-        decided = self._add_partitions(context, as_partition)
-        if isinstance(decided, Change):
-            return decided._replace(owed=AddedOffsetsToTxn())
-        assert isinstance(decided, AddedPartitionsToTxn)
-        return AddedOffsetsToTxn(error=decided.error)
+        result = self._add_partitions(context, as_partition)
+        if isinstance(result, Change):
+            return result._replace(owed=AddedOffsetsToTxn())
+        assert isinstance(result, AddedPartitionsToTxn)
+        return AddedOffsetsToTxn(error=result.error)
 
     def _producer_error(
         self,
@@ -279,7 +285,7 @@ class TransactionCoordinator:
     def on_append_response(
         self, context: Context, correlation: int, answer: Produced
     ) -> StepResult[TransactionCoordinator]:
-        """The leader has answered an append: the changes are true, or they are none."""
+        """Applies the changes if the append succeeded, and responds to their requests."""
         if correlation not in self.changes:
             return self, ()
         changes = self.changes[correlation]
@@ -318,7 +324,7 @@ class TransactionCoordinator:
     def on_marker_response(
         self, context: Context, correlation: int, answer: WrittenTxnMarker
     ) -> StepResult[TransactionCoordinator]:
-        """A leader has answered a marker; an answer to an earlier attempt says nothing."""
+        """Handles a marker's response; a response to an earlier attempt is ignored."""
         unwritten = self.markers.get(answer.transactional_id, {})
         sent = unwritten.get(answer.topic_partition)
         if sent is None or sent.correlation != correlation:
@@ -328,20 +334,18 @@ class TransactionCoordinator:
             case ErrorCode.NONE:
                 left: Markers | None = others
             case ErrorCode.INVALID_PRODUCER_EPOCH | ErrorCode.TRANSACTION_COORDINATOR_FENCED:
-                left = None  # a newer coordinator has taken over: it goes on, not this one
+                left = None  # a newer coordinator exists, and continues instead of this one
             case _:
                 left = {**others, answer.topic_partition: MarkerAttempt(None, context.now_ms)}
         markers = {id_: m for id_, m in self.markers.items() if id_ != answer.transactional_id}
         if left is not None:
             markers[answer.transactional_id] = left
         coordinator = replace(self, markers=markers)
-        # What was refused for now is sent again when the timer fires.
+        # A marker with a retriable error is resent when the timer fires.
         return coordinator._send_markers_and_complete(context) if left == {} else (coordinator, ())
 
     def on_timer(self, context: Context) -> StepResult[TransactionCoordinator]:
-        """The timer: what is open for too long is aborted, what rests for too long is forgotten,
-        markers are sent again.
-        """
+        """Aborts overdue transactions, expires inactive transactional ids, and resends markers."""
         coordinator, effects = self._send_markers_and_complete(context, again=True)
         overdue = tuple(
             change
@@ -358,7 +362,9 @@ class TransactionCoordinator:
     def _send_markers_and_complete(
         self, context: Context, *, again: bool = False
     ) -> StepResult[TransactionCoordinator]:
-        """Markers go out, and transactions that have all theirs are complete."""
+        """Sends the markers that are due, and completes the transactions whose markers are all
+        written.
+        """
         markers = dict(self.markers)
         effects: Effects = ()
         for id_, unwritten in self.markers.items():
@@ -379,7 +385,7 @@ class TransactionCoordinator:
 
 
 def _expired(transaction: TransactionMetadata, context: Context) -> Change | None:
-    """What becomes of a transactional id by time alone; a decision waits for its markers."""
+    """Returns the change of a transactional id by time alone; None if there is none."""
     if transaction.state is TxnState.ONGOING:
         if context.now_ms - transaction.started_ms <= transaction.timeout_ms:
             return None
@@ -391,7 +397,7 @@ def _expired(transaction: TransactionMetadata, context: Context) -> Change | Non
 
 
 def _refusal(owed: Response, error: ErrorCode) -> Response:
-    """The answer that was owed, as an error."""
+    """Returns the response as an error."""
     match owed:
         case InitializedProducerId():
             return InitializedProducerId(error=error)

@@ -1,11 +1,12 @@
-"""How a transaction ends: what an EndTxn means, as tables, and the markers that tell everybody.
+"""The end of a transaction: the result of an EndTxn request, as tables, and the transaction
+markers.
 
-    EndTxn -> which transaction does the client mean? -> the open one: it is decided
-                                                      -> the last one: a retry
-    decided -> a marker to the leader of each topic partition, again until it has answered
+    EndTxn -> is it for the open transaction? -> PREPARE_COMMIT or PREPARE_ABORT
+                                              -> the last one: a retry
+    prepared -> a marker to the leader of each topic partition, resent until it responds
 
-In the first version nothing in the request tells one transaction of a producer epoch from the next;
-in the second each transaction has an epoch of its own.
+In V1 the request does not identify a transaction within a producer epoch. In V2 each transaction
+has an epoch of its own.
 
 Source: KIP-98, KIP-890, KAFKA-17754, KAFKA-18464; protocol rules D4, D5.
 """
@@ -34,14 +35,14 @@ COMMIT, ABORT = TxnResult.COMMIT, TxnResult.ABORT
 
 
 class EndDecision(Enum):
-    """What comes of a request to end a transaction."""
+    """What the coordinator does with an EndTxn request."""
 
-    PREPARE = "it is decided now"
-    ALREADY_COMPLETE = "it was done: a retry"
+    PREPARE = "the transaction moves to PREPARE_COMMIT or PREPARE_ABORT"
+    ALREADY_COMPLETE = "a retry: the transaction has already ended with this result"
 
 
-# V1: nothing in the request tells one transaction of a producer epoch from the next, so a delayed
-# request may end the next one (KAFKA-17754).
+# V1: the request does not identify a transaction within a producer epoch, so a delayed request may
+# end the next transaction (KAFKA-17754).
 ENDS_V1: Final[Mapping[tuple[TxnState, TxnResult], EndDecision | ErrorCode]] = {
     (TxnState.ONGOING, COMMIT): EndDecision.PREPARE,
     (TxnState.ONGOING, ABORT): EndDecision.PREPARE,
@@ -50,7 +51,7 @@ ENDS_V1: Final[Mapping[tuple[TxnState, TxnResult], EndDecision | ErrorCode]] = {
     (TxnState.COMPLETE_COMMIT, COMMIT): EndDecision.ALREADY_COMPLETE,
     (TxnState.COMPLETE_ABORT, ABORT): EndDecision.ALREADY_COMPLETE,
 }
-# V2: the epoch tells whether the transaction that the client means has ended before.
+# V2: by the epoch the coordinator knows whether the request is for an earlier transaction.
 ENDS_V2_FIRST: Final[Mapping[tuple[TxnState, TxnResult], EndDecision | ErrorCode]] = {
     (TxnState.ONGOING, COMMIT): EndDecision.PREPARE,
     (TxnState.ONGOING, ABORT): EndDecision.PREPARE,
@@ -67,9 +68,9 @@ ENDS_V2_RETRY: Final[Mapping[tuple[TxnState, TxnResult], EndDecision | ErrorCode
 
 
 class MarkerAttempt(NamedTuple):
-    """A marker that is still to be written: when and under which correlation it was last sent."""
+    """A marker that is not yet written: the correlation id and time of its last attempt."""
 
-    correlation: int | None = None  # None: not yet, or it was refused for now
+    correlation: int | None = None  # None: not sent, or rejected with a retriable error
     at_ms: int = 0
 
 
@@ -80,7 +81,7 @@ _NEVER: Final = MarkerAttempt(None, -1)
 def end_decision(
     known: TransactionMetadata, request: EndTxn, bugs: Bugs, *, is_changing: bool
 ) -> EndDecision | ErrorCode:
-    """What comes of the request, or why it is refused."""
+    """Returns what the coordinator does with the request, or the error that rejects it."""
     is_v2 = request.version is TransactionVersion.V2
     is_retry = is_v2 and _is_retry(known, request)
     is_same_id = known.producer_id == request.producer_id
@@ -102,7 +103,7 @@ def end_decision(
 
 
 def _is_retry(known: TransactionMetadata, request: EndTxn) -> bool:
-    """In V2: the transaction that the client means is the one that was decided last."""
+    """True in V2 if the request is for the transaction that was decided last."""
     if known.state in (TxnState.EMPTY, TxnState.ONGOING):
         return False
     same_id = request.producer_id == known.producer_id
@@ -115,7 +116,7 @@ def _is_retry(known: TransactionMetadata, request: EndTxn) -> bool:
 
 
 def ended(transaction: TransactionMetadata, request: EndTxn) -> EndedTxn:
-    """The answer to a request whose transaction ends, or has ended, so."""
+    """Returns the success response to the request."""
     if request.version is TransactionVersion.V1:
         return EndedTxn()
     producer_id, producer_epoch = transaction.next_producer
@@ -126,7 +127,7 @@ def ended(transaction: TransactionMetadata, request: EndTxn) -> EndedTxn:
 
 
 def pending_markers(transaction: TransactionMetadata, context: Context) -> Markers:
-    """The markers of a transaction that has just been decided."""
+    """Returns the markers of a transaction whose result has just been decided."""
     places = transaction.topic_partitions
     if Bug.MARKER_ON_ONE_PARTITION in context.bugs:
         places = places[:1]
@@ -141,13 +142,15 @@ def send_markers(
     *,
     again: bool,
 ) -> StepResult[Markers]:
-    """Those markers go out that are due: at first, and `again` those that were refused or lost."""
+    """Sends the markers that are due: new ones, and with `again` also the rejected and lost
+    ones.
+    """
     effects: list[Send] = []
     left: dict[TopicPartition, MarkerAttempt] = {}
     for topic_partition, sent in unwritten.items():
         leader = context.coordinators.leaders.get(topic_partition)
         if leader is None:
-            continue  # the topic is gone
+            continue  # the topic does not exist any more
         is_lost = context.now_ms - sent.at_ms > context.timeouts.request_timeout_ms
         is_due = sent.at_ms < 0 or (again and (sent.correlation is None or is_lost))
         if leader == NO_BROKER or not is_due:

@@ -1,4 +1,4 @@
-"""A transactional id as its coordinator keeps it: a state machine of seven states, as a table.
+"""The metadata of a transactional id: a state machine of seven states, as a table.
 
                  AddPartitions            EndTxn            all markers written
     Empty ---------------> Ongoing ----------> Prepare* ----------------------> Complete*
@@ -6,14 +6,15 @@
       |                       +----------------------------------------------------+ |
       +---------------------------- InitProducerId ----------------------------------+
 
-    Empty, Complete* ---------------> Dead
-                      rests too long
+    Empty, Complete* --------------------------------> Dead
+                      transactional.id.expiration.ms
 
-Prepare is the decision: once it is in the log of the coordinator, the transaction ends so, whoever
-coordinates. Complete says that every topic partition has its marker.
+Prepare* decides the result: once it is in `__transaction_state`, each later coordinator ends the
+transaction with this result. Complete* means that each topic partition has its marker.
 
-An epoch counts the instances of a transactional id, and with KIP-890 also its transactions. The
-last one that a client may have is `LAST_EPOCH`; after it comes another producer id.
+The producer epoch counts the instances of a transactional id, and with KIP-890 also its
+transactions. The last epoch of a client is `LAST_EPOCH`; after it the coordinator assigns another
+producer id.
 
 Source: KIP-98, KIP-360, KIP-890; protocol rules, section d.
 Simplified: PrepareEpochFence, which Kafka never stores, is the pending append of PrepareAbort.
@@ -35,7 +36,7 @@ LAST_EPOCH: Final = ProducerEpoch(32_766)  # 32767 occurs in markers only
 
 
 class TxnState(Enum):
-    """Where the newest transaction of a transactional id is."""
+    """The state of a transactional id's newest transaction."""
 
     EMPTY = "Empty"
     ONGOING = "Ongoing"
@@ -43,7 +44,7 @@ class TxnState(Enum):
     PREPARE_ABORT = "PrepareAbort"
     COMPLETE_COMMIT = "CompleteCommit"
     COMPLETE_ABORT = "CompleteAbort"
-    DEAD = "Dead"  # forgotten: a tombstone in the log
+    DEAD = "Dead"  # expired, unknown from now on: a tombstone in the log
 
 
 _AT_REST: Final = frozenset({TxnState.EMPTY, TxnState.COMPLETE_COMMIT, TxnState.COMPLETE_ABORT})
@@ -74,7 +75,7 @@ RESULTS: Final[Mapping[TxnState, TxnResult]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TransactionMetadata:
-    """A transactional id, its producer, and its newest transaction."""
+    """A transactional id with its producer and its newest transaction."""
 
     transactional_id: str
     producer_id: ProducerId
@@ -91,11 +92,13 @@ class TransactionMetadata:
 
     @property
     def is_prepared(self) -> bool:
-        """It is decided, and not every topic partition may know."""
+        """True if the result is decided, and markers may be missing."""
         return self.state in PREPARED.values()
 
     def moved(self, state: TxnState, **changes: Any) -> TransactionMetadata:
-        """The next state; ValueError when the table does not allow it."""
+        """Returns the metadata in the next state; ValueError if the table has no such
+        transition.
+        """
         if self.state not in PREDECESSORS[state]:
             raise ValueError(f"{self.transactional_id}: {self.state.value} -> {state.value}")
         return replace(self, state=state, **changes)
@@ -103,7 +106,7 @@ class TransactionMetadata:
     def with_partitions(
         self, topic_partitions: tuple[TopicPartition, ...], now_ms: int
     ) -> TransactionMetadata:
-        """Ongoing, on these too."""
+        """Returns the ongoing transaction with these topic partitions added."""
         is_open = self.state is TxnState.ONGOING
         added = (*(self.topic_partitions if is_open else ()), *topic_partitions)
         return self.moved(
@@ -115,7 +118,11 @@ class TransactionMetadata:
     def prepared(
         self, result: TxnResult, version: TransactionVersion, new_id: ProducerId
     ) -> TransactionMetadata:
-        """Decided. In V2 the epoch is raised, so the markers fence what is still on its way."""
+        """Returns the metadata in PREPARE_COMMIT or PREPARE_ABORT.
+
+        In V2 the epoch is incremented, so the markers fence requests of this transaction that are
+        still in flight.
+        """
         prepared = self.moved(
             PREPARED[result],
             version=version,
@@ -131,7 +138,9 @@ class TransactionMetadata:
         )
 
     def completed(self) -> TransactionMetadata:
-        """Every marker is written; an exhausted producer id gives way to the next one."""
+        """Returns the metadata after all markers; the next producer id replaces an exhausted
+        one.
+        """
         done = self.moved(COMPLETED[RESULTS[self.state]], topic_partitions=(), started_ms=-1)
         if self.next_producer_id == NO_PRODUCER_ID:
             return done
@@ -146,13 +155,15 @@ class TransactionMetadata:
 
     @property
     def next_producer(self) -> tuple[ProducerId, ProducerEpoch]:
-        """The producer id and epoch that the client goes on with."""
+        """The producer id and epoch of the client's next transaction."""
         if self.next_producer_id != NO_PRODUCER_ID:
             return self.next_producer_id, ProducerEpoch(0)
         return self.producer_id, self.producer_epoch
 
     def entry(self) -> Entry:
-        """As the coordinator's log keeps it; of what is dead it keeps nothing."""
+        """Returns the record of `__transaction_state`; a tombstone for an expired transactional
+        id.
+        """
         if self.state is TxnState.DEAD:
             return Entry(self.transactional_id, None)
         return Entry(
@@ -174,19 +185,19 @@ class TransactionMetadata:
 
     @classmethod
     def of(cls, entry: Entry) -> TransactionMetadata:
-        """What an entry of the log says."""
-        told: Any = entry.value
+        """Returns the metadata in a record of `__transaction_state`."""
+        value: Any = entry.value
         return cls(
             transactional_id=str(entry.key),
-            producer_id=told["producer_id"],
-            timeout_ms=told["timeout_ms"],
-            producer_epoch=told["producer_epoch"],
-            last_producer_epoch=told["last_producer_epoch"],
-            previous_producer_id=told["previous_producer_id"],
-            next_producer_id=told["next_producer_id"],
-            state=TxnState(told["state"]),
-            topic_partitions=tuple(TopicPartition(*at) for at in told["topic_partitions"]),
-            started_ms=told["started_ms"],
-            updated_ms=told["updated_ms"],
-            version=TransactionVersion(told["version"]),
+            producer_id=value["producer_id"],
+            timeout_ms=value["timeout_ms"],
+            producer_epoch=value["producer_epoch"],
+            last_producer_epoch=value["last_producer_epoch"],
+            previous_producer_id=value["previous_producer_id"],
+            next_producer_id=value["next_producer_id"],
+            state=TxnState(value["state"]),
+            topic_partitions=tuple(TopicPartition(*at) for at in value["topic_partitions"]),
+            started_ms=value["started_ms"],
+            updated_ms=value["updated_ms"],
+            version=TransactionVersion(value["version"]),
         )

@@ -1,7 +1,8 @@
-"""The instances of a transactional id: which may go on, and under which producer epoch.
+"""The producer epochs of a transactional id: which instance may continue, and with which epoch.
 
-Each instance gets the next epoch, so every earlier one is fenced. One that tells who it was goes on
-after an error of its own (KIP-360); it is refused when it was not the newest.
+Each instance gets the next epoch, which fences all earlier ones. An instance that continues after
+an error of its own sends its producer id and epoch (KIP-360); it is rejected if a newer instance
+exists.
 
 Source: KIP-98, KIP-360; protocol rules D1.
 """
@@ -16,7 +17,9 @@ from reference_impl.transactions.metadata import LAST_EPOCH, TransactionMetadata
 
 
 def is_newest_instance(known: TransactionMetadata, request: InitProducerId) -> bool:
-    """A producer that tells who it was is the newest one, or was before its epochs ran out."""
+    """True if the request's producer id is the current one, or was it until its epochs were
+    exhausted.
+    """
     if request.producer_id == NO_PRODUCER_ID or known.producer_epoch == NO_PRODUCER_EPOCH:
         return True
     is_before = (
@@ -28,12 +31,14 @@ def is_newest_instance(known: TransactionMetadata, request: InitProducerId) -> b
 def next_instance(
     known: TransactionMetadata, request: InitProducerId, context: Context
 ) -> TransactionMetadata | None:
-    """The next instance; the same state for a retry, None for an instance that is fenced."""
-    told, current = request.producer_epoch, known.producer_epoch
+    """Returns the metadata of the next instance, the same for a retry, or None for a fenced
+    instance.
+    """
+    requested, current = request.producer_epoch, known.producer_epoch
     is_first = request.producer_id == NO_PRODUCER_ID or current == NO_PRODUCER_EPOCH
     if Bug.ZOMBIE_NOT_FENCED in context.bugs and current != NO_PRODUCER_EPOCH:
         return known
-    if current >= LAST_EPOCH and (is_first or told == current):
+    if current >= LAST_EPOCH and (is_first or requested == current):
         return known.moved(
             TxnState.EMPTY,
             producer_id=context.new_producer_id,
@@ -42,11 +47,11 @@ def next_instance(
             last_producer_epoch=NO_PRODUCER_EPOCH,
             timeout_ms=request.timeout_ms,
         )
-    if is_first or told == current:
+    if is_first or requested == current:
         return known.moved(
             TxnState.EMPTY,
             producer_epoch=ProducerEpoch(current + 1),
             last_producer_epoch=NO_PRODUCER_EPOCH if is_first else current,
             timeout_ms=request.timeout_ms,
         )
-    return known if told == known.last_producer_epoch else None
+    return known if requested == known.last_producer_epoch else None
