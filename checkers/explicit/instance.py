@@ -15,7 +15,7 @@ from math import prod
 from model.language.expressions import SpecError
 from model.language.interpreter import Cell, State, Value
 from model.language.scope import Ranges, Scope, ranges_of
-from model.language.spec import Spec
+from model.language.spec import Spec, title_of
 from model.language.terms import SortInfo, Variable
 
 Packed = bytes
@@ -44,7 +44,7 @@ class Instance:
     def elements(self, sort: SortInfo) -> range:
         if sort.name not in self.ranges:
             raise SpecError(
-                f"{type(self.spec).__name__} has no scope for the sort {sort.name}\n"
+                f"{title_of(self.spec)} has no scope for the sort {sort.name}\n"
                 f"  say how many to explore, for example {{{sort.name}: 2}}"
             )
         return self.ranges[sort.name]

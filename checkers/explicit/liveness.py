@@ -24,7 +24,7 @@ from model.language.actions import Liveness
 from model.language.expressions import SpecError
 from model.language.interpreter import Interpreter, Undefined
 from model.language.scope import Scope
-from model.language.spec import Spec
+from model.language.spec import Spec, title_of
 
 BUDGET = Budget(states=1_000_000)  # about half a gigabyte
 
@@ -43,7 +43,7 @@ def decide(
     claims = {c.name: c for c in spec.liveness_properties}
     for name in properties:
         if name not in claims:
-            raise UnknownName(f"liveness property of {type(spec).__name__}", name, claims)
+            raise UnknownName(f"liveness property of {title_of(spec)}", name, claims)
     chosen = [c for name, c in claims.items() if not properties or name in properties]
     if not chosen:
         return {}

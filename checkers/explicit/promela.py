@@ -25,6 +25,7 @@ from model.language import terms as t
 from model.language.actions import Action, Claim
 from model.language.expressions import SpecError
 from model.language.interpreter import Interpreter
+from model.language.spec import title_of
 
 
 def promela(at: Instance, claims: Sequence[Claim] = ()) -> str:
@@ -34,7 +35,7 @@ def promela(at: Instance, claims: Sequence[Claim] = ()) -> str:
     options += [words.judged(claim) for claim in claims]
     first, *others = map(at.pack, Interpreter(at.ranges).initial(at.spec))
     if others:
-        raise SpecError(f"{type(at.spec).__name__} has several initial states; give SPIN one")
+        raise SpecError(f"{title_of(at.spec)} has several initial states; give SPIN one")
     cells = [
         f"unsigned {name} : {max(1, (at.size(sort) - 1).bit_length())} = {value};"
         for name, (_, sort), value in zip(words.names, at.cells, first, strict=True)

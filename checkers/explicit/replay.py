@@ -14,7 +14,7 @@ from typing import Protocol
 from model.language.actions import Action, Guard, Liveness
 from model.language.behaviours import Lasso, is_fair, true_of
 from model.language.interpreter import Cell, Interpreter, State, joined
-from model.language.spec import Claim, Spec
+from model.language.spec import Claim, Spec, title_of
 
 
 class Recorded(Protocol):
@@ -75,7 +75,7 @@ def replay(
             continue
         action = actions.get(told.action)
         if action is None or len(action.params) != len(told.values):
-            stopped = f"{type(spec).__name__} has no such action as {told.action} of the trace"
+            stopped = f"{title_of(spec)} has no such action as {told.action} of the trace"
             return _judged(spec, interpreter, claim, Replayed(taken=tuple(taken), stopped=stopped))
         guard = interpreter.why_disabled(action, state, told.values)
         after = interpreter.step(action, state, told.values)

@@ -13,7 +13,7 @@ from checkers.explicit.exploration import Budget, Exploration, Progress, Task
 from model.faults import UnknownName
 from model.language.expressions import SpecError
 from model.language.scope import Scope
-from model.language.spec import Claim, Spec
+from model.language.spec import Claim, Spec, title_of
 
 
 def explore(
@@ -61,5 +61,5 @@ def chosen(spec: Spec, names: Sequence[str]) -> tuple[Claim, ...]:
     known = {claim.name: claim for claim in (*spec.claims, *spec.action_properties)}
     for name in names:
         if name not in known:
-            raise UnknownName(f"property of {type(spec).__name__}", name, known)
+            raise UnknownName(f"property of {title_of(spec)}", name, known)
     return tuple(c for c in known.values() if (c.name in names if names else not c.lemma))

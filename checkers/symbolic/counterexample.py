@@ -20,7 +20,7 @@ from checkers.symbolic.small_scope import SmallScope, scopes_of
 from checkers.symbolic.sorts import Declined
 from model.language.interpreter import State
 from model.language.scope import Scope
-from model.language.spec import Action, Claim, Spec
+from model.language.spec import Action, Claim, Spec, title_of
 from model.language.values import Writer
 
 LIMIT_MS: Final = 10_000  # for one question
@@ -164,7 +164,7 @@ def _confirmed(
         raise EnginesDisagree(f"{claim.name} is false after {action.name}{values} in Z3 only")
     writer = Writer(at.spec, interpreter.ranges)
     return CounterexampleToInduction(
-        spec=type(at.spec).__name__,
+        spec=title_of(at.spec),
         action=action.name,
         arguments={p.name: v for p, v in zip(action.params, values, strict=True)},
         claim=claim.name,

@@ -24,7 +24,7 @@ from checkers.symbolic.states import Step
 from model.faults import nearest
 from model.language import terms as t
 from model.language.expressions import SpecError
-from model.language.spec import Action, Claim, Spec
+from model.language.spec import Action, Claim, Spec, title_of
 
 INIT: Final = "init"  # the name of the initial condition among the actions
 Using = Mapping[tuple[str, str], Sequence[str]]  # (action, claim) -> the claims that suffice
@@ -136,5 +136,5 @@ def checked(spec: Spec, using: Using) -> Using:
 def among(spec: Spec, kind: str, name: str, known: Sequence[str]) -> None:
     """Raises SpecError, with the nearest names, unless the name is known."""
     if name not in known:
-        told = f"{type(spec).__name__} has no {kind} {name!r}"
+        told = f"{title_of(spec)} has no {kind} {name!r}"
         raise SpecError(f"{told}; the nearest: {nearest(name, known)}")

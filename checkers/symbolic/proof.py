@@ -21,7 +21,7 @@ from checkers.symbolic.translation import Translation
 from checkers.symbolic.vacuity import UNCHECKED, Vacuity, vacuity_of
 from checkers.verdicts import Verdict
 from model.language.scope import Scope
-from model.language.spec import Action, Claim, Spec
+from model.language.spec import Action, Claim, Spec, title_of
 
 LIMIT_MS: Final = 20_000  # for one condition, over all of its attempts
 FRAME: Final = "frame"
@@ -174,7 +174,7 @@ def prove(
         unasked = Outcome(verdict="unknown", how="interrupted")
         conditions += [Condition.of(a, c, unasked) for a, c in planned[len(conditions) :]]
     return Proof(
-        spec=type(spec).__name__,
+        spec=title_of(spec),
         seed=seed,
         claims=claims,
         left_out=tuple(c.name for c in spec.claims if c not in claims),

@@ -1,4 +1,4 @@
-"""What engines read of a spec besides its variables: actions with guards and writes, and claims."""
+"""The traced parts of a spec that engines read: actions with guards and writes, and properties."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from model.language.temporal import Fairness, Kind
 
 @dataclass(frozen=True, slots=True)
 class Guard:
-    """One conjunct of a guard, with the line of the spec that states it."""
+    """One conjunct of a guard, with its line in the spec."""
 
     formula: t.Node
     line: int
@@ -25,23 +25,23 @@ class Guard:
 
 @dataclass(slots=True)
 class Action:
-    """An action, traced once: its parameters are symbols."""
+    """A traced action; its parameters are symbols."""
 
     name: str
     says: str
     params: tuple[t.Local, ...]
     guards: list[Guard] = field(default_factory=list)
     writes: list[t.Write] = field(default_factory=list)
-    names: dict[t.Node, str] = field(default_factory=dict, repr=False)  # the author's, for terms
-    fair: Fairness | None = None  # what is promised of each choice of its parameters
+    names: dict[t.Node, str] = field(default_factory=dict, repr=False)  # of terms, in the spec
+    fair: Fairness | None = None  # for each choice of the parameters
 
     @property
     def changes(self) -> frozenset[str]:
-        """The variables that the action may change; its frame is every other."""
+        """The variables that the action may change; all others are its frame."""
         return frozenset(w.variable.name for w in self.writes)
 
     def describe(self) -> str:
-        """The action as text; terms that recur stand below it, each on its `where` line."""
+        """Returns the action as text; each repeated term has a `where` line at the end."""
         roots = [g.formula for g in self.guards]
         roots += [x for w in self.writes for x in (*w.keys, w.condition, w.value)]
         script = Script.of(roots, self.names, self.params)
@@ -57,10 +57,11 @@ class Action:
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """What is said of every reachable state; of a witness, that some reachable state is such.
+    """A formula that every reachable state must satisfy; for a witness, some reachable state.
 
-    A claim about steps is said of every step that changes the state; its formula reads variables
-    in the state before, and `after` ones (`terms.Variable.after`) in the state after.
+    A claim about steps must be true of every step that changes the state. Its formula reads
+    variables in the state before, and their `after` versions (`terms.Variable.after`) in the state
+    after.
     """
 
     name: str
@@ -73,7 +74,7 @@ class Claim:
 
 @dataclass(frozen=True, slots=True)
 class Liveness:
-    """What is said of every fair behaviour, for each value of the parameters (`behaviours.py`)."""
+    """A formula that every fair behaviour must satisfy, for all values of the parameters."""
 
     name: str
     says: str

@@ -1,11 +1,12 @@
-"""What claims about behaviours mean, said of behaviours that can be written down: lassos.
+"""Defines when a liveness property is true of a lasso, and when a lasso is fair.
 
-A *lasso* goes through its states once, and from the last returns to the one at `loop`, for ever. A
-finite graph that has a fair behaviour that breaks a claim has such a lasso.
+A *lasso* is an infinite behaviour: its states in order, then from the last state back to the one
+at `loop`, for ever. If a finite graph has a fair behaviour that violates a claim, it has a fair
+lasso that does.
 
-A *step* of an action changes the state, as in TLA+: what leads back to the same state is
-stuttering, and any behaviour may stutter. An instance of an action is *fair* in a lasso when the
-cycle takes it, or disables it: somewhere if it is weakly fair, everywhere if strongly.
+A *step* of an action changes the state, as in TLA+. A transition to the same state is stuttering,
+which every behaviour may do. A lasso is *fair* to an action with its parameters if the cycle takes
+the action, or disables it: in some state for weak fairness, in every state for strong fairness.
 """
 
 from __future__ import annotations
@@ -20,24 +21,25 @@ from model.language.spec import Spec
 
 @dataclass(frozen=True, slots=True)
 class Lasso:
-    """A behaviour without end: its states, and the place of the one that follows the last."""
+    """An infinite behaviour: its states, and the index of the state that follows the last one."""
 
     states: Sequence[State]
     loop: int
 
     @property
     def cycle(self) -> Sequence[State]:
+        """The states that repeat for ever."""
         return self.states[self.loop :]
 
     @property
     def steps(self) -> Iterator[tuple[State, State]]:
-        """Every state of the cycle with the one that follows it."""
+        """Every state of the cycle with its successor."""
         cycle = self.cycle
         return zip(cycle, [*cycle[1:], cycle[0]], strict=True)
 
 
 def true_of(interpreter: Interpreter, claim: Liveness, lasso: Lasso) -> bool:
-    """Whether the claim, for all values of its parameters, is true of the behaviour."""
+    """True if the behaviour satisfies the claim, for all values of the claim's parameters."""
     return all(_true(interpreter, claim, lasso, e) for e in interpreter.bindings(claim.params, {}))
 
 
@@ -57,7 +59,7 @@ def _true(interpreter: Interpreter, claim: Liveness, lasso: Lasso, env: Env) -> 
 
 
 def is_fair(interpreter: Interpreter, spec: Spec, lasso: Lasso) -> bool:
-    """Whether every fair action has, in the cycle, what it was promised."""
+    """True if the behaviour is fair to every fair action, for all values of its parameters."""
     return all(
         _is_fair(interpreter, action, values, lasso)
         for action in spec.actions

@@ -1,8 +1,9 @@
-"""Binders: two quantifiers that say the same are one term.
+"""Bound variables: makes equal quantifiers the same term.
 
-While a spec is traced, every `for x in Sort` makes a new symbol. Once its scope is closed, the
-symbol gives way to a standing one, chosen by sort, name and level: the number of binders inside
-the scope. An outer binder has the higher level, so no scope captures a symbol of another.
+During tracing, every `for x in Sort` makes a new symbol. When its quantifier is complete, a
+canonical variable replaces the symbol. Sort, name and level choose the canonical variable; the
+level is the number of binders inside the quantifier. An outer binder has the higher level, so no
+quantifier captures a variable of another.
 """
 
 from __future__ import annotations
@@ -15,21 +16,21 @@ from model.language import terms as t
 
 
 @cache
-def standing(sort: t.SortInfo, name: str, level: int) -> t.Local:
-    """The bound variable that every scope of this level, sort and name uses."""
+def canonical(sort: t.SortInfo, name: str, level: int) -> t.Local:
+    """Returns the bound variable that all quantifiers of this sort, name and level share."""
     return t.Local(sort, name, level=level)
 
 
 def close(binders: Sequence[t.Local], body: t.Node) -> tuple[tuple[t.Local, ...], t.Node]:
-    """The binders and their scope, with standing symbols in the place of the traced ones."""
+    """Returns the binders and the body, with canonical variables instead of the traced symbols."""
     inside = max((x.level for x in t.walk(body) if isinstance(x, t.Local)), default=0)
     levels = range(inside + len(binders), inside, -1)
-    chosen = {b: standing(b.sort, b.name, k) for b, k in zip(binders, levels, strict=True)}
+    chosen = {b: canonical(b.sort, b.name, k) for b, k in zip(binders, levels, strict=True)}
     return tuple(chosen.values()), substitute(body, chosen)
 
 
 def substitute(n: t.Node, new: Mapping[t.Local, t.Node]) -> t.Node:
-    """The term with other terms in the place of some locals."""
+    """Returns the term with some locals replaced by other terms."""
     done: dict[t.Node, t.Node] = {}
 
     def change(x: t.Node) -> t.Node:
@@ -41,7 +42,7 @@ def substitute(n: t.Node, new: Mapping[t.Local, t.Node]) -> t.Node:
 
 
 def rebuilt(n: t.Node, change: Callable[[t.Node], t.Node]) -> t.Node:
-    """The term with each of its children changed."""
+    """Returns the term with `change` applied to each of its children."""
     match n:
         case t.Const() | t.Least() | t.Local():
             return n

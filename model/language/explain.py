@@ -1,7 +1,7 @@
-"""Why a formula is false in a state: the one conjunct that fails, for which elements, given what.
+"""Explains why a formula is false in a state: the false conjunct, the elements, the premises.
 
-A claim is mostly `forall(premise => (this & that))`. What a reader wants of a state that breaks it
-are the elements, the premise that is true of them, and the conjunct that is not.
+Most claims have the form `forall(premise => (this & that))`. The explanation of a violation names
+the elements, the premise that is true of them, and the conjunct that is false.
 """
 
 from __future__ import annotations
@@ -15,18 +15,18 @@ from model.language.interpreter import Env, Interpreter, State, Value
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reason:
-    """The conjunct that is false under `env`, and the premises there that are true."""
+    """A conjunct that is false under `env`, and the premises that are true there."""
 
     conjunct: t.Node
     env: Env
-    chosen: Mapping[t.Local, Value]  # elements of quantifiers that were gone through, in order
+    chosen: Mapping[t.Local, Value]  # of the quantifiers around the conjunct, outermost first
     premises: tuple[t.Node, ...]
 
 
 def why_false(
     interpreter: Interpreter, formula: t.Node, state: State, env: Env | None = None
 ) -> Reason:
-    """The reason why the formula, which is false in the state, is false there."""
+    """Returns the reason why a formula that is false in the state is false there."""
     at = Reason(conjunct=formula, env=env or {}, chosen={}, premises=())
     while (deeper := _deeper(interpreter, at, state)) is not None:
         at = deeper
@@ -34,7 +34,7 @@ def why_false(
 
 
 def _deeper(interpreter: Interpreter, at: Reason, state: State) -> Reason | None:
-    """The reason one formula further in; None where the conjunct has no parts to choose from."""
+    """Returns the reason for one part of the conjunct; None if the conjunct has no parts."""
 
     def fails(x: t.Node, env: Env) -> bool:
         return not interpreter.holds(x, state, env)
@@ -69,7 +69,7 @@ def _with(at: Reason, conjunct: t.Node, *premises: t.Node) -> Reason:
 
 
 def conjuncts(formula: t.Node) -> tuple[t.Node, ...]:
-    """The members of a conjunction, flat; of anything else, itself."""
+    """Returns the members of a conjunction, flattened; another formula is its own only member."""
     if isinstance(formula, t.And):
         return tuple(x for part in formula.of for x in conjuncts(part))
     return (formula,)

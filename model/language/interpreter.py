@@ -1,24 +1,25 @@
-"""What the language means: a reference interpreter, slow and obvious, the oracle of every engine.
+"""Defines the meaning of the language: a slow reference interpreter, the oracle of every engine.
 
 A *state* maps each cell (a variable with its keys) to a value: an integer, a truth value, or None
-for `nothing`. Elements of a sort are the integers of its range.
+for `nothing`. The elements of a sort are the integers of its range.
 
-*Terms* are read in the state before the action. Integers are the mathematical ones: `end - 1` at
-end 0 is -1, and comparing it means what it says. An integer must be in its sort where it is *kept*:
-as a key, as an assigned value, or beside `nothing`. Elsewhere the term is *undefined*.
+*Terms* read the state before the action. Integers are unbounded: `end - 1` at end 0 is -1, and a
+comparison with -1 is defined. Only an integer that is *kept* (as a key, as an assigned value, or
+beside `nothing`) must be in its sort. If not, the term is *undefined*.
 
-*Order* decides what is evaluated, hence what can be undefined: conjuncts of a guard and members of
-`&`, `|`, `=>` and `ite` from left to right, quantifiers from the least element on, each only until
-the answer is known. To reach something undefined is a fault of the spec, named by action, line and
-conjunct; it is neither true nor false. A proof engine, which evaluates nothing, takes an undefined
-term for some unknown value: what it proves holds whatever the value, what it refutes is run here.
+*Evaluation order* decides which undefined terms are reached. Conjuncts of a guard and members of
+`&`, `|`, `=>` and `ite` are evaluated from left to right, quantifiers from the least element
+upwards, each until the result is certain. Reaching an undefined term is an error of the spec, with
+the action, the line and the conjunct; the formula is neither true nor false. A proof engine
+evaluates nothing and treats an undefined term as an arbitrary value. So a proof holds for every
+value, and this interpreter confirms each refutation.
 
-*Steps* of a claim about steps are those that change the state: `s` is read before them, `after`
-after them. What claims about whole behaviours mean is said in `behaviours.py`.
+*Claims about steps* apply to steps that change the state: `s` reads the state before, `after` the
+state after. `behaviours.py` defines claims about whole behaviours.
 
-*Writes* happen together. Keys, conditions and values are read in the state before; of two writes to
-one cell the later in the text stays; a cell that a bounded `for` leaves out keeps what was there,
-be it an earlier write or the state before.
+*Writes* happen together. Keys, conditions and values read the state before. Of two writes to one
+cell the later one in the text wins. A cell that a bounded `for` leaves out keeps its value: from
+an earlier write of the action, or from the state before.
 """
 
 from __future__ import annotations
@@ -41,12 +42,12 @@ Env = Mapping[int, Value]  # uid of a parameter or bound variable -> its value
 
 
 def joined(before: State, after: State) -> State:
-    """A step as one state, in which claims about steps are read."""
+    """Returns a step as one state, which claims about steps read."""
     return {**before, **{(f"{name}{t.AFTER}", keys): v for (name, keys), v in after.items()}}
 
 
 class Undefined(Exception):
-    """A term without a value was evaluated; `where` names the action, the line, the conjunct."""
+    """An undefined term was evaluated; `where` names the action, the line and the conjunct."""
 
     def __init__(self, what: str, where: str = "") -> None:
         super().__init__(f"{where}: {what}" if where else what)
@@ -55,23 +56,23 @@ class Undefined(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Interpreter:
-    """The language at a finite scope."""
+    """Evaluates terms and takes steps at a finite scope."""
 
     ranges: Ranges
 
     @classmethod
     def of(cls, spec: Spec, scope: Scope | None = None) -> Interpreter:
-        """The language at the given scope, or at the one that the spec brings."""
+        """Returns the interpreter at this scope; the default is the scope of the spec."""
         return cls(ranges_of(spec.scope() if scope is None else scope))
 
     # ---- terms
 
     def holds(self, formula: t.Node, state: State, env: Env | None = None) -> bool:
-        """Whether the formula is true in the state; raises Undefined."""
+        """True if the formula is true in the state; raises Undefined."""
         return bool(self.value(formula, state, env or {}))
 
-    def value(self, n: t.Node, state: State, env: Env) -> Value:  # noqa: C901 - a case a word
-        """The value of the term in the state; raises Undefined."""
+    def value(self, n: t.Node, state: State, env: Env) -> Value:  # noqa: C901 - one case for each word
+        """Returns the value of the term in the state; raises Undefined."""
 
         def number(x: t.Node) -> int:
             return int(self.value(x, state, env) or 0)
@@ -119,6 +120,7 @@ class Interpreter:
                 assert_never(n)
 
     def extreme(self, n: t.Extreme, state: State, env: Env) -> Value:
+        """Returns the first or last element for which the body is true, else the default."""
         elements = self.elements(n.binder.sort)
         for element in reversed(elements) if n.last else elements:
             if self.holds(n.body, state, {**env, n.binder.uid: element}):
@@ -126,19 +128,22 @@ class Interpreter:
         return self.value(n.default, state, env)
 
     def elements(self, sort: t.SortInfo) -> range:
+        """Returns the elements of the sort; raises SpecError if the scope lacks the sort."""
         if sort.name not in self.ranges:
             raise SpecError(
-                f"no scope for the sort {sort.name}\n  say how many, for example {{{sort.name}: 2}}"
+                f"no scope for the sort {sort.name}\n"
+                f"  add its number of elements to scope(), for example {{{sort.name}: 2}}"
             )
         return self.ranges[sort.name]
 
     def least(self, sort: t.SortInfo) -> Value:
+        """Returns the least value of the sort: nothing, false, or the first element."""
         if sort.optional:
             return None
         return False if sort.flavour == "bool" else self.elements(sort).start
 
     def kept(self, n: t.Node, state: State, env: Env) -> Value:
-        """The value of a term that must be in its sort: a key, an assigned value."""
+        """Returns the value of a key or of an assignment; raises Undefined outside its sort."""
         value = self.value(n, state, env)
         if n.sort.flavour == "bool" or value is None or value in self.elements(n.sort):
             return value
@@ -149,17 +154,18 @@ class Interpreter:
         )
 
     def keys(self, keys: Sequence[t.Node], state: State, env: Env) -> tuple[int, ...]:
+        """Returns the values of the keys; raises Undefined outside their sorts."""
         return tuple(int(self.kept(key, state, env) or 0) for key in keys)
 
     def bindings(self, binders: Sequence[t.Local], env: Env) -> Iterator[Env]:
-        """The environment, once for each value of the binders, the last of them fastest."""
+        """Yields the environment for each choice of the binders; the last binder varies fastest."""
         for values in product(*(self.elements(b.sort) for b in binders)):
             yield {**env, **{b.uid: v for b, v in zip(binders, values, strict=True)}}
 
     # ---- actions
 
     def why_disabled(self, action: Action, state: State, values: Sequence[int]) -> Guard | None:
-        """The first conjunct of the guard that is false; None where the action is enabled."""
+        """Returns the first false conjunct of the guard; None if the action is enabled."""
         env: Env = {p.uid: v for p, v in zip(action.params, values, strict=True)}
         for guard in action.guards:
             try:
@@ -171,7 +177,7 @@ class Interpreter:
         return None
 
     def step(self, action: Action, state: State, values: Sequence[int] = ()) -> State | None:
-        """The state after the action; None where its guard is false."""
+        """Returns the state after the action; None if the action is disabled."""
         if self.why_disabled(action, state, values) is not None:
             return None
         params: Env = {p.uid: v for p, v in zip(action.params, values, strict=True)}
@@ -189,11 +195,11 @@ class Interpreter:
         return after
 
     def calls(self, action: Action) -> list[tuple[int, ...]]:
-        """Every choice of the action's parameters."""
+        """Returns every choice of the action's parameters."""
         return list(product(*(self.elements(p.sort) for p in action.params)))
 
     def steps(self, spec: Spec, state: State) -> Iterator[tuple[Action, tuple[int, ...], State]]:
-        """Every enabled action with its parameters, and the state after it."""
+        """Yields every enabled action with its parameters and the state after it."""
         for action in spec.actions:
             for values in self.calls(action):
                 after = self.step(action, state, values)
@@ -201,7 +207,7 @@ class Interpreter:
                     yield action, values, after
 
     def initial(self, spec: Spec) -> list[State]:
-        """Every initial state, each once; what `init` leaves out is at its least."""
+        """Returns the distinct initial states; a cell that `init` leaves out is at its least."""
         blank: State = {
             (v.name, keys): self.least(v.value)
             for v in spec.variables
@@ -212,6 +218,6 @@ class Interpreter:
 
 
 def called(action: Action, values: Sequence[int]) -> str:
-    """An action with its arguments, as text."""
-    given = (f"{p.name}={v}" for p, v in zip(action.params, values, strict=True))
-    return f"{action.name}({', '.join(given)})"
+    """Returns the action with its arguments as text."""
+    arguments = (f"{p.name}={v}" for p, v in zip(action.params, values, strict=True))
+    return f"{action.name}({', '.join(arguments)})"

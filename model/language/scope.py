@@ -1,6 +1,6 @@
-"""A finite scope: how many elements each sort has, or which integers.
+"""A finite scope: for each sort, its number of elements or its range of integers.
 
-Exploration needs one; a proof needs none. Sorts are named by their class, or by its name.
+Exploration needs a scope; a proof does not. A scope names a sort by its class or by its name.
 """
 
 from __future__ import annotations
@@ -10,16 +10,16 @@ from typing import Any
 
 from model.language.expressions import SpecError
 
-Scope = Mapping[Any, int | range]  # a sort -> how many elements, or which integers
+Scope = Mapping[Any, int | range]  # sort -> number of elements, or range of integers
 Ranges = Mapping[str, range]  # the name of a sort -> its elements, least first
 
 LARGEST_SORT = 255  # elements: with `nothing` they still fit into one byte of a packed state
 
 
 def ranges_of(scope: Scope) -> Ranges:
-    """The elements of every sort of the scope, by name; Bool has two.
+    """Returns the elements of every sort of the scope, by name; Bool has two elements.
 
-    Raises SpecError for a sort without elements, or with more than 255.
+    Raises SpecError for a sort with no elements or with more than 255.
     """
     out = {"Bool": range(2)}
     for sort, size in scope.items():

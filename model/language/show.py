@@ -1,7 +1,7 @@
-"""Terms as text, in the notation of the specs themselves.
+"""Prints terms in the notation of the specs.
 
-Terms are shared, so what is used in several places is one object: `Script` gives it a name and a
-`where` line of its own.
+Equal terms are one object. `Script` prints a term that is used several times once, on a `where`
+line with a name.
 """
 
 from __future__ import annotations
@@ -15,25 +15,34 @@ from model.language import terms as t
 
 Names = Mapping[t.Node, str]
 
-LARGE = 6  # nodes: a smaller term is repeated rather than named
-NAMED = 4  # nodes: from here on a term is shown by the name that its author gave it
-LOOSE = (t.And, t.Or, t.Implies, t.Eq, t.Le, t.Lt, t.Succ, t.Plus)  # shown in parentheses inside
+LARGE = 6  # nodes: a smaller term is repeated instead of named
+NAMED = 4  # nodes: a term of this size or more is printed by its name in the spec
+LOOSE = (
+    t.And,
+    t.Or,
+    t.Implies,
+    t.Eq,
+    t.Le,
+    t.Lt,
+    t.Succ,
+    t.Plus,
+)  # in parentheses inside another term
 
 
 def place(name: str, keys: tuple[str, ...]) -> str:
-    """`log.record.id` applied to (leader, offset) is written `log.record.id[leader][offset]`."""
+    """Returns a variable with its keys: `log.record.id[leader][offset]`."""
     return name + "".join(f"[{k}]" for k in keys)
 
 
 def show(n: t.Node, names: Names | None = None) -> str:
-    """The term as text; a term that has a name is shown by it."""
+    """Returns the term as text; a term with a name is printed by that name."""
     if names and n in names and size(n) >= NAMED:
         return names[n]
-    return spelled(n, names)
+    return expanded(n, names)
 
 
-def spelled(n: t.Node, names: Names | None = None) -> str:  # noqa: C901 - a case a word
-    """The term as text, whether or not it has a name itself."""
+def expanded(n: t.Node, names: Names | None = None) -> str:  # noqa: C901 - one case for each word
+    """Returns the term as text even if it has a name; its parts are printed by their names."""
 
     def text(x: t.Node) -> str:
         return show(x, names)
@@ -86,7 +95,7 @@ def spelled(n: t.Node, names: Names | None = None) -> str:  # noqa: C901 - a cas
 
 
 def show_write(w: t.Write, names: Names | None = None) -> str:
-    """An assignment as text, with the `for` around it and the condition under which it is made."""
+    """Returns an assignment as text, with its `for` and the condition of a bounded `for`."""
     loops = "".join(f"for {b.name} in {b.sort.name}: " for b in w.binders)
     when = "" if isinstance(w.condition, t.Const) else f"  where {show(w.condition, names)}"
     keys = tuple(show(k, names) for k in w.keys)
@@ -94,20 +103,20 @@ def show_write(w: t.Write, names: Names | None = None) -> str:
 
 
 def size(n: t.Node) -> int:
-    """How many different terms the term is made of, itself included."""
+    """Returns the number of distinct terms in the term, itself included."""
     return sum(1 for _ in t.walk(n))
 
 
 @dataclass(frozen=True, slots=True)
 class Script:
-    """Terms shown together: what recurs among them, by name."""
+    """Names for the repeated terms of a text."""
 
     names: Names
 
     @classmethod
-    def of(cls, roots: Iterable[t.Node], given: Names, params: Iterable[t.Local] = ()) -> Script:
-        """Names for the terms that recur and are large, the author's own where there is one."""
-        known = frozenset(params)
+    def of(cls, roots: Iterable[t.Node], in_spec: Names, params: Iterable[t.Local] = ()) -> Script:
+        """Returns names for the large repeated terms: the name in the spec if there is one."""
+        parameters = frozenset(params)
         uses: Counter[t.Node] = Counter()
         seen: set[t.Node] = set()
         todo = list(roots)
@@ -120,23 +129,25 @@ class Script:
                 uses.update(below)
                 todo.extend(below)
         names: dict[t.Node, str] = {}
-        taken = {p.name for p in known}
+        taken = {p.name for p in parameters}
         for n in sorted((n for n in seen if uses[n] > 1), key=size):
-            if size(n) >= (NAMED if n in given else LARGE) and open_locals(n) <= known:
-                name = given.get(n, "it")
+            if size(n) >= (NAMED if n in in_spec else LARGE) and open_locals(n) <= parameters:
+                name = in_spec.get(n, "it")
                 names[n] = next(x for x in _variations(name) if x not in taken)
                 taken.add(names[n])
         return cls(names)
 
     def write(self, w: t.Write) -> str:
+        """Returns the assignment as text."""
         return show_write(w, self.names)
 
     def where(self) -> list[str]:
-        """One line a named term, the smaller ones first."""
-        return [f"{name} = {spelled(n, self.names)}" for n, name in self.names.items()]
+        """Returns one line for each named term, smaller terms first."""
+        return [f"{name} = {expanded(n, self.names)}" for n, name in self.names.items()]
 
 
 def _variations(name: str) -> Iterable[str]:
+    """Yields name, name_2, name_3, ..."""
     yield name
     k = 2
     while True:
@@ -145,7 +156,7 @@ def _variations(name: str) -> Iterable[str]:
 
 
 def open_locals(n: t.Node) -> frozenset[t.Local]:
-    """The parameters and bound variables of the term whose quantifier is not in it."""
+    """Returns the free locals of the term: parameters, and variables bound outside the term."""
     found = {x for x in t.walk(n) if isinstance(x, t.Local)}
     for x in t.walk(n):
         if isinstance(x, t.Forall | t.Exists | t.Count):

@@ -1,10 +1,10 @@
-"""What must happen: the words for claims about whole behaviours, as TLA+ has them.
+"""Temporal formulas for liveness properties, as in TLA+.
 
 `leads_to(p, q)` is p ~> q, `eventually(q)` is <>q, `always_eventually(q)` is []<>q,
-`eventually_always(q)` is <>[]q. Without fairness none of them could hold: a behaviour may stop
-anywhere. What an action promises is said where it is declared: `@action(fair="weak")` is taken, for
-each choice of its parameters, unless it is disabled again and again; `fair="strong"` even then,
-unless it stays disabled. Faults promise nothing.
+`eventually_always(q)` is <>[]q. Without fairness a behaviour may stop anywhere, so none of them
+could hold. An action declares its fairness. `@action(fair="weak")` is taken, for each choice of
+its parameters, unless it is disabled infinitely often. `fair="strong"` is taken even then, unless
+it stays disabled for ever. Faults are not fair.
 
 Source: Lamport, Specifying Systems, chapter 8.
 """
@@ -25,7 +25,7 @@ TRUE: t.Node = t.Const(1, t.BOOL)
 
 @dataclass(frozen=True, slots=True)
 class Temporal:
-    """A formula about a behaviour; `premise` matters to `leads to` alone."""
+    """A formula about a behaviour; only `leads to` uses the premise."""
 
     kind: Kind
     premise: t.Node
@@ -33,20 +33,20 @@ class Temporal:
 
 
 def leads_to(premise: Bool, goal: Bool) -> Temporal:
-    """Whenever the premise is true, the goal is true then or later."""
+    """Whenever the premise is true, the goal is true in that state or in a later one."""
     return Temporal("leads to", formula(premise).node, formula(goal).node)
 
 
 def eventually(goal: Bool) -> Temporal:
-    """The goal is true at some time."""
+    """The goal is true in some state of the behaviour."""
     return Temporal("eventually", TRUE, formula(goal).node)
 
 
 def always_eventually(goal: Bool) -> Temporal:
-    """The goal is true again and again, for ever."""
+    """The goal is true infinitely often."""
     return Temporal("leads to", TRUE, formula(goal).node)
 
 
 def eventually_always(goal: Bool) -> Temporal:
-    """From some time on, the goal stays true."""
+    """From some state on, the goal stays true."""
     return Temporal("eventually always", TRUE, formula(goal).node)

@@ -1,13 +1,13 @@
-"""A spec as TLA+: a module that TLC and Apalache read, and the configuration that runs it.
+"""Translates a spec to TLA+: a module for TLC and Apalache, and the configuration that runs it.
 
-Every word has its counterpart, so that who knows TLA+ can check what a spec means, and TLC what we
-count. Sorts of elements that can only be told apart are constants, which the configuration makes
-sets of model values, as `Nothing` is one; other sorts are ranges of integers. A map of two keys is
-a function to functions. The assignments of an action are EXCEPTs, or, where a `for` makes them, a
-function whose every cell says which assignment reaches it, the last one first.
+Every word of the language has a counterpart in TLA+, so a reader of TLA+ can check a spec, and TLC
+can check the counts of our engines. An unordered sort is a constant; the configuration makes it a
+set of model values, and `Nothing` is a model value too. Other sorts are ranges of integers. A map
+of two keys is a function to functions. The assignments of an action are EXCEPTs. Assignments in a
+`for` are a function that selects, for each cell, the last assignment that reaches the cell.
 
-Simplified: TLC notices a term without a value only where it applies a function outside its domain;
-what is assigned outside its sort violates `TypeOK` there.
+Simplified: TLC detects an undefined term only where it applies a function outside its domain. A
+value that is assigned outside its sort violates `TypeOK`.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from model.language.actions import Action, Claim, Liveness
 from model.language.scope import Ranges, Scope, ranges_of
 from model.language.spec import Spec
 
-Names = Mapping[int, str]  # uid of a parameter or bound variable -> how the module calls it
+Names = Mapping[int, str]  # uid of a parameter or bound variable -> its name in the module
 
 RESERVED = frozenset(
     re.findall(
@@ -34,7 +34,7 @@ RESERVED = frozenset(
         IsFiniteSet
         """,
     )
-)  # what means something else in a module
+)  # names with a meaning of their own in a module
 
 AND, OR = " /\\ ", " \\/ "
 
@@ -47,29 +47,29 @@ Last(S, P(_), d) ==
 
 
 def module(spec: Spec, scope: Scope | None = None) -> str:
-    """The spec as the text of a module, which is named as its class is, at the scope or its own."""
+    """Returns the text of the module, named as the class; the default scope is the spec's own."""
     return _Module(spec, ranges_of(spec.scope() if scope is None else scope)).text()
 
 
 def configuration(
     spec: Spec, scope: Scope | None = None, names: Sequence[str] | None = None
 ) -> str:
-    """What TLC is to check of the module: these claims, or all; at the scope or the spec's own."""
+    """Returns the configuration for TLC; the default is all properties at the spec's own scope."""
     ranges = ranges_of(spec.scope() if scope is None else scope)
     lines = ["SPECIFICATION Spec", "CHECK_DEADLOCK FALSE", "", "CONSTANTS"]
     for name in _sorts(spec, "sort"):
         elements = ", ".join(element(name, k) for k in ranges[name])
         lines.append(f"  {name} = {{{elements}}}")
     lines += ["  Nothing = Nothing", "", "INVARIANTS", "  TypeOK"]
-    asked = [c for c in spec.properties if names is None or c.name in names]
-    lines += [f"  {_camel(c.name)}" for c in asked if c in spec.claims]
-    temporal = [c for c in asked if c not in spec.claims]
+    chosen = [c for c in spec.properties if names is None or c.name in names]
+    lines += [f"  {_camel(c.name)}" for c in chosen if c in spec.claims]
+    temporal = [c for c in chosen if c not in spec.claims]
     lines += ["", "PROPERTIES", *(f"  {_camel(c.name)}" for c in temporal)] if temporal else []
     return "\n".join(lines) + "\n"
 
 
 def _sorts(spec: Spec, *flavours: t.Flavour) -> list[str]:
-    """The sorts of these flavours that the spec mentions, in its order."""
+    """Returns the names of the spec's sorts of these flavours, in the order of the spec."""
     found: dict[str, t.Flavour] = {name: sort.flavour for name, sort in spec.sorts.items()}
     for n in (n for root in _roots(spec) for n in t.walk(root)):
         inside = n.binders if isinstance(n, t.Forall | t.Exists | t.Count) else ()
@@ -80,6 +80,7 @@ def _sorts(spec: Spec, *flavours: t.Flavour) -> list[str]:
 
 
 def _roots(spec: Spec) -> Iterator[t.Node]:
+    """Yields every term of the spec that is no part of another one."""
     for action in (spec.initial, *spec.actions):
         yield from (g.formula for g in action.guards)
         for w in action.writes:
@@ -90,17 +91,17 @@ def _roots(spec: Spec) -> Iterator[t.Node]:
 
 
 def _camel(name: str) -> str:
-    """`weak_isr` as TLA+ has it: `WeakIsr`."""
+    """Returns a name in the style of TLA+: `weak_isr` becomes `WeakIsr`."""
     return "".join(word[:1].upper() + word[1:] for word in name.split("_"))
 
 
 def element(sort: str, number: int) -> str:
-    """An element that can only be told apart: `replica_0`."""
+    """Returns the model value of an element: `replica_0`."""
     return f"{sort.lower()}_{number}"
 
 
 def flat(variable: str) -> str:
-    """`log.end_offset` as an identifier: `log_end_offset`; in the state after, with a prime."""
+    """Returns an identifier for a variable: `log.end_offset` becomes `log_end_offset`."""
     return variable.replace(".", "_")
 
 
@@ -110,7 +111,7 @@ class _Module:
 
     spec: Spec
     ranges: Ranges
-    initially: bool = False  # what is read is then the blank state
+    initially: bool = False  # then variables read the blank state
     taken: set[str] = field(default_factory=set)
 
     def __post_init__(self) -> None:
@@ -122,6 +123,7 @@ class _Module:
     # ---- the module
 
     def text(self) -> str:
+        """Returns the text of the whole module."""
         spec = self.spec
         name = type(spec).__name__
         variables = [flat(v.name) for v in spec.variables]
@@ -152,7 +154,7 @@ class _Module:
         words = " ".join(says.split()).replace("(*", "( *").replace("*)", "* )")
         return [f"(* {words} *)"] if words else []
 
-    def _said(self, of: Action | Claim | Liveness, definition: str) -> str:
+    def _with_remark(self, of: Action | Claim | Liveness, definition: str) -> str:
         return "\n".join([*self._remark(of.says), definition])
 
     def _range(self, sort: str) -> str:
@@ -203,13 +205,13 @@ class _Module:
         ]
         same = [flat(v.name) for v in self.spec.variables if v.name not in action.changes]
         lines += [f"UNCHANGED <<{', '.join(same)}>>"] if same else []
-        return self._said(action, f"{head} ==\n{self._list(lines)}")
+        return self._with_remark(action, f"{head} ==\n{self._list(lines)}")
 
     def _list(self, lines: Sequence[str]) -> str:
         return "\n".join(f"  /\\ {line}" for line in lines) or "  TRUE"
 
     def _assigned(self, v: t.Variable, action: Action, names: Names) -> str:
-        """What the action makes of the variable."""
+        """Returns the new value of the variable."""
         writes = [w for w in action.writes if w.variable == v]
         if any(w.binders for w in writes):
             return self._cells(v, action, names)
@@ -222,7 +224,7 @@ class _Module:
         return f"[{flat(v.name)} EXCEPT {', '.join(cells)}]"
 
     def _cells(self, v: t.Variable, action: Action, names: Names) -> str:
-        """The variable as a function that says for every cell which assignment reaches it."""
+        """Returns the variable as a function that selects the assignment for every cell."""
         keys = tuple(t.Local(k, "k") for k in v.keys)
         all_names = self._named(keys, names)
         value = self._least(v.value) if self.initially else self._read(v.name, keys, all_names)
@@ -234,7 +236,7 @@ class _Module:
         return value
 
     def _reached(self, w: t.Write, keys: Sequence[t.Local], names: Names, otherwise: str) -> str:
-        """The value of the cell after one assignment; a loop's variable is the key it stands at."""
+        """Returns the value of the cell after one assignment; a loop variable becomes its key."""
         loops = {b.uid for b in w.binders}
         bound = dict(names)
         tests: list[str] = []
@@ -250,9 +252,12 @@ class _Module:
 
     def _called(self, action: Action) -> str:
         names = self._named(action.params, {})
-        given = ", ".join(names[p.uid] for p in action.params)
-        called = f"{_camel(action.name)}({given})" if given else _camel(action.name)
-        return f"{self._ranges(action.params, names, 'E')} {called}" if given else called
+        called = self._call(action, names)
+        return f"{self._ranges(action.params, names, 'E')} {called}" if action.params else called
+
+    def _call(self, action: Action, names: Names) -> str:
+        arguments = ", ".join(names[p.uid] for p in action.params)
+        return f"{_camel(action.name)}({arguments})" if arguments else _camel(action.name)
 
     def _behaviours(self) -> Iterator[str]:
         yield "Init"
@@ -260,19 +265,20 @@ class _Module:
         for action in self.spec.actions:
             if action.fair is not None:
                 names = self._named(action.params, {})
-                given = ", ".join(names[p.uid] for p in action.params)
-                called = f"{_camel(action.name)}({given})" if given else _camel(action.name)
-                fair = f"{'SF' if action.fair == 'strong' else 'WF'}_vars({called})"
-                yield f"{self._ranges(action.params, names, 'A')} {fair}" if given else fair
+                letter = "S" if action.fair == "strong" else "W"
+                fair = f"{letter}F_vars({self._call(action, names)})"
+                yield f"{self._ranges(action.params, names, 'A')} {fair}" if action.params else fair
 
     # ---- claims
 
     def _claim(self, claim: Claim) -> str:
-        return self._said(claim, f"{_camel(claim.name)} ==\n  {self.show(claim.formula, {})}")
+        return self._with_remark(
+            claim, f"{_camel(claim.name)} ==\n  {self.show(claim.formula, {})}"
+        )
 
     def _steps(self, claim: Claim) -> str:
         body = self.show(claim.formula, {})
-        return self._said(claim, f"{_camel(claim.name)} ==\n  [][{body}]_vars")
+        return self._with_remark(claim, f"{_camel(claim.name)} ==\n  [][{body}]_vars")
 
     def _liveness(self, claim: Liveness) -> str:
         names = self._named(claim.params, {})
@@ -287,13 +293,13 @@ class _Module:
                 premise = self.show(claim.premise, names)
                 body = f"[]<>({goal})" if always else f"({premise}) ~> ({goal})"
         opened = f"{self._ranges(claim.params, names, 'A')} " if claim.params else ""
-        return self._said(claim, f"{_camel(claim.name)} ==\n  {opened}{body}")
+        return self._with_remark(claim, f"{_camel(claim.name)} ==\n  {opened}{body}")
 
     # ---- names
 
-    def _named(self, binders: Iterable[t.Local], known: Names) -> dict[int, str]:
-        """Names for the binders beside the known ones: TLA+ lets no name stand for two things."""
-        names = dict(known)
+    def _named(self, binders: Iterable[t.Local], outer: Names) -> dict[int, str]:
+        """Returns `outer` with new names for the binders; TLA+ forbids one name for two things."""
+        names = dict(outer)
         for b in binders:
             base = re.sub(r"\W", "_", b.name)
             taken = self.taken | set(names.values())
@@ -310,8 +316,8 @@ class _Module:
     def _read(self, variable: str, keys: Sequence[t.Node], names: Names) -> str:
         return flat(variable) + "".join(f"[{self.show(k, names)}]" for k in keys)
 
-    def show(self, n: t.Node, names: Names) -> str:  # noqa: C901 - a case a word
-        """The term, in parentheses where it has parts."""
+    def show(self, n: t.Node, names: Names) -> str:  # noqa: C901 - one case for each word
+        """Returns the term as text, in parentheses if it has parts."""
 
         def text(x: t.Node) -> str:
             return self.show(x, names)
@@ -376,6 +382,6 @@ class _Module:
         whole = t.Local(t.SortInfo("Tuple", "sort"), "tuple")
         named = self._named((whole,), inner)[whole.uid]
         sets = " \\X ".join(self._set(b.sort) for b in n.binders)
-        given = {b.uid: f"{named}[{k}]" for k, b in enumerate(n.binders, start=1)}
-        body = self.show(n.body, {**names, **given})
+        parts = {b.uid: f"{named}[{k}]" for k, b in enumerate(n.binders, start=1)}
+        body = self.show(n.body, {**names, **parts})
         return f"Cardinality({{{named} \\in {sets} : {body}}})"

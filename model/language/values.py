@@ -1,6 +1,6 @@
-"""How values, places and calls are written for a reader: `b0`, `log[b1].record[0]`, `{b0 b1}`.
+"""Prints values, cells and calls for a reader: `b0`, `log[b1].record[0]`, `{b0 b1}`.
 
-Elements of a sort carry its prefix, sets are one value, and what a record has is named by field.
+An element has the prefix of its sort, a set is one value, and the fields of a record have names.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from model.language.state_variables import LeafShape, MapShape, RecordShape, Sha
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Item:
-    """A part of a state that is shown as one value: a field of `owner`, or of the state itself."""
+    """A part of a state that is printed as one value: a field of `owner` or of the state."""
 
     owner: str
     field: str
@@ -26,12 +26,13 @@ class Item:
 
     @property
     def place(self) -> str:
+        """The path of the part, for example `log[b1].end_offset`."""
         return f"{self.owner}.{self.field}" if self.owner else self.field
 
 
 @dataclass(frozen=True, slots=True)
 class Writer:
-    """Writes the values of one spec at one scope."""
+    """Prints the values of one spec at one scope."""
 
     spec: Spec
     ranges: Ranges
@@ -39,7 +40,7 @@ class Writer:
     # ---- values
 
     def prefix(self, sort: str) -> str:
-        """`b` for a Replica that says so; of a Sort else the initials: `tp` for TopicPartition."""
+        """Returns the prefix that the sort declares, else its initials: `tp` for TopicPartition."""
         cls = self.spec.sorts.get(sort)
         own: str = getattr(cls, "prefix", "")
         if own or cls is None or cls.flavour != "sort":
@@ -47,7 +48,7 @@ class Writer:
         return "".join(re.findall("[A-Z]", sort)).lower()
 
     def value(self, value: Value, sort: t.SortInfo) -> str:
-        """A value, as `b0`, `-1`, `true`, `nothing`, or the label that its sort gives it."""
+        """Returns a value as text: `b0`, `-1`, `true`, `nothing`, or the label in its sort."""
         if value is None:
             return "nothing"
         if sort.flavour == "bool":
@@ -56,17 +57,18 @@ class Writer:
         return labels[value] if labels else f"{self.prefix(sort.name)}{value}"
 
     def call(self, action: Action, values: Sequence[int]) -> str:
-        """An action with its arguments; a bare number says which parameter it is."""
+        """Returns an action with its arguments; a number without a prefix follows its parameter."""
         return f"{action.name}({', '.join(self.arguments(action.params, values))})"
 
     def arguments(self, params: Sequence[t.Local], values: Sequence[Value]) -> list[str]:
+        """Returns each argument as text."""
         shown = [(p, self.value(v, p.sort)) for p, v in zip(params, values, strict=True)]
         return [text if self.prefix(p.sort.name) else f"{p.name} {text}" for p, text in shown]
 
-    # ---- places
+    # ---- cells
 
     def place(self, variable: str, keys: Sequence[str]) -> str:
-        """`log.end_offset` at `b1` as the spec writes it: `log[b1].end_offset`."""
+        """Returns a cell as the spec writes it: `log.end_offset` at `b1` is `log[b1].end_offset`."""
         if variable.endswith(t.AFTER):
             return f"after.{self.place(variable.removesuffix(t.AFTER), keys)}"
         head, *fields = variable.split(".")
@@ -85,7 +87,7 @@ class Writer:
     # ---- states
 
     def items(self, state: State) -> list[Item]:
-        """Everything that the state consists of, in the order of the spec."""
+        """Returns every part of the state, in the order of the spec."""
         out: list[Item] = []
         for name, shape in self.spec.shapes.items():
             out += self._items(shape, name, (), "", name, state)
@@ -112,7 +114,7 @@ class Writer:
                     yield from self._items(inner, f"{path}.{name}", keys, whole, name, state)
 
     def changes(self, before: State, after: State) -> list[tuple[str, list[str]]]:
-        """What a step changed: for each record or variable, its changed fields as `old → new`."""
+        """Returns the changes of a step: for each record or variable, its fields as `old → new`."""
         changed: dict[str, list[str]] = {}
         for old, new in zip(self.items(before), self.items(after), strict=True):
             if old.value != new.value:
