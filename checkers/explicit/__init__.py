@@ -1,1 +1,1 @@
-"""Explicit exploration: every reachable state of a spec at a finite scope, breadth first."""
+"""Explicit-state model checking: breadth-first search of all reachable states at a finite scope."""

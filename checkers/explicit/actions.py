@@ -1,7 +1,8 @@
-"""The actions of a spec as one Python function from a state to its successors.
+"""Compiles the actions of a spec to one Python function from a state to its successors.
 
-Each conjunct of a guard is tested as far out as its parameters allow: once for all values of the
-parameters that it does not mention. `s` is the state before, `t` the state after.
+The generated code tests each conjunct of a guard in the outermost loop possible: once for all
+values of the parameters that the conjunct does not use. `s` is the state before, `t` the state
+after.
 """
 
 from __future__ import annotations
@@ -17,12 +18,12 @@ from model.language import terms as t
 from model.language.spec import Action
 
 Emit = Callable[[tuple[int, Packed]], None]
-INLINE = 24  # characters: a longer value that is assigned twice gets a name
+INLINE = 24  # characters: longer code that is assigned twice becomes a local variable
 
 
 @dataclass
 class Program:
-    """A compiled instance: its initial states, its successor function, its predicates."""
+    """A compiled instance: its initial states, successor function and predicates."""
 
     at: Instance
     labels: list[tuple[Action, tuple[int, ...]]] = field(default_factory=list)  # of transitions
@@ -38,17 +39,17 @@ class Program:
         exec("\n".join(self.lines), self.names)
         self.successors: Callable[[Packed, Emit], None] = self.names["successors"]
 
-    def predicate(self, formula: t.Node, given: Env | None = None) -> Callable[[Packed], bool]:
-        """The formula as a function of a packed state; the function may raise Undefined.
+    def predicate(self, formula: t.Node, env: Env | None = None) -> Callable[[Packed], bool]:
+        """Returns the formula as a function of a packed state; the function may raise Undefined.
 
-        One about steps is a function of the state before joined to the state after.
+        The argument of a formula about steps is the state before, followed by the state after.
         """
-        source = f"lambda s: {self.compiler.code(formula, given or {})}"
+        source = f"lambda s: {self.compiler.code(formula, env or {})}"
         made: Callable[[Packed], bool] = eval(source, self.names)
         return made
 
     def initial(self) -> list[Packed]:
-        """Every initial state, each once."""
+        """Returns the distinct initial states."""
         action = self.at.spec.initial
         blank = bytes(len(self.at.cells))
         states: dict[Packed, None] = {}
@@ -64,7 +65,7 @@ class Program:
     # ---- source
 
     def _unroll(self, action: Action, depth: int, env: dict[int, int], done: int, pad: str) -> None:
-        """Nested tests, one level a parameter; `done` conjuncts are already tested."""
+        """Adds nested tests, one level per parameter, after the first `done` conjuncts."""
         bound = {p.uid for p in action.params[:depth]}
         params = {p.uid for p in action.params}
         tests: list[str] = []
@@ -85,7 +86,7 @@ class Program:
         if not never:
             self._inside(action, depth, env, done, pad)
         if len(self.lines) == body:
-            # never enabled, and a guard that can fail must be evaluated all the same
+            # never enabled, but a guard that can be undefined must still be evaluated
             if any(map(can_fail, tests)):
                 self.lines.append(f"{pad}pass")
             else:
@@ -107,7 +108,7 @@ class Program:
         return self.at.elements(sort)[raw]
 
     def _assignments(self, action: Action, env: Env, pad: str) -> list[str]:
-        """One line a written cell, in the order of the text: a later write wins."""
+        """Returns one line for each written cell in the order of the spec: a later write wins."""
         lines: list[str] = []
         shared: dict[str, str] = {}
         for write in action.writes:
@@ -117,7 +118,7 @@ class Program:
                     continue
                 cell = self.compiler.cell(write.variable, write.keys, e)
                 value = str(self.compiler.kept(write.value, e))
-                if isinstance(test, str):  # a cell that is left out keeps what was written before
+                if isinstance(test, str):  # a cell that is left out keeps an earlier write
                     lines.append(f"{pad}if {paren(test)}: t[{cell}] = {value}")
                     continue
                 if len(value) > INLINE and value not in shared:

@@ -1,4 +1,4 @@
-"""How each state was first reached: eight bytes a state, in the order in which they were found."""
+"""Keeps the predecessor and the transition of each state, in eight bytes, in discovery order."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ Numbers = NDArray[np.int32]
 
 @dataclass
 class Ancestry:
-    """The states by number, each with the state and the transition that it was reached by."""
+    """The predecessor and the transition of each state; states are numbered as they are found."""
 
     _parents: list[Numbers] = field(default_factory=list)
     _labels: list[Numbers] = field(default_factory=list)
 
     def begin(self, initial: int) -> None:
-        """The first states come from nowhere."""
+        """Adds the initial states, which have no predecessor."""
         none = np.full(initial, -1, dtype=np.int32)
         self.add(none, none)
 
     def add(self, parents: Numbers, labels: Numbers) -> None:
-        """More states."""
+        """Adds newly found states."""
         self._parents.append(parents)
         self._labels.append(labels)
 
     def path_to(self, state: int) -> tuple[int, list[int]]:
-        """The initial state that the way begins with, and the transitions along it."""
+        """Returns the path to a state: its initial state, and the transitions after it."""
         ends = np.cumsum([len(x) for x in self._parents])
         labels: list[int] = []
         while True:

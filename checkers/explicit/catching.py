@@ -1,4 +1,4 @@
-"""Catches what must be caught: a row of the table of variants is run, and what mended it."""
+"""Checks that a buggy variant violates its property, and that the fixed variant does not."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ FEW: Final = Budget(states=5_000)
 
 
 def catch(variant: Variant) -> Caught:
-    """Runs a row that must fail, and the variant that mends it in the same bounds."""
+    """Explores a variant that must fail, and the variant that fixes it, in the same bounds."""
     assert variant.breaks is not None
     fixed = find(variant.spec, variant.fixed_by)
     caught, states = _decided(variant, variant, variant.breaks)
@@ -37,9 +37,9 @@ def catch(variant: Variant) -> Caught:
 
 
 def _decided(variant: Variant, bounds: Variant, claim: str) -> tuple[Discovery, int]:
-    """The verdict on a claim within the bounds of a row, and how many states it took."""
+    """Returns the verdict on a claim within the bounds of a variant, and the explored states."""
     spec = variant.make(bounds.at)
-    if claim in {c.name for c in spec.liveness_properties}:  # of behaviours: it takes all states
+    if claim in {c.name for c in spec.liveness_properties}:  # liveness needs all states
         return decide(spec, [claim])[claim], _all_of(variant, bounds).distinct
     found = _explore(spec, [claim]) if variant is bounds else _all_of(variant, bounds)
     return found.discoveries[claim], found.distinct
@@ -51,12 +51,12 @@ def _all_of(variant: Variant, bounds: Variant) -> Exploration:
 
 @cache
 def _explored(spec: str, variant: str, see: tuple[tuple[str, int | bool], ...]) -> Exploration:
-    """Every state of a variant, with the verdict on all that is claimed of states and steps."""
+    """Explores all states of a variant and checks every property of states and steps."""
     made = find(spec, variant).make(dict(see))
     return _explore(made, [c.name for c in (*made.claims, *made.action_properties)])
 
 
 def _explore(spec: Spec, properties: Sequence[str]) -> Exploration:
-    """Plain Python goes first: few states take it less time than a compiler does."""
+    """Explores in plain Python first, which is faster than a compiler for few states."""
     found = explore(spec, properties=properties, engine="python", budget=FEW)
     return explore(spec, properties=properties) if found.why_stopped == "states" else found

@@ -1,8 +1,8 @@
-"""From terms to Python source, at a finite scope.
+"""Compiles terms to Python source, at a finite scope.
 
-Parameters and bound variables become constants, cells become `s[17]`, quantifiers are unrolled.
-What is evaluated, and in which order, is what `model.language.interpreter` says: a simplification
-may drop a test whose outcome is known, never one that could be undefined.
+Parameters and bound variables become constants, cells become `s[17]`, quantifiers are unrolled. The
+code evaluates terms in the order of `model.language.interpreter`. A simplification may drop a test
+with a constant result, but never a test that could be undefined.
 """
 
 from __future__ import annotations
@@ -23,39 +23,39 @@ ATOM = re.compile(r"\w+(\[\w+\])?")
 
 
 def inside(value: int, size: int) -> int:
-    """The packed value, which is to be kept; raises Undefined where it is outside its sort."""
-    if 0 <= value < size:
-        return value
-    raise Undefined(f"a value left its sort: {value} of 0..{size - 1}, counted from the least")
+    """Returns the packed value; raises Undefined if it is outside its sort."""
+    return value if 0 <= value < size else outside(value, size)
 
 
 def outside(value: int, size: int) -> NoReturn:
-    raise Undefined(f"a value left its sort: {value} of 0..{size - 1}, counted from the least")
+    """Raises Undefined for a packed value outside its sort."""
+    raise Undefined(f"a value is outside its sort: element {value} of 0..{size - 1}")
 
 
 BUILT_IN = {"inside": inside, "outside": outside}
 
 
 def can_fail(code: Code) -> bool:
-    """Whether evaluating the code could raise Undefined."""
+    """True if evaluating the code could raise Undefined."""
     return isinstance(code, str) and "side(" in code
 
 
 def paren(code: Code) -> str:
+    """Returns the code in parentheses, unless it is a constant, a name or a cell."""
     return str(code) if isinstance(code, int) or ATOM.fullmatch(code) else f"({code})"
 
 
 @dataclass
 class Compiler:
-    """Python source for the terms of one instance."""
+    """Compiles the terms of one instance."""
 
     at: Instance
     _may_leave: dict[int, bool] = field(default_factory=dict)
 
-    # ---- places
+    # ---- cells
 
     def cell(self, variable: t.Variable, keys: tuple[t.Node, ...], env: Env) -> Code:
-        """The index of the byte that the variable has at these keys."""
+        """Returns the index of the byte of the variable at these keys."""
         block = self.at.blocks[variable.name]
         start = block.start
         dynamic: list[str] = []
@@ -70,7 +70,7 @@ class Compiler:
         return " + ".join([*dynamic, *([str(start)] if start else [])])
 
     def kept(self, value: t.Node, env: Env) -> Code:
-        """The value of a key or of an assignment, tested to be in its sort where it may be not."""
+        """Returns the value of a key or an assignment, tested if it could be outside its sort."""
         code = self.code(value, env)
         size = self.at.size(value.sort)
         if isinstance(code, int):
@@ -78,6 +78,7 @@ class Compiler:
         return f"inside({code}, {size})" if self.may_leave(value) else code
 
     def may_leave(self, value: t.Node) -> bool:
+        """True if the value could be outside its sort: it contains a literal or a `+`."""
         if value.sort.flavour != "int":
             return False
         if id(value) not in self._may_leave:
@@ -88,8 +89,8 @@ class Compiler:
 
     # ---- terms
 
-    def code(self, n: t.Node, env: Env) -> Code:  # noqa: C901 - a case a word
-        """Source of the term's packed value; an int where it is known already."""
+    def code(self, n: t.Node, env: Env) -> Code:  # noqa: C901 - one case for each word
+        """Returns the source of the term's packed value, or an int if the value is constant."""
         match n:
             case t.Const():
                 known = n.sort.flavour == "int" and n.sort.name in self.at.ranges
@@ -145,16 +146,17 @@ class Compiler:
                 assert_never(n)
 
     def extreme(self, n: t.Extreme, env: Env) -> Code:
+        """Returns a chain of conditionals over the elements, the wanted end outermost."""
         found = self.code(n.default, env)
         elements = list(self.bindings((n.binder,), env))
-        # the last that is wrapped is asked first
+        # the conditional that is added last is evaluated first
         for e in elements if n.last else reversed(elements):
             value, rest = e[n.binder.uid], found
             found = self.chosen(self.code(n.body, e), lambda v=value: v, lambda r=rest: r)  # type: ignore[misc] # mypy cannot type a lambda's default
         return found
 
     def bindings(self, binders: tuple[t.Local, ...], env: Env) -> list[dict[int, int]]:
-        """The environment, once for each value of the binders, the last of them fastest."""
+        """Returns the environment for each choice of the binders; the last varies fastest."""
         out = [dict(env)]
         for b in binders:
             out = [{**e, b.uid: v} for e in out for v in range(self.at.size(b.sort))]
@@ -164,12 +166,14 @@ class Compiler:
 
     @staticmethod
     def plus(code: Code, delta: int) -> Code:
+        """Returns the code plus a constant."""
         if isinstance(code, int) or delta == 0:
             return code + delta if isinstance(code, int) else code
         return f"{paren(code)} {'+' if delta > 0 else '-'} {abs(delta)}"
 
     @staticmethod
     def chosen(test: Code, then: Callable[[], Code], other: Callable[[], Code]) -> Code:
+        """Returns a conditional; a branch that a constant test rules out is not compiled."""
         if isinstance(test, int):
             return then() if test else other()
         a, b = then(), other()
@@ -179,6 +183,7 @@ class Compiler:
 
     @staticmethod
     def compared(operator: str, a: Code, b: Code) -> Code:
+        """Returns a comparison, or its result if both sides are constant or equal."""
         if isinstance(a, int) and isinstance(b, int):
             return int({"==": a == b, "<=": a <= b, "<": a < b}[operator])
         if a == b and not can_fail(a):
@@ -187,7 +192,7 @@ class Compiler:
 
     @staticmethod
     def joined(codes: Iterable[Code], word: str, absorbing: int) -> Code:
-        """The codes joined by `and` or `or`; nothing is evaluated behind a known answer."""
+        """Returns the codes joined by `and` or `or`; an absorbing constant ends the chain."""
         parts: dict[str, None] = {}
         for code in codes:
             if code == absorbing:

@@ -1,6 +1,7 @@
-"""Who is to blame for a term without a value: the reference interpreter, which is slow, knows.
+"""Finds the undefined term in a state, with the reference interpreter.
 
-An engine that notices one asks here, with the state that it was reading.
+A fast engine detects that some term is undefined. These functions evaluate the state again, slowly,
+and return the action or claim, the line and the conjunct.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from model.language.spec import Claim
 
 
 def diagnose_init(at: Instance) -> Undefined | None:
-    """The line of `init` that is undefined."""
+    """Returns the undefined line of `init`; None if there is none."""
     try:
         Interpreter(at.ranges).initial(at.spec)
     except Undefined as fault:
@@ -22,7 +23,7 @@ def diagnose_init(at: Instance) -> Undefined | None:
 
 
 def diagnose_action(at: Instance, state: Packed) -> Undefined | None:
-    """The action, line and conjunct or write that is undefined in the state; None: none is."""
+    """Returns the undefined conjunct or write of an action in the state; None if there is none."""
     try:
         for _ in Interpreter(at.ranges).steps(at.spec, at.unpack(state)):
             pass
@@ -34,7 +35,7 @@ def diagnose_action(at: Instance, state: Packed) -> Undefined | None:
 def diagnose_claim(
     at: Instance, claims: Sequence[Claim], state: Packed, after: Packed | None = None
 ) -> Undefined | None:
-    """The claim that is undefined in the state, or in the step from it to the one after."""
+    """Returns the undefined claim in the state, or in the step to `after`; None if none is."""
     interpreter = Interpreter(at.ranges)
     about = "states" if after is None else "steps"
     read = at.unpack(state)

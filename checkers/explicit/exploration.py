@@ -1,7 +1,8 @@
-"""What an exploration found: counts as TLC counts, a verdict on each property, shortest traces.
+"""The task and the result of an exploration: counts, verdicts and shortest traces.
 
-*distinct* counts states, *generated* counts transitions and initial states, *depth* counts levels:
-the initial states are level 1, so a counterexample of n steps is found at depth n + 1.
+Counts are defined as in TLC. *distinct* counts states, *generated* counts transitions and initial
+states, *depth* counts levels. The initial states are level 1, so the last state of a
+counterexample of n steps is at depth n + 1.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from model.language.spec import Claim, Liveness, Spec
 WhyStopped = Literal["exhausted", "all decided", "states", "seconds", "interrupted", "ill-defined"]
 
 STOPPED: Mapping[WhyStopped, str] = {
-    "exhausted": "every reachable state was seen",
+    "exhausted": "every reachable state was explored",
     "all decided": "every property was violated",
     "states": "the budget of states is spent",
     "seconds": "the budget of seconds is spent",
@@ -28,14 +29,14 @@ STOPPED: Mapping[WhyStopped, str] = {
 
 
 class Stop(Exception):
-    """The search ends here."""
+    """Ends the search."""
 
     def __init__(self, why: WhyStopped) -> None:
         self.why: WhyStopped = why
 
 
 def until_stopped(search: Callable[[], None]) -> WhyStopped:
-    """Runs the search, and says why it ended."""
+    """Runs the search and returns the reason why it stopped."""
     try:
         search()
     except Stop as stop:
@@ -47,7 +48,7 @@ def until_stopped(search: Callable[[], None]) -> WhyStopped:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Budget:
-    """How much an exploration may spend; None is no limit."""
+    """The limits of an exploration; None is no limit."""
 
     states: int | None = 10_000_000
     seconds: float | None = None
@@ -55,7 +56,7 @@ class Budget:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Progress:
-    """How far an exploration is; `queue` counts states seen and not yet left."""
+    """The progress of an exploration; `queue` counts states found but not expanded."""
 
     distinct: int
     generated: int
@@ -66,21 +67,21 @@ class Progress:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Task:
-    """What an engine is asked: what to explore, what to decide, what it may spend on it."""
+    """The task of an engine: the spec, the claims to decide, the limits and the options."""
 
     spec: Spec
     claims: Sequence[Claim]
     scope: Scope | None = None  # None: the spec's own
     budget: Budget = Budget()
     progress: Callable[[Progress], None] | None = None
-    fingerprints: bool = False  # 64 bits in place of a state, where the engine can
-    memory: int | None = None  # bytes, beyond which states go to disk, where the engine can
-    threads: int = 1  # where the engine has them; which of several shortest traces is told varies
-    coverage: bool = False  # count what disables actions, where the engine can
-    symmetry: bool = False  # one state for all that differ by an exchange, where the engine can
+    fingerprints: bool = False  # store 64 bits instead of a state, if the engine can
+    memory: int | None = None  # bytes; further states go to disk, if the engine can
+    threads: int = 1  # if the engine has them; which of several shortest traces it returns varies
+    coverage: bool = False  # count the conjuncts that disable actions, if the engine can
+    symmetry: bool = False  # explore one state of each symmetry class, if the engine can
 
     def pulse(self, now: Progress) -> None:
-        """Tells how far the search has come; raises Stop where its budget is spent."""
+        """Reports the progress of the search; raises Stop if the budget is spent."""
         if self.progress is not None:
             self.progress(now)
         if self.budget.states is not None and now.distinct > self.budget.states:
@@ -91,7 +92,7 @@ class Task:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Step:
-    """A state of a trace, and the action that led to it; the first one's action is `init`."""
+    """A state of a trace and the action before it; the action of the first state is `init`."""
 
     action: str
     values: tuple[int, ...]
@@ -103,10 +104,11 @@ Trace = tuple[Step, ...]  # step 0 is the initial state
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Discovery:
-    """The verdict on one property; a violation carries a shortest trace, indecision its reason.
+    """The verdict on one property, with a shortest trace of a violation or the reason if undecided.
 
-    The trace of a violated liveness property goes on for ever: its last state is that of step
-    `loop`, from where it repeats; where `loop` is the last step, nothing happens any more.
+    The trace of a violated liveness property is a lasso: its last state equals the state of step
+    `loop`, and the steps after that repeat for ever. If `loop` is the last step, the behaviour
+    stops there.
     """
 
     claim: Claim | Liveness
@@ -118,14 +120,14 @@ class Discovery:
 
     @property
     def steps(self) -> int:
-        """How many transitions the trace has."""
+        """The number of transitions of the trace."""
         return max(len(self.trace) - 1, 0)
 
 
 def discoveries(
     claims: Sequence[Claim], why: WhyStopped, traces: Mapping[str, Trace]
 ) -> dict[str, Discovery]:
-    """The verdict on each claim, where these have a trace to a violation and that ended it."""
+    """Returns the verdict on each claim: `traces` are the violations, `why` ended the search."""
     found: dict[str, Discovery] = {}
     for claim in claims:
         if claim.name in traces:
@@ -140,7 +142,7 @@ def discoveries(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WitnessResult:
-    """A witness: in how many states it was true, and the shortest trace to the first of them."""
+    """The number of states that satisfy a witness, and a shortest trace to one of them."""
 
     claim: Claim
     states: int
@@ -149,7 +151,7 @@ class WitnessResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IllDefined:
-    """A term without a value was reached: a fault of the spec, in this action, line, conjunct."""
+    """An undefined term that the search reached: an error of the spec, with its place."""
 
     where: str
     what: str
@@ -161,10 +163,10 @@ class IllDefined:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Exploration:
-    """Everything that one exploration found.
+    """The result of one exploration.
 
-    `disabled`, where coverage was asked for, says of each action how often each conjunct of its
-    guard was the first that is false, over all states and parameters.
+    With coverage, `disabled` counts for each conjunct of a guard how often it was the first false
+    one, over all states and parameters.
     """
 
     distinct: int
@@ -175,28 +177,28 @@ class Exploration:
     discoveries: Mapping[str, Discovery]
     witnesses: Mapping[str, WitnessResult]
     taken: Mapping[str, int]  # action -> transitions
-    ranges: Ranges  # what was explored: the elements of every sort
+    ranges: Ranges  # the explored scope: the elements of every sort
     ill_defined: IllDefined | None = None
     engine: str = "python"
-    deadlocks: int = 0  # states that no transition leaves
+    deadlocks: int = 0  # states without a transition
     deadlock: Trace = ()  # to the first of them
     disabled: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
-    notes: tuple[str, ...] = ()  # why this engine and no faster one
-    symmetric: tuple[str, ...] = ()  # sorts: states that differ by an exchange count as one
-    collision: float = 0.0  # a bound on the chance that two states were taken for one
+    notes: tuple[str, ...] = ()  # why faster engines declined
+    symmetric: tuple[str, ...] = ()  # sorts whose symmetry was used
+    collision: float = 0.0  # upper bound on the probability that two states had one fingerprint
 
     @property
     def exhausted(self) -> bool:
-        """Whether every reachable state was seen."""
+        """True if every reachable state was explored."""
         return self.why_stopped == "exhausted"
 
     @property
     def violated(self) -> tuple[str, ...]:
-        """The names of the violated properties, the shortest trace first."""
+        """The names of the violated properties, shortest trace first."""
         found = [d for d in self.discoveries.values() if d.verdict == "violated"]
         return tuple(d.claim.name for d in sorted(found, key=lambda d: d.steps))
 
     @property
     def never_taken(self) -> tuple[str, ...]:
-        """Actions that no transition took: a guard may be too strong, or the scope too small."""
+        """The actions without a transition: a guard may be too strong, or the scope too small."""
         return tuple(name for name, times in self.taken.items() if not times)

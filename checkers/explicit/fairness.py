@@ -1,12 +1,13 @@
-"""Fair cycles: where in a graph a behaviour may go on for ever without a fair action being cheated.
+"""Finds fair cycles: sets of nodes in which a fair behaviour can stay for ever.
 
-What a behaviour visits for ever is strongly connected. Such a set of nodes is *fair* when a walk
-through all of its nodes and edges is: of each instance of an action, an edge of it stays inside the
-set, or, of a weakly fair one, some node of the set disables it, of a strongly fair one, all do.
-Standing still is stuttering: a node alone is such a set.
+The nodes that a behaviour visits infinitely often are strongly connected. Such a set is *fair* if
+it is fair to each instance of a fair action (the action with its parameters): an edge of the
+instance stays inside the set, or the instance is disabled in some node of the set (weak fairness)
+or in all of them (strong fairness). A single node is such a set too, by stuttering.
 
-A component that fails a weak instance has no fair set inside. One that fails a strong instance may
-have one without the nodes that enable it: they are taken out, and what is left is divided anew.
+A component that is unfair to a weakly fair instance contains no fair set. A component that is
+unfair to a strongly fair instance may contain one without the nodes that enable the instance. The
+algorithm removes these nodes and decomposes the rest again.
 
 Source: Emerson and Lei, Modalities for model checking, 1987; Lichtenstein and Pnueli, 1985.
 """
@@ -25,12 +26,12 @@ from scipy.sparse.csgraph import connected_components
 
 from checkers.explicit.transitions import Nodes, Transitions
 
-Mask = NDArray[np.bool_]  # of nodes
+Mask = NDArray[np.bool_]  # one truth value for each node
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Instance:
-    """A fair action with its parameters: its edges, and the nodes that enable it."""
+    """A fair action with its parameters: its edges and the nodes that enable it."""
 
     strong: bool
     edges: Nodes
@@ -39,13 +40,13 @@ class Instance:
 
 @dataclass(frozen=True)
 class Fairness:
-    """A graph, and what is promised of its edges."""
+    """A graph and the fairness of its actions."""
 
     graph: Transitions
 
     @cached_property
     def instances(self) -> Sequence[Instance]:
-        """Every instance of a fair action that is enabled somewhere."""
+        """The instances of fair actions that some node enables."""
         graph = self.graph
         order = np.argsort(graph.label, kind="stable")
         labels = graph.program.labels
@@ -60,14 +61,14 @@ class Fairness:
 
     @cached_property
     def resting(self) -> Mask:
-        """The nodes where no fair action would change the state: standing still is fair there."""
+        """The nodes where no fair action changes the state, so stuttering for ever is fair."""
         resting = np.ones(len(self.graph.states), dtype=bool)
         for instance in self.instances:
             resting[instance.enabled] = False
         return resting
 
     def reaching(self, ends: Mask, within: Mask) -> Mask:
-        """The nodes of `within` from which, inside it, a way leads to one of the ends."""
+        """Returns the nodes of `within` that have a path inside it to one of the ends."""
         source, target = self.graph.source, self.graph.target
         kept = within[source] & within[target]
         source, target = source[kept], target[kept]
@@ -77,9 +78,9 @@ class Fairness:
         return near
 
     def sets(self, within: Mask, through: Mask) -> Iterator[Nodes]:
-        """The largest fair sets of these nodes that have a node of `through`.
+        """Yields the maximal fair sets inside `within` that contain a node of `through`.
 
-        Their nodes are ascending; the sets are disjoint.
+        The nodes of a set are ascending; the sets are disjoint.
         """
         left = within
         while left.any():
@@ -87,7 +88,7 @@ class Fairness:
             yield from found
 
     def _divided(self, within: Mask, through: Mask) -> tuple[Mask, list[Nodes]]:
-        """The fair components, and the nodes in which to look again."""
+        """Returns the nodes to decompose again, and the fair components."""
         source, target = self.graph.source, self.graph.target
         kept = within[source] & within[target]
         size = len(within)
@@ -104,9 +105,9 @@ class Fairness:
             edges = instance.edges[inside[instance.edges]]
             untaken = np.bincount(component[source[edges]], minlength=count) == 0
             if instance.strong:
-                cheated = untaken & (where > 0)
-                again |= cheated
-                out[enabled[cheated[component[enabled]]]] = True
+                unfair = untaken & (where > 0)
+                again |= unfair
+                out[enabled[unfair[component[enabled]]]] = True
             else:
                 failed |= untaken & (where == sizes)
         left = within & (again & ~failed)[component] & ~out
@@ -116,12 +117,12 @@ class Fairness:
         cuts = np.flatnonzero(np.diff(component[order])) + 1
         return left, [np.sort(s) for s in np.split(order, cuts)] if len(order) else []
 
-    # ---- one behaviour in a fair set
+    # ---- a fair cycle
 
     def cycle(self, nodes: Nodes, start: int, through: Mask) -> list[int]:
-        """Edges from `start` back to it by a node of `through`: every instance gets its due.
+        """Returns the edges of a fair cycle from `start` to itself, through a node of `through`.
 
-        `nodes` is a fair set with `start` in it.
+        `nodes` is a fair set that contains `start`.
         """
         inside = np.zeros(len(self.graph.states), dtype=bool)
         inside[nodes] = True
@@ -141,7 +142,7 @@ class Fairness:
     def _wish(
         self, instance: Instance, inside: Mask
     ) -> tuple[frozenset[int], frozenset[int]] | None:
-        """The nodes one of which, or the edges one of which, a fair walk comes by; None: any."""
+        """Returns nodes and edges: a cycle through one of them is fair; None if all cycles are."""
         source, target = self.graph.source, self.graph.target
         edges = instance.edges
         taken = edges[inside[source[edges]] & inside[target[edges]]]
@@ -160,7 +161,7 @@ class Fairness:
         end: Callable[[int], bool],
         last: frozenset[int] = frozenset(),
     ) -> list[int]:
-        """The edges of a shortest way from the node, at least one: to an end, or by a last edge."""
+        """Returns the edges of a shortest nonempty path to an end, or through an edge of `last`."""
         came: dict[int, int] = {}
         todo = deque([start])
         while todo:
@@ -174,7 +175,7 @@ class Fairness:
                 if other not in came:
                     came[other] = edge
                     todo.append(other)
-        raise LookupError(f"no way from node {start}")
+        raise LookupError(f"no path from node {start}")
 
     def _leaving(self, node: int) -> range:
         first, end = np.searchsorted(self.graph.source, [node, node + 1])

@@ -35,7 +35,7 @@ from checkers.explicit.exploration import (
 from checkers.explicit.instance import Instance
 from checkers.explicit.keys import Numbering
 from checkers.explicit.seen import Keys, Seen
-from checkers.explicit.symmetry import exchanges, symmetric
+from checkers.explicit.symmetry import permutations_of, symmetric
 from checkers.explicit.tables import Part, Rows, Table, Transition
 from model.language.interpreter import Interpreter, State, Undefined
 from model.language.spec import Claim
@@ -97,7 +97,7 @@ class Search:
         self.taken = [0] * len(self.transitions)
         self.seen = Seen()
         self.symmetric = symmetric(self.task.spec) if self.task.symmetry else ()
-        self.numbering = Numbering(self.at, exchanges(self.at, self.symmetric))
+        self.numbering = Numbering(self.at, permutations_of(self.at, self.symmetric))
         self.ancestry = Ancestry()
         self.starts: list[State] = []
 
@@ -139,7 +139,7 @@ class Search:
         rows = rows.reshape(len(self.starts), len(self.at.cells))
         keys = self.numbering.keys(rows)
         self.generated = len(rows)
-        new = self.seen.add(self.numbering.names(keys))
+        new = self.seen.add(self.numbering.canonical(keys))
         self.starts = [self.starts[k] for k in new]
         rows, keys = rows[new], keys[new]
         self.ancestry.begin(len(rows))
@@ -185,7 +185,7 @@ class Search:
         ends = np.cumsum([len(x.rows) for x in found])
         reached = np.concatenate([x.keys for x in found])
         self.generated += len(reached)
-        new = self.seen.add(self.numbering.names(reached))
+        new = self.seen.add(self.numbering.canonical(reached))
         parents = np.concatenate([x.rows for x in found])[new]
         made = rows.take(parents, axis=0)
         cuts = np.searchsorted(new, ends)

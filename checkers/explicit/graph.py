@@ -1,8 +1,8 @@
-"""The reachable states of a small scope as a graph: nodes are states, edges are transitions.
+"""The state graph of a small scope: nodes are states, edges are transitions.
 
-For scopes that fit a picture: deadlocks, where a system ends up, an export for graph tools. A node
-is the number of its state in breadth-first order, the initial states first, so that two engines
-that agree have equal graphs.
+It serves scopes that fit a picture: deadlocks, terminal components, an export for graph tools.
+Nodes are numbered in breadth-first order, the initial states first, so engines that agree return
+equal graphs.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from model.language.scope import Ranges, Scope
 from model.language.spec import Action, Spec
 from model.language.values import Writer
 
-LIMIT = 20_000  # states: beyond it a graph is neither drawn nor read
+LIMIT = 20_000  # states: a larger graph is of no use to a reader
 
 Call = tuple[Action, tuple[int, ...]]
 
 
 @dataclass(frozen=True, slots=True)
 class StateGraph:
-    """The reachable states of a spec, with the states that the nodes stand for."""
+    """The state graph of a spec; `states` holds the state of each node."""
 
     spec: Spec
     ranges: Ranges
@@ -39,19 +39,19 @@ class StateGraph:
     states: Sequence[State]
 
     def deadlocks(self) -> list[int]:
-        """Nodes that no transition leaves, to another state or back to themselves."""
+        """Returns the nodes without an outgoing transition."""
         return [node for node, degree in self.graph.out_degree() if degree == 0]
 
     def stuck(self) -> list[frozenset[int]]:
-        """Sets of states that are never left once entered, the smallest first; none can be split.
+        """Returns the terminal strongly connected components, the smallest first.
 
-        In one of them the system ends up; a deadlock is such a set of one state.
+        A behaviour that enters such a component never leaves it. A deadlock is one of one state.
         """
         found: Iterator[set[int]] = nx.attracting_components(self.graph)
         return sorted(map(frozenset, found), key=lambda nodes: (len(nodes), min(nodes)))
 
     def path_to(self, node: int) -> Trace:
-        """A shortest trace from an initial state to the node."""
+        """Returns a shortest trace from an initial state to the node."""
         starts = {n for n, first in self.graph.nodes(data="initial") if first}
         path = nx.multi_source_dijkstra_path(self.graph, starts, weight=None)[node]
         steps = [Step(action="init", values=(), state=self.states[path[0]])]
@@ -61,7 +61,7 @@ class StateGraph:
         return tuple(steps)
 
     def write_graphml(self, path: Path) -> None:
-        """Writes the graph for Gephi, yEd or Cytoscape: states and calls as text."""
+        """Writes the graph as GraphML for Gephi, yEd or Cytoscape; states and calls are text."""
         writer = Writer(self.spec, self.ranges)
         actions = {a.name: a for a in self.spec.actions}
         out: nx.MultiDiGraph[int] = nx.MultiDiGraph()
@@ -74,7 +74,7 @@ class StateGraph:
 
 
 def compiled_graph(spec: Spec, scope: Scope | None = None) -> StateGraph:
-    """The graph as the compiled engine finds it; raises SpecError beyond 20,000 states."""
+    """Returns the graph that compiled Python explores; raises SpecError above 20,000 states."""
     at = Instance.of(spec, scope)
     program = Program(at)
 
@@ -87,7 +87,7 @@ def compiled_graph(spec: Spec, scope: Scope | None = None) -> StateGraph:
 
 
 def interpreted_graph(spec: Spec, scope: Scope | None = None) -> StateGraph:
-    """The graph as the reference interpreter finds it: the same, slowly."""
+    """Returns the graph that the slow interpreter explores, as the oracle of the other."""
     at = Instance.of(spec, scope)
     interpreter = Interpreter(at.ranges)
 
@@ -109,7 +109,7 @@ def _graph(spec: Spec, at: Instance, initial: Sequence[Packed], steps: Any) -> S
                 if len(number) >= LIMIT:
                     raise SpecError(
                         f"more than {LIMIT:,} states: too many for a graph\n"
-                        "  make the scope smaller, or explore it"
+                        "  make the scope smaller, or use urteil check"
                     )
                 number[after] = len(number)
                 graph.add_node(number[after], initial=False)

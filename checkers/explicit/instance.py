@@ -1,8 +1,8 @@
-"""A spec at a finite scope, and how its states are packed.
+"""A spec at a finite scope, and the packed form of its states.
 
-A state is `bytes`, one cell a byte. Values are shifted to start at 0 (an integer sort of -1..3 is
-kept as 0..4) and `nothing` is 0 with the elements above it: every least value is 0, so what an
-initial condition leaves out needs no code, and the hash of a state is the hash of its bytes.
+A packed state is `bytes`, with one byte for each cell. Values are shifted to start at 0: an integer
+sort of -1..3 is stored as 0..4. `nothing` is 0, and the elements follow it. So every least value is
+0, cells that `init` leaves out need no code, and the hash of a state is the hash of its bytes.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Packed = bytes
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Block:
-    """Where the cells of a variable begin, and how far apart each key sets them."""
+    """The cells of a variable: the index of the first one, and the stride of each key."""
 
     start: int
     strides: tuple[int, ...]
@@ -31,30 +31,32 @@ class Block:
 
 @dataclass(frozen=True)
 class Instance:
-    """A spec at a finite scope; sorts are looked up by name."""
+    """A spec at a finite scope."""
 
     spec: Spec
     ranges: Ranges
 
     @classmethod
     def of(cls, spec: Spec, scope: Scope | None = None) -> Instance:
-        """The spec at the given scope, or at the one that it brings."""
+        """Returns the spec at this scope; the default is the spec's own scope."""
         return cls(spec, ranges_of(spec.scope() if scope is None else scope))
 
     def elements(self, sort: SortInfo) -> range:
+        """Returns the elements of the sort; raises SpecError if the scope lacks the sort."""
         if sort.name not in self.ranges:
             raise SpecError(
                 f"{title_of(self.spec)} has no scope for the sort {sort.name}\n"
-                f"  say how many to explore, for example {{{sort.name}: 2}}"
+                f"  add its number of elements to scope(), for example {{{sort.name}: 2}}"
             )
         return self.ranges[sort.name]
 
     def size(self, sort: SortInfo) -> int:
-        """How many values a cell of the sort can take, `nothing` among them if optional."""
+        """Returns the number of values of the sort; an optional sort includes `nothing`."""
         return len(self.elements(sort)) + sort.optional
 
     @cached_property
     def blocks(self) -> dict[str, Block]:
+        """The cells of each variable, by name; those of the state after follow those before."""
         out: dict[str, Block] = {}
         start = 0
         for variable in self.spec.variables:
@@ -62,7 +64,7 @@ class Instance:
             strides = tuple(prod(sizes[i + 1 :]) for i in range(len(sizes)))
             out[variable.name] = Block(start=start, strides=strides)
             start += prod(sizes)
-            self.size(variable.value)  # a missing scope is found here, not in the search
+            self.size(variable.value)  # raises SpecError for a missing scope before the search
         for v in self.spec.variables:  # a step is the state before, then the state after
             block = out[v.name]
             out[v.after.name] = Block(start=start + block.start, strides=block.strides)
@@ -70,7 +72,7 @@ class Instance:
 
     @cached_property
     def cells(self) -> tuple[tuple[Cell, SortInfo], ...]:
-        """Every cell in the order of its byte, with the sort of its value."""
+        """Every cell with the sort of its value, in the order of the bytes."""
         return tuple(
             ((variable.name, keys), variable.value)
             for variable in self.spec.variables
@@ -78,12 +80,13 @@ class Instance:
         )
 
     def keys_of(self, variable: Variable) -> list[tuple[int, ...]]:
+        """Returns all keys of the variable."""
         return list(product(*(self.elements(key) for key in variable.keys)))
 
     # ---- values
 
     def unpacked(self, raw: int, sort: SortInfo) -> Value:
-        """The value that a byte stands for."""
+        """Returns the value of a byte."""
         if sort.flavour == "bool":
             return bool(raw)
         if sort.optional and raw == 0:
@@ -91,17 +94,18 @@ class Instance:
         return self.elements(sort)[raw - sort.optional]
 
     def packed(self, value: Value, sort: SortInfo) -> int:
-        """The byte that stands for a value."""
+        """Returns the byte of a value."""
         if value is None:
             return 0
         return int(value) - self.elements(sort).start + sort.optional
 
     def unpack(self, state: Packed) -> State:
-        """The state as a mapping from cells to values."""
+        """Returns the state as a mapping from cells to values."""
         return {
             cell: self.unpacked(raw, sort)
             for (cell, sort), raw in zip(self.cells, state, strict=True)
         }
 
     def pack(self, state: State) -> Packed:
+        """Returns the packed form of a state."""
         return bytes(self.packed(state[cell], sort) for cell, sort in self.cells)

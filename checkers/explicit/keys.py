@@ -1,11 +1,12 @@
-"""What a state is known by: a number of 64 bits, a linear form of its cells.
+"""The key of a state in the NumPy engine: 64 bits, a linear form of its cells.
 
-Where all states have a number below 2^64 it is that number, and says exactly which state it is.
-Else it is a fingerprint with random weights. Two states whose cells differ by multiples of 2^k at
-most share one with a chance of 2^k / 2^64.
+If a spec has fewer than 2^64 packed states, the key is the number of the state and identifies it.
+If not, the key is a fingerprint with random weights. Two states whose cells differ by multiples of
+2^k at most have equal fingerprints with a probability of 2^k / 2^64.
 
-Under symmetry a state has a key for each exchange of elements, that of the exchanged state, and its
-*name* is the least of them: states that differ by an exchange share it, and none is ever built.
+Under symmetry a state has one key for each permutation of elements: the key of the permuted state.
+The least of these keys is *canonical*: all states of a symmetry class share it. The engine never
+builds a permuted state.
 """
 
 from __future__ import annotations
@@ -22,31 +23,32 @@ from numpy.typing import NDArray
 
 from checkers.explicit.instance import Instance
 from checkers.explicit.seen import Keys
-from checkers.explicit.symmetry import Exchange, exchanged
+from checkers.explicit.symmetry import Permutation, permuted
 
-Rows = NDArray[np.uint8]  # states, a row each
+Rows = NDArray[np.uint8]  # one row for each state
 SEED = 2026
 
 
 @dataclass(frozen=True)
 class Numbering:
-    """The keys of an instance's states, a row each, a column for each exchange; 0 is none."""
+    """Computes the keys of states: a row for each state, a column for each permutation; never 0."""
 
     at: Instance
-    exchanges: Sequence[Exchange] = ({},)
+    permutations: Sequence[Permutation] = ({},)
 
     @cached_property
     def sizes(self) -> list[int]:
+        """The number of values of each cell."""
         return [self.at.size(sort) for _, sort in self.at.cells]
 
     @property
     def exact(self) -> bool:
-        """Whether a key says which state it is."""
+        """True if different states have different keys."""
         return prod(self.sizes) < 2**64 - 1
 
     @cached_property
     def weights(self) -> Keys:
-        """What each cell counts."""
+        """The weight of each cell in the key."""
         if self.exact:
             places = [prod(self.sizes[k + 1 :]) for k in range(len(self.sizes))]
             return np.array(places, dtype=np.uint64)
@@ -55,8 +57,8 @@ class Numbering:
 
     @cached_property
     def _parts(self) -> list[Keys]:
-        """For each cell: what each of its values adds to the keys."""
-        moved = [exchanged(self.at, exchange) for exchange in self.exchanges]
+        """For each cell, the amount that each of its values adds to the keys."""
+        moved = [permuted(self.at, permutation) for permutation in self.permutations]
         parts: list[Keys] = []
         for cell, size in enumerate(self.sizes):
             columns = [
@@ -67,15 +69,15 @@ class Numbering:
         return parts
 
     def keys(self, rows: Rows) -> Keys:
-        """The keys of the states."""
-        made: Keys = np.ones((len(rows), len(self.exchanges)), dtype=np.uint64)
+        """Returns the keys of the states."""
+        made: Keys = np.ones((len(rows), len(self.permutations)), dtype=np.uint64)
         for cell, part in enumerate(self._parts):
             made += part[rows[:, cell]]
         return made
 
     def change(self, cell: int, old: Any, new: Any) -> Keys:
-        """What is added to the keys, modulo 2^64, when the cell changes so."""
-        if len(self.exchanges) == 1:
+        """Returns the change of the keys, modulo 2^64, when the cell changes from old to new."""
+        if len(self.permutations) == 1:
             difference = np.subtract(new, old, dtype=np.int64).view(np.uint64)
             alone: Keys = (difference * self.weights[cell])[:, None]
             return alone
@@ -84,14 +86,14 @@ class Numbering:
         return made
 
     @staticmethod
-    def names(keys: Keys) -> Keys:
-        """What the states are known by: the least of their keys."""
+    def canonical(keys: Keys) -> Keys:
+        """Returns the least key of each state, which its symmetry class shares."""
         made: Keys = keys[:, 0] if keys.shape[1] == 1 else keys.min(axis=1)
         return made
 
     def collision(self, states: int) -> float:
-        """A bound on the chance that two of so many states share a key."""
+        """Returns an upper bound on the probability that two of so many states share a key."""
         if self.exact:
             return 0.0
-        named = float(states) * len(self.exchanges)
-        return named * states / 2**65 * (1 << (max(self.sizes) - 1).bit_length() - 1)
+        keys = float(states) * len(self.permutations)
+        return keys * states / 2**65 * (1 << (max(self.sizes) - 1).bit_length() - 1)

@@ -1,9 +1,10 @@
-"""What must happen, decided: a violation is a fair behaviour that never does it, shown as a lasso.
+"""Decides liveness properties: a violation is a fair behaviour, shown as a lasso.
 
-`leads_to(p, q)` breaks where, from a state of p and not q, a fair set is reached without q;
-`eventually(q)` where an initial state is the beginning; `eventually_always(q)` breaks where a fair
-set has a state without q. The whole graph is needed: a budget that does not suffice for it leaves
-the claims undecided. Faults are not fair, but what they may do is bounded by the spec.
+`leads_to(p, q)` is violated if a path without q leads from a state with p to a fair set without q.
+`eventually(q)` is violated if such a path starts in an initial state. `eventually_always(q)` is
+violated if a reachable fair set has a state without q. The check needs the whole graph: a smaller
+budget leaves the properties undecided. Fault actions are not fair, and the spec bounds their
+number.
 """
 
 from __future__ import annotations
@@ -36,9 +37,9 @@ def decide(
     scope: Scope | None = None,
     budget: Budget = BUDGET,
 ) -> Mapping[str, Discovery]:
-    """The verdict on each liveness property, all without names; a violation carries its lasso.
+    """Returns the verdict on each named liveness property, by default on all of them.
 
-    Raises UnknownName for one that the spec has not, SpecError where a term has no value.
+    Raises UnknownName for an unknown property, SpecError for an undefined term.
     """
     claims = {c.name: c for c in spec.liveness_properties}
     for name in properties:
@@ -59,10 +60,9 @@ def decide(
 def with_liveness(
     spec: Spec, found: Exploration, properties: Sequence[str], budget: Budget | None = None
 ) -> Exploration:
-    """What was found, with the verdicts on these liveness properties beside it.
+    """Returns the exploration with the verdicts on these liveness properties added.
 
-    An exploration that was cut short leaves them undecided, for the same reason, as does one that
-    saw more states than the budget has.
+    They are undecided if the exploration stopped early or found more states than the budget allows.
     """
     if not properties:
         return found
@@ -86,12 +86,13 @@ def with_liveness(
 
 @dataclass(frozen=True)
 class _Judge:
-    """Decides claims about the behaviours of one graph."""
+    """Decides the liveness properties of one graph."""
 
     graph: Transitions
     fairness: Fairness
 
     def verdict(self, claim: Liveness) -> Discovery:
+        """Returns the verdict on a property, for all values of its parameters."""
         for env in Interpreter(self.graph.program.at.ranges).bindings(claim.params, {}):
             values = tuple(int(env[p.uid] or 0) for p in claim.params)
             found = self._lasso(claim, values)
@@ -104,7 +105,7 @@ class _Judge:
         return Discovery(claim=claim, verdict="holds")
 
     def _lasso(self, claim: Liveness, values: Sequence[int]) -> tuple[int, list[int], int] | None:
-        """Where a behaviour that breaks the claim begins, its edges, and where they loop."""
+        """Returns a violating lasso: its first node, its edges, and the index of its loop."""
         graph = self.graph
         missed = ~self._where(claim.goal, claim, values)
         match claim.kind:
@@ -119,10 +120,10 @@ class _Judge:
     def _found(
         self, within: Mask, begun: Mask | None, through: Mask
     ) -> tuple[int, list[int], int] | None:
-        """A way to a node of `begun`, on within `within` to a fair set that has one of `through`.
+        """Returns a path to a node of `begun`, then inside `within` to a fair set with `through`.
 
-        Without `begun` the fair set may begin anywhere. One where nothing fair is left to do is
-        preferred to one that goes around.
+        Without `begun` the fair set may be anywhere. A behaviour that stutters for ever is
+        preferred to one with a cycle.
         """
         sets = list(self.fairness.sets(within, through))
         anywhere = np.zeros_like(within)
@@ -149,12 +150,12 @@ class _Judge:
         return first, [*prefix, *middle, *cycle], len(prefix) + len(middle)
 
     def _where(self, formula: t.Node, claim: Liveness, values: Sequence[int]) -> Mask:
-        """The nodes in which the formula is true, with these values of the claim's parameters."""
+        """Returns the nodes in which the formula is true, for these values of the parameters."""
         program = self.graph.program
-        given = {
+        env = {
             p.uid: program.at.packed(v, p.sort) for p, v in zip(claim.params, values, strict=True)
         }
-        holds, states = program.predicate(formula, given), self.graph.states
+        holds, states = program.predicate(formula, env), self.graph.states
         try:
             return np.fromiter(map(holds, states), dtype=bool, count=len(states))
         except Undefined as fault:

@@ -1,7 +1,7 @@
-"""Breadth-first search in plain Python: no start-up, and the oracle of faster engines.
+"""Breadth-first search in plain Python: starts at once, and is an oracle of the faster engines.
 
-What the actions do is one generated function. The search stops between levels where every property
-is violated, so that counts do not depend on the order inside a level.
+One generated function computes the successors of a state. The search stops only between levels, so
+counts do not depend on the order inside a level.
 """
 
 from __future__ import annotations
@@ -29,19 +29,19 @@ from checkers.explicit.instance import Instance, Packed
 from model.language.interpreter import Interpreter, Undefined
 from model.language.spec import Claim
 
-PULSE = 2048  # states between two looks at the clock
+PULSE = 2048  # states between two progress reports
 
-Link = tuple[int, Packed] | None  # the transition that led to a state, and where it came from
+Link = tuple[int, Packed] | None  # the transition that first reached a state, and its source
 
 
 def search(task: Task) -> Exploration:
-    """Explores as the task says; declines nothing."""
+    """Explores the task; declines nothing."""
     return Search(task).run()
 
 
 @dataclass
 class Search:
-    """One exploration under way."""
+    """A running exploration."""
 
     task: Task
     generated: int = 0
@@ -74,6 +74,7 @@ class Search:
     # ---- the search
 
     def run(self) -> Exploration:
+        """Returns the result of the search."""
         return self._found(until_stopped(self._search))
 
     def _search(self) -> None:
@@ -120,7 +121,7 @@ class Search:
                     fresh.append(after)
 
     def _count_disabled(self, state: Packed) -> None:
-        """Asks the interpreter, call by call, which conjunct is the first that is false."""
+        """Counts the first false conjunct of every disabled action, with the interpreter."""
         interpreter, read = Interpreter(self.at.ranges), self.at.unpack(state)
         for action in self.task.spec.actions:
             counts = self.disabled[action.name]
@@ -130,7 +131,7 @@ class Search:
                     counts[next(k for k, g in enumerate(action.guards) if g is false)] += 1
 
     def _judge(self, states: Sequence[Packed]) -> None:
-        """Every open property in every new state; a violated one is open no more."""
+        """Checks every open property in every new state; a violation closes the property."""
         claims = (*self.task.claims, *self.task.spec.witnesses)
         for state in states:
             try:
@@ -147,7 +148,7 @@ class Search:
                 del self.open[name]
 
     def _judge_steps(self, state: Packed, steps: Sequence[tuple[int, Packed]]) -> None:
-        """Every open action property in every step that changes the state."""
+        """Checks every open action property in every step that changes the state."""
         for label, after in steps:
             try:
                 broken = [
@@ -179,7 +180,7 @@ class Search:
         )
 
     def _ill_defined(self, fault: Undefined | None, trace: Trace) -> Stop:
-        """The end of the search, with the term that the interpreter blames."""
+        """Returns the end of the search, and keeps the undefined term."""
         if fault is None:
             raise AssertionError("the interpreter sees no fault where compiled code saw one")
         self.ill_defined = IllDefined(where=fault.where, what=fault.what, trace=trace)
@@ -218,7 +219,7 @@ class Search:
         )
 
     def _trace(self, state: Packed, link: Link) -> Trace:
-        """A shortest way to the state by that last transition, the initial state first."""
+        """Returns a shortest trace to the state, with this last transition."""
         steps: list[Step] = []
         while link is not None:
             action, values = self.program.labels[link[0]]

@@ -1,13 +1,13 @@
-"""The same model in Promela, for SPIN: an oracle of counts, and the peer of a benchmark.
+"""Translates a spec to Promela for SPIN, which is an oracle of counts and a benchmark peer.
 
-Every cell is a variable of as many bits as it needs, every choice of an action's parameters an
-option of one loop. A read at a computed key is a choice among its cells; an action computes all
-values into hidden variables before it assigns them, so it reads the state before. A claim is one
-more option, an assertion that is reached where the claim is false: SPIN judges it once a state, as
-our engines do, and takes no step by it.
+Every cell is a variable with as many bits as it needs. Every action with its parameters is an
+option of one loop. A read at a computed key is a conditional over the possible cells. An action
+computes all values into hidden variables before it assigns them, so it reads the state before. A
+claim is one more option: an assertion that is reached where the claim is false. So SPIN checks a
+claim once for each state, as our engines do, without an extra step.
 
-Simplified: claims about steps are not translated, and a term without a value is not noticed: SPIN
-explores what this engine found well-defined.
+Simplified: claims about steps are not translated, and undefined terms are not detected: use it only
+for a spec that our engines found well-defined.
 """
 
 from __future__ import annotations
@@ -29,38 +29,38 @@ from model.language.spec import title_of
 
 
 def promela(at: Instance, claims: Sequence[Claim] = ()) -> str:
-    """The text of the model: SPIN stores a state for each of the instance's, and judges claims."""
-    words = Words(at)
-    options = [line for action in at.spec.actions for line in words.options(action)]
-    options += [words.judged(claim) for claim in claims]
+    """Returns the Promela text, for which SPIN stores as many states as our engines."""
+    compiler = PromelaCompiler(at)
+    options = [line for action in at.spec.actions for line in compiler.options(action)]
+    options += [compiler.judged(claim) for claim in claims]
     first, *others = map(at.pack, Interpreter(at.ranges).initial(at.spec))
     if others:
-        raise SpecError(f"{title_of(at.spec)} has several initial states; give SPIN one")
+        raise SpecError(f"{title_of(at.spec)} has several initial states\n  SPIN needs exactly one")
     cells = [
         f"unsigned {name} : {max(1, (at.size(sort) - 1).bit_length())} = {value};"
-        for name, (_, sort), value in zip(words.names, at.cells, first, strict=True)
+        for name, (_, sort), value in zip(compiler.names, at.cells, first, strict=True)
     ]
-    hidden = [f"hidden byte new{k};" for k in range(words.most)]
+    hidden = [f"hidden byte new{k};" for k in range(compiler.most)]
     body = ["active proctype model() {", "  do", *options, "  od", "}"]
     return "\n".join([*cells, *hidden, *body]) + "\n"
 
 
 @dataclass
-class Words(Compiler):
-    """Promela source for the terms of one instance."""
+class PromelaCompiler(Compiler):
+    """Compiles the terms of one instance to Promela."""
 
     most: int = field(default=0)  # cells that one action assigns
 
     @cached_property
     def names(self) -> list[str]:
-        """What each cell is called."""
+        """The name of each cell."""
         return [
             re.sub(r"\W", "_", "_".join([name, *(str(k).replace("-", "m") for k in keys)]))
             for (name, keys), _ in self.at.cells
         ]
 
     def options(self, action: Action) -> Iterator[str]:
-        """One option for each choice of the parameters that is not ruled out."""
+        """Yields an option for each choice of parameters, unless its guard is constant false."""
         for values in product(*(range(self.at.size(p.sort)) for p in action.params)):
             env = {p.uid: v for p, v in zip(action.params, values, strict=True)}
             guard = self.joined((self.code(g.formula, env) for g in action.guards), "and", 0)
@@ -72,14 +72,14 @@ class Words(Compiler):
                 yield f"  :: d_step {{ {'; '.join([f'({guard})', *new, *put])} }}"
 
     def judged(self, claim: Claim) -> str:
-        """One option more, open where the claim is false: to take it is an error."""
+        """Returns the option for a claim: an assertion that fails where the claim is false."""
         if claim.about == "steps":
-            raise SpecError(f"{claim.name} is about steps; SPIN is given claims about states")
+            raise SpecError(f"{claim.name} is about steps\n  SPIN checks claims about states only")
         holds = self.code(claim.formula, {})
         return f"  :: d_step {{ !({holds}) -> assert(false) }}"
 
     def written(self, action: Action, env: Env) -> dict[int, Code]:
-        """What each cell is assigned; of two writes to one the later stays."""
+        """Returns the new value of each written cell; of two writes the later one wins."""
         out: dict[int, Code] = {}
         for write in action.writes:
             for e in self.bindings(write.binders, env):
@@ -93,7 +93,7 @@ class Words(Compiler):
     def cells(
         self, variable: t.Variable, keys: tuple[t.Node, ...], env: Env
     ) -> list[tuple[int, Code]]:
-        """The cells that the keys could mean, each with the condition that they do."""
+        """Returns the possible cells at these keys, each with its condition."""
         sizes = [self.at.size(key) for key in variable.keys]
         codes = [self.kept(key, env) for key in keys]
         found: list[tuple[int, Code]] = []

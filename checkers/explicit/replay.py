@@ -1,13 +1,13 @@
-"""A trace, taken again by the reference interpreter: on its own spec, or on a variant of it.
+"""Replays a trace with the reference interpreter, on its own spec or on a variant of it.
 
-The answer says how far it went: to a state that breaks the property again, to an end that does not,
-or to a step that this spec does not allow, with the conjunct that is false there.
+The result is one of three: the trace violates the property again; the trace ends without a
+violation; or this spec does not allow a step, and the result names the false conjunct.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Protocol
 
@@ -18,7 +18,7 @@ from model.language.spec import Claim, Spec, title_of
 
 
 class Recorded(Protocol):
-    """A state of a trace; the action that led to it, where that is known."""
+    """A state of a recorded trace, and the action before it if the trace names it."""
 
     @property
     def action(self) -> str | None: ...
@@ -30,7 +30,7 @@ class Recorded(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Taken:
-    """A step that was taken again; `differs` are the cells that came out otherwise than told."""
+    """A replayed step; `differs` lists the cells whose values differ from the recorded state."""
 
     action: Action | None  # None: the initial state, or stuttering
     values: tuple[int, ...]
@@ -40,12 +40,12 @@ class Taken:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Replayed:
-    """How far a trace went."""
+    """The result of a replay."""
 
     taken: tuple[Taken, ...]
-    stopped: str = ""  # why the next step was not taken; empty where all were
-    guard: Guard | None = None  # the conjunct that is false there
-    action: Action | None = None  # whose it is
+    stopped: str = ""  # why the next step was impossible; empty if all steps were taken
+    guard: Guard | None = None  # the false conjunct
+    action: Action | None = None  # the action of the conjunct
     values: tuple[int, ...] = ()
     broken: int | None = None  # the step after which the property is false
 
@@ -57,44 +57,44 @@ def replay(
     claim: Claim | Liveness,
     loop: int | None = None,
 ) -> Replayed:
-    """Takes the steps again, and asks the claim about what was reached."""
+    """Takes the recorded steps again, and checks the claim in the states that they reach."""
     actions = {a.name: a for a in spec.actions}
     if steps[0].state not in interpreter.initial(spec):
         return Replayed(taken=(), stopped="the first state of the trace is not initial here")
     taken = [Taken(action=None, values=(), state=steps[0].state)]
-    for told in steps[1:]:
+    for recorded in steps[1:]:
         state = taken[-1].state
-        if told.action is None:
-            found = _leading(spec, interpreter, state, told.state)
+        if recorded.action is None:
+            found = _leading(spec, interpreter, state, recorded.state)
             if found is None:
-                stopped = "no action leads to the state that the trace tells"
+                stopped = "no action leads to the next state of the trace"
                 return _judged(
                     spec, interpreter, claim, Replayed(taken=tuple(taken), stopped=stopped)
                 )
             taken.append(found)
             continue
-        action = actions.get(told.action)
-        if action is None or len(action.params) != len(told.values):
-            stopped = f"{title_of(spec)} has no such action as {told.action} of the trace"
+        action = actions.get(recorded.action)
+        if action is None or len(action.params) != len(recorded.values):
+            stopped = f"{title_of(spec)} has no action {recorded.action}, which the trace takes"
             return _judged(spec, interpreter, claim, Replayed(taken=tuple(taken), stopped=stopped))
-        guard = interpreter.why_disabled(action, state, told.values)
-        after = interpreter.step(action, state, told.values)
+        guard = interpreter.why_disabled(action, state, recorded.values)
+        after = interpreter.step(action, state, recorded.values)
         if after is None:
             ended = Replayed(
                 taken=tuple(taken),
-                stopped=f"{told.action} is disabled",
+                stopped=f"{recorded.action} is disabled",
                 guard=guard,
                 action=action,
-                values=told.values,
+                values=recorded.values,
             )
             return _judged(spec, interpreter, claim, ended)
-        differs = tuple(cell for cell in after if after[cell] != told.state.get(cell))
-        taken.append(Taken(action=action, values=told.values, state=after, differs=differs))
+        differs = tuple(cell for cell in after if after[cell] != recorded.state.get(cell))
+        taken.append(Taken(action=action, values=recorded.values, state=after, differs=differs))
     return _judged(spec, interpreter, claim, Replayed(taken=tuple(taken)), loop)
 
 
 def _leading(spec: Spec, interpreter: Interpreter, state: State, to: State) -> Taken | None:
-    """The step from one state to the other; staying is stuttering."""
+    """Returns a step from one state to the other, or stuttering if they are equal."""
     if state == to:
         return Taken(action=None, values=(), state=to)
     steps = (Taken(action=a, values=v, state=x) for a, v, x in interpreter.steps(spec, state))
@@ -108,7 +108,7 @@ def _judged(
     found: Replayed,
     loop: int | None = None,
 ) -> Replayed:
-    """What was found, with the step after which the claim is false."""
+    """Returns the replay with the step after which the claim is false."""
     states = [step.state for step in found.taken]
     broken: int | None = None
     if isinstance(claim, Liveness):
@@ -123,11 +123,4 @@ def _judged(
         pairs = ((k, a, b) for k, (a, b) in enumerate(pairwise(states), 1))
         steps = ((k, joined(a, b)) for k, a, b in pairs if a != b)
         broken = next((k for k, s in steps if not interpreter.holds(claim.formula, s)), None)
-    return Replayed(
-        taken=found.taken,
-        stopped=found.stopped,
-        guard=found.guard,
-        action=found.action,
-        values=found.values,
-        broken=broken,
-    )
+    return replace(found, broken=broken)

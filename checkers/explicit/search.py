@@ -1,7 +1,7 @@
-"""Breadth-first exploration at a finite scope: the first violation found is a shortest one.
+"""Breadth-first exploration at a finite scope: each violation has a shortest trace.
 
-A violated property does not stop the others: the search ends when every property is violated, when
-every reachable state was seen, or when its budget is spent. What was found by then is kept.
+A violated property does not end the search. The search ends when every property is violated, when
+every reachable state was explored, or when its budget is spent. Partial results are kept.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ def explore(
     coverage: bool = False,
     symmetry: bool = False,
 ) -> Exploration:
-    """Every reachable state of the spec, and what is true there of its properties.
+    """Explores every reachable state of the spec, and decides its properties.
 
-    Without `properties` all invariants are decided, without `scope` the spec's own is explored. The
-    table of engines says what `engine` may be, and which runs without it; with `fingerprints` one
-    that can keeps 64 bits in place of a state, with `memory`, in bytes, it spills what is more, and
-    with `coverage` it counts which conjuncts disable actions. With `symmetry` states that differ
-    only in which element is which are one, in NumPy.
-    Raises UnknownName for a property that the spec has not, SpecError for a meaningless spec.
+    The defaults are all invariants and action properties, the spec's own scope, and the fastest
+    engine of `engines.py`. Options that not every engine has: `fingerprints` stores 64 bits instead
+    of a state, `memory` (bytes) moves further states to disk, `coverage` counts the conjuncts that
+    disable actions, and `symmetry` explores one state of each symmetry class (NumPy only).
+
+    Raises UnknownName for an unknown property, SpecError for a spec that cannot be read.
     """
     task = Task(
         spec=spec,
@@ -52,12 +52,14 @@ def explore(
         symmetry=symmetry,
     )
     if symmetry and engine not in (None, "numpy"):
-        raise SpecError(f"the engine {engine} knows no symmetry: leave it out, or write numpy")
+        raise SpecError(
+            f"the engine {engine} has no symmetry reduction\n  leave out --engine, or use numpy"
+        )
     return engines.run(task, "numpy" if symmetry else engine)
 
 
 def chosen(spec: Spec, names: Sequence[str]) -> tuple[Claim, ...]:
-    """The claims of these names; without names every invariant and action property."""
+    """Returns the claims of these names; the default is every invariant and action property."""
     known = {claim.name: claim for claim in (*spec.claims, *spec.action_properties)}
     for name in names:
         if name not in known:

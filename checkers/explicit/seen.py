@@ -1,9 +1,9 @@
-"""A set of 64-bit keys that is asked about many at once: open addressing in one NumPy array.
+"""A hash set of 64-bit keys with bulk insertion: open addressing in one NumPy array.
 
-A key that finds its place empty writes the number of its question there and reads it back: of those
-that ask for one place one wins, and writes itself. The others look again, and find themselves or a
-stranger, whose next neighbour they then ask. So equal keys of one question are told apart without
-sorting. Sixteen bytes a key at most, eight at least; 0 is no key.
+Several keys of one call may find the same empty slot. Each writes its row number into the slot and
+reads the slot back; the key whose number is there wins and writes itself. The others look again:
+they find an equal key, or another one and move on to the next slot. So the set removes duplicates
+within a call without sorting. A key takes 8 to 16 bytes; 0 is no key.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 Keys = NDArray[np.uint64]
-SPREAD = np.uint64(0x9E37_79B9_7F4A_7C15)  # Knuth's multiplier: neighbours end far apart
-FULL = 0.6  # of the places; beyond it the table doubles
+SPREAD = np.uint64(0x9E37_79B9_7F4A_7C15)  # Knuth's multiplier: spreads neighbouring keys
+FULL = 0.6  # load factor at which the table doubles
 
 
 class Seen:
-    """The keys that were added."""
+    """A set of keys."""
 
     def __init__(self) -> None:
         self._bits = 16
@@ -25,7 +25,7 @@ class Seen:
         self.count = 0
 
     def add(self, keys: Keys) -> NDArray[np.int64]:
-        """Adds the keys; where those stand that are new, each once, ascending."""
+        """Adds the keys; returns the ascending rows of those that are new, each key once."""
         while self.count + len(keys) > FULL * len(self._table):
             self._grow()
         new = self._add(keys)
@@ -35,21 +35,21 @@ class Seen:
     def _add(self, keys: Keys) -> NDArray[np.int64]:
         table, mask = self._table, len(self._table) - 1
         place = ((keys * SPREAD) >> np.uint64(64 - self._bits)).astype(np.int64)
-        asking = np.arange(len(keys))
+        pending = np.arange(len(keys))
         new: list[NDArray[np.int64]] = []
-        while len(asking):
-            at = place[asking]
+        while len(pending):
+            at = place[pending]
             found = table[at]
             empty = found == 0
-            strange = ~empty & (found != keys[asking])
-            claiming, there = asking[empty], at[empty]
-            table[there] = (claiming + 1).astype(np.uint64)
-            won = table[there] == (claiming + 1).astype(np.uint64)
-            table[there[won]] = keys[claiming[won]]
-            new.append(claiming[won])
-            moved = asking[strange]
-            place[moved] = (at[strange] + 1) & mask
-            asking = np.concatenate([claiming[~won], moved])
+            occupied = ~empty & (found != keys[pending])
+            claims, there = pending[empty], at[empty]
+            table[there] = (claims + 1).astype(np.uint64)
+            won = table[there] == (claims + 1).astype(np.uint64)
+            table[there[won]] = keys[claims[won]]
+            new.append(claims[won])
+            moved = pending[occupied]
+            place[moved] = (at[occupied] + 1) & mask
+            pending = np.concatenate([claims[~won], moved])
         return np.concatenate(new) if new else np.zeros(0, dtype=np.int64)
 
     def _grow(self) -> None:

@@ -1,10 +1,9 @@
-"""Random walks, for specs that are too large to see whole: they find violations, never prove any.
+"""Random walks for specs that are too large to explore: they find violations but prove nothing.
 
-A walk chooses among the actions that are enabled, then among the parameters of the chosen one, so
-that an action with many parameters is not taken more for it. An action that a walk has taken is
-chosen less in the rest of it, and weights by name raise what is rare: a uniform walk over crashes
-and fetches does not meet, within its length, the few orders of crashes that break something. Equal
-seeds take equal walks.
+A walk chooses an enabled action, then the parameters of that action, so an action with many
+parameters is not taken more often. Each time that a walk takes an action, its weight in the rest of
+the walk decreases. Weights by name raise rare actions: a uniform walk over crashes and fetches is
+too short to find the few orders of crashes that break something. Equal seeds take equal walks.
 """
 
 from __future__ import annotations
@@ -31,21 +30,21 @@ from checkers.explicit.instance import Instance, Packed
 from model.language.interpreter import Undefined
 
 LENGTH = 200  # steps of a walk
-Weights = Mapping[str, float]  # a pattern of action names -> how much more one is chosen
+Weights = Mapping[str, float]  # a pattern of action names -> their relative weight
 
 
 def simulate(
     task: Task, *, seed: int = 0, length: int = LENGTH, weights: Weights | None = None
 ) -> Exploration:
-    """Walks until the budget is spent or every property is violated; `distinct` counts what it saw.
+    """Walks until the budget is spent or every property is violated.
 
-    The budget counts steps as states.
+    The budget of states limits the steps. `distinct` counts the different states that walks reach.
     """
     return _Simulation(task, seed, length, weights or {}).run()
 
 
 class _Simulation:
-    """Walks under way."""
+    """A running simulation."""
 
     def __init__(self, task: Task, seed: int, length: int, weights: Weights) -> None:
         self.task, self.length = task, length
@@ -70,6 +69,7 @@ class _Simulation:
         self.steps = self.depth = self.walks = 0
 
     def run(self) -> Exploration:
+        """Returns the result of all walks."""
         initial = self.program.initial()
         try:
             while self._goes_on():
@@ -77,7 +77,7 @@ class _Simulation:
                 self._walk(self.random.choice(initial))
         except KeyboardInterrupt:
             pass
-        why = f"{self.walks:,} random walks of up to {self.length} steps do not see every state"
+        why = f"{self.walks:,} random walks of up to {self.length} steps do not reach every state"
         return Exploration(
             distinct=len(self.seen),
             generated=self.steps,
@@ -110,7 +110,7 @@ class _Simulation:
         return states is None or self.steps < states
 
     def _walk(self, state: Packed) -> None:
-        way: list[tuple[int, Packed]] = [(-1, state)]  # transitions, and the states they led to
+        way: list[tuple[int, Packed]] = [(-1, state)]  # transitions and the states after them
         here: Counter[str] = Counter()
         try:
             self._judge(way)
@@ -140,7 +140,7 @@ class _Simulation:
     def _chosen(
         self, moves: Sequence[tuple[int, Packed]], here: Counter[str]
     ) -> tuple[int, Packed]:
-        """An action by its weight, less for each time that this walk took it; then any of its."""
+        """Chooses an action by its weight and its uses in this walk, then one of its moves."""
         by_action: dict[str, list[tuple[int, Packed]]] = {}
         for move in moves:
             by_action.setdefault(self.actions[move[0]], []).append(move)
@@ -149,7 +149,7 @@ class _Simulation:
         name = self.random.choices(names, cum_weights=ends)[0]
         return self.random.choice(by_action[name])
 
-    # ---- what is seen
+    # ---- what the walks reach
 
     def _judge(self, way: Sequence[tuple[int, Packed]]) -> None:
         _, state = way[-1]
@@ -182,7 +182,7 @@ class _Simulation:
 
 
 def _without_loops(way: Sequence[tuple[int, Packed]]) -> list[tuple[int, Packed]]:
-    """The way without what it did between two visits of the same state."""
+    """Returns the path without the steps between two visits of the same state."""
     kept: list[tuple[int, Packed]] = []
     place: dict[Packed, int] = {}
     for label, state in way:

@@ -1,12 +1,13 @@
-"""States that differ only in which element is which: one of them is enough.
+"""Symmetry reduction: explores one state of each class of states that differ by a permutation.
 
-Elements of a sort that is neither ordered nor a range can only be told apart, so exchanging them
-everywhere in a state makes another state, with the same future up to the same exchange. A spec can
-break that in one way: by the least element of such a sort, where a term names it. A sort is
-*symmetric* when no term of an action or a claim does; where an initial state happens to have it
-does not matter, as all that follows is exchanged with it.
+The elements of an unordered sort are interchangeable. A permutation of them maps a state to another
+state with the same future, up to the same permutation. A spec can break this in one way: a term
+names the least element of such a sort. A sort is *symmetric* if no term of an action or a claim
+does. The least element in an initial state does no harm, since the permutation applies to all
+later states too.
 
-Liveness is refused together with it: a cycle of representatives is no cycle of states.
+Symmetry reduction cannot check liveness: a cycle of the reduced graph may not exist in the full
+graph.
 
 Source: Clarke, Enders, Filkorn and Jha, Exploiting symmetry in temporal logic model checking, 1996.
 """
@@ -22,15 +23,15 @@ from model.language import terms as t
 from model.language.expressions import SpecError
 from model.language.spec import Spec
 
-MOST = 200  # exchanges: each costs a key for every state that is reached
-Exchange = Mapping[str, tuple[int, ...]]  # sort -> which element each becomes, counted from 0
+MOST = 200  # permutations: each costs one more key for every reached state
+Permutation = Mapping[str, tuple[int, ...]]  # sort -> the new index of each element
 
 
 def symmetric(spec: Spec) -> tuple[str, ...]:
-    """The names of the symmetric sorts that states speak of."""
+    """Returns the names of the symmetric sorts of the spec's variables."""
     named = {n.sort.name for n in _terms(spec) if isinstance(n, t.Least) and not n.sort.optional}
-    spoken = {s.name for v in spec.variables for s in (*v.keys, v.value) if s.flavour == "sort"}
-    return tuple(sorted(spoken - named))
+    used = {s.name for v in spec.variables for s in (*v.keys, v.value) if s.flavour == "sort"}
+    return tuple(sorted(used - named))
 
 
 def _terms(spec: Spec) -> Iterator[t.Node]:
@@ -42,35 +43,35 @@ def _terms(spec: Spec) -> Iterator[t.Node]:
     return (n for root in roots for n in t.walk(root))
 
 
-def exchanges(at: Instance, sorts: Sequence[str]) -> list[Exchange]:
-    """Every way to exchange elements of these sorts, the one that changes nothing first.
+def permutations_of(at: Instance, sorts: Sequence[str]) -> list[Permutation]:
+    """Returns every permutation of the elements of these sorts, the identity first.
 
-    Raises SpecError where there are too many.
+    Raises SpecError if there are too many.
     """
     sizes = [len(at.ranges[name]) for name in sorts]
     count = prod(map(factorial, sizes))
     if count > MOST:
         raise SpecError(
-            f"{count:,} ways to exchange {', '.join(sorts)}: more than {MOST}"
-            "\n  explore without symmetry, or make the scope smaller"
+            f"{count:,} permutations of {', '.join(sorts)}, but --symmetry allows {MOST}\n"
+            "  explore without --symmetry, or make the scope smaller"
         )
     ways = product(*(permutations(range(size)) for size in sizes))
     return [dict(zip(sorts, way, strict=True)) for way in ways]
 
 
-def exchanged(at: Instance, exchange: Exchange) -> list[tuple[int, list[int]]]:
-    """For each cell where its value goes, and what each of its packed values becomes there."""
+def permuted(at: Instance, permutation: Permutation) -> list[tuple[int, list[int]]]:
+    """Returns, for each cell, its index in the permuted state and the permuted packed values."""
     place = {cell: k for k, (cell, _) in enumerate(at.cells)}
     keys = {v.name: v.keys for v in at.spec.variables}
     out: list[tuple[int, list[int]]] = []
     for (name, key), sort in at.cells:
         moved = tuple(
-            exchange[s.name][k] if s.name in exchange else k
+            permutation[s.name][k] if s.name in permutation else k
             for k, s in zip(key, keys[name], strict=True)
         )
         becomes = list(range(at.size(sort)))
-        if sort.name in exchange:
+        if sort.name in permutation:
             offset = int(sort.optional)
-            becomes[offset:] = [x + offset for x in exchange[sort.name]]
+            becomes[offset:] = [x + offset for x in permutation[sort.name]]
         out.append((place[name, moved], becomes))
     return out

@@ -1,7 +1,8 @@
-"""A chunk of a frontier, and what an action does to it.
+"""A batch of states as NumPy columns, and the transitions that it takes.
 
-A `Table` is asked about all of its states, and remembers every answer; a `Part` about those that an
-action leads on from. A `Transition` is an action with its parameters, as operations on columns.
+A `Table` evaluates operations on all states of a batch and caches the results. A `Part` evaluates
+them on the states that enable an action. A `Transition` is an action with its parameters, as
+operations on columns.
 """
 
 from __future__ import annotations
@@ -21,17 +22,17 @@ Rows = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Transition:
-    """An action with its parameters, as operations."""
+    """An action with its parameters, as operations on columns."""
 
     action: Action
     values: tuple[int, ...]
-    guard: Sequence[tuple[Code, Code]]  # enabled as far as this, and undefined here
-    undefined: Code  # by what it writes
-    after: dict[int, Code]  # cell -> its value afterwards
+    guard: Sequence[tuple[Code, Code]]  # per conjunct: all up to it are true; it is undefined
+    undefined: Code  # a write is undefined
+    after: dict[int, Code]  # cell -> its value in the state after
 
     @classmethod
     def of(cls, columns: Columns, action: Action, raw: tuple[int, ...]) -> Transition | None:
-        """The transition; None where its guard is never true."""
+        """Returns the transition; None if its guard is never true."""
         env = {p.uid: v for p, v in zip(action.params, raw, strict=True)}
         enabled: Code = 1
         guard: list[tuple[Code, Code]] = []
@@ -64,7 +65,7 @@ class Transition:
 
 
 class Table:
-    """Some states as columns, and what is known of them already."""
+    """A batch of states as columns, and the cached results of operations."""
 
     def __init__(self, rows: Array, ops: Sequence[Op]) -> None:
         self.size = len(rows)
@@ -73,6 +74,7 @@ class Table:
         self._some: dict[int, bool] = {}
 
     def value(self, op: Op) -> Array:
+        """Returns the value of the operation in every row."""
         known = self._known[op.number]
         if known is None:
             if op.compute is None:
@@ -86,17 +88,17 @@ class Table:
         return known
 
     def known(self, op: Op) -> Array | None:
-        """The value, where it was asked for before, or costs nothing."""
+        """Returns the value if it is cached or a plain column; else None."""
         return self.value(op) if op.compute is None else self._known[op.number]
 
     def where(self, code: Code) -> Rows:
-        """The rows in which the formula is true."""
+        """Returns the rows in which the formula is true."""
         if isinstance(code, int):
             return np.arange(self.size if code else 0)
         return np.flatnonzero(self.value(code))
 
     def some(self, code: Code) -> bool:
-        """Whether the formula is true in some row."""
+        """True if the formula is true in some row."""
         if isinstance(code, int):
             return bool(code)
         if code.number not in self._some:
@@ -105,13 +107,14 @@ class Table:
 
 
 class Part:
-    """Some rows of a table: what is known of all is picked, the rest is computed for these."""
+    """Some rows of a table: takes cached results from the table, computes others for these rows."""
 
     def __init__(self, table: Table, rows: Rows) -> None:
         self.table, self.rows = table, rows
         self._known: dict[int, Array] = {}
 
     def value(self, op: Op) -> Array:
+        """Returns the value of the operation in these rows."""
         known = self._known.get(op.number)
         if known is None:
             whole = self.table.known(op)
@@ -126,7 +129,9 @@ class Part:
         return known
 
     def of(self, code: Code) -> Any:
+        """Returns the value of the code in these rows, or the constant."""
         return self.value(code) if isinstance(code, Op) else literal(code)
 
     def some(self, code: Code) -> bool:
+        """True if the formula is true in some of these rows."""
         return bool(self.value(code).any()) if isinstance(code, Op) else bool(code)

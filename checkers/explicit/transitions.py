@@ -1,7 +1,7 @@
-"""The reachable states and every transition between them, as arrays: what liveness is decided on.
+"""The reachable states and all transitions between them as arrays, for liveness checking.
 
-A node is the number of its state in breadth-first order, the initial states first. A transition
-that leaves the state alone is stuttering, which every state may do; it is left out.
+Nodes are numbered in breadth-first order, the initial states first. Transitions to the same state
+are left out: every state may stutter.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Nodes = NDArray[np.int64]
 
 
 class TooLarge(Exception):
-    """The budget was spent before every state was seen: nothing is known of behaviours."""
+    """The budget was spent before every state was explored, so liveness is undecided."""
 
     def __init__(self, why: WhyStopped) -> None:
         super().__init__(STOPPED[why])
@@ -30,19 +30,19 @@ class TooLarge(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Transitions:
-    """A reachable graph: edge k leads from `source[k]` to `target[k]` by `label[k]`."""
+    """A state graph: edge k is the transition `label[k]` from `source[k]` to `target[k]`."""
 
     program: Program
     states: Sequence[Packed]
-    initial: int  # how many nodes are initial: the first ones
+    initial: int  # the number of initial nodes, which come first
     source: Nodes  # ascending
     target: Nodes
-    label: Nodes  # which of `program.labels`
+    label: Nodes  # index into `program.labels`
     came_by: Nodes  # node -> the edge that first led to it; -1 for an initial one
 
     @classmethod
     def of(cls, program: Program, budget: Budget) -> Transitions:
-        """Every state and transition; raises TooLarge where the budget does not suffice."""
+        """Explores every state and transition; raises TooLarge if the budget is spent."""
         started = time.monotonic()
         states = program.initial()
         initial = len(states)
@@ -79,7 +79,7 @@ class Transitions:
         )
 
     def path_to(self, node: int) -> list[int]:
-        """The edges of a shortest way from an initial node."""
+        """Returns the edges of a shortest path from an initial node."""
         way: list[int] = []
         while (edge := int(self.came_by[node])) >= 0:
             way.append(edge)
@@ -87,7 +87,7 @@ class Transitions:
         return way[::-1]
 
     def trace(self, start: int, edges: Sequence[int]) -> Trace:
-        """The states along the edges, from an initial node."""
+        """Returns the trace along the edges from an initial node."""
         unpack = self.program.at.unpack
         steps = [Step(action="init", values=(), state=unpack(self.states[start]))]
         for edge in edges:

@@ -1,9 +1,9 @@
-"""What an exploration could not say because nothing asked it: the ways in which green is empty.
+"""Finds vacuous parts of a spec: actions never taken, premises never true, witnesses never reached.
 
-An action that is never taken has a first conjunct that is false wherever those before it are true.
-A claim that asks for something only under a premise says nothing where the premise is never true;
-so does a claim about the members of a set that is always empty. Each such formula is looked for as
-a witness, in one more exploration.
+An action that is never taken has a first conjunct that is false in every reachable state in which
+the conjuncts before it are true. A claim of the form `premise => conclusion` is vacuous if the
+premise is never true, and so is a claim about the members of a set that is always empty. One more
+exploration looks for each such formula as a witness.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from model.language.expressions import conjunction
 from model.language.show import show
 from model.language.spec import Action, Claim, Spec
 
-LARGEST = 1_000_000  # states: what is larger is not explored a second time
+LARGEST = 1_000_000  # states: a larger spec is not explored a second time
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Empty:
-    """Something of a spec that no reachable state exercises."""
+    """A part of a spec that no reachable state exercises."""
 
     of: str  # an action, a claim, or a witness
     says: str
@@ -33,37 +33,37 @@ class Empty:
 
 
 def vacuous(spec: Spec, found: Exploration, engine: str | None = "numpy") -> list[Empty]:
-    """Where the spec is empty, once every reachable state was seen; nothing is known before."""
+    """Returns the vacuous parts of a spec; none if the exploration was not exhaustive."""
     if not found.exhausted or found.distinct > LARGEST:
         return []
-    asked = [*_conjuncts(spec, found.never_taken), *_premises(spec, list(found.discoveries))]
+    candidates = [*_conjuncts(spec, found.never_taken), *_premises(spec, list(found.discoveries))]
     sought = type(spec)(**{name: getattr(spec, name) for name in spec.constants})
     sought.__dict__["witnesses"] = tuple(
-        Claim(f"{k}", "", formula, lemma=False) for k, (_, _, formula) in enumerate(asked)
+        Claim(f"{k}", "", formula, lemma=False) for k, (_, _, formula) in enumerate(candidates)
     )
     budget = Budget(states=None)
     task = Task(spec=sought, claims=(), scope=found.ranges, budget=budget)
-    seen = engines.run(task, engine).witnesses if asked else {}
+    seen = engines.run(task, engine).witnesses if candidates else {}
     out: dict[str, Empty] = {}
-    for k, (of, says, _) in enumerate(asked):
+    for k, (of, says, _) in enumerate(candidates):
         if not seen[f"{k}"].states:
             out.setdefault(of, Empty(of=of, says=says))
     unseen = [name for name, sighting in found.witnesses.items() if not sighting.states]
     return [
         *out.values(),
-        *(Empty(of=name, says="a witness that no reachable state shows") for name in unseen),
+        *(Empty(of=name, says="no reachable state satisfies this witness") for name in unseen),
     ]
 
 
-Asked = tuple[str, str, t.Node]  # of what, what is said where nothing is such, the formula
+Candidate = tuple[str, str, t.Node]  # name, message if no state satisfies the formula, formula
 
 
-def _conjuncts(spec: Spec, names: Sequence[str]) -> Iterator[Asked]:
-    """For each action that is never taken, the beginnings of its guard, the shortest first."""
+def _conjuncts(spec: Spec, names: Sequence[str]) -> Iterator[Candidate]:
+    """Yields, for each action that is never taken, the prefixes of its guard, shortest first."""
     for action in spec.actions:
         if action.name in names:
             for k, guard in enumerate(action.guards):
-                where = " where those before it are" if k else ""
+                where = " where the conjuncts before it are" if k else ""
                 text = f"never taken: line {guard.line} is never true{where}: {guard}"
                 yield action.name, text, _some(action, k)
 
@@ -73,7 +73,7 @@ def _some(action: Action, last: int) -> t.Node:
     return t.Exists(action.params, body) if action.params else body
 
 
-def _premises(spec: Spec, names: Sequence[str]) -> Iterator[Asked]:
+def _premises(spec: Spec, names: Sequence[str]) -> Iterator[Candidate]:
     for claim in spec.claims:
         if claim.name in names:
             for premise, formula in _implied(claim.formula, (), ()):
@@ -86,17 +86,17 @@ def _premises(spec: Spec, names: Sequence[str]) -> Iterator[Asked]:
 
 
 def _implied(
-    n: t.Node, binders: tuple[t.Local, ...], given: tuple[t.Node, ...]
+    n: t.Node, binders: tuple[t.Local, ...], premises: tuple[t.Node, ...]
 ) -> Iterator[tuple[t.Node, t.Node]]:
-    """The premises under which the formula asks for something, each as a formula of its own."""
+    """Yields the premises of the implications in the formula, each as a formula of its own."""
     match n:
         case t.And():
             for part in n.of:
-                yield from _implied(part, binders, given)
+                yield from _implied(part, binders, premises)
         case t.Forall():
-            yield from _implied(n.body, (*binders, *n.binders), given)
+            yield from _implied(n.body, (*binders, *n.binders), premises)
         case t.Implies():
-            met = (*given, n.left)
+            met = (*premises, n.left)
             body = conjunction(met)
             yield n.left, (t.Exists(binders, body) if binders else body)
             yield from _implied(n.right, binders, met)

@@ -68,7 +68,7 @@ class Writer:
     # ---- cells
 
     def place(self, variable: str, keys: Sequence[str]) -> str:
-        """Returns a cell as the spec writes it: `log.end_offset` at `b1` is `log[b1].end_offset`."""
+        """Returns a cell in the notation of the spec, for example `log[b1].end_offset`."""
         if variable.endswith(t.AFTER):
             return f"after.{self.place(variable.removesuffix(t.AFTER), keys)}"
         head, *fields = variable.split(".")

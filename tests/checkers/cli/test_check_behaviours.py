@@ -118,15 +118,16 @@ def test_an_undefined_term_of_a_claim_is_named(call: Any, lease: Path) -> None:
     )
     said = call("check", str(lease))
     assert said.exit_code == 2
-    assert "is_released is ill-defined: a value left its sort" in said.stderr
+    assert "is_released is ill-defined: a value is outside its sort" in said.stderr
 
 
 def test_what_nothing_exercises_is_noted(call: Any, lease: Path) -> None:
     lease.write_text(LEASE.replace("when(s.holder == c)", "when(s.holder == c, s.term == 0)"))
     said = call("check", str(lease), "--property", "terms_grow")
     assert said.exit_code == 0
-    assert "release: never taken: line 29 is never true where those before it are: term == 0" in (
-        said.stderr
+    assert (
+        "release: never taken: line 29 is never true where the conjuncts before it are: term == 0"
+        in (said.stderr)
     )
 
 

@@ -64,7 +64,7 @@ def test_a_trace_without_actions_is_followed_by_its_states(call: Any, trace: Pat
         trace, lambda read: [s.pop("#meta") for s in read["states"]] and read["states"].pop(3)
     )
     (evidence,) = call("replay", cut).those("evidence")
-    assert "no action leads to the state that the trace tells" in evidence["text"]
+    assert "no action leads to the next state of the trace" in evidence["text"]
 
 
 def test_a_state_that_comes_out_otherwise_is_marked(call: Any, trace: Path) -> None:

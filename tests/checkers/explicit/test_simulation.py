@@ -48,7 +48,7 @@ def test_what_is_not_found_is_undecided() -> None:
     found = walked(find("replication").make(), states=2_000)
     assert {d.verdict for d in found.discoveries.values()} == {"undecided"}
     reason = found.discoveries["weak_isr"].reason
-    assert "random walks of up to 200 steps do not see every state" in reason
+    assert "random walks of up to 200 steps do not reach every state" in reason
     assert found.engine == "simulate"
     assert not found.exhausted
 

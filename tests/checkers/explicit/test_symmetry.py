@@ -10,7 +10,7 @@ import pytest
 from checkers.explicit.graph import interpreted_graph
 from checkers.explicit.instance import Instance
 from checkers.explicit.search import explore
-from checkers.explicit.symmetry import exchanges, symmetric
+from checkers.explicit.symmetry import permutations_of, symmetric
 from model.language import (
     Bool,
     Int,
@@ -104,12 +104,12 @@ class Jobs(Spec):
 
 
 def orbits(spec: Spec, states: list[State], sorts: tuple[str, ...]) -> int:
-    """How many states there are when those that differ by an exchange are one, by brute force."""
+    """Returns the number of symmetry classes of the states, by brute force."""
     interpreter = Interpreter.of(spec)
     keys = {v.name: v.keys for v in spec.variables}
     values = {v.name: v.value for v in spec.variables}
 
-    def exchanged(state: State, way: dict[str, tuple[int, ...]]) -> tuple[object, ...]:
+    def permuted(state: State, way: dict[str, tuple[int, ...]]) -> tuple[object, ...]:
         def moved(k: int | bool | None, sort: t.SortInfo) -> int | bool | None:
             return way[sort.name][k] if sort.name in way and k is not None else k
 
@@ -126,7 +126,7 @@ def orbits(spec: Spec, states: list[State], sorts: tuple[str, ...]) -> int:
             yield dict(zip(sorts, way, strict=True))
 
     every = list(ways())
-    return len({frozenset(exchanged(state, way) for way in every) for state in states})
+    return len({frozenset(permuted(state, way) for way in every) for state in states})
 
 
 SPECS: list[Spec] = [
@@ -183,12 +183,12 @@ def test_a_sort_whose_least_element_is_named_is_not_symmetric() -> None:
     assert reduced.distinct == orbits(Favours(), list(graph.states), ("Job",))
 
 
-def test_too_many_exchanges_are_refused() -> None:
+def test_too_many_permutations_are_refused() -> None:
     at = Instance.of(Jobs(), {Node: 6, Job: 2, Level: 2})
-    with pytest.raises(SpecError, match="1,440 ways to exchange Job, Node: more than 200"):
-        exchanges(at, ("Job", "Node"))
+    with pytest.raises(SpecError, match="1,440 permutations of Job, Node"):
+        permutations_of(at, ("Job", "Node"))
 
 
 def test_another_engine_knows_none() -> None:
-    with pytest.raises(SpecError, match="knows no symmetry"):
+    with pytest.raises(SpecError, match="has no symmetry reduction"):
         explore(Jobs(), symmetry=True, engine="python")

@@ -94,11 +94,12 @@ def test_each_is_named_once_with_what_is_never_true(engine: str) -> None:
     found = with_liveness(spec, explore(spec), [c.name for c in spec.liveness_properties])
     line = spec.actions[1].guards[2].line
     assert list(map(str, vacuous(spec, found, engine))) == [
-        f"truncate: never taken: line {line} is never true where those before it are: isr[r]",
+        f"truncate: never taken: line {line} is never true where the conjuncts before it are:"
+        " isr[r]",
         "members_are_full: vacuous: this is never true: isr[r]",
         "beyond: vacuous: this is never true: 2 < end[x]",
         "who_joins_leaves: vacuous: this is never true: isr[r]",
-        "someone_joins: a witness that no reachable state shows",
+        "someone_joins: no reachable state satisfies this witness",
     ]
 
 
