@@ -1,1 +1,32 @@
-"""Counterexamples of buggy specs, replayed on the reference broker with the same bug."""
+"""Counterexamples of buggy specs, replayed on the reference broker with the same bug.
+
+The exploration of a model finds a bug's shortest counterexample: a list of actions. A replay
+carries these actions out on a part of the reference broker, once with the same bug and once without
+it, and then evaluates the claim on what the broker has. The claim must be false with the bug and
+true without it: then a real broker can have the bug of the model, and the model's fix fixes it.
+
+A harness is the part of the broker that the actions need: a whole simulated cluster, or only a
+controller, a group coordinator, or two replicas. A table gives the effect of each action on the
+harness. The harness is read back as cells of the spec's state, and the claim is the spec's own
+formula, so nothing is stated twice. An example (`elections`):
+
+    election, variant elects-the-dead            the controller of the reference broker
+    -----------------------------------          ------------------------------------------------
+    init                                   -->   registers brokers 1 and 2, elects broker 1
+    kill(0)                                -->   nothing: the controller cannot know yet
+    expire_session(1)                      -->   no heartbeat of broker 2 for a session: fences it
+    detect_crash(0)                        -->   the same for broker 1: nobody leads, ELR {1}
+    register(0)                            -->   broker 1 registers after an unclean stop
+                                                          |
+                                                          |  cells(harness)
+                                                          v
+    leader_is_alive_and_in_isr       evaluated on   partition_registration.leader = 0,
+                                                    registration.fenced[0] = true, ...
+
+    with Bug.DEAD_LEADER_RETURNS     false: the controller elects the fenced broker, as in the model
+    without the bug                  true
+
+A message that arrives late in the counterexample is held by the simulated network until the action
+that receives it. A step that the broker takes without help (`Replay.by_itself`) has no entry in the
+table. Each module describes one harness and the replays on it; `replay` has their common shape.
+"""

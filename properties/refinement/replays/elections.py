@@ -1,27 +1,26 @@
-"""A counterexample of a buggy controller, run on the broker's controller with that bug.
+"""A counterexample of a buggy controller, replayed on the broker's controller with that bug.
 
     election elects-the-dead    dead-leader-returns    leader_is_alive_and_in_isr
 
-As in `plans`, an action of the counterexample is something done; but the stage is no cluster. It is
-the controller alone, and what two brokers say to it: that they live, or that they live again. Read
-are the cells of the spec that are the controller's, which are all that the claim speaks of, and it
-is the spec's own formula.
+The harness is the controller alone, with the requests of two brokers: heartbeats and registrations.
+It is read as the controller's cells of the spec; the claim depends on no other cells.
 
-Simplified: that a broker died is that it registers as somebody new; until its session ends, at the
-moment that the plan names, its last heartbeats arrive.
+Simplified: a broker that died registers with a new incarnation; until its session ends, in the
+action that detects the crash, its last heartbeats still arrive.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Final
 
 from model.election.versions import Election
-from model.language.interpreter import Cell, Interpreter, Value
+from model.language.interpreter import Cell, Value
 from model.vocabulary import BrokerId, TopicPartition
+from properties.refinement.replays.replay import Effect, Reading, Replay, with_bug
 from reference_impl.controller.controller import Controller
-from reference_impl.node.bugs import NO_BUGS, Bug, Bugs
+from reference_impl.node.bugs import Bug, Bugs
 from reference_impl.node.step import Input, RequestReceived, Timer, TimerFired, TimerKind
 from reference_impl.node.timeouts import KAFKA_TIMEOUTS
 from reference_impl.protocol.controller import (
@@ -34,102 +33,77 @@ from reference_impl.protocol.messages import FIRST_CLIENT, NO_BROKER, NodeId
 from reference_impl.protocol.requests import Request
 
 TOPIC_PARTITION: Final = TopicPartition("orders", 0)
-BROKERS: Final = (BrokerId(1), BrokerId(2))  # the replicas of the model, the preferred first
+BROKERS: Final = (BrokerId(1), BrokerId(2))  # the replicas of the spec, the preferred leader first
 
 
 @dataclass(slots=True)
-class Stage:
-    """A controller of two brokers, on which a plan is carried out."""
+class ControllerHarness:
+    """A controller of two brokers and one topic partition."""
 
     controller: Controller
     now_ms: int = 0
     lives: dict[int, int] = field(default_factory=dict[int, int])
 
     @classmethod
-    def of(cls, bugs: Bugs) -> Stage:
-        """The topic partition is on both brokers, and the preferred one leads."""
+    def of(cls, bugs: Bugs) -> ControllerHarness:
+        """Returns a harness with the topic partition on both brokers, led by the first."""
         controller, _ = Controller.start(0, timeouts=KAFKA_TIMEOUTS, bugs=bugs)
-        stage = cls(controller)
+        harness = cls(controller)
         for r in range(len(BROKERS)):
-            stage.register(r)
-            stage.beat(r)
+            harness.register(r)
+            harness.beat(r)
         topic = TOPIC_PARTITION.topic
-        stage.ask(FIRST_CLIENT, CreateTopic(topic=topic, replication_factor=len(BROKERS)))
-        return stage
+        harness.request(FIRST_CLIENT, CreateTopic(topic=topic, replication_factor=len(BROKERS)))
+        return harness
 
     @property
     def state(self) -> PartitionState:
-        """What the controller has decided."""
+        """Returns the partition state that the controller has decided."""
         return self.controller.topic_partitions[TOPIC_PARTITION]
 
     def register(self, r: int) -> None:
-        """The broker begins a life, and does not tell of a clean end of the one before."""
+        """Registers the broker with a new incarnation, and without a clean shutdown before."""
         self.lives[r] = self.lives.get(r, 0) + 1
         request = RegisterBroker(broker_id=BROKERS[r], incarnation=self.lives[r])
-        self.ask(NodeId(BROKERS[r]), request)
+        self.request(NodeId(BROKERS[r]), request)
 
     def beat(self, r: int) -> None:
-        """The broker says that it lives, and knows what there is to know."""
+        """Sends a heartbeat of the broker, which has all metadata."""
         known = self.controller.brokers[BROKERS[r]]
         request = BrokerHeartbeat(
             broker_id=BROKERS[r],
             broker_epoch=known.broker_epoch,
             metadata_version=self.controller.version,
         )
-        self.ask(NodeId(BROKERS[r]), request)
+        self.request(NodeId(BROKERS[r]), request)
 
     def end_session(self, r: int) -> None:
-        """The broker is not heard for a session; who is not fenced yet is."""
+        """Ends the broker's session; the other broker, unless fenced, still sends heartbeats."""
         self.now_ms += KAFKA_TIMEOUTS.session_timeout_ms
         for other, broker in enumerate(BROKERS):
             if other != r and not self.controller.brokers[broker].fenced:
                 self.beat(other)
-        self._tell(TimerFired(Timer(TimerKind.SESSIONS)))
+        self._step(TimerFired(Timer(TimerKind.SESSIONS)))
 
-    def ask(self, sender: NodeId, request: Request) -> None:
-        """The controller has a request; what it answers shows in its state."""
-        self._tell(RequestReceived(sender, 1, request))
+    def request(self, sender: NodeId, request: Request) -> None:
+        """Sends the controller a request; its effect is visible in the controller's state."""
+        self._step(RequestReceived(sender, 1, request))
 
-    def _tell(self, told: Input) -> None:
-        self.controller, _ = self.controller.step(self.now_ms, told)
+    def _step(self, event: Input) -> None:
+        self.controller, _ = self.controller.step(self.now_ms, event)
 
 
-DEEDS: Final[Mapping[str, Callable[..., None]]] = {
-    "init": lambda _: None,
-    "kill": lambda _, _r: None,  # nobody knows yet
-    "expire_session": Stage.end_session,
-    "detect_crash": Stage.end_session,
-    "register": Stage.register,
+EFFECTS: Final[Mapping[str, Effect | tuple[()]]] = {
+    "kill": (),  # the controller does not know yet
+    "expire_session": ControllerHarness.end_session,
+    "detect_crash": ControllerHarness.end_session,
+    "register": ControllerHarness.register,
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ElectionReplay:
-    """A variant of `election`, the switch of the broker, and the claim that both break."""
-
-    variant: str
-    bug: Bug
-    claim: str
-
-    def carried_out(
-        self, actions: Iterable[tuple[str, tuple[Any, ...]]], *, with_bug: bool
-    ) -> Stage:
-        """The controller at the end of the plan that the actions make."""
-        stage = Stage.of(frozenset({self.bug}) if with_bug else NO_BUGS)
-        for action, values in actions:
-            DEEDS[action](stage, *values)
-        return stage
-
-    def holds(self, stage: Stage) -> bool:
-        """Whether the claim is true there."""
-        spec = Election(replicas=len(BROKERS), min_isr=1)
-        (formula,) = (c.formula for c in spec.claims if c.name == self.claim)
-        return Interpreter.of(spec).holds(formula, cells(stage))
-
-
-def cells(stage: Stage) -> Mapping[Cell, Value]:
-    """The controller's part of the state of the spec."""
-    state = stage.state
+def cells(harness: ControllerHarness) -> Mapping[Cell, Value]:
+    """Returns the controller's part of the state of the spec."""
+    state = harness.state
     read: dict[Cell, Value] = {
         ("partition_registration.leader", ()): None
         if state.leader == NO_BROKER
@@ -141,16 +115,20 @@ def cells(stage: Stage) -> Mapping[Cell, Value]:
             ("partition_registration.isr", (r,)): broker in state.isr,
             ("partition_registration.elr", (r,)): broker in state.elr,
             ("partition_registration.last_known", (r,)): broker == state.last_known_leader,
-            ("registration.broker_epoch", (r,)): stage.lives[r] - 1,
-            ("registration.fenced", (r,)): stage.controller.brokers[broker].fenced,
+            ("registration.broker_epoch", (r,)): harness.lives[r] - 1,
+            ("registration.fenced", (r,)): harness.controller.brokers[broker].fenced,
         }
     return read
 
 
 ELECTION_REPLAYS: Final = (
-    ElectionReplay(
+    Replay(
+        spec="election",
         variant="elects-the-dead",
-        bug=Bug.DEAD_LEADER_RETURNS,
         claim="leader_is_alive_and_in_isr",
+        defect=with_bug(Bug.DEAD_LEADER_RETURNS),
+        start=lambda defect: ControllerHarness.of(defect.bugs),
+        effects=EFFECTS,
+        read=lambda harness: Reading(Election(replicas=len(BROKERS), min_isr=1), cells(harness)),
     ),
 )

@@ -1,52 +1,59 @@
-"""Counterexamples of buggy specs, run on the broker with that bug: the same claim breaks there.
-
-A counterexample is a list of actions. A table says for each action what is done to a simulated
-cluster, or what is waited for; the rest happens by itself. Then the claim of the spec, its own
-formula, is read in what the brokers have. Without the bug the same plan leaves it true.
+"""Counterexamples of buggy replication, replayed on a simulated cluster with that bug.
 
     replication truncate-to-hw         truncate-to-high-watermark    isr_has_what_is_committed
     idempotence-abstract any-sequence  no-dedup                      in_order_without_duplicates
     ... unclean-election               (unclean elections, allowed)  acknowledged_is_durable
 
-Simplified: a model moves leadership when it likes; here the leader dies, or all that are in sync.
+The harness is a cluster of three brokers with one producer. An action changes the cluster or waits
+for it; everything else happens by itself. The logs of the brokers and the ISR of the controller are
+read as cells of the spec.
+
+Simplified: a model moves leadership at any time; in the cluster the leader dies, or all brokers
+that are in sync.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Final, TypeVar
+from typing import Final
 
 from model.idempotence_abstract.versions import IdempotentProducer
-from model.language.interpreter import Cell, Interpreter, Value
-from model.language.spec import Spec
+from model.language.interpreter import Cell, Value
 from model.replication_abstract.claims import AbstractReplication
 from model.vocabulary import BrokerId
 from properties.refinement.behaviour import ANY
 from properties.refinement.broker_idempotence import Stamps
 from properties.refinement.log_entries import Messages
+from properties.refinement.replays.replay import Defect, Reading, Replay, with_bug
 from reference_impl.broker.broker import Broker
 from reference_impl.log.partition_log import PartitionLog
-from reference_impl.node.bugs import NO_BUGS, Bug, Bugs
+from reference_impl.node.bugs import Bug
 from reference_impl.protocol.messages import NO_BROKER, NodeId
 from reference_impl.simulation.cluster import TOPIC_PARTITION, Cluster
 from reference_impl.simulation.faults import Lose, On
 
 WAIT_MS: Final = 5_000
-LAGGARD: Final = 2  # of the brokers: it is out of sync when the plan needs somebody to be
+LAGGARD: Final = 2  # index of the broker that is out of sync where a replay needs one
 
 
 @dataclass(slots=True)
-class Stage:
-    """A cluster with one producer, on which a plan is carried out."""
+class ReplicationHarness:
+    """A cluster with one producer."""
 
     cluster: Cluster
     producer: NodeId
     sent: int = 0
     committed: PartitionLog = PartitionLog()  # noqa: RUF009 - a frozen value
 
+    @classmethod
+    def of(cls, cluster: Cluster) -> ReplicationHarness:
+        """Returns a harness on this cluster, with a producer and an elected leader."""
+        harness = cls(cluster, cluster.add_producer())
+        cluster.run_for(50)
+        return harness
+
     def send(self) -> None:
-        """The leader has one more record."""
+        """Sends a record and waits until the leader has appended it."""
         leader = self.cluster.leader()
         end = self.cluster.log(leader).end_offset
         self.cluster.send(self.producer, f"v{self.sent}")
@@ -54,45 +61,48 @@ class Stage:
         self.cluster.run_until(lambda: self.cluster.log(leader).end_offset > end, WAIT_MS)
 
     def send_unheard(self) -> None:
-        """The same, and the producer is not told."""
+        """Sends a record as `send` does, and loses the acknowledgement."""
         self.cluster.apply(On(api="Produce", moment="after", does=Lose()))
         self.send()
 
     def commit(self) -> None:
-        """The leader's high watermark has reached its end, and nobody has heard of it."""
+        """Waits until the leader's high watermark is at its log end.
+
+        No follower has received the new high watermark then.
+        """
         leader = self.cluster.leader()
         self.cluster.run_until(lambda: _all_committed(self.live(leader)), WAIT_MS)
         self.committed = self.live(leader)
 
     def live(self, broker: BrokerId) -> PartitionLog:
-        """The log in the memory of a broker, with the high watermark that no disk has yet."""
+        """Returns the log in a broker's memory, with a high watermark not yet on its disk."""
         for traced in reversed(self.cluster.trace.events):
             if traced.node == NodeId(broker) and isinstance(traced.after, Broker):
                 return traced.after.replicas[TOPIC_PARTITION].log
         return PartitionLog()
 
     def retry(self) -> None:
-        """The producer gives its request up, and sends it again."""
+        """Waits until the producer has timed out and sent its request again."""
         self.cluster.run_for(1_000)
 
     def move(self) -> None:
-        """The leader dies, and the others meet the one that follows it."""
+        """Crashes the leader, and waits until the others follow the next one."""
         leader = self.cluster.leader()
         self.cluster.crash(leader)
         others = {leader, NO_BROKER}
         self.cluster.run_until(
             lambda: self.cluster.leader() not in others and self.cluster.is_led(), WAIT_MS
         )
-        self.cluster.run_for(0)  # to the end of this very ms: nobody has fetched yet
+        self.cluster.run_for(0)  # to the end of this ms: no follower has fetched yet
 
     def lag(self) -> None:
-        """One broker hears nothing of the others and of what comes."""
+        """Isolates one broker until it has left the ISR."""
         broker = self.cluster.broker_ids[LAGGARD]
         self.cluster.isolate(broker)
         self.cluster.run_until(lambda: broker not in self.cluster.in_sync(), WAIT_MS)
 
     def lose_those_in_sync(self) -> None:
-        """Only the broker that lags is left."""
+        """Crashes all brokers that are in sync; only the isolated one is left."""
         self.committed = self.live(self.cluster.leader())
         for broker in self.cluster.in_sync():
             self.cluster.crash(broker)
@@ -107,60 +117,27 @@ def _all_committed(log: PartitionLog) -> bool:
     return log.high_watermark == log.end_offset
 
 
-Staged = TypeVar("Staged")
-Deed = Callable[[Stage], None]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Replay:
-    """A variant of a spec, the switch of the broker, and what its actions are there."""
-
-    spec: str
-    variant: str
-    bugs: Bugs = NO_BUGS
-    unclean: bool = False
-    deeds: Mapping[str, tuple[Deed, ...]]  # the n-th time; later ones, and others, by themselves
-    claim: str
-    holds: Callable[[Stage, str], bool]
-
-    def replayed(self, actions: Iterable[str], *, with_bug: bool) -> bool:
-        """Whether the claim is true at the end of the plan that the actions make."""
-        cluster = Cluster(
+def _start(defect: Defect) -> ReplicationHarness:
+    return ReplicationHarness.of(
+        Cluster(
             min_insync_replicas=1,
-            bugs=self.bugs if with_bug else NO_BUGS,
-            unclean_leader_election=self.unclean and with_bug,
+            bugs=defect.bugs,
+            unclean_leader_election=defect.unclean_election,
         )
-        stage = Stage(cluster, cluster.add_producer())
-        cluster.run_for(50)
-        carry_out(actions, self.deeds, stage)
-        return self.holds(stage, self.claim)
+    )
 
 
-def carry_out(
-    actions: Iterable[str],
-    deeds: Mapping[str, tuple[Callable[[Staged], None], ...]],
-    stage: Staged,
-) -> None:
-    """Each action is done on the stage: the n-th time, the n-th of its deeds."""
-    times: dict[str, int] = {}
-    for action in actions:
-        turn = times.get(action, 0)
-        times[action] = turn + 1
-        for deed in deeds.get(action, ())[turn : turn + 1]:
-            deed(stage)
+# ---------------------------------------------------------------- brokers read as specs
 
 
-# ---------------------------------------------------------------- the claims, read on brokers
-
-
-def in_replicas(stage: Stage, claim: str) -> bool:
-    """A claim of abstract replication, in the logs of all brokers and the controller's ISR."""
-    cluster, messages = stage.cluster, Messages()
+def read_replicas(harness: ReplicationHarness) -> Reading:
+    """Reads all brokers' logs and the controller's ISR as a state of abstract replication."""
+    cluster, messages = harness.cluster, Messages()
     logs = [cluster.log(broker) for broker in cluster.broker_ids]
-    ends = [log.end_offset for log in (*logs, stage.committed)]
+    ends = [log.end_offset for log in (*logs, harness.committed)]
     cells: dict[Cell, Value] = {
         ("newest", ()): cluster.leader_epoch(),
-        ("committed_end", ()): stage.committed.high_watermark,
+        ("committed_end", ()): harness.committed.high_watermark,
     }
     for r, (broker, log) in enumerate(zip(cluster.broker_ids, logs, strict=True)):
         cells["isr", (cluster.leader_epoch(), r)] = broker in cluster.in_sync()
@@ -168,7 +145,7 @@ def in_replicas(stage: Stage, claim: str) -> bool:
         for offset, leader_epoch, message in messages.of(log):
             cells["replica.entry.leader_epoch", (r, offset)] = leader_epoch
             cells["replica.entry.message", (r, offset)] = message
-    for offset, leader_epoch, message in messages.of(stage.committed):
+    for offset, leader_epoch, message in messages.of(harness.committed):
         cells["committed.leader_epoch", (offset,)] = leader_epoch
         cells["committed.message", (offset,)] = message
     sorts = {
@@ -177,27 +154,27 @@ def in_replicas(stage: Stage, claim: str) -> bool:
         "Offset": range(max(ends) + 1),
         "Message": ANY,
     }
-    return is_true(AbstractReplication(), claim, sorts, cells)
+    return Reading(AbstractReplication(), cells, sorts)
 
 
-def in_leaders_log(stage: Stage, claim: str) -> bool:
-    """A claim of the abstract idempotent producer, in the leader's log and what was acknowledged.
+def read_leaders_log(harness: ReplicationHarness) -> Reading:
+    """Reads the leader's log and the acknowledged records as idempotence-abstract.
 
-    Acknowledged is what was committed when the producer was told; while nobody leads, nothing of
-    it is lost.
+    Acknowledged records are those that were committed when the producer got the response. While
+    there is no leader, the committed log stands for the leader's log.
     """
-    cluster, stamps = stage.cluster, Stamps()
-    log = cluster.log(cluster.leader()) if cluster.leader() != NO_BROKER else stage.committed
-    held, told = stamps.in_log(log), stamps.in_log(stage.committed)
+    cluster, stamps = harness.cluster, Stamps()
+    log = cluster.log(cluster.leader()) if cluster.leader() != NO_BROKER else harness.committed
+    held, acknowledged = stamps.in_log(log), stamps.in_log(harness.committed)
     names = ("producer", "producer_epoch", "sequence")
     cells: dict[Cell, Value] = {
         (f"stamp.{name}", (offset,)): value
         for offset, stamp in held.items()
         for name, value in zip(names, stamp, strict=True)
     }
-    # What the leader has is as good as committed: the claim is about what it has not.
+    # The claim is about records that the leader lacks, so all that it has may count as committed.
     cells["end_offset", ()] = cells["high_watermark", ()] = log.end_offset
-    everyone = {*held.values(), *told.values()}
+    everyone = {*held.values(), *acknowledged.values()}
     sorts = {
         "Producer": range(len(stamps.numbers)),
         "ProducerEpoch": range(max(s.producer_epoch for s in everyone) + 1),
@@ -207,54 +184,57 @@ def in_leaders_log(stage: Stage, claim: str) -> bool:
     for p in sorts["Producer"]:
         for e in sorts["ProducerEpoch"]:
             for q in sorts["Sequence"]:
-                cells["acked", (p, e, q)] = (p, e, q) in told.values()
-    return is_true(IdempotentProducer(), claim, sorts, cells)
-
-
-def is_true(
-    spec: Spec, claim: str, sorts: Mapping[str, range], cells: Mapping[Cell, Value]
-) -> bool:
-    """The claim, by the formula of the spec, where the cells are what brokers have."""
-    interpreter = Interpreter({"Bool": range(2), **sorts})
-    (formula,) = (c.formula for c in spec.claims if c.name == claim)
-    return interpreter.holds(formula, cells)
+                cells["acked", (p, e, q)] = (p, e, q) in acknowledged.values()
+    return Reading(IdempotentProducer(), cells, sorts)
 
 
 # ---------------------------------------------------------------- the table
 
+ELECTION_STEPS: Final = frozenset({
+    "init", "controller_elect_leader", "controller_shrink_isr", "become_leader",
+    "follower_replicate",
+})  # fmt: skip
 REPLAYS: Final = (
     Replay(
         spec="replication",
         variant="truncate-to-hw",
-        bugs=frozenset({Bug.TRUNCATE_TO_HIGH_WATERMARK}),
-        deeds={
-            "leader_write": (Stage.send,),
-            "leader_inc_high_watermark": (Stage.commit,),
-            # in the first leader epoch the cluster begins; in the second, who led has died
-            "become_follower": (lambda _: None, Stage.move),
-        },
         claim="isr_has_what_is_committed",
-        holds=in_replicas,
+        defect=with_bug(Bug.TRUNCATE_TO_HIGH_WATERMARK),
+        start=_start,
+        effects={
+            "leader_write": (ReplicationHarness.send,),
+            "leader_inc_high_watermark": (ReplicationHarness.commit,),
+            # The cluster starts in the first leader epoch; in the second, the old leader has died.
+            "become_follower": (lambda _: None, ReplicationHarness.move),
+        },
+        by_itself=ELECTION_STEPS,
+        read=read_replicas,
     ),
     Replay(
         spec="idempotence-abstract",
         variant="any-sequence",
-        bugs=frozenset({Bug.NO_DEDUP}),
-        deeds={"append_first": (Stage.send_unheard,), "append_next": (Stage.retry,)},
         claim="in_order_without_duplicates",
-        holds=in_leaders_log,
+        defect=with_bug(Bug.NO_DEDUP),
+        start=_start,
+        effects={
+            "append_first": (ReplicationHarness.send_unheard,),
+            "append_next": (ReplicationHarness.retry,),
+        },
+        read=read_leaders_log,
     ),
     Replay(
         spec="idempotence-abstract",
         variant="unclean-election",
-        unclean=True,
-        deeds={
-            "init": (Stage.lag,),
-            "append_first": (Stage.send,),
-            "advance_high_watermark": (Stage.commit,),
-            "change_leader": (Stage.lose_those_in_sync,),
-        },
         claim="acknowledged_is_durable",
-        holds=in_leaders_log,
+        defect=Defect(unclean_election=True),
+        start=_start,
+        effects={
+            "init": (ReplicationHarness.lag,),
+            "append_first": (ReplicationHarness.send,),
+            "advance_high_watermark": (ReplicationHarness.commit,),
+            "change_leader": (ReplicationHarness.lose_those_in_sync,),
+        },
+        by_itself=frozenset({"acknowledge"}),
+        read=read_leaders_log,
     ),
 )

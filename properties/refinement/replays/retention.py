@@ -1,30 +1,30 @@
-"""Counterexamples of buggy retention, run on two replicas with that bug: the same claim breaks.
+"""Counterexamples of buggy retention, replayed on two replicas with that bug.
 
     retention expires-uncommitted    deletes-uncommitted       log_start_is_committed
     ... leaves-mark-behind           mark-left-behind          log_start_is_committed
     ... answers-alone                deletion-answered-alone   deleted_stays_deleted
     ... cleans-past-hw               compacts-uncommitted      latest_values_are_kept
 
-As in `plans`, an action of the counterexample is something done; but the stage is no cluster. It is
-one topic partition on two brokers, its leader and its follower, and the fetches between them. The
-cells of the spec are read from both in full, and the claim is the spec's own formula.
+The harness is one topic partition on two brokers, its leader and its follower, and the fetches
+between them. All cells of the spec are read from the two.
 
-A log that deletes what is not committed takes its high watermark along, so that it looks committed:
-the high watermark is read as it was before.
+A log that deletes uncommitted records moves its high watermark up with its log start, so that these
+look committed. Therefore the high watermark is read as it was before the deletion.
 
-Simplified: retention takes every record that it may, the model one at a time. A log that is
-compacted needs one more record, since its last segment is left alone. Where a follower lags so that
-less is committed than the leader has, it leaves the ISR in the model, and is a record behind here:
-a leader alone commits what it has at once.
+Simplified: retention deletes every record that it may, the model one at a time. A compacted log
+needs one more record, since its active segment is not compacted. A follower that lags leaves the
+ISR in the model, and is one record behind in the harness: a leader without followers commits at
+once.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Final
+from functools import partial
+from typing import Final
 
-from model.language.interpreter import Cell, Interpreter, Value
+from model.language.interpreter import Cell, Value
 from model.retention.versions import Retention
 from model.vocabulary import (
     BrokerEpoch,
@@ -34,9 +34,10 @@ from model.vocabulary import (
     PartitionEpoch,
     TopicPartition,
 )
+from properties.refinement.replays.replay import Defect, Effect, Reading, Replay, with_bug
 from reference_impl.log.partition_log import FIRST_OFFSET, PartitionLog
 from reference_impl.log.record_batch import Record, decode, encode
-from reference_impl.node.bugs import NO_BUGS, Bug, Bugs
+from reference_impl.node.bugs import Bug, Bugs
 from reference_impl.node.context import Context, Requester
 from reference_impl.node.step import Reply, Send
 from reference_impl.node.timeouts import KAFKA_TIMEOUTS
@@ -63,35 +64,37 @@ from reference_impl.protocol.requests import Response
 from reference_impl.protocol.topic_config import CleanupPolicy, LogConfig
 
 TOPIC_PARTITION: Final = TopicPartition("orders", 0)
-BROKERS: Final = (BrokerId(1), BrokerId(2))  # the replicas of the model
+BROKERS: Final = (BrokerId(1), BrokerId(2))  # the replicas of the spec
 KEYS: Final = (b"k0", b"k1")
 CLIENT: Final = Requester(FIRST_CLIENT, 0)
 RETENTION_MS: Final = 3_600_000
-DELETES: Final = LogConfig(retention_ms=RETENTION_MS, segment_bytes=1)  # a segment a record
+DELETES: Final = LogConfig(retention_ms=RETENTION_MS, segment_bytes=1)  # one record per segment
 COMPACTS: Final = LogConfig(
     cleanup_policy=CleanupPolicy.COMPACT, segment_bytes=1, min_cleanable_dirty_ratio=0
 )
 
 
 @dataclass(slots=True, kw_only=True)
-class Stage:
-    """The two replicas, on which a plan is carried out; the first leads to begin with."""
+class RetentionHarness:
+    """The two replicas of a topic partition; the first one leads in the beginning."""
 
     bugs: Bugs
     state: PartitionState
     now_ms: int = 0
-    told: int = 0  # correlations
+    correlations: int = 0
     replicas: list[Replica] = field(default_factory=list[Replica])
-    # what happened
-    marks: dict[int, Offset] = field(default_factory=dict[int, Offset])  # before they were moved
+    # the history variables of the spec
+    marks: dict[int, Offset] = field(
+        default_factory=dict[int, Offset]
+    )  # before a deletion moved it
     committed: dict[Offset, int] = field(default_factory=dict[Offset, int])
     true_high_watermark: Offset = FIRST_OFFSET
     asked: Offset = FIRST_OFFSET
     deleted: Offset = FIRST_OFFSET
 
     @classmethod
-    def of(cls, log_config: LogConfig, bugs: Bugs) -> Stage:
-        """Both are in sync, and have nothing."""
+    def of(cls, log_config: LogConfig, bugs: Bugs) -> RetentionHarness:
+        """Returns two empty replicas that are in sync."""
         state = PartitionState(
             replicas=BROKERS,
             isr=BROKERS,
@@ -100,16 +103,16 @@ class Stage:
             partition_epoch=PartitionEpoch(0),
             log_config=log_config,
         )
-        stage = cls(bugs=bugs, state=state)
+        harness = cls(bugs=bugs, state=state)
         for r in range(len(BROKERS)):
             replica, _ = apply_state(
-                TOPIC_PARTITION, None, PartitionLog(), state, stage._context(r)
+                TOPIC_PARTITION, None, PartitionLog(), state, harness._context(r)
             )
-            stage.replicas.append(replica)
-        return stage
+            harness.replicas.append(replica)
+        return harness
 
     def produce(self, r: int, key: int) -> None:
-        """The leader has one more record."""
+        """Appends one record to the leader's log."""
         record = Record(key=KEYS[key], value=b"v", timestamp_ms=self.now_ms)
         request = Produce(
             topic_partition=TOPIC_PARTITION, batches=encode([record]), acks=ACKS_LEADER
@@ -117,7 +120,7 @@ class Stage:
         self._serve(r, request)
 
     def fetch(self, r: int) -> None:
-        """The follower asks for one more record, and hears the answer."""
+        """Fetches at most one record from the leader, and gives the follower the response."""
         follower = self.replicas[r]
         assert isinstance(follower, Follower)
         follower, effects = fetch_again(follower, self._context(r))
@@ -125,49 +128,49 @@ class Stage:
         assert isinstance(sent.request, Fetch)
         request = replace(sent.request, max_bytes=1, max_wait_ms=0)
         answers = self._serve(BROKERS.index(self.state.leader), request)
-        (answer,) = (told for told in answers if isinstance(told, Fetched))
+        (answer,) = (answer for answer in answers if isinstance(answer, Fetched))
         self.replicas[r], _ = on_fetched(follower, self._context(r), sent.correlation, answer)
 
     def advance(self, r: int) -> None:
-        """The leader knows that one more record is on all of the ISR."""
+        """Fetches until the leader's high watermark has advanced over one more record."""
         for other in range(len(BROKERS)):
             if other != r and BROKERS[other] in self.state.isr:
                 before = self.true_high_watermark
-                for _ in "to get the record", "to tell so":
+                for _ in "fetches the record", "reports its new end":
                     if self.true_high_watermark == before:
                         self.fetch(other)
 
     def shrink(self, r: int) -> None:
-        """The replica has long been silent, and the controller takes it out of the ISR."""
+        """Removes the replica from the ISR, as after a long silence of the replica."""
         self.now_ms += KAFKA_TIMEOUTS.replica_lag_ms + 1
         isr = tuple(broker for broker in self.state.isr if broker != BROKERS[r])
         self._describe(replace(self.state, isr=isr), BROKERS.index(self.state.leader))
 
     def elect(self, r: int) -> None:
-        """The controller has the replica lead; the other has not heard of it."""
+        """Elects the replica as leader; the other replica is not informed."""
         epoch = LeaderEpoch(self.state.leader_epoch + 1)
         self._describe(replace(self.state, leader=BROKERS[r], leader_epoch=epoch), r)
         self.asked = self.deleted
 
     def expire(self, r: int) -> None:
-        """Time passes, and the replica deletes what is too old."""
+        """Lets the retention time pass, and runs the replica's retention."""
         self.now_ms += RETENTION_MS + 1
         self.marks[r] = self.replicas[r].log.high_watermark
         self.replicas[r] = cleaned(self.replicas[r], self._context(r))
 
     def compact(self, r: int, _offset: int) -> None:
-        """The replica compacts all but its last segment, which is a record of another key."""
+        """Compacts the replica's log, after a record of another key closed the last segment."""
         self.produce(r, 1)
         self.replicas[r] = cleaned(self.replicas[r], self._context(r))
 
     def delete(self, r: int, to: int) -> None:
-        """A client has the leader delete."""
+        """Sends the leader a DeleteRecords request."""
         request = DeleteRecords(topic_partition=TOPIC_PARTITION, before=Offset(to))
         self.asked = max(self.asked, Offset(to))
         self._serve(r, request)
 
     def _serve(self, r: int, request: LeaderRequest) -> tuple[Response, ...]:
-        """What a leader answers to whom, once it has a request."""
+        """Gives a request to the leader, and returns its responses."""
         leader = self.replicas[r]
         assert isinstance(leader, Leader)
         serve = REQUEST_HANDLERS[type(request)]
@@ -180,7 +183,7 @@ class Stage:
         return answers
 
     def _describe(self, state: PartitionState, r: int) -> None:
-        """A replica hears what the controller decided."""
+        """Gives the replica a new partition state of the controller."""
         self.state = replace(state, partition_epoch=PartitionEpoch(state.partition_epoch + 1))
         known = self.replicas[r]
         self.replicas[r], _ = apply_state(
@@ -195,7 +198,7 @@ class Stage:
         self.true_high_watermark = max(self.true_high_watermark, log.high_watermark)
 
     def _context(self, r: int) -> Context:
-        self.told += 1
+        self.correlations += 1
         return Context(
             now_ms=self.now_ms,
             broker_id=BROKERS[r],
@@ -204,14 +207,14 @@ class Stage:
                 broker: BrokerState(broker_id=broker, broker_epoch=BrokerEpoch(0), fenced=False)
                 for broker in BROKERS
             },
-            correlation=self.told,
+            correlation=self.correlations,
             timeouts=KAFKA_TIMEOUTS,
             bugs=self.bugs,
         )
 
 
 def records(log: PartitionLog) -> Mapping[Offset, tuple[int, LeaderEpoch]]:
-    """The key and the leader epoch of each record that has not been deleted."""
+    """Returns the key and the leader epoch of each record that is not deleted."""
     return {
         offset: (KEYS.index(record.key or b""), batch.header.leader_epoch)
         for batch in log.batches()
@@ -220,104 +223,89 @@ def records(log: PartitionLog) -> Mapping[Offset, tuple[int, LeaderEpoch]]:
     }
 
 
-DEEDS: Final[Mapping[str, Callable[..., None]]] = {
-    "init": lambda _: None,
-    "produce": Stage.produce,
-    "fetch": Stage.fetch,
-    "start_anew": Stage.fetch,
-    "advance_high_watermark": Stage.advance,
-    "shrink_isr": Stage.shrink,
-    "elect": Stage.elect,
-    "expire": Stage.expire,
-    "compact": Stage.compact,
-    "delete_records": Stage.delete,
-    "answer_delete_records": lambda _, _r: None,  # the leader does when it will
+EFFECTS: Final[Mapping[str, Effect]] = {
+    "produce": RetentionHarness.produce,
+    "fetch": RetentionHarness.fetch,
+    "start_anew": RetentionHarness.fetch,
+    "advance_high_watermark": RetentionHarness.advance,
+    "shrink_isr": RetentionHarness.shrink,
+    "elect": RetentionHarness.elect,
+    "expire": RetentionHarness.expire,
+    "compact": RetentionHarness.compact,
+    "delete_records": RetentionHarness.delete,
 }
+BY_THEMSELVES: Final = frozenset({"init", "answer_delete_records"})
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RetentionReplay:
-    """A variant of `retention`, the switch of the broker, and the claim that both break."""
-
-    variant: str
-    bug: Bug
-    claim: str
-    log_config: LogConfig = DELETES
-    deeds: Mapping[str, Callable[..., None]] = field(default_factory=lambda: DEEDS)
-
-    def carried_out(
-        self, actions: Iterable[tuple[str, tuple[Any, ...]]], *, with_bug: bool
-    ) -> Stage:
-        """The replicas at the end of the plan that the actions make."""
-        stage = Stage.of(self.log_config, frozenset({self.bug}) if with_bug else NO_BUGS)
-        for action, values in actions:
-            self.deeds[action](stage, *values)
-        return stage
-
-    def holds(self, stage: Stage) -> bool:
-        """Whether the claim is true there."""
-        spec = spec_of(stage)
-        (formula,) = (c.formula for c in spec.claims if c.name == self.claim)
-        return Interpreter.of(spec).holds(formula, cells(stage))
-
-
-def spec_of(stage: Stage) -> Retention:
-    """The spec at a scope that has room for what the stage has."""
-    end = max(replica.log.end_offset for replica in stage.replicas)
+def spec_of(harness: RetentionHarness) -> Retention:
+    """Returns the spec at a scope that has room for the logs of the harness."""
+    end = max(replica.log.end_offset for replica in harness.replicas)
     return Retention(
-        keys=len(KEYS), log_size=max(end, 1), max_leader_epoch=stage.state.leader_epoch
+        keys=len(KEYS), log_size=max(end, 1), max_leader_epoch=harness.state.leader_epoch
     )
 
 
-def cells(stage: Stage) -> Mapping[Cell, Value]:
-    """The state of the spec, as the two replicas have it, and what has happened."""
-    offsets = range(spec_of(stage).log_size + 1)
+def cells(harness: RetentionHarness) -> Mapping[Cell, Value]:
+    """Returns the state of the spec, as the two replicas have it, with its history variables."""
+    offsets = range(spec_of(harness).log_size + 1)
     read: dict[Cell, Value] = {
-        ("leader", ()): BROKERS.index(stage.state.leader),
-        ("leader_epoch", ()): stage.state.leader_epoch,
-        ("true_high_watermark", ()): stage.true_high_watermark,
-        ("asked", ()): stage.asked,
-        ("deleted", ()): stage.deleted,
+        ("leader", ()): BROKERS.index(harness.state.leader),
+        ("leader_epoch", ()): harness.state.leader_epoch,
+        ("true_high_watermark", ()): harness.true_high_watermark,
+        ("asked", ()): harness.asked,
+        ("deleted", ()): harness.deleted,
     }
-    for r, replica in enumerate(stage.replicas):
+    for r, replica in enumerate(harness.replicas):
         log, held = replica.log, records(replica.log)
         read |= {
             ("log.log_start", (r,)): log.log_start,
             ("log.end_offset", (r,)): log.end_offset,
-            ("log.high_watermark", (r,)): stage.marks.get(r, log.high_watermark),
+            ("log.high_watermark", (r,)): harness.marks.get(r, log.high_watermark),
             ("epoch", (r,)): replica.state.leader_epoch,
-            ("isr", (r,)): BROKERS[r] in stage.state.isr,
+            ("isr", (r,)): BROKERS[r] in harness.state.isr,
         }
         for offset in map(Offset, offsets):
             key, leader_epoch = held.get(offset, (None, 0))
             read["log.record.key", (r, offset)] = key
             read["log.record.leader_epoch", (r, offset)] = leader_epoch
     for offset in map(Offset, offsets):
-        read["committed", (offset,)] = stage.committed.get(offset)
+        read["committed", (offset,)] = harness.committed.get(offset)
     return read
 
 
+def _start(defect: Defect, log_config: LogConfig) -> RetentionHarness:
+    return RetentionHarness.of(log_config, defect.bugs)
+
+
+_replay = partial(
+    Replay[RetentionHarness],
+    spec="retention",
+    start=partial(_start, log_config=DELETES),
+    effects=EFFECTS,
+    by_itself=BY_THEMSELVES,
+    read=lambda harness: Reading(spec_of(harness), cells(harness)),
+)
 RETENTION_REPLAYS: Final = (
-    RetentionReplay(
+    _replay(
         variant="expires-uncommitted",
-        bug=Bug.DELETES_UNCOMMITTED,
         claim="log_start_is_committed",
+        defect=with_bug(Bug.DELETES_UNCOMMITTED),
     ),
-    RetentionReplay(
+    _replay(
         variant="leaves-mark-behind",
-        bug=Bug.MARK_LEFT_BEHIND,
         claim="log_start_is_committed",
+        defect=with_bug(Bug.MARK_LEFT_BEHIND),
     ),
-    RetentionReplay(
+    _replay(
         variant="answers-alone",
-        bug=Bug.DELETION_ANSWERED_ALONE,
         claim="deleted_stays_deleted",
+        defect=with_bug(Bug.DELETION_ANSWERED_ALONE),
     ),
-    RetentionReplay(
+    _replay(
         variant="cleans-past-hw",
-        bug=Bug.COMPACTS_UNCOMMITTED,
         claim="latest_values_are_kept",
-        log_config=COMPACTS,
-        deeds={**DEEDS, "shrink_isr": lambda _, _r: None},  # it is a record behind instead
+        defect=with_bug(Bug.COMPACTS_UNCOMMITTED),
+        start=partial(_start, log_config=COMPACTS),
+        effects={**EFFECTS, "shrink_isr": ()},  # the follower is one record behind instead
     ),
 )

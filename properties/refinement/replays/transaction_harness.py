@@ -1,11 +1,11 @@
-"""A cluster and the client of one transactional id, for plans: what each can do, and come to have.
+"""A cluster and the client of one transactional id: the harness for replays of transactions.
 
-The client asks one thing at a time, each on a connection of its own. The name of a transaction,
-which no request carries, is in its records. How far transactions have come is read in the
-coordinator's log, and what became of records in the leader's.
+The client sends one request at a time, each on its own connection. No request carries the number of
+a transaction, so the client writes it into its records. The state of each transaction is read from
+the coordinator's log, and the fate of its records from the leader's log.
 
-Simplified: one topic partition, and records without sequence numbers that grow: no transaction has
-two of them.
+Simplified: one topic partition, and records without increasing sequence numbers: no transaction has
+two records.
 """
 
 from __future__ import annotations
@@ -51,41 +51,44 @@ from reference_impl.transactions.metadata import COMPLETED, RESULTS, Transaction
 
 ID: Final = "x"
 STATE_LOG: Final = TopicPartition(TRANSACTION_STATE, 0)
-PLACE: Final = TopicPartition("pairs", 1)  # led by another broker than the coordinator
+WRITTEN: Final = TopicPartition("pairs", 1)  # led by another broker than the coordinator's
 WAIT_MS: Final = 5_000
-LATE_MS: Final = 2_000  # everything else has happened by then
+LATE_MS: Final = 2_000  # after everything else has happened
 VERIFIED_LATE_MS: Final = 250  # a leader gives up after 300
-COMES_OF_IT_MS: Final = 50
+REACTION_MS: Final = 50  # for the receiver of a message to react
 
 
 class Entry(NamedTuple):
-    """What is at an offset of the log: a record of a transaction, or a marker."""
+    """The content of one offset of the log: a record of a transaction, or a marker."""
 
     transaction: int | None
     marker: TxnResult | None = None
 
 
 @dataclass(slots=True)
-class Stage:
+class TransactionHarness:
     """A cluster, and the client of one transactional id."""
 
     cluster: Cluster
     version: TransactionVersion
     producer_id: ProducerId = NO_PRODUCER_ID
     producer_epoch: ProducerEpoch = NO_PRODUCER_EPOCH
-    begun: int = 0  # transactions
-    asked: dict[int, TxnResult] = field(default_factory=dict[int, TxnResult])  # by the client
+    begun: int = 0  # number of transactions
+    requested: dict[int, TxnResult] = field(default_factory=dict[int, TxnResult])  # by the client
 
     @classmethod
     def of(cls, version: TransactionVersion, bugs: Bugs, *, unclean: bool = False) -> Self:
-        """Nothing has begun; the coordinator is no replica of what the client writes to."""
+        """Returns a harness before the first transaction.
+
+        The coordinator's broker has no replica of the partition that the client writes to.
+        """
         cluster = Cluster(bugs=bugs)
         cluster.create_topic(
             CreateTopic(topic=TRANSACTION_STATE, replication_factor=3, min_insync_replicas=2)
         )
         cluster.create_topic(
             CreateTopic(
-                topic=PLACE.topic,
+                topic=WRITTEN.topic,
                 topic_partitions=2,
                 replication_factor=2,
                 unclean_leader_election=unclean,
@@ -96,65 +99,68 @@ class Stage:
     # ---- what the client does
 
     def init_producer(self) -> None:
-        """The client has a producer id."""
-        told = self._coordinator_says(InitProducerId(transactional_id=ID))
-        assert isinstance(told, InitializedProducerId)
-        self.producer_id, self.producer_epoch = told.producer_id, told.producer_epoch
+        """Gets a producer id and epoch for the client."""
+        response = self._call_coordinator(InitProducerId(transactional_id=ID))
+        assert isinstance(response, InitializedProducerId)
+        self.producer_id, self.producer_epoch = response.producer_id, response.producer_epoch
 
     def begin(self) -> None:
-        """A transaction begins: so far only its client knows."""
+        """Begins a transaction in the client only."""
         self.begun += 1
 
     def add_partition(self) -> None:
-        """The coordinator knows that the transaction writes here."""
-        self._coordinator_says(
+        """Adds the topic partition to the transaction at the coordinator."""
+        self._call_coordinator(
             AddPartitionsToTxn(
                 transactional_id=ID,
                 producer_id=self.producer_id,
                 producer_epoch=self.producer_epoch,
-                topic_partitions=(PLACE,),
+                topic_partitions=(WRITTEN,),
             )
         )
 
     def send_with_late_verification(self) -> None:
-        """A record waits at the leader, which will hear late that its transaction is open."""
-        leader = NodeId(self.cluster.leader(PLACE))
+        """Sends a record whose verification arrives late at the leader.
+
+        The record waits at the leader meanwhile.
+        """
+        leader = NodeId(self.cluster.leader(WRITTEN))
         held = On(api="AddPartitionsToTxn", source=leader, does=Hold(VERIFIED_LATE_MS))
         self.cluster.apply(held)
-        self._program(lambda brokers: brokers.call_leader(PLACE, self._record()))
+        self._program(lambda brokers: brokers.call_leader(WRITTEN, self._record()))
 
     def append(self) -> None:
-        """A record of the transaction is taken by the leader, or refused."""
-        self._answer(lambda brokers: brokers.call_leader(PLACE, self._record()))
+        """Sends a record of the transaction; the leader appends it or refuses it."""
+        self._answer(lambda brokers: brokers.call_leader(WRITTEN, self._record()))
 
     def commit(self) -> None:
-        """The coordinator is asked to commit, until it says that it will."""
+        """Requests a commit until the coordinator accepts it."""
         self._end(TxnResult.COMMIT)
 
     def abort(self) -> None:
-        """The coordinator is asked to abort, until it says that it will."""
+        """Requests an abort until the coordinator accepts it."""
         self._end(TxnResult.ABORT)
 
     def commit_with_late_marker(self) -> None:
-        """The same as a commit; the first marker is late, and the coordinator sends another."""
+        """Commits; the first marker is delayed, and the coordinator sends another one."""
         self.cluster.apply(On(api="WriteTxnMarker", moment="before", does=Hold(LATE_MS)))
         self.commit()
 
     def commit_with_late_copy(self) -> None:
-        """The same as a commit; the first request is late, and the client sends another."""
+        """Commits; the first EndTxn is delayed, and the client sends another one."""
         self.cluster.apply(On(api="EndTxn", moment="before", does=Hold(LATE_MS)))
         self.commit()
 
     def fence_while_one_lags(self) -> None:
-        """A newer instance has what is open aborted, and one replica hears nothing of it."""
-        leader = self.cluster.leader(PLACE)
-        (laggard,) = {*self.cluster.in_sync(PLACE)} - {leader}
+        """Starts a newer instance, which aborts the open transaction, while a replica lags."""
+        leader = self.cluster.leader(WRITTEN)
+        (laggard,) = {*self.cluster.in_sync(WRITTEN)} - {leader}
         self.cluster.isolate(laggard)
-        self._until(lambda: self.cluster.in_sync(PLACE) == (leader,))
+        self._until(lambda: self.cluster.in_sync(WRITTEN) == (leader,))
         self.init_producer()
 
-    def fence_in_vain(self) -> None:
-        """A newer instance is given no epoch: the coordinator's log has too few in sync."""
+    def fence_that_fails(self) -> None:
+        """Requests an epoch for a newer instance while the coordinator's log cannot commit."""
         coordinator, request = self.cluster.leader(STATE_LOG), InitProducerId(transactional_id=ID)
         others = {*self.cluster.broker_ids} - {coordinator}
         for broker in others:
@@ -168,8 +174,8 @@ class Stage:
         self._until(self.cluster.is_led)
 
     def _end(self, result: TxnResult) -> None:
-        self.asked[self.begun - 1] = result
-        told = self._coordinator_says(
+        self.requested[self.begun - 1] = result
+        response = self._call_coordinator(
             EndTxn(
                 transactional_id=ID,
                 producer_id=self.producer_id,
@@ -178,12 +184,12 @@ class Stage:
                 version=self.version,
             )
         )
-        if isinstance(told, EndedTxn) and self.version is TransactionVersion.V2:
-            self.producer_id, self.producer_epoch = told.producer_id, told.producer_epoch
+        if isinstance(response, EndedTxn) and self.version is TransactionVersion.V2:
+            self.producer_id, self.producer_epoch = response.producer_id, response.producer_epoch
 
     def _record(self) -> Produce:
         return Produce(
-            topic_partition=PLACE,
+            topic_partition=WRITTEN,
             batches=encode(
                 [Record(value=str(self.begun - 1).encode())],
                 producer_id=self.producer_id,
@@ -196,83 +202,83 @@ class Stage:
         )
 
     def lose_leader(self) -> None:
-        """The replica that lags leads if it may; else whoever led, when it comes back."""
-        leader = self.cluster.leader(PLACE)
+        """Crashes the leader; the lagging replica is elected, if it may be, else the old leader."""
+        leader = self.cluster.leader(WRITTEN)
         self.cluster.crash(leader)
         self.cluster.heal()
         self.cluster.run_until(
-            lambda: self.cluster.leader(PLACE) not in {leader, NO_BROKER}, WAIT_MS
+            lambda: self.cluster.leader(WRITTEN) not in {leader, NO_BROKER}, WAIT_MS
         )
         self.cluster.restart(leader)
         self._until(self.cluster.is_led)
 
-    # ---- what is waited for
+    # ---- waiting
 
-    def marked(self) -> None:
-        """A marker has come to the leader, which took it or did not."""
-        self._comes(WriteTxnMarker, 1)
+    def marker_received(self) -> None:
+        """Waits until the leader has received a marker, accepted or not."""
+        self._until_received(WriteTxnMarker, 1)
 
-    def marked_again(self) -> None:
-        """So has the one that was late."""
-        self._comes(WriteTxnMarker, 2)
+    def late_marker_received(self) -> None:
+        """Waits until the leader has received the delayed marker too."""
+        self._until_received(WriteTxnMarker, 2)
 
-    def end_asked_again(self) -> None:
-        """The request to end that was late has come to the coordinator."""
-        self._comes(EndTxn, 2)
+    def late_end_received(self) -> None:
+        """Waits until the coordinator has received the delayed EndTxn."""
+        self._until_received(EndTxn, 2)
 
-    def asked_to_verify(self) -> None:
-        """After the client, the leader has asked the coordinator for the topic partition."""
-        self._comes(AddPartitionsToTxn, 2)
+    def verification_requested(self) -> None:
+        """Waits until the leader's verification request has followed the client's request."""
+        self._until_received(AddPartitionsToTxn, 2)
 
     def verified(self) -> None:
-        """So has the leader heard from it."""
-        self._comes(AddedPartitionsToTxn, 2)
+        """Waits until the leader has received the response to its verification request."""
+        self._until_received(AddedPartitionsToTxn, 2)
 
     def complete(self) -> None:
-        """The coordinator has heard of every marker."""
+        """Waits until the coordinator has completed the last transaction."""
         self._until(lambda: self.transactions()[-1] in COMPLETED.values())
 
-    def _comes(self, message: type[Request | Response], times: int) -> None:
+    def _until_received(self, message: type[Request | Response], times: int) -> None:
         events = self.cluster.trace.events
         self._until(lambda: sum(isinstance(_message(e.event), message) for e in events) >= times)
-        self.cluster.run_for(COMES_OF_IT_MS)
+        self.cluster.run_for(REACTION_MS)
 
     def _until(self, condition: Callable[[], bool]) -> None:
         if not self.cluster.run_until(condition, WAIT_MS):
-            raise NoProgress(f"what the plan waits for does not come within {WAIT_MS} ms")
+            raise NoProgress(f"the replay waits for a step that does not occur in {WAIT_MS} ms")
 
-    # ---- asking
+    # ---- requests
 
-    def _coordinator_says(self, request: Request) -> Response | None:
+    def _call_coordinator(self, request: Request) -> Response | None:
         return self._answer(
             lambda brokers: brokers.call_coordinator(ID, request, is_transactional=True)
         )
 
-    def _answer(self, asking: Callable[[BrokerClient], Steps[Response | None]]) -> Response | None:
-        program, answers = self._program(asking)
+    def _answer(self, call: Callable[[BrokerClient], Steps[Response | None]]) -> Response | None:
+        program, answers = self._program(call)
         self._until(lambda: self.cluster.is_over(program))
         return answers[0]
 
     def _program(
-        self, asking: Callable[[BrokerClient], Steps[Response | None]]
+        self, call: Callable[[BrokerClient], Steps[Response | None]]
     ) -> tuple[NodeId, list[Response | None]]:
         answers: list[Response | None] = []
 
         def conduct(app: Application) -> Program:
-            answers.append((yield from asking(BrokerClient(app=app))))
+            answers.append((yield from call(BrokerClient(app=app))))
 
         return self.cluster.run_program(conduct), answers
 
-    # ---- what brokers have
+    # ---- reading brokers
 
-    def leader(self, place: TopicPartition) -> Broker:
-        """Whoever leads, with what it has in its memory."""
-        node = NodeId(self.cluster.leader(place))
+    def leader(self, topic_partition: TopicPartition) -> Broker:
+        """Returns the broker that leads the topic partition, with its memory."""
+        node = NodeId(self.cluster.leader(topic_partition))
         events = reversed(self.cluster.trace.events)
         return next(e.after for e in events if e.node == node and isinstance(e.after, Broker))
 
     def memory(self) -> TransactionMetadata:
-        """The transactional id, as the coordinator answers from."""
+        """Returns the transaction metadata in the coordinator's cache."""
         (role,) = (
             role
             for role in self.leader(STATE_LOG).local_coordinators.roles.values()
@@ -281,13 +287,13 @@ class Stage:
         return role.transactions[ID]
 
     def committed(self) -> list[TransactionMetadata]:
-        """The transactional id, each time that the coordinator's log was committed further."""
+        """Returns the committed transaction metadata records, oldest first."""
         log = self.leader(STATE_LOG).replicas[STATE_LOG].log
         batches = read_batches(log, end=log.high_watermark)
         return [TransactionMetadata.of(entry) for batch in batches for entry in batch.entries]
 
     def transactions(self) -> list[TxnState]:
-        """How far each transaction has come that the coordinator knows of."""
+        """Returns the state of each transaction that the coordinator has recorded."""
         known: list[TxnState] = []
         was = TxnState.EMPTY
         for now in self.committed():
@@ -299,12 +305,12 @@ class Stage:
         return known
 
     def entries(self) -> list[Entry]:
-        """The log of the topic partition, offset by offset."""
+        """Returns the log of the topic partition, offset by offset."""
         return [
             Entry(None, transaction_marker.read(batch.data).result)
             if batch.header.is_control
             else Entry(int(record.value or b""))
-            for batch in self.leader(PLACE).replicas[PLACE].log.batches()
+            for batch in self.leader(WRITTEN).replicas[WRITTEN].log.batches()
             for _, record in decode(batch.data)
         ]
 

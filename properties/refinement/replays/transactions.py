@@ -1,7 +1,4 @@
-"""Counterexamples of transactions as they were, run on the broker with that bug.
-
-As in `properties.refinement.replays.replication`, on a stage of its own. What an action lets come
-late is held on its way, and the action that takes it waits for it.
+"""Counterexamples of buggy transactions, replayed on a cluster with that bug.
 
     transactions-abstract lax-markers   late-marker-accepted    faithful
     transactions-abstract v1            late-produce-accepted   no_hanging_transaction
@@ -10,66 +7,54 @@ late is held on its way, and the action that takes it waits for it.
     transactions forgets-failed-fence   failed-fence-counts     memory_is_the_log
     transactions unclean-election       (unclean, allowed)      no_hanging_transaction
 
+The harness is `transaction_harness`. A message that arrives late in the counterexample is held by
+the network, and the action that receives it waits for its arrival.
+
 Source: KIP-890, KIP-1228; KAFKA-9666, KAFKA-14884, KAFKA-17754.
-Simplified: the end that comes late is one of version 2, under an older epoch: the bug lets it in,
-as version 1 does where epochs stay.
+Simplified: the late EndTxn is of version 2, under an older epoch: the bug accepts it, as version 1
+does, where epochs stay the same.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
 from model.language.interpreter import Cell, Value
 from model.transactions.state import Outcome, TransactionState
 from model.transactions.versions import Version1
 from model.transactions_abstract.versions import Transactions as AbstractTransactions
-from properties.refinement.replays.replication import carry_out, is_true
-from properties.refinement.replays.transaction_harness import PLACE, Stage
-from reference_impl.node.bugs import NO_BUGS, Bug, Bugs
+from properties.refinement.replays.replay import Defect, Reading, Replay, with_bug
+from properties.refinement.replays.transaction_harness import WRITTEN, TransactionHarness
+from reference_impl.node.bugs import Bug
 from reference_impl.protocol.transactions import TransactionVersion, TxnResult
 from reference_impl.transactions.metadata import COMPLETED, RESULTS
 
-Deed = Callable[[Stage], None]
+# The broker takes these steps without help: the client's requests make it do so.
+BY_THEMSELVES: Final = frozenset({
+    "init", "send", "verify", "hear_end", "commit_append", "fail_append",
+})  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TransactionReplay:
-    """A variant of a spec, the switch of the broker, and what its actions are there."""
-
-    spec: str
-    variant: str
-    version: TransactionVersion
-    bugs: Bugs = NO_BUGS
-    unclean: bool = False
-    deeds: Mapping[str, tuple[Deed, ...]]  # the n-th time; later ones, and others, by themselves
-    claim: str
-    holds: Callable[[Stage, str], bool]
-
-    def replayed(self, actions: Iterable[str], *, with_bug: bool) -> bool:
-        """Whether the claim is true at the end of the plan that the actions make."""
-        bugs = self.bugs if with_bug else NO_BUGS
-        stage = Stage.of(self.version, bugs, unclean=self.unclean and with_bug)
-        carry_out(actions, self.deeds, stage)
-        return self.holds(stage, self.claim)
+def _start(defect: Defect, version: TransactionVersion) -> TransactionHarness:
+    return TransactionHarness.of(version, defect.bugs, unclean=defect.unclean_election)
 
 
-# ---------------------------------------------------------------- the claims, read on brokers
+# ---------------------------------------------------------------- brokers read as specs
 
 
-def in_abstract(stage: Stage, claim: str) -> bool:
-    """A claim of abstract transactions, about decisions and what became of records.
+def read_abstract(harness: TransactionHarness) -> Reading:
+    """Reads decisions, and how each record was closed, as a state of abstract transactions.
 
-    A marker closes all that comes before it and is open.
+    A marker closes all open records before it.
     """
-    entries = stage.entries()
+    entries = harness.entries()
     closed = {
         (entry.transaction, next((e.marker for e in entries[at:] if e.marker), None))
         for at, entry in enumerate(entries)
     }
     cells: dict[Cell, Value] = {}
-    for x, state in enumerate(stage.transactions()):
+    for x, state in enumerate(harness.transactions()):
         result = RESULTS.get(state)
         cells["complete", (x,)] = state in COMPLETED.values()
         cells["committed", (x,)] = result is TxnResult.COMMIT
@@ -77,40 +62,40 @@ def in_abstract(stage: Stage, claim: str) -> bool:
         cells["pending", (x, 0)] = (x, None) in closed
         cells["kept", (x, 0)] = (x, TxnResult.COMMIT) in closed
         cells["dropped", (x, 0)] = (x, TxnResult.ABORT) in closed
-    sorts = {"Transaction": range(stage.begun), "TopicPartition": range(1)}
-    return is_true(AbstractTransactions(), claim, sorts, cells)
+    sorts = {"Transaction": range(harness.begun), "TopicPartition": range(1)}
+    return Reading(AbstractTransactions(), cells, sorts)
 
 
-def in_coordinator_and_log(stage: Stage, claim: str) -> bool:
-    """A claim of version 1, in the coordinator's memory, both logs, and the client's wishes."""
-    entries, transactions = stage.entries(), stage.transactions()
+def read_coordinator_and_log(harness: TransactionHarness) -> Reading:
+    """Reads the coordinator's cache, both logs and the client's requests as version 1."""
+    entries, transactions = harness.entries(), harness.transactions()
     cells: dict[Cell, Value] = {
         ("memory.transaction", ()): len(transactions) - 1,
         ("log.end_offset", (0,)): len(entries),
     }
-    for name, known in (
-        ("memory", stage.memory()),
-        ("state_log.committed", stage.committed()[-1]),
+    for name, metadata in (
+        ("memory", harness.memory()),
+        ("state_log.committed", harness.committed()[-1]),
     ):
-        label = known.state.name.partition("_")[0]
+        label = metadata.state.name.partition("_")[0]
         cells[f"{name}.state", ()] = TransactionState.labels.index(label)
-        cells[f"{name}.partitions", (0,)] = PLACE in known.topic_partitions
-        cells[f"{name}.producer_id", ()] = known.producer_id
-        cells[f"{name}.producer_epoch", ()] = known.producer_epoch
+        cells[f"{name}.partitions", (0,)] = WRITTEN in metadata.topic_partitions
+        cells[f"{name}.producer_id", ()] = metadata.producer_id
+        cells[f"{name}.producer_epoch", ()] = metadata.producer_epoch
     for offset, entry in enumerate(entries):
         cells["log.record.outcome", (0, offset)] = _number(entry.marker)
-        cells["log.record.producer_id", (0, offset)] = 0  # there is one
+        cells["log.record.producer_id", (0, offset)] = 0  # the only producer id
         cells["log.record.transaction", (0, offset)] = entry.transaction
     for k, state in enumerate(transactions):
         cells["decided", (k,)] = _number(RESULTS.get(state))
-        cells["asked", (k,)] = _number(stage.asked.get(k))
+        cells["asked", (k,)] = _number(harness.requested.get(k))
     sorts = {
-        "Transaction": range(stage.begun),
+        "Transaction": range(harness.begun),
         "TopicPartition": range(1),
         "Offset": range(len(entries)),
         "Outcome": range(len(Outcome.labels)),
     }
-    return is_true(Version1(), claim, sorts, cells)
+    return Reading(Version1(), cells, sorts)
 
 
 def _number(result: TxnResult | None) -> int | None:
@@ -119,106 +104,110 @@ def _number(result: TxnResult | None) -> int | None:
 
 # ---------------------------------------------------------------- the table
 
-REPLAYS_OF_TRANSACTIONS: Final = (
-    TransactionReplay(
+_replay = partial(Replay[TransactionHarness], by_itself=BY_THEMSELVES)
+TRANSACTION_REPLAYS: Final = (
+    _replay(
         spec="transactions-abstract",
         variant="lax-markers",
-        bugs=frozenset({Bug.LATE_MARKER_ACCEPTED}),
-        version=TransactionVersion.V2,
-        deeds={
-            "init": (Stage.init_producer,),
-            "begin": (Stage.begin, Stage.begin),
-            "add_partition": (Stage.add_partition, Stage.add_partition),
-            "end_commit": (Stage.commit_with_late_marker,),
-            "write_marker": (Stage.marked, Stage.marked_again),
-            "complete_transaction": (Stage.complete,),
-            "append": (Stage.append,),
+        defect=with_bug(Bug.LATE_MARKER_ACCEPTED),
+        start=partial(_start, version=TransactionVersion.V2),
+        effects={
+            "init": (TransactionHarness.init_producer,),
+            "begin": (TransactionHarness.begin, TransactionHarness.begin),
+            "add_partition": (TransactionHarness.add_partition, TransactionHarness.add_partition),
+            "end_commit": (TransactionHarness.commit_with_late_marker,),
+            "write_marker": (
+                TransactionHarness.marker_received,
+                TransactionHarness.late_marker_received,
+            ),
+            "complete_transaction": (TransactionHarness.complete,),
+            "append": (TransactionHarness.append,),
         },
         claim="faithful",
-        holds=in_abstract,
+        read=read_abstract,
     ),
-    TransactionReplay(
+    _replay(
         spec="transactions-abstract",
         variant="v1",
-        bugs=frozenset({Bug.LATE_PRODUCE_ACCEPTED}),
-        version=TransactionVersion.V1,
-        deeds={
-            "init": (Stage.init_producer,),
-            "begin": (Stage.begin,),
-            "add_partition": (Stage.add_partition,),
-            "end_commit": (Stage.commit,),
-            "write_marker": (Stage.marked,),
-            "complete_transaction": (Stage.complete,),
-            "append": (Stage.append,),
+        defect=with_bug(Bug.LATE_PRODUCE_ACCEPTED),
+        start=partial(_start, version=TransactionVersion.V1),
+        effects={
+            "init": (TransactionHarness.init_producer,),
+            "begin": (TransactionHarness.begin,),
+            "add_partition": (TransactionHarness.add_partition,),
+            "end_commit": (TransactionHarness.commit,),
+            "write_marker": (TransactionHarness.marker_received,),
+            "complete_transaction": (TransactionHarness.complete,),
+            "append": (TransactionHarness.append,),
         },
         claim="no_hanging_transaction",
-        holds=in_abstract,
+        read=read_abstract,
     ),
-    TransactionReplay(
+    _replay(
         spec="transactions",
         variant="keeps-guard",
-        bugs=frozenset({Bug.GUARD_OUTLIVES_MARKER}),
-        version=TransactionVersion.V1,
-        deeds={
-            "init_producer": (Stage.init_producer,),
-            "begin": (Stage.begin,),
-            "add_partition": (Stage.add_partition,),
-            "send": (Stage.send_with_late_verification,),
-            "verify": (Stage.asked_to_verify,),
-            "end": (Stage.abort,),
-            "write_marker": (Stage.marked,),
-            "append_record": (Stage.verified,),
-            "complete": (Stage.complete,),
+        defect=with_bug(Bug.GUARD_OUTLIVES_MARKER),
+        start=partial(_start, version=TransactionVersion.V1),
+        effects={
+            "init_producer": (TransactionHarness.init_producer,),
+            "begin": (TransactionHarness.begin,),
+            "add_partition": (TransactionHarness.add_partition,),
+            "send": (TransactionHarness.send_with_late_verification,),
+            "verify": (TransactionHarness.verification_requested,),
+            "end": (TransactionHarness.abort,),
+            "write_marker": (TransactionHarness.marker_received,),
+            "append_record": (TransactionHarness.verified,),
+            "complete": (TransactionHarness.complete,),
         },
         claim="no_hanging_transaction",
-        holds=in_coordinator_and_log,
+        read=read_coordinator_and_log,
     ),
-    TransactionReplay(
+    _replay(
         spec="transactions",
         variant="verification",
-        bugs=frozenset({Bug.DELAYED_END_ACCEPTED}),
-        version=TransactionVersion.V2,
-        deeds={
-            "init_producer": (Stage.init_producer,),
-            "begin": (Stage.begin, Stage.begin),
-            "add_partition": (Stage.add_partition, Stage.add_partition),
-            "end": (Stage.commit_with_late_copy, Stage.end_asked_again),
-            "write_marker": (Stage.marked,),
-            "complete": (Stage.complete,),
+        defect=with_bug(Bug.DELAYED_END_ACCEPTED),
+        start=partial(_start, version=TransactionVersion.V2),
+        effects={
+            "init_producer": (TransactionHarness.init_producer,),
+            "begin": (TransactionHarness.begin, TransactionHarness.begin),
+            "add_partition": (TransactionHarness.add_partition, TransactionHarness.add_partition),
+            "end": (TransactionHarness.commit_with_late_copy, TransactionHarness.late_end_received),
+            "write_marker": (TransactionHarness.marker_received,),
+            "complete": (TransactionHarness.complete,),
         },
         claim="the_client_decides",
-        holds=in_coordinator_and_log,
+        read=read_coordinator_and_log,
     ),
-    TransactionReplay(
+    _replay(
         spec="transactions",
         variant="forgets-failed-fence",
-        bugs=frozenset({Bug.FAILED_FENCE_COUNTS}),
-        version=TransactionVersion.V1,
-        deeds={
-            "init_producer": (Stage.init_producer,),
-            "begin": (Stage.begin,),
-            "add_partition": (Stage.add_partition,),
-            "fence": (Stage.fence_in_vain, Stage.fence_in_vain),
+        defect=with_bug(Bug.FAILED_FENCE_COUNTS),
+        start=partial(_start, version=TransactionVersion.V1),
+        effects={
+            "init_producer": (TransactionHarness.init_producer,),
+            "begin": (TransactionHarness.begin,),
+            "add_partition": (TransactionHarness.add_partition,),
+            "fence": (TransactionHarness.fence_that_fails, TransactionHarness.fence_that_fails),
         },
         claim="memory_is_the_log",
-        holds=in_coordinator_and_log,
+        read=read_coordinator_and_log,
     ),
-    TransactionReplay(
+    _replay(
         spec="transactions",
         variant="unclean-election",
-        version=TransactionVersion.V2,
-        unclean=True,
-        deeds={
-            "init_producer": (Stage.init_producer,),
-            "begin": (Stage.begin,),
-            "add_partition": (Stage.add_partition,),
-            "append_record": (Stage.append,),
-            "fence": (Stage.fence_while_one_lags,),
-            "write_marker": (Stage.marked,),
-            "complete": (Stage.complete,),
-            "change_leader": (Stage.lose_leader,),
+        defect=Defect(unclean_election=True),
+        start=partial(_start, version=TransactionVersion.V2),
+        effects={
+            "init_producer": (TransactionHarness.init_producer,),
+            "begin": (TransactionHarness.begin,),
+            "add_partition": (TransactionHarness.add_partition,),
+            "append_record": (TransactionHarness.append,),
+            "fence": (TransactionHarness.fence_while_one_lags,),
+            "write_marker": (TransactionHarness.marker_received,),
+            "complete": (TransactionHarness.complete,),
+            "change_leader": (TransactionHarness.lose_leader,),
         },
         claim="no_hanging_transaction",
-        holds=in_coordinator_and_log,
+        read=read_coordinator_and_log,
     ),
 )

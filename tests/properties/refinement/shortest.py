@@ -1,4 +1,4 @@
-"""The shortest counterexample of a buggy spec, as exploration finds it."""
+"""The shortest counterexample of a buggy spec, found by exploration."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from model.specs import find
 
 
 def counterexample(spec: str, name: str, claim: str) -> Trace:
-    """Of the variant with this name, which has to be one that breaks the claim."""
+    """Returns the shortest counterexample of a variant; the variant must break the claim."""
     variant = find(spec, name)
     assert variant.breaks == claim
     found = explore(variant.make(variant.at), properties=[claim])

@@ -1,8 +1,6 @@
-"""What breaks a group of the model breaks a group of the broker: the same plan, the same claim."""
+"""A counterexample of the consumer-group spec breaks the same claim of the broker's group."""
 
 from __future__ import annotations
-
-from typing import Any
 
 import pytest
 
@@ -12,18 +10,18 @@ from model.consumer_group.versions import ConsumerGroup
 from model.language.interpreter import Interpreter
 from model.specs import find
 from properties.refinement.replays.consumer_groups import (
-    DEEDS,
+    EFFECTS,
     GROUP_REPLAYS,
-    GroupReplay,
-    Stage,
+    ConsumerGroupHarness,
     cells,
 )
+from properties.refinement.replays.replay import Action, Replay
 from reference_impl.node.bugs import NO_BUGS, Bug
 
 
-def counterexample(replay: GroupReplay) -> list[tuple[str, tuple[Any, ...]]]:
-    """The actions of the shortest one, as exploration finds it, and for whom they are."""
-    variant = find("consumer-group", replay.variant)
+def counterexample(replay: Replay[ConsumerGroupHarness]) -> list[Action]:
+    """Returns the actions of the shortest counterexample that exploration finds."""
+    variant = find(replay.spec, replay.variant)
     assert variant.breaks == replay.claim
     spec = variant.make(variant.at)
     in_the_end = {claim.name for claim in spec.liveness_properties}
@@ -33,27 +31,29 @@ def counterexample(replay: GroupReplay) -> list[tuple[str, tuple[Any, ...]]]:
 
 
 @pytest.mark.parametrize("replay", GROUP_REPLAYS, ids=lambda replay: replay.variant)
-def test_a_counterexample_breaks_the_group_with_the_bug_and_no_other(replay: GroupReplay) -> None:
+def test_a_counterexample_breaks_only_the_group_with_the_bug(
+    replay: Replay[ConsumerGroupHarness],
+) -> None:
     actions = counterexample(replay)
-    assert not replay.replayed(actions, with_bug=True)
-    assert replay.replayed(actions, with_bug=False)
+    assert not replay.holds_after(actions, defective=True)
+    assert replay.holds_after(actions, defective=False)
 
 
-def test_before_anybody_joins_the_group_is_in_the_first_state_of_the_spec() -> None:
+def test_a_group_without_members_is_in_the_initial_state_of_the_spec() -> None:
     spec = ConsumerGroup()
-    assert Interpreter.of(spec).initial(spec) == [cells(Stage(bugs=NO_BUGS))]
+    assert Interpreter.of(spec).initial(spec) == [cells(ConsumerGroupHarness(bugs=NO_BUGS))]
 
 
-def test_a_member_that_is_refused_begins_anew_for_as_long_as_it_is() -> None:
+def test_a_refused_member_rejoins_until_the_coordinator_accepts_it() -> None:
     for bugs, epoch in ((NO_BUGS, 1), (frozenset({Bug.REJOIN_REFUSED}), 0)):
-        stage = Stage(bugs=bugs)
-        stage.beat(0)  # nobody hears that it has joined
-        stage.begin_anew(0)
-        stage.go_on()
-        stage.go_on()
-        assert stage.consumers[0].epoch == epoch
+        harness = ConsumerGroupHarness(bugs=bugs)
+        harness.beat(0)  # the response to its join is lost
+        harness.rejoin(0)
+        harness.go_on()
+        harness.go_on()
+        assert harness.consumers[0].epoch == epoch
 
 
-def test_a_plan_that_cannot_be_carried_out_is_no_replay() -> None:
+def test_an_action_that_cannot_happen_on_the_harness_is_an_error() -> None:
     with pytest.raises(ValueError, match="m0 has no assignment to hear of"):
-        DEEDS["hear"](Stage(bugs=NO_BUGS), 0)
+        EFFECTS["hear"](ConsumerGroupHarness(bugs=NO_BUGS), 0)

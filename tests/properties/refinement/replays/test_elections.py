@@ -1,32 +1,33 @@
-"""What breaks the controller of the model breaks the broker's: the same plan, the same claim."""
+"""A counterexample of the election spec breaks the same claim of the broker's controller."""
 
 from __future__ import annotations
 
 import pytest
 
-from properties.refinement.replays.elections import ELECTION_REPLAYS, ElectionReplay, Stage, cells
+from properties.refinement.replays.elections import ELECTION_REPLAYS, ControllerHarness, cells
+from properties.refinement.replays.replay import Replay
 from reference_impl.node.bugs import NO_BUGS
 from tests.properties.refinement.shortest import counterexample
 
 
 @pytest.mark.parametrize("replay", ELECTION_REPLAYS, ids=lambda replay: replay.variant)
-def test_a_counterexample_breaks_the_controller_with_the_bug_and_no_other(
-    replay: ElectionReplay,
+def test_a_counterexample_breaks_only_the_controller_with_the_bug(
+    replay: Replay[ControllerHarness],
 ) -> None:
-    trace = counterexample("election", replay.variant, replay.claim)
-    plan = [(step.action, step.values) for step in trace]
-    broken = replay.carried_out(plan, with_bug=True)
+    trace = counterexample(replay.spec, replay.variant, replay.claim)
+    actions = [(step.action, step.values) for step in trace]
+    broken = replay.run(actions, defective=True)
     assert not replay.holds(broken)
-    assert replay.holds(replay.carried_out(plan, with_bug=False))
-    # And what the controller knows is what the model has, in the beginning and with the bug.
-    assert cells(Stage.of(NO_BUGS)).items() <= trace[0].state.items()
+    assert replay.holds(replay.run(actions, defective=False))
+    # The cells read from the controller agree with the model, in the beginning and with the bug.
+    assert cells(ControllerHarness.of(NO_BUGS)).items() <= trace[0].state.items()
     assert cells(broken).items() <= trace[-1].state.items()
 
 
-def test_who_is_heard_again_leads_again() -> None:
-    stage = Stage.of(NO_BUGS)
-    stage.end_session(1)
-    stage.end_session(0)
-    assert (stage.state.isr, stage.state.elr) == ((), (1,))
-    stage.beat(0)
-    assert (stage.state.leader, stage.state.isr) == (1, (1,))
+def test_a_fenced_broker_that_sends_heartbeats_again_leads_again() -> None:
+    harness = ControllerHarness.of(NO_BUGS)
+    harness.end_session(1)
+    harness.end_session(0)
+    assert (harness.state.isr, harness.state.elr) == ((), (1,))
+    harness.beat(0)
+    assert (harness.state.leader, harness.state.isr) == (1, (1,))

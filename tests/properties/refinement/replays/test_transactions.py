@@ -1,4 +1,4 @@
-"""What breaks transactions as they were breaks the broker with that bug, by the same plan."""
+"""A counterexample of a transactions spec breaks the same claim of a cluster with the bug."""
 
 from __future__ import annotations
 
@@ -9,13 +9,14 @@ import pytest
 
 from checkers.explicit.search import explore
 from model.specs import find
-from properties.refinement.replays.transaction_harness import Stage
-from properties.refinement.replays.transactions import REPLAYS_OF_TRANSACTIONS, TransactionReplay
+from properties.refinement.replays.replay import Action, Replay
+from properties.refinement.replays.transaction_harness import TransactionHarness
+from properties.refinement.replays.transactions import BY_THEMSELVES, TRANSACTION_REPLAYS
 from reference_impl.node.bugs import NO_BUGS
 from reference_impl.protocol.transactions import TransactionVersion
 from reference_impl.simulation.world import NoProgress
 
-LET_IN: Final = {  # the action whose last time the bug lets in
+ACCEPTED: Final = {  # the action whose last occurrence is accepted only with the bug
     "lax-markers": "write_marker",
     "v1": "append",
     "keeps-guard": "append_record",
@@ -23,43 +24,48 @@ LET_IN: Final = {  # the action whose last time the bug lets in
     "forgets-failed-fence": "fence",
     "unclean-election": "change_leader",
 }
-BY_THEMSELVES: Final = {"init", "send", "verify", "hear_end", "commit_append", "fail_append"}
 each_replay = pytest.mark.parametrize(
-    "replay", REPLAYS_OF_TRANSACTIONS, ids=lambda replay: replay.variant
+    "replay", TRANSACTION_REPLAYS, ids=lambda replay: replay.variant
 )
 
 
 @cache
-def counterexample(spec: str, name: str) -> list[str]:
-    """The actions of the shortest one, as exploration finds it."""
+def counterexample(spec: str, name: str) -> list[Action]:
+    """Returns the actions of the shortest counterexample that exploration finds."""
     variant = find(spec, name)
     assert variant.breaks is not None
     found = explore(variant.make(variant.at), properties=[variant.breaks])
-    return [step.action for step in found.discoveries[variant.breaks].trace]
+    return [(step.action, step.values) for step in found.discoveries[variant.breaks].trace]
 
 
 @each_replay
-def test_a_counterexample_breaks_the_broker_with_the_bug_and_no_other(
-    replay: TransactionReplay,
+def test_a_counterexample_breaks_only_the_broker_with_the_bug(
+    replay: Replay[TransactionHarness],
 ) -> None:
     actions = counterexample(replay.spec, replay.variant)
-    until = len(actions) - 1 - actions[::-1].index(LET_IN[replay.variant])
-    assert replay.replayed(actions[:until], with_bug=True)
-    assert not replay.replayed(actions, with_bug=True)
-    assert replay.replayed(actions, with_bug=False)
+    names = [name for name, _ in actions]
+    until = len(names) - 1 - names[::-1].index(ACCEPTED[replay.variant])
+    assert replay.holds_after(actions[:until], defective=True)
+    assert not replay.holds_after(actions, defective=True)
+    assert replay.holds_after(actions, defective=False)
 
 
 @each_replay
-def test_every_action_is_done_or_comes_by_itself(replay: TransactionReplay) -> None:
+def test_every_action_has_an_effect_or_happens_by_itself(
+    replay: Replay[TransactionHarness],
+) -> None:
     assert find(replay.spec, replay.variant).breaks == replay.claim
-    actions = {*counterexample(replay.spec, replay.variant)}
-    assert replay.deeds.keys() <= actions
-    assert actions - replay.deeds.keys() <= BY_THEMSELVES
+    actions = {name for name, _ in counterexample(replay.spec, replay.variant)}
+    assert replay.effects.keys() <= actions
+    assert actions - replay.effects.keys() <= BY_THEMSELVES
 
 
-def test_what_does_not_come_is_no_plan() -> None:
-    stage = Stage.of(TransactionVersion.V2, NO_BUGS)
-    for deed in (Stage.init_producer, Stage.begin, Stage.add_partition, Stage.commit, Stage.marked):
-        deed(stage)
+def test_waiting_for_a_message_that_is_never_sent_is_an_error() -> None:
+    harness = TransactionHarness.of(TransactionVersion.V2, NO_BUGS)
+    harness.init_producer()
+    harness.begin()
+    harness.add_partition()
+    harness.commit()
+    harness.marker_received()
     with pytest.raises(NoProgress, match="5000 ms"):
-        stage.marked_again()  # nothing was held, and the marker was heard of
+        harness.late_marker_received()  # the only marker was not delayed

@@ -1,29 +1,26 @@
-"""What breaks elections of the model breaks a cluster: the same plan, the same claim."""
+"""A counterexample of unclean stops breaks the same claim of a cluster with the bug."""
 
 from __future__ import annotations
 
 import pytest
 
-from properties.refinement.replays.unclean_stops import (
-    UNCLEAN_STOP_REPLAYS,
-    UncleanStopReplay,
-    cells,
-    wait,
-)
+from properties.refinement.replays.replay import Replay
+from properties.refinement.replays.replication import ReplicationHarness
+from properties.refinement.replays.unclean_stops import UNCLEAN_STOP_REPLAYS, cells, wait
 from tests.properties.refinement.shortest import counterexample
 
 
 @pytest.mark.parametrize("replay", UNCLEAN_STOP_REPLAYS, ids=lambda replay: replay.variant)
-def test_a_counterexample_breaks_the_cluster_with_the_bug_and_no_other(
-    replay: UncleanStopReplay,
+def test_a_counterexample_breaks_only_the_cluster_with_the_bug(
+    replay: Replay[ReplicationHarness],
 ) -> None:
-    trace = counterexample("election", replay.variant, replay.claim)
-    plan = [step.action for step in trace]
-    broken, sound = (replay.carried_out(plan, with_bug=bug) for bug in (True, False))
+    trace = counterexample(replay.spec, replay.variant, replay.claim)
+    actions = [(step.action, step.values) for step in trace]
+    broken, sound = (replay.run(actions, defective=bug) for bug in (True, False))
     assert not replay.holds(broken)
     assert cells(broken).items() <= trace[-1].state.items()
     assert replay.holds(sound)
-    # Nobody leads until the broker is heard that has the record.
+    # There is no leader until the broker with the record is reachable again.
     assert cells(sound)["partition_registration.leader", ()] is None
     sound.cluster.heal()
     wait(sound)

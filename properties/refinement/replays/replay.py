@@ -1,0 +1,97 @@
+"""A replay: the actions of a model's counterexample, carried out on the reference broker.
+
+Each replay is a value of one shape: where the counterexample comes from (spec, variant, claim), the
+defect that the broker gets, how to build a harness, which effect each action has on the harness,
+and how to read the harness as a state of the spec. The package docstring shows an example.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final, Generic, NamedTuple, TypeVar
+
+from model.language.interpreter import Cell, Interpreter, Value
+from model.language.spec import Spec
+from reference_impl.node.bugs import NO_BUGS, Bug, Bugs
+
+HarnessT = TypeVar("HarnessT")
+Action = tuple[str, tuple[Any, ...]]  # the name of an action of the spec, and its arguments
+Effect = Callable[..., None]  # takes the harness, and the arguments of the action
+
+
+class Defect(NamedTuple):
+    """What is wrong with the broker: a seeded bug, or that unclean elections are allowed."""
+
+    bugs: Bugs = NO_BUGS
+    unclean_election: bool = False
+
+
+SOUND: Final = Defect()
+
+
+def with_bug(bug: Bug) -> Defect:
+    """Returns the defect that consists of one seeded bug."""
+    return Defect(bugs=frozenset({bug}))
+
+
+class Reading(NamedTuple):
+    """A harness read as a state of a spec: only the cells that the claim needs."""
+
+    spec: Spec
+    cells: Mapping[Cell, Value]
+    sorts: Mapping[str, range] | None = None  # default: the scope of the spec
+
+
+@dataclass(frozen=True, kw_only=True)  # without slots: `Replay[...](...)` sets an attribute
+class Replay(Generic[HarnessT]):
+    """A counterexample of a spec's variant, and how to replay it on the reference broker.
+
+    An action with one effect has it every time, with the arguments of the action. An action with a
+    tuple of effects has the n-th effect the n-th time, without arguments, and none after the last
+    one; `()` is no effect at all. An action in `by_itself` may be missing from the effects: the
+    broker takes this step without help.
+    """
+
+    spec: str
+    variant: str
+    claim: str
+    defect: Defect
+    start: Callable[[Defect], HarnessT]
+    effects: Mapping[str, Effect | tuple[Effect, ...]]
+    by_itself: frozenset[str] = frozenset({"init"})
+    settle: Callable[[HarnessT], None] | None = None  # after the last action
+    read: Callable[[HarnessT], Reading]
+
+    def run(self, actions: Iterable[Action], *, defective: bool) -> HarnessT:
+        """Returns the harness after these actions; KeyError for an action without an effect."""
+        harness = self.start(self.defect if defective else SOUND)
+        times: Counter[str] = Counter()
+        for action, arguments in actions:
+            if action in self.by_itself and action not in self.effects:
+                continue
+            effects = self.effects[action]
+            if isinstance(effects, tuple):
+                for effect in effects[times[action] : times[action] + 1]:
+                    effect(harness)
+            else:
+                effects(harness, *arguments)
+            times[action] += 1
+        if self.settle is not None:
+            self.settle(harness)
+        return harness
+
+    def holds(self, harness: HarnessT) -> bool:
+        """True if the claim, by the spec's own formula, holds of what the harness has."""
+        spec, cells, sorts = self.read(harness)
+        formulas = {c.name: c.formula for c in (*spec.claims, *spec.action_properties)}
+        formulas |= {c.name: c.goal for c in spec.liveness_properties}
+        interpreter = (
+            Interpreter.of(spec) if sorts is None else Interpreter({"Bool": range(2), **sorts})
+        )
+        return interpreter.holds(formulas[self.claim], cells)
+
+    def holds_after(self, actions: Iterable[Action], *, defective: bool) -> bool:
+        """True if the claim holds after these actions."""
+        return self.holds(self.run(actions, defective=defective))
