@@ -1,7 +1,7 @@
-"""The one stream of events that a run emits and every reporter reads.
+"""The events of a run: one stream that every reporter reads.
 
-`--json` prints each as one object on a line: `"v": 1`, the name of the event, then its fields.
-Fields may be added; none is renamed or removed within a version.
+`--json` prints each event as one JSON object on a line: `"v": 2`, the event's name, its fields.
+Fields may be added within a version; none is renamed or removed.
 """
 
 from __future__ import annotations
@@ -15,44 +15,54 @@ from checkers.verdicts import Verdict
 from model.faults import InputFault
 from model.histories import Outcome
 
-VERSION: Final = 1
+VERSION: Final = 2
 HISTORY: Final = "history"
 Constants = Mapping[str, int | bool]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Event:
-    """Something that a run has to tell."""
+    """One event of a run; its dataclass fields are the fields of the JSON object."""
 
     name: ClassVar[str]
 
     def as_json(self) -> str:
-        told = {f.name: getattr(self, f.name) for f in fields(self)}
-        return json.dumps({"v": VERSION, "event": self.name, **told}, default=_plain)
+        """Returns the event as one line of JSON."""
+        cells = {f.name: getattr(self, f.name) for f in fields(self)}
+        return _line(self.name, cells)
+
+
+def _line(event: str, cells: Mapping[str, object]) -> str:
+    return json.dumps({"v": VERSION, "event": event, **cells}, default=_plain)
 
 
 def _plain(value: object) -> object:
+    """Returns a dataclass as an object and anything else as its text."""
     return asdict(value) if is_dataclass(value) and not isinstance(value, type) else str(value)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunStarted(Event):
-    """First event of a run that has a folder; `line` is the command as it was typed."""
+    """The first event of a run that has a folder.
+
+    `command` is the name of the command, `command_line` the whole line as typed.
+    `judged_by_expectation` is true if the exit code compares verdicts with expected ones.
+    """
 
     name: ClassVar[str] = "run_started"
     command: str
     folder: str
     seed: int
-    line: str = ""
-    judged_by_expectation: bool = False  # what is expected to fail has to
+    command_line: str = ""
+    judged_by_expectation: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PropertyDecided(Event):
-    """An engine's verdict on one property; null where a field does not apply.
+    """An engine's verdict on one property; a field that does not apply is null.
 
-    `depth` counts breadth-first levels, the initial states being level 1; `trace_length` counts
-    transitions; `seconds` is wall time. `expected` is the verdict known to be right, where one is.
+    `depth` counts breadth-first levels; the initial states are level 1. `trace_length` counts
+    transitions. `seconds` is wall time. `expected` is the right verdict, if the catalogue has one.
     """
 
     name: ClassVar[str] = "property_decided"
@@ -74,11 +84,11 @@ class PropertyDecided(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnomalyDecided(Event):
-    """The analysis' verdict on one anomaly: `violated` whenever it occurs.
+    """The verdict of an analysis on one anomaly: `violated` if the anomaly occurs.
 
-    `permitted` says whether something allows it. `observations` is how many observations of the
-    history the verdict rests on: 0 means that nothing could have shown it. `file` of the run folder
-    holds all offending rows; `replay` is the command that decides it again.
+    `count` is the number of its rows. `permitted` is true if an option or assumption allows it.
+    `observations` counts the observations that could have shown it, `observed` names them.
+    `file`, in the run folder, holds every row. `replay` is the command that decides it again.
     """
 
     name: ClassVar[str] = "anomaly_decided"
@@ -92,24 +102,25 @@ class AnomalyDecided(Event):
     count: int
     permitted: bool
     observations: int | None = None
-    history: str | None = None
-    over: str = HISTORY  # what kind of thing that is
+    observed: str | None = None  # such as `acknowledged sends`
+    history: str | None = None  # the path of the input, or its title
+    input_kind: str = HISTORY  # or `log directories`, or `sweep`
     reason: str | None = None
     file: str | None = None
     replay: str | None = None
 
     @property
-    def is_of_a_file(self) -> bool:
-        """Whether `history` is the path of what was judged, and not of several folders."""
-        return self.over == HISTORY
+    def is_one_file(self) -> bool:
+        """True if `history` is the path of one input, false if it names several or a sweep."""
+        return self.input_kind == HISTORY
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OperationShown:
-    """An operation as a picture needs it: `text` is cut to what concerns the row, `label` is brief.
+    """An operation as a timeline draws it: `text` for its tooltip, `label` beside its bar.
 
-    Times are ns since the first invocation of the history; None: it never completed. `touches`
-    says whether it did anything to what the row is about.
+    Times are in ns since the first invocation of the history; `completed_ns` is None if the
+    operation never completed. `relevant` is true if it uses a key that the row names.
     """
 
     op: int
@@ -119,34 +130,40 @@ class OperationShown:
     completed_ns: int | None
     text: str
     label: str
-    touches: bool = True
+    relevant: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FaultShown:
-    """Something that was done to the cluster, on the clock of the operations; None: to the end."""
+    """A fault that was injected, on the clock of the operations.
 
-    says: str
+    `until_ns` is None if it lasted to the end.
+    """
+
+    description: str
     from_ns: int
     until_ns: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EdgeShown:
-    """Why one operation of a cycle precedes another; `kind`: ww, wr, rw, process or realtime."""
+    """An edge of a cycle: operation `source` precedes operation `target` because of `reason`.
+
+    `kind` is ww, wr, rw, process or realtime.
+    """
 
     source: int
     target: int
     kind: str
-    says: str = ""
+    reason: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RowShown(Event):
-    """One of the worst rows of an anomaly in words, and the operations around it in time.
+    """One of the worst rows of an anomaly, in words and with the operations near it.
 
-    `number` counts from 1, the worst first; `ops` are the operations that show it. The worst few
-    have `operations`; a cycle has `edges`.
+    `number` counts from 1, the worst first. `ops` are the numbers of the row's operations. Only
+    the worst few rows have `operations` and `faults` to draw; only a cycle has `edges`.
     """
 
     name: ClassVar[str] = "row_shown"
@@ -162,11 +179,11 @@ class RowShown(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeliveryDecided(Event):
-    """The strongest delivery semantics that all applications of a history were given.
+    """The strongest delivery semantics that every application of a history observed.
 
-    `neither`: something was skipped and something came again. `applications` counts them by what
-    each was given; `records`, `repeated` and `skipped` count theirs together. `breaks` says which
-    record breaks what is stronger.
+    `semantics` is `neither` if records were both skipped and repeated. `applications` counts
+    applications by their semantics; `records`, `repeated` and `skipped` are totals over all of
+    them. Each line of `breaks` names a record that breaks a stronger semantics.
     """
 
     name: ClassVar[str] = "delivery_decided"
@@ -181,9 +198,10 @@ class DeliveryDecided(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Evidence(Event):
-    """What shows a verdict, as text for a reader, and the file of the run folder that keeps it.
+    """The evidence for a verdict as text, and the file of the run folder that keeps it.
 
-    `expected` evidence shows what had to be found: a terminal only says where it is.
+    `about` is a property or a history. `expected` is true for a violation that had to be found:
+    the terminal then prints one line. `drawing` is SVG; `trace` is a trace in ITF, for programs.
     """
 
     name: ClassVar[str] = "evidence"
@@ -191,38 +209,39 @@ class Evidence(Event):
     text: str
     file: str | None = None
     expected: bool = False
-    drawing: str | None = None  # the same as SVG
-    trace: Mapping[str, Any] | None = None  # the same as ITF, for programs
+    drawing: str | None = None
+    trace: Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Measured(Event):
-    """A figure that a run reports beside its verdicts."""
+    """One figure of a run, such as a count of operations, and its unit."""
 
     name: ClassVar[str] = "measured"
-    what: str
+    metric: str
     value: int | float | str
     unit: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Listed(Event):
-    """One row of `urteil list`; `facts` are further fields, flat in the JSON."""
+    """One row of `urteil list`; in the JSON the entries of `facts` are fields of the object."""
 
     name: ClassVar[str] = "listed"
     kind: str
     item: str
-    says: str
+    statement: str
     facts: Mapping[str, object] = field(default_factory=dict)
 
     def as_json(self) -> str:
-        told = {"kind": self.kind, "name": self.item, "says": self.says, **self.facts}
-        return json.dumps({"v": VERSION, "event": self.name, **told}, default=_plain)
+        """Returns the row as one line of JSON."""
+        cells = {"kind": self.kind, "name": self.item, "statement": self.statement}
+        return _line(self.name, {**cells, **self.facts})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ready(Event):
-    """The broker takes connections at these addresses."""
+    """The broker accepts connections at these addresses."""
 
     name: ClassVar[str] = "ready"
     bootstrap_servers: str
@@ -230,7 +249,7 @@ class Ready(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunFinished(Event):
-    """Last event of every run."""
+    """The last event of every run."""
 
     name: ClassVar[str] = "run_finished"
     exit_code: int
@@ -258,27 +277,34 @@ _PARTS: Final[Mapping[str, type[Any]]] = {
 
 
 class UnreadableEvents(InputFault):
-    """Lines that are no events of this version; names the line."""
+    """A line is not an event of this version."""
 
 
 def from_json(line: str) -> Event:
-    """The event that a line of `as_json` tells; UnreadableEvents.
+    """Returns the event of a line that `as_json` wrote.
 
-    Fields that this version does not know were added later and are left out. What `list` says is
-    kept nowhere, and not read.
+    Unknown fields are ignored: a later release may have added them. The rows of `urteil list` are
+    never saved, so they are not read.
+
+    Raises UnreadableEvents.
     """
     try:
-        told = json.loads(line)
-        if told["v"] != VERSION:
-            raise UnreadableEvents(f"events of version {told['v']}, this reads {VERSION}")
-        event: Event = _made(_EVENTS[told["event"]], told)
+        cells = json.loads(line)
+        if cells["v"] != VERSION:
+            raise UnreadableEvents(
+                f"this release reads events of version {VERSION}, the file has version "
+                f"{cells['v']}: use the release that wrote it"
+            )
+        event: Event = _made(_EVENTS[cells["event"]], cells)
         return event
     except (ValueError, KeyError, TypeError) as why:
-        raise UnreadableEvents(f"no event: {line[:80]!r} ({type(why).__name__}: {why})") from why
+        raise UnreadableEvents(
+            f"not an event: {line[:80]!r} ({type(why).__name__}: {why})"
+        ) from why
 
 
-def _made(kind: type[Any], told: Mapping[str, Any]) -> Any:
-    return kind(**{f.name: _part(f.name, told[f.name]) for f in fields(kind) if f.name in told})
+def _made(kind: type[Any], cells: Mapping[str, Any]) -> Any:
+    return kind(**{f.name: _part(f.name, cells[f.name]) for f in fields(kind) if f.name in cells})
 
 
 def _part(name: str, cell: Any) -> Any:

@@ -1,9 +1,9 @@
-"""How far a long piece of work is, for those who wait: whoever works tells it, reporters show it.
+"""How far a long computation has come: the worker reports it, a reporter displays it.
 
-    told(Progress(stage="operations are whole", done=3, total=16, rows=1_200_000))
+    watch(Progress(stage="operations are whole", done=3, total=16, rows=1_200_000))
 
-A stage is told when it begins and after each of its chunks: a file, a piece, a Spark task. Its name
-is its identity, so it does not change while it lasts.
+A worker reports a stage when it begins and after each of its tasks: a file, a batch, a Spark task.
+The stage is identified by its name, so the name stays the same until the stage ends.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Progress:
-    """A stage of the work, with `done` of its `total` chunks and `rows` behind it.
+    """A stage with `done` of `total` tasks finished and `rows` rows processed.
 
-    `total` and `rows` are None where nobody knows.
+    `total` and `rows` are None if unknown.
     """
 
     stage: str
@@ -25,17 +25,17 @@ class Progress:
     rows: int | None = None
 
     def __str__(self) -> str:
-        """`operations are whole  3 of 16 chunks, 1,200,000 rows`: only what is known."""
-        chunks = f"{self.done:,} of {self.total:,} chunks" if self.total is not None else ""
+        """Returns `operations are whole  3 of 16 tasks, 1,200,000 rows`, without unknown parts."""
+        tasks = f"{self.done:,} of {self.total:,} tasks" if self.total is not None else ""
         if self.total is None and self.done:
-            chunks = f"{self.done:,} chunk{'' if self.done == 1 else 's'}"
+            tasks = f"{self.done:,} task{'' if self.done == 1 else 's'}"
         rows = f"{self.rows:,} rows" if self.rows is not None else ""
-        return "  ".join(filter(None, (self.stage, ", ".join(filter(None, (chunks, rows))))))
+        return "  ".join(filter(None, (self.stage, ", ".join(filter(None, (tasks, rows))))))
 
 
 Watcher = Callable[[Progress], None]
 
 
 def unwatched(progress: Progress) -> None:
-    """Progress that nobody watches."""
+    """Ignores the progress: the watcher of a caller that displays none."""
     del progress

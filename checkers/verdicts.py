@@ -1,6 +1,7 @@
-"""The verdict of a checker on a claim: holds, violated, or undecided with a reason.
+"""The three verdicts on a claim (holds, violated, undecided), and the exit codes that follow.
 
-A violation is data, never a Python exception. Exit codes follow from decisions: 1 beats 3 beats 0.
+A violation is data, never a Python exception. Of several verdicts the worst sets the exit code:
+1 beats 3, and 3 beats 0.
 """
 
 from __future__ import annotations
@@ -19,14 +20,14 @@ INTERRUPTED: Final = 130
 
 EXIT_CODES: Final = {
     HOLDS: "every selected claim was decided and holds",
-    VIOLATION: "a violation",
-    UNUSABLE_INPUT: "usage, or input unreadable or of the wrong shape",
-    UNDECIDED: "undecided, nothing checked, or assumptions broken",
-    OUR_OWN_BUG: "our own bug: please report it",
+    VIOLATION: "at least one claim is violated",
+    UNUSABLE_INPUT: "wrong usage, or the input cannot be read",
+    UNDECIDED: "undecided: budget spent, nothing checked, or an assumption is broken",
+    OUR_OWN_BUG: "a bug of Urteil: please report it",
     INTERRUPTED: "interrupted; partial results are kept",
 }
 
-# what the first two mean where bugs are run that must be caught
+# The meaning of 0 and 1 for a command that also runs bugs, which must be found.
 AS_EXPECTED: Final = {
     HOLDS: "every verdict is the expected one",
     VIOLATION: "a verdict is not the expected one",
@@ -34,7 +35,7 @@ AS_EXPECTED: Final = {
 
 
 def exit_code(verdicts: Iterable[Verdict]) -> int:
-    """The exit code of a run that decided these; of one that decided nothing it is UNDECIDED."""
+    """Returns the exit code for these verdicts; UNDECIDED if there are none."""
     codes = {"holds": HOLDS, "violated": VIOLATION, "undecided": UNDECIDED}
     decided = {codes[v] for v in verdicts}
     return next((c for c in (VIOLATION, UNDECIDED, HOLDS) if c in decided), UNDECIDED)

@@ -1,6 +1,6 @@
-"""Whose fault it is when something cannot go on: an error class says so by its type.
+"""The errors that a user can cause: `InputFault` and its subclasses.
 
-A violation of a claim is no error: it is a verdict.
+A violation of a claim is not an error: it is a verdict.
 """
 
 from __future__ import annotations
@@ -10,17 +10,21 @@ from difflib import get_close_matches
 
 
 class InputFault(Exception):
-    """What the user gave is wrong: the message names the fault, the place and the next move."""
+    """The user's input is wrong; the message says what is wrong, where, and what to do next."""
 
 
 class UnknownName(InputFault):
-    """A name that nothing has; the message lists the nearest three."""
+    """There is nothing of this name; the message lists the nearest three names."""
 
     def __init__(self, kind: str, name: str, known: Iterable[str]) -> None:
         super().__init__(f"no {kind} {name!r}; the nearest: {nearest(name, known)}")
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
-    """The three known names that look most like this one, as text."""
-    near = get_close_matches(name, sorted(known), n=3, cutoff=0.0)
-    return ", ".join(near) or "there are none"
+    """Returns the three nearest names as text: names that contain this one, then similar names."""
+    names = sorted(known)
+    containing = [one for one in names if name and name.casefold() in one.casefold()]
+    containing.sort(key=lambda one: (not one.casefold().startswith(name.casefold()), len(one)))
+    similar = get_close_matches(name, names, n=len(names) or 1, cutoff=0.0)
+    near = [*containing, *(one for one in similar if one not in containing)]
+    return ", ".join(near[:3]) or "there are none"

@@ -107,7 +107,7 @@ def page(name: str) -> Iterator[str]:
 
 
 def section(row: Listed) -> Iterator[str]:
-    yield from ("", sentence(row.says))
+    yield from ("", sentence(row.statement))
     texts = [(label(k), v) for k, v in row.facts.items() if v not in (None, False, "", [], (), {})]
     short = [(k, plain(v)) for k, v in texts]
     if any("\n" not in text for _, text in short):

@@ -19,7 +19,7 @@ from benchmarks.apache_kafka import jars
 from benchmarks.apache_kafka.cluster import running
 from benchmarks.apache_kafka.faults import inflict
 from benchmarks.apache_kafka.settings import EVERY_NODE, SAFE, UNSAFE, Settings
-from checkers.cli.declaring import declared_of
+from checkers.cli.history_options import assumptions_of
 from checkers.histories.analysis import Analysis, analyze
 from checkers.histories.io.faults import Step, keep, paired
 from checkers.histories.io.recorded import metadata
@@ -70,7 +70,7 @@ def conduct(campaign: Campaign, folder: Path) -> None:
                 pause_s=campaign.pause_s,
                 acks=campaign.acks,
                 seed=campaign.seed,
-                beside=faults,
+                fault_injector=faults,
             )
         )
     keep(folder, done)
@@ -90,7 +90,7 @@ def conduct(campaign: Campaign, folder: Path) -> None:
 def judged(history: Path) -> tuple[Analysis, dict[str, Any]]:
     """Returns the analysis of a recorded campaign, and its row for the result file."""
     recorded, outcome = metadata(history), json.loads((history / OUTCOME).read_text())
-    analysis = analyze(history, declared=declared_of(history))
+    analysis = analyze(history, declared=assumptions_of(history))
     return analysis, {
         "clients": recorded["clients"],
         "workload": recorded["workload"],

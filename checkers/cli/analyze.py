@@ -1,4 +1,4 @@
-"""`urteil analyze`: decides the anomalies of a history, on Spark or in this process."""
+"""`urteil analyze`: finds the anomalies of a history, on Spark or in this process."""
 
 from __future__ import annotations
 
@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
-from checkers.cli.declaring import declared_of, declaring
+from checkers.cli import completion
 from checkers.cli.following import followed
+from checkers.cli.history_options import assumptions_of, history_options
 from checkers.cli.log_dirs import auditing
-from checkers.cli.run import Run, command, replay
+from checkers.cli.run import Run, command, replay_command
 from checkers.events import AnomalyDecided, DeliveryDecided, Measured
 from checkers.verdicts import Verdict
 from model.faults import InputFault
@@ -30,18 +31,25 @@ if TYPE_CHECKING:
     "--anomaly",
     "anomalies",
     multiple=True,
-    help="Only this one; repeatable: urteil list anomalies.",
+    shell_complete=completion.anomalies,
+    help="Look only for this anomaly; repeatable. See: urteil list anomalies.",
 )
 @click.option(
     "--engine",
     type=click.Choice(["spark", "local"]),
     default="spark",
     show_default=True,
-    help="local: in this process; the same verdicts.",
+    help="local: in this process, without Spark; the verdicts are the same.",
 )
-@click.option("--master", help="Of a Spark cluster. Default: this machine, all cores.")
-@click.option("--follow", is_flag=True, help="While it is recorded: each verdict that is new.")
-@declaring
+@click.option(
+    "--master", help="Spark master, such as spark://HOST:PORT. Default: all cores of this machine."
+)
+@click.option(
+    "--follow",
+    is_flag=True,
+    help="Analyze a recording while it is written; print the verdicts when they change.",
+)
+@history_options
 @command()
 @auditing
 def analyze_command(
@@ -51,13 +59,14 @@ def analyze_command(
     engine: str,
     master: str | None,
     follow: bool,
-    **said: Any,
+    **assumptions: Any,
 ) -> None:
-    """Decide the anomalies of HISTORY: a recorded folder, Parquet, NDJSON or Jepsen's EDN.
+    """Find anomalies in HISTORY: a recorded folder, Parquet, NDJSON, or Jepsen's EDN.
 
-    With --log-dirs audit the folders in which brokers keep their logs.
+    With --log-dirs, audit the folders in which brokers keep their logs.
 
     \b
+    urteil analyze --demo --engine local
     urteil analyze runs/2026-11-21T0142-c3f1/history
     urteil analyze history.edn --anomaly lost-write --engine local
     urteil analyze --log-dirs broker-1 broker-2 broker-3
@@ -66,25 +75,26 @@ def analyze_command(
     chosen = tuple(anomalies)
     if engine == "local" and master is not None and _typed("engine") and _typed("master"):
         raise InputFault(
-            f"--engine local --master {master}: only Spark has a master; leave out one"
+            f"--engine local --master {master}: only Spark has a master; leave out one of them"
         )
 
-    def now() -> Analysis:
-        return analysis(run, history, chosen, declared_of(history, **said), engine, master)
+    def analyze_now() -> Analysis:
+        declared = assumptions_of(history, **assumptions)
+        return analysis(run, history, chosen, declared, engine, master)
 
-    with followed(run, history, engine, master, now) if follow else nullcontext():
+    with followed(run, history, engine, master, analyze_now) if follow else nullcontext():
         decide(
             run,
             history,
             anomalies=chosen,
-            declared=declared_of(history, **said),
+            declared=assumptions_of(history, **assumptions),
             engine=engine,
             master=master,
         )
 
 
 def _typed(option: str) -> bool:
-    """It stands in the command, and not in a file of settings."""
+    """True if the option is on the command line, false if a file of settings has it."""
     source = click.get_current_context().get_parameter_source(option)
     return source is ParameterSource.COMMANDLINE
 
@@ -100,32 +110,36 @@ def decide(
     expected: Mapping[str, Verdict] | None = None,
     title: str | None = None,
 ) -> Analysis:
-    """Analyses, shows what was found, keeps every row of it, and returns it."""
-    told = title or str(history)
+    """Analyzes the history, emits its verdicts, writes every row found, and returns the analysis.
+
+    `title` names the history in a run of several; without it the run is about this history alone.
+    """
+    name = title or str(history)
     try:
         from checkers.histories.io.faults import faults
-        from checkers.report.anomalies import explained, keep_rows
+        from checkers.report.anomalies import explained, keep_rows, times
         from checkers.report.rows_shown import faults_shown, rows_shown
 
-        happened = faults(history)
+        injected = faults(history)
         found = analysis(run, history, anomalies, declared, engine, master)
     except KeyboardInterrupt:
-        undecided(run, told, anomalies, declared, "interrupted")
+        undecided(run, name, anomalies, declared, "interrupted")
         raise
     for broken in found.broken:
-        run.note(f"{told}: assumption {broken.assumption.id} is broken, {broken.count} times")
+        run.note(f"{name}: assumption {broken.assumption.id} is broken {times(broken.count)}")
     right: Mapping[str, Verdict] = expected or {}
-    known = all(right.get(d.anomaly.id) == d.verdict for d in found.decisions)
+    as_expected = all(right.get(d.anomaly.id) == d.verdict for d in found.decisions)
     chosen = [word for anomaly in anomalies for word in ("--anomaly", anomaly)]
-    again = shlex.join(["urteil", "analyze", str(history), *chosen]) if title else replay()
-    text = f"{explained(found, verbose=run.verbose > 0).rstrip()}\n\nreplay  {again}"
-    run.keep(told, text, "anomalies.txt", verdict_expected=known)
+    alone = title is None
+    replay = replay_command() if alone else shlex.join(["urteil", "analyze", str(history), *chosen])
+    text = f"{explained(found, verbose=run.verbose > 0).rstrip()}\n\nreplay  {replay}"
+    run.keep(name, text, "anomalies.txt", verdict_expected=as_expected)
     kept: Mapping[str, str] = {}
     if run.folder is not None:
         kept = keep_rows(found, run.folder.path, "-".join(["anomalies", *(title or "").split()]))
-    suffered = faults_shown(happened, found)
+    suffered = faults_shown(injected, found)
     for decision in found.decisions:
-        for row in rows_shown(found, decision, told, suffered):
+        for row in rows_shown(found, decision, name, suffered):
             run.emit(row)
         anomaly = decision.anomaly
         run.emit(
@@ -140,19 +154,20 @@ def decide(
                 count=decision.count,
                 permitted=decision.permitted,
                 observations=decision.observations,
-                history=told,
+                observed=anomaly.observes,
+                history=name,
                 reason=decision.reason,
                 file=kept.get(anomaly.id),
-                replay=_replay(history, anomaly.id, alone=title is None, chosen=anomalies),
+                replay=_replay(history, anomaly.id, alone=alone, chosen=anomalies),
             )
         )
-    _emit_delivery(run, told, found)
-    run.emit(Measured(what=f"{told}: operations", value=found.operations))
+    _emit_delivery(run, name, found)
+    run.emit(Measured(metric=f"{name}: operations", value=found.operations))
     return found
 
 
 def _emit_delivery(run: Run, history: str, found: Analysis) -> None:
-    """Which delivery semantics the history satisfies, if anybody was delivered anything."""
+    """Emits the delivery semantics of the history, if any application read records."""
     from properties.delivery import breaking, strongest
 
     semantics, delivered = strongest(found.delivered), found.delivered
@@ -172,15 +187,15 @@ def _emit_delivery(run: Run, history: str, found: Analysis) -> None:
 
 
 def _replay(history: Path, anomaly: str, *, alone: bool, chosen: Sequence[str]) -> str:
-    """What to type to decide this one again, as it was asked for."""
-    again = replay() if alone else shlex.join(["urteil", "analyze", str(history)])
-    return again if alone and chosen else f"{again} --anomaly {anomaly}"
+    """Returns the command that decides this anomaly again, with the options of this run."""
+    replay = replay_command() if alone else shlex.join(["urteil", "analyze", str(history)])
+    return replay if alone and chosen else f"{replay} --anomaly {anomaly}"
 
 
 def undecided(
     run: Run, history: str, anomalies: Sequence[str], declared: Declarations, reason: str
 ) -> None:
-    """Says of every anomaly that was asked for why nobody knows."""
+    """Emits `undecided`, with this reason, for every selected anomaly."""
     from properties.anomalies.catalogue import named
 
     for anomaly in named(tuple(anomalies), declared):
@@ -204,7 +219,7 @@ def analysis(
     engine: str,
     master: str | None,
 ) -> Analysis:
-    """The analysis by the engine that was asked for."""
+    """Runs the analysis on the chosen engine."""
     if engine == "local":
         from checkers.histories.analysis import analyze
 

@@ -1,4 +1,4 @@
-"""`urteil broker`: serves the reference broker until it is told to stop."""
+"""`urteil broker`: serves the reference broker until Ctrl-C."""
 
 from __future__ import annotations
 
@@ -8,28 +8,39 @@ from pathlib import Path
 
 import click
 
+from checkers.cli import completion
 from checkers.cli.run import Run, command
 from checkers.events import Ready
 from model.faults import InputFault
 
 
 @click.command("broker")
-@click.option("--brokers", default=3, show_default=True, help="How many; numbered from 1.")
+@click.option("--brokers", default=3, show_default=True, help="Number of brokers; ids from 1.")
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
 @click.option(
     "--port",
     default=0,
     show_default=True,
-    help="Of the first broker, the others follow; 0 picks free ports.",
+    help="Port of the first broker, the others get the next ones; 0: any free ports.",
 )
 @click.option(
-    "--fault", "faults", multiple=True, help="drop-response:every=7, or kill-broker:id=1,after=100."
+    "--fault",
+    "faults",
+    multiple=True,
+    help="Inject a fault; repeatable. drop-response:every=7 applies every 7th produce request but"
+    " sends no response; kill-broker:id=1,after=100 kills broker 1 after 100 produce requests.",
 )
-@click.option("--bug", "bugs", multiple=True, help="A seeded bug, on purpose: urteil list bugs.")
+@click.option(
+    "--bug",
+    "bugs",
+    multiple=True,
+    shell_complete=completion.bugs,
+    help="Switch on a bug of the reference broker; repeatable. See: urteil list bugs.",
+)
 @click.option(
     "--applied-log",
     type=click.Path(path_type=Path),
-    help="A new file: NDJSON of what is applied, answered or not.",
+    help="New file for an NDJSON log of every applied request, answered or not.",
 )
 @command(decides=False, folder=False)
 def broker_command(
@@ -41,7 +52,9 @@ def broker_command(
     bugs: Sequence[str],
     applied_log: Path | None,
 ) -> None:
-    """Serve the reference broker over TCP, in memory, until Ctrl-C: any Kafka client connects.
+    """Serve the reference broker over TCP until Ctrl-C. Any Kafka client can connect.
+
+    Data stays in memory.
 
     \b
     urteil broker --port 9092
@@ -52,7 +65,7 @@ def broker_command(
     from reference_impl.wire.serve import ServeOptions, serve
 
     if applied_log is not None and (applied_log.exists() or not applied_log.parent.is_dir()):
-        raise InputFault(f"--applied-log {applied_log}: name a new file, in a folder that there is")
+        raise InputFault(f"--applied-log {applied_log}: name a new file in an existing folder")
     options = ServeOptions(
         brokers=brokers,
         address=host,

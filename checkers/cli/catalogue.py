@@ -1,6 +1,6 @@
-"""Everything that has a name, as rows: what `urteil list` prints and `urteil explain` looks up.
+"""The rows that `urteil list` prints and `urteil explain` looks up: everything with a name.
 
-Each kind is read from the table that owns it, and only when it is asked for.
+The rows of a kind are read from the package that defines them, when they are listed.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 from checkers.events import Listed
 from model.faults import UnknownName
 
-if TYPE_CHECKING:  # a list of one kind must not wait for the others
+if TYPE_CHECKING:  # listing one kind must not import the tables of the others
     from checkers.claim_record import Decided
     from model.variants import Variant
     from properties.anomalies.anomaly import Anomaly
@@ -24,7 +24,8 @@ def specs() -> Iterator[Listed]:
 
     for name in SPECS:
         default = find(name)
-        yield Listed(kind="spec", item=name, says=default.summary, facts={"default": default.name})
+        facts = {"default": default.name}
+        yield Listed(kind="spec", item=name, statement=default.summary, facts=facts)
 
 
 def versions() -> Iterator[Listed]:
@@ -32,7 +33,7 @@ def versions() -> Iterator[Listed]:
 
 
 def bugs() -> Iterator[Listed]:
-    """Bugs of the model, then those seeded in the reference broker."""
+    """Yields the bugs of the model, then those of the reference broker."""
     from reference_impl.node.seeded_bugs import SEEDED_BUGS
 
     yield from _variants("bug")
@@ -43,7 +44,7 @@ def bugs() -> Iterator[Listed]:
             "caught_by": row.caught_by,
             "source": row.source,
         }
-        yield Listed(kind="bug", item=row.name, says=row.changes, facts=facts)
+        yield Listed(kind="bug", item=row.name, statement=row.changes, facts=facts)
 
 
 def _variants(kind: str) -> Iterator[Listed]:
@@ -61,7 +62,7 @@ def _variants(kind: str) -> Iterator[Listed]:
                 "reported_as": row.issue,
                 "in_force": str(row.in_force),
                 "default": row.default,
-                "more": row.explanation,
+                "details": row.explanation,
                 "breaks": row.breaks,
                 "steps": row.steps,
                 "at": dict(row.at),
@@ -69,26 +70,26 @@ def _variants(kind: str) -> Iterator[Listed]:
                 "shown_by": None if row.breaks is None else _command(row),
                 "scopes": [str(r) for r in LADDER if (row.spec, row.name) == r.row],
             }
-            yield Listed(kind=kind, item=row.name, says=row.summary, facts=facts)
+            yield Listed(kind=kind, item=row.name, statement=row.summary, facts=facts)
 
 
 def _command(row: Variant) -> str:
-    """The line that shows what a variant breaks."""
-    given = "".join(f" --set {k}={str(v).lower()}" for k, v in row.at.items())
-    return f"urteil check {row.spec} --variant {row.name}{given} --property {row.breaks}"
+    """Returns the command line that shows the violation of a variant."""
+    constants = "".join(f" --set {k}={str(v).lower()}" for k, v in row.at.items())
+    return f"urteil check {row.spec} --variant {row.name}{constants} --property {row.breaks}"
 
 
 def left_out() -> Iterator[Listed]:
-    """Bugs that no spec carries."""
+    """Yields known bugs of Kafka that no spec models, each with the reason."""
     from model.bugs_left_out import BUGS_LEFT_OUT
 
     for row in BUGS_LEFT_OUT:
         facts = {"of": row.issue, "reported_as": row.issue, "reason": row.reason}
-        yield Listed(kind="left out", item=row.id, says=row.what, facts=facts)
+        yield Listed(kind="left out", item=row.id, statement=row.what, facts=facts)
 
 
 def properties() -> Iterator[Listed]:
-    """What the specs claim, of states, steps and behaviours; then the anomalies of histories."""
+    """Yields the properties of the specs (of states, steps, behaviours), then the anomalies."""
     from model.specs import SPECS, find
 
     for spec in SPECS:
@@ -107,12 +108,12 @@ def properties() -> Iterator[Listed]:
 
 def _property(name: str, says: str, spec: str, role: str) -> Listed:
     first, _, rest = says.partition("\n\n")
-    facts = {"of": spec, "role": role, **({"more": " ".join(rest.split())} if rest else {})}
-    return Listed(kind="property", item=name, says=" ".join(first.split()), facts=facts)
+    facts = {"of": spec, "role": role, **({"details": " ".join(rest.split())} if rest else {})}
+    return Listed(kind="property", item=name, statement=" ".join(first.split()), facts=facts)
 
 
 def anomalies() -> Iterator[Listed]:
-    """Those of histories, then those of log directories."""
+    """Yields the anomalies of histories, then those of log directories."""
     from properties.anomalies.catalogue import EVERY
     from properties.log_audit.catalogue import CHECKS
 
@@ -126,14 +127,14 @@ def _anomaly(of: str, row: Anomaly | Check) -> Listed:
         "rule": row.rule,
         "explanation": row.explanation,
         "permitted": [f"{when}: {why}" for when, why in row.permits.items()],
-        "rests_on": row.observes,
+        "observed": row.observes,
         "source": row.source,
     }
-    return Listed(kind="anomaly", item=row.id, says=row.statement, facts=facts)
+    return Listed(kind="anomaly", item=row.id, statement=row.statement, facts=facts)
 
 
 def claims() -> Iterator[Listed]:
-    """What decides each, the runs that did, inside its condition and outside, and what shows it."""
+    """Yields each claim, what decides it, its recorded runs, and its shortest counterexample."""
     from checkers.claim_record import kept
     from properties.claims.catalogue import CLAIMS
 
@@ -155,11 +156,11 @@ def claims() -> Iterator[Listed]:
             "explained": claim.explained,
             "source": claim.source,
         }
-        yield Listed(kind="claim", item=claim.id, says=claim.statement, facts=facts)
+        yield Listed(kind="claim", item=claim.id, statement=claim.statement, facts=facts)
 
 
 def shown_by(runs: Iterable[Decided]) -> str | None:
-    """The shortest of the programs that show it; else the shortest line to type."""
+    """Returns the shortest program among the counterexamples, else the shortest command line."""
     texts = [run.counterexample for run in runs if run.counterexample]
     return min(texts, key=lambda text: ("\n" not in text, len(text)), default=None)
 
@@ -169,14 +170,14 @@ def suites() -> Iterator[Listed]:
 
     for suite in SUITES.values():
         facts = {"claims": list(suite.claims)}
-        yield Listed(kind="suite", item=suite.name, says=suite.summary, facts=facts)
+        yield Listed(kind="suite", item=suite.name, statement=suite.summary, facts=facts)
 
 
 def sweeps() -> Iterator[Listed]:
     from reference_impl.simulation.sweeps import SWEEPS
 
     for sweep in SWEEPS.values():
-        yield Listed(kind="sweep", item=sweep.name, says=sweep.says)
+        yield Listed(kind="sweep", item=sweep.name, statement=sweep.says)
 
 
 KINDS: Final[dict[str, Callable[[], Iterator[Listed]]]] = {
@@ -190,17 +191,34 @@ KINDS: Final[dict[str, Callable[[], Iterator[Listed]]]] = {
     "specs": specs,
     "anomalies": anomalies,
 }
+CONTENTS: Final = {
+    "versions": "versions of the protocol that a spec models: --variant of check and prove",
+    "bugs": "bugs of the specs (--variant) and of the reference broker (--bug)",
+    "left-out": "known bugs of Kafka that no spec models, and why",
+    "properties": "what each spec claims: invariants, steps, liveness; then the anomalies",
+    "claims": "the guarantees of Kafka, their conditions, and what decides them",
+    "suites": "property suites: the argument of test",
+    "sweeps": "simulations from many seeds: the argument of sweep",
+    "specs": "state machines of the protocol: the argument of check, prove, export",
+    "anomalies": "what analyze finds in histories and log directories: --anomaly",
+}
+
+
+def kinds() -> Iterator[Listed]:
+    """Yields the kinds of rows: the arguments of `urteil list`."""
+    for kind, contents in CONTENTS.items():
+        yield Listed(kind="kind", item=kind, statement=contents)
 
 
 def rows(kind: str) -> Iterator[Listed]:
-    """The rows of one kind; raises UnknownName."""
+    """Returns the rows of one kind; raises UnknownName."""
     if kind not in KINDS:
         raise UnknownName("kind of list", kind, KINDS)
     return KINDS[kind]()
 
 
 def named(name: str) -> list[Listed]:
-    """Every row of that name, or reported under it, of whatever kind; raises UnknownName."""
+    """Returns all rows with this name or issue number, of any kind; raises UnknownName."""
     every = [row for kind in KINDS if kind != "anomalies" for row in KINDS[kind]()]
     found = [row for row in every if name in (row.item, row.facts.get("reported_as"))]
     if not found:

@@ -1,4 +1,4 @@
-"""`urteil check`: explores a spec and shows the shortest way to each violation."""
+"""`urteil check`: explores a spec and prints the shortest counterexample of each violation."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from checkers.cli import selection
-from checkers.cli.run import Interrupted, Run, command, replay
+from checkers.cli.run import Interrupted, Run, command, replay_command
 from checkers.events import Measured, PropertyDecided
 from checkers.verdicts import Verdict
 from model.faults import InputFault
@@ -24,32 +24,60 @@ if TYPE_CHECKING:
 @click.command("check")
 @selection.spec_options(default="replication")
 @click.option(
-    "--budget", metavar="60s|200k-states", help="How much to spend; what is open then is undecided."
-)
-@click.option("--engine", metavar="compiled|numpy|python", help="What explores.")
-@click.option("--fingerprints", is_flag=True, help="Keep 64 bits of each state, not the state.")
-@click.option("--memory", metavar="4GB|500MB", help="What is more goes to a temporary folder.")
-@click.option("--threads", type=click.IntRange(1, 16), default=1, help="For many states: 2.")
-@click.option("--coverage", is_flag=True, help="Count which conjuncts disable each action.")
-@click.option(
-    "--symmetry", is_flag=True, help="One state for all that differ in who is who; no liveness."
+    "--budget",
+    metavar="60s|200k-states",
+    help="Stop after this time or number of states; open properties are then undecided.",
 )
 @click.option(
-    "--simulate", is_flag=True, help="Random walks, for what is too large: violations, no proof."
+    "--engine",
+    metavar="compiled|numpy|python",
+    help="Explorer: generated C, NumPy, or plain Python. Default: C, or Python if few states.",
+)
+@click.option(
+    "--fingerprints",
+    is_flag=True,
+    help="Store a 64-bit hash of each state instead of the state: less memory, tiny risk.",
+)
+@click.option(
+    "--memory",
+    metavar="4GB|500MB",
+    help="Memory for states; further states go to a temporary folder.",
+)
+@click.option(
+    "--threads",
+    type=click.IntRange(1, 16),
+    default=1,
+    show_default=True,
+    help="Threads of the explorer; 2 or more for large state spaces.",
+)
+@click.option(
+    "--coverage",
+    is_flag=True,
+    help="Count how often each action was taken and which condition disabled it.",
+)
+@click.option(
+    "--symmetry",
+    is_flag=True,
+    help="Merge states that are equal up to a renaming of replicas or the like; not for liveness.",
+)
+@click.option(
+    "--simulate",
+    is_flag=True,
+    help="Take random walks instead, for large scopes: finds violations, proves nothing.",
 )
 @click.option(
     "--weight",
     "weights",
     multiple=True,
     metavar="ACTION=N",
-    help="How much more walks take what the glob names; repeatable.",
+    help="Relative weight of matching actions in random walks, such as 'crash*=3'; repeatable.",
 )
 @command()
 def check_command(
     run: Run,
     spec: str,
     variant: str | None,
-    given: Sequence[str],
+    assignments: Sequence[str],
     patterns: Sequence[str],
     budget: str | None,
     engine: str | None,
@@ -61,7 +89,7 @@ def check_command(
     simulate: bool,
     weights: Sequence[str],
 ) -> None:
-    """Explore SPEC (a name, or a path to a .py file): every reachable state.
+    """Explore every reachable state of SPEC, a name or the path of a .py file.
 
     \b
     urteil check replication --variant kip-101 --set replicas=3 --set as_published=true
@@ -71,9 +99,9 @@ def check_command(
     """
     from checkers.explicit.vacuity import vacuous
 
-    chosen, made = selection.selected(spec, variant, given)
+    chosen, made = selection.selected(spec, variant, assignments)
     names = selection.properties(made, patterns, f"{chosen.spec} {chosen.name}")
-    how = How(
+    search = SearchOptions(
         engine=engine,
         fingerprints=fingerprints,
         memory=selection.memory(memory),
@@ -82,25 +110,27 @@ def check_command(
         symmetry=symmetry,
     )
     if weights and not simulate:
-        raise InputFault("--weight is for random walks: add --simulate")
-    walks = selection.weights(weights, made) if simulate else None
-    found = check(run, chosen, made, names, budget=budget, how=how, walks=walks)
+        raise InputFault("--weight applies to random walks only: add --simulate")
+    walks = selection.weights(weights, made, chosen.spec) if simulate else None
+    found = check(run, chosen, made, names, budget=budget, search=search, walks=walks)
     for note in found.notes:
         run.note(note)
     if found.symmetric:
-        run.note(f"states that differ only in which {', '.join(found.symmetric)} is which are one")
+        run.note(f"symmetry: states equal up to a renaming of {', '.join(found.symmetric)} are one")
     if found.collision:
-        run.note(f"P(two states were taken for one) is below {found.collision:.1g}")
-    tell_coverage(run, made, found)
+        run.note(
+            f"fingerprints: two states had the same hash with probability < {found.collision:.1g}"
+        )
+    emit_coverage(run, made, found)
     for name, sighting in found.witnesses.items():
-        run.emit(Measured(what=f"witness {name}", value=sighting.states, unit="states"))
+        run.emit(Measured(metric=f"witness {name}", value=sighting.states, unit="states"))
     for empty in vacuous(made, found):
         run.note(f"{empty}; a guard may be too strong, or the scope too small")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class How:
-    """What explores, and what it keeps: see `checkers.explicit.search.explore`."""
+class SearchOptions:
+    """Options of the explorer: see `checkers.explicit.search.explore`."""
 
     engine: str | None = None
     fingerprints: bool = False
@@ -110,16 +140,16 @@ class How:
     symmetry: bool = False
 
 
-def tell_coverage(run: Run, spec: Spec, found: Exploration) -> None:
-    """Deadlocks; and where it was counted, how often actions were taken, and what disabled them."""
+def emit_coverage(run: Run, spec: Spec, found: Exploration) -> None:
+    """Emits the number of deadlocks and, with --coverage, the counts of each action."""
     if found.deadlocks:
-        run.emit(Measured(what="deadlocks", value=found.deadlocks, unit="states"))
+        run.emit(Measured(metric="deadlocks", value=found.deadlocks, unit="states"))
     for action in spec.actions if found.disabled else ():
         taken = found.taken[action.name]
-        run.emit(Measured(what=f"taken {action.name}", value=taken, unit="times"))
+        run.emit(Measured(metric=f"taken {action.name}", value=taken, unit="times"))
         for guard, times in zip(action.guards, found.disabled[action.name], strict=True):
             what = f"disabled {action.name}, line {guard.line}: {guard}"
-            run.emit(Measured(what=what, value=times, unit="times"))
+            run.emit(Measured(metric=what, value=times, unit="times"))
 
 
 def check(
@@ -130,21 +160,22 @@ def check(
     *,
     expected: Mapping[str, Verdict] | None = None,
     budget: str | None = None,
-    how: How | None = None,
+    search: SearchOptions | None = None,
     command: str | None = None,
     walks: Mapping[str, float] | None = None,
 ) -> Exploration:
-    """Explores, or walks at random where `walks` has weights; tells what was found, and returns it.
+    """Explores the spec, emits verdicts and counterexamples, and returns the exploration.
 
-    After telling it, raises Interrupted, or InputFault where a term of the spec has no value.
+    With `walks`, weights of actions, it takes random walks instead. Raises, after the verdicts are
+    emitted, Interrupted, or InputFault if a term of the spec has no value.
     """
     if walks is None:
-        found = explored(run, variant, spec, properties, budget, how)
+        found = explored(run, variant, spec, properties, budget, search)
     else:
         found = walked(run, spec, properties, budget, walks)
     constants = selection.constants(spec)
     right = expectations(variant, properties, constants, expected)
-    show(run, variant, spec, found, command or replay(), right)
+    show_counterexamples(run, variant, spec, found, command or replay_command(), right)
     for name, discovery in found.discoveries.items():
         run.emit(
             PropertyDecided(
@@ -177,9 +208,9 @@ def explored(
     spec: Spec,
     properties: Sequence[str],
     budget: str | None,
-    how: How | None = None,
+    search: SearchOptions | None = None,
 ) -> Exploration:
-    """The exploration within the budget, its progress told; all of it where there is none."""
+    """Explores within the budget, or everything without one, and displays progress."""
     from checkers.explicit.exploration import Budget
     from checkers.explicit.liveness import with_liveness
     from checkers.explicit.search import explore
@@ -187,17 +218,17 @@ def explored(
     states, seconds = selection.budget(budget)
     limits = Budget(seconds=seconds) if states is None else Budget(states=states)
     lively = [c.name for c in spec.liveness_properties if c.name in properties]
-    if lively and how is not None and how.symmetry:
+    if lively and search is not None and search.symmetry:
         raise InputFault(
-            f"--symmetry does not decide liveness, as a cycle of representatives is none of states:"
-            f" leave it out, or choose by --property, without {', '.join(lively)}"
+            "--symmetry cannot check liveness: a cycle of the reduced graph may not exist in the "
+            f"full one; leave it out, or select by --property without {', '.join(lively)}"
         )
     found = explore(
         spec,
         properties=[name for name in properties if name not in lively],
         budget=limits,
-        progress=lambda at: run.progress(f"{variant.spec} {variant.name}: {told(at)}"),
-        **asdict(how or How()),
+        progress=lambda at: run.progress(f"{variant.spec} {variant.name}: {progress_text(at)}"),
+        **asdict(search or SearchOptions()),
     )
     decided = with_liveness(spec, found, lively, None if budget is None else limits)
     return replace(decided, discoveries={name: decided.discoveries[name] for name in properties})
@@ -210,7 +241,7 @@ def walked(
     budget: str | None,
     weights: Mapping[str, float],
 ) -> Exploration:
-    """What random walks find within the budget; of liveness they know nothing."""
+    """Takes random walks within the budget; liveness stays undecided."""
     from checkers.explicit.exploration import Budget, Discovery, Task
     from checkers.explicit.simulation import simulate
 
@@ -220,14 +251,14 @@ def walked(
     task = Task(spec=spec, claims=claims, budget=limits)
     found = simulate(task, seed=run.seed, weights=weights)
     lively = {
-        c.name: Discovery(claim=c, verdict="undecided", reason="random walks have an end")
+        c.name: Discovery(claim=c, verdict="undecided", reason="random walks are finite")
         for c in spec.liveness_properties
     }
     every = {**found.discoveries, **lively}
     return replace(found, discoveries={name: every[name] for name in properties})
 
 
-def show(
+def show_counterexamples(
     run: Run,
     variant: Variant,
     spec: Spec,
@@ -236,7 +267,7 @@ def show(
     right: Mapping[str, Verdict | None],
     heading: str = "",
 ) -> None:
-    """A counterexample of every violated property, shortest first: as text, as SVG, as ITF."""
+    """Emits a counterexample of each violated property, shortest first: text, SVG and ITF."""
     import json
 
     from checkers.report.counterexample import counterexample
@@ -251,10 +282,12 @@ def show(
         drawing = space_time(spec, found.ranges, discovery)
         kept = run.written(f"{file}.itf.json", json.dumps(trace) + "\n")
         run.written(f"{file}.svg", drawing + "\n")
-        again = [command]
+        replay = [command]
         if kept is not None and run.folder is not None:
-            again.append(f"urteil replay {shlex.quote(str(run.folder.path / kept))}")
-        text = counterexample(spec, found, name, spec_name=title, replay=again, verbose=run.verbose)
+            replay.append(f"urteil replay {shlex.quote(str(run.folder.path / kept))}")
+        text = counterexample(
+            spec, found, name, spec_name=title, replay=replay, verbose=run.verbose
+        )
         run.keep(
             name,
             heading + text,
@@ -269,11 +302,12 @@ def expectations(
     variant: Variant,
     names: Sequence[str],
     constants: selection.Settings,
-    told: Mapping[str, Verdict] | None = None,
+    expected: Mapping[str, Verdict] | None = None,
 ) -> dict[str, Verdict | None]:
-    """The right verdicts, where they are known: as told, else as the table of variants says.
+    """Returns the right verdict of each property, None if unknown.
 
-    A variant that nothing breaks holds; of another, what its row names fails at its constants.
+    `expected` comes first, then the table of variants: a variant without a bug satisfies all
+    properties; a bug violates the property of its row, at the constants of its row.
     """
     shown = {**constants, **variant.at} == constants
     known: dict[str, Verdict | None] = dict.fromkeys(names)
@@ -282,10 +316,10 @@ def expectations(
             known[name] = None if variant.spec.endswith(".py") else "holds"
         elif name == variant.breaks and shown:
             known[name] = "violated"
-    return {**known, **(told or {})}
+    return {**known, **(expected or {})}
 
 
-def told(at: Progress) -> str:
-    """Progress in words."""
+def progress_text(at: Progress) -> str:
+    """Returns the progress of an exploration as one line."""
     rate = at.distinct / at.seconds if at.seconds else 0.0
     return f"{at.distinct:,} states, depth {at.depth}, {at.queue:,} queued, {rate:,.0f} states/s"

@@ -1,7 +1,8 @@
-"""`[tool.urteil]` of the pyproject.toml in the working directory: option defaults; flags win.
+"""Default values of options, from `[tool.urteil]` of pyproject.toml in the working directory.
 
-A key is an option's long name, with hyphens or underscores: `seed = 7`, `set = ["replicas=2"]`. In
-`[tool.urteil]` it is for every command that has the option, in `[tool.urteil.check]` for `check`.
+A key is the long name of an option, with hyphens or underscores: `seed = 7`, `set =
+["replicas=2"]`. A key in `[tool.urteil]` applies to every command with that option, a key in
+`[tool.urteil.check]` to `check`. Options on the command line override both.
 """
 
 from __future__ import annotations
@@ -20,29 +21,29 @@ TABLE = "tool.urteil"
 
 
 def read(file: Path = FILE) -> Mapping[str, Any]:
-    """The table `[tool.urteil]`, empty where there is none; InputFault if it is no TOML."""
+    """Returns the table `[tool.urteil]`, empty if there is none; raises InputFault."""
     try:
         whole = tomllib.loads(file.read_text())
     except FileNotFoundError:
         return {}
     except (OSError, ValueError) as why:
-        raise InputFault(f"{file} can't be read: {why}") from why
+        raise InputFault(f"{file}: cannot be read: {why}") from why
     return _table("tool", whole.get("tool", {}), "urteil", file)
 
 
 def _table(path: str, outer: object, name: str, file: Path) -> Mapping[str, Any]:
     found = outer.get(name, {}) if isinstance(outer, dict) else outer
     if not isinstance(found, dict):
-        raise InputFault(f"{file}: {path}.{name} is no table: write [{path}.{name}]")
+        raise InputFault(f"{file}: {path}.{name} is not a table: write [{path}.{name}]")
     return found
 
 
 def defaults(
     name: str, commands: Mapping[str, str], load: Callable[[str], click.Command]
 ) -> dict[str, Any]:
-    """The defaults that the file gives the options of a command.
+    """Returns the default values of a command's options.
 
-    UnknownName for a key that no command has, InputFault for a value that an option cannot take.
+    Raises UnknownName for an unknown key, InputFault for a value that the option does not accept.
     """
     table = read()
     if not table:
@@ -70,7 +71,7 @@ def defaults(
 
 
 def named_options(command: click.Command) -> dict[str, click.Option]:
-    """The options of a command by their long names: `property`, `bootstrap-servers`."""
+    """Returns the options of a command by long name: `property`, `bootstrap-servers`."""
     return {
         long.removeprefix("--"): option
         for option in command.params
@@ -81,18 +82,18 @@ def named_options(command: click.Command) -> dict[str, click.Option]:
 
 
 def _value(command: click.Command, option: click.Option, place: str, value: object) -> object:
-    """The value, as the option takes it; one that it can't take is a fault of the file."""
+    """Returns the value in the form that click expects; raises InputFault if it is not valid."""
     many = value if isinstance(value, list) else [value]
     if not option.multiple and isinstance(value, list):
-        raise InputFault(f"{FILE}, {place}: one value, not a list")
+        raise InputFault(f"{FILE}, {place}: write one value, not a list")
     if any(isinstance(one, list | dict) for one in many):
-        raise InputFault(f"{FILE}, {place}: {value!r} is no value of an option")
-    given = [str(one) if option.multiple else one for one in many]
+        raise InputFault(f"{FILE}, {place}: {value!r} is not a value of an option")
+    texts = [str(one) if option.multiple else one for one in many]
     try:
-        option.type_cast_value(click.Context(command), given if option.multiple else given[0])
+        option.type_cast_value(click.Context(command), texts if option.multiple else texts[0])
     except click.BadParameter as why:
         raise InputFault(f"{FILE}, {place}: {why.message}") from why
-    return given if option.multiple else given[0]
+    return texts if option.multiple else texts[0]
 
 
 def _long(key: str) -> str:

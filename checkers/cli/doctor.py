@@ -1,10 +1,13 @@
-"""`urteil doctor`: what Urteil runs on and where that came from; exit 2 if a part is missing."""
+"""`urteil doctor`: the versions and settings that Urteil runs with; exit 2 if a part is missing."""
 
 from __future__ import annotations
 
 import os
 import platform
+import shlex
+from collections.abc import Iterator
 from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
 
 import click
 
@@ -17,30 +20,58 @@ PACKAGES = (
     "urteil", "pyspark", "hypothesis", "z3-solver", "networkx", "numpy", "pyarrow", "kio",
     "confluent-kafka",
 )  # fmt: skip
+MEGABYTE = 1_000_000
 
 
 @click.command("doctor")
 @command(decides=False, folder=False)
 def doctor_command(run: Run) -> None:
-    """Show what Urteil runs on, and what is missing.
+    """Show versions, C compiler, cache, Java and settings, and what is missing.
 
     \b
+    urteil doctor
     urteil doctor --json
     """
     from checkers.spark import java
 
-    run.emit(Measured(what="python", value=f"{platform.python_version()} on {platform.platform()}"))
-    run.emit(Measured(what="cores", value=os.cpu_count() or 1))
+    run.emit(
+        Measured(metric="python", value=f"{platform.python_version()} on {platform.platform()}")
+    )
+    run.emit(Measured(metric="cores", value=os.cpu_count() or 1))
     missing = []
     for package in PACKAGES:
         try:
-            run.emit(Measured(what=package, value=version(package)))
+            run.emit(Measured(metric=package, value=version(package)))
         except PackageNotFoundError:
             missing.append(package)
-            run.emit(Measured(what=package, value="missing"))
+            run.emit(Measured(metric=package, value="missing"))
+    for figure in _compiler():
+        run.emit(figure)
     chosen = java.choose()
-    run.emit(Measured(what="java", value=f"{chosen.version} from {chosen.origin}: {chosen.home}"))
+    run.emit(Measured(metric="java", value=f"{chosen.version} from {chosen.origin}: {chosen.home}"))
     for key, value in configuration.read().items():
-        run.emit(Measured(what=f"[tool.urteil] {key}", value=str(value)))
+        run.emit(Measured(metric=f"[tool.urteil] {key}", value=str(value)))
     if missing:
         raise InputFault(f"missing: {', '.join(missing)}; install Urteil with its requirements")
+
+
+def _compiler() -> Iterator[Measured]:
+    """Yields the C compiler of the compiled engine, and the cache of compiled specs."""
+    from checkers.explicit.compiled import compiler
+    from checkers.explicit.engines import Declined
+
+    try:
+        yield Measured(metric="C compiler", value=shlex.join(compiler.command()))
+    except Declined as fault:
+        yield Measured(metric="C compiler", value=f"none ({fault}); check uses --engine numpy")
+    folder = compiler.cache()
+    megabytes = sum(map(_size, folder.glob("*"))) / MEGABYTE
+    yield Measured(metric="cache of compiled specs", value=f"{folder}, {megabytes:,.1f} MB")
+
+
+def _size(file: Path) -> int:
+    """Returns the size of the file in bytes; 0 if it was removed meanwhile."""
+    try:
+        return file.stat().st_size
+    except OSError:
+        return 0

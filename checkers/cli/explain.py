@@ -1,4 +1,4 @@
-"""`urteil explain NAME`: everything that the catalogue knows of one name."""
+"""`urteil explain NAME`: prints everything that the catalogue has about a name."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import textwrap
 import click
 
 from checkers.claim_record import Decided
-from checkers.cli import catalogue
+from checkers.cli import catalogue, completion
 from checkers.cli.run import Run, command
 from checkers.events import Evidence, Listed
 
@@ -15,36 +15,37 @@ WIDTH = 100
 
 
 @click.command("explain")
-@click.argument("name")
+@click.argument("name", shell_complete=completion.explained)
 @command(decides=False, folder=False)
 def explain_command(run: Run, name: str) -> None:
-    """Explain a version, bug, property, claim, suite, spec or anomaly by its name.
+    """Explain a spec, version, bug, property, claim, suite or anomaly by its name.
 
     \b
     urteil explain exactly_once_publish
+    urteil explain lost-write
     """
     for row in catalogue.named(name):
         run.emit(Evidence(about=row.item, text=explained(row)))
 
 
 def explained(row: Listed) -> str:
-    """A heading, the statement, and one paragraph for each fact that the row has."""
+    """Returns a heading, the statement, and one paragraph for each fact of the row."""
     facts = {
         k.replace("_", " "): _words(v)
         for k, v in row.facts.items()
         if v not in (None, "", [], (), {})
     }
     width = max(map(len, facts), default=0) + 2
-    told = [
-        f"  {name}\n{textwrap.indent(text.strip(), '    ')}"  # a program stays as it is
+    paragraphs = [
+        f"  {name}\n{textwrap.indent(text.strip(), '    ')}"  # a program keeps its lines
         if "\n" in text
         else textwrap.fill(
             text, WIDTH, initial_indent=f"  {name:<{width}}", subsequent_indent=" " * (width + 2)
         )
         for name, text in facts.items()
     ]
-    statement = textwrap.fill(row.says, WIDTH, initial_indent="  ", subsequent_indent="  ")
-    return "\n".join([f"{row.item} ({row.kind})", statement, *told])
+    statement = textwrap.fill(row.statement, WIDTH, initial_indent="  ", subsequent_indent="  ")
+    return "\n".join([f"{row.item} ({row.kind})", statement, *paragraphs])
 
 
 def _words(value: object) -> str:

@@ -1,4 +1,4 @@
-"""`urteil export`: a spec as the input of another model checker."""
+"""`urteil export`: writes a spec as the input of another model checker."""
 
 from __future__ import annotations
 
@@ -14,23 +14,26 @@ from checkers.events import Measured
 
 @click.command("export")
 @click.option(
-    "--as", "form", type=click.Choice(["tla"]), default="tla", show_default=True, help="What for."
+    "--as",
+    "form",
+    type=click.Choice(["tla"]),
+    default="tla",
+    show_default=True,
+    help="Format: tla is TLA+ for TLC.",
 )
-@click.option(
-    "--to", type=FOLDER, default=Path(), show_default=True, help="The folder to write to."
-)
+@click.option("--to", type=FOLDER, default=Path(), show_default=True, help="Folder to write to.")
 @selection.spec_options(default="replication")
 @command(decides=False, folder=False)
 def export_command(
     run: Run,
     spec: str,
     variant: str | None,
-    given: Sequence[str],
+    assignments: Sequence[str],
     patterns: Sequence[str],
     form: str,
     to: Path,
 ) -> None:
-    """Write SPEC for TLC: a TLA+ module, and the configuration that checks it at the same scope.
+    """Write SPEC as a TLA+ module, and a TLC configuration with the same constants.
 
     \b
     urteil export replication --variant kip-101 --set replicas=3 --to build
@@ -38,11 +41,11 @@ def export_command(
     """
     from model.language import tla
 
-    chosen, made = selection.selected(spec, variant, given)
+    chosen, made = selection.selected(spec, variant, assignments)
     names = selection.properties(made, patterns, f"{chosen.spec} {chosen.name}")
     to.mkdir(parents=True, exist_ok=True)
     name = type(made).__name__
     texts = {f"{name}.tla": tla.module(made), f"{name}.cfg": tla.configuration(made, names=names)}
     for file, text in texts.items():
         (to / file).write_text(text)
-        run.emit(Measured(what=f"{form} {file}", value=len(text.splitlines()), unit="lines"))
+        run.emit(Measured(metric=f"{form} {file}", value=len(text.splitlines()), unit="lines"))

@@ -1,4 +1,4 @@
-"""`urteil analyze --follow`: the verdict on a recording while it grows, whenever it changes."""
+"""`urteil analyze --follow`: analyzes a growing recording and prints verdicts as they change."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from model.faults import InputFault
 if TYPE_CHECKING:
     from checkers.histories.analysis import Analysis
 
-_ROTATIONS: Final = 3  # a part may take the place of its tail while it is read; hardly as often
+_RETRIES: Final = 3  # of an analysis: the recorder may rename the file it is reading
 
 
 @contextmanager
 def followed(
-    run: Run, history: Path, engine: str, master: str | None, analysis: Callable[[], Analysis]
+    run: Run, history: Path, engine: str, master: str | None, analyze_now: Callable[[], Analysis]
 ) -> Generator[None]:
-    """Shows each verdict that differs from the last; then the block asks the same session.
+    """Prints the verdicts each time they change; the block then runs in the same Spark session.
 
-    It follows until the recording has ended, or the user presses Ctrl-C: that ends the following,
-    not the run. InputFault for what is no recording.
+    It ends when the recording ends or the user presses Ctrl-C, which does not end the run.
+    Raises InputFault if `history` is not a recorded folder.
     """
     from checkers.histories.io import recorded
     from checkers.spark.connect import SCHEME
@@ -33,45 +33,47 @@ def followed(
     from checkers.spark.session import session
 
     if engine != "spark":
-        raise InputFault(f"--follow --engine {engine}: only Spark follows; leave out --engine")
+        raise InputFault(f"--follow works with Spark only: leave out --engine {engine}")
     if master is not None and master.startswith(SCHEME):
         raise InputFault(
-            f"--follow --master {master}: over Spark Connect nobody here hears of what has come; "
-            "follow on this machine, or by spark://HOST:PORT"
+            f"--follow --master {master}: --follow does not work over Spark Connect; "
+            "use a local or spark:// master"
         )
     if not history.is_dir():
-        raise InputFault(f"--follow {history}: name the folder that `urteil record` is writing")
+        raise InputFault(
+            f"--follow {history}: not a folder; name the one that `urteil record` writes"
+        )
     recorded.metadata(history)
     with session(master) as spark:
         before: object = None
         try:
             with closing(growths(history, spark)) as grown:
                 for _ in grown:
-                    found = _decided(analysis)
+                    found = _analyzed(analyze_now)
                     if _verdicts(found) != before:
                         before = _verdicts(found)
                         title = f"{history}: {found.operations:,} operations so far"
                         run.emit(Evidence(about=title, text=_table(found, title)))
-        except BaseException:  # Spark's own, if it was interrupted while it was asked
+        except BaseException:  # a Spark call that is interrupted raises an error of its own
             if not run.interrupted:
                 raise
             run.interrupted = False
-            run.note("interrupted: the last word on what there is")
+            run.note("interrupted: a last analysis of what was recorded so far")
             spark.sparkContext.cancelAllJobs()
         yield
 
 
-def _decided(analysis: Callable[[], Analysis]) -> Analysis:
-    for _ in range(_ROTATIONS):
+def _analyzed(analyze_now: Callable[[], Analysis]) -> Analysis:
+    for _ in range(_RETRIES):
         try:
-            return analysis()
+            return analyze_now()
         except FileNotFoundError:
             continue
-    return analysis()
+    return analyze_now()
 
 
 def _verdicts(found: Analysis) -> object:
-    """What a reader would call another verdict: counts of observations always grow."""
+    """Returns what must change for a new printout; counts of observations always grow."""
     return found.broken, [(one.anomaly.id, one.verdict, one.count) for one in found.decisions]
 
 
@@ -84,6 +86,7 @@ def _table(found: Analysis, title: str) -> str:
                 count=one.count,
                 permitted=one.permitted,
                 observations=one.observations,
+                observed=one.anomaly.observes,
                 history=title,
                 reason=one.reason,
             )

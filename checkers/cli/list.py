@@ -1,21 +1,27 @@
-"""`urteil list KIND`: the rows of one table of the catalogue."""
+"""`urteil list KIND`: the rows of one table of the catalogue; without KIND, the kinds."""
 
 from __future__ import annotations
 
 import click
 
-from checkers.cli import catalogue
+from checkers.cli import catalogue, completion
 from checkers.cli.run import Run, command
 
 
 @click.command("list")
-@click.argument("kind", metavar="|".join(catalogue.KINDS))
+@click.argument(
+    "kind",
+    metavar=f"[{'|'.join(catalogue.KINDS)}]",
+    required=False,
+    shell_complete=completion.kinds,
+)
 @command(decides=False, folder=False)
-def list_command(run: Run, kind: str) -> None:
-    """List versions of the protocol, bugs, bugs left out, properties, claims and so on.
+def list_command(run: Run, kind: str | None) -> None:
+    """List everything of one kind by name; without KIND, list the kinds.
 
     \b
+    urteil list
     urteil list bugs
     """
-    for row in catalogue.rows(kind):
+    for row in catalogue.kinds() if kind is None else catalogue.rows(kind):
         run.emit(row)

@@ -1,4 +1,4 @@
-"""`urteil analyze --log-dirs A B C`: the audit of what brokers keep on disk."""
+"""`urteil analyze --log-dirs A B C`: audits the log directories of brokers."""
 
 from __future__ import annotations
 
@@ -10,51 +10,67 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 from click.core import ParameterSource
 
-from checkers.cli.run import Run, replay
+from checkers import demo
+from checkers.cli.run import Run, replay_command
 from checkers.events import AnomalyDecided, Measured
 from model.faults import InputFault
 
 if TYPE_CHECKING:
     from checkers.log_dirs.audit import Audit
 
-KEPT: Final = "log_dirs"  # in the run folder
-TAKEN: Final = ("anomalies", "engine", "master")  # options that an audit has too
+KEPT: Final = "log_dirs"  # name of the rows and the text in the run folder
+SHARED: Final = ("anomalies", "engine", "master")  # options that an audit also takes
+DEMO: Final = Path(demo.__file__).with_name("three-anomalies.edn")
 
 
 def auditing(function: Callable[..., None]) -> Callable[..., None]:
-    """Lets a command of one HISTORY take log directories instead, to audit them."""
+    """Lets a command of one HISTORY also take log directories, or the bundled example."""
 
-    @click.argument(
-        "paths", metavar="HISTORY", nargs=-1, required=True, type=click.Path(path_type=Path)
-    )
+    @click.argument("paths", metavar="[HISTORY]", nargs=-1, type=click.Path(path_type=Path))
     @click.option(
         "--log-dirs",
         is_flag=True,
-        help="Audit what brokers keep on disk: HISTORY is the log.dirs folder of each.",
+        help="Audit log directories: HISTORY is the log.dirs folder of each broker.",
+    )
+    @click.option(
+        "--demo", is_flag=True, help="Analyze the bundled example: a small history with anomalies."
     )
     @functools.wraps(function)
-    def either(run: Run, paths: tuple[Path, ...], log_dirs: bool, **options: Any) -> None:
+    def either(
+        run: Run, paths: tuple[Path, ...], log_dirs: bool, demo: bool, **options: Any
+    ) -> None:
+        if demo:
+            if paths or log_dirs:
+                raise InputFault("--demo brings its own history: leave out HISTORY and --log-dirs")
+            paths = (DEMO,)
+        if not paths:
+            raise InputFault(
+                "HISTORY is missing: name a recorded folder or a .parquet, .ndjson or .edn file,"
+                " or try --demo"
+            )
         if log_dirs:
-            _refuse_others(options.keys() - TAKEN)
-            asked = {name: options[name] for name in ("engine", "master")}
-            decide(run, paths, checks=tuple(options["anomalies"]), **asked)
+            _refuse_others(options.keys() - SHARED)
+            shared = {name: options[name] for name in ("engine", "master")}
+            decide(run, paths, checks=tuple(options["anomalies"]), **shared)
             return
         history, *others = paths
         if others:
-            raise InputFault("more than one HISTORY; log.dirs folders are read by --log-dirs")
+            raise InputFault(
+                "more than one HISTORY: analyze them one by one; log directories need --log-dirs"
+            )
         function(run, history=history, **options)
 
     return either
 
 
 def _refuse_others(names: Collection[str]) -> None:
-    """InputFault for an option that was typed and that an audit would silently leave out."""
+    """Raises InputFault for an option on the command line that an audit does not take."""
     context = click.get_current_context()
     for parameter in context.command.params:
         typed = context.get_parameter_source(parameter.name or "") is ParameterSource.COMMANDLINE
         if parameter.name in names and typed:
             option = parameter.opts[0]
-            raise InputFault(f"{option} is about histories; leave it out with --log-dirs")
+            raise InputFault(f"{option} applies to histories only: leave it out with --log-dirs")
 
 
 def decide(
@@ -65,7 +81,7 @@ def decide(
     engine: str = "spark",
     master: str | None = None,
 ) -> Audit:
-    """Audits the folders, shows what was found, keeps every row of it, and returns it."""
+    """Audits the folders, emits their verdicts, writes every row found, and returns the audit."""
     from checkers.report.log_audit import decided, explained, keep_rows, rows_shown
 
     name = ", ".join(map(str, folders))
@@ -75,19 +91,19 @@ def decide(
         _undecided(run, name, checks, "interrupted")
         raise
     text = explained(found, name, verbose=run.verbose > 0)
-    run.keep(name, f"{text}\n\nreplay  {replay()}", f"{KEPT}.txt")
+    run.keep(name, f"{text}\n\nreplay  {replay_command()}", f"{KEPT}.txt")
     kept = {} if run.folder is None else keep_rows(found, run.folder.path, KEPT)
     for decision in found.decisions:
         for row in rows_shown(decision, name):
             run.emit(row)
-        again = replay() if checks else f"{replay()} --anomaly {decision.check.id}"
-        run.emit(decided(decision, name, kept, again))
-    run.emit(Measured(what=f"{name}: batches", value=found.batches))
+        one = "" if checks else f" --anomaly {decision.check.id}"
+        run.emit(decided(decision, name, kept, replay_command() + one))
+    run.emit(Measured(metric=f"{name}: batches", value=found.batches))
     return found
 
 
 def _undecided(run: Run, name: str, checks: tuple[str, ...], reason: str) -> None:
-    """Says of every check that was asked for why nobody knows."""
+    """Emits `undecided`, with this reason, for every selected check."""
     from properties.log_audit.catalogue import named
 
     for check in named(checks):
@@ -98,7 +114,7 @@ def _undecided(run: Run, name: str, checks: tuple[str, ...], reason: str) -> Non
                 count=0,
                 permitted=False,
                 history=name,
-                over="log directories",
+                input_kind="log directories",
                 reason=reason,
             )
         )
@@ -107,7 +123,7 @@ def _undecided(run: Run, name: str, checks: tuple[str, ...], reason: str) -> Non
 def audited(
     run: Run, folders: Sequence[Path], checks: tuple[str, ...], engine: str, master: str | None
 ) -> Audit:
-    """The audit by the engine that was asked for."""
+    """Runs the audit on the chosen engine."""
     if engine == "local":
         from checkers.log_dirs.audit import audit
 

@@ -1,4 +1,4 @@
-"""The command line: `urteil COMMAND`. Nothing heavy is imported before the command is known."""
+"""The command line `urteil COMMAND`. It imports only the module of the command that runs."""
 
 from __future__ import annotations
 
@@ -9,37 +9,39 @@ import traceback
 from typing import Final
 
 import click
+from click.shell_completion import CompletionItem
 
 from checkers.cli import configuration
 from checkers.cli.run import A_BUG, in_one_line
+from checkers.report import plain_text
 from checkers.verdicts import EXIT_CODES, HOLDS, INTERRUPTED, OUR_OWN_BUG, UNUSABLE_INPUT
 from model.faults import InputFault, UnknownName
 
-# command -> what it does; the command is the function `<name>_command` of checkers.cli.<name>
+# name -> what the command does; the command is the function `<name>_command` of checkers.cli.<name>
 COMMANDS: Final = {
-    "verify": "The main job: model, proofs, broker, recording, analysis; one report.",
+    "verify": "Run everything on the embedded reference broker: minutes, one report.",
     "check": "Explore a spec: every reachable state, shortest counterexamples.",
-    "prove": "Prove a spec for any number of everything.",
-    "test": "Run a Hypothesis property suite against the reference broker.",
-    "sweep": "Simulate the reference broker from many seeds, and analyze every history.",
+    "prove": "Prove a spec for any number of replicas, offsets and transactions (Z3).",
+    "test": "Run Hypothesis property suites against the reference broker.",
+    "sweep": "Simulate the reference broker from many seeds and analyze each history.",
     "broker": "Serve the reference broker over TCP.",
-    "record": "Run a workload through real clients and write its history.",
-    "analyze": "Decide the anomalies of a history, on Spark.",
-    "report": "Write the report of a run again.",
-    "export": "Write a spec for another model checker: TLA+ for TLC.",
-    "replay": "Take the steps of a counterexample again, on this or another variant.",
-    "list": "List versions, bugs, properties, claims, suites, sweeps, specs, anomalies.",
-    "explain": "Explain one of them.",
-    "doctor": "Show what Urteil runs on, and what is missing.",
+    "record": "Run a workload through real Kafka clients and write its history.",
+    "analyze": "Find anomalies in a history or in log directories, on Spark.",
+    "report": "Write the HTML report of an earlier run again.",
+    "export": "Write a spec as TLA+, for TLC.",
+    "replay": "Repeat a recorded counterexample, also on another variant.",
+    "list": "List specs, versions, bugs, properties, claims, suites, anomalies.",
+    "explain": "Explain one of them by its name.",
+    "doctor": "Show versions, compiler, cache and settings, and what is missing.",
 }
 
 EPILOG: Final = "\b\nExit codes:\n" + "\n".join(
-    f"  {k:<4} {says}" for k, says in EXIT_CODES.items()
+    f"  {code:<4} {meaning}" for code, meaning in EXIT_CODES.items()
 )
 
 
 def load(name: str) -> click.Command:
-    """The command of this name; its help ends with the exit codes too."""
+    """Imports and returns the command of this name; its help also lists the exit codes."""
     module = importlib.import_module(f"checkers.cli.{name}")
     found: click.Command = getattr(module, f"{name}_command")
     found.epilog = EPILOG
@@ -47,21 +49,45 @@ def load(name: str) -> click.Command:
 
 
 class LazyGroup(click.Group):
-    """A group that knows its commands by name and imports the one that is asked for."""
+    """A group that lists its commands by name and imports a command when it runs."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if ctx.resilient_parsing:  # shell completion: an error would be printed into the prompt
+            return load(cmd_name) if cmd_name in COMMANDS else None
         if cmd_name not in COMMANDS:
             raise UnknownName("command", cmd_name, COMMANDS)
-        given = configuration.defaults(cmd_name, COMMANDS, load)
-        ctx.default_map = {**(ctx.default_map or {}), cmd_name: given}
+        settings = configuration.defaults(cmd_name, COMMANDS, load)
+        ctx.default_map = {**(ctx.default_map or {}), cmd_name: settings}
         return load(cmd_name)
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """Completes commands by name, without importing them."""
+        commands = [
+            CompletionItem(name, help=does)
+            for name, does in COMMANDS.items()
+            if name.startswith(incomplete)
+        ]
+        return commands + click.Command.shell_complete(self, ctx, incomplete)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
             formatter.write_dl(list(COMMANDS.items()))
+
+
+FIRST_SCREEN: Final = """\
+Urteil checks the guarantees of Kafka, and of anything that speaks its protocol.
+
+Three commands to begin with:
+  urteil check replication --variant truncate-to-hw   a bug that Kafka shipped, in eight steps
+  urteil analyze --demo --engine local                anomalies in a small history
+  urteil verify                                       model, proofs, broker, clients: minutes
+
+All commands: urteil --help     one command: urteil COMMAND --help     a name: urteil explain NAME
+Documentation: README.md and the folder docs/ of the source; begin with docs/tutorial.md.
+"""
 
 
 @click.group(
@@ -71,25 +97,20 @@ class LazyGroup(click.Group):
 )
 @click.version_option(package_name="urteil")
 def urteil() -> None:
-    """A verdict on the guarantees of Kafka, and of anything that speaks its protocol.
-
-    \b
-    Three commands to begin with:
-      urteil check replication --variant truncate-to-hw    a bug that shipped, in eight steps
-      urteil prove transactions-abstract                   KIP-890, for any number of everything
-      urteil verify                                        all of it, in minutes
-    """
+    """Check the guarantees of Kafka, and of anything that speaks its protocol."""
 
 
 def main() -> None:
-    """Runs the command line; what the user got wrong is one line on stderr and exit code 2."""
+    """Runs the command line; a usage error is one line on stderr and exit code 2."""
+    plain_text.register()
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="replace")  # ✗ is ? where the terminal's encoding has none
+            stream.reconfigure(errors=plain_text.HANDLER)
     try:
         sys.exit(urteil.main(prog_name="urteil", standalone_mode=False) or 0)
-    except click.exceptions.NoArgsIsHelpError as first_screen:
-        click.echo(first_screen.format_message())
+    except click.exceptions.NoArgsIsHelpError as fault:
+        shown = fault.ctx is not None and fault.ctx.parent is not None  # a command, not the group
+        click.echo(fault.format_message() if shown else FIRST_SCREEN, nl=shown)
         sys.exit(HOLDS)
     except click.ClickException as fault:
         context = getattr(fault, "ctx", None)
@@ -99,7 +120,7 @@ def main() -> None:
         click.echo(f"urteil: {in_one_line(fault)}", err=True)
     except (click.Abort, KeyboardInterrupt):
         sys.exit(INTERRUPTED)
-    except Exception:  # the boundary, before a run and after it
+    except Exception:  # a bug of ours, before a run or after it
         click.echo(f"{traceback.format_exc()}urteil: {A_BUG}", err=True)
         sys.exit(OUR_OWN_BUG)
     sys.exit(UNUSABLE_INPUT)

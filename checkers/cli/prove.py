@@ -1,8 +1,8 @@
-"""`urteil prove`: unbounded proof; a failed condition shows its state, and a run where one exists.
+"""`urteil prove`: an unbounded proof by induction; a failed condition is shown as a state.
 
-The proof assumes all claims in each condition, so a failed condition leaves every property open.
-They are then explored at the spec's own small scope: a property is violated when a run from an
-initial state shows it, else undecided.
+Every condition assumes all claims, so one failed condition leaves every property open. The spec is
+then explored at its default scope. A property is violated if a run from an initial state breaks
+it, else undecided.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 import click
 
 from checkers.cli import selection
-from checkers.cli.check import expectations, explored, show
-from checkers.cli.run import Interrupted, Run, command, replay
+from checkers.cli.check import expectations, explored, show_counterexamples
+from checkers.cli.run import Interrupted, Run, command, replay_command
 from checkers.events import Measured, PropertyDecided
 from checkers.verdicts import Verdict
 from model.faults import InputFault
@@ -26,32 +26,37 @@ if TYPE_CHECKING:
     from model.variants import Variant
 
 DECLINED = "declined"
-RUN_BUDGET = "300k-states"  # how far a real run of a refuted property is looked for
+RUN_BUDGET = "300k-states"  # of the search for a run that breaks a property
 
 
 @click.command("prove")
 @selection.spec_options(default="transactions-abstract")
 @click.option(
-    "--limit-ms", default=20_000, show_default=True, help="What Z3 may spend on one condition."
+    "--limit-ms",
+    default=20_000,
+    show_default=True,
+    help="Time limit of Z3 for each condition, in milliseconds.",
 )
 @command()
 def prove_command(
     run: Run,
     spec: str,
     variant: str | None,
-    given: Sequence[str],
+    assignments: Sequence[str],
     patterns: Sequence[str],
     limit_ms: int,
 ) -> None:
-    """Prove SPEC for any number of everything; constants bound only the runs that show failures.
+    """Prove SPEC for any number of replicas, offsets, epochs and transactions.
+
+    --set bounds only the search for a run that shows a failed condition.
 
     \b
     urteil prove transactions-abstract
     urteil prove transactions-abstract --variant v1
     """
     if limit_ms < 1:
-        raise InputFault(f"--limit-ms {limit_ms}: at least 1")
-    chosen, made = selection.selected(spec, variant, given)
+        raise InputFault(f"--limit-ms {limit_ms}: must be at least 1")
+    chosen, made = selection.selected(spec, variant, assignments)
     names = selection.properties(made, patterns, f"{chosen.spec} {chosen.name}")
     read = {claim.name for claim in made.claims}
     names = names if patterns else tuple(name for name in names if name in read)
@@ -68,7 +73,11 @@ def prove(
     expected: Mapping[str, Verdict] | None = None,
     command: str | None = None,
 ) -> Proof:
-    """Proves, pairs failures with runs, tells it and returns it; raises Interrupted after that."""
+    """Proves the spec, emits the verdicts, and returns the proof.
+
+    If a condition fails, it searches for a run that breaks a property. Raises Interrupted after
+    the verdicts are emitted.
+    """
     from checkers import symbolic
 
     def progress(condition: Condition, number: int, of: int) -> None:
@@ -80,7 +89,9 @@ def prove(
     if proof.failed and not proof.interrupted:
         show_failures(run, variant, spec, proof, expected="violated" in right.values())
         runs = explored(run, variant, spec, properties, RUN_BUDGET)
-        show(run, variant, spec, runs, command or replay(), right, heading="a real run: ")
+        show_counterexamples(
+            run, variant, spec, runs, command or replay_command(), right, heading="a real run: "
+        )
     for name in properties:
         verdict, reason, steps = verdict_on(name, proof, runs)
         run.emit(
@@ -97,7 +108,7 @@ def prove(
                 reason=reason,
             )
         )
-    run.emit(Measured(what="proof", value=str(proof)))
+    run.emit(Measured(metric="proof", value=str(proof)))
     if proof.interrupted:
         raise Interrupted
     return proof
@@ -106,11 +117,15 @@ def prove(
 def verdict_on(
     name: str, proof: Proof, runs: Exploration | None
 ) -> tuple[Verdict, str | None, int | None]:
-    """The verdict on one property, why, and how long the run is that violates it."""
+    """Returns the verdict on one property, the reason, and the steps of the run that breaks it."""
     if name not in {claim.name for claim in proof.claims}:
-        return "undecided", "a proof reads claims about states: urteil check decides this one", None
+        return (
+            "undecided",
+            "prove decides invariants only: use urteil check for this property",
+            None,
+        )
     if proof.holds:
-        return "holds", f"{len(proof.conditions)} conditions, for any number of everything", None
+        return "holds", f"{len(proof.conditions)} conditions, without bounds", None
     discovery = runs.discoveries.get(name) if runs is not None else None
     if discovery is not None and discovery.verdict == "violated":
         return "violated", None, discovery.steps
@@ -118,12 +133,12 @@ def verdict_on(
 
 
 def show_failures(run: Run, variant: Variant, spec: Spec, proof: Proof, *, expected: bool) -> None:
-    """For each condition not proved, a state that the claims allow and the step out of it."""
+    """Emits, for each condition not proved, a state that satisfies the claims and a bad step."""
     from checkers import symbolic
 
     for failed in proof.failed:
         if failed.how.startswith(DECLINED):
-            continue  # no state shows what has no reading: the reason is in the verdict
+            continue  # Z3 cannot express it: the verdict has the reason
         found = symbolic.counterexample_to_induction(
             spec, failed.action, failed.claim, seed=run.seed
         )

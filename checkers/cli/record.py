@@ -1,4 +1,4 @@
-"""`urteil record`: a workload of real clients, on our broker or on any cluster, and its history."""
+"""`urteil record`: runs a workload of real clients on a cluster and records its history."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from checkers.cli import completion
 from checkers.cli.run import Run, command
 from checkers.events import Measured
 from model.faults import InputFault
@@ -29,7 +30,7 @@ FAULTS = "faults.ndjson"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OwnBroker:
-    """The reference broker that a recording starts for itself."""
+    """The reference broker that `urteil record` starts if no cluster is named."""
 
     brokers: int = 3
     faults: Sequence[str] = DROPPING
@@ -37,52 +38,72 @@ class OwnBroker:
 
 
 @click.command("record")
-@click.option("--bootstrap-servers", help="A cluster. Default: a reference broker of its own.")
+@click.option(
+    "--bootstrap-servers", help="HOST:PORT of the cluster. Default: a reference broker is started."
+)
 @click.option(
     "--client-config",
     type=click.Path(path_type=Path),
-    help="File of the clients' own properties: TLS, SASL.",
+    help="Properties file for the clients, in librdkafka's keys: TLS, SASL.",
 )
 @click.option(
     "--workload",
     type=click.Choice(["append-and-read", "transactions"]),
     default="append-and-read",
     show_default=True,
-    help="transactions: a group consumes, transforms, produces.",
+    help="transactions: members of a group consume, transform and produce.",
 )
-@click.option("--topic", help="A new topic's name. Default: one that nobody else has.")
-@click.option("--partitions", default=4, show_default=True, help="Of the topic.")
+@click.option("--topic", help="Name of the topic to create. Default: a new, random name.")
+@click.option("--partitions", default=4, show_default=True, help="Partitions of the topic.")
 @click.option(
-    "--replication-factor", default=-1, help="Of the topic; -1: the cluster's.", show_default=True
+    "--replication-factor",
+    default=-1,
+    show_default=True,
+    help="Replicas of each partition; -1: the cluster's default.",
 )
-@click.option("--producers", default=3, show_default=True, help="Each sends from two threads.")
-@click.option("--consumers", default=2, show_default=True, help="Each reads all partitions.")
-@click.option("--sends", default=2_000, show_default=True, help="Of all producers together.")
-@click.option("--pause", default=0.0, help="Of a sender between two sends, s.", show_default=True)
+@click.option(
+    "--producers", default=3, show_default=True, help="Producers; two threads send through each."
+)
+@click.option(
+    "--consumers", default=2, show_default=True, help="Consumers; each reads every partition."
+)
+@click.option("--sends", default=2_000, show_default=True, help="Records to send, in total.")
+@click.option(
+    "--pause",
+    default=0.0,
+    show_default=True,
+    help="Mean pause of a thread between two sends, in seconds.",
+)
 @click.option(
     "--acks",
     type=click.Choice(["all", "1"]),
     default="all",
     show_default=True,
-    help="1: the leader alone answers, and no producer is idempotent.",
+    help="acks of the producers; with 1 they are not idempotent.",
 )
 @click.option(
     "--isolation",
     type=click.Choice(["read_committed", "read_uncommitted"]),
     default="read_committed",
     show_default=True,
-    help="Of the readers; those of transactions read at both.",
+    help="Isolation level of the consumers; the workload transactions reads at both.",
 )
-@click.option("--brokers", default=3, show_default=True, help="Of the reference broker.")
+@click.option("--brokers", default=3, show_default=True, help="Brokers of the reference broker.")
 @click.option(
     "--fault",
     "faults",
     multiple=True,
     default=DROPPING,
     show_default=True,
-    help="Of the reference broker: urteil broker --help.",
+    help="Fault to inject into the reference broker; repeatable. See: urteil broker --help.",
 )
-@click.option("--bug", "bugs", multiple=True, help="A seeded bug, on purpose: urteil list bugs.")
+@click.option(
+    "--bug",
+    "bugs",
+    multiple=True,
+    shell_complete=completion.bugs,
+    help="Switch on a bug of the reference broker; repeatable. See: urteil list bugs.",
+)
 @command(decides=False)
 def record_command(
     run: Run,
@@ -102,7 +123,7 @@ def record_command(
     faults: Sequence[str],
     bugs: Sequence[str],
 ) -> None:
-    """Record what confluent-kafka's producers and consumers observe, as a folder of Parquet.
+    """Record what real producers and consumers (confluent-kafka) observe, as Parquet.
 
     \b
     urteil record --sends 5000
@@ -120,7 +141,9 @@ def record_command(
             raise InputFault(f"--{name} {number}: at least 1")
     own = OwnBroker(brokers=brokers, faults=faults, bugs=bugs)
     if bootstrap_servers is not None and bugs:
-        raise InputFault("--bug is for the reference broker: leave it or --bootstrap-servers out")
+        raise InputFault(
+            "--bug applies to the reference broker only: leave out --bug or --bootstrap-servers"
+        )
     assert run.folder is not None
     options = RecordOptions(
         folder=run.folder.path / HISTORY,
@@ -139,28 +162,31 @@ def record_command(
         seed=run.seed,
         progress=run.progress,
     )
-    tell(run, record(run, options, own if bootstrap_servers is None else None))
+    emit_result(run, record(run, options, own if bootstrap_servers is None else None))
 
 
 def record(run: Run, options: RecordOptions, own: OwnBroker | None) -> RecordResult:
-    """Records, on a reference broker of its own or on the cluster that the options name."""
+    """Records on a new reference broker, or on the cluster of the options if `own` is None."""
     from checkers.record import recording
 
     if own is None:
         return recording.record(options)
     name = options.folder.name
-    log, happened = (options.folder.with_name(f"{name}-{kept}") for kept in (BROKER_LOG, FAULTS))
+    log, fault_log = (options.folder.with_name(f"{name}-{kept}") for kept in (BROKER_LOG, FAULTS))
     try:
-        with served(run, own, log, happened) as servers:
+        with serving_own_broker(run, own, log, fault_log) as servers:
             return recording.record(replace(options, bootstrap_servers=servers, broker_log=log))
     finally:
-        if happened.exists() and options.folder.exists():
-            happened.rename(options.folder / FAULTS)
+        if fault_log.exists() and options.folder.exists():
+            fault_log.rename(options.folder / FAULTS)
 
 
 @contextmanager
-def served(run: Run, own: OwnBroker, log: Path, happened: Path) -> Generator[str]:
-    """A reference broker in a thread, that logs what it applies and suffers: its servers."""
+def serving_own_broker(run: Run, own: OwnBroker, log: Path, fault_log: Path) -> Generator[str]:
+    """Serves a reference broker in a thread; yields its bootstrap servers.
+
+    It writes applied requests to `log` and injected faults to `fault_log`.
+    """
     from reference_impl.node.bugs import bugs_named
     from reference_impl.wire.faults import parsed
     from reference_impl.wire.serve import ServeOptions, serving
@@ -171,23 +197,23 @@ def served(run: Run, own: OwnBroker, log: Path, happened: Path) -> Generator[str
         bugs=bugs_named(*own.bugs),
         seed=run.seed,
         applied_log=log,
-        fault_log=happened,
+        fault_log=fault_log,
     )
     with serving(options) as cluster:
         yield cluster.bootstrap_servers
 
 
-def tell(run: Run, found: RecordResult) -> None:
-    """What was recorded, as figures."""
-    run.emit(Measured(what="history", value=str(found.folder)))
+def emit_result(run: Run, found: RecordResult) -> None:
+    """Emits the figures of a recording."""
+    run.emit(Measured(metric="history", value=str(found.folder)))
     for (f, outcome), count in found.outcomes.items():
-        run.emit(Measured(what=f"{f} {outcome}", value=count, unit="operations"))
+        run.emit(Measured(metric=f"{f} {outcome}", value=count, unit="operations"))
     if found.applied_but_unanswered is not None:
         unanswered = found.applied_but_unanswered
-        run.emit(Measured(what="applied but unanswered", value=unanswered, unit="sends"))
+        run.emit(Measured(metric="applied but unanswered", value=unanswered, unit="sends"))
     if found.unsent:
-        run.note(f"{found.unsent} sends left out: too many before them were never answered")
+        run.note(f"{found.unsent} sends skipped: too many earlier ones were never answered")
     if found.unread:
-        run.note(f"not read to the end: {', '.join(found.unread)}")
-    run.emit(Measured(what="recorded in", value=round(found.seconds, 1), unit="s"))
-    run.note(f"what it shows: {shlex.join(['urteil', 'analyze', str(found.folder)])}")
+        run.note(f"not read to their end: {', '.join(found.unread)}")
+    run.emit(Measured(metric="recorded in", value=round(found.seconds, 1), unit="s"))
+    run.note(f"next: {shlex.join(['urteil', 'analyze', str(found.folder)])}")

@@ -1,4 +1,4 @@
-"""`urteil replay`: a trace of the run folder, taken again on its spec or on a variant of it."""
+"""`urteil replay`: repeats the steps of a recorded trace on its spec or on another variant."""
 
 from __future__ import annotations
 
@@ -20,12 +20,20 @@ if TYPE_CHECKING:
 
 
 @click.command("replay")
-@click.option("--property", "name", help="Another property than the one that the trace breaks.")
 @click.option(
-    "--set", "given", multiple=True, metavar="NAME=VALUE", help="Another constant; repeatable."
+    "--property", "name", help="Check this property instead of the one that the trace breaks."
 )
-@click.option("--variant", help="Another variant than the one that the trace is of.")
-@click.option("--spec", help="Another spec: a name, or a path to a .py file.")
+@click.option(
+    "--set",
+    "assignments",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="Another constant; repeatable.",
+)
+@click.option("--variant", help="Use this variant instead of the one in the trace.")
+@click.option(
+    "--spec", help="Use this spec, a name or a .py file, instead of the one in the trace."
+)
 @click.argument("file", type=FILE)
 @command(folder=False)
 def replay_command(
@@ -33,10 +41,10 @@ def replay_command(
     file: Path,
     spec: str | None,
     variant: str | None,
-    given: Sequence[str],
+    assignments: Sequence[str],
     name: str | None,
 ) -> None:
-    """Take the steps of a trace (ITF) again: is it still a counterexample, or why is it none.
+    """Repeat the steps of FILE, a trace in ITF: is it still a counterexample?
 
     \b
     urteil replay runs/2026-11-21T0142-c3f1/replication-kip-101-strong_isr.itf.json
@@ -48,12 +56,12 @@ def replay_command(
 
     read = _read(file)
     meta: Mapping[str, Any] = read.get("#meta", {})
-    asked = spec or meta.get("spec")
-    if asked is None:
-        raise InputFault(f"{file} does not say which spec it is of: name it with --spec")
-    constants = {**meta.get("constants", {}), **selection.settings(given)}
+    spec_name = spec or meta.get("spec")
+    if spec_name is None:
+        raise InputFault(f"{file}: the trace does not name its spec: name it with --spec")
+    constants = {**meta.get("constants", {}), **selection.settings(assignments)}
     chosen, made = selection.selected(
-        asked,
+        spec_name,
         variant or (meta.get("variant") if spec is None else None),
         [f"{n}={str(v).lower()}" for n, v in constants.items()],
     )
@@ -64,7 +72,7 @@ def replay_command(
     interpreter = Interpreter.of(made)
     steps = recorded(made, interpreter.ranges, read)
     found = replay(made, interpreter, steps, claims[wanted], read.get("loop"))
-    text = "\n".join(told(made, interpreter, found, len(steps)))
+    text = "\n".join(step_lines(made, interpreter, found, len(steps)))
     run.emit(Evidence(about=wanted, text=text))
     run.emit(
         PropertyDecided(
@@ -87,14 +95,14 @@ def _read(file: Path) -> Mapping[str, Any]:
     except OSError as why:
         raise InputFault(f"{file}: {why.strerror}") from why
     except ValueError as why:
-        raise InputFault(f"{file} is no JSON: {why}") from why
+        raise InputFault(f"{file}: not JSON: {why}; name a trace, *.itf.json") from why
     if not isinstance(read, dict):
-        raise InputFault(f"{file} is no trace: ITF is an object with `states`")
+        raise InputFault(f"{file}: not a trace: ITF is a JSON object with `states`")
     return read
 
 
-def told(spec: Spec, interpreter: Any, found: Replayed, steps: int) -> Iterator[str]:
-    """Each step that was taken, and what became of the trace."""
+def step_lines(spec: Spec, interpreter: Any, found: Replayed, steps: int) -> Iterator[str]:
+    """Yields a line for each step taken, and one for the end of the trace."""
     from checkers.report.sentences import Sentences
     from model.language.values import Writer
 
@@ -116,13 +124,13 @@ def told(spec: Spec, interpreter: Any, found: Replayed, steps: int) -> Iterator[
     elif found.stopped:
         yield f"  ! {len(found.taken):4}  {found.stopped}"
     left = steps - len(found.taken)
-    yield f"  {ending(found)}{f'; {left} of its steps are left' if left else ''}"
+    yield f"  {ending(found)}{f'; {left} steps not reached' if left else ''}"
 
 
 def ending(found: Replayed) -> str:
-    """What became of the trace, in a few words."""
+    """Returns how the trace ended."""
     if found.broken is not None:
         return f"still a counterexample, after step {found.broken}"
     if found.stopped:
-        return f"step {len(found.taken)} is not taken: {found.stopped}"
+        return f"step {len(found.taken)} is not possible: {found.stopped}"
     return "every step is taken, and the property holds"

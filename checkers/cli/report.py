@@ -1,4 +1,4 @@
-"""`urteil report FOLDER`: the report of a run once more, from what its folder keeps."""
+"""`urteil report FOLDER`: writes the report of a run folder again."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from checkers.events import Measured
 @click.argument("folder", type=click.Path(path_type=Path))
 @command(decides=False, folder=False)
 def report_command(run: Run, folder: Path) -> None:
-    """Write the report of a run again, also of one that was killed.
+    """Write the HTML report of a run again, also of a run that was killed.
 
     \b
     urteil report runs/2026-11-21T0142-c3f1
     """
-    from checkers.report.again import write_report
+    from checkers.report.saved_run import write_report
 
-    run.emit(Measured(what="report", value=str(write_report(folder))))
+    run.emit(Measured(metric="report", value=str(write_report(folder))))

@@ -1,6 +1,6 @@
-"""A run: one invocation that emits events, keeps them in a folder, and ends with one exit code.
+"""A run: one invocation of a command. It emits events, keeps them, and ends with one exit code.
 
-stdout is results, stderr is progress. Whatever happens inside, the last event is `run_finished`.
+Results go to stdout, progress and notes to stderr. The last event is always `run_finished`.
 """
 
 from __future__ import annotations
@@ -40,28 +40,26 @@ from model.faults import InputFault
 Reporter = Callable[[Event], None]
 FOLDER = click.Path(path_type=Path)
 FILE = click.Path(path_type=Path, dir_okay=False)
-SEED = click.IntRange(0)
-SEED_SAYS = "Fixes every random choice."
-A_BUG = "a bug of Urteil: please report the text above"
+A_BUG = "this is a bug of Urteil: please report the text above"
 
 
 def inside_github() -> bool:
-    """Does this run inside GitHub Actions?"""
+    """True inside GitHub Actions."""
     return os.environ.get("GITHUB_ACTIONS") == "true"
 
 
 class Interrupted(Exception):
-    """The user pressed Ctrl-C; what was decided so far has been emitted."""
+    """The user pressed Ctrl-C; every verdict decided before that has been emitted."""
 
 
 def print_json(event: Event) -> None:
-    """NDJSON on stdout."""
+    """Prints the event as a line of NDJSON on stdout."""
     print(event.as_json(), flush=True)  # noqa: T201 - results go to stdout
 
 
 @dataclass(slots=True)
 class Run:
-    """What a command is given: where to tell things, and how it was asked."""
+    """The context of one command: its shared options, reporters, run folder and verdicts so far."""
 
     command: str
     seed: int
@@ -75,7 +73,7 @@ class Run:
     line: ProgressLine = field(default_factory=lambda: ProgressLine(sys.stderr))
 
     def emit(self, event: Event) -> None:
-        """Tells every reporter; a decision also counts for the exit code."""
+        """Passes the event to every reporter; a verdict also counts for the exit code."""
         if isinstance(event, PropertyDecided | AnomalyDecided):
             self.decided.append(judged(event, by_expectation=self.judged_by_expectation))
         self.line.clear()
@@ -92,62 +90,69 @@ class Run:
         drawing: str | None = None,
         trace: Mapping[str, Any] | None = None,
     ) -> None:
-        """Shows a piece of evidence and keeps it in the run folder."""
+        """Emits evidence and writes its text to the run folder.
+
+        Expected evidence is emitted without its trace: the trace is in the run folder.
+        """
         kept = self.written(file, text + "\n")
         expected = verdict_expected and self.judged_by_expectation
-        told = None if expected else trace  # what had to be found is told by its file alone
         self.emit(
             Evidence(
-                about=about, text=text, file=kept, expected=expected, drawing=drawing, trace=told
+                about=about,
+                text=text,
+                file=kept,
+                expected=expected,
+                drawing=drawing,
+                trace=None if expected else trace,
             )
         )
 
     def written(self, file: str, text: str) -> str | None:
-        """The name under which the run folder keeps the text; None without a folder."""
+        """Writes the text to the run folder and returns its file name; None without a folder."""
         return self.folder.keep(file, text) if self.folder is not None else None
 
-    def progress(self, told: Progress | str) -> None:
-        """Something passing on stderr: one live line on a terminal, few lines in a log."""
+    def progress(self, progress: Progress | str) -> None:
+        """Displays progress on stderr: one live line on a terminal, a few lines in a log."""
         if self.interrupted:
-            raise KeyboardInterrupt  # it was raised before, where Python could only ignore it
+            raise KeyboardInterrupt  # the first one may have been lost: see `interrupt`
         if not self.quiet:
-            self.line(told)
+            self.line(progress)
 
     def note(self, text: str) -> None:
-        """One lasting line on stderr."""
+        """Prints one line on stderr."""
         if not self.quiet:
             self.line.clear()
             click.echo(text, err=True)
 
     def interrupt(self, number: int, frame: FrameType | None) -> None:
-        """Ctrl-C: remembered too, for an exception inside a callback of the collector is lost."""
+        """Handles Ctrl-C and remembers it: Python drops an exception in a garbage collection."""
         del number, frame
         self.interrupted = True
         raise KeyboardInterrupt
 
     def meaning(self, code: int) -> str:
-        """What an exit code says of this run."""
+        """Returns the meaning of an exit code for this run."""
         if code == verdicts.HOLDS and not self.decided:
-            return "done"  # there was nothing to decide
+            return "done"  # a command without verdicts
         table = verdicts.AS_EXPECTED if self.judged_by_expectation else {}
         return {**verdicts.EXIT_CODES, **table}[code]
 
 
 def in_one_line(fault: InputFault) -> str:
-    """What the user got wrong, and the next move."""
+    """Returns the message of the fault on one line."""
     return "; ".join(line.strip() for line in str(fault).splitlines() if line.strip())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ForPrograms:
-    """What else is told, for other programs: a file each, and GitHub."""
+class MachineOutputs:
+    """The outputs for other programs: JUnit XML, SARIF, and annotations for GitHub."""
 
     junit: Path | None
     sarif: Path | None
     github: bool
 
     def reporters(self) -> Iterator[Reporter]:
-        """InputFault where a file can't be written."""
+        """Yields a reporter for each requested output; InputFault if a file cannot be written."""
         if self.junit is not None:
             from checkers.report.junit import junit
 
@@ -162,8 +167,8 @@ class ForPrograms:
             yield GitHub(sys.stderr)
 
 
-def replay() -> str:
-    """The command that does this run again; where else it is told is no part of it."""
+def replay_command() -> str:
+    """Returns the command line that repeats this run, without its options for other programs."""
     words, again = iter(command_line()), list[str]()
     for word in words:
         name, equals, _ = word.partition("=")
@@ -178,34 +183,49 @@ def replay() -> str:
 def command(
     *, decides: bool = True, folder: bool = True, judged_by_expectation: bool = False
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Makes a function of a Run a command: shared options, reporters, folder and exit code.
+    """Turns a function of a Run into a command: adds shared options, reporters and an exit code.
 
-    A command that decides nothing exits 0 when it could do its work. A run folder that would hold
-    nothing but a mistyped command is not left behind.
+    With `decides=False` the exit code is 0 if the command succeeds. With `folder=True` the run gets
+    a folder; the folder is removed if a usage error leaves it without results.
     """
 
     def decorate(function: Callable[..., None]) -> Callable[..., None]:
-        @click.option("--json", "as_json", is_flag=True, help="NDJSON events on stdout.")
-        @click.option("--seed", type=SEED, default=0, show_default=True, help=SEED_SAYS)
+        @click.option("--json", "as_json", is_flag=True, help="Print events as NDJSON on stdout.")
+        @click.option(
+            "--seed",
+            type=click.IntRange(0),
+            default=0,
+            show_default=True,
+            help="Seed of every random choice: the same seed repeats the run.",
+        )
         @click.option(
             "--out",
             type=FOLDER,
             default=Path("runs"),
             show_default=True,
             hidden=not folder,
-            help="Where run folders go.",
+            help="Parent folder of run folders.",
         )
-        @click.option("--junit", type=FILE, hidden=not decides, help="Verdicts as JUnit XML too.")
-        @click.option("--sarif", type=FILE, hidden=not decides, help="Violations as SARIF too.")
+        @click.option(
+            "--junit", type=FILE, hidden=not decides, help="Also write verdicts as JUnit XML."
+        )
+        @click.option(
+            "--sarif", type=FILE, hidden=not decides, help="Also write violations as SARIF."
+        )
         @click.option(
             "--github",
             is_flag=True,
             default=inside_github,
             hidden=not decides,
-            help="Annotations and a step summary; always inside GitHub Actions.",
+            help="Print annotations and write a step summary; on by default in GitHub Actions.",
         )
-        @click.option("-v", "--verbose", count=True, help="Whole states, more rows.")
-        @click.option("-q", "--quiet", is_flag=True, help="No progress, no notes.")
+        @click.option(
+            "-v",
+            "--verbose",
+            count=True,
+            help="Show more: whole states, every verdict, up to 32 rows. -vv: disabled actions.",
+        )
+        @click.option("-q", "--quiet", is_flag=True, help="Hide progress and notes.")
         @functools.wraps(function)
         def wrapped(
             as_json: bool,
@@ -220,12 +240,13 @@ def command(
         ) -> None:
             name = click.get_current_context().info_name or ""
             run = Run(name, seed, verbose, quiet, judged_by_expectation=judged_by_expectation)
-            run.reporters.append(print_json if as_json else Terminal(sys.stdout, run.meaning))
+            terminal = Terminal(sys.stdout, run.meaning, verbose=verbose > 0)
+            run.reporters.append(print_json if as_json else terminal)
             before = signal.signal(signal.SIGINT, run.interrupt)
-            with _no_word_of_lost_interrupts():
-                asked = ForPrograms(junit=junit, sarif=sarif, github=github and decides)
-                code = _guarded(run, function, out if folder else None, asked, options)
-            signal.signal(signal.SIGINT, signal.SIG_IGN)  # only the end is left to say
+            with _lost_interrupts_hidden():
+                outputs = MachineOutputs(junit=junit, sarif=sarif, github=github and decides)
+                code = _guarded(run, function, out if folder else None, outputs, options)
+            signal.signal(signal.SIGINT, signal.SIG_IGN)  # only the last event is left to emit
             if code == verdicts.HOLDS and decides:
                 code = verdicts.exit_code(run.decided)
             if code == verdicts.UNUSABLE_INPUT and run.folder is not None:
@@ -241,13 +262,13 @@ def command(
 
 
 @contextmanager
-def _no_word_of_lost_interrupts() -> Generator[None]:
-    """Python prints a traceback of what it must ignore; an interrupt among it is remembered."""
+def _lost_interrupts_hidden() -> Generator[None]:
+    """Hides the traceback of a KeyboardInterrupt that Python drops: `Run.interrupt` saw it."""
     shows = sys.unraisablehook
 
-    def hook(ignored: sys.UnraisableHookArgs) -> None:
-        if ignored.exc_type is not KeyboardInterrupt:
-            shows(ignored)
+    def hook(dropped: sys.UnraisableHookArgs) -> None:
+        if dropped.exc_type is not KeyboardInterrupt:
+            shows(dropped)
 
     sys.unraisablehook = hook
     try:
@@ -260,22 +281,22 @@ def _guarded(
     run: Run,
     function: Callable[..., None],
     base: Path | None,
-    asked: ForPrograms,
+    outputs: MachineOutputs,
     options: dict[str, Any],
 ) -> int:
-    """Runs the command; every way that it can end is one exit code, HOLDS for its end."""
+    """Runs the command and returns an exit code however it ends; HOLDS if it returned."""
     try:
         if base is not None:
             run.folder = RunFolder.make(base, command=command_line(), seed=run.seed)
-            run.reporters.insert(0, run.folder)  # what the others name is there when they do
-        run.reporters += asked.reporters()
+            run.reporters.insert(0, run.folder)  # first: the other reporters name its files
+        run.reporters += outputs.reporters()
         if run.folder is not None:
             run.emit(
                 RunStarted(
                     command=run.command,
                     folder=str(run.folder.path),
                     seed=run.seed,
-                    line=replay(),
+                    command_line=replay_command(),
                     judged_by_expectation=run.judged_by_expectation,
                 )
             )
@@ -286,11 +307,11 @@ def _guarded(
         return verdicts.UNUSABLE_INPUT
     except (Interrupted, KeyboardInterrupt):
         return _interrupted(run)
-    except BrokenPipeError:  # whoever read our results has gone: there is nobody to tell
+    except BrokenPipeError:  # the reader of stdout has closed it, as `| head` does
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return verdicts.INTERRUPTED
-    except Exception:  # the boundary: a bug of ours is reported as one, with all that mends it
-        if run.interrupted:  # a library that was interrupted fails in its own way
+    except Exception:  # anything else is a bug of ours: report it with its traceback
+        if run.interrupted:  # an interrupted library may raise an error of its own
             return _interrupted(run)
         trace = traceback.format_exc()
         if run.folder is not None:
@@ -302,6 +323,6 @@ def _guarded(
 
 
 def _interrupted(run: Run) -> int:
-    where = f"; what there is, is kept in {run.folder.path}" if run.folder is not None else ""
+    where = f"; partial results are in {run.folder.path}" if run.folder is not None else ""
     run.note(f"interrupted{where}")
     return verdicts.INTERRUPTED

@@ -1,4 +1,4 @@
-"""`urteil sweep`: the simulated reference broker from many seeds, every history analysed."""
+"""`urteil sweep`: simulates the reference broker from many seeds and analyzes each history."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from checkers.cli import selection
+from checkers.cli import completion, selection
 from checkers.cli.run import Run, command
 from checkers.events import AnomalyDecided, Measured, PropertyDecided
 from checkers.progress import Progress
@@ -22,18 +22,32 @@ if TYPE_CHECKING:
     from checkers.sweeping import Judged, Swept
 
 PROGRESS: Final = "progress"
-STATEMENT: Final = "Once faults have ended, everything is in order again in bounded virtual time."
-KEPT: Final = 3  # runs of a sweep whose histories and traces are kept
-NAMED: Final = 8  # seeds that a reason names
+STATEMENT: Final = "Once faults have ended, the cluster recovers within bounded virtual time."
+KEPT: Final = 3  # failed seeds whose history and trace are written to the run folder
+NAMED: Final = 8  # seeds that a reason lists
 
 
 @click.command("sweep")
-@click.argument("sweep", default="publish")
-@click.option("--seeds", default="0..99", show_default=True, help="From which to which, or one.")
-@click.option("--bug", "bugs", multiple=True, help="A seeded bug, on purpose: urteil list bugs.")
-@click.option("--liveness", is_flag=True, help="Faults end for a core alone: others are gone.")
-@click.option("--master", help="A Spark cluster: seeds become tasks. Else all cores of this one.")
-@click.option("--budget", help="Such as 60s: seeds that are not reached by then stay open.")
+@click.argument("sweep", default="publish", shell_complete=completion.sweeps)
+@click.option(
+    "--seeds", default="0..99", show_default=True, help="Seeds: first..last, or a single one."
+)
+@click.option(
+    "--bug",
+    "bugs",
+    multiple=True,
+    shell_complete=completion.bugs,
+    help="Switch on a bug of the reference broker; repeatable. See: urteil list bugs.",
+)
+@click.option(
+    "--liveness",
+    is_flag=True,
+    help="Faults end only for the fewest brokers that can work alone; others stay down.",
+)
+@click.option(
+    "--master", help="Spark master: each seed is a task. Default: all cores of this machine."
+)
+@click.option("--budget", metavar="60s", help="Stop after this time; further seeds are not run.")
 @command()
 def sweep_command(
     run: Run,
@@ -44,14 +58,14 @@ def sweep_command(
     master: str | None,
     budget: str | None,
 ) -> None:
-    """Run SWEEP: each seed is a workload under faults of its own; its history is analysed.
+    """Run SWEEP: each seed is one workload with its own faults, whose history is analyzed.
 
     \b
     urteil sweep publish
     urteil sweep machines --seeds 0..999 --budget 60s
     urteil sweep publish --seeds 17 --bug no-dedup
 
-    The first runs that are convicted are kept in the run folder: history and trace.
+    The run folder gets the history and trace of the first failed seeds.
     """
     from checkers.sweeping import Swept
     from reference_impl.node.bugs import bugs_named
@@ -60,29 +74,29 @@ def sweep_command(
     sweep_named(sweep)
     swept = Swept(sweep=sweep, bugs=bugs_named(*bugs), liveness=liveness)
     found: list[Judged] = []
-    chosen = numbered(seeds)
+    chosen = seed_range(seeds)
     _, seconds = selection.budget(budget)
     if budget is not None and seconds is None:
-        raise InputFault(f"--budget {budget}: a sweep has a budget of time: write 60s")
+        raise InputFault(f"--budget {budget}: write a time such as 60s")
     try:
-        for judged in within(seconds, judging(swept, chosen, master)):
+        for judged in until_budget(seconds, verdicts_of(swept, chosen, master)):
             found.append(judged)
             run.progress(Progress(stage=f"seeds of {sweep}", done=len(found), total=len(chosen)))
     finally:
         if found:
-            tell(run, swept, chosen, found)
+            emit_verdicts(run, swept, chosen, found)
 
 
-def numbered(seeds: str) -> range:
-    """`17` or `0..99`; InputFault."""
-    told = re.fullmatch(r"(\d+)(?:\.\.(\d+))?", seeds)
-    if told is None or int(told[2] or told[1]) < int(told[1]):
-        raise InputFault(f"--seeds {seeds}: write one, as 17, or the first and the last, as 0..99")
-    return range(int(told[1]), int(told[2] or told[1]) + 1)
+def seed_range(seeds: str) -> range:
+    """Parses `17` or `0..99`; raises InputFault for anything else."""
+    match = re.fullmatch(r"(\d+)(?:\.\.(\d+))?", seeds)
+    if match is None or int(match[2] or match[1]) < int(match[1]):
+        raise InputFault(f"--seeds {seeds}: write one seed, such as 17, or a range, such as 0..99")
+    return range(int(match[1]), int(match[2] or match[1]) + 1)
 
 
-def judging(swept: Swept, seeds: range, master: str | None) -> Iterator[Judged]:
-    """The verdicts as they come."""
+def verdicts_of(swept: Swept, seeds: range, master: str | None) -> Iterator[Judged]:
+    """Returns the verdict on each seed, in the order of completion."""
     if master is None:
         from checkers.sweeping import judged_in_processes
 
@@ -92,8 +106,8 @@ def judging(swept: Swept, seeds: range, master: str | None) -> Iterator[Judged]:
     return judged_on_spark(swept, seeds, master)
 
 
-def within(seconds: float | None, verdicts: Iterator[Judged]) -> Iterator[Judged]:
-    """Those that come within the budget, one at least."""
+def until_budget(seconds: float | None, verdicts: Iterator[Judged]) -> Iterator[Judged]:
+    """Yields verdicts until the time budget is spent, at least one."""
     deadline = None if seconds is None else time.monotonic() + seconds
     for judged in verdicts:
         yield judged
@@ -101,32 +115,32 @@ def within(seconds: float | None, verdicts: Iterator[Judged]) -> Iterator[Judged
             return
 
 
-def tell(run: Run, swept: Swept, seeds: range, found: Sequence[Judged]) -> None:
-    """The verdicts of all seeds together; the first convicted runs are kept."""
-    convicted = sorted(judged.seed for judged in found if judged.occurs or judged.stuck)
+def emit_verdicts(run: Run, swept: Swept, seeds: range, found: Sequence[Judged]) -> None:
+    """Emits the verdicts over all seeds; writes the first failed runs to the run folder."""
+    failed = sorted(judged.seed for judged in found if judged.occurs or judged.stuck)
     stuck = {judged.seed for judged in found if judged.stuck}
     if run.folder is not None:
         from checkers.sweeping import keep
 
-        for seed in [seed for seed in convicted if seed not in stuck][:KEPT]:
+        for seed in [seed for seed in failed if seed not in stuck][:KEPT]:
             keep(swept, seed, Path(run.folder.path) / f"seed-{seed}")
     judged = f"{len(found):,} of {len(seeds):,} seeds"
-    tell_progress(run, swept, found, judged)
-    tell_anomalies(run, swept, found, judged)
+    emit_progress(run, swept, found, judged)
+    emit_anomalies(run, swept, found, judged)
     cpu_s = sum(it.cpu_s for it in found)
     for what, value in (
         ("seeds", len(found)),
         ("operations", sum(it.operations for it in found)),
         ("broker steps", sum(it.broker_steps for it in found)),
     ):
-        run.emit(Measured(what=f"{swept.sweep}: {what}", value=value))
-    run.emit(Measured(what=f"{swept.sweep}: CPU seconds", value=round(cpu_s, 1), unit="s"))
+        run.emit(Measured(metric=f"{swept.sweep}: {what}", value=value))
+    run.emit(Measured(metric=f"{swept.sweep}: CPU seconds", value=round(cpu_s, 1), unit="s"))
 
 
-def tell_progress(run: Run, swept: Swept, found: Sequence[Judged], judged: str) -> None:
-    """Whether every cluster recovered."""
+def emit_progress(run: Run, swept: Swept, found: Sequence[Judged], judged: str) -> None:
+    """Emits the verdict on recovery: whether every cluster recovered."""
     stuck = sorted((it.seed, it.stuck) for it in found if it.stuck)
-    why = f"seed {stuck[0][0]}: {stuck[0][1]}; {len(stuck)} of them" if stuck else judged
+    why = f"seed {stuck[0][0]}: {stuck[0][1]}; in {len(stuck)} seeds" if stuck else judged
     run.emit(
         PropertyDecided(
             property=PROGRESS,
@@ -134,14 +148,14 @@ def tell_progress(run: Run, swept: Swept, found: Sequence[Judged], judged: str) 
             verdict="violated" if stuck else "holds",
             engine="simulation",
             spec=swept.sweep,
-            variant=named(swept) or None,
+            variant=variant_name(swept) or None,
             reason=why,
         )
     )
 
 
-def tell_anomalies(run: Run, swept: Swept, found: Sequence[Judged], judged: str) -> None:
-    """Each anomaly that some history could have shown."""
+def emit_anomalies(run: Run, swept: Swept, found: Sequence[Judged], judged: str) -> None:
+    """Emits the verdict on each anomaly that some history could have shown."""
     from properties.anomalies.catalogue import CATALOGUE
 
     occurs, observations = Counter[str](), Counter[str]()
@@ -165,21 +179,21 @@ def tell_anomalies(run: Run, swept: Swept, found: Sequence[Judged], judged: str)
                 permitted=False,
                 observations=observations[anomaly.id],
                 history=f"{swept.sweep}: {judged}",
-                over="sweep",
+                input_kind="sweep",
                 reason=f"in {len(seeds)} of {len(found)} seeds: {shown}" if seeds else None,
-                replay=replayed(swept, seeds[0]) if seeds else None,
+                replay=replay_of_seed(swept, seeds[0]) if seeds else None,
             )
         )
 
 
-def named(swept: Swept) -> str:
-    """What is unusual about it."""
-    told = [*(f"bug {bug}" for bug in sorted(bug.value for bug in swept.bugs))]
-    return ", ".join([*told, *["liveness"] * swept.liveness])
+def variant_name(swept: Swept) -> str:
+    """Returns the bugs of the sweep, and `liveness` if it is on."""
+    bugs = [f"bug {bug}" for bug in sorted(bug.value for bug in swept.bugs)]
+    return ", ".join([*bugs, *["liveness"] * swept.liveness])
 
 
-def replayed(swept: Swept, seed: int) -> str:
-    """The command that judges one seed again, and keeps its history."""
+def replay_of_seed(swept: Swept, seed: int) -> str:
+    """Returns the command that runs one seed again."""
     bugs = [word for bug in sorted(b.value for b in swept.bugs) for word in ("--bug", bug)]
     live = ["--liveness"] if swept.liveness else []
     return shlex.join(["urteil", "sweep", swept.sweep, "--seeds", str(seed), *bugs, *live])

@@ -1,4 +1,4 @@
-"""`urteil test`: property suites, driven by Hypothesis against the simulated reference broker."""
+"""`urteil test`: runs property suites with Hypothesis against the simulated reference broker."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
+from checkers.cli import completion
 from checkers.cli.run import Run, command
 from checkers.events import Measured, PropertyDecided
 from checkers.verdicts import Verdict
@@ -22,19 +23,34 @@ if TYPE_CHECKING:
     from properties.suites.suite import Side, Suite
     from reference_impl.node.bugs import Bugs
 
-STORES: Final = "delivery"  # the suite whose applications have a database
+STORES: Final = "delivery"  # the only suite whose applications use a database
 
 
 @click.command("test")
-@click.argument("suites", nargs=-1, metavar="[SUITE]...")
-@click.option("--bug", "bugs", multiple=True, help="A seeded bug, on purpose: urteil list bugs.")
-@click.option("--outside", is_flag=True, help="Decide claims outside their conditions instead.")
-@click.option("--profile", default="pr", show_default=True, help="pr, nightly or deep.")
-@click.option("--runs", type=int, help="How many runs each search tries; else the profile's.")
+@click.argument("suites", nargs=-1, metavar="[SUITE]...", shell_complete=completion.suites)
+@click.option(
+    "--bug",
+    "bugs",
+    multiple=True,
+    shell_complete=completion.bugs,
+    help="Switch on a bug of the reference broker; repeatable. See: urteil list bugs.",
+)
+@click.option(
+    "--outside", is_flag=True, help="Check each claim outside its condition, where it must fail."
+)
+@click.option(
+    "--profile",
+    default="pr",
+    show_default=True,
+    shell_complete=completion.profiles,
+    help="How thorough: pr, nightly or deep.",
+)
+@click.option("--runs", type=int, help="Runs of each search. Default: the number of the profile.")
 @click.option(
     "--postgres",
     metavar="DSN",
-    help="Applications of `delivery` store there; else $URTEIL_POSTGRES_DSN, else SQLite.",
+    help="PostgreSQL server for the applications of the suite delivery."
+    " Default: $URTEIL_POSTGRES_DSN, else SQLite.",
 )
 @command()
 def test_command(
@@ -46,15 +62,17 @@ def test_command(
     runs: int | None,
     postgres: str | None,
 ) -> None:
-    """Run each SUITE, or all: each claim inside its condition; a breach is shrunk to a program.
+    """Run each SUITE, or all suites: check each claim under its condition.
+
+    A violation is shrunk to a short program that fails again when it is pasted and run.
 
     \b
     urteil test replication
     urteil test replication --bug no-dedup
     urteil test --outside --profile nightly
 
-    With --outside every claim is taken out of its condition, where it must break: the exit code
-    then says whether verdicts are the expected ones.
+    With --outside each claim is checked where its condition does not hold and it must be violated.
+    The exit code is then 0 if every verdict is the expected one.
     """
     from properties.suites.delivery.stores import opening
     from properties.suites.registry import SUITES, suite_named
@@ -62,9 +80,9 @@ def test_command(
     from reference_impl.node.bugs import bugs_named
 
     if runs is not None and runs < 1:
-        raise InputFault(f"--runs {runs}: at least 1")
+        raise InputFault(f"--runs {runs}: must be at least 1")
     if outside and bugs:
-        raise InputFault("--outside brings its own bugs: leave --bug out")
+        raise InputFault("--outside switches on bugs itself: leave out --bug")
     thorough = profile_named(profile)
     if runs is not None:
         thorough = replace(thorough, runs=runs)
@@ -75,7 +93,7 @@ def test_command(
         if any(suite.name == STORES for suite in chosen):
             opening.check_store()
         elif postgres is not None:
-            run.note(f"--postgres: only the suite {STORES} stores anything")
+            run.note(f"--postgres: only the suite {STORES} uses a database")
         for suite in chosen:
             for seed in range(run.seed, run.seed + thorough.seeds):
                 if outside:
@@ -86,7 +104,7 @@ def test_command(
 
 
 def inside(run: Run, suite: Suite, bugs: Bugs, profile: Profile, seed: int) -> None:
-    """Every claim of the suite inside its condition, on a broker with these bugs."""
+    """Checks every claim of the suite under its condition, on a broker with these bugs."""
     from properties.suites.search import deciding
     from reference_impl.node.seeded_bugs import SEEDED_BUGS
 
@@ -98,30 +116,30 @@ def inside(run: Run, suite: Suite, bugs: Bugs, profile: Profile, seed: int) -> N
             seed=seed,
             runs=profile.runs,
             rules=profile.rules,
-            progress=told(run, suite.name),
+            progress=progress_of(run, suite.name),
         )
     except KeyboardInterrupt:
         for claim in dict.fromkeys(side.claim for side in suite.inside):
             open_claim = deciding.ClaimVerdict(claim=claim, outcome="undecided", why="interrupted")
             seconds = round(time.monotonic() - started, 2)
-            emit(run, suite, open_claim, None, named(bugs), seconds, "")
+            emit(run, suite, open_claim, None, bug_names(bugs), seconds, "")
         raise
     breaks = {claim for row in SEEDED_BUGS if row.bug in bugs for claim in row.breaks}
     seconds = round(time.monotonic() - started, 2)
-    again = replayed(suite, seed, profile) + options(bugs)
+    again = replay_of_suite(suite, seed, profile) + bug_options(bugs)
     for verdict in found.verdicts:
         expected: Verdict | None = "holds"
         if bugs:
             known = verdict.claim in breaks and verdict.outcome != "undecided"
             expected = "violated" if known else None
-        emit(run, suite, verdict, expected, named(bugs), seconds, again)
+        emit(run, suite, verdict, expected, bug_names(bugs), seconds, again)
     rate = found.broker_steps / found.cpu_seconds if found.cpu_seconds else 0.0
-    run.emit(Measured(what=f"{suite.name}: runs", value=found.runs))
-    run.emit(Measured(what=f"{suite.name}: broker steps per CPU second", value=round(rate)))
+    run.emit(Measured(metric=f"{suite.name}: runs", value=found.runs))
+    run.emit(Measured(metric=f"{suite.name}: broker steps per CPU second", value=round(rate)))
 
 
 def decide(run: Run, suite: Suite, side: Side, profile: Profile, seed: int) -> None:
-    """One claim on one side of its condition."""
+    """Checks one claim inside or outside its condition."""
     from properties.suites.search import deciding
 
     started = time.monotonic()
@@ -131,11 +149,11 @@ def decide(run: Run, suite: Suite, side: Side, profile: Profile, seed: int) -> N
         seed=seed,
         runs=profile.runs,
         rules=profile.rules,
-        progress=told(run, str(side)),
+        progress=progress_of(run, str(side)),
     )
-    variant = ", ".join(filter(None, (side.setting, named(side.bugs))))
+    variant = ", ".join(filter(None, (side.setting, bug_names(side.bugs))))
     seconds = round(time.monotonic() - started, 2)
-    again = f"{replayed(suite, seed, profile)} --outside"
+    again = f"{replay_of_suite(suite, seed, profile)} --outside"
     emit(run, suite, verdict, side.expected, variant, seconds, again)
 
 
@@ -148,17 +166,17 @@ def emit(
     seconds: float,
     again: str,
 ) -> None:
-    """A verdict; the programs that show why it does not hold before it."""
+    """Emits a verdict, and before it the programs that show a violation."""
     from properties.claims.catalogue import BY_ID
 
-    claim = BY_ID.get(verdict.claim)  # that a cluster makes progress is no claim of the catalogue
+    claim = BY_ID.get(verdict.claim)  # None for progress, which is not in the catalogue
     if verdict.outcome != "holds":
         for program in verdict.programs:
             where = ", ".join(filter(None, (suite.name, variant)))
             title = f"✗ {verdict.claim}  {verdict.outcome}  ({where})"
-            shown = f"{title}\n  {verdict.why}\n\n{program}# replay: {again}"
+            text = f"{title}\n  {verdict.why}\n\n{program}# replay: {again}"
             file, known = f"{suite.name}-{verdict.claim}.txt", expected == "violated"
-            run.keep(verdict.claim, shown, file, verdict_expected=known)
+            run.keep(verdict.claim, text, file, verdict_expected=known)
     run.emit(
         PropertyDecided(
             property=verdict.claim,
@@ -174,8 +192,8 @@ def emit(
     )
 
 
-def replayed(suite: Suite, seed: int, profile: Profile) -> str:
-    """The command that begins with the same search."""
+def replay_of_suite(suite: Suite, seed: int, profile: Profile) -> str:
+    """Returns the command that repeats the search of this suite."""
     from properties.suites.delivery.stores import opening
 
     words = ["urteil", "test", suite.name, "--seed", str(seed), "--profile", profile.name]
@@ -185,18 +203,18 @@ def replayed(suite: Suite, seed: int, profile: Profile) -> str:
     return shlex.join(words)
 
 
-def told(run: Run, what: str) -> Callable[[Tally], None]:
-    """Progress in words."""
+def progress_of(run: Run, what: str) -> Callable[[Tally], None]:
+    """Returns a callback that displays the progress of a search."""
     return lambda tally: run.progress(
         f"{what}: {tally.runs:,} runs, {tally.broker_steps:,} broker steps"
     )
 
 
-def options(bugs: Bugs) -> str:
-    """The bugs as they are typed."""
+def bug_options(bugs: Bugs) -> str:
+    """Returns the bugs as options of the command line."""
     return "".join(sorted(f" --bug {bug.value}" for bug in bugs))
 
 
-def named(bugs: Bugs) -> str | None:
-    """The bugs' names; None without bugs."""
+def bug_names(bugs: Bugs) -> str | None:
+    """Returns the names of the bugs; None without bugs."""
     return ", ".join(sorted(f"bug {bug.value}" for bug in bugs)) or None

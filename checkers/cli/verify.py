@@ -1,4 +1,4 @@
-"""`urteil verify`: the main job; each part is a table of what is run and which verdict is right."""
+"""`urteil verify`: runs every engine; each part is a table of runs and their right verdicts."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ VIOLATED: Final[Verdict] = "violated"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Judged:
-    """A variant of a spec, its constants, and its right verdicts, property by property.
+class Expectation:
+    """A variant of a spec, its constants, and the right verdict on each property.
 
-    Without verdicts every invariant is judged, and must be as the table of variants says.
+    Without `expected`, every property is checked against the table of variants.
     """
 
     spec: str
@@ -39,9 +39,9 @@ class Judged:
 
     @property
     def command(self) -> str:
-        """What to type to do only this again."""
-        given = "".join(f" --set {k}={str(v).lower()}" for k, v in self.constants.items())
-        return f"{self.spec} --variant {self.variant}{given}"
+        """Returns the arguments of `urteil check` that repeat only this."""
+        constants = "".join(f" --set {k}={str(v).lower()}" for k, v in self.constants.items())
+        return f"{self.spec} --variant {self.variant}{constants}"
 
 
 TWO_BROKERS = {"replicas": 2, "max_leader_epoch": 2}
@@ -49,44 +49,44 @@ THREE_BROKERS = {"replicas": 3, "max_leader_epoch": 1}
 PUBLISHED = {**THREE_BROKERS, "log_size": 2, "max_records": 2, "as_published": True}
 
 EXPLORED: Final = (
-    Judged(
+    Expectation(
         spec="replication",
         variant="truncate-to-hw",
         constants=TWO_BROKERS,
         expected={"weak_isr": VIOLATED, "strong_isr": VIOLATED},
     ),
-    Judged(
+    Expectation(
         spec="replication",
         variant="kip-101",
         constants=PUBLISHED,
         expected={"weak_isr": HOLDS},
     ),
-    Judged(
+    Expectation(
         spec="replication",
         variant="kip-101",
         constants=TWO_BROKERS,
         expected={"strong_isr": VIOLATED},
     ),
-    Judged(spec="replication", variant="kip-320", constants=THREE_BROKERS),
-    Judged(spec="replication", variant="kip-320", constants=TWO_BROKERS),
-    Judged(spec="transactions-abstract", variant="v2"),
+    Expectation(spec="replication", variant="kip-320", constants=THREE_BROKERS),
+    Expectation(spec="replication", variant="kip-320", constants=TWO_BROKERS),
+    Expectation(spec="transactions-abstract", variant="v2"),
 )
 
 PROVED: Final = (
-    Judged(spec="transactions-abstract", variant="v2"),
-    Judged(
+    Expectation(spec="transactions-abstract", variant="v2"),
+    Expectation(
         spec="transactions-abstract",
         variant="v1",
         expected={"no_hanging_transaction": VIOLATED, "faithful": VIOLATED},
     ),
-    Judged(spec="idempotence-abstract", variant="kip-360"),
+    Expectation(spec="idempotence-abstract", variant="kip-360"),
 )
 
 SUITE: Final = "replication"
 SEEDED: Final = ("no-dedup", "truncate-to-high-watermark", "ack-before-replication")
 
-# A recording of each seeded bug that real clients can see, and the anomaly that it must show.
-CONVICTED: Final = {
+# Each bug of the reference broker that real clients can see, and the anomaly that it must cause.
+ANOMALY_OF_BUG: Final = {
     "reordered-ack-offset": "offset-order-inversion",
     "stale-end-offset": "stale-end-offset",
     "zero-offset-ack": "inconsistent-offsets",
@@ -95,40 +95,40 @@ CONVICTED: Final = {
 }
 SENDS: Final = 3_000
 SENDS_OF_A_BUG: Final = 300
-UNANSWERED: Final = 20  # sends that the clients must be left in doubt about
-RUNS: Final = 60  # of each search of the suite
+UNANSWERED: Final = 20  # sends that must be applied without an answer, at least
+RUNS: Final = 60  # runs of each search of the suite
 
 DEMO: Final = Path(demo.__file__).with_name("three-anomalies.edn")
 DEMO_SHOWS: Final = (
     "inconsistent-offsets",
     "duplicate",
     "lost-write",
-    "unseen",  # the lost write, and the key with two values at an offset: nobody reads it
-    "int-poll-skip",  # of the lost write
-    "int-nonmonotonic-poll",  # of the duplicate
+    "unseen",  # the lost write, and a key with two values at one offset: never read
+    "int-poll-skip",  # the poll skips the lost write
+    "int-nonmonotonic-poll",  # the poll returns the duplicate
 )
 
 
 def model(run: Run) -> None:
-    """Explores the specs at small scopes."""
-    for judged in EXPLORED:
-        variant, spec = selected(judged)
-        names = tuple(judged.expected) or selection.properties(spec, ())
-        again = f"urteil check {judged.command}"
-        check.check(run, variant, spec, names, expected=judged.expected, command=again)
+    """Explore the specs at small scopes."""
+    for expectation in EXPLORED:
+        variant, spec = selected(expectation)
+        names = tuple(expectation.expected) or selection.properties(spec, ())
+        again = f"urteil check {expectation.command}"
+        check.check(run, variant, spec, names, expected=expectation.expected, command=again)
 
 
 def proof(run: Run) -> None:
-    """Proves the abstract specs for any number of everything."""
-    for judged in PROVED:
-        variant, spec = selected(judged)
-        names = tuple(judged.expected) or selection.properties(spec, ())
-        again = f"urteil check {judged.command}"
-        prove.prove(run, variant, spec, names, expected=judged.expected, command=again)
+    """Prove the abstract specs without bounds."""
+    for expectation in PROVED:
+        variant, spec = selected(expectation)
+        names = tuple(expectation.expected) or selection.properties(spec, ())
+        again = f"urteil check {expectation.command}"
+        prove.prove(run, variant, spec, names, expected=expectation.expected, command=again)
 
 
 def suite(run: Run) -> None:
-    """The claims on a right broker, and three seeded bugs that must be found."""
+    """Check the claims on the reference broker, and three bugs that must be found."""
     from properties.suites.registry import suite_named
     from properties.suites.search.profiles import PROFILES
     from reference_impl.node.bugs import NO_BUGS, bugs_named
@@ -143,14 +143,14 @@ def suite(run: Run) -> None:
 
 
 def histories(run: Run) -> None:
-    """What clients observe, on a right broker and with five bugs; and a history of Jepsen's."""
+    """Record and analyze real clients, without bugs and with five; and a history of Jepsen."""
     from checkers.spark.session import session
 
-    with session():  # one for all of them: to start it takes longer than an analysis
+    with session():  # shared: starting Spark takes longer than an analysis
         clean = recorded(run, "history", SENDS)
         none: dict[str, Verdict] = dict.fromkeys(anomalies(), HOLDS)
         analyze.decide(run, clean, expected=none, title="recorded")
-        for bug, anomaly in CONVICTED.items():
+        for bug, anomaly in ANOMALY_OF_BUG.items():
             history = recorded(run, f"history-{bug}", SENDS_OF_A_BUG, bug)
             wanted: dict[str, Verdict] = {anomaly: VIOLATED}
             analyze.decide(run, history, anomalies=(anomaly,), expected=wanted, title=f"bug {bug}")
@@ -168,17 +168,20 @@ PARTS: Final[Mapping[str, Callable[[Run], None]]] = {
 
 @click.command("verify")
 @click.option(
-    "--only", metavar="PART", multiple=True, help=f"Only this part, repeatable: {', '.join(PARTS)}."
+    "--only",
+    metavar="PART",
+    multiple=True,
+    help=f"Run only this part; repeatable: {', '.join(PARTS)}.",
 )
 @command(judged_by_expectation=True)
 def verify_command(run: Run, only: tuple[str, ...]) -> None:
-    """The main job: model, proofs, reference broker, recording and analysis, in one report.
+    """Run everything: model, proofs, reference broker, recording and analysis, in one report.
 
     \b
     urteil verify
     urteil verify --only model --only proof
 
-    Exits 1 when a verdict is not the expected one: bugs that must be caught are part of the job.
+    It also runs bugs that must be found. Exits 1 if a verdict is not the expected one.
     """
     for name in only:
         if name not in PARTS:
@@ -189,31 +192,34 @@ def verify_command(run: Run, only: tuple[str, ...]) -> None:
         run.note(f"{name}: {(part.__doc__ or '').splitlines()[0]}")
         part(run)
         run.emit(
-            Measured(what=f"{name} took", value=round(time.monotonic() - started, 1), unit="s")
+            Measured(metric=f"{name} took", value=round(time.monotonic() - started, 1), unit="s")
         )
     right = sum(verdict == HOLDS for verdict in run.decided)
     run.emit(
-        Measured(what="verdicts", value=f"{right} of {len(run.decided)} are the expected ones")
+        Measured(metric="verdicts", value=f"{right} of {len(run.decided)} are the expected ones")
     )
 
 
 def anomalies() -> list[str]:
-    """The names of all anomalies."""
+    """Returns the names of all anomalies."""
     from properties.anomalies.catalogue import CATALOGUE
 
     return [row.id for row in CATALOGUE]
 
 
-def selected(judged: Judged) -> tuple[Variant, Spec]:
-    """The variant and its spec at the constants."""
+def selected(expectation: Expectation) -> tuple[Variant, Spec]:
+    """Returns the variant, and its spec at the constants."""
     from model import specs
 
-    variant = specs.find(judged.spec, judged.variant)
-    return variant, variant.make(judged.constants)
+    variant = specs.find(expectation.spec, expectation.variant)
+    return variant, variant.make(expectation.constants)
 
 
 def recorded(run: Run, name: str, sends: int, *bugs: str) -> Path:
-    """A recording of the reference broker with these bugs; how many sends it left unanswered."""
+    """Records the reference broker with these bugs and returns the folder of the history.
+
+    Without bugs, emits whether enough sends were applied but never answered.
+    """
     from checkers.record.options import RecordOptions
 
     assert run.folder is not None

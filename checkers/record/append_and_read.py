@@ -14,7 +14,7 @@ from typing import Final
 from checkers.record.clients import Clients
 from checkers.record.options import RecordOptions
 from checkers.record.processes import Shared, Threads, Topic
-from checkers.record.reading import ask_end_offsets, poll_until, read_to_the_end
+from checkers.record.reading import poll_until, query_end_offsets, read_to_the_end
 from checkers.record.sending import start_senders
 
 END_OFFSET_PAUSE_S: Final = 0.005
@@ -25,8 +25,8 @@ def run(options: RecordOptions, shared: Shared, clients: Clients, topic: Topic) 
     sending = Threads(shared)
     watching = Threads(shared)
     start_senders(options, shared, clients, topic, sending)
-    if options.beside is not None:
-        watching.start(options.beside, shared.sent)
+    if options.fault_injector is not None:
+        watching.start(options.fault_injector, shared.sent)
     for _ in range(options.consumers):
         reader = clients.reader(options.isolation)
         watching.start(poll_until, shared, reader, [topic], lambda *_: shared.sent.is_set())
@@ -34,14 +34,14 @@ def run(options: RecordOptions, shared: Shared, clients: Clients, topic: Topic) 
         rng = random.Random(f"end offsets {options.seed} {number}")
         pause_s = max(END_OFFSET_PAUSE_S, options.pause_s)
         reader = clients.reader(options.isolation)
-        watching.start(ask_end_offsets, shared, reader, topic, pause_s=pause_s, rng=rng)
+        watching.start(query_end_offsets, shared, reader, topic, pause_s=pause_s, rng=rng)
     try:
         sending.join(options.progress)
         shared.sent.set()
         watching.join(options.progress)
         options.progress("reading every partition to its end")
-        reader, asking = clients.reader(options.isolation), clients.reader(options.isolation)
-        return read_to_the_end(shared, reader, asking, [topic])
+        reader, querying = clients.reader(options.isolation), clients.reader(options.isolation)
+        return read_to_the_end(shared, reader, querying, [topic])
     except BaseException:
         shared.stopped.set()
         shared.sent.set()

@@ -29,7 +29,7 @@ from model.faults import InputFault
 from model.histories import Isolation
 
 REACH_S: Final = 5.0
-LED_WITHIN_S: Final = 15.0
+LEADERS_WITHIN_S: Final = 15.0
 LIBRARIES: Final[Mapping[str, str]] = {
     "confluent-kafka": version("confluent-kafka"),
     "librdkafka": libversion()[0],
@@ -113,7 +113,7 @@ class Clients:
     def require_transactions(self, transactional_id: str) -> None:
         """The cluster has transactions, and its coordinators are there; UnreachableCluster."""
         producer = self.transactional_producer(transactional_id)
-        until = time.monotonic() + LED_WITHIN_S
+        until = time.monotonic() + LEADERS_WITHIN_S
         while True:
             try:
                 producer.init_transactions(REACH_S)  # the first of all makes their log
@@ -136,15 +136,15 @@ class Clients:
             if refusal.code() == KafkaError.TOPIC_ALREADY_EXISTS:
                 raise InputFault(f"topic {topic} exists; a recording needs a new one") from error
             raise UnreachableCluster(f"topic {topic}: {refusal.str()}") from error
-        until = time.monotonic() + LED_WITHIN_S
-        while not self._is_led(topic, partitions):
+        until = time.monotonic() + LEADERS_WITHIN_S
+        while not self._has_leaders(topic, partitions):
             if time.monotonic() > until:
                 raise UnreachableCluster(
-                    f"topic {topic}: not every partition had a leader within {LED_WITHIN_S:.0f} s"
+                    f"topic {topic}: a partition had no leader after {LEADERS_WITHIN_S:.0f} s"
                 )
             time.sleep(0.02)
 
-    def _is_led(self, topic: str, partitions: int) -> bool:
+    def _has_leaders(self, topic: str, partitions: int) -> bool:
         found = self.admin.list_topics(topic, timeout=REACH_S).topics[topic].partitions
         return len(found) == partitions and all(
             described.leader >= 0 for described in found.values()

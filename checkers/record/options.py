@@ -40,5 +40,5 @@ class RecordOptions:
     isolation: Isolation = "read_committed"
     seed: int = 0
     broker_log: Path | None = None  # of a reference broker, which says what it applied
-    beside: Callable[[threading.Event], None] | None = None
+    fault_injector: Callable[[threading.Event], None] | None = None
     progress: Callable[[str], None] = lambda _text: None

@@ -48,7 +48,7 @@ from model.histories import (
     Send,
 )
 
-GATHER_S: Final = 0.25
+POLL_WINDOW_S: Final = 0.25
 RECORDS_AT_ONCE: Final = 8
 CALL_S: Final = 5.0  # of one call of the client, which may be repeated
 STEP_S: Final = 20.0  # then a transaction is given up
@@ -108,20 +108,24 @@ class Pipeline:
         )
         self._touched.clear()
         self.consumer = self.clients.member(self.route.group)
-        heard = {"on_assign": self._heard, "on_revoke": self._heard, "on_lost": self._heard}
-        self.consumer.subscribe([self.route.source.name], **heard)
+        callbacks = {
+            "on_assign": self._on_rebalance,
+            "on_revoke": self._on_rebalance,
+            "on_lost": self._on_rebalance,
+        }
+        self.consumer.subscribe([self.route.source.name], **callbacks)
         self.shared.history.complete(operation, "ok")
 
     def _leave(self) -> None:
         """Out of the group, as far as the client comes back from it."""
-        _answered(self.consumer.close)
+        _with_timeout(self.consumer.close)
 
-    def _heard(self, _consumer: Any, partitions: list[Any]) -> None:
+    def _on_rebalance(self, _consumer: Any, partitions: list[Any]) -> None:
         self._touched.update(f"{place.topic}-{place.partition}" for place in partitions)
 
-    def _gather(self) -> tuple[Poll, ...]:
-        """A few records; none once a rebalance was heard of."""
-        until = time.monotonic() + GATHER_S
+    def _poll_records(self) -> tuple[Poll, ...]:
+        """A few records; none once a rebalance was callbacks of."""
+        until = time.monotonic() + POLL_WINDOW_S
         seen: list[Poll] = []
         while len(seen) < RECORDS_AT_ONCE and not self._touched:
             message = self.consumer.poll(max(0.0, until - time.monotonic()))
@@ -175,7 +179,7 @@ class Pipeline:
         operation = self.shared.history.invoke(
             process, "init_producer", transactional_id=self.transactional_id
         )
-        error = _repeated(lambda: producer.init_transactions(CALL_S))
+        error = _with_retries(lambda: producer.init_transactions(CALL_S))
         outcome: Outcome = "ok" if error is None else "info"
         self.shared.history.complete(operation, outcome, error=outcomes.reason(error))
         return process, producer, error is None
@@ -190,7 +194,7 @@ class Pipeline:
             group=self.route.group,
             isolation="read_committed",
         )
-        seen = self._gather()
+        seen = self._poll_records()
         if self._touched:
             rebalanced = tuple(Rebalanced(key) for key in sorted(self._touched))
             did: tuple[MicroOperation, ...] = (*seen, *rebalanced)
@@ -211,7 +215,7 @@ class Pipeline:
             seen=seen,
             sends=[Send(self._any_key(), f"{poll.value}:{operation}") for poll in seen],
         )
-        self.shared.history.amend(operation, attempt.did)
+        self.shared.history.update(operation, attempt.did)
         successor = None
         if mishap == "replace before":
             successor = self._instance()
@@ -268,7 +272,7 @@ class Attempt:
             for key, offset in self.commits.items()
         ]
         member = consumer.consumer_group_metadata()
-        return _answered(lambda: producer.send_offsets_to_transaction(places, member, CALL_S))
+        return _with_timeout(lambda: producer.send_offsets_to_transaction(places, member, CALL_S))
 
     def _reported(self, number: int) -> Callable[[Any, Any], None]:
         def report(error: Any, message: Any) -> None:
@@ -283,25 +287,25 @@ class Attempt:
         producer = self.pipeline.producer
         asked = False
         if error is None and not abort:
-            self._end_is_asked_for()
+            self._record_end_request()
             asked = True
-            error = _repeated(lambda: producer.commit_transaction(CALL_S))
+            error = _with_retries(lambda: producer.commit_transaction(CALL_S))
             if error is None:
                 return "ok", None, True
         told = "the application aborted it" if error is None else outcomes.reason(error)
         if error is None or not error.fatal():
             if not asked:
-                self._end_is_asked_for()
-            refused = _repeated(lambda: producer.abort_transaction(CALL_S))
+                self._record_end_request()
+            refused = _with_retries(lambda: producer.abort_transaction(CALL_S))
             if refused is None:
                 return "fail", told, True
             told = f"{told}; the abort: {outcomes.reason(refused)}"
             error = refused if error is None else error
         return outcomes.of_transaction(error, asked=asked, replaced=replaced), told, False
 
-    def _end_is_asked_for(self) -> None:
+    def _record_end_request(self) -> None:
         now_ns = time.monotonic_ns()
-        self.pipeline.shared.history.amend(self.operation, self.did, end_asked_ns=now_ns)
+        self.pipeline.shared.history.update(self.operation, self.did, end_asked_ns=now_ns)
 
 
 def fetch_offsets(
@@ -327,7 +331,7 @@ def fetch_offsets(
     return told
 
 
-def _repeated(call: Callable[[], object]) -> Any:
+def _with_retries(call: Callable[[], object]) -> Any:
     """Calls again while the client says that this is safe; the error that is left, or None."""
     until = time.monotonic() + STEP_S
     while True:
@@ -341,10 +345,10 @@ def _repeated(call: Callable[[], object]) -> Any:
             return None
 
 
-def _answered(call: Callable[[], object]) -> Any:
+def _with_timeout(call: Callable[[], object]) -> Any:
     """The same; a time-out when the client does not come back from a call."""
     answers: list[Any] = []
-    thread = threading.Thread(target=lambda: answers.append(_repeated(call)), daemon=True)
+    thread = threading.Thread(target=lambda: answers.append(_with_retries(call)), daemon=True)
     thread.start()
     thread.join(STEP_S + 2 * CALL_S)
     lost = KafkaError(KafkaError._TIMED_OUT, "the client did not come back from the call")

@@ -94,7 +94,7 @@ def polled(message: Any) -> Poll:
 # ---------------------------------------------------------------- ends and starts
 
 
-def ask_end_offsets(
+def query_end_offsets(
     shared: Shared, reader: Reader, topic: Topic, *, pause_s: float, rng: random.Random
 ) -> None:
     """Asks the cluster for the end of one partition after the other until all is sent."""
@@ -145,14 +145,14 @@ def _bounds(
 
 
 def read_to_the_end(
-    shared: Shared, reader: Reader, asking: Reader, topics: Sequence[Topic]
+    shared: Shared, reader: Reader, querying: Reader, topics: Sequence[Topic]
 ) -> tuple[str, ...]:
     """One process asks for every start and end, another reads up to them; the keys it could not.
 
     The ends are asked for by a reader of its own: a reader of what is committed has read all when
     it stands behind the last record, of whatever transaction.
     """
-    ends = _ends(shared, asking, topics)
+    ends = _ends(shared, querying, topics)
     quiet_until = time.monotonic() + READ_WITHIN_S
 
     def done(_process: int, seen: tuple[MicroOperation, ...]) -> bool:
@@ -162,12 +162,12 @@ def read_to_the_end(
         return not _unread(ends, reader.read_up_to) or time.monotonic() > quiet_until
 
     poll_until(shared, reader, topics, done)
-    for each in (reader, asking):
+    for each in (reader, querying):
         each.consumer.close()
     return _unread(ends, reader.read_up_to)
 
 
-def _ends(shared: Shared, asking: Reader, topics: Sequence[Topic]) -> dict[str, int]:
+def _ends(shared: Shared, querying: Reader, topics: Sequence[Topic]) -> dict[str, int]:
     """The end of every log, -1 where nobody tells within the time; the starts are asked for too."""
     process = shared.new_process()
     until = time.monotonic() + READ_WITHIN_S
@@ -176,9 +176,9 @@ def _ends(shared: Shared, asking: Reader, topics: Sequence[Topic]) -> dict[str, 
         for index, key in enumerate(topic.keys):
             end = None
             while end is None and time.monotonic() < until and not shared.stopped.is_set():
-                end = end_offset(shared, asking, process, topic, index)
+                end = end_offset(shared, querying, process, topic, index)
             ends[key] = -1 if end is None else end
-            start_offset(shared, asking, process, topic, index)
+            start_offset(shared, querying, process, topic, index)
     return ends
 
 

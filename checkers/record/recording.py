@@ -88,8 +88,18 @@ def record(options: RecordOptions) -> RecordResult:
 
 
 def _described(options: RecordOptions, topic: str) -> Described:
-    kept = asdict(replace(options, beside=None, progress=print, client_config=ClientConfig()))
-    for name in ("folder", "workload", "broker_log", "beside", "progress", "client_config", "seed"):
+    kept = asdict(
+        replace(options, fault_injector=None, progress=print, client_config=ClientConfig())
+    )
+    for name in (
+        "folder",
+        "workload",
+        "broker_log",
+        "fault_injector",
+        "progress",
+        "client_config",
+        "seed",
+    ):
         kept.pop(name)
     properties = options.client_config.properties  # values may be secrets: only the keys are kept
     return Described(

@@ -22,7 +22,9 @@ from checkers.record.processes import Shared, Threads, Topic
 from model.histories import Send
 
 PROCESSES_PER_PRODUCER: Final = 2
-IN_VAIN_S: Final = 60.0  # that a thread has waited for answers that never came: it sends no more
+GIVE_UP_AFTER_S: Final = (
+    60.0  # that a thread has waited for answers that never came: it sends no more
+)
 
 
 @dataclass(slots=True)
@@ -77,7 +79,7 @@ def send_all(
     Fewer, if some of the cluster never comes back: each of these sends would wait for its time-out.
     """
     process = shared.new_process()
-    in_vain_s = 0.0
+    unanswered_s = 0.0
     for number in range(count):
         if shared.stopped.wait(pause_s * 2 * rng.random()):
             return
@@ -85,8 +87,8 @@ def send_all(
         began = time.monotonic()
         if _send(shared, topic, producer, process, f"{process}.{number}", index) == "info":
             process = shared.new_process()
-            in_vain_s += time.monotonic() - began
-        if in_vain_s > IN_VAIN_S:
+            unanswered_s += time.monotonic() - began
+        if unanswered_s > GIVE_UP_AFTER_S:
             return
 
 

@@ -127,7 +127,7 @@ class HistoryWriter:
             self._opened[number] = operation
         return number
 
-    def amend(
+    def update(
         self, number: int, did: tuple[MicroOperation, ...], *, end_asked_ns: int | None = None
     ) -> None:
         """What an open operation is doing by now, on record when this returns.

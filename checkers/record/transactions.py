@@ -24,12 +24,12 @@ from checkers.record.clients import Clients, Reader
 from checkers.record.options import RecordOptions
 from checkers.record.pipeline import Pipeline, Route, fetch_offsets
 from checkers.record.processes import Shared, Threads, Topic
-from checkers.record.reading import ask_end_offsets, end_offset, poll_until, read_to_the_end
+from checkers.record.reading import end_offset, poll_until, query_end_offsets, read_to_the_end
 from checkers.record.sending import start_senders
 from model.histories import Isolation
 
 ISOLATIONS: Final[tuple[Isolation, ...]] = ("read_committed", "read_uncommitted")
-ASK_PAUSE_S: Final = 0.2
+QUERY_PAUSE_S: Final = 0.2
 DRAINED_WITHIN_S: Final = 60.0  # since the group's offsets moved last
 
 
@@ -41,8 +41,8 @@ def run(
     drained = threading.Event()
     sending, working = Threads(shared), Threads(shared)
     start_senders(options, shared, clients, source, sending)
-    if options.beside is not None:
-        working.start(options.beside, shared.sent)
+    if options.fault_injector is not None:
+        working.start(options.fault_injector, shared.sent)
     for number in range(options.pipelines):
         pipeline = Pipeline(
             shared=shared,
@@ -52,16 +52,16 @@ def run(
             rng=random.Random(f"pipeline {options.seed} {number}"),
         )
         working.start(pipeline.run, drained.is_set)
-    pause_s = max(ASK_PAUSE_S, options.pause_s)
+    pause_s = max(QUERY_PAUSE_S, options.pause_s)
     for isolation in ISOLATIONS:
         rng = random.Random(f"end offsets {options.seed} {isolation}")
         working.start(
             poll_until, shared, clients.reader(isolation), [target], lambda *_: drained.is_set()
         )
         working.start(
-            ask_end_offsets, shared, clients.reader(isolation), target, pause_s=pause_s, rng=rng
+            query_end_offsets, shared, clients.reader(isolation), target, pause_s=pause_s, rng=rng
         )
-    working.start(_watch_the_group, shared, clients, route, drained, pause_s)
+    working.start(_watch_group_offsets, shared, clients, route, drained, pause_s)
     try:
         sending.join(options.progress)
         shared.sent.set()
@@ -77,33 +77,33 @@ def run(
         raise
 
 
-def _watch_the_group(
+def _watch_group_offsets(
     shared: Shared, clients: Clients, route: Route, drained: threading.Event, pause_s: float
 ) -> None:
     """Asks for the group's offsets, until they are at the ends of what was sent, and tells."""
     process = shared.new_process()
-    asking = clients.reader("read_committed", group=route.group)
+    querying = clients.reader("read_committed", group=route.group)
     places = [TopicPartition(route.source.name, n) for n in range(route.source.partitions)]
     last, moved = [-1] * len(places), time.monotonic()
     ends: list[int] | None = None
     while not shared.stopped.is_set():
-        told = fetch_offsets(shared, asking.consumer, process, route.group, places)
+        told = fetch_offsets(shared, querying.consumer, process, route.group, places)
         if told is not None:
             offsets = [place.offset for place in told]
             if offsets != last:
                 last, moved = offsets, time.monotonic()
         if shared.sent.is_set():
-            ends = ends or _ends(shared, asking, process, route.source)
+            ends = ends or _ends(shared, querying, process, route.source)
             at_end = ends is not None and all(at >= end for at, end in zip(last, ends, strict=True))
             if at_end or time.monotonic() > moved + DRAINED_WITHIN_S:
                 break
         shared.stopped.wait(pause_s)
     drained.set()
-    asking.consumer.close()
+    querying.consumer.close()
 
 
-def _ends(shared: Shared, asking: Reader, process: int, topic: Topic) -> list[int] | None:
+def _ends(shared: Shared, querying: Reader, process: int, topic: Topic) -> list[int] | None:
     """The end of every partition; None while one is refused."""
-    told = [end_offset(shared, asking, process, topic, n) for n in range(topic.partitions)]
+    told = [end_offset(shared, querying, process, topic, n) for n in range(topic.partitions)]
     ends = [end for end in told if end is not None]
     return ends if len(ends) == len(told) else None

@@ -1,7 +1,8 @@
-"""An analysis of a history as text for a terminal, and its offending rows as Parquet.
+"""The analysis of a history as text for a terminal, and its rows as Parquet files.
 
-One line an anomaly, then for each that occurs its worst rows and in words why each is one. What is
-left out is said. Times count from the first invocation of the history.
+The text has the worst rows of each anomaly that occurs, with an explanation of each row, and says
+how many rows it leaves out. The terminal prints the table of verdicts itself, after this text.
+Times count from the first invocation of the history.
 """
 
 from __future__ import annotations
@@ -12,8 +13,8 @@ from typing import TYPE_CHECKING, Final
 
 import pyarrow.parquet as pq
 
+from checkers.report.decisions import MARKS, many
 from checkers.report.rows_shown import since_start
-from checkers.report.terminal import unobserved
 from properties.delivery import breaking, explain, strongest
 
 if TYPE_CHECKING:
@@ -25,11 +26,10 @@ if TYPE_CHECKING:
 WIDTH: Final = 100
 SHOWN: Final = 8
 SHOWN_VERBOSE: Final = 32  # as many as an analysis keeps
-_SIGNS: Final = {"holds": "✓", "violated": "✗", "undecided": "?"}
 
 
 def explained(analysis: Analysis, *, verbose: bool = False) -> str:
-    """The analysis in words: at most 8 rows an anomaly, 32 if verbose, the worst first."""
+    """Returns the analysis as text: at most 8 rows of each anomaly, 32 if verbose, worst first."""
     limit = SHOWN_VERBOSE if verbose else SHOWN
     paragraphs = [
         "\n".join(_summary(analysis)),
@@ -47,43 +47,25 @@ def explained(analysis: Analysis, *, verbose: bool = False) -> str:
 def _summary(analysis: Analysis) -> Iterator[str]:
     yield (
         f"{analysis.history}: {analysis.verdict}   "
-        f"{_many(analysis.operations, 'operation')}, "
-        f"{_many(analysis.micro_operations, 'micro-operation')}"
+        f"{many(analysis.operations, 'operation')}, "
+        f"{many(analysis.micro_operations, 'micro-operation')}"
     )
-    silent = [d for d in analysis.decisions if d.verdict == "holds" and not d.observations]
-    told = [decision for decision in analysis.decisions if decision not in silent]
-    width = max((len(decision.anomaly.id) for decision in told), default=0)
-    for decision in told:
-        yield f"  {_SIGNS[decision.verdict]} {decision.anomaly.id:<{width}}  {_said(decision)}"
-    if silent:
-        yield from unobserved([decision.anomaly.id for decision in silent])
     if semantics := strongest(analysis.delivered):
-        given = Counter(it.semantics for it in analysis.delivered)
-        each = ", ".join(f"{count:,} {name}" for name, count in sorted(given.items()))
+        counts = Counter(it.semantics for it in analysis.delivered)
+        each = ", ".join(f"{count:,} {name}" for name, count in sorted(counts.items()))
         yield f"  delivery semantics: {semantics} (applications: {each})"
 
 
 def _delivery(analysis: Analysis) -> Iterator[str]:
-    """What breaks the stronger semantics, with its operations."""
+    """Yields the records that break stronger delivery semantics, with their operations."""
     if broken := breaking(analysis.delivered):
         yield explain(broken, since_start(analysis))
 
 
-def _said(decision: Decision) -> str:
-    if decision.verdict == "undecided":
-        return f"undecided: {decision.reason}"
-    rests_on = f"{decision.observations:,} {decision.anomaly.observes}"
-    if decision.verdict == "holds":
-        return f"does not occur in {rests_on}"
-    times = "once" if decision.count == 1 else f"{decision.count:,} times"
-    permitted = f"; permitted: {decision.reason}" if decision.permitted else ""
-    return f"occurs {times} in {rests_on}{permitted}"
-
-
 def _broken(broken: BrokenAssumption, limit: int) -> Iterator[str]:
     yield (
-        f"assumption broken: {broken.assumption.id}   {broken.assumption.statement} "
-        "So no anomaly is decided."
+        f"assumption broken {times(broken.count)}: {broken.assumption.id}   "
+        f"{broken.assumption.statement} So no anomaly is decided."
     )
     yield from (f"  {row}" for row in broken.rows[:limit])
     yield from _left_out(broken.count, min(limit, len(broken.rows)))
@@ -91,7 +73,7 @@ def _broken(broken: BrokenAssumption, limit: int) -> Iterator[str]:
 
 def _violated(decision: Decision, analysis: Analysis, limit: int) -> Iterator[str]:
     anomaly = decision.anomaly
-    yield f"✗ {anomaly.id}   {anomaly.statement}"
+    yield f"{MARKS[decision.verdict]} {anomaly.id}   {anomaly.statement}"
     for prose in (f"rule: {anomaly.rule}", anomaly.explanation):
         yield textwrap.fill(prose, WIDTH, initial_indent="  ", subsequent_indent="  ")
     shown = since_start(analysis)
@@ -107,14 +89,15 @@ def _left_out(count: int, shown: int) -> Iterator[str]:
         yield f"  … {count - shown:,} more; these are the worst {shown} of {count:,}"
 
 
-def _many(count: int, what: str) -> str:
-    return f"{count:,} {what}{'' if count == 1 else 's'}"
+def times(count: int) -> str:
+    """Returns `once`, `2 times`."""
+    return "once" if count == 1 else f"{count:,} times"
 
 
 def keep_rows(analysis: Analysis, folder: Path, name: str) -> dict[str, str]:
-    """Writes all rows of each anomaly that occurs to a Parquet file, in a folder of this name.
+    """Writes every row of each anomaly that occurs to `folder/name/ANOMALY.parquet`.
 
-    Of each anomaly that occurs the file, as a path from the folder that holds that one.
+    Returns the path of each file, relative to `folder`.
     """
     kept: dict[str, str] = {}
     for decision in analysis.decisions:

@@ -83,10 +83,10 @@ def _arrow(edge: EdgeShown, centres: Mapping[int, Point]) -> str:
     side = "start" if out[0] > 0.1 else "end" if out[0] < -0.1 else "middle"
     beside = peak[0] + 8 * out[0], peak[1] + 4 + 11 * out[1]
     curve = f"M{_at(a)} Q{_at(bend)} {_at(b)}"
-    text = cut(readable(" ".join(filter(None, (edge.kind, edge.says)))), LONGEST)
+    text = cut(readable(" ".join(filter(None, (edge.kind, edge.reason)))), LONGEST)
     return element(
         "g",
-        element("title", words(f"{edge.kind} {edge.says}".strip())),
+        element("title", words(f"{edge.kind} {edge.reason}".strip())),
         element("path", d=curve, class_="way"),
         element("path", d=_tip(bend, b), class_="tip"),
         element("text", words(text), x=beside[0], y=beside[1], text_anchor=side),

@@ -1,4 +1,4 @@
-"""A decision in words: what was judged, the verdict, what a reader should think of it, and why."""
+"""A decision in words: what was checked, the verdict, and the grounds for it."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ MARKS = {"holds": "✓", "violated": "✗", "undecided": "?"}
 
 
 def judged(decision: Decision, *, by_expectation: bool) -> Verdict:
-    """What a decision means for the exit code.
+    """Returns the verdict that counts for the exit code.
 
-    By expectation, whether it is the right one; else a violation that is permitted is none.
+    By expectation: `holds` if the verdict is the expected one, else `violated`. Otherwise the
+    verdict itself, but `holds` for a violation that is permitted.
     """
     if by_expectation and decision.expected is not None:
         return "holds" if decision.verdict == decision.expected else "violated"
@@ -21,14 +22,14 @@ def judged(decision: Decision, *, by_expectation: bool) -> Verdict:
 
 
 def claim(decision: Decision) -> str:
-    """The name of the property or the anomaly."""
+    """Returns the name of the property or anomaly."""
     return decision.property if isinstance(decision, PropertyDecided) else decision.anomaly
 
 
 def heading(decision: Decision) -> str:
-    """What was judged, by which engine, on how much, in how long, at which constants."""
+    """Returns the spec or input, then the engine, the number of states, seconds and constants."""
     if isinstance(decision, AnomalyDecided):
-        return f"{decision.history} · {decision.over}"
+        return f"{decision.history} · {decision.input_kind}"
     states, seconds = decision.distinct_states, decision.seconds
     spec, engine, constants = _subject(decision)
     measured = (
@@ -39,26 +40,26 @@ def heading(decision: Decision) -> str:
 
 
 def subject(decision: Decision) -> str:
-    """The same without what differs from run to run."""
+    """Returns the heading without the figures that change from run to run."""
     if isinstance(decision, AnomalyDecided):
-        return f"{decision.history} · {decision.over}"
+        return f"{decision.history} · {decision.input_kind}"
     return " · ".join(filter(None, _subject(decision)))
 
 
 def _subject(decision: PropertyDecided) -> tuple[str, str, str]:
-    """Spec and variant, engine, constants: never cut, for a verdict means no more than they say."""
+    """Returns spec and variant, engine, and constants; never shortened, they bound the verdict."""
     constants = {k: v for k, v in (decision.constants or {}).items() if v is not False}
-    said = ", ".join(k if v is True else f"{k} {v}" for k, v in constants.items())
-    return " ".join(filter(None, (decision.spec, decision.variant))), decision.engine, said
+    values = ", ".join(k if v is True else f"{k} {v}" for k, v in constants.items())
+    return " ".join(filter(None, (decision.spec, decision.variant))), decision.engine, values
 
 
 def many(count: int, what: str) -> str:
-    """`1 state`, `6,010 states`."""
+    """Returns the count with its noun: `1 state`, `6,010 states`."""
     return f"{count:,} {what}{'' if count == 1 else 's'}"
 
 
 def verdict(decision: Decision) -> str:
-    """The verdict, and what the reader should think of it."""
+    """Returns the verdict, and whether it was expected or is permitted."""
     if decision.expected is not None and decision.verdict != decision.expected:
         return f"{decision.verdict}, expected {decision.expected}"
     if isinstance(decision, AnomalyDecided) and decision.permitted and decision.count:
@@ -68,7 +69,7 @@ def verdict(decision: Decision) -> str:
 
 
 def grounds(decision: Decision) -> str:
-    """Why: how far the shortest trace goes, how many were found, what the verdict rests on."""
+    """Returns the reason, else the length of the trace, else the counts the verdict rests on."""
     if decision.reason is not None:
         return decision.reason
     match decision:
@@ -80,5 +81,8 @@ def grounds(decision: Decision) -> str:
         case AnomalyDecided():
             if not decision.observations:
                 return "nothing was observed that could have shown it"
-            found = f"{decision.count:,} found; " if decision.count else ""
-            return f"{found}{many(decision.observations, 'observation')}"
+            found = f"{decision.count:,} found in " if decision.count else ""
+            observed = many(decision.observations, "observation")
+            if decision.observed:
+                observed = f"{decision.observations:,} {decision.observed}"
+            return f"{found}{observed}"

@@ -1,6 +1,6 @@
-"""A reporter that hears every event and writes one file once the run has finished.
+"""A reporter that collects every event and writes one file when the run has finished.
 
-The file is there from the start, empty: a run that dies leaves nothing that an earlier one wrote.
+The file is emptied at the start, so that a run that crashes leaves no result of an earlier run.
 """
 
 from __future__ import annotations
@@ -10,27 +10,27 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from checkers.events import Event, RunFinished
-from checkers.report.account import Account, account
+from checkers.report.run_result import RunResult, run_result
 from model.faults import InputFault
 
 
 @dataclass(slots=True)
 class Document:
-    """The file that `render` makes of a run's account, asked for by an option."""
+    """The file that an option requests; `render` makes its text from the result of the run."""
 
     path: Path
     option: str
-    render: Callable[[Account], str]
+    render: Callable[[RunResult], str]
     _events: list[Event] = field(default_factory=list)
 
     def __call__(self, event: Event) -> None:
         self._events.append(event)
         if isinstance(event, RunFinished):
-            self._write(self.render(account(self._events)))
+            self._write(self.render(run_result(self._events)))
 
     @classmethod
-    def begun(cls, path: Path, option: str, render: Callable[[Account], str]) -> Document:
-        """With its file empty; InputFault where it can't be written."""
+    def begun(cls, path: Path, option: str, render: Callable[[RunResult], str]) -> Document:
+        """Creates the reporter and empties its file; raises InputFault if that fails."""
         made = cls(path, option, render)
         made._write("")
         return made
@@ -41,5 +41,5 @@ class Document:
             self.path.write_text(text, encoding="utf-8")
         except OSError as why:
             raise InputFault(
-                f"{self.option} {self.path} can't be written: {why.strerror}; name another file"
+                f"{self.option} {self.path}: cannot be written: {why.strerror}; name another file"
             ) from why

@@ -1,4 +1,4 @@
-"""The folder of a run, made and described before anything is analysed: a crash loses nothing."""
+"""The folder of a run, created and described before the work starts: a crash loses nothing."""
 
 from __future__ import annotations
 
@@ -15,11 +15,9 @@ from pathlib import Path
 from typing import Final
 
 from checkers.events import AnomalyDecided, Event, PropertyDecided, RunFinished
+from checkers.report.run_files import DESCRIPTION, EVENTS, REPORT
 from model.faults import InputFault
 
-DESCRIPTION: Final = "run.json"
-EVENTS: Final = "events.ndjson"
-REPORT: Final = "report.html"
 OWN: Final = frozenset({DESCRIPTION, EVENTS, REPORT})
 
 
@@ -27,8 +25,8 @@ OWN: Final = frozenset({DESCRIPTION, EVENTS, REPORT})
 class RunFolder:
     """A folder like `runs/2026-11-21T0142-c3f1`.
 
-    run.json says what was run, events.ndjson everything that it told, report.html the same as a
-    page once the run has ended; other files are evidence. A run that decided nothing has no report.
+    It holds run.json (command, seed, versions), events.ndjson (every event), report.html (written
+    when the run ends, if it decided anything), and one file for each piece of evidence.
     """
 
     path: Path
@@ -37,7 +35,7 @@ class RunFolder:
 
     @classmethod
     def make(cls, base: Path, *, command: list[str], seed: int) -> RunFolder:
-        """A new folder below `base`; InputFault where it can't be written."""
+        """Creates a new folder below `base`; raises InputFault if that fails."""
         now = datetime.now(tz=UTC)
         path = base / f"{now:%Y-%m-%dT%H%M}-{secrets.token_hex(2)}"
         described = {
@@ -54,7 +52,7 @@ class RunFolder:
             (path / DESCRIPTION).write_text(json.dumps(described, indent=1) + "\n")
         except OSError as why:
             raise InputFault(
-                f"no run folder can be made below {base}: {why.strerror}; name another with --out"
+                f"cannot create a run folder below {base}: {why.strerror}; name another by --out"
             ) from why
         return cls(path)
 
@@ -64,12 +62,12 @@ class RunFolder:
         if isinstance(event, PropertyDecided | AnomalyDecided):
             self._decided = True
         if isinstance(event, RunFinished) and self._decided:
-            from checkers.report.again import write_report
+            from checkers.report.saved_run import write_report  # Jinja is slow to import
 
             write_report(self.path)
 
     def drop_if_bare(self) -> None:
-        """Removes a folder that holds no more than its own description."""
+        """Removes the folder if it holds no evidence."""
         files = [*self.path.iterdir()]
         if {file.name for file in files} <= OWN:
             for file in files:
@@ -77,9 +75,9 @@ class RunFolder:
             self.path.rmdir()
 
     def keep(self, name: str, text: str) -> str:
-        """Writes a piece of evidence under a name that is free, and returns that name.
+        """Writes evidence to a file and returns the file's name: `name`, or a free variant of it.
 
-        A name may hold anything: a spec's may be the path of a file.
+        Characters that a file name cannot have become hyphens: a spec may be named by its path.
         """
         plain = re.sub(r"[^\w.-]+", "-", name).strip("-.") or "evidence"
         stem, dot, ending = plain.rpartition(".") if "." in plain else (plain, "", "")
@@ -93,5 +91,5 @@ class RunFolder:
 
 
 def command_line() -> list[str]:
-    """This process's command, as it can be typed again."""
+    """Returns the command line of this process."""
     return ["urteil", *sys.argv[1:]]

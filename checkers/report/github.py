@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from checkers.events import AnomalyDecided, Event, RunFinished
-from checkers.report.account import Account, Finding, account
 from checkers.report.decisions import MARKS, claim, grounds, heading, verdict
 from checkers.report.markup import cut, readable
+from checkers.report.run_result import Finding, RunResult, run_result
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -43,7 +43,7 @@ class GitHub:
     def __call__(self, event: Event) -> None:
         self._events.append(event)
         if isinstance(event, RunFinished):
-            told = account(self._events)
+            told = run_result(self._events)
             for line in commands(told):
                 print(line, file=self.stream, flush=True)
             if self.summary is not None:
@@ -51,12 +51,12 @@ class GitHub:
                     kept.write(summary(told))
 
 
-def commands(account: Account) -> list[str]:
+def commands(result: RunResult) -> list[str]:
     """Errors for what violates, warnings for what nobody knows, notices for what is permitted."""
     levels = (("error", "violated"), ("warning", "undecided"), ("notice", "permitted"))
     lines: list[str] = []
     for level, state in levels:
-        told = [one for one in account.findings if _state(one) == state]
+        told = [one for one in result.findings if _state(one) == state]
         kept = told if len(told) <= MOST else told[: MOST - 1]
         lines += [_annotation(level, one) for one in kept]
         if len(told) > len(kept):
@@ -74,7 +74,7 @@ def _state(finding: Finding) -> str:
 def _annotation(level: str, finding: Finding) -> str:
     decision = finding.decision
     places = {"title": f"{claim(decision)} {verdict(decision)}"}
-    if isinstance(decision, AnomalyDecided) and decision.history and decision.is_of_a_file:
+    if isinstance(decision, AnomalyDecided) and decision.history and decision.is_one_file:
         places = {"file": decision.history, **places}
     said = ", ".join(f"{name}={_escaped(text, ':,')}" for name, text in places.items())
     shown = "\n".join(filter(None, (decision.statement, grounds(decision), _first(finding))))
@@ -94,11 +94,11 @@ def _escaped(text: str, also: str = "") -> str:
 # ---------------------------------------------------------------- the summary
 
 
-def summary(account: Account) -> str:
+def summary(result: RunResult) -> str:
     """The verdicts as a table, the first violation folded below it; less than 900 kB."""
-    started = account.started
-    line = started.line if started is not None else "urteil"
-    return "\n".join([f"### {_code(line)}", "", *_table(account.findings), *_shown(account), "\n"])
+    started = result.started
+    line = started.command_line if started is not None else "urteil"
+    return "\n".join([f"### {_code(line)}", "", *_table(result.findings), *_shown(result), "\n"])
 
 
 def _table(findings: Sequence[Finding]) -> Iterator[str]:
@@ -113,8 +113,8 @@ def _table(findings: Sequence[Finding]) -> Iterator[str]:
         yield f"\n{len(findings) - ROWS:,} more are in the report."
 
 
-def _shown(account: Account) -> Iterator[str]:
-    worst = next((one for one in account.findings if one.judged == "violated"), None)
+def _shown(result: RunResult) -> Iterator[str]:
+    worst = next((one for one in result.findings if one.judged == "violated"), None)
     if worst is not None:
         text = readable(cut(worst.text, SHOWN))
         fence = "`" * max(3, 1 + max(map(len, text.split()), default=0) if "```" in text else 3)
@@ -123,8 +123,8 @@ def _shown(account: Account) -> Iterator[str]:
         if worst.replay:
             yield from ("", _code(worst.replay))
         yield from ("", "</details>")
-    if account.started is not None:
-        yield from ("", f"The report is {_code(account.started.folder + '/report.html')}.")
+    if result.started is not None:
+        yield from ("", f"The report is {_code(result.started.folder + '/report.html')}.")
 
 
 def _cell(text: str) -> str:

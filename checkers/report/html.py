@@ -30,7 +30,7 @@ from checkers.report.timeline import timeline
 from checkers.verdicts import AS_EXPECTED, EXIT_CODES
 
 if TYPE_CHECKING:
-    from checkers.report.account import Account, Finding
+    from checkers.report.run_result import Finding, RunResult
 
 BUDGET: Final = 5_000_000  # bytes
 _OPERATION: Final = re.compile(r"\boperation (\d+)\b")
@@ -57,12 +57,12 @@ CAPS: Final = (
 )
 
 
-def report(account: Account, described: Mapping[str, Any], *, budget: int = BUDGET) -> str:
+def report(result: RunResult, described: Mapping[str, Any], *, budget: int = BUDGET) -> str:
     """The page; `described` is what `run.json` says. At most `budget` bytes of UTF-8."""
     template = _environment().get_template("report.html.j2")
     page = ""
     for caps in CAPS:
-        page = template.render(_told(account, described, caps))
+        page = template.render(_told(result, described, caps))
         if len(page.encode()) <= budget:
             return page
     raise AssertionError(f"a report of {len(page.encode())} bytes at the least of the caps")
@@ -93,20 +93,20 @@ def operations_marked(text: str) -> Markup:
     return made
 
 
-def _told(account: Account, described: Mapping[str, Any], caps: Caps) -> dict[str, Any]:
-    shown = account.findings[: caps.findings]
+def _told(result: RunResult, described: Mapping[str, Any], caps: Caps) -> dict[str, Any]:
+    shown = result.findings[: caps.findings]
     numbered = [_finding(n, finding, caps) for n, finding in enumerate(shown, 1)]
-    meanings = {**EXIT_CODES, **(AS_EXPECTED if account.by_expectation else {})}
-    code = account.exit_code
-    states = Counter(map(_state_of, account.findings))
-    as_expected = "as expected" if account.by_expectation else "permitted"
+    meanings = {**EXIT_CODES, **(AS_EXPECTED if result.by_expectation else {})}
+    code = result.exit_code
+    states = Counter(map(_state_of, result.findings))
+    as_expected = "as expected" if result.by_expectation else "permitted"
     labels = {"violated": "violated", "undecided": "undecided", "as-expected": as_expected}
     labels |= {"holds": "holds"}
     return {
         "described": _described(described),
         "command": " ".join(described.get("command", ())),
-        "title": _title(account),
-        "state": _state(account),
+        "title": _title(result),
+        "state": _state(result),
         "exit_code": code,
         "meaning": "it has not ended" if code is None else meanings[code],
         "counts": [(state, states[state], label) for state, label in labels.items()],
@@ -114,26 +114,26 @@ def _told(account: Account, described: Mapping[str, Any], caps: Caps) -> dict[st
             (title, [*group]) for title, group in groupby(numbered, lambda one: one["heading"])
         ],
         "findings": [one for one in numbered if one["rows"] or one["evidence"]],
-        "left_out_findings": len(account.findings) - len(shown),
-        "evidence": [_evidence(one, caps) for one in account.evidence] if caps.evidence else [],
-        "figures": account.figures[: caps.figures],
-        "left_out_figures": max(0, len(account.figures) - caps.figures),
+        "left_out_findings": len(result.findings) - len(shown),
+        "evidence": [_evidence(one, caps) for one in result.evidence] if caps.evidence else [],
+        "figures": result.figures[: caps.figures],
+        "left_out_figures": max(0, len(result.figures) - caps.figures),
         "reduced": caps is not CAPS[0],
         "caps": caps,
         "megabytes": BUDGET // 1_000_000,
     }
 
 
-def _title(account: Account) -> str:
+def _title(result: RunResult) -> str:
     said = {"violated": "violated", "undecided": "undecided", "holds": "holds"}
-    if account.by_expectation:
+    if result.by_expectation:
         said = {**said, "holds": "as expected", "violated": "not as expected"}
-    return said[_state(account)]
+    return said[_state(result)]
 
 
-def _state(account: Account) -> str:
+def _state(result: RunResult) -> str:
     """The verdict on everything: the worst of all."""
-    every = {one.judged for one in account.findings}
+    every = {one.judged for one in result.findings}
     return next((one for one in ("violated", "undecided", "holds") if one in every), "undecided")
 
 

@@ -21,20 +21,20 @@ from checkers.verdicts import HOLDS
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from checkers.report.account import Account, Finding
+    from checkers.report.run_result import Finding, RunResult
 
 LONGEST: Final = 20_000  # characters of what shows a violation
 
 
-def junit(account: Account) -> str:
+def junit(result: RunResult) -> str:
     """The document; one suite for everything that was judged together."""
     suites = [
         _suite(name, [*findings])
-        for name, findings in groupby(account.findings, lambda one: subject(one.decision))
+        for name, findings in groupby(result.findings, lambda one: subject(one.decision))
     ]
-    if account.exit_code != HOLDS and all(one.judged == "holds" for one in account.findings):
-        suites.append(_the_run(account))
-    name = account.started.line if account.started is not None else "urteil"
+    if result.exit_code != HOLDS and all(one.judged == "holds" for one in result.findings):
+        suites.append(_the_run(result))
+    name = result.started.command_line if result.started is not None else "urteil"
     return f'<?xml version="1.0" encoding="utf-8"?>\n{element("testsuites", *suites, name=name)}\n'
 
 
@@ -67,8 +67,8 @@ def _case(suite: str, finding: Finding) -> str:
     )
 
 
-def _the_run(account: Account) -> str:
-    said = f"exit code {account.exit_code}, and no verdict says why"
+def _the_run(result: RunResult) -> str:
+    said = f"exit code {result.exit_code}, and no verdict says why"
     error = element("error", words(said), message=said, type="run")
     case = element("testcase", error, classname="urteil", name="the run", time="0")
     return element(

@@ -1,7 +1,7 @@
-"""An audit of log directories as text for a terminal, as events, and its rows as Parquet.
+"""The audit of log directories as text for a terminal, as events, and as Parquet files.
 
-One line a check, then for each that found something its rule and its first rows in words, each with
-its place: replica, topic partition, segment, byte. What is left out is said.
+The text has the rule and the first rows of each check that found something. A row has its place:
+replica, topic partition, segment, byte. The text says how many rows it leaves out.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ SHOWN_VERBOSE: Final = 32  # as many as an audit keeps
 
 
 def explained(audit: Audit, name: str, *, verbose: bool = False) -> str:
-    """The audit in words: at most 8 rows a check, 32 if verbose, the first by their places."""
+    """Returns the audit as text: at most 8 rows of each check, 32 if verbose, by place."""
     limit = SHOWN_VERBOSE if verbose else SHOWN
     paragraphs = [
         "\n".join(_summary(audit, name)),
@@ -43,21 +43,6 @@ def _summary(audit: Audit, name: str) -> Iterator[str]:
         f"{audit.batches:,} batch{'' if audit.batches == 1 else 'es'}",
     )
     yield f"{name}: {audit.verdict}   {', '.join(held)}"
-    width = max((len(decision.check.id) for decision in audit.decisions), default=0)
-    for decision in audit.decisions:
-        yield f"  {MARKS[decision.verdict]} {decision.check.id:<{width}}  {_said(decision)}"
-
-
-def _said(decision: Decision) -> str:
-    if decision.verdict == "undecided":
-        return f"undecided: {decision.reason}"
-    rests_on = f"{decision.observations:,} {decision.check.observes}"
-    if not decision.count:
-        if not decision.observations:
-            return f"nothing found, but there were no {decision.check.observes}"
-        return f"nothing found in {rests_on}"
-    permitted = f"; permitted: {decision.reason}" if decision.permitted else ""
-    return f"{decision.count:,} found in {rests_on}{permitted}"
 
 
 def _found(decision: Decision, limit: int) -> Iterator[str]:
@@ -73,14 +58,14 @@ def _found(decision: Decision, limit: int) -> Iterator[str]:
 
 
 def rows_shown(decision: Decision, name: str) -> Iterator[RowShown]:
-    """An event for each row that was kept."""
+    """Yields an event for each of the first rows."""
     for number, row in enumerate(decision.first, 1):
         text = decision.check.explain(row)
         yield RowShown(anomaly=decision.check.id, history=name, number=number, text=text)
 
 
 def decided(decision: Decision, name: str, kept: Mapping[str, str], replay: str) -> AnomalyDecided:
-    """The verdict on one check as an event."""
+    """Returns the verdict on one check as an event."""
     check = decision.check
     return AnomalyDecided(
         anomaly=check.id,
@@ -92,8 +77,9 @@ def decided(decision: Decision, name: str, kept: Mapping[str, str], replay: str)
         count=decision.count,
         permitted=decision.permitted,
         observations=decision.observations,
+        observed=check.observes,
         history=name,
-        over="log directories",
+        input_kind="log directories",
         reason=decision.reason,
         file=kept.get(check.id),
         replay=replay,
@@ -101,9 +87,9 @@ def decided(decision: Decision, name: str, kept: Mapping[str, str], replay: str)
 
 
 def keep_rows(audit: Audit, folder: Path, name: str) -> dict[str, str]:
-    """Writes all rows of each check that found any to a Parquet file, in a folder of this name.
+    """Writes every row of each check that found any to `folder/name/CHECK.parquet`.
 
-    Of each the file, as a path from the folder that holds that one.
+    Returns the path of each file, relative to `folder`.
     """
     kept: dict[str, str] = {}
     for decision in audit.decisions:

@@ -51,7 +51,7 @@ def faults_shown(faults: Iterable[Fault], analysis: Analysis) -> tuple[FaultShow
     began = analysis.started_ns
     return tuple(
         FaultShown(
-            says=f"{one.do} broker {one.node}",
+            description=f"{one.do} broker {one.node}",
             from_ns=one.from_ns - began,
             until_ns=None if one.until_ns is None else one.until_ns - began,
         )
@@ -83,13 +83,13 @@ def _edges(row: Row) -> Iterator[EdgeShown]:
     if not isinstance(row, Cycle):
         return
     for step in steps(row):
-        says = {
+        reasons = {
             "ww": f"{step.key}: {step.value}, then {step.next_value}",
             "wr": f"{step.key}={step.value}",
             "rw": f"{step.key}: {step.value}, not yet {step.next_value}",
         }
         yield EdgeShown(
-            source=step.first, target=step.second, kind=step.kind, says=says.get(step.kind, "")
+            source=step.first, target=step.second, kind=step.kind, reason=reasons.get(step.kind, "")
         )
 
 
@@ -100,7 +100,7 @@ def _around(row: Row, operations: Mapping[int, Operation]) -> tuple[OperationSho
 
     def far(op: int) -> tuple[bool, int, int]:
         distance = min((abs(op - one) for one in marked), default=0)
-        return not about.touched_by(operations[op]), distance, op
+        return not about.concerns(operations[op]), distance, op
 
     others = sorted((op for op in operations if op not in marked), key=far)
     near = [op for op in others if far(op)[1] <= BESIDE][:BESIDE]
@@ -117,7 +117,7 @@ def _shown(op: int, operation: Operation, about: _About) -> OperationShown:
         completed_ns=operation.completed_ns,
         text=about.told(operation),
         label=about.brief(operation),
-        touches=about.touched_by(operation),
+        relevant=about.concerns(operation),
     )
 
 
@@ -141,7 +141,7 @@ class _About:
         }
         return cls(frozenset(key for key in keys if isinstance(key, str) and key), frozenset(named))
 
-    def touched_by(self, operation: Operation) -> bool:
+    def concerns(self, operation: Operation) -> bool:
         """Does it say anything of a key of the row?"""
         return not self.keys or any(micro.key in self.keys for micro in operation.did)
 

@@ -24,19 +24,19 @@ from checkers.report.markup import cut, readable
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from checkers.report.account import Account, Finding
+    from checkers.report.run_result import Finding, RunResult
 
 SCHEMA: Final = "https://json.schemastore.org/sarif-2.1.0.json"
 MOST: Final = 5_000  # results: what code scanning takes
 LONGEST: Final = 4_000  # characters of a message
 
 
-def sarif(account: Account) -> str:
+def sarif(result: RunResult) -> str:
     """The document; at most 5,000 results, those of the first decisions."""
-    ids = list(dict.fromkeys(claim(one.decision) for one in account.findings))
-    first = {claim(one.decision): one.decision for one in reversed(account.findings)}
-    results = [result for one in account.findings for result in _results(one, ids)]
-    started = account.started
+    ids = list(dict.fromkeys(claim(one.decision) for one in result.findings))
+    first = {claim(one.decision): one.decision for one in reversed(result.findings)}
+    results = [result for one in result.findings for result in _results(one, ids)]
+    started = result.started
     run = {
         "tool": {
             "driver": {
@@ -47,10 +47,10 @@ def sarif(account: Account) -> str:
         },
         "invocations": [
             {
-                "commandLine": started.line if started is not None else "urteil",
-                "executionSuccessful": account.exit_code in (0, 1),
-                **({} if account.exit_code is None else {"exitCode": account.exit_code}),
-                "toolExecutionNotifications": [*_notifications(account, len(results))],
+                "commandLine": started.command_line if started is not None else "urteil",
+                "executionSuccessful": result.exit_code in (0, 1),
+                **({} if result.exit_code is None else {"exitCode": result.exit_code}),
+                "toolExecutionNotifications": [*_notifications(result, len(results))],
             }
         ],
         "results": results[:MOST],
@@ -102,9 +102,9 @@ def _results(finding: Finding, ids: Sequence[str]) -> Iterator[dict[str, Any]]:
 def _location(decision: Decision) -> dict[str, Any]:
     """The file that was judged; of what is no file its name."""
     if isinstance(decision, AnomalyDecided):
-        if decision.is_of_a_file:
+        if decision.is_one_file:
             return _file(decision.history or "history")
-        return _named(decision.history or decision.over, "resource")
+        return _named(decision.history or decision.input_kind, "resource")
     spec = decision.spec or ""
     if spec.endswith(".py"):
         return _file(spec)
@@ -139,8 +139,8 @@ def _fingerprint(decision: Decision, text: str) -> str:
     return hashlib.sha256(told).hexdigest()[:32]
 
 
-def _notifications(account: Account, results: int) -> Iterator[dict[str, Any]]:
-    for one in account.findings:
+def _notifications(result: RunResult, results: int) -> Iterator[dict[str, Any]]:
+    for one in result.findings:
         if one.judged == "undecided":
             said = f"{claim(one.decision)} is undecided: {grounds(one.decision)}"
             yield {"level": "warning", "message": _text(said)}

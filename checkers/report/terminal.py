@@ -1,4 +1,4 @@
-"""Events as text for a person: evidence as it comes, one verdict table at the end."""
+"""Events as text for a terminal: evidence as it arrives, one table of verdicts at the end."""
 
 from __future__ import annotations
 
@@ -22,22 +22,24 @@ from checkers.events import (
     RunStarted,
 )
 from checkers.report.decisions import MARKS, Decision, claim, grounds, heading, verdict
-from checkers.report.folder import REPORT
+from checkers.report.run_files import REPORT
 from checkers.verdicts import EXIT_CODES, UNUSABLE_INPUT
 
 if TYPE_CHECKING:
     from typing import TextIO
 
-LONGEST_GROUNDS = 90
+LONGEST_GROUNDS = 90  # characters
+LISTED = 4  # anomalies that hold and still get a line each; more share one
 WIDTH = 100
 
 
 @dataclass(slots=True)
 class Terminal:
-    """Prints results to one stream; keeps decisions for the closing table."""
+    """Prints results to one stream; keeps the decisions for the table at the end."""
 
     stream: TextIO
     meaning: Callable[[int], str] = EXIT_CODES.__getitem__  # of an exit code
+    verbose: bool = False
     decisions: list[Decision] = field(default_factory=list)
     folder: str | None = None
 
@@ -48,71 +50,99 @@ class Terminal:
             case PropertyDecided() | AnomalyDecided():
                 self.decisions.append(event)
             case RowShown() | DeliveryDecided():
-                pass  # the evidence says the same in text
+                pass  # the evidence has the same as text
             case Evidence(expected=True):
                 headline = " ".join(event.text.splitlines()[0].split())
-                self._say(f"as expected: {headline}\n             shown in {event.file}")
+                self._print(f"as expected: {headline}\n             shown in {event.file}")
             case Evidence():
-                self._say(f"{event.text}\n")
+                self._print(f"{event.text}\n")
             case Measured():
                 value = f"{event.value:,}" if isinstance(event.value, int) else event.value
-                self._say(f"{event.what}: {value} {event.unit}".rstrip())
+                self._print(f"{event.metric}: {value} {event.unit}".rstrip())
             case Listed():
                 of = f"{event.facts['of']:<21} " if event.facts.get("of") else ""
-                self._say(f"{event.item:<28} {of}{event.says}")
+                self._print(f"{event.item:<28} {of}{event.statement}")
             case Ready():
-                self._say(f"ready: {event.bootstrap_servers}")
+                self._print(f"ready: {event.bootstrap_servers}")
             case RunFinished():
                 self._finish(event)
             case _:
-                raise AssertionError(f"no words for {event!r}")
+                raise AssertionError(f"no text for {event!r}")
 
-    def _say(self, text: str) -> None:
+    def _print(self, text: str) -> None:
         print(text, file=self.stream, flush=True)
 
     def _finish(self, event: RunFinished) -> None:
         if self.decisions:
-            self._say(table(self.decisions))
+            self._print(table(self.decisions, verbose=self.verbose))
         if self.folder is not None and (self.decisions or event.exit_code != UNUSABLE_INPUT):
             meaning = self.meaning(event.exit_code)
             kept = (
                 f"report {self.folder}/{REPORT}" if self.decisions else f"run folder {self.folder}"
             )
-            self._say(f"{kept}; exit code {event.exit_code}: {meaning}")
+            self._print(f"{kept}; exit code {event.exit_code}: {meaning}")
 
 
-def vacuous(decision: Decision) -> bool:
-    """It holds because nothing was observed that could have shown it."""
+def table(decisions: Sequence[Decision], *, verbose: bool = False) -> str:
+    """Returns the verdicts as a table: a heading for each input or spec, a line for each claim.
+
+    Anomalies that hold share one line if there are many, unless `verbose`; so do anomalies that
+    nothing observed could have shown.
+    """
+    lines: list[str] = []
+    parts = [
+        (title, _Part.of([*group], verbose=verbose))
+        for title, group in groupby(decisions, key=heading)
+    ]
+    single = [one for _, part in parts for one in part.single] or [*decisions]
+    widest = max(len(claim(one)) for one in single)
+    wide = max(24, *(len(verdict(one)) for one in single))
+    for title, part in parts:
+        lines.append(title)
+        for one in part.single:
+            why = shorten(grounds(one), LONGEST_GROUNDS, placeholder=" …")
+            line = f"  {MARKS[one.verdict]} {claim(one):<{widest}}  {verdict(one):<{wide}}  {why}"
+            lines.append(line.rstrip())
+        if part.holding:
+            count = len(part.holding)
+            lines += _names(f"{MARKS['holds']} {count} do not occur:", part.holding)
+        if part.unobserved:
+            lines += _names("· nothing was observed that could show", part.unobserved)
+    return "\n".join(lines)
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """The decisions under one heading: those with a line each, and those that share a line."""
+
+    single: Sequence[Decision]
+    holding: Sequence[Decision]
+    unobserved: Sequence[Decision]
+
+    @classmethod
+    def of(cls, decisions: Sequence[Decision], *, verbose: bool) -> _Part:
+        unobserved = [one for one in decisions if _is_unobserved(one)]
+        holding = [one for one in decisions if _holds(one) and not _is_unobserved(one)]
+        if verbose or len(holding) <= LISTED:
+            holding = []
+        shared = {id(one) for one in (*unobserved, *holding)}
+        return cls([one for one in decisions if id(one) not in shared], holding, unobserved)
+
+
+def _holds(decision: Decision) -> bool:
+    """True for an anomaly that does not occur and was not expected to."""
+    return isinstance(decision, AnomalyDecided) and verdict(decision) == "holds"
+
+
+def _is_unobserved(decision: Decision) -> bool:
+    """True for an anomaly that holds only because no observation could have shown it."""
     return (
         isinstance(decision, AnomalyDecided)
-        and decision.verdict == "holds"
+        and verdict(decision) == "holds"
         and not decision.observations
     )
 
 
-def unobserved(names: Sequence[str]) -> list[str]:
-    """The anomalies that nothing could have shown, in as many lines as they need."""
-    told = f"  · nothing was observed that could show {', '.join(names)}"
-    return wrap(told, WIDTH, subsequent_indent="    ", break_on_hyphens=False)
-
-
-def table(decisions: Sequence[Decision]) -> str:
-    """Under a heading for what was judged together, a line for each claim: verdict and grounds.
-
-    Anomalies that nothing could have shown share the last line.
-    """
-    told = [decision for decision in decisions if not vacuous(decision)] or [*decisions]
-    widest = max(len(claim(decision)) for decision in told)
-    wide = max(24, *(len(verdict(decision)) for decision in told))
-    lines: list[str] = []
-    for title, group in groupby(decisions, key=heading):
-        lines.append(title)
-        judged = [*group]
-        silent = [claim(one) for one in judged if vacuous(one)]
-        for one in (one for one in judged if not vacuous(one)):
-            why = shorten(grounds(one), LONGEST_GROUNDS, placeholder=" …")
-            line = f"  {MARKS[one.verdict]} {claim(one):<{widest}}  {verdict(one):<{wide}}  {why}"
-            lines.append(line.rstrip())
-        if silent:
-            lines += unobserved(silent)
-    return "\n".join(lines)
+def _names(label: str, decisions: Sequence[Decision]) -> list[str]:
+    text = f"  {label} {', '.join(map(claim, decisions))}"
+    return wrap(text, WIDTH, subsequent_indent="    ", break_on_hyphens=False)

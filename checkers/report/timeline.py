@@ -111,7 +111,7 @@ def _lanes(operations: Sequence[OperationShown], marked: Collection[int]) -> dic
 
     def rank(process: int) -> tuple[bool, int, int]:
         own = [one for one in operations if one.process == process]
-        busy = sum(one.touches for one in own)
+        busy = sum(one.relevant for one in own)
         return not any(one.op in marked for one in own), -busy, process
 
     chosen = sorted({one.process for one in operations}, key=rank)[:LANES]
@@ -145,14 +145,16 @@ def _bands(faults: Sequence[FaultShown], axis: _Axis, bottom: float) -> Iterator
         )
         named = []
         if left >= taken:
-            named = [element("text", words(fault.says), x=left + 3, y=15.0, class_="fault-name")]
-            taken = left + 12 + CHARACTER * len(fault.says)
+            named = [
+                element("text", words(fault.description), x=left + 3, y=15.0, class_="fault-name")
+            ]
+            taken = left + 12 + CHARACTER * len(fault.description)
         yield element("g", element("title", words(_lasted(fault))), band, *named, class_="fault")
 
 
 def _lasted(fault: FaultShown) -> str:
     until = "to the end" if fault.until_ns is None else f"until {at(fault.until_ns)}"
-    return f"{fault.says}: from {at(fault.from_ns)} {until}"
+    return f"{fault.description}: from {at(fault.from_ns)} {until}"
 
 
 def at(time_ns: int) -> str:
@@ -201,7 +203,7 @@ def _bars(
         top = TOP + LANE * lanes[one.process] + LANE - BAR - 6
         left = axis(one.invoked_ns)
         ended = axis.end if one.completed_ns is None else axis(one.completed_ns)
-        kind = [one.outcome, "of-row" if one.op in marked else "" if one.touches else "beside"]
+        kind = [one.outcome, "of-row" if one.op in marked else "" if one.relevant else "beside"]
         bar = element(
             "rect",
             x=left,
@@ -240,7 +242,7 @@ def _labels(
     taken: dict[tuple[int, int], list[tuple[float, float]]] = {}
     placed: dict[int, tuple[float, str, int]] = {}
     for one in sorted(drawn, key=lambda one: (one.op not in marked, one.invoked_ns)):
-        if not one.touches and one.op not in marked:
+        if not one.relevant and one.op not in marked:
             continue
         text = cut(f"{one.op} {one.label}", 48 if one.op in marked else 26)
         wide = CHARACTER * len(text)

@@ -37,7 +37,7 @@ OPERATIONS = st.builds(
     completed_ns=st.none() | TIME_NS,
     text=TEXT,
     label=TEXT,
-    touches=st.booleans(),
+    relevant=st.booleans(),
 )
 ROWS = st.builds(
     RowShown,
@@ -48,7 +48,8 @@ ROWS = st.builds(
     ops=st.lists(st.integers(0), max_size=3).map(tuple),
     operations=st.lists(OPERATIONS, max_size=3).map(tuple),
     faults=st.lists(
-        st.builds(FaultShown, says=TEXT, from_ns=TIME_NS, until_ns=st.none() | TIME_NS), max_size=2
+        st.builds(FaultShown, description=TEXT, from_ns=TIME_NS, until_ns=st.none() | TIME_NS),
+        max_size=2,
     ).map(tuple),
     edges=st.lists(
         st.builds(EdgeShown, source=st.integers(0), target=st.integers(0), kind=TEXT), max_size=2
@@ -83,7 +84,7 @@ EVENTS: st.SearchStrategy[Event] = st.one_of(
         permitted=st.booleans(),
     ),
     st.builds(Evidence, about=TEXT, text=TEXT, file=st.none() | TEXT, expected=st.booleans()),
-    st.builds(Measured, what=TEXT, value=st.integers() | TEXT),
+    st.builds(Measured, metric=TEXT, value=st.integers() | TEXT),
     st.builds(Ready, bootstrap_servers=TEXT),
     st.builds(RunFinished, exit_code=st.integers(0, 130)),
 )
@@ -107,10 +108,10 @@ def test_a_field_that_a_later_version_added_is_left_out() -> None:
     [
         "",
         "[]",
-        '{"v": 1, "event": "no such"}',
-        '{"v": 1, "event": "run_finished"}',
-        '{"v": 2, "event": "run_finished", "exit_code": 0}',
-        '{"v": 1, "event": "row_shown", "anomaly": "a", "history": "h", "number": 1, "text": "",'
+        '{"v": 2, "event": "no such"}',
+        '{"v": 2, "event": "run_finished"}',
+        '{"v": 1, "event": "run_finished", "exit_code": 0}',
+        '{"v": 2, "event": "row_shown", "anomaly": "a", "history": "h", "number": 1, "text": "",'
         ' "operations": [3]}',
     ],
 )
@@ -120,9 +121,9 @@ def test_what_is_no_event_is_a_fault_of_the_input(line: str) -> None:
 
 
 def test_the_parts_of_an_event_are_objects_in_the_stream() -> None:
-    kill = FaultShown(says="k", from_ns=1)
+    kill = FaultShown(description="k", from_ns=1)
     row = RowShown(anomaly="a", history="h", number=1, text="", faults=(kill,))
     told = json.loads(row.as_json())
-    assert told["v"] == 1
+    assert told["v"] == 2
     assert told["event"] == "row_shown"
-    assert told["faults"] == [{"says": "k", "from_ns": 1, "until_ns": None}]
+    assert told["faults"] == [{"description": "k", "from_ns": 1, "until_ns": None}]

@@ -39,9 +39,12 @@ def said_of(folder: Path, **fields: object) -> None:
         ({"settings": 7}, "history.json: settings is 7, not a JSON object; fix it"),
         (
             {"settings": {"isolation": "serializable"}},
-            "isolation is 'serializable' in it; read_committed, read_uncommitted exist",
+            "its setting isolation is 'serializable'; allowed are read_committed, read_uncommitted",
         ),
-        ({"settings": {"sub_via": ["group"]}}, "sub_via is 'group' in it; assign, subscribe exist"),
+        (
+            {"settings": {"sub_via": ["group"]}},
+            "its setting sub_via is 'group'; allowed are assign, subscribe",
+        ),
         ({"schema_version": 9}, "schema_version is 9, and this urteil reads 1 and 2"),
     ],
 )
@@ -88,8 +91,14 @@ def test_a_number_beyond_64_bits_is_named(call: Callable[..., Any], tmp_path: Pa
 @pytest.mark.parametrize(
     ("options", "says"),
     [
-        (["--engine", "local", "--master", "local[2]"], "only Spark has a master; leave out one"),
-        (["--engine", "local", "--compacted", ""], "--compacted '': name a topic"),
+        (
+            ["--engine", "local", "--master", "local[2]"],
+            "only Spark has a master; leave out one of them",
+        ),
+        (
+            ["--engine", "local", "--compacted", ""],
+            "--compacted '': the name of the topic is empty",
+        ),
         (
             ["--engine", "local", "--anomaly", "G0"],
             "G0 is only checked with --ww-deps; add that option",

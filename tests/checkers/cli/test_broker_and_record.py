@@ -39,7 +39,7 @@ def test_the_first_line_is_ready_and_a_signal_ends_it_with_the_last(tmp_path: Pa
         process.send_signal(signal.SIGINT)
         out, _ = process.communicate(timeout=30)
     assert [json.loads(line) for line in out.splitlines()] == [
-        {"v": 1, "event": "run_finished", "exit_code": 0}
+        {"v": 2, "event": "run_finished", "exit_code": 0}
     ]
 
 
@@ -51,7 +51,7 @@ def test_a_workload_on_a_served_cluster_is_recorded_and_acquitted(
     with broker(*words, cwd=tmp_path) as (servers, _):
         said = call("record", "--bootstrap-servers", servers, "--sends", "300")
     assert said.exit_code == 0
-    (history,) = (m["value"] for m in said.those("measured") if m["what"] == "history")
+    (history,) = (m["value"] for m in said.those("measured") if m["metric"] == "history")
     unanswered = [line for line in log.read_text().splitlines() if '"answered": false' in line]
     assert len(unanswered) >= 20
     verdict = call("analyze", history, "--engine", "local")
@@ -66,7 +66,7 @@ def test_pipelines_of_transactions_through_a_failover_are_recorded_and_acquitted
     words = ("--sends", "80", "--partitions", "2", "--fault", faults[0], "--fault", faults[1])
     said = call("record", "--workload", "transactions", *words)
     assert said.exit_code == 0
-    (history,) = (m["value"] for m in said.those("measured") if m["what"] == "history")
+    (history,) = (m["value"] for m in said.those("measured") if m["metric"] == "history")
     verdict = call("analyze", history, "--engine", "local")
     assert verdict.exit_code == 0
     assert verdict.verdicts()["input-processed-twice"] == "holds"
@@ -83,7 +83,7 @@ def test_a_broker_with_a_bug_of_transactions_is_convicted_of_it(
     words = ("--sends", "100", "--partitions", "2", "--seed", "3")
     said = call("record", "--workload", "transactions", "--bug", bug, *words)
     assert said.exit_code == 0
-    (history,) = (m["value"] for m in said.those("measured") if m["what"] == "history")
+    (history,) = (m["value"] for m in said.those("measured") if m["metric"] == "history")
     verdict = call("analyze", history, "--engine", "local")
     assert verdict.exit_code == 1
     assert verdict.verdicts()[anomaly] == "violated"
@@ -102,7 +102,7 @@ def test_a_broker_with_a_bug_of_transactions_is_convicted_of_it(
 def test_a_broker_with_a_bug_is_convicted_of_it(call: Any, bug: str, anomaly: str) -> None:
     said = call("record", "--bug", bug, "--sends", "300")
     assert said.exit_code == 0
-    (history,) = (m["value"] for m in said.those("measured") if m["what"] == "history")
+    (history,) = (m["value"] for m in said.those("measured") if m["metric"] == "history")
     verdict = call("analyze", history, "--engine", "local", "--anomaly", anomaly)
     assert verdict.exit_code == 1
     assert verdict.verdicts() == {anomaly: "violated"}
@@ -121,7 +121,7 @@ def test_a_broker_with_a_bug_is_convicted_of_it(call: Any, bug: str, anomaly: st
         (["record", "--bootstrap-servers", "127.0.0.1:1"], "127.0.0.1:1: no broker answered"),
         (["record", "--client-config", "absent.properties"], "absent.properties"),
         (["record", "--sends", "0"], "--sends 0: at least 1"),
-        (["record", "--bug", "no-dedup", "--bootstrap-servers", "x:1"], "--bug is for"),
+        (["record", "--bug", "no-dedup", "--bootstrap-servers", "x:1"], "--bug applies to the reference broker only"),
         (["analyze", "absent.edn"], "absent.edn: there is no such file"),
         (["analyze", DEMO, "--master", "spark://127.0.0.1:1"], "spark://127.0.0.1:1: nobody answ"),
         (["analyze", DEMO, "--master", "spark:/x"], "--master spark:/x: write spark://HOST:PORT"),

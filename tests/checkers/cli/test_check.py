@@ -21,7 +21,7 @@ def test_kip_101_as_published_counts_what_tlc_counts(call: Any) -> None:
     assert said.exit_code == 0
     assert decided.pop("seconds") > 0
     assert decided == {
-        "v": 1,
+        "v": 2,
         "event": "property_decided",
         "property": "weak_isr",
         "statement": (
@@ -45,7 +45,7 @@ def test_kip_101_as_published_counts_what_tlc_counts(call: Any) -> None:
         "trace_length": None,
         "reason": None,
     }
-    assert said.events[-1] == {"v": 1, "event": "run_finished", "exit_code": 0}
+    assert said.events[-1] == {"v": 2, "event": "run_finished", "exit_code": 0}
 
 
 def test_truncation_to_the_high_watermark_fails_in_eight_steps_on_one_screen(
@@ -77,9 +77,9 @@ def test_truncation_to_the_high_watermark_fails_in_eight_steps_on_one_screen(
         (["replication", "--set", "replicas=0"], "replicas"),
         (["replication", "--set", "as_published=7"], "as_published"),
         (["replication", "--property", "wek_isr"], "'wek_isr'; the nearest: weak_isr"),
-        (["replication", "--budget", "1h"], "write 60s or 200k-states"),
-        (["replication", "--budget", "0s"], "more than none"),
-        (["replication", "--budget", "0k-states"], "more than none"),
+        (["replication", "--budget", "1h"], "such as 60s or 200k-states"),
+        (["replication", "--budget", "0s"], "write a positive budget"),
+        (["replication", "--budget", "0k-states"], "write a positive budget"),
         (["replication", "--property", "wek*"], "no property of replication fetch-divergence 'we"),
         (["missing.py"], "no file missing.py"),
     ],

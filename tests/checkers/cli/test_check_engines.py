@@ -31,17 +31,17 @@ def test_every_engine_says_the_same(call: Any, flags: tuple[str, ...]) -> None:
 
 def test_coverage_says_what_disables_an_action(call: Any) -> None:
     said = call(*TWO_BROKERS, "--coverage")
-    told = {event["what"]: event["value"] for event in said.those("measured")}
+    told = {event["metric"]: event["value"] for event in said.those("measured")}
     assert told["taken leader_write"] > 0
     assert any(name.startswith("disabled leader_write, line ") for name in told)
-    assert not any("disabled" in e["what"] for e in call(*TWO_BROKERS).those("measured"))
+    assert not any("disabled" in e["metric"] for e in call(*TWO_BROKERS).those("measured"))
 
 
 @pytest.mark.parametrize(
     ("flags", "says"),
     [
         (("--engine", "compield"), "no engine 'compield'; the nearest: compiled"),
-        (("--memory", "4"), "--memory 4: write 4GB or 500MB"),
+        (("--memory", "4"), "--memory 4: write a positive size such as 4GB or 500MB"),
     ],
 )
 def test_a_wrong_flag_is_one_clear_line(call: Any, flags: tuple[str, ...], says: str) -> None:

@@ -25,7 +25,7 @@ def test_one_event_tells_the_semantics_and_what_breaks_the_stronger_ones(
     said = call("analyze", str(file), "--engine", "local")
     (delivery,) = said.those("delivery_decided")
     assert delivery == {
-        "v": 1,
+        "v": 2,
         "event": "delivery_decided",
         "history": str(file),
         "semantics": "at-least-once",

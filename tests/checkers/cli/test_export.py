@@ -14,7 +14,7 @@ def test_a_module_and_its_configuration(call: Any, tmp_path: Path) -> None:
     assert said.exit_code == 0
     assert (to / "Kip101.tla").read_text().startswith("---- MODULE Kip101 ----\n")
     assert (to / "Kip101.cfg").read_text().endswith("INVARIANTS\n  TypeOK\n  WeakIsr\n")
-    assert {e["what"] for e in said.those("measured")} == {"tla Kip101.tla", "tla Kip101.cfg"}
+    assert {e["metric"] for e in said.those("measured")} == {"tla Kip101.tla", "tla Kip101.cfg"}
 
 
 def test_another_form_is_refused(call: Any) -> None:

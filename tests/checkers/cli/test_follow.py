@@ -102,7 +102,7 @@ def test_an_interrupt_ends_the_following_with_the_last_word(tmp_path: Path) -> N
             assert process.wait() == 1
             assert process.stderr is not None
             told = process.stderr.read()
-            assert "the last word on what there is" in told
+            assert "a last analysis of what was recorded so far" in told
             assert "Traceback" not in told
         plain = {decision.anomaly.id: decision.count for decision in analyze(folder).decisions}
         assert counts(iter(rest)) == plain
@@ -112,8 +112,8 @@ def test_an_interrupt_ends_the_following_with_the_last_word(tmp_path: Path) -> N
 def test_only_a_recording_is_followed_and_only_by_spark(tmp_path: Path) -> None:
     (tmp_path / "history.edn").write_text("")
     for words, why in (
-        (["history.edn"], "name the folder that `urteil record` is writing"),
-        ([".", "--engine", "local"], "only Spark follows"),
+        (["history.edn"], "name the one that `urteil record` writes"),
+        ([".", "--engine", "local"], "--follow works with Spark only"),
         (["."], "no history.json there"),
     ):
         done = subprocess.run(

@@ -57,7 +57,7 @@ def test_a_file_that_cannot_be_written_is_told_before_the_work(tmp_path: Path) -
     (tmp_path / "file").write_text("")
     result = ran(tmp_path, *CHECK, "--junit", str(tmp_path / "file/junit.xml"))
     assert result.exit_code == 2
-    assert "can't be written" in result.stderr
+    assert "cannot be written" in result.stderr
     assert "name another file" in result.stderr
     assert not any((tmp_path / "runs").iterdir())
 
@@ -99,4 +99,4 @@ def test_what_a_broker_suffered_is_kept_with_its_history_and_drawn(tmp_path: Pat
     events = [json.loads(line) for line in result.stdout.splitlines()]
     rows = [event for event in events if event["event"] == "row_shown" and event["faults"]]
     for row in rows:
-        assert row["faults"][0]["says"] == "kill broker 1"
+        assert row["faults"][0]["description"] == "kill broker 1"

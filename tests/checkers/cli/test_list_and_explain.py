@@ -38,7 +38,7 @@ def test_each_kind_lists_what_it_has(call: Any, kind: str) -> None:
     assert said.exit_code == 0
     assert {row["name"] for row in listed} >= HAVE[kind]
     assert len({row["kind"] for row in listed}) == 1
-    assert all(row["says"] for row in listed)
+    assert all(row["statement"] for row in listed)
 
 
 def test_every_name_can_be_explained(call: Any) -> None:
@@ -46,7 +46,7 @@ def test_every_name_can_be_explained(call: Any) -> None:
         first = next(rows())
         said = call("explain", first.item)
         assert said.exit_code == 0, kind
-        assert any(first.says[:40] in e["text"] for e in said.those("evidence"))
+        assert any(first.statement[:40] in e["text"] for e in said.those("evidence"))
 
 
 def test_a_claim_is_explained_with_its_condition_and_what_decides_it(call: Any) -> None:
@@ -75,7 +75,7 @@ def test_a_claim_is_explained_with_the_runs_that_decided_it_on_both_sides(call: 
 
 def test_a_program_is_explained_line_by_line() -> None:
     facts = {"counterexample": "state = Machine()\nstate.send(count=1)\n", "source": "D3"}
-    text = explained(Listed(kind="claim", item="a_claim", says="It holds.", facts=facts))
+    text = explained(Listed(kind="claim", item="a_claim", statement="It holds.", facts=facts))
     assert "  counterexample\n    state = Machine()\n    state.send(count=1)\n  source" in text
 
 

@@ -39,7 +39,7 @@ def test_damage_is_told_at_its_place_and_kept(call: Call, tmp_path: Path) -> Non
     assert said.exit_code == 1
     assert "✗ checksum   The checksum of a batch is that of its bytes." in said.stdout
     assert f"1. {file} byte 0: the batch at offset 0, " in said.stdout
-    assert "exit code 1: a violation" in said.stdout
+    assert "exit code 1: at least one claim is violated" in said.stdout
     (kept,) = (tmp_path / "runs").glob("*/log_dirs/checksum.parquet")
     assert pq.read_table(kept).to_pylist() == [
         {
@@ -70,9 +70,12 @@ def test_the_checks_are_listed_and_explained(call: Call) -> None:
     [
         (["--log-dirs", "nowhere"], "nowhere does not exist; name the log.dirs folder of a broker"),
         (["--log-dirs", str(KAFKA)], "contains no topic partition folder with a *.log file; name"),
-        (["--log-dirs", BROKERS[0], "--jepsen"], "--jepsen is about histories; leave it out"),
+        (
+            ["--log-dirs", BROKERS[0], "--jepsen"],
+            "--jepsen applies to histories only: leave it out",
+        ),
         (["--log-dirs", BROKERS[0], "--anomaly", "cheksum"], "'cheksum'; the nearest: checksum"),
-        (BROKERS, "more than one HISTORY; log.dirs folders are read by --log-dirs"),
+        (BROKERS, "log directories need --log-dirs"),
     ],
 )
 def test_what_is_refused_is_one_line_and_exit_2(

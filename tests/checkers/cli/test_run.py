@@ -73,7 +73,7 @@ def test_the_exit_code_and_the_last_event_agree(body: Body, code: int, tmp_path:
     result = ran(body, tmp_path)
     *_, last = events(result)
     assert result.exit_code == code
-    assert last == {"v": 1, "event": "run_finished", "exit_code": code}
+    assert last == {"v": 2, "event": "run_finished", "exit_code": code}
 
 
 @pytest.mark.parametrize(
@@ -107,13 +107,13 @@ def test_a_folder_that_cannot_be_made_names_the_next_move(tmp_path: Path) -> Non
     (tmp_path / "file").write_text("")
     result = ran(decide("holds"), tmp_path / "file")
     assert result.exit_code == 2
-    assert "name another with --out" in result.stderr
+    assert "name another by --out" in result.stderr
 
 
 def test_a_command_that_could_not_begin_leaves_no_folder(tmp_path: Path) -> None:
     result = ran(fail_at_once, tmp_path)
     *_, last = events(result)
-    assert last == {"v": 1, "event": "run_finished", "exit_code": 2}
+    assert last == {"v": 2, "event": "run_finished", "exit_code": 2}
     assert list(tmp_path.iterdir()) == []
 
 

@@ -13,7 +13,7 @@ def test_a_healthy_broker_holds_on_every_seed(call: Any) -> None:
     said = call("sweep", "rough", "--seeds", "3..6", "--liveness")
     assert said.exit_code == 0
     assert set(said.verdicts().values()) == {"holds"}
-    measured = {e["what"]: e["value"] for e in said.those("measured")}
+    measured = {e["metric"]: e["value"] for e in said.those("measured")}
     assert measured["rough: seeds"] == 4
     assert measured["rough: broker steps"] > 4_000
 
@@ -24,7 +24,7 @@ def test_a_seeded_bug_is_found_its_run_is_kept_and_its_line_finds_it_again(
     said = call("sweep", "publish", "--seeds", "0..1", "--bug", "no-dedup")
     assert said.exit_code == 1
     row = next(e for e in said.those("anomaly_decided") if e["anomaly"] == "duplicate")
-    assert (row["verdict"], row["over"]) == ("violated", "sweep")
+    assert (row["verdict"], row["input_kind"]) == ("violated", "sweep")
     folder = tmp_path / said.events[0]["folder"]
     assert (folder / "seed-0" / "history" / "part-00000.parquet").exists()
     assert (folder / "seed-0" / "trace.ndjson").exists()
@@ -44,10 +44,10 @@ def test_a_budget_leaves_seeds_out_and_says_so(call: Any) -> None:
     ("words", "says"),
     [
         (["publsh"], "'publsh'; the nearest: publish"),
-        (["publish", "--seeds", "9..3"], "--seeds 9..3: write one, as 17, or"),
+        (["publish", "--seeds", "9..3"], "--seeds 9..3: write one seed, such as 17, or"),
         (["publish", "--seeds", "all"], "--seeds all: write one"),
         (["publish", "--bug", "no-dedupe"], "'no-dedupe'; the nearest: no-dedup"),
-        (["publish", "--budget", "10k-states"], "a sweep has a budget of time"),
+        (["publish", "--budget", "10k-states"], "write a time such as 60s"),
     ],
 )
 def test_a_bad_word_is_one_clear_line_and_exit_2(call: Any, words: list[str], says: str) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from checkers.cli.test import replayed
+from checkers.cli.test import replay_of_suite
 from properties.suites.delivery.stores import opening
 from properties.suites.delivery.stores.store import DSN
 from properties.suites.registry import suite_named
@@ -30,9 +30,9 @@ def test_a_seeded_bug_is_printed_as_a_program_that_fails_again(call: Any) -> Non
     [
         (["replicaton"], "replication"),
         (["replication", "--bug", "no-dedupe"], "'no-dedupe'; the nearest: no-dedup"),
-        (["replication", "--runs", "0"], "--runs 0: at least 1"),
+        (["replication", "--runs", "0"], "--runs 0: must be at least 1"),
         (["log", "--profile", "nightli"], "no profile 'nightli'; the nearest: nightly"),
-        (["replication", "--outside", "--bug", "no-dedup"], "leave --bug out"),
+        (["replication", "--outside", "--bug", "no-dedup"], "leave out --bug"),
         (["delivery", "--postgres", "host=127.0.0.1 port=1"], "refused; name a running server"),
         (["delivery", "--postgres", "nonsense"], 'missing "=" after "nonsense"'),
     ],
@@ -58,12 +58,12 @@ def test_applications_store_in_the_server_that_is_named(
 
 def test_the_replay_names_the_server_too() -> None:
     suite, profile = suite_named("delivery"), profile_named("pr")
-    assert "--postgres" not in replayed(suite, 7, profile)
+    assert "--postgres" not in replay_of_suite(suite, 7, profile)
     with opening.in_postgres("host=db dbname=apps"):
-        assert replayed(suite, 7, profile).endswith(" --postgres 'host=db dbname=apps'")
+        assert replay_of_suite(suite, 7, profile).endswith(" --postgres 'host=db dbname=apps'")
 
 
 def test_a_suite_that_stores_nothing_says_so(call: Any) -> None:
     said = call("test", "log", "--runs", "1", "--postgres", "nonsense")
     assert said.exit_code != 2
-    assert "--postgres: only the suite delivery stores anything" in said.stderr
+    assert "--postgres: only the suite delivery uses a database" in said.stderr

@@ -1,10 +1,10 @@
-"""`urteil verify`: parts of the main job, judged by expectation."""
+"""`urteil verify`: parts of the main job, expectation by expectation."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from checkers.cli.verify import CONVICTED
+from checkers.cli.verify import ANOMALY_OF_BUG
 
 
 def test_the_model_is_as_it_must_be_bugs_included(call: Any) -> None:
@@ -26,7 +26,7 @@ def test_histories_of_real_clients_are_acquitted_or_convicted_on_spark(call: Any
     recorded = {e["anomaly"]: e["verdict"] for e in decided if e["history"] == "recorded"}
     assert set(recorded.values()) == {"holds"}
     convicted = {e["anomaly"] for e in decided if e["history"].startswith("bug ")}
-    assert convicted == set(CONVICTED.values()) <= recorded.keys()
+    assert convicted == set(ANOMALY_OF_BUG.values()) <= recorded.keys()
     assert all(e["verdict"] == e["expected"] for e in decided)
 
 
@@ -34,7 +34,7 @@ def test_a_verdict_that_is_not_the_expected_one_fails_the_job(call: Any, monkeyp
     from checkers.cli import verify
 
     (wrong, *_) = verify.EXPLORED
-    turned = verify.Judged(
+    turned = verify.Expectation(
         spec=wrong.spec,
         variant=wrong.variant,
         constants=wrong.constants,

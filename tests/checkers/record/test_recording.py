@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from checkers.cli.declaring import declared_of
+from checkers.cli.history_options import assumptions_of
 from checkers.histories.io.recorded import METADATA, metadata, operations
 from checkers.record import reading, sending
 from checkers.record.client_config import ClientConfig
@@ -162,7 +162,7 @@ def test_of_a_cluster_that_never_comes_back_a_recording_ends_and_is_not_finished
     """A broker stays dead that has the only replica of some partitions."""
     monkeypatch.setattr(reading, "READ_WITHIN_S", 1.0)
     monkeypatch.setattr(reading, "QUERY_S", 0.3)
-    monkeypatch.setattr(sending, "IN_VAIN_S", 3.0)
+    monkeypatch.setattr(sending, "GIVE_UP_AFTER_S", 3.0)
     result, _ = recorded(
         tmp_path,
         ServeOptions(faults=(KillBroker(broker_id=BrokerId(1), after=10),)),
@@ -175,7 +175,7 @@ def test_of_a_cluster_that_never_comes_back_a_recording_ends_and_is_not_finished
     assert 0 < result.unsent < 990
     assert result.unread
     assert (told["finished"], told["unread"]) == (False, list(result.unread))
-    assert not declared_of(tmp_path / "history").finished
+    assert not assumptions_of(tmp_path / "history").finished
 
 
 def test_an_interrupted_recording_keeps_what_it_has(tmp_path: Path) -> None:
@@ -226,7 +226,7 @@ def test_what_runs_beside_the_workload_ends_before_the_logs_are_read_to_their_en
         time.sleep(0.1)
         ended.append(time.monotonic_ns())
 
-    _, history = recorded(tmp_path, ServeOptions(brokers=1), sends=60, beside=beside)
+    _, history = recorded(tmp_path, ServeOptions(brokers=1), sends=60, fault_injector=beside)
 
     starts = [op.invoked_ns for op in history if op.f == "start_offset"]
     assert starts
@@ -238,7 +238,7 @@ def test_a_fault_beside_the_workload_that_fails_ends_the_recording(tmp_path: Pat
         raise RuntimeError("no such broker")
 
     with pytest.raises(RuntimeError, match="no such broker"):
-        recorded(tmp_path, ServeOptions(brokers=1), sends=100_000, beside=beside)
+        recorded(tmp_path, ServeOptions(brokers=1), sends=100_000, fault_injector=beside)
 
 
 def test_readers_say_what_they_are_assigned_and_at_which_isolation_level(tmp_path: Path) -> None:
@@ -248,9 +248,9 @@ def test_readers_say_what_they_are_assigned_and_at_which_isolation_level(tmp_pat
     keys = tuple(Assigned(f"{result.topic}-{index}") for index in range(4))
 
     assert {op.did for op in history if op.f == "assign"} == {keys}
-    asking = {"poll", "end_offset", "start_offset"}
-    assert {op.isolation for op in history if op.f in asking} == {"read_uncommitted"}
-    assert {op.isolation for op in history if op.f not in asking} == {None}
+    querying = {"poll", "end_offset", "start_offset"}
+    assert {op.isolation for op in history if op.f in querying} == {"read_uncommitted"}
+    assert {op.isolation for op in history if op.f not in querying} == {None}
 
 
 # ---------------------------------------------------------------- what can't be recorded

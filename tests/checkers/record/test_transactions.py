@@ -201,8 +201,8 @@ def test_a_call_is_made_again_only_while_the_client_says_that_it_may_be() -> Non
     code = KafkaError.CONCURRENT_TRANSACTIONS
     may, must_not = (Stubborn(refusals=2, code=code, retriable=r) for r in (True, False))
 
-    assert pipeline._repeated(may) is None
-    assert pipeline._repeated(must_not).code() == code
+    assert pipeline._with_retries(may) is None
+    assert pipeline._with_retries(must_not).code() == code
     assert (may.left, must_not.left) == (-1, 1)
 
 
@@ -211,12 +211,12 @@ def test_a_call_that_never_returns_is_a_time_out(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(pipeline, "CALL_S", 0.1)
     never = threading.Event()
 
-    error = pipeline._answered(never.wait)
+    error = pipeline._with_timeout(never.wait)
 
     assert error.code() == KafkaError._TIMED_OUT
     assert not error.fatal()
     never.set()
-    assert pipeline._answered(never.wait) is None
+    assert pipeline._with_timeout(never.wait) is None
 
 
 class Deaf:
@@ -288,7 +288,7 @@ def test_what_stops_the_recording_stops_every_member(servers: str, tmp_path: Pat
         raise InputFault("no such broker")
 
     options = RecordOptions(
-        folder=tmp_path / "h", bootstrap_servers=servers, sends=100_000, beside=beside
+        folder=tmp_path / "h", bootstrap_servers=servers, sends=100_000, fault_injector=beside
     )
     clients = Clients.connect(servers, ClientConfig())
     with (

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import textwrap
 from typing import TYPE_CHECKING
 
@@ -39,9 +38,6 @@ def test_a_violation_is_told_with_its_operations_and_times() -> None:
     analysis = analyze(table, anomalies=("stale-end-offset", "duplicate", "lost-write"))
     assert explained(analysis).splitlines() == [
         "a table: violated   4 operations, 5 micro-operations",
-        "  ✓ duplicate   does not occur in 3 values with an observed offset",
-        "  ✗ lost-write  occurs once in 3 values that had to be read",
-        "  · nothing was observed that could show stale-end-offset",
         "",
         "✗ lost-write   "
         "If any record of a log is read, every earlier write that took effect is read too.",
@@ -80,7 +76,7 @@ def test_nothing_is_kept_of_a_history_in_which_nothing_occurs(tmp_path: Path) ->
 def test_a_broken_assumption_is_told_with_its_rows() -> None:
     text = explained(analyze(as_table(history("p1 send k=a k=a -> ok @0 @1"))))
     assert "a table: assumptions broken" in text
-    assert re.search(r"\? lost-write +undecided: assumptions broken: values-are-unique", text)
+    assert "assumption broken once: values-are-unique" in text
     assert "  a was sent to k by operations 0, 0" in text
 
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 def around(*ops: int, kind: str = "ww", says: str = "") -> list[EdgeShown]:
     return [
-        EdgeShown(source=a, target=b, kind=kind, says=says)
+        EdgeShown(source=a, target=b, kind=kind, reason=says)
         for a, b in zip(ops, [*ops[1:], ops[0]], strict=True)
     ]
 
@@ -38,8 +38,8 @@ def box(group: Element) -> tuple[float, float]:
 def test_two_operations_that_each_precede_the_other() -> None:
     svg = cycle_drawing(
         [
-            EdgeShown(source=7, target=4, kind="ww", says="k: a before b"),
-            EdgeShown(source=4, target=7, kind="wr", says="j: c"),
+            EdgeShown(source=7, target=4, kind="ww", reason="k: a before b"),
+            EdgeShown(source=4, target=7, kind="wr", reason="j: c"),
         ],
         {7: "txn k=a", 4: "txn k=b"},
         title="G1c, row 1",

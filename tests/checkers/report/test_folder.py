@@ -28,7 +28,7 @@ def test_a_new_folder_says_what_was_run_and_on_what(folder: RunFolder) -> None:
 
 def test_every_event_is_one_line_as_it_comes(folder: RunFolder) -> None:
     folder(RunStarted(command="check", folder=str(folder.path), seed=7))
-    folder(Measured(what="two\nlines", value=1))
+    folder(Measured(metric="two\nlines", value=1))
     lines = (folder.path / "events.ndjson").read_text().splitlines()
     assert [json.loads(line)["event"] for line in lines] == ["run_started", "measured"]
 
@@ -73,5 +73,5 @@ def test_a_folder_with_evidence_cannot(folder: RunFolder) -> None:
 
 def test_a_place_that_cannot_be_written_names_the_next_move(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(InputFault, match="Not a directory; name another with --out"):
+    with pytest.raises(InputFault, match="Not a directory; name another by --out"):
         RunFolder.make(tmp_path / "file", command=[], seed=0)

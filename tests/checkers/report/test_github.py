@@ -10,11 +10,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from checkers.events import AnomalyDecided, Event, RowShown, RunFinished, RunStarted
-from checkers.report.account import account
 from checkers.report.github import MOST, GitHub, commands, summary
+from checkers.report.run_result import run_result
 from checkers.verdicts import Verdict
 
-STARTED = RunStarted(command="analyze", folder="runs/x", seed=0, line="urteil analyze h.edn")
+STARTED = RunStarted(
+    command="analyze", folder="runs/x", seed=0, command_line="urteil analyze h.edn"
+)
 
 
 def decided(name: str, verdict: Verdict = "violated", **named: Any) -> AnomalyDecided:
@@ -27,7 +29,7 @@ def row(name: str, text: str = "key k: the value a") -> RowShown:
 
 
 def test_a_violation_is_an_error_what_nobody_knows_a_warning_what_is_permitted_a_notice() -> None:
-    told = account(
+    told = run_result(
         [
             row("a", "100% lost:\n  two, three"),
             decided("a", statement="Nothing is lost."),
@@ -37,7 +39,7 @@ def test_a_violation_is_an_error_what_nobody_knows_a_warning_what_is_permitted_a
         ]
     )
     assert commands(told) == [
-        "::error file=h.edn,title=a violated::Nothing is lost.%0A1 found; 9 observations%0A"
+        "::error file=h.edn,title=a violated::Nothing is lost.%0A1 found in 9 observations%0A"
         "100%25 lost:%0A  two, three",
         "::warning file=h.edn,title=b undecided::interrupted",
         "::notice file=h.edn,title=c violated%2C permitted::subscribed",
@@ -45,7 +47,7 @@ def test_a_violation_is_an_error_what_nobody_knows_a_warning_what_is_permitted_a
 
 
 def test_github_keeps_ten_of_a_level_and_the_tenth_says_how_many_more() -> None:
-    lines = commands(account([decided(f"a{n}") for n in range(30)]))
+    lines = commands(run_result([decided(f"a{n}") for n in range(30)]))
     assert len(lines) == MOST
     assert lines[-1] == "::error title=urteil::21 more violated"
 
@@ -53,7 +55,7 @@ def test_github_keeps_ten_of_a_level_and_the_tenth_says_how_many_more() -> None:
 @settings(deadline=None)
 @given(st.text(), st.text())
 def test_no_text_makes_a_command_of_its_own(name: str, text: str) -> None:
-    lines = commands(account([row(name, text), decided(name, statement=text, reason=text)]))
+    lines = commands(run_result([row(name, text), decided(name, statement=text, reason=text)]))
     assert len(lines) == 1
     assert "\n" not in lines[0]
     assert "\r" not in lines[0]
@@ -62,7 +64,7 @@ def test_no_text_makes_a_command_of_its_own(name: str, text: str) -> None:
 
 def test_the_summary_has_what_needs_a_look_first_and_the_first_violation_folded() -> None:
     text = summary(
-        account(
+        run_result(
             [
                 STARTED,
                 decided("held", "holds", count=0),
@@ -74,7 +76,7 @@ def test_the_summary_has_what_needs_a_look_first_and_the_first_violation_folded(
     )
     lines = text.splitlines()
     assert lines[0] == "### <code>urteil analyze h.edn</code>"
-    assert lines[4] == "| ✗ | lost | violated | 1 found; 9 observations | h.edn · history |"
+    assert lines[4] == "| ✗ | lost | violated | 1 found in 9 observations | h.edn · history |"
     assert lines[5].startswith("| ✓ | held | holds |")
     assert "  sent  operation 3" in lines
     assert "replay urteil analyze h.edn --anomaly lost" in text
@@ -85,7 +87,7 @@ def test_the_summary_has_what_needs_a_look_first_and_the_first_violation_folded(
 @given(st.text(max_size=200))
 def test_no_value_breaks_the_table_or_its_fence(text: str) -> None:
     events: list[Event] = [row("a", text), decided("a", reason=text, history=text)]
-    told = summary(account(events))
+    told = summary(run_result(events))
     told.encode()
     (cells,) = [line for line in told.splitlines() if line.startswith("| ✗")]
     assert cells.count("|") == 6
@@ -94,7 +96,7 @@ def test_no_value_breaks_the_table_or_its_fence(text: str) -> None:
 def test_a_summary_stays_below_what_github_takes() -> None:
     events: list[Event] = [decided(f"a{n}", reason="<" * 1_000) for n in range(5_000)]
     events += [row("a0", "`" * 100_000)]
-    text = summary(account(events))
+    text = summary(run_result(events))
     assert len(text.encode()) < 900 * 1_024
     assert "4,500 more are in the report" in text
 

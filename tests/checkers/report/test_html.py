@@ -26,8 +26,8 @@ from checkers.events import (
     RunStarted,
 )
 from checkers.histories.io.recorded import SCHEMA
-from checkers.report.account import account
 from checkers.report.html import BUDGET, CAPS, report
+from checkers.report.run_result import run_result
 
 Analysed = Callable[..., Path]
 
@@ -80,7 +80,7 @@ class Page(HTMLParser):
 
 
 def page(*events: Event, described: dict[str, Any] | None = None, budget: int = BUDGET) -> str:
-    made = report(account(events), described or DESCRIBED, budget=budget)
+    made = report(run_result(events), described or DESCRIBED, budget=budget)
     assert len(made.encode()) <= budget
     return made
 
@@ -169,7 +169,7 @@ def test_a_run_of_everything_shows_models_proofs_and_histories_together() -> Non
         whole,
         row(),
         decided(expected="violated"),
-        Measured(what="verdicts", value="3 of 3 are the expected ones"),
+        Measured(metric="verdicts", value="3 of 3 are the expected ones"),
         RunFinished(exit_code=0),
     )
     told = Page(made).text
@@ -184,8 +184,8 @@ def test_a_run_of_everything_shows_models_proofs_and_histories_together() -> Non
 
 def test_a_cycle_is_drawn_beside_its_words() -> None:
     edges = (
-        EdgeShown(source=3, target=5, kind="ww", says="k: a before b"),
-        EdgeShown(source=5, target=3, kind="wr", says="j: c"),
+        EdgeShown(source=3, target=5, kind="ww", reason="k: a before b"),
+        EdgeShown(source=5, target=3, kind="wr", reason="j: c"),
     )
     made = page(row(ops=(3, 5), edges=edges), decided())
     assert 'class="cycle"' in made

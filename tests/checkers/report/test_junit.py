@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from checkers.events import AnomalyDecided, Event, Evidence, PropertyDecided, RowShown, RunFinished
-from checkers.report.account import account
 from checkers.report.junit import junit
+from checkers.report.run_result import run_result
 from checkers.verdicts import Verdict
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ Analysed = Callable[..., Path]
 
 
 def parsed(*events: Event) -> Element:
-    return ElementTree.fromstring(junit(account(events)).encode())
+    return ElementTree.fromstring(junit(run_result(events)).encode())
 
 
 def cases(root: Element) -> dict[str, str]:

@@ -41,10 +41,10 @@ def stage(name: str, done: int = 0, total: int | None = None, rows: int | None =
     ("told", "text"),
     [
         (stage("reading"), "reading"),
-        (stage("reading", 1), "reading  1 chunk"),
-        (stage("reading", 2, rows=3_000), "reading  2 chunks, 3,000 rows"),
-        (stage("lost-write", 0, 16), "lost-write  0 of 16 chunks"),
-        (stage("lost-write", 3, 1_600, 10**7), "lost-write  3 of 1,600 chunks, 10,000,000 rows"),
+        (stage("reading", 1), "reading  1 task"),
+        (stage("reading", 2, rows=3_000), "reading  2 tasks, 3,000 rows"),
+        (stage("lost-write", 0, 16), "lost-write  0 of 16 tasks"),
+        (stage("lost-write", 3, 1_600, 10**7), "lost-write  3 of 1,600 tasks, 10,000,000 rows"),
     ],
 )
 def test_only_what_is_known_is_said(told: Progress, text: str) -> None:
@@ -55,9 +55,9 @@ def test_a_log_has_a_line_for_each_stage_and_more_only_of_one_that_lasts() -> No
     log = Clock()
     assert log.at(0, stage("reading")) == ""
     assert log.at(2, stage("starting Spark")) == "starting Spark\n"
-    assert log.at(9, stage("duplicate", 0, 16)) == "duplicate  0 of 16 chunks\n"
+    assert log.at(9, stage("duplicate", 0, 16)) == "duplicate  0 of 16 tasks\n"
     assert log.at(30, stage("duplicate", 5, 16)) == ""
-    assert log.at(39, stage("duplicate", 6, 16)) == "duplicate  6 of 16 chunks\n"
+    assert log.at(39, stage("duplicate", 6, 16)) == "duplicate  6 of 16 tasks\n"
 
 
 def test_stages_that_come_and_go_within_a_second_share_a_line() -> None:
@@ -66,7 +66,7 @@ def test_stages_that_come_and_go_within_a_second_share_a_line() -> None:
     assert log.at(1, stage("one")) == "one\n"
     assert log.at(1.4, stage("two")) == ""
     assert log.at(1.8, stage("three", 0, 2)) == ""
-    assert log.at(2.2, stage("three", 1, 2)) == "three  1 of 2 chunks\n"
+    assert log.at(2.2, stage("three", 1, 2)) == "three  1 of 2 tasks\n"
 
 
 def test_a_log_hears_of_mere_text_every_half_minute() -> None:
@@ -80,11 +80,11 @@ def test_a_log_hears_of_mere_text_every_half_minute() -> None:
 def test_a_terminal_has_one_line_that_is_drawn_over_itself() -> None:
     screen = Clock(stream=Screen())
     assert screen.at(0, stage("duplicate", 0, 4)) == (
-        "\r\x1b[K────────────────────  duplicate  0 of 4 chunks"
+        "\r\x1b[K────────────────────  duplicate  0 of 4 tasks"
     )
     assert screen.at(0.1, stage("duplicate", 1, 4)) == ""
     assert screen.at(3.5, stage("duplicate", 3, 4, 1_000)) == (
-        "\r\x1b[K━━━━━━━━━━━━━━━─────  duplicate  3 of 4 chunks, 1,000 rows  3 s"
+        "\r\x1b[K━━━━━━━━━━━━━━━─────  duplicate  3 of 4 tasks, 1,000 rows  3 s"
     )
     assert screen.at(4, "so many states") == "\r\x1b[Kso many states"
     assert "\n" not in screen.stream.getvalue()

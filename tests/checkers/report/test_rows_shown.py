@@ -37,7 +37,7 @@ def test_a_row_comes_with_the_operations_around_it() -> None:
     assert row.ops == (1, 3)
     assert row.text.startswith("key k: the value b is at offset 1;")
     assert [one.op for one in row.operations] == [0, 1, 2, 3, 4, 5]
-    assert [one.touches for one in row.operations] == [True, True, False, True, True, True]
+    assert [one.relevant for one in row.operations] == [True, True, False, True, True, True]
     assert [one.completed_ns for one in row.operations][-1] is None
 
 
@@ -87,10 +87,10 @@ def test_a_poll_of_a_thousand_records_is_short() -> None:
 
 
 def test_a_fault_is_told_of_the_rows_that_it_touches() -> None:
-    early = FaultShown(says="kill broker 1", from_ns=-50, until_ns=-10)
-    during = FaultShown(says="kill broker 2", from_ns=12, until_ns=22)
-    late = FaultShown(says="kill broker 3", from_ns=1_000)
-    since = FaultShown(says="pause broker 1", from_ns=-50)
+    early = FaultShown(description="kill broker 1", from_ns=-50, until_ns=-10)
+    during = FaultShown(description="kill broker 2", from_ns=12, until_ns=22)
+    late = FaultShown(description="kill broker 3", from_ns=1_000)
+    since = FaultShown(description="pause broker 1", from_ns=-50)
     (row,) = rows("lost-write", LOST, early, during, late, since)
     assert row.faults == (during, since)
 
@@ -113,7 +113,7 @@ def test_a_cycle_has_an_edge_for_each_reason() -> None:
     )
     (row,) = rows_shown(analysis, decision, "a history")
     assert row.ops == (0, 1)
-    assert [(edge.source, edge.target, edge.kind, edge.says) for edge in row.edges] == [
+    assert [(edge.source, edge.target, edge.kind, edge.reason) for edge in row.edges] == [
         (0, 1, "wr", "j=b"),
         (1, 0, "wr", "k=c"),
     ]

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from checkers.events import AnomalyDecided, Event, Evidence, PropertyDecided, RowShown, RunFinished
-from checkers.report.account import account
+from checkers.report.run_result import run_result
 from checkers.report.sarif import MOST, sarif
 
 Analysed = Callable[..., Path]
@@ -20,7 +20,7 @@ LEVELS = {"none", "note", "warning", "error"}
 
 
 def made(*events: Event) -> dict[str, Any]:
-    document: dict[str, Any] = json.loads(sarif(account(events)))
+    document: dict[str, Any] = json.loads(sarif(run_result(events)))
     required(document)
     (run,) = document["runs"]
     return dict(run)

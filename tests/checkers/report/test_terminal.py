@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 
@@ -18,7 +19,7 @@ from checkers.events import (
     RunFinished,
     RunStarted,
 )
-from checkers.report.terminal import Terminal
+from checkers.report.terminal import Terminal, table
 
 STARTED = RunStarted(command="check", folder="runs/today", seed=0)
 HOLDS = PropertyDecided(
@@ -85,8 +86,8 @@ def test_one_step_is_one_step() -> None:
     [
         (0, 1_838, False, "  ✓ duplicate  holds                     1,838 observations"),
         (0, 0, False, "  · nothing was observed that could show duplicate"),
-        (2, 1, False, "  ✗ duplicate  violated                  2 found; 1 observation"),
-        (2, 9, True, "  ✗ duplicate  violated, permitted       2 found; 9 observations"),
+        (2, 1, False, "  ✗ duplicate  violated                  2 found in 1 observation"),
+        (2, 9, True, "  ✗ duplicate  violated, permitted       2 found in 9 observations"),
     ],
 )
 def test_an_anomaly_says_what_its_verdict_rests_on(
@@ -105,11 +106,44 @@ def test_an_anomaly_says_what_its_verdict_rests_on(
     assert shown.startswith(line)
 
 
+def anomalies_that_hold(count: int) -> list[AnomalyDecided]:
+    return [
+        AnomalyDecided(
+            anomaly=f"a{n}",
+            verdict="holds",
+            count=0,
+            permitted=False,
+            observations=n + 1,
+            history="h.edn",
+        )
+        for n in range(count)
+    ]
+
+
+def test_many_anomalies_that_hold_share_a_line() -> None:
+    assert table(anomalies_that_hold(5)).splitlines() == [
+        "h.edn · history",
+        "  ✓ 5 do not occur: a0, a1, a2, a3, a4",
+    ]
+
+
+def test_few_anomalies_that_hold_and_all_of_a_verbose_run_have_a_line_each() -> None:
+    assert len(table(anomalies_that_hold(4)).splitlines()) == 1 + 4
+    assert len(table(anomalies_that_hold(5), verbose=True).splitlines()) == 1 + 5
+
+
+def test_an_anomaly_that_should_occur_and_does_not_has_its_own_line() -> None:
+    missed = replace(anomalies_that_hold(1)[0], anomaly="duplicate", expected="violated")
+    lines = table([*anomalies_that_hold(6), missed]).splitlines()
+    assert lines[1].startswith("  ✓ duplicate  holds, expected violated")
+    assert lines[2].startswith("  ✓ 6 do not occur")
+
+
 @pytest.mark.parametrize(
     ("events", "text"),
     [
-        ([Measured(what="history: operations", value=5_085)], "history: operations: 5,085\n"),
-        ([Measured(what="proof took", value=1.5, unit="s")], "proof took: 1.5 s\n"),
+        ([Measured(metric="history: operations", value=5_085)], "history: operations: 5,085\n"),
+        ([Measured(metric="proof took", value=1.5, unit="s")], "proof took: 1.5 s\n"),
         ([Ready(bootstrap_servers="127.0.0.1:9092")], "ready: 127.0.0.1:9092\n"),
         ([Evidence(about="a", text="✗ a\n  so")], "✗ a\n  so\n\n"),
         (
@@ -117,13 +151,15 @@ def test_an_anomaly_says_what_its_verdict_rests_on(
             "as expected: ✗ a violated\n             shown in a.txt\n",
         ),
         (
-            [Listed(kind="spec", item="replication", says="Logs.")],
+            [Listed(kind="spec", item="replication", statement="Logs.")],
             "replication                  Logs.\n",
         ),
         (
             [
-                Listed(kind="bug", item="b", says="One.", facts={"of": "replication-abstract"}),
-                Listed(kind="bug", item="c", says="Two.", facts={"of": "broker"}),
+                Listed(
+                    kind="bug", item="b", statement="One.", facts={"of": "replication-abstract"}
+                ),
+                Listed(kind="bug", item="c", statement="Two.", facts={"of": "broker"}),
             ],
             "b                            replication-abstract  One.\n"
             "c                            broker                Two.\n",

@@ -86,8 +86,8 @@ def test_what_never_completed_reaches_beyond_everything_else() -> None:
 
 def test_a_fault_is_a_band_behind_the_time_that_it_lasted() -> None:
     faults = (
-        FaultShown(says="kill broker 1", from_ns=20, until_ns=35),
-        FaultShown(says="pause broker 2", from_ns=50),
+        FaultShown(description="kill broker 1", from_ns=20, until_ns=35),
+        FaultShown(description="pause broker 2", from_ns=50),
     )
     svg = timeline(STALE, {3}, faults).svg
     kill, pause = drawn(svg, "fault")
@@ -158,7 +158,7 @@ SHOWN = st.builds(
 @given(
     st.lists(SHOWN, max_size=20, unique_by=lambda one: one.op),
     st.lists(
-        st.builds(FaultShown, says=st.text(), from_ns=TIME_NS, until_ns=st.none() | TIME_NS),
+        st.builds(FaultShown, description=st.text(), from_ns=TIME_NS, until_ns=st.none() | TIME_NS),
         max_size=3,
     ),
 )

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from checkers.cli.declaring import declared_of
+from checkers.cli.history_options import assumptions_of
 from checkers.histories.io.recorded import METADATA
 from properties.anomalies.declarations import NOTHING_DECLARED, Declarations
 
@@ -20,12 +20,12 @@ def recording(folder: Path, **said: object) -> Path:
 
 
 def test_without_options_nothing_is_declared(tmp_path: Path) -> None:
-    assert declared_of(tmp_path / "history.edn") == NOTHING_DECLARED
-    assert declared_of(tmp_path) == NOTHING_DECLARED
+    assert assumptions_of(tmp_path / "history.edn") == NOTHING_DECLARED
+    assert assumptions_of(tmp_path) == NOTHING_DECLARED
 
 
 def test_each_option_declares(tmp_path: Path) -> None:
-    assert declared_of(
+    assert assumptions_of(
         tmp_path,
         sub_via=("subscribe", "assign"),
         ww_deps=True,
@@ -47,14 +47,14 @@ def test_each_option_declares(tmp_path: Path) -> None:
 
 def test_a_recording_says_its_isolation_and_whether_it_was_finished(tmp_path: Path) -> None:
     folder = recording(tmp_path, settings={"isolation": "read_uncommitted"}, finished=False)
-    assert declared_of(folder) == Declarations(isolation="read_uncommitted", finished=False)
-    assert declared_of(folder, isolation="read_committed").isolation == "read_committed"
+    assert assumptions_of(folder) == Declarations(isolation="read_uncommitted", finished=False)
+    assert assumptions_of(folder, isolation="read_committed").isolation == "read_committed"
 
 
 def test_a_recording_says_how_its_consumers_got_their_partitions(tmp_path: Path) -> None:
     folder = recording(tmp_path, settings={"sub_via": ["assign", "subscribe"]})
-    assert declared_of(folder) == Declarations(sub_via=frozenset({"assign", "subscribe"}))
-    assert declared_of(folder, sub_via=["assign"]) == NOTHING_DECLARED
+    assert assumptions_of(folder) == Declarations(sub_via=frozenset({"assign", "subscribe"}))
+    assert assumptions_of(folder, sub_via=["assign"]) == NOTHING_DECLARED
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,7 @@
-"""What a run told, put together from its events: each decision with what shows it.
+"""The result of a run, collected from its events: each decision with its evidence.
 
-Every reporter that writes a document at the end of a run reads this, and it is the same whether
-the events come from the run or from the file of its folder: a report can be written again.
+Every reporter that writes a document at the end of a run reads it. The events come from the run
+itself or from the run folder, so a report can be written again later.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """A decision, what it means for the exit code, and what shows it.
+    """A decision, its verdict for the exit code, and its evidence.
 
-    `rows` are the worst of an anomaly; `evidence` is told of one property before its decision.
+    `rows` are the worst rows of an anomaly; `evidence` is the text about one property.
     """
 
     decision: Decision
@@ -42,46 +42,46 @@ class Finding:
 
     @property
     def as_expected(self) -> bool:
-        """Is it a violation that had to be found, or that something permits?"""
+        """True for a violation that had to be found or that is permitted."""
         return self.decision.verdict == "violated" and self.judged == "holds"
 
     @property
     def replay(self) -> str:
-        """What to type to decide an anomaly again; of a property its evidence says it."""
+        """Returns the line to replay an anomaly; the evidence of a property contains its own."""
         replay = self.decision.replay if isinstance(self.decision, AnomalyDecided) else None
         return f"replay  {replay}" if replay else ""
 
     @property
     def text(self) -> str:
-        """What shows it, in words."""
+        """Returns the evidence as text, else the verdict."""
         shown = [row.text for row in self.rows] or [one.text for one in self.evidence]
         return "\n\n".join(shown) or f"{verdict(self.decision)}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Account:
-    """A whole run; `evidence` is what is told of no single decision, a history as a whole."""
+class RunResult:
+    """A whole run; `evidence` is the evidence about a history as a whole, not one property."""
 
     started: RunStarted | None
     findings: tuple[Finding, ...]
     evidence: tuple[Evidence, ...]
     figures: tuple[Measured, ...]
-    exit_code: int | None  # None: it did not finish
+    exit_code: int | None  # None if the run did not finish
 
     @property
     def by_expectation(self) -> bool:
         return self.started is not None and self.started.judged_by_expectation
 
 
-def account(events: Iterable[Event]) -> Account:
-    """The account of a run whose events these are, in their order."""
-    told = tuple(events)
-    started = next((one for one in told if isinstance(one, RunStarted)), None)
+def run_result(events: Iterable[Event]) -> RunResult:
+    """Returns the result of the run with these events, which are in order."""
+    stream = tuple(events)
+    started = next((one for one in stream if isinstance(one, RunStarted)), None)
     by_expectation = started is not None and started.judged_by_expectation
     rows: Mapping[tuple[str, str | None], list[RowShown]] = defaultdict(list)
     open_evidence: dict[str, list[Evidence]] = defaultdict(list)
     decisions: list[tuple[Decision, tuple[Evidence, ...]]] = []
-    for event in told:
+    for event in stream:
         match event:
             case RowShown():
                 rows[event.anomaly, event.history].append(event)
@@ -102,21 +102,23 @@ def account(events: Iterable[Event]) -> Account:
         )
         for decision, evidence in decisions
     )
-    return Account(
+    return RunResult(
         started=started,
         findings=findings,
         evidence=tuple(one for group in open_evidence.values() for one in group),
-        figures=tuple(_figure(one) for one in told if isinstance(one, Measured | DeliveryDecided)),
-        exit_code=next((one.exit_code for one in told if isinstance(one, RunFinished)), None),
+        figures=tuple(
+            _figure(one) for one in stream if isinstance(one, Measured | DeliveryDecided)
+        ),
+        exit_code=next((one.exit_code for one in stream if isinstance(one, RunFinished)), None),
     )
 
 
 def _figure(event: Measured | DeliveryDecided) -> Measured:
-    """A figure; of delivery semantics the strongest, and what breaks those that are stronger."""
+    """Returns the figure; for delivery semantics the strongest, and what breaks stronger ones."""
     if isinstance(event, Measured):
         return event
-    said = "; ".join((event.semantics, *event.breaks))
-    return Measured(what=f"{event.history}: delivery semantics", value=said)
+    value = "; ".join((event.semantics, *event.breaks))
+    return Measured(metric=f"{event.history}: delivery semantics", value=value)
 
 
 def _of(

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from checkers.events import Measured, PropertyDecided, RunStarted, UnreadableEvents
-from checkers.report.again import NoRun, write_report
 from checkers.report.folder import RunFolder
+from checkers.report.saved_run import NoRun, write_report
 
 Analysed = Callable[..., Path]
 HOLDS = PropertyDecided(property="weak_isr", verdict="holds", engine="explicit")
@@ -32,15 +32,15 @@ def test_the_same_events_make_the_same_report(analysed: Analysed) -> None:
 def test_a_run_that_was_killed_has_a_report_of_what_it_had_decided(folder: RunFolder) -> None:
     folder(HOLDS)
     with (folder.path / "events.ndjson").open("a") as lines:
-        lines.write('{"v": 1, "event": "property_dec')
+        lines.write('{"v": 2, "event": "property_dec')
     text = write_report(folder.path).read_text()
     assert "weak_isr" in text
     assert "it has not ended" in text
 
 
 def test_a_run_that_decided_nothing_has_nothing_to_report(folder: RunFolder) -> None:
-    folder(Measured(what="sends", value=3))
-    with pytest.raises(NoRun, match="the run decided nothing"):
+    folder(Measured(metric="sends", value=3))
+    with pytest.raises(NoRun, match="this run has no verdicts"):
         write_report(folder.path)
 
 
@@ -48,7 +48,7 @@ def test_what_is_no_run_folder_is_one_line(tmp_path: Path, folder: RunFolder) ->
     with pytest.raises(NoRun, match=r"name the folder of a run, runs/\.\.\."):
         write_report(tmp_path / "nowhere")
     (folder.path / "events.ndjson").write_text("hello\n")
-    with pytest.raises(UnreadableEvents, match="line 1: no event: 'hello'"):
+    with pytest.raises(UnreadableEvents, match="line 1: not an event: 'hello'"):
         write_report(folder.path)
     (folder.path / "events.ndjson").write_text(HOLDS.as_json() + "\n")
     (folder.path / "run.json").write_text("[")

@@ -1,0 +1,131 @@
+"""Shell completion: the names that an option or argument takes.
+
+Each function imports one table of names when the shell calls it, never an engine, a suite or a
+client library: a name must appear while the user types.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import click
+from click.shell_completion import CompletionItem
+
+Completer = Callable[[click.Context, click.Parameter, str], list[CompletionItem]]
+
+
+def _completer(names: Callable[[click.Context], Iterable[str]]) -> Completer:
+    """Returns the callback that click wants: it offers the names that begin as the word does."""
+
+    def complete(
+        context: click.Context, parameter: click.Parameter, incomplete: str
+    ) -> list[CompletionItem]:
+        del parameter
+        found = sorted({name for name in names(context) if name.startswith(incomplete)})
+        return [CompletionItem(name) for name in found]
+
+    return complete
+
+
+def _specs(context: click.Context) -> Iterable[str]:
+    from model.specs import SPECS
+
+    del context
+    return SPECS
+
+
+def _variants(context: click.Context) -> Iterable[str]:
+    """Returns the variants of the spec on the command line, else of the command's default spec."""
+    from model.specs import VARIANTS
+
+    spec: Any = context.params.get("spec")
+    if spec is None:
+        parameters = (one for one in context.command.params if one.name == "spec")
+        spec = next((one.get_default(context) for one in parameters), None)
+    return [row.name for row in VARIANTS if spec in (None, row.spec)]
+
+
+def _properties(context: click.Context) -> Iterable[str]:
+    """Returns the properties of the spec on the command line."""
+    from model.specs import SPECS, find
+
+    spec: Any = context.params.get("spec")
+    if spec not in SPECS:
+        return []
+    return [claim.name for claim in find(spec, context.params.get("variant")).make().properties]
+
+
+def _bugs(context: click.Context) -> Iterable[str]:
+    from reference_impl.node.seeded_bugs import SEEDED_BUGS
+
+    del context
+    return [row.name for row in SEEDED_BUGS]
+
+
+def _suites(context: click.Context) -> Iterable[str]:
+    """Returns the suites as the claims name them: the suites themselves import Hypothesis."""
+    from properties.claims.catalogue import CLAIMS
+
+    del context
+    return [by.name for claim in CLAIMS for by in claim.decided_by if by.engine == "suite"]
+
+
+def _sweeps(context: click.Context) -> Iterable[str]:
+    from reference_impl.simulation.sweeps import SWEEPS
+
+    del context
+    return SWEEPS
+
+
+def _profiles(context: click.Context) -> Iterable[str]:
+    from properties.suites.search.profiles import PROFILES
+
+    del context
+    return PROFILES
+
+
+def _anomalies(context: click.Context) -> Iterable[str]:
+    from properties.anomalies.catalogue import EVERY
+
+    if not context.params.get("log_dirs"):
+        return [row.id for row in EVERY]
+    from properties.log_audit.catalogue import CHECKS
+
+    return [row.id for row in CHECKS]
+
+
+def _kinds(context: click.Context) -> Iterable[str]:
+    from checkers.cli.catalogue import KINDS
+
+    del context
+    return KINDS
+
+
+def _explained(context: click.Context) -> Iterable[str]:
+    """Returns the names that `urteil explain` takes, without the properties of specs."""
+    from model.specs import VARIANTS
+    from properties.claims.catalogue import CLAIMS
+    from properties.log_audit.catalogue import CHECKS
+
+    return [
+        *_specs(context),
+        *(row.name for row in VARIANTS),
+        *_bugs(context),
+        *(claim.id for claim in CLAIMS),
+        *_suites(context),
+        *_anomalies(context),
+        *(check.id for check in CHECKS),
+    ]
+
+
+specs = _completer(_specs)
+variants = _completer(_variants)
+properties = _completer(_properties)
+bugs = _completer(_bugs)
+suites = _completer(_suites)
+sweeps = _completer(_sweeps)
+profiles = _completer(_profiles)
+anomalies = _completer(_anomalies)
+kinds = _completer(_kinds)
+explained = _completer(_explained)

@@ -1,0 +1,44 @@
+"""Plain signs for a terminal that cannot encode ours: `✗` is `x`, `✓` is `ok`, `≤` is `<=`.
+
+`?` is the mark of an undecided verdict, so no sign with a meaning may become `?`.
+"""
+
+from __future__ import annotations
+
+import codecs
+from collections.abc import Mapping
+from typing import Final
+
+HANDLER: Final = "urteil.plain_text"  # the name of the error handler
+
+PLAIN: Final[Mapping[str, str]] = {
+    "✗": "x",
+    "✓": "ok",
+    "·": "-",
+    "…": "...",
+    "→": "->",
+    "←": "<-",
+    "≤": "<=",
+    "≥": ">=",
+    "≠": "!=",
+    "∈": "in",
+    "∉": "not in",
+    "∧": "and",
+    "∨": "or",
+    "¬": "not ",
+    "─": "-",
+    "━": "=",
+}
+
+
+def register() -> None:
+    """Registers the error handler with Python's codecs."""
+    codecs.register_error(HANDLER, _plain)
+
+
+def _plain(fault: UnicodeError) -> tuple[str, int]:
+    """Replaces the characters that the encoding lacks; `?` for those without a plain sign."""
+    if not isinstance(fault, UnicodeEncodeError):
+        raise fault
+    lacking = fault.object[fault.start : fault.end]
+    return "".join(PLAIN.get(sign, "?") for sign in lacking), fault.end

@@ -1,0 +1,9 @@
+"""The names of the files that every run folder has."""
+
+from __future__ import annotations
+
+from typing import Final
+
+DESCRIPTION: Final = "run.json"  # the command, its seed, versions and machine
+EVENTS: Final = "events.ndjson"  # every event of the run
+REPORT: Final = "report.html"

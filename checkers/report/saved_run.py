@@ -1,0 +1,65 @@
+"""Reads a run folder and writes its report: at the end of the run, or any time later."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from checkers.events import Event, UnreadableEvents, from_json
+from checkers.report.html import report
+from checkers.report.run_files import DESCRIPTION, EVENTS, REPORT
+from checkers.report.run_result import run_result
+from model.faults import InputFault
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+class NoRun(InputFault):
+    """The folder is not a run folder, or its run decided nothing."""
+
+
+def write_report(folder: Path) -> Path:
+    """Writes report.html into the run folder and returns its path; replaces an older report.
+
+    Raises NoRun, UnreadableEvents.
+    """
+    result = run_result(events(folder))
+    if not result.findings:
+        raise NoRun(f"{folder}: this run has no verdicts, so there is nothing to report")
+    written = folder / REPORT
+    written.write_text(report(result, description(folder)), encoding="utf-8")
+    return written
+
+
+def events(folder: Path) -> list[Event]:
+    """Returns the events of the run, without a torn last line: the run may have been killed."""
+    whole, _, _torn = _text(folder / EVENTS).rpartition("\n")
+    read: list[Event] = []
+    for number, line in enumerate(whole.splitlines(), 1):
+        try:
+            read.append(from_json(line))
+        except UnreadableEvents as fault:
+            raise UnreadableEvents(f"{folder / EVENTS}, line {number}: {fault}") from fault
+    return read
+
+
+def description(folder: Path) -> dict[str, Any]:
+    """Returns the contents of run.json."""
+    path = folder / DESCRIPTION
+    try:
+        described: Any = json.loads(_text(path))
+    except ValueError as fault:
+        raise NoRun(f"{path}: not JSON ({fault}); name the folder of a run, runs/...") from fault
+    if not isinstance(described, dict):
+        raise NoRun(f"{path}: not a JSON object; name the folder of a run, runs/...")
+    return described
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as fault:
+        raise NoRun(
+            f"{path}: cannot be read ({fault}); name the folder of a run, runs/..."
+        ) from fault
