@@ -138,7 +138,7 @@ def record_command(
         ("partitions", "producers", "consumers", "sends"), numbers, strict=True
     ):
         if number < 1:
-            raise InputFault(f"--{name} {number}: at least 1")
+            raise InputFault(f"--{name} {number}: must be at least 1")
     own = OwnBroker(brokers=brokers, faults=faults, bugs=bugs)
     if bootstrap_servers is not None and bugs:
         raise InputFault(

@@ -54,7 +54,7 @@ def test_on_the_mended_variant_the_conjunct_that_forbids_it_is_named(
     assert "!    8  become_follower(b1, b0, leader_epoch 1) is not allowed:" in evidence["text"]
     assert "replica[b0].leader_epoch 0 is 1  is false" in evidence["text"]
     (decided,) = said.those("property_decided")
-    assert "along this trace: step 8 is not taken" in decided["reason"]
+    assert "along this trace: step 8 is not possible" in decided["reason"]
 
 
 def test_a_trace_without_actions_is_followed_by_its_states(call: Any, trace: Path) -> None:
@@ -86,9 +86,9 @@ def test_a_behaviour_that_goes_on_for_ever(call: Any, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("[]", "is no trace"),
-        ("{", "is no JSON"),
-        ("{}", "does not say which spec it is of"),
+        ("[]", "not a trace"),
+        ("{", "not JSON"),
+        ("{}", "does not name its spec"),
         ('{"#meta": {"spec": "replication"}}', "no property of replication"),
     ],
 )
