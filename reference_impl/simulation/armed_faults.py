@@ -1,8 +1,8 @@
-"""Faults that wait for requests: which request meets which, and what has become of its answer.
+"""Faults that wait for requests: matching, and the fate of the responses.
 
-An armed fault counts the requests that are like it, as they are sent; those from its occurrence on
-meet it, as many as it counts. What a fault does to an answer, or to the broker that was asked, is
-kept under the correlation of the request until that comes.
+An armed fault counts the matching requests as they are sent. It applies to `count` of them, from
+its `occurrence` on. A fault that affects the response or kills the receiving broker is stored under
+the request's correlation id until then.
 """
 
 from __future__ import annotations
@@ -18,22 +18,22 @@ from reference_impl.simulation.network import Link
 
 
 class Exchange(NamedTuple):
-    """A request and its answer: who asked whom, under which correlation."""
+    """A request and its response: sender, receiver and correlation id."""
 
-    asks: NodeId
-    asked: NodeId
+    sender: NodeId
+    receiver: NodeId
     correlation: int
 
 
 @dataclass(slots=True)
 class ArmedFault:
-    """A fault that waits for requests, and how many that are like it were sent."""
+    """A fault that waits, and the number of matching requests so far."""
 
     fault: On
     seen: int = 0
 
     def takes(self, link: Link, request: Request) -> bool:
-        """Counts a request that is like the fault's; whether it is one of those meant."""
+        """Counts a matching request; True if the fault applies to it."""
         if not matches(self.fault, link, request):
             return False
         self.seen += 1
@@ -41,15 +41,15 @@ class ArmedFault:
 
     @property
     def spent(self) -> bool:
-        """Nothing more can happen to it."""
+        """True if the fault applies to no further request."""
         return self.seen >= self.fault.occurrence + self.fault.count - 1
 
 
 def matches(fault: On, link: Link, request: Request) -> bool:
-    """The request is of the kind that the fault names."""
-    told = (type(request).__name__, link.source, link.target)
+    """True if the request has the API, the nodes and the topic partition of the fault."""
+    actual = (type(request).__name__, link.source, link.target)
     meant = (fault.api, fault.source, fault.target)
-    if any(name not in {None, is_} for name, is_ in zip(meant, told, strict=True)):
+    if any(name not in {None, is_} for name, is_ in zip(meant, actual, strict=True)):
         return False
     return (fault.topic is None and fault.partition is None) or any(
         fault.topic in {None, place.topic} and fault.partition in {None, place.index}
@@ -58,7 +58,7 @@ def matches(fault: On, link: Link, request: Request) -> bool:
 
 
 def places(request: Request) -> tuple[TopicPartition, ...]:
-    """The topic partitions that a request names."""
+    """Returns the topic partitions in a request."""
     one: TopicPartition | None = getattr(request, "topic_partition", None)
     some: tuple[TopicPartition, ...] | None = getattr(request, "topic_partitions", None)
     if one is not None:
@@ -70,23 +70,24 @@ def places(request: Request) -> tuple[TopicPartition, ...]:
 
 @dataclass(slots=True)
 class ArmedFaults:
-    """The faults that wait, and those that were met and have still to happen."""
+    """The waiting faults, and those that apply to a request in flight."""
 
     waiting: list[ArmedFault] = field(default_factory=list[ArmedFault])
     met: dict[Exchange, On] = field(default_factory=dict[Exchange, On])
 
     def arm(self, fault: On) -> None:
-        """The fault waits for its requests from now on."""
+        """Arms the fault."""
         self.waiting.append(ArmedFault(fault))
 
     def meets(self, exchange: Exchange, request: Request) -> On | None:
-        """The fault that a request meets as it is sent; of several the one that was armed first.
+        """Returns the fault that applies to a request as it is sent; of several, the one armed
+        first.
 
-        What is to happen to it later, is remembered.
+        A later effect, on the response or the broker, is stored.
         """
         if not self.waiting:
             return None
-        link = Link(exchange.asks, exchange.asked)
+        link = Link(exchange.sender, exchange.receiver)
         met = [armed for armed in self.waiting if armed.takes(link, request)]
         self.waiting = [armed for armed in self.waiting if not armed.spent]
         if not met:
@@ -96,15 +97,15 @@ class ArmedFaults:
         return met[0].fault
 
     def kills(self, exchange: Exchange) -> On | None:
-        """The fault by which the broker dies as this request arrives, or when it was applied."""
+        """Returns the fault that kills the broker at this request's arrival, or after its step."""
         fault = self.met.get(exchange)
         return self.met.pop(exchange) if fault is not None and isinstance(fault.does, Die) else None
 
     def to_answer(self, exchange: Exchange) -> On | None:
-        """What becomes of the answer."""
+        """Returns the fault on the response."""
         return self.met.pop(exchange, None)
 
     def disarm(self) -> None:
-        """Nothing waits any more."""
+        """Disarms all faults."""
         self.waiting.clear()
         self.met.clear()

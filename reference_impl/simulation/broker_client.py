@@ -1,9 +1,9 @@
-"""How a program asks the right broker: it looks for leaders and coordinators, and asks again.
+"""A program's requests to leaders and coordinators: discovery and retries.
 
-`BrokerClient` remembers who leads and who coordinates. A request to a leader or a coordinator is
-repeated, elsewhere if need be, for as long as the answer is one of `RETRIABLE` or does not come;
-what is repeated without harm is the caller's to know. `attempts` ends that, and None then means
-that nobody knows.
+`BrokerClient` caches leaders and coordinators. A request to a leader or a coordinator is retried,
+after discovery, while the error is one of `RETRIABLE` or there is no response. The caller decides
+whether a retry is harmless. `attempts` limits the retries; the result None then means an unknown
+outcome.
 
 Source: the Java client's NetworkClient and ConsumerCoordinator.
 """
@@ -24,13 +24,13 @@ BACKOFF_MS: Final = 20
 
 
 def error_of(answer: Response | None) -> ErrorCode:
-    """The error of an answer; NETWORK_EXCEPTION where there is none."""
+    """Returns the error of a response; NETWORK_EXCEPTION if there is none."""
     return ErrorCode.NETWORK_EXCEPTION if answer is None else getattr(answer, "error")  # noqa: B009
 
 
 @dataclass(slots=True, kw_only=True)
 class BrokerClient:
-    """The cluster as one client knows it."""
+    """The cluster metadata and the coordinators, as one client has discovered them."""
 
     app: Application
     image: MetadataImage = field(default_factory=MetadataImage)
@@ -47,7 +47,7 @@ class BrokerClient:
         attempts: int | None = None,
         timeout_ms: int = CALL_MS,
     ) -> Steps[Response | None]:
-        """The answer of whoever leads the topic partition."""
+        """Returns the response of the topic partition's leader."""
         while attempts is None or attempts > 0:
             leader = self._leader(topic_partition)
             if leader is None:
@@ -71,7 +71,7 @@ class BrokerClient:
         attempts: int | None = None,
         timeout_ms: int = CALL_MS,
     ) -> Steps[Response | None]:
-        """The answer of the coordinator of a group, or of a transactional id."""
+        """Returns the response of the coordinator of a group or a transactional id."""
         while attempts is None or attempts > 0:
             to = self.coordinators.get((key, is_transactional))
             if to is None:
@@ -89,7 +89,7 @@ class BrokerClient:
         return None
 
     def topic_partitions(self, topic: str) -> Steps[tuple[TopicPartition, ...]]:
-        """Every topic partition of a topic."""
+        """Returns all partitions of a topic."""
         while True:
             known = (place for place, _ in self.image.topic_partitions if place.topic == topic)
             if found := tuple(sorted(known)):
@@ -97,12 +97,12 @@ class BrokerClient:
             yield from self._refresh_metadata()
 
     def refresh_leader(self) -> Steps[None]:
-        """Another may lead by now: look, before anything else is asked."""
+        """Waits and refreshes the metadata: the leader may have changed."""
         yield Pause(BACKOFF_MS)
         yield from self._refresh_metadata()
 
     def any_broker(self) -> NodeId:
-        """All of them in turn."""
+        """Returns a broker, each in its turn."""
         self._asked += 1
         return NodeId(self.app.brokers[self._asked % len(self.app.brokers)])
 
@@ -112,14 +112,14 @@ class BrokerClient:
         return None if leader == NO_BROKER else NodeId(leader)
 
     def _refresh_metadata(self) -> Steps[None]:
-        """A later image than the one that is known, if this broker has one."""
+        """Requests the metadata of one broker; an older image is ignored."""
         answer = yield Call(self.any_broker(), Metadata())
         if isinstance(answer, DescribedMetadata) and answer.image.version >= self.image.version:
             self.image = answer.image
         yield Pause(BACKOFF_MS)
 
     def find_coordinator(self, key: str, *, is_transactional: bool) -> Steps[None]:
-        """Asks once who coordinates; the first to ask has the internal topic created."""
+        """Requests the coordinator once; the first such request creates the internal topic."""
         request = FindCoordinator(key=key, is_transactional=is_transactional)
         answer = yield Call(self.any_broker(), request)
         if isinstance(answer, FoundCoordinator) and answer.error is ErrorCode.NONE:

@@ -1,16 +1,16 @@
-"""How a program belongs to a group: it joins, is assigned its part, tells that it lives, commits.
+"""A program's membership in a classic group: it joins, receives its assignment, sends heartbeats.
 
-    joins      the coordinator lets it into the next generation
-    syncs      the leader of the generation assigns, everybody is told its part
-    keeps up   a heartbeat now and then; told to join again, it does
+    join                the coordinator admits it to the next generation
+    sync                the group leader assigns, each member receives its assignment
+    ensure_membership   sends heartbeats; joins again after REBALANCE_IN_PROGRESS
 
-A member that is not heard for the length of its session is out, and does not know it: it is told by
-the refusal of its next heartbeat or commit. An assignor is a function; the one here begins with
-another member in each generation, so that a rebalance moves what it can.
+A member whose session has expired is removed without notice: it learns this from the error of its
+next heartbeat or commit. An assignor is a function; the one here begins with another member in each
+generation, so that a rebalance moves as much as possible.
 
 Source: KIP-62, KIP-134, KIP-394; the Java client's ConsumerCoordinator.
-Simplified: the heartbeats of KIP-62 have no thread of their own, a program that takes its time
-calls `heartbeat`; all is given up at each rebalance (the eager protocol); no static members.
+Simplified: heartbeats have no thread of their own, a slow program calls `heartbeat`; each rebalance
+revokes everything (the eager protocol); no static members.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ Assignor = Callable[
 def rotating(
     generation: int, members: Sequence[str], places: Sequence[TopicPartition]
 ) -> dict[str, tuple[TopicPartition, ...]]:
-    """Each topic partition to the next member, the first one of all to another each time.
+    """Assigns topic partitions in turn; the first one goes to another member in each generation.
 
     >>> rotating(1, ["a", "b"], [TopicPartition("orders", 0)])
     {'a': (), 'b': (TopicPartition(topic='orders', index=0),)}
@@ -67,7 +67,7 @@ def rotating(
 
 @dataclass(slots=True, kw_only=True)
 class Member:
-    """One member of a group, between two requests."""
+    """One member of a classic group."""
 
     app: Application
     brokers: BrokerClient
@@ -81,7 +81,7 @@ class Member:
     _is_out: bool = False  # the coordinator wants it to join again
 
     def join(self) -> Steps[None]:
-        """A generation has this member, and told it what it owns."""
+        """Joins a generation and receives its assignment."""
         places = yield from self.brokers.topic_partitions(self.topic)
         is_first = self.generation == NO_GENERATION
         if is_first:
@@ -97,9 +97,9 @@ class Member:
         self.app.end("ok", *(Rebalanced(str(place)) for place in touched))
 
     def heartbeat(self) -> Steps[None]:
-        """The coordinator hears that the member lives, if it is time; what it says waits.
+        """Sends a heartbeat if one is due; its error takes effect in `ensure_membership`.
 
-        An answer that does not come says nothing: to end the session is the coordinator's.
+        A missing response is ignored: only the coordinator ends the session.
         """
         if self.generation == NO_GENERATION or self.app.now_ms - self._heard_ms < HEARTBEAT_MS:
             return
@@ -111,7 +111,9 @@ class Member:
         self._is_out = error_of(answer) in _JOIN_AGAIN
 
     def ensure_membership(self) -> Steps[bool]:
-        """Whether the generation is still the same; if not, the member is in the next one."""
+        """Sends a heartbeat, and joins the next generation if needed; True if the generation is
+        unchanged.
+        """
         yield from self.heartbeat()
         if self.generation != NO_GENERATION and not self._is_out:
             return True
@@ -119,15 +121,16 @@ class Member:
         return False
 
     def leave(self) -> Steps[None]:
-        """The group goes on without this member."""
+        """Leaves the group."""
         request = LeaveGroup(group=self.group, members=((self.member_id, None),))
         yield from self.brokers.call_coordinator(self.group, request)
         self.member_id, self.generation, self.owned = NO_MEMBER, NO_GENERATION, ()
 
     def commit(self, positions: Mapping[TopicPartition, Offset]) -> Steps[bool]:
-        """Whether the group goes on from there; a member that is out is refused.
+        """Commits the positions; False if the group rejects them.
 
-        A refused commit is one of unknown outcome: an earlier copy of the request may have counted.
+        The outcome of a rejected commit is unknown: an earlier copy of the request may have
+        succeeded.
         """
         did = (CommitOffset(str(place), offset) for place, offset in positions.items())
         self.app.begin("commit_offset", *did, group=self.group)
@@ -146,9 +149,9 @@ class Member:
     def committed(
         self,
     ) -> Steps[dict[TopicPartition, Offset | None]]:
-        """How far the group is in what this member owns; None: nothing was committed there.
+        """Returns the group's offsets for the owned partitions; None where there is none.
 
-        It waits for transactions that may still change the answer.
+        Waits for transactions that may still change an offset.
         """
         self.app.begin("fetch_offset", group=self.group, isolation="read_committed")
         request = FetchOffsets(group=self.group, topic_partitions=self.owned, require_stable=True)
@@ -158,12 +161,12 @@ class Member:
             if all(error is ErrorCode.NONE for _, _, error in answer.offsets):
                 break
             yield Pause(BACKOFF_MS)
-        told = {place: None if kept is None else kept.offset for place, kept, _ in answer.offsets}
-        self.app.end("ok", *(FetchOffset(str(place), offset) for place, offset in told.items()))
-        return told
+        offsets = {tp: None if kept is None else kept.offset for tp, kept, _ in answer.offsets}
+        self.app.end("ok", *(FetchOffset(str(tp), offset) for tp, offset in offsets.items()))
+        return offsets
 
     def _joined(self, places: tuple[TopicPartition, ...]) -> Steps[bool]:
-        """One attempt to be in a generation, and to be told its part."""
+        """Tries once to join a generation and to receive the assignment; False if that fails."""
         request = JoinGroup(
             group=self.group,
             member_id=self.member_id,
@@ -183,7 +186,7 @@ class Member:
         if joined.error is not ErrorCode.NONE:
             return False
         self.generation = joined.generation
-        members = [member_id for member_id, _, _ in joined.members]  # told to the leader alone
+        members = [member_id for member_id, _, _ in joined.members]  # empty unless it is the leader
         parts = self.assignor(self.generation, members, places) if members else {}
         sync = SyncGroup(
             group=self.group,
@@ -213,5 +216,5 @@ def _encoded(places: tuple[TopicPartition, ...]) -> bytes:
 
 
 def _decoded(assignment: bytes) -> tuple[TopicPartition, ...]:
-    told: Any = json.loads(assignment or b"[]")
-    return tuple(TopicPartition(topic, index) for topic, index in told)
+    pairs: Any = json.loads(assignment or b"[]")
+    return tuple(TopicPartition(topic, index) for topic, index in pairs)

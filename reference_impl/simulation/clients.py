@@ -1,7 +1,7 @@
-"""What simulated clients have in common: they look for the leader, and tell what they observed.
+"""What all simulated clients share: finding the leader, and recording operations.
 
-A client is a value with a step, like a broker. Its time comes in ns, so that the operations of one
-virtual ms keep the order in which they happened.
+A client is a value with a step, like a broker. Its time is in ns, so that operations within one
+virtual ms keep their order.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from reference_impl.protocol.messages import NO_BROKER, NodeId
 
 NS_PER_MS: Final = 1_000_000
 TICK: Final = Timer(TimerKind.CLIENT)
-TICK_MS: Final = 25  # how often a client looks after its requests
+TICK_MS: Final = 25  # interval at which a client checks its requests
 
 
 class Observed(NamedTuple):
-    """An operation is complete, for the history."""
+    """Effect: adds a completed operation to the history."""
 
     operation: Operation
 
@@ -31,7 +31,9 @@ ClientEffects = tuple[Effect | Observed, ...]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Leadership:
-    """Who leads a topic partition, as far as a client knows, and whom it asks next."""
+    """A client's view of a topic partition's leader, and the broker for the next metadata
+    request.
+    """
 
     topic_partition: TopicPartition
     brokers: tuple[BrokerId, ...]
@@ -40,12 +42,12 @@ class Leadership:
     asked: int = 0
 
     def ask(self) -> tuple[Leadership, NodeId]:
-        """The next broker to ask for metadata: all of them in turn."""
+        """Returns the next broker for a metadata request, in turn over all brokers."""
         broker = self.brokers[self.asked % len(self.brokers)]
         return replace(self, asked=self.asked + 1), NodeId(broker)
 
     def learn(self, image: MetadataImage) -> Leadership:
-        """What an image tells, unless it is older than what is known."""
+        """Returns the view after an image; an older leader epoch changes nothing."""
         for topic_partition, state in image.topic_partitions:
             if topic_partition == self.topic_partition and state.leader_epoch >= self.leader_epoch:
                 return replace(self, leader=state.leader, leader_epoch=state.leader_epoch)
@@ -53,5 +55,5 @@ class Leadership:
 
 
 def next_tick(now_ns: int) -> SetTimer:
-    """The client looks after its requests again in a while."""
+    """Returns the timer of the client's next check of its requests."""
     return SetTimer(TICK, now_ns // NS_PER_MS + TICK_MS)

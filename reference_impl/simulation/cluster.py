@@ -1,8 +1,8 @@
 """A simulated cluster: brokers, the controller and clients on one network, in one order of events.
 
-A cluster is machines (`reference_impl.simulation.machines`: brokers, disks, faults) with topics and
-clients. It is the one mutable thing here; nodes, messages and faults are values. A run is
-determined by the seed, the arguments and the calls.
+A cluster adds topics and clients to its machines (`reference_impl.simulation.machines`: brokers,
+disks, faults). It is mutable; nodes, messages and faults are immutable values. A run is determined
+by the seed, the arguments and the calls.
 
     cluster = Cluster(seed=7)
     producer = cluster.add_producer()
@@ -11,9 +11,9 @@ determined by the seed, the arguments and the calls.
     cluster.recover()
     cluster.history()
 
-Every cluster has the topic partition `orders-0`, on all brokers; `create_topic` makes more. What is
-asked of a topic partition is asked of that one, unless another is named. An application is a
-program (`reference_impl.simulation.programs`), started by `run_program` and ended by `kill`.
+Every cluster has the topic partition `orders-0`, on all brokers; `create_topic` adds others.
+Methods without a topic partition refer to `orders-0`. An application is a program
+(`reference_impl.simulation.programs`), started by `run_program` and killed by `kill`.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from reference_impl.simulation.programs import Application, ProgramClient, Progr
 
 TOPIC_PARTITION: Final = TopicPartition("orders", 0)
 
-# A hundredth of Kafka's patience: failures are noticed within a second of virtual time.
+# About a hundredth of Kafka's timeouts: failures are detected within a second of virtual time.
 QUICK: Final = Timeouts(
     heartbeat_ms=100,
     session_timeout_ms=350,
@@ -57,7 +57,7 @@ QUICK: Final = Timeouts(
 
 
 class Cluster(Machines):
-    """A running cluster, its topic created and led."""
+    """A running cluster with its topic created and led."""
 
     def __init__(
         self,
@@ -97,14 +97,14 @@ class Cluster(Machines):
         )
 
     def create_topic(self, request: CreateTopic) -> None:
-        """The topic exists, is led, and all its replicas are in sync."""
+        """Creates the topic and waits until it is led and all its replicas are in sync."""
         self._deliver_now(CONTROLLER, RequestReceived(FIRST_CLIENT, 0, request))
         self._until(lambda: self.is_led() and self.all_in_sync(), 10_000)
 
     # ------------------------------------------------------------ clients
 
     def add_producer(self, config: ProducerConfig | None = None) -> NodeId:
-        """One more producer session."""
+        """Adds a producer session and returns its client id."""
         client_id, first_process = self._new_client()
         self._add(
             Producer(
@@ -117,7 +117,7 @@ class Cluster(Machines):
         return client_id
 
     def add_consumer(self, *, end_offset_every: int = 0) -> NodeId:
-        """One more consumer, from the beginning of the log."""
+        """Adds a consumer that reads from the beginning of the log, and returns its client id."""
         client_id, first_process = self._new_client()
         self._add(
             Consumer(
@@ -130,39 +130,39 @@ class Cluster(Machines):
         return client_id
 
     def send(self, producer: NodeId, *values: str) -> None:
-        """The producer is given values to send, in this order."""
+        """Queues values at the producer, which sends them in this order."""
         client = self.producer(producer)
         self._clients[producer], effects = client.send(self._tick_ns(), *values)
         self.trace.add(self.now_ms, producer, "send " + " ".join(values), None)
         self._carry_out(producer, effects)
 
     def producer(self, client_id: NodeId) -> Producer:
-        """The producer as it is now."""
+        """Returns the producer's present state."""
         client = self._clients[client_id]
         assert isinstance(client, Producer)
         return client
 
     def consumer(self, client_id: NodeId) -> Consumer:
-        """The consumer as it is now."""
+        """Returns the consumer's present state."""
         client = self._clients[client_id]
         assert isinstance(client, Consumer)
         return client
 
     def run_program(self, program_factory: ProgramFactory) -> NodeId:
-        """One more application, at the first line of its program."""
+        """Starts an application and returns its client id."""
         client_id, process = self._new_client()
         app = Application(client_id=client_id, process=process, brokers=self.broker_ids)
         self._add(ProgramClient.starting(app, program_factory))
         return client_id
 
     def kill(self, client_id: NodeId) -> None:
-        """An application dies where it stands; what it had open stays open in the history."""
+        """Kills an application; its open operation stays open in the history."""
         self._program(client_id).close()
         self._end_life(client_id)
         self.trace.add(self.now_ms, client_id, "kill", None)
 
     def is_over(self, client_id: NodeId) -> bool:
-        """The application has come to its last line, or was killed."""
+        """True if the application has finished or was killed."""
         return self._program(client_id).over
 
     def _program(self, client_id: NodeId) -> ProgramClient:
@@ -171,7 +171,7 @@ class Cluster(Machines):
         return client
 
     def history(self) -> History:
-        """What the clients observed, in order of completion; sends without an end come last."""
+        """Returns the clients' operations in order of completion; unfinished sends come last."""
         unfinished = (operation for c in self._clients.values() for operation in c.unfinished())
         return (*self._observed, *unfinished)
 
@@ -186,50 +186,52 @@ class Cluster(Machines):
         self._clients[client.client_id] = client
         self._scheduler.schedule(self.now_ms, (client.client_id, 0, TimerFired(TICK)))
 
-    # ------------------------------------------------------------ looking in
+    # ------------------------------------------------------------ state
 
     def leader(self, topic_partition: TopicPartition = TOPIC_PARTITION) -> BrokerId:
-        """The controller's choice; NO_BROKER while nobody may lead."""
+        """Returns the leader by the controller's state; NO_BROKER if there is none."""
         state = self._controller().topic_partitions.get(topic_partition)
         return NO_BROKER if state is None else state.leader
 
     def leader_epoch(self, topic_partition: TopicPartition = TOPIC_PARTITION) -> LeaderEpoch:
-        """The controller's leader epoch of the topic partition."""
+        """Returns the leader epoch by the controller's state."""
         return self._controller().topic_partitions[topic_partition].leader_epoch
 
     def in_sync(self, topic_partition: TopicPartition = TOPIC_PARTITION) -> tuple[BrokerId, ...]:
-        """The controller's ISR."""
+        """Returns the ISR by the controller's state."""
         return self._controller().topic_partitions[topic_partition].isr
 
     def log(
         self, broker: BrokerId, topic_partition: TopicPartition = TOPIC_PARTITION
     ) -> PartitionLog:
-        """The broker's log: in memory, or on the disk of one that is down."""
+        """Returns the broker's log, from memory or from the disk of a broker that is down."""
         node = self._nodes.get(NodeId(broker))
         disk = node.disk() if isinstance(node, Broker) else self._disks[broker]
         return disk[topic_partition]
 
     def topic_partitions(self, topic: str | None = None) -> tuple[TopicPartition, ...]:
-        """Those of a topic, or all, internal ones included."""
+        """Returns the partitions of a topic, or all of them with the internal ones."""
         known = sorted(self._controller().topic_partitions)
         return tuple(place for place in known if topic is None or place.topic == topic)
 
     def is_led(self) -> bool:
-        """Whom the controller chose leads, of every topic partition."""
+        """True if each partition's leader runs and has become leader."""
         return all(
             isinstance(node := self._nodes.get(NodeId(state.leader)), Broker) and node.leads(place)
             for place, state in self._controller().topic_partitions.items()
         )
 
     def all_in_sync(self, core: Iterable[BrokerId] | None = None) -> bool:
-        """Every replica of every topic partition, or those on these brokers, is in the ISR."""
+        """True if all replicas of all topic partitions, or those on these brokers, are in the
+        ISR.
+        """
         meant = {*(self.broker_ids if core is None else core)}
         states = self._controller().topic_partitions.values()
         return all(meant.intersection(state.replicas) <= {*state.isr} for state in states)
 
     def may_do_alone(self, core: Iterable[BrokerId]) -> bool:
-        """These brokers are enough: of each topic partition one of them may lead, and has been up
-        since it may; and the ISR can become large enough.
+        """True if these brokers suffice: for each partition one may lead and is up, and the ISR
+        can reach its minimum.
         """
         alone = {*core}
         up = {*filter(self._is_registered, alone)}
@@ -245,7 +247,7 @@ class Cluster(Machines):
         return controller
 
     def _is_registered(self, broker: BrokerId) -> bool:
-        """The broker is up, in the life that the controller knows."""
+        """True if the broker is up in the incarnation that the controller has registered."""
         node, known = self._nodes.get(NodeId(broker)), self._controller().brokers.get(broker)
         return (
             isinstance(node, Broker)
@@ -267,13 +269,13 @@ class Cluster(Machines):
         core: Collection[BrokerId] | None = None,
         programs: Collection[NodeId] = (),
     ) -> None:
-        """Faults end and progress follows; NoProgress if it does not.
+        """Ends all faults and waits for recovery; NoProgress if it takes longer than the limit.
 
-        Every broker is up, every split healed, nothing is lost any more. Then all replicas get in
-        sync, every producer gets an end to everything that it sends, and these programs to their
-        last lines.
+        Every broker is started, every link restored, and no message is lost any more. Recovery
+        means: all replicas are in sync, every producer has a result for each send, and these
+        programs have finished.
 
-        With a core, that much is due to these brokers alone: the others are down for good.
+        With a core, only its brokers are started and must recover; the others stay down.
         """
         self._network.calm_down()
         self._armed.disarm()
@@ -293,7 +295,7 @@ class Cluster(Machines):
         )
 
     def read_all(self, within_ms: int = 20_000) -> tuple[tuple[Offset, str], ...]:
-        """The log as a fresh consumer reads it, from the beginning to the end offset it is told."""
+        """Returns the log as a new consumer reads it, from the beginning to the end offset."""
         reader = self.add_consumer(end_offset_every=1_000_000)
         self._until(lambda: self.consumer(reader).at_end, within_ms)
         process = self.consumer(reader).process

@@ -1,12 +1,11 @@
-"""A consumer client: it reads one topic partition from its position on, and may ask where the log
-ends.
+"""A consumer client: reads one topic partition from its position, and may request the end offset.
 
-It fetches from the leader, one request at a time. What it was given is an operation of the history;
-an empty answer says nothing and is none. An offset that the leader no longer has sends it back to
-the beginning, as auto.offset.reset=earliest does, and the history says so.
+It fetches from the leader, one request at a time. A response with records is an operation of the
+history; an empty one is not recorded. If its offset is out of range, it goes back to the log start,
+as with auto.offset.reset=earliest, and the history records that.
 
 Source: protocol rules A2, A7.
-Simplified: no group, no committed offsets; it tells no leader epoch and does not validate its
+Simplified: no group, no committed offsets; it sends no leader epoch and does not validate its
 position (KIP-320).
 """
 
@@ -39,7 +38,7 @@ from reference_impl.simulation.clients import (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PendingRead:
-    """The one request that is open: a poll, or the question for the end offset."""
+    """The request in flight: a poll, or a request for the end offset."""
 
     correlation: int
     f: str
@@ -48,23 +47,23 @@ class PendingRead:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Consumer:
-    """One consumer of one topic partition."""
+    """A consumer of one topic partition."""
 
     client_id: NodeId
     process: int
     leadership: Leadership
-    end_offset_every: int = 0  # after so many polls, and once at first; 0: never
+    end_offset_every: int = 0  # in polls; also once at first; 0: never
     request_timeout_ms: int = 300
-    wait_ms: int = 50  # how long an empty fetch may wait at the broker
+    wait_ms: int = 50  # max_wait_ms of each fetch
     position: Offset = Offset(0)  # noqa: RUF009 - an int by another name
-    end_offset: Offset | None = None  # the end offset as last told
-    asked: PendingRead | None = None
+    end_offset: Offset | None = None  # the last one received
+    pending: PendingRead | None = None
     polls: int = 0
     end_offset_requests: int = 0
     correlation: int = 0
 
     def step(self, now_ns: int, event: Input) -> tuple[Consumer, ClientEffects]:
-        """The consumer after an answer or a tick."""
+        """Returns the consumer after a response or a tick."""
         match event:
             case TimerFired():
                 consumer, ended = self._without_timed_out(now_ns)
@@ -72,11 +71,11 @@ class Consumer:
                 return consumer, (*ended, *sent, next_tick(now_ns))
             case ResponseReceived(response=DescribedMetadata(image=image)):
                 knows = replace(self, leadership=self.leadership.learn(image))
-                # Where nobody leads, the next tick asks again.
+                # Without a leader, the next tick requests metadata again.
                 return knows._ask(now_ns) if knows.leadership.leader != NO_BROKER else (knows, ())
             case ResponseReceived(correlation=correlation, response=response):
-                if self.asked is None or self.asked.correlation != correlation:
-                    return self, ()  # an answer to a request that was given up
+                if self.pending is None or self.pending.correlation != correlation:
+                    return self, ()  # the response to a request that has timed out
                 match response:
                     case Fetched():
                         return self._fetched(now_ns, response)
@@ -88,16 +87,16 @@ class Consumer:
                 return self, ()
 
     def unfinished(self) -> tuple[Operation, ...]:
-        """A read that never ended shows nothing."""
+        """Returns nothing: an unfinished read has observed nothing."""
         return ()
 
     @property
     def at_end(self) -> bool:
-        """The position has reached the end offset that was told."""
+        """True if the position has reached the last end offset received."""
         return self.end_offset is not None and self.position >= self.end_offset
 
     def _ask(self, now_ns: int) -> tuple[Consumer, ClientEffects]:
-        if self.asked is not None:
+        if self.pending is not None:
             return self, ()
         consumer = replace(self, correlation=self.correlation + 1)
         if self.leadership.leader == NO_BROKER:
@@ -109,7 +108,7 @@ class Consumer:
             self.end_offset_every and self.end_offset_requests * self.end_offset_every <= self.polls
         )
         f = "end_offset" if due else "poll"
-        asked = PendingRead(correlation=self.correlation, f=f, invoked_ns=now_ns)
+        pending = PendingRead(correlation=self.correlation, f=f, invoked_ns=now_ns)
         topic_partition = self.leadership.topic_partition
         request = (
             ListOffsets(topic_partition=topic_partition)
@@ -121,12 +120,12 @@ class Consumer:
             )
         )
         leader = NodeId(self.leadership.leader)
-        return replace(consumer, asked=asked), (Send(leader, self.correlation, request),)
+        return replace(consumer, pending=pending), (Send(leader, self.correlation, request),)
 
     def _fetched(self, now_ns: int, fetched: Fetched) -> tuple[Consumer, ClientEffects]:
         if fetched.error is ErrorCode.OFFSET_OUT_OF_RANGE:
             reset = self._observed(now_ns, "fail", (), error=fetched.error.name, f="assign")
-            back = replace(self, asked=None, position=Offset(max(0, fetched.log_start_offset)))
+            back = replace(self, pending=None, position=Offset(max(0, fetched.log_start_offset)))
             return back, (reset,)
         if fetched.error is not ErrorCode.NONE:
             return self._refreshing_leader()
@@ -138,7 +137,7 @@ class Consumer:
                 if offset >= self.position:
                     polled.append(Poll(key, offset, (record.value or b"").decode()))
             position = max(position, header(batch).next_offset)
-        consumer = replace(self, asked=None, position=position, polls=self.polls + 1)
+        consumer = replace(self, pending=None, position=position, polls=self.polls + 1)
         consumer, sent = consumer._ask(now_ns)
         observed = (self._observed(now_ns, "ok", tuple(polled)),) if polled else ()
         return consumer, observed + sent
@@ -150,7 +149,7 @@ class Consumer:
         observed = self._observed(now_ns, "ok", (EndOffset(key, listed.offset),))
         consumer = replace(
             self,
-            asked=None,
+            pending=None,
             end_offset=listed.offset,
             end_offset_requests=self.end_offset_requests + 1,
         )
@@ -159,14 +158,16 @@ class Consumer:
 
     def _without_timed_out(self, now_ns: int) -> tuple[Consumer, ClientEffects]:
         timeout_ns = self.request_timeout_ms * NS_PER_MS
-        if self.asked is None or now_ns - self.asked.invoked_ns < timeout_ns:
+        if self.pending is None or now_ns - self.pending.invoked_ns < timeout_ns:
             return self, ()
         return self._refreshing_leader()
 
     def _refreshing_leader(self) -> tuple[Consumer, ClientEffects]:
-        """A read that failed changes nothing; the next tick looks for the leader."""
+        """Returns the consumer without a leader: a failed read changes nothing, the next tick
+        retries.
+        """
         leadership = replace(self.leadership, leader=NO_BROKER)
-        return replace(self, asked=None, leadership=leadership), ()
+        return replace(self, pending=None, leadership=leadership), ()
 
     def _observed(
         self,
@@ -177,13 +178,13 @@ class Consumer:
         error: str | None = None,
         f: str | None = None,
     ) -> Observed:
-        assert self.asked is not None
+        assert self.pending is not None
         return Observed(
             Operation(
                 process=self.process,
-                f=f or self.asked.f,
+                f=f or self.pending.f,
                 outcome=outcome,
-                invoked_ns=self.asked.invoked_ns,
+                invoked_ns=self.pending.invoked_ns,
                 completed_ns=now_ns,
                 did=did,
                 error=error,

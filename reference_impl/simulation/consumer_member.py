@@ -1,15 +1,15 @@
-"""How a program belongs to a group of KIP-848: one request now and then, and what it is told.
+"""A program's membership in a KIP-848 group: heartbeats, and the assignments in their responses.
 
-    joins       with epoch 0; it is told its epoch and its part, or what of it is free already
-    gives up    what it is told to own no more, and says so at once
-    begins      what is new to it
-    is fenced   owns nothing, and joins again with epoch 0
+    joins         with epoch 0; the response has its epoch, and the partitions that are free
+    revokes       partitions outside its assignment, and reports that at once
+    takes         newly assigned partitions
+    is fenced     owns nothing, and joins again with epoch 0
 
-What it shall give up it still owns until it does, so that its program may commit first. An answer
-that does not come is asked for again, with all that it owns.
+A partition to be revoked remains owned until `revoke`, so the program may commit first. A heartbeat
+without a response is repeated, with all owned partitions.
 
 Source: KIP-848; the Java client's ConsumerMembershipManager.
-Simplified: no heartbeat while the program works, as in `membership`; no static members.
+Simplified: no heartbeats while the program works, as in `classic_member`; no static members.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ REVOCATION_MS: Final = 600
 
 @dataclass(slots=True, kw_only=True)
 class Member:
-    """One member of a group, between two requests."""
+    """One member of a KIP-848 group."""
 
     app: Application
     brokers: BrokerClient
@@ -49,21 +49,21 @@ class Member:
     topic: str
     epoch: int = JOINS
     owned: tuple[TopicPartition, ...] = ()
-    assigned: tuple[TopicPartition, ...] = ()  # what it was told to own
+    assigned: tuple[TopicPartition, ...] = ()  # by the last response
     _heard_ms: int = -HEARTBEAT_MS
 
     @property
     def member_id(self) -> str:
-        """Its own choice, for as long as the process lives (KIP-1082)."""
+        """The member id: the client chooses it, for as long as its process runs (KIP-1082)."""
         return f"member-{self.app.process}"
 
     @property
     def to_revoke(self) -> tuple[TopicPartition, ...]:
-        """What it owns and shall not."""
+        """The owned partitions outside the assignment."""
         return tuple(place for place in self.owned if place not in self.assigned)
 
     def heartbeat(self) -> Steps[None]:
-        """The coordinator hears that the member lives, if it is time; its answer is taken in."""
+        """Sends a heartbeat if one is due, and applies the response."""
         if self.epoch != JOINS and self.app.now_ms - self._heard_ms < HEARTBEAT_MS:
             return
         request = ConsumerGroupHeartbeat(
@@ -85,20 +85,20 @@ class Member:
                 self.assigned = answer.assignment
 
     def revoke(self) -> Steps[None]:
-        """It owns what it was told to, and no more; the coordinator hears of it at once."""
+        """Gives up the partitions outside the assignment, and sends a heartbeat at once."""
         if self.to_revoke:
             self.owned = tuple(place for place in self.owned if place in self.assigned)
             self._heard_ms = -HEARTBEAT_MS
             yield from self.heartbeat()
 
     def begin(self) -> tuple[TopicPartition, ...]:
-        """What is new to it, which it owns from now on."""
+        """Takes ownership of the newly assigned partitions, and returns them."""
         new = tuple(place for place in self.assigned if place not in self.owned)
         self.owned = tuple(sorted({*self.owned, *new}))
         return new
 
     def leave(self) -> Steps[None]:
-        """The group goes on without this member."""
+        """Leaves the group."""
         request = ConsumerGroupHeartbeat(
             group=self.group, member_id=self.member_id, member_epoch=LEAVES
         )
@@ -106,7 +106,7 @@ class Member:
         self.epoch, self.owned, self.assigned = JOINS, (), ()
 
     def commit(self, positions: Mapping[TopicPartition, Offset]) -> Steps[bool]:
-        """Whether the group goes on from there; a member that is out is refused."""
+        """Commits the positions; False if the group rejects them."""
         request = CommitOffsets(
             group=self.group,
             generation=self.epoch,
@@ -119,7 +119,7 @@ class Member:
     def committed(
         self, places: tuple[TopicPartition, ...]
     ) -> Steps[dict[TopicPartition, Offset | None]]:
-        """How far the group is there; None: nothing was committed."""
+        """Returns the group's committed offsets; None where there is none."""
         request = FetchOffsets(group=self.group, topic_partitions=places, require_stable=True)
         while True:
             answer = yield from self.brokers.call_coordinator(self.group, request)

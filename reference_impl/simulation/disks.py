@@ -1,11 +1,11 @@
-"""What a loss of power leaves of a log: its flushed part, and of the rest what reached the disk.
+"""The log after a power loss: its flushed part, and the unflushed bytes that reached the disk.
 
-The bytes that were not flushed are cut at any place, which may tear a batch in two, and the last of
-those that stay may be garbled. Then the log is read as a broker reads it when it starts: batch by
-batch, up to the first whose length or checksum is wrong.
+The unflushed bytes are truncated at any position, which may tear a batch, and the last remaining
+ones may be corrupted. The log is then read as a starting broker reads it: batch by batch, up to the
+first one with a wrong length or checksum.
 
 Source: protocol rule B9; Pillai et al., All File Systems Are Not Created Equal (OSDI 2014).
-Simplified: sectors reach the disk in their order, so what was lost is the end of each log.
+Simplified: sectors reach the disk in order, so only the end of a log is lost.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from model.vocabulary import Offset
 from reference_impl.log.partition_log import PartitionLog
 from reference_impl.log.record_batch import CorruptBatch, batches, verified
 
-GARBLED: Final = 8  # so many bytes at the end of what stays
+GARBLED: Final = 8  # corrupted bytes at the end
 
 
 def after_power_loss(log: PartitionLog, *, kept_percent: int, garbled: bool) -> PartitionLog:
-    """The log as it is read again, with so many of its unflushed bytes kept."""
+    """Returns the log as it is read again, with `kept_percent` of its unflushed bytes."""
     tail = b"".join(batch.data for batch in log.batches(log.flushed))
     kept = tail[: len(tail) * kept_percent // 100]
     if garbled:
@@ -29,11 +29,11 @@ def after_power_loss(log: PartitionLog, *, kept_percent: int, garbled: bool) -> 
 
 
 def _readable(tail: bytes, start: Offset) -> Offset:
-    """The offset behind the last batch that is whole and unharmed."""
+    """Returns the offset after the last intact batch."""
     end = start
     try:
         for batch in batches(tail):
             end = verified(batch).next_offset
     except CorruptBatch:
-        pass  # here the log ends: what follows was never flushed, hence never promised
+        pass  # the log ends here: later bytes were never flushed, hence never guaranteed
     return end

@@ -1,11 +1,11 @@
-"""Faults as data: a plan says what goes wrong and when, and can be printed, stored and shrunk.
+"""Faults as data: a plan of faults and their times can be printed, stored and shrunk.
 
-Most faults come at a time. `On` comes with a request instead: the third EndTxn that reaches broker
-2, say, whose answer is lost, or right after which that broker dies. It waits from its time on until
-as many as it counts have come.
+Most faults have a time. `On` is triggered by a request instead: for example the third EndTxn to
+broker 2, whose response is lost, or after which the broker dies. From its time on it waits until it
+has applied to `count` requests.
 
-A broker that crashes starts again by a fault of its own, `Restart`: how long it is away is part of
-the plan.
+A crashed broker starts again by a fault of its own, `Restart`, so the length of the outage is part
+of the plan.
 
 Source: protocol rule B9 (the kinds of crashes); TigerBeetle's and FoundationDB's simulators.
 """
@@ -21,22 +21,23 @@ from reference_impl.protocol.messages import NodeId
 
 @dataclass(frozen=True, slots=True)
 class Crash:
-    """The process of a broker dies; the operating system keeps what it had written."""
+    """Kills a broker's process; the operating system keeps what was written."""
 
     broker: BrokerId
 
 
 @dataclass(frozen=True, slots=True)
 class ShutDown:
-    """A broker is asked to stop: it hands over what it leads, writes everything, and ends."""
+    """Shuts a broker down: it hands over its partitions, flushes all logs, and stops."""
 
     broker: BrokerId
 
 
 @dataclass(frozen=True, slots=True)
 class PowerLoss:
-    """A machine loses power: of the bytes of each log that were not flushed, `kept_percent` stay,
-    which may tear a batch; garbled, the last of them are not what was written.
+    """Kills a machine: `kept_percent` of each log's unflushed bytes remain, which may tear a batch.
+
+    If `garbled`, the last remaining bytes are corrupted.
     """
 
     broker: BrokerId
@@ -46,30 +47,28 @@ class PowerLoss:
 
 @dataclass(frozen=True, slots=True)
 class ReplaceDisk:
-    """A broker dies, and comes back with an empty disk."""
+    """Kills a broker and empties its disk."""
 
     broker: BrokerId
 
 
 @dataclass(frozen=True, slots=True)
 class Restart:
-    """A broker that is down starts again."""
+    """Starts a broker that is down."""
 
     broker: BrokerId
 
 
 @dataclass(frozen=True, slots=True)
 class Isolate:
-    """A broker and all other brokers and the controller no longer hear each other; clients reach
-    it.
-    """
+    """Cuts a broker off from the controller and the other brokers; clients still reach it."""
 
     broker: BrokerId
 
 
 @dataclass(frozen=True, slots=True)
 class Split:
-    """Two nodes no longer hear each other."""
+    """Cuts both directions between two nodes."""
 
     one: NodeId
     other: NodeId
@@ -77,7 +76,7 @@ class Split:
 
 @dataclass(frozen=True, slots=True)
 class OneWaySplit:
-    """What the source sends no longer reaches the target; the way back works."""
+    """Cuts the direction from source to target; the other direction works."""
 
     source: NodeId
     target: NodeId
@@ -85,12 +84,12 @@ class OneWaySplit:
 
 @dataclass(frozen=True, slots=True)
 class Heal:
-    """Every split ends."""
+    """Restores all links."""
 
 
 @dataclass(frozen=True, slots=True)
 class DropResponses:
-    """The next responses to a client are lost, after their requests were applied."""
+    """Drops the next responses to a client, after their requests were applied."""
 
     client: NodeId
     count: int = 1
@@ -103,24 +102,27 @@ class Lose:
 
 @dataclass(frozen=True, slots=True)
 class Hold:
-    """The message arrives so much later, and others overtake it."""
+    """The message arrives `for_ms` later, and others overtake it."""
 
     for_ms: int
 
 
 @dataclass(frozen=True, slots=True)
 class Die:
-    """The broker that was asked dies: its process, or its machine with so much unflushed kept."""
+    """The receiving broker dies: its process, or its machine with `kept_percent` of the
+    unflushed bytes.
+    """
 
     kept_percent: int | None = None  # None: the process alone
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class On:
-    """What becomes of requests that are like this; a field that is None is like any.
+    """A fault on requests that match all fields; None matches any value.
 
-    `before`: the request is lost, late, or kills as it arrives, and was not applied. `after`: it
-    was applied; its answer is lost or late, or nothing of what followed leaves the broker.
+    `before`: the request is lost or late, or kills the broker on arrival, and is not applied.
+    `after`: the request is applied. Then its response is lost or late, or the broker dies before
+    any effect leaves it.
     """
 
     api: str | None = None  # the request's name: "Produce", "EndTxn", ...
@@ -128,7 +130,7 @@ class On:
     partition: int | None = None
     source: NodeId | None = None
     target: NodeId | None = None
-    occurrence: int = 1  # the first that counts, among those that are like this
+    occurrence: int = 1  # the first affected one of the matching requests
     count: int = 1
     moment: Literal["before", "after"] = "after"
     does: Lose | Hold | Die = Lose()

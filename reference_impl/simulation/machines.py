@@ -1,8 +1,8 @@
-"""The machines of a cluster: brokers on disks, and everything that goes wrong with either.
+"""The machines of a cluster: brokers with disks, and the faults of both.
 
-A fault is carried out at once, by a method of its own or as data (`apply`); one that waits for a
-request is armed. What a broker leaves behind depends on how it ended: its process alone, its
-machine, its disk with it, or asked to.
+A fault is carried out at once, by a method of its own or as data (`apply`). A fault that waits for
+a request is armed. The state of the disk depends on the fault: crash of the process, power loss,
+disk replaced, or clean shutdown.
 
 Source: protocol rule B9.
 """
@@ -22,7 +22,7 @@ from reference_impl.simulation.world import World
 
 
 class Machines(World):
-    """The brokers 1 to `brokers`, all like one another, each on a disk of its own."""
+    """The brokers 1 to `brokers`, with equal settings, each on a disk of its own."""
 
     def __init__(self, seed: int, conditions: Conditions, brokers: int, like: BrokerConfig) -> None:
         super().__init__(seed, conditions)
@@ -33,15 +33,15 @@ class Machines(World):
         self.broker_ids = tuple(BrokerId(number) for number in range(1, brokers + 1))
 
     def is_up(self, broker: BrokerId) -> bool:
-        """The broker's process runs."""
+        """True if the broker's process runs."""
         return NodeId(broker) in self._nodes
 
     def is_split(self) -> bool:
-        """Some link is cut."""
+        """True if a link is cut."""
         return bool(self._network.split)
 
     def apply(self, fault: Fault) -> None:
-        """The fault happens now."""
+        """Carries out the fault, or arms it."""
         match fault:
             case faults.Crash(broker):
                 self.crash(broker)
@@ -68,7 +68,7 @@ class Machines(World):
         self.trace.add(self.now_ms, CONTROLLER, fault, None)
 
     def crash(self, broker: BrokerId) -> None:
-        """The process dies; nothing happens to a broker that is down, or to NO_BROKER."""
+        """Kills the broker's process; nothing happens if the broker is down, or for NO_BROKER."""
         if broker not in self.broker_ids:
             return
         node = self._nodes.pop(NodeId(broker), None)
@@ -77,14 +77,16 @@ class Machines(World):
             self._end_life(NodeId(broker))
 
     def shut_down(self, broker: BrokerId) -> None:
-        """The broker is asked to end, and does once others lead what it led."""
+        """Shuts the broker down; it stops once its partitions have other leaders."""
         node = NodeId(broker)
         if node in self._nodes:
             asked = TimerFired(Timer(TimerKind.SHUT_DOWN))
             self._scheduler.schedule(self.now_ms, (node, self._lives.get(node, 0), asked))
 
     def lose_power(self, broker: BrokerId, kept_percent: int = 0, *, garbled: bool = False) -> None:
-        """The machine dies, and with it some of what was not flushed; NO_BROKER has no machine."""
+        """Kills the machine; a part of the unflushed bytes is lost. Nothing happens for
+        NO_BROKER.
+        """
         if broker not in self.broker_ids:
             return
         self.crash(broker)
@@ -94,14 +96,14 @@ class Machines(World):
         }
 
     def replace_disk(self, broker: BrokerId) -> None:
-        """The machine dies, and its disk with it; NO_BROKER has no machine."""
+        """Kills the machine and empties its disk; nothing happens for NO_BROKER."""
         if broker not in self.broker_ids:
             return
         self.crash(broker)
         self._disks[broker] = {}
 
     def restart(self, broker: BrokerId) -> None:
-        """A broker that is down starts on its disk; nothing happens to one that is up."""
+        """Starts a broker that is down, on its disk; nothing happens if it is up."""
         if NodeId(broker) not in self._nodes:
             self._start(broker, self._disks[broker])
 
@@ -118,7 +120,9 @@ class Machines(World):
         self._end_life(node)
 
     def isolate(self, broker: BrokerId) -> None:
-        """The broker loses the controller and all other brokers, and keeps its clients."""
+        """Cuts the broker's links to the controller and the other brokers; clients still reach
+        it.
+        """
         if broker not in self.broker_ids:
             return
         node = NodeId(broker)
@@ -127,24 +131,24 @@ class Machines(World):
                 self.split(node, other)
 
     def split(self, one: NodeId, other: NodeId) -> None:
-        """Nothing that either sends reaches the other."""
+        """Cuts both directions between two nodes."""
         self.split_one_way(one, other)
         self.split_one_way(other, one)
 
     def split_one_way(self, source: NodeId, target: NodeId) -> None:
-        """What the source sends no longer reaches the target."""
+        """Cuts the direction from source to target."""
         self._network.split_one_way(source, target)
 
     def rejoin_one_way(self, source: NodeId, target: NodeId) -> None:
-        """What the source sends reaches the target again."""
+        """Restores the direction from source to target."""
         self._network.split.pop(Link(source, target), None)
 
     def heal(self) -> None:
-        """Every split ends."""
+        """Restores all links."""
         self._network.heal()
 
     def drop_responses(self, client: NodeId, count: int = 1) -> None:
-        """The next responses to the client are lost, after their requests were applied."""
+        """Drops the next responses to the client, after their requests were applied."""
         self._network.responses_to_drop[client] = count
 
     def _start(self, broker: BrokerId, disk: Disk) -> None:

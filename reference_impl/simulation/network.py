@@ -1,15 +1,13 @@
-"""The network: every pair of nodes has a link in each direction, in order like a TCP connection,
-and losing like none.
+"""The network: one link per direction between two nodes, in order like TCP, but with loss.
 
-A message is delayed, lost, doubled, or held back by a split of one direction or both. What crosses
-a link arrives in the order in which it was sent, unless it is overtaken: as between the connections
-that a client has one after the other. Two kinds of loss are told apart, because clients must not
-tell them apart: a request that never arrived, and a response that was dropped after the request was
-applied.
+A message may be delayed, lost, duplicated, or blocked by a split of one direction or both. Messages
+on a link arrive in the order of sending, unless one is overtaken, as between successive connections
+of a client. A lost request and a lost response are separate faults: the cluster's state differs,
+but a client cannot distinguish them.
 
-Simplified: a lost message loses nothing that was sent after it, where a connection of TCP would be
-closed. Links to and from the controller double and reorder nothing: its protocol relies on one
-request at a time.
+Simplified: a lost message does not affect later ones, where TCP would close the connection. Links
+to and from the controller do not duplicate or reorder: its protocol relies on one request at a
+time.
 """
 
 from __future__ import annotations
@@ -31,13 +29,13 @@ class Link(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Conditions:
-    """How the network treats each message; chances are percentages."""
+    """The conditions of all links; loss, doubling and overtaking are percentages."""
 
     delay_ms: int = 1
-    jitter_ms: int = 0  # up to so much more
+    jitter_ms: int = 0  # a random extra delay of up to this
     loss: int = 0
     doubling: int = 0
-    overtaking: int = 0  # a message that what is sent behind it may overtake
+    overtaking: int = 0  # messages that later ones may overtake
 
 
 CALM: Final = Conditions()
@@ -45,7 +43,7 @@ CALM: Final = Conditions()
 
 @dataclass(slots=True)
 class Network:
-    """The links, their faults, and a coin of their own."""
+    """The links, their faults, and a random generator of their own."""
 
     coins: Random
     conditions: Conditions = CALM
@@ -54,14 +52,14 @@ class Network:
     last_due: dict[Link, Due] = field(default_factory=dict[Link, Due])
 
     def overtakes(self, link: Link) -> bool:
-        """The next message of this link need not wait for those before it."""
+        """True if the link's next message may arrive before earlier ones."""
         overtaking = self.conditions.overtaking
         if not overtaking or CONTROLLER in link:
             return False
         return self.coins.randrange(100) < overtaking
 
     def delays_ms(self, link: Link, *, is_response: bool) -> tuple[int, ...]:
-        """After how long the copies of a message arrive: of a lost one there is none."""
+        """Returns the delay of each copy of a message; empty if it is lost."""
         if link in self.split:
             return ()
         if is_response and self.responses_to_drop.get(link.target, 0) > 0:
@@ -79,15 +77,15 @@ class Network:
         return self.conditions.delay_ms + (self.coins.randrange(jitter_ms + 1) if jitter_ms else 0)
 
     def split_one_way(self, source: NodeId, target: NodeId) -> None:
-        """Nothing that the source sends reaches the target any more."""
+        """Cuts the direction from source to target."""
         self.split[Link(source, target)] = None
 
     def heal(self) -> None:
-        """Every link works again; what was lost stays lost."""
+        """Restores all links; lost messages stay lost."""
         self.split.clear()
         self.responses_to_drop.clear()
 
     def calm_down(self) -> None:
-        """Nothing is lost or doubled any more."""
+        """Ends all loss, duplication and reordering."""
         self.heal()
         self.conditions = replace(self.conditions, loss=0, doubling=0, overtaking=0)

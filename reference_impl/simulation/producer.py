@@ -1,17 +1,17 @@
-"""A producer client: it numbers its records, keeps a few requests in flight, and retries.
+"""A producer client: numbers its records, keeps up to five requests in flight, and retries.
 
-Every value is one batch of one record. A batch keeps its sequence number through all retries. While
-a batch waits to be sent again nothing behind it is sent for the first time, so retries do not
-reorder what the broker would accept. Each of the requests in flight is a process of its own in the
-history: a process has one operation open.
+Each value is one batch of one record. A batch keeps its sequence number in all retries. While a
+batch waits for its retry, no later batch is sent for the first time, so retries do not reorder the
+log. Each request in flight is a process of its own in the history, because a process has one open
+operation.
 
-The outcome of a send is `ok` with the offset told, `fail` if the record was certainly not written,
-else `info`. With retries a send ends only with its acknowledgement, or with an error after which
-the session is over.
+The outcome of a send is `ok` with its offset, `fail` if the record was certainly not written,
+otherwise `info`. With retries a send ends only with its acknowledgement, or with an error that ends
+the session.
 
 Source: KIP-98; protocol rules, section c, "Client"; the Java client's Sender.
-Simplified: no batching and no delivery timeout; the first batch is acknowledged before others are
-sent beside it, for a leader takes any sequence number from a producer that it does not know
+Simplified: no batching and no delivery timeout; the first batch must be acknowledged before others
+are in flight, because a leader accepts any first sequence number of an unknown producer
 (KAFKA-15591).
 """
 
@@ -61,7 +61,9 @@ PROCESSES_PER_CLIENT: Final = 1_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProducerConfig:
-    """How a producer is set; ValueError for more in flight than a broker remembers."""
+    """The settings of a producer; ValueError for more requests in flight than a broker
+    remembers.
+    """
 
     acks: int = ACKS_ALL
     idempotent: bool = True
@@ -91,7 +93,7 @@ class Unacknowledged:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Producer:
-    """One producer session on one topic partition."""
+    """A producer session on one topic partition."""
 
     client_id: NodeId
     first_process: int
@@ -103,17 +105,17 @@ class Producer:
     next_sequence: Sequence = Sequence(0)  # noqa: RUF009 - an int by another name
     last_invoked_ns: int = 0
     next_process: int = 0
-    retired: tuple[int, ...] = ()  # processes whose last send may still take effect
+    retired: tuple[int, ...] = ()  # processes whose last send has an unknown outcome
     correlation: int = 0
     acknowledged_any: bool = False
     over: ErrorCode | None = None  # why the session ended
 
     def send(self, now_ns: int, *values: str) -> tuple[Producer, ClientEffects]:
-        """The values are sent in this order, as soon as requests may be in flight."""
+        """Queues the values, and sends them in this order as far as requests may be in flight."""
         return replace(self, waiting=self.waiting + values)._pump(now_ns)
 
     def step(self, now_ns: int, event: Input) -> tuple[Producer, ClientEffects]:
-        """The producer after an answer or a tick."""
+        """Returns the producer after a response or a tick."""
         match event:
             case TimerFired():
                 producer, ended = self._without_timed_out(now_ns)
@@ -132,11 +134,11 @@ class Producer:
 
     @property
     def idle(self) -> bool:
-        """Everything was sent and has ended, or the session is over."""
+        """True if each send has ended, or the session is over."""
         return self.over is not None or not (self.waiting or self.begun)
 
     def unfinished(self) -> tuple[Operation, ...]:
-        """The sends that have begun and not ended."""
+        """Returns the sends that have begun and not ended."""
         return tuple(
             self._operation(batch, "info", None, error="no acknowledgement") for batch in self.begun
         )
@@ -144,7 +146,7 @@ class Producer:
     # ------------------------------------------------------------ sending
 
     def _ask(self, now_ns: int) -> tuple[Producer, ClientEffects]:
-        """Requests that make the producer able to send, then what may be sent."""
+        """Requests a producer id or the leader if needed, then sends what may be sent."""
         if self.over is not None or not (self.waiting or self.begun):
             return self, ()
         if self.config.idempotent and self.producer_id == NO_PRODUCER_ID:
@@ -164,7 +166,7 @@ class Producer:
         return producer, (Send(broker, self.correlation, Metadata()),)
 
     def _pump(self, now_ns: int) -> tuple[Producer, ClientEffects]:
-        """Everything goes out that may."""
+        """Sends all batches that may be sent."""
         producer = self
         effects: list[Send] = []
         while (index := producer._next_to_send(now_ns)) is not None:
@@ -175,7 +177,9 @@ class Producer:
         return producer, tuple(effects)
 
     def _next_to_send(self, now_ns: int) -> int | None:
-        """The place of the next batch to go out: the oldest, or one behind those in flight."""
+        """Returns the index of the next batch to send: the oldest, or the one after those in
+        flight.
+        """
         lacks_id = self.config.idempotent and self.producer_id == NO_PRODUCER_ID
         if self.over is not None or lacks_id or self.leadership.leader == NO_BROKER:
             return None
@@ -185,11 +189,11 @@ class Producer:
                 is_rested = rested_ns >= self.config.backoff_ms * NS_PER_MS
                 return index if index == 0 and is_rested else None
         room = self.config.max_in_flight if self.acknowledged_any else 1
-        # A broker remembers five batches, so no more numbers may be in doubt. With TCP that
-        # follows: a lost answer closes the connection, and what was behind it is in doubt too.
+        # A broker remembers five batches, so at most five may have an unknown outcome. TCP ensures
+        # that: a lost response closes the connection, and later requests on it are unknown too.
         oldest = self.begun[0].sequence if self.begun else self.next_sequence
         may_begin = self.waiting and self.next_sequence - oldest < room
-        # Behind a batch that is being sent again nothing is sent for the first time.
+        # While a batch is being retried, no later batch is sent for the first time.
         return len(self.begun) if may_begin and all(b.attempts == 1 for b in self.begun) else None
 
     def _begin(self, now_ns: int) -> Producer:
@@ -201,7 +205,7 @@ class Producer:
             value=value,
             process=self._process(number),
             sequence=self.next_sequence,
-            # Sends that begin together begin one after the other, and after what made them begin.
+            # Simultaneous sends begin one after the other, and after the event that caused them.
             invoked_ns=max(now_ns, self.last_invoked_ns) + 1,
         )
         return replace(
@@ -248,26 +252,26 @@ class Producer:
     ) -> tuple[Producer, ClientEffects]:
         index = next((i for i, b in enumerate(self.begun) if b.awaits == correlation), None)
         if index is None:
-            return self, ()  # an answer to an attempt that was given up
+            return self, ()  # the response to an attempt that has timed out
         batch = self.begun[index]
         if produced.error is ErrorCode.NONE:
             operation = self._operation(batch, "ok", now_ns, offset=produced.base_offset)
             producer, sent = replace(self._without(batch), acknowledged_any=True)._pump(now_ns)
             return producer, (Observed(operation), *sent)
-        # Another batch before this one is missing: it is on its way, and this one comes after it.
+        # An earlier batch is missing because it is still in flight: retry this one after it.
         follows = produced.error is ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER and index > 0
         if self.config.retries and (follows or produced.error in RETRIABLE):
             rested = replace(batch, awaits=None, changed_ns=now_ns)
             return self._with(index, rested)._refreshing_leader()
         producer, ended = self._end(now_ns, batch, produced.error)
         if self.config.idempotent and self.config.retries:
-            # A number is missing for good, so no later batch can be appended.
+            # One sequence number is missing for good, so no later batch can be appended.
             return replace(producer, over=produced.error), ended
         producer, asked = producer._refreshing_leader()
         return producer, ended + asked
 
     def _without_timed_out(self, now_ns: int) -> tuple[Producer, ClientEffects]:
-        """Requests without an answer are given up: sent again, or of unknown outcome."""
+        """Retries requests that have timed out, or ends their sends with an unknown outcome."""
         timeout_ns = self.config.request_timeout_ms * NS_PER_MS
         producer = self
         effects: ClientEffects = ()
@@ -285,7 +289,7 @@ class Producer:
         return producer, effects
 
     def _refreshing_leader(self) -> tuple[Producer, ClientEffects]:
-        """The leader may be another by now: ask, and send nothing in between."""
+        """Requests the leader again, and sends nothing until the response."""
         doubting = replace(self, leadership=replace(self.leadership, leader=NO_BROKER))
         return doubting._look_for_leader()
 

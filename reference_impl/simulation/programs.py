@@ -1,22 +1,22 @@
-"""Applications as programs: a client whose conduct is a generator, read from top to bottom.
+"""Applications as programs: a client whose behaviour is a generator, read from top to bottom.
 
-A program yields what it waits for, and is resumed with what came of it:
+A program yields what it waits for, and is resumed with the result:
 
-    answer = yield Call(to, request)     the response, or None if there was none in time
+    answer = yield Call(to, request)     the response, or None after its timeout
     yield Pause(25)                      virtual time has passed
 
-so that an application of ten lines in a document is one of ten lines here:
+So an application of ten lines in a document is one of ten lines here:
 
     def at_least_once(app: Application) -> Program:
         while True:
             records = yield from reader.poll()
-            app.told(records)
+            process(records)
             yield from group.commit(reader.position)
 
-What happens inside a program between two yields takes no time and cannot be interrupted: a crash of
-the application comes while it waits. `Pause` marks each other moment at which it may die.
+The code between two yields takes no time and cannot be interrupted: a crash of the application
+happens while it waits. `Pause` marks each other moment at which it may crash.
 
-A program is the one mutable thing among clients: it can't be copied, only run again from the seed.
+A program is the only mutable client: it cannot be copied, only run again from the seed.
 
 Simplified: a program has one request open at a time.
 """
@@ -38,7 +38,7 @@ CALL_MS: Final = 300
 
 
 class Call(NamedTuple):
-    """A request, and how long its answer is waited for."""
+    """A request, and the timeout of its response."""
 
     to: NodeId
     request: Request
@@ -46,7 +46,7 @@ class Call(NamedTuple):
 
 
 class Pause(NamedTuple):
-    """Nothing to do for a while."""
+    """A wait without a request."""
 
     for_ms: int
 
@@ -61,10 +61,10 @@ ProgramFactory = Callable[["Application"], Program]
 
 @dataclass(slots=True, kw_only=True)
 class Application:
-    """What a program knows of itself, and how it tells what it observed.
+    """A program's identity and clock, and its recorder of operations.
 
-    Each operation is begun and ended, one at a time. One that the application did not live to end
-    stays open in the history, which is what a recorder would write.
+    Operations begin and end one at a time. If the application dies, its open operation stays open
+    in the history, as a recorder would write it.
     """
 
     client_id: NodeId
@@ -87,7 +87,7 @@ class Application:
         group: str | None = None,
         isolation: Isolation | None = None,
     ) -> None:
-        """An operation is invoked; what it is known to do already is on record if it never ends."""
+        """Begins an operation; `did` is already recorded, in case it never ends."""
         assert self.open is None, f"{self.open} is open"
         self.now_ns += 1
         self.open = Operation(
@@ -103,12 +103,12 @@ class Application:
         )
 
     def does(self, *did: MicroOperation) -> None:
-        """The open operation does this too."""
+        """Adds to the micro-operations of the open operation."""
         assert self.open is not None
         self.open = replace(self.open, did=self.open.did + did)
 
     def note_end_request(self) -> None:
-        """The open transaction is asked to end, from now on."""
+        """Records the time at which the end of the open transaction is requested."""
         assert self.open is not None
         self.now_ns += 1
         self.open = replace(self.open, end_asked_ns=self.now_ns)
@@ -120,7 +120,7 @@ class Application:
         error: str | None = None,
         instead: bool = False,
     ) -> None:
-        """The open operation ends; `did` is added to what it did, or stands instead of it."""
+        """Ends the open operation; `did` is added to its micro-operations, or replaces them."""
         assert self.open is not None
         self.now_ns += 1
         self.observed.append(
@@ -137,7 +137,7 @@ class Application:
         self.open = None
 
     def drop(self) -> None:
-        """The open operation showed nothing, and is none."""
+        """Discards the open operation, which observed nothing."""
         self.open = None
 
 
@@ -149,21 +149,21 @@ class ProgramClient:
     program: Program
     over: bool = False
     _awaits: int | None = None  # the correlation of the open call
-    _until_ns: int = -1  # when its answer is given up, or the pause ends; -1: not begun
+    _until_ns: int = -1  # when the call times out or the pause ends; -1: not begun
     _correlation: int = 0
 
     @classmethod
     def starting(cls, app: Application, program_factory: ProgramFactory) -> ProgramClient:
-        """The client at the first line of its program."""
+        """Returns the client before the first line of its program."""
         return cls(app=app, program=program_factory(app))
 
     @property
     def client_id(self) -> NodeId:
-        """Its place in the network."""
+        """The client's node id."""
         return self.app.client_id
 
     def step(self, now_ns: int, event: Input) -> tuple[ProgramClient, ClientEffects]:
-        """The program goes on if this is what it waits for."""
+        """Resumes the program if it waits for this event."""
         match event:
             case ResponseReceived(correlation=correlation, response=response):
                 return self._go_on(now_ns, response) if correlation == self._awaits else (self, ())
@@ -174,11 +174,11 @@ class ProgramClient:
                 return self, ()
 
     def unfinished(self) -> tuple[Operation, ...]:
-        """The operation that is open."""
+        """Returns the open operation."""
         return () if self.app.open is None else (self.app.open,)
 
     def close(self) -> None:
-        """The application dies where it stands."""
+        """Kills the application."""
         self.over = True
         self.program.close()
 
@@ -202,6 +202,6 @@ class ProgramClient:
         return self, (*self._take_observed(), *asked, wake)
 
     def _take_observed(self) -> ClientEffects:
-        told = tuple(self.app.observed)
+        observed = tuple(self.app.observed)
         self.app.observed.clear()
-        return told
+        return observed

@@ -1,11 +1,11 @@
-"""How a program reads a topic partition: from its position on, at an isolation level.
+"""A program's reader of a topic partition, from its position and at an isolation level.
 
-A fetch at read_committed ends at the last stable offset, and names the aborted transactions in what
-it returns; the reader drops their records, and every marker. What a poll gave is an operation of
-the history; an empty one says nothing, and is none.
+A read_committed fetch ends at the last stable offset, and its response lists the aborted
+transactions. The reader drops their records, and all markers. A poll with records is an operation
+of the history; an empty one is not recorded.
 
 Source: KIP-98, "Reading transactional messages"; protocol rules A2, A7.
-Simplified: one topic partition each; it tells no leader epoch (KIP-320).
+Simplified: one topic partition each; it sends no leader epoch (KIP-320).
 """
 
 from __future__ import annotations
@@ -27,20 +27,20 @@ WAIT_MS: Final = 50
 
 @dataclass(slots=True, kw_only=True)
 class Reader:
-    """One reader's position in one topic partition."""
+    """A reader's position in one topic partition."""
 
     app: Application
     brokers: BrokerClient
     topic_partition: TopicPartition
     isolation: Isolation = "read_committed"
-    group: str | None = None  # as whose member it polls
+    group: str | None = None  # the group of which it is a member
     position: Offset = Offset(0)  # noqa: RUF009 - an int by another name
 
     def poll(self) -> Steps[tuple[Poll, ...]]:
-        """What lies behind the position, if something does; the position moves past it.
+        """Returns the records after the position, which moves past them; the poll is an operation.
 
-        An offset that is no longer in the log sends the reader to its start, and the history says
-        so.
+        If the offset is out of range, the position becomes the log start, and the history records
+        that.
         """
         self.app.begin("poll", group=self.group, isolation=self.isolation)
         answer = yield from self._fetch()
@@ -58,7 +58,9 @@ class Reader:
         return polled
 
     def poll_in_transaction(self) -> Steps[tuple[Poll, ...]]:
-        """The same as a part of the operation that is open, which stays where it is on an error."""
+        """Returns records as a part of the open operation; after an error the position does not
+        change.
+        """
         answer = yield from self._fetch()
         polled = self._taken(answer)
         self.app.does(*polled)
@@ -79,7 +81,7 @@ class Reader:
         return Fetched(topic_partition=self.topic_partition, error=error_of(answer))
 
     def end_offset(self) -> Steps[Offset]:
-        """Where the log ends for a reader of this isolation level."""
+        """Returns the end of the log for this isolation level; -1 after an error."""
         self.app.begin("end_offset", isolation=self.isolation)
         request = ListOffsets(
             topic_partition=self.topic_partition,
@@ -94,7 +96,7 @@ class Reader:
         return answer.offset
 
     def read_to_end(self) -> Steps[tuple[Poll, ...]]:
-        """Everything up to where the log ended when this began."""
+        """Returns all records up to the end of the log at the time of the call."""
         end = yield from self.end_offset()
         found: tuple[Poll, ...] = ()
         while self.position < end:
@@ -102,7 +104,7 @@ class Reader:
         return found
 
     def _taken(self, answer: Fetched) -> tuple[Poll, ...]:
-        """The records that an application is given; the position moves past all that came."""
+        """Returns the records for the application; the position moves past the whole response."""
         if answer.error is not ErrorCode.NONE:
             return ()
         waiting = sorted(answer.aborted, key=lambda aborted: -aborted.first_offset)

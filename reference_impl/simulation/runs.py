@@ -1,9 +1,10 @@
-"""Runs as data: a scenario says who sends what under which faults, a run says what came of it.
+"""Runs as data: a scenario is a workload with faults, a run is its result.
 
-A scenario with the same fields gives the same run, byte for byte. Either mode begins with faults,
-under which nothing may be promised falsely. Then, in *safety* mode, all of them end; in *liveness*
-mode they end for a core alone, as few brokers as can do, and the others are down for good. Within
-so much virtual time everything has to be in order again, else `NoProgress`; then the log is read.
+Scenarios with equal fields give the same run, byte for byte. In both modes a run begins with
+faults, during which no guarantee may be broken. In *safety* mode all faults then end. In *liveness*
+mode they end only for a core, a smallest sufficient set of brokers; the other brokers stay down.
+The cluster must recover within `recovery_ms`, otherwise `NoProgress` is raised; then the log is
+read.
 
 Source: TigerBeetle's simulator (safety and liveness modes).
 """
@@ -51,7 +52,7 @@ IDEMPOTENT: Final = ProducerConfig()
 FIRST_PRODUCER: Final = NodeId(FIRST_CLIENT + 1)
 _NAMES: Final = "abcdefghijklmnopqrstuvwxyz"  # of producers: the first letter of what they send
 
-Kind = Callable[[Random, BrokerId], tuple[Fault, Fault]]  # how it begins, and how it ends
+Kind = Callable[[Random, BrokerId], tuple[Fault, Fault]]  # the fault that begins it, and its end
 
 PROCESSES: Final[tuple[Kind, ...]] = (
     lambda _, broker: (Crash(broker), Restart(broker)),
@@ -84,20 +85,20 @@ MACHINES: Final[tuple[Kind, ...]] = (
 
 
 def _peers(broker: BrokerId) -> tuple[NodeId, ...]:
-    """The controller, and two brokers that are not this one."""
+    """Returns the controller and the two other brokers."""
     return (CONTROLLER, *(NodeId(other) for other in (1, 2, 3) if other != broker))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scenario:
-    """A workload and its faults: each producer sends one value every `send_every_ms`."""
+    """A workload with its faults: each producer sends one value every `send_every_ms`."""
 
     seed: int = 0
     brokers: int = 3
     min_insync_replicas: int = 2
     producers: tuple[ProducerConfig, ...] = (IDEMPOTENT,)
-    topics: tuple[CreateTopic, ...] = ()  # beside that of the producers
-    programs: tuple[ProgramFactory, ...] = ()  # applications that come to an end
+    topics: tuple[CreateTopic, ...] = ()  # in addition to that of the producers
+    programs: tuple[ProgramFactory, ...] = ()  # applications that end by themselves
     consumers: int = 1
     sends: int = 50  # of each producer
     send_every_ms: int = 10
@@ -109,14 +110,14 @@ class Scenario:
 
     def __post_init__(self) -> None:
         if len(self.producers) > len(_NAMES):
-            raise ValueError(f"{len(self.producers)} producers; there are {len(_NAMES)} names")
+            raise ValueError(f"{len(self.producers)} producers; at most {len(_NAMES)} are possible")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Run:
-    """What came of a scenario."""
+    """The result of a scenario."""
 
-    history: History  # of all clients, and at last of readers of the whole logs
+    history: History  # of all clients, and of the final readers of the whole logs
     log: tuple[tuple[Offset, str], ...]  # as read from the beginning after recovery
     trace: Trace = field(repr=False)  # long
     broker_steps: int
@@ -124,7 +125,7 @@ class Run:
 
 
 def run(scenario: Scenario) -> Run:
-    """The run of a scenario; NoProgress if the cluster does not recover in its time."""
+    """Runs the scenario; NoProgress if the cluster does not recover in time."""
     cluster = Cluster(
         seed=scenario.seed,
         brokers=scenario.brokers,
@@ -174,10 +175,10 @@ def draw_faults(
     every_ms: int,
     kinds: tuple[Kind, ...] = PROCESSES,
 ) -> Plan:
-    """A plan of so many faults of these kinds, drawn from the seed; each ends before the next.
+    """Returns a plan of faults of these kinds, drawn from the seed; each ends before the next
+    begins.
 
-    Never more than one broker is away at a time, so there is always one from which a majority of
-    the replicas can go on.
+    At most one broker is down at a time, so a majority of the replicas is always up.
     """
     coins = Random(f"faults {seed}")
     plan: list[At] = []
@@ -190,7 +191,7 @@ def draw_faults(
 
 
 def draw_core(seed: int, cluster: Cluster) -> tuple[BrokerId, ...]:
-    """As few brokers as can do alone, drawn from the seed."""
+    """Returns a smallest sufficient set of brokers, drawn from the seed."""
     coins = Random(f"core {seed}")
     for size in range(1, len(cluster.broker_ids)):
         enough = [*filter(cluster.may_do_alone, combinations(cluster.broker_ids, size))]

@@ -1,7 +1,7 @@
-"""The scheduler: what happens next is the earliest event; a seeded coin decides between equals.
+"""The scheduler: the next event is the earliest one; a seeded random number orders equal times.
 
-Equal seeds give equal orders: the heap compares times, coins and sequence numbers, never what an
-event contains, and nothing here iterates over a set.
+Equal seeds give equal orders. The heap compares times, random numbers and sequence numbers, never
+the content of an event, and no code here iterates over a set.
 """
 
 from __future__ import annotations
@@ -15,7 +15,9 @@ Event = TypeVar("Event")
 
 
 class Due(NamedTuple):
-    """When something happens: its time, the coin that orders equal times, its number."""
+    """The position of an event: its time, the random number that orders equal times, its
+    sequence number.
+    """
 
     at_ms: int
     coin: int
@@ -24,7 +26,7 @@ class Due(NamedTuple):
 
 @dataclass(slots=True)
 class Scheduler(Generic[Event]):
-    """The events to come, and the clock."""
+    """The future events, and the clock."""
 
     coins: Random
     now_ms: int = 0
@@ -32,7 +34,7 @@ class Scheduler(Generic[Event]):
     _scheduled: int = 0
 
     def schedule(self, at_ms: int, event: Event, *, after: Due | None = None) -> Due:
-        """The event happens at that time, not before now, and behind `after` if that is given."""
+        """Schedules the event at that time, not before now, and after `after` if present."""
         due = Due(max(at_ms, self.now_ms), self.coins.getrandbits(16), self._scheduled)
         if after is not None and due < after:
             due = Due(after.at_ms, after.coin, self._scheduled)
@@ -41,7 +43,7 @@ class Scheduler(Generic[Event]):
         return due
 
     def next_before(self, end_ms: int) -> Event | None:
-        """The next event up to this time, and the clock moves to it; None: there is none."""
+        """Returns the next event up to this time and advances the clock; None if there is none."""
         if not self._heap or self._heap[0][0].at_ms > end_ms:
             self.now_ms = max(self.now_ms, end_ms)
             return None

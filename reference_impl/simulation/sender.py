@@ -1,7 +1,7 @@
-"""How a program sends to topic partitions: one record at a time, idempotent or not.
+"""A program's producer: one record at a time, idempotent or not.
 
-A send that is retried keeps its sequence number. Its outcome is `ok` with the offset told, `fail`
-if the record was certainly not written, else `info`.
+A retry keeps the sequence number. The outcome is `ok` with an offset, `fail` if the record was
+certainly not written, otherwise `info`.
 
 Source: KIP-98; protocol rules, section c, "Client".
 Simplified: one record in flight; `reference_impl.simulation.producer` keeps five.
@@ -33,7 +33,7 @@ REPLICATION_MS: Final = 200
 
 @dataclass(slots=True, kw_only=True)
 class Sender:
-    """One producer session that is not transactional."""
+    """One non-transactional producer session."""
 
     app: Application
     brokers: BrokerClient
@@ -45,7 +45,7 @@ class Sender:
     _sequences: dict[TopicPartition, int] = field(default_factory=dict[TopicPartition, int])
 
     def send(self, topic_partition: TopicPartition, value: str) -> Steps[Offset | None]:
-        """The offset that was acknowledged; None where nothing was."""
+        """Sends a record and returns its offset; None without an acknowledgement."""
         if self.idempotent and self.producer_id == NO_PRODUCER_ID:
             yield from self._init_producer_id()
         key = str(topic_partition)

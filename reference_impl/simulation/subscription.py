@@ -1,8 +1,8 @@
-"""How a program consumes as a member of a group: it polls what it owns, from where the group is.
+"""A program's consumption as a group member: polls of the owned partitions.
 
-After each rebalance it goes on at the committed offsets: what was processed and not committed comes
-again. When and whether positions are committed is the program's; `commit_due` is the rhythm of
-clients that commit by themselves.
+After each rebalance it continues at the committed offsets: records that were processed but not
+committed are read again. The program decides whether and when to commit; `commit_due` commits at an
+interval, as clients with enable.auto.commit do.
 
 Source: the Java client's KafkaConsumer; protocol rules, section e.
 Simplified: one topic.
@@ -28,14 +28,14 @@ OffsetReset = Literal["earliest", "latest"]
 
 @dataclass(slots=True, kw_only=True)
 class Subscription:
-    """A member's positions in what it owns."""
+    """A group member's readers of its partitions."""
 
     app: Application
     brokers: BrokerClient
     group: str
     topic: str
     isolation: Isolation = "read_committed"
-    offset_reset: OffsetReset = "earliest"  # where a group begins that has committed nothing
+    offset_reset: OffsetReset = "earliest"  # auto.offset.reset
     empty_polls: int = 0  # in a row
     member: Member = field(init=False)
     readers: dict[TopicPartition, Reader] = field(default_factory=dict[TopicPartition, Reader])
@@ -47,29 +47,31 @@ class Subscription:
 
     @property
     def positions(self) -> dict[TopicPartition, Offset]:
-        """What is read next in each topic partition that it owns."""
+        """The next offset to read in each owned topic partition."""
         return {place: reader.position for place, reader in self.readers.items()}
 
     def poll(self) -> Steps[tuple[Poll, ...]]:
-        """Some records of what this member owns, in log order; the positions move past them."""
+        """Ensures membership, then returns some records of the owned partitions, in log order."""
         yield from self.ensure_membership()
         return (yield from self.read())
 
     def read(self) -> Steps[tuple[Poll, ...]]:
-        """The same without a word to the group; who asks has kept up."""
+        """Returns some records of the owned partitions, without a heartbeat."""
         return (yield from self._read(Reader.poll))
 
     def poll_in_transaction(self) -> Steps[tuple[Poll, ...]]:
-        """The same as a part of the transaction that is open."""
+        """Returns some records as a part of the open transaction, without a heartbeat."""
         return (yield from self._read(Reader.poll_in_transaction))
 
     def ensure_membership(self) -> Steps[None]:
-        """This is a member in good standing; behind a rebalance its positions are the group's."""
+        """Sends a heartbeat or joins again; after a rebalance the positions are the committed
+        offsets.
+        """
         if not (yield from self.member.ensure_membership()):
             yield from self.resume()
 
     def commit(self) -> Steps[bool]:
-        """Whether the group goes on from these positions; what it has already is not told again."""
+        """Commits the positions if they have changed; False if the group rejects them."""
         self._committed_ms = self.app.now_ms
         positions = self.positions
         if positions == self._committed:
@@ -79,20 +81,22 @@ class Subscription:
         return is_kept
 
     def commit_due(self, every_ms: int) -> Steps[None]:
-        """The same, if it is so long ago; a refusal says nothing to the program."""
+        """Commits if the last commit is `every_ms` ago; a rejection is ignored."""
         if self.readers and self.app.now_ms - self._committed_ms >= every_ms:
             yield from self.commit()
 
     def seek(self, topic_partition: TopicPartition, offset: Offset) -> None:
-        """The next poll begins there; nothing happens to what this member does not own."""
+        """Sets the position of a topic partition; nothing happens if this member does not own
+        it.
+        """
         if topic_partition in self.readers:
             self.readers[topic_partition].position = offset
 
     def resume(self) -> Steps[None]:
-        """The positions are those that the group has committed."""
+        """Sets the positions to the group's committed offsets."""
         self.readers, self._committed = {}, {}
-        told = yield from self.member.committed()
-        for place, offset in told.items():
+        committed = yield from self.member.committed()
+        for place, offset in committed.items():
             reader = Reader(
                 app=self.app,
                 brokers=self.brokers,

@@ -1,8 +1,9 @@
-"""Sweeps as data: what a seed stands for. Each row is a workload, a network and faults drawn from
-the seed, of a kind that takes nothing from what is promised.
+"""Sweeps as data: each row is a workload, a network, and faults drawn from a seed.
+
+The faults are of kinds under which Kafka keeps its guarantees.
 
 Simplified: a machine that loses its power or its disk has rejoined the ISR before the next one
-does. Where several replicas of a topic partition lose what they had not flushed, so does Kafka.
+does. If several replicas of a topic partition lose unflushed records at once, Kafka loses them too.
 """
 
 from __future__ import annotations
@@ -30,12 +31,12 @@ ROUGH: Final = Conditions(jitter_ms=15, loss=3, doubling=5, overtaking=5)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sweep:
-    """What is the same for all seeds."""
+    """A sweep: everything that is equal for all its seeds."""
 
     name: str
     says: str
     scenario: Callable[[int], Scenario]
-    subscribes: bool = False  # a group says who reads what: positions jump where it rebalances
+    subscribes: bool = False  # consumers are in a group: positions jump at a rebalance
 
 
 def _publishing(
@@ -92,27 +93,27 @@ SWEEPS: Final[Mapping[str, Sweep]] = {
     for sweep in (
         Sweep(
             name="publish",
-            says="two producers, brokers that stop, splits, requests that are lost, late or deadly",
+            says="two producers; brokers stop, links split, requests are lost, late or fatal",
             scenario=_publishing(STOPS, 600),
         ),
         Sweep(
             name="rough",
-            says="the same on a network that delays, loses, doubles and reorders",
+            says="as publish, on a network that delays, loses, duplicates and reorders messages",
             scenario=_publishing(STOPS, 600, ROUGH),
         ),
         Sweep(
             name="machines",
-            says="two producers, machines that lose power, torn logs, new disks",
+            says="two producers; machines lose power, logs are torn, disks are replaced",
             scenario=_publishing(MACHINES, 3_000),
         ),
         Sweep(
             name="transactions",
-            says="two transactional producers that commit and abort, under the faults of publish",
+            says="two transactional producers commit and abort, under the faults of publish",
             scenario=_transactions,
         ),
         Sweep(
             name="pipeline",
-            says="a group of two consumes and produces, exactly once, under the faults of publish",
+            says="a group of two consumes and produces exactly once, under the faults of publish",
             scenario=_pipeline,
             subscribes=True,
         ),
@@ -121,7 +122,7 @@ SWEEPS: Final[Mapping[str, Sweep]] = {
 
 
 def sweep_named(name: str) -> Sweep:
-    """The sweep of this name; UnknownName tells the nearest ones."""
+    """Returns the sweep of this name; UnknownName lists the nearest names."""
     if name not in SWEEPS:
         raise UnknownName("sweep", name, SWEEPS)
     return SWEEPS[name]

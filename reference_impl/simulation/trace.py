@@ -1,8 +1,8 @@
-"""A trace: every event of a run in its order, with what the node looked like after it.
+"""A trace: all events of a run in their order, each with the node's state after it.
 
-Nodes are values, so keeping the node after each step costs a reference; text is made only when
-somebody asks. A line is one JSON object: `seq`, `at_ms`, `node`, `action`, `args`, and for a broker
-`post`, the state of its replicas. Equal seeds give equal bytes, whatever the hash seed.
+Nodes are immutable values, so keeping each state costs one reference; text is generated only on
+request. A line is one JSON object: `seq`, `at_ms`, `node`, `action`, `args`, and for a broker
+`post`, the state of its replicas. Equal seeds give equal bytes, independent of the hash seed.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ Json = None | bool | int | float | str | list["Json"] | dict[str, "Json"]
 
 
 class Traced(NamedTuple):
-    """One event: an input that a node was told, or a fault; and the node after it."""
+    """One event: an input of a node or a fault, and the node after it."""
 
     at_ms: int
     node: NodeId
@@ -41,11 +41,11 @@ class Trace:
     events: list[Traced] = field(default_factory=list[Traced])
 
     def add(self, at_ms: int, node: NodeId, event: Input | Fault | str, after: object) -> None:
-        """One more event."""
+        """Appends an event."""
         self.events.append(Traced(at_ms, node, event, after))
 
     def lines(self) -> Iterator[str]:
-        """Each event as one line of JSON."""
+        """Yields each event as one line of JSON."""
         for number, traced in enumerate(self.events):
             action, arguments = _described(traced.event)
             line: dict[str, Json] = {
@@ -60,7 +60,7 @@ class Trace:
             yield json.dumps(line, separators=(",", ":"))
 
     def digest(self) -> str:
-        """The SHA-256 of all lines: equal runs have equal digests."""
+        """Returns the SHA-256 of all lines: equal runs have equal digests."""
         digest = hashlib.sha256()
         for line in self.lines():
             digest.update(line.encode() + b"\n")

@@ -1,23 +1,24 @@
-"""A transactional producer of a program: what it sends counts as a whole, or not at all.
+"""A transactional producer of a program: its sends take effect together, or not at all.
 
     init_transactions -> begin -> send, send_offsets ... -> commit | abort -> begin ...
-           |                             | refused             |
-           |                             v                     | fenced, or nobody knows
-           |                        only abort is left         v
-           +--------------------------------------------- it is over: make another one
+           |                             | rejected            |
+           |                             v                     | fenced, or unknown
+           |                        only abort is possible     v
+           +--------------------------------------------- over: create another producer
 
-In V1 the producer tells its coordinator each topic partition before it sends there, and its epoch
-stays; an abort behind an error asks for the next epoch, so that nothing on its way can follow. In
-V2 (KIP-890) the leaders tell the coordinator, and the end of each transaction gives the next epoch.
+In V1 the producer adds each topic partition at its coordinator before it sends there, and its epoch
+does not change. After an error an abort requests the next epoch, so that no request in flight can
+take effect later. In V2 (KIP-890) the leaders add the partitions, and the end of each transaction
+returns the next epoch.
 
-A transaction is one operation `txn` of the history, from `begin` to the answer that ends it. What
-it is about to send is on record before it leaves. It is `ok` once its commit was answered, `fail`
-if no commit of it was asked for or the first that was asked for was refused, else `info`. A
-producer that is made is a new process, by an operation `init_producer`.
+A transaction is one operation `txn` of the history, from `begin` to the response that ends it. Its
+sends are recorded before they are sent. The outcome is `ok` after an acknowledged commit. It is
+`fail` if no commit was requested, or if the first commit request was rejected. Otherwise it is
+`info`. Each new producer is a new process, recorded by an operation `init_producer`.
 
 Source: KIP-98, KIP-360, KIP-588, KIP-890; protocol rules D1 to D4, D8, D10; the Java client's
 TransactionManager.
-Simplified: one record in flight; a producer whose commit has no answer in `attempts` is over.
+Simplified: one record in flight; a producer whose commit has no response after `attempts` is over.
 """
 
 from __future__ import annotations
@@ -54,8 +55,8 @@ from reference_impl.simulation.broker_client import BACKOFF_MS, BrokerClient, er
 from reference_impl.simulation.programs import CALL_MS, Application, Pause, Steps
 from reference_impl.simulation.sender import REPLICATION_MS
 
-# Errors that end the producer. Any other that is not retriable ends its transaction: a leader's
-# INVALID_PRODUCER_EPOCH may only say that the transaction took too long (KIP-588).
+# Errors that end the producer. Any other non-retriable error ends only its transaction: a leader's
+# INVALID_PRODUCER_EPOCH may mean no more than that the transaction has timed out (KIP-588).
 FATAL: Final = frozenset({
     ErrorCode.INVALID_PRODUCER_ID_MAPPING,
     ErrorCode.INVALID_TXN_STATE,
@@ -73,20 +74,22 @@ class TransactionalProducer:
     transactional_id: str
     version: TransactionVersion = TransactionVersion.V2
     timeout_ms: int = 60_000  # transaction.timeout.ms
-    attempts: int | None = None  # of each request to its coordinator; None: until it is answered
+    attempts: int | None = None  # of each request to its coordinator; None: until a response
     send_attempts: int | None = None  # of each request with a record or with offsets
-    call_ms: int = CALL_MS  # how long an answer is waited for
+    call_ms: int = CALL_MS  # timeout of each request
     producer_id: ProducerId = NO_PRODUCER_ID
     producer_epoch: ProducerEpoch = NO_PRODUCER_EPOCH
     failed: ErrorCode | None = None  # why the open transaction can only be aborted
-    over: ErrorCode | None = None  # why this producer can do nothing any more
+    over: ErrorCode | None = None  # why this producer cannot be used any more
     _coordinator_may_know: bool = False  # the coordinator may know of the open transaction
     _added: set[TopicPartition | str] = field(default_factory=set[TopicPartition | str])
     _sequences: dict[TopicPartition, int] = field(default_factory=dict[TopicPartition, int])
     _acknowledged: dict[Sent, Sent] = field(default_factory=dict[Sent, Sent])
 
     def init_transactions(self) -> Steps[bool]:
-        """This is the newest instance, and what an older one left open is aborted; False: over."""
+        """Becomes the newest instance, which aborts an older one's open transaction; False if
+        that failed.
+        """
         self.app.process += 1
         self.app.begin("init_producer", transactional_id=self.transactional_id)
         yield from self._init_producer_id()
@@ -99,13 +102,13 @@ class TransactionalProducer:
     def begin(
         self, *, group: str | None = None, isolation: Isolation | None = "read_committed"
     ) -> None:
-        """A transaction begins; what is polled and committed in it is the group's."""
+        """Begins a transaction; the polls and offset commits in it belong to `group`."""
         self.app.begin(
             "txn", transactional_id=self.transactional_id, group=group, isolation=isolation
         )
 
     def send(self, topic_partition: TopicPartition, value: str) -> Steps[Offset | None]:
-        """The offset that was acknowledged; None: the transaction can only be aborted."""
+        """Sends a record and returns its offset; None if the transaction can only be aborted."""
         if self._is_stopped():
             return None
         sent = Sent(str(topic_partition), value)
@@ -139,9 +142,10 @@ class TransactionalProducer:
         generation: int = NO_GENERATION,
         member_id: str = NO_MEMBER,
     ) -> Steps[bool]:
-        """The group's offsets take effect with the transaction; False: it can only be aborted.
+        """Commits the group's offsets with the transaction; False if the transaction can only be
+        aborted.
 
-        Without a member they are those of a client before KIP-447: no generation fences them.
+        Without a member id this is a client before KIP-447, which no generation fences.
         """
         if self._is_stopped():
             return False
@@ -179,7 +183,7 @@ class TransactionalProducer:
         return not self._is_stopped()
 
     def commit(self) -> Steps[Outcome]:
-        """How the transaction ended; one that was refused something is aborted."""
+        """Commits and returns the outcome; aborts instead if an earlier request failed."""
         if self._is_stopped():
             return (yield from self.abort())
         if not self._coordinator_may_know:
@@ -196,7 +200,9 @@ class TransactionalProducer:
         return self._ended("fail" if is_refusal else "info", error)
 
     def abort(self) -> Steps[Outcome]:
-        """The transaction ends without effect: `fail`, unless a commit of it may be on its way."""
+        """Aborts and returns the outcome: `fail`, or `info` if an earlier commit request may
+        take effect.
+        """
         assert self.app.open is not None
         commit_was_asked = self.app.open.end_asked_ns is not None
         failed = self.failed
@@ -216,7 +222,7 @@ class TransactionalProducer:
     # ------------------------------------------------------------ the coordinator
 
     def _init_producer_id(self) -> Steps[None]:
-        """The next epoch, as the newest instance or, with an epoch already, as the same one."""
+        """Requests the next epoch, for a new instance or after an error of this one."""
         request = InitProducerId(
             transactional_id=self.transactional_id,
             timeout_ms=self.timeout_ms,
@@ -230,7 +236,7 @@ class TransactionalProducer:
             self.over = error_of(answer)
 
     def _add(self, topic_partition: TopicPartition) -> Steps[None]:
-        """In V1 the coordinator is told of the topic partition first."""
+        """In V1, adds the topic partition at the coordinator."""
         if self.version is TransactionVersion.V2 or topic_partition in self._added:
             return
         adding = AddPartitionsToTxn(
@@ -245,7 +251,9 @@ class TransactionalProducer:
             self._added.add(topic_partition)
 
     def _end(self, result: TxnResult) -> Steps[tuple[ErrorCode, bool]]:
-        """The error of the last answer, and whether it was the first."""
+        """Sends EndTxn until it has a final response; returns its error, and whether it was the
+        first response.
+        """
         request = EndTxn(
             transactional_id=self.transactional_id,
             producer_id=self.producer_id,
@@ -267,7 +275,7 @@ class TransactionalProducer:
             yield Pause(BACKOFF_MS)
 
     def _ask_coordinator(self, request: Request) -> Steps[None]:
-        """Asks for what the transaction can't go on without."""
+        """Sends a request without whose success the transaction can only be aborted."""
         answer = yield from self._ask(request)
         if error_of(answer) is not ErrorCode.NONE:
             self._refuse(error_of(answer), FATAL_OF_COORDINATORS)
@@ -281,7 +289,7 @@ class TransactionalProducer:
             timeout_ms=self.call_ms,
         )
 
-    # ------------------------------------------------------------ what it knows of itself
+    # ------------------------------------------------------------ its own state
 
     def _is_stopped(self) -> bool:
         return self.failed is not None or self.over is not None
@@ -292,19 +300,19 @@ class TransactionalProducer:
             self.over = error
 
     def _use_producer(self, producer_id: ProducerId, producer_epoch: ProducerEpoch) -> None:
-        """Under another epoch sequence numbers begin at 0."""
+        """Sets the producer id and epoch; sequence numbers begin at 0 again."""
         self.producer_id, self.producer_epoch = producer_id, producer_epoch
         self._sequences.clear()
 
     def _ended(self, outcome: Outcome, error: ErrorCode | None) -> Outcome:
-        """The operation ends; of what was acknowledged it tells the offsets."""
+        """Ends the operation, with the offsets of the acknowledged sends."""
         assert self.app.open is not None
         did = tuple(
             self._acknowledged.get(it, it) if isinstance(it, Sent) else it
             for it in self.app.open.did
         )
-        told = None if error is None else "ABORTED" if error is ErrorCode.NONE else error.name
-        self.app.end(outcome, *did, error=told, instead=True)
+        name = None if error is None else "ABORTED" if error is ErrorCode.NONE else error.name
+        self.app.end(outcome, *did, error=name, instead=True)
         self._acknowledged.clear()
         self._added.clear()
         self._coordinator_may_know, self.failed = False, None

@@ -1,7 +1,7 @@
-"""What applications do in a sweep: they write transactions, pass records on, and read, for a while.
+"""The applications of a sweep: transactions, a consume-produce pipeline, and readers.
 
-Each is a program that ends at its time, so that a run comes to an end; one whose producer is over
-begins again with another, as an application that is restarted would.
+Each is a program that ends at its time, so that a run ends. If its producer is over, the program
+creates another one, as a restarted application would.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ PAUSE_MS: Final = 10
 
 
 def transfers(name: str, seed: int, until_ms: int) -> ProgramFactory:
-    """Writes to both accounts, and commits or thinks better of it."""
+    """Writes to both accounts in a transaction, and commits or aborts it."""
     coins = Random(f"transfers {name} {seed}")
 
     def program(app: Application) -> Program:
@@ -50,7 +50,7 @@ def transfers(name: str, seed: int, until_ms: int) -> ProgramFactory:
 
 
 def bills(name: str, until_ms: int) -> ProgramFactory:
-    """A member of the pipeline: each order is an invoice, its position is committed with it."""
+    """A pipeline member: writes an invoice for each order, and commits its positions with it."""
 
     def program(app: Application) -> Program:
         brokers = BrokerClient(app=app)
@@ -83,7 +83,7 @@ def bills(name: str, until_ms: int) -> ProgramFactory:
 
 
 def reads(topic: CreateTopic, until_ms: int = 0) -> ProgramFactory:
-    """Reads what is committed, and asks now and then where that ends; at last all that there is."""
+    """Reads committed records and sometimes the end offset; at the end reads the whole log."""
 
     def program(app: Application) -> Program:
         brokers = BrokerClient(app=app)

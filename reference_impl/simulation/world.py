@@ -1,9 +1,8 @@
-"""The world of simulated nodes: it delivers their messages, fires their timers, and passes their
-time.
+"""The runtime of simulated nodes: delivers messages, fires timers, and advances virtual time.
 
-What is delivered and when is the network's and the scheduler's; the world only carries out what
-`reference_impl.node.step` promises. A node that ends and starts again has another *life*: neither
-messages nor timers of an earlier life reach it.
+The network and the scheduler decide what is delivered, and when. The world carries out the contract
+of `reference_impl.node.step`. A node that stops and starts again has another *life*: messages and
+timers of an earlier life do not reach it.
 """
 
 from __future__ import annotations
@@ -41,14 +40,14 @@ NS_PER_EVENT: Final = 100  # room for what one client does at once
 
 
 class NoProgress(Exception):
-    """The faults have ended, and the cluster did not get on in the time that it was given."""
+    """After the end of the faults, the cluster did not recover within the time limit."""
 
 
 class World(ABC):
-    """Nodes, clients, and the one order of what happens to them."""
+    """The nodes, the clients, and the total order of their events."""
 
     def __init__(self, seed: int, conditions: Conditions) -> None:
-        # One generator for each purpose: another delay drawn does not change who comes first.
+        # One generator for each purpose: one more delay does not change the order of events.
         self._scheduler: Scheduler[tuple[NodeId, int, Input]] = Scheduler(Random(f"order {seed}"))
         self._network = Network(Random(f"network {seed}"), conditions)
         self._armed = ArmedFaults()
@@ -66,13 +65,15 @@ class World(ABC):
         return self._scheduler.now_ms
 
     def run_for(self, duration_ms: int) -> None:
-        """Virtual time passes."""
+        """Advances virtual time by the duration."""
         end_ms = self.now_ms + duration_ms
         while self._next(end_ms):
             pass
 
     def run_until(self, condition: Callable[[], bool], within_ms: int) -> bool:
-        """Virtual time passes until the condition holds; whether it came to hold in that time."""
+        """Advances virtual time until the condition holds; False if it does not within the
+        limit.
+        """
         end_ms = self.now_ms + within_ms
         while not condition():
             if not self._next(end_ms):
@@ -102,7 +103,7 @@ class World(ABC):
             return
         node = self._nodes.get(target)
         if node is None:
-            return  # it is down: what was sent to it is lost
+            return  # the node is down: the message is lost
         killed_by = self._killed_by(target, event)
         if killed_by is not None and killed_by.moment == "before":
             self._die(target, killed_by)
@@ -122,14 +123,14 @@ class World(ABC):
 
     @abstractmethod
     def _die(self, node: NodeId, fault: On) -> None:
-        """The node ends in the way of the fault; who has the disks knows how."""
+        """Stops the node in the way of the fault; the subclass with the disks implements it."""
 
     @abstractmethod
     def _stop(self, node: NodeId) -> None:
-        """The node was shut down."""
+        """Handles a node that has shut down."""
 
     def _tick_ns(self) -> int:
-        """The time in ns: later than every time told before, within the same ms."""
+        """Returns the time in ns, later than each earlier value also within the same ms."""
         self._now_ns = max(self._now_ns + NS_PER_EVENT, self.now_ms * NS_PER_MS)
         return self._now_ns
 
@@ -148,7 +149,7 @@ class World(ABC):
                 case Stopped():
                     self._stop(source)
                 case _:
-                    pass  # Readable is for worlds that keep clients waiting themselves
+                    pass  # Readable is for runtimes that implement long polls themselves
 
     def _deliver(
         self, source: NodeId, target: NodeId, event: RequestReceived | ResponseReceived
@@ -179,7 +180,7 @@ class World(ABC):
     def _fault_on(
         self, link: Link, event: RequestReceived | ResponseReceived
     ) -> Lose | Hold | Die | None:
-        """What an armed fault does to this message on its way."""
+        """Returns the armed fault's effect on this message."""
         if isinstance(event, ResponseReceived):
             fault = self._armed.to_answer(Exchange(link.target, link.source, event.correlation))
             return None if fault is None else fault.does
@@ -187,5 +188,5 @@ class World(ABC):
         return None if fault is None or fault.moment == "after" else fault.does
 
     def _end_life(self, node: NodeId) -> None:
-        """What was on its way to the old life does not reach the new one."""
+        """Drops the messages and timers of the node's present life."""
         self._lives[node] = self._lives.get(node, 0) + 1
