@@ -161,7 +161,7 @@ class Block:
             self.anomalies(declared),
             name="generated",
             declared=declared,
-            groups=rng.randrange(1, 4),
+            shuffle_partitions=rng.randrange(1, 4),
         )
         return _compared(analysis, joined([declared.applied(h) for h in made]), declared)
 

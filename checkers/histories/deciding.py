@@ -1,6 +1,8 @@
-"""The analysis of a history in pieces: assumptions first, then the anomalies, family by family.
+"""Decides the anomalies of a history: one query plan that checks assumptions, then anomalies.
 
-Written once in inquiries, and so the same wherever the pieces are.
+The plan is the same in this process and on Spark. First it checks that rows are valid and that the
+assumptions hold. Only then it runs the anomaly checkers, all in parallel. Checkers that need no
+shuffle share the first passes with the assumptions.
 """
 
 from __future__ import annotations
@@ -10,7 +12,7 @@ from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass
 from functools import cache, partial
 from itertools import count
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 import pyarrow as pa
@@ -18,7 +20,7 @@ import pyarrow as pa
 from checkers.histories.anomalies import assumptions, emptiness
 from checkers.histories.anomalies.cycles import anti_dependencies, cycles
 from checkers.histories.anomalies.delivery import deliveries
-from checkers.histories.anomalies.findings import Family, Found, Known
+from checkers.histories.anomalies.findings import AnomalyChecker, Context, Finding
 from checkers.histories.anomalies.groups import pipelines
 from checkers.histories.anomalies.log import log, own_reads, values
 from checkers.histories.anomalies.order import process_order
@@ -26,44 +28,42 @@ from checkers.histories.anomalies.real_time import real_time
 from checkers.histories.anomalies.transactions import transactions
 from checkers.histories.columnar.fingerprints import Ints
 from checkers.histories.columnar.sorting import member
-from checkers.histories.facts import record_locations, retention
+from checkers.histories.facts.record_locations import (
+    NO_UNCONFIRMED_VALUES,
+    find_unconfirmed,
+    shuffle_kernels,
+)
+from checkers.histories.facts.retention import find_log_starts
 from checkers.histories.io import reading
 from checkers.histories.io.recorded import SCHEMA
-from checkers.histories.plan.batch import Piece
-from checkers.histories.plan.batches import Chunks, Kernel, Pieces
-from checkers.histories.plan.stage import (
-    OPERATIONS,
-    PLACES,
-    SENDS,
-    Ask,
-    Collision,
-    Inquiry,
-    answered,
-)
+from checkers.histories.plan.batch import Batch
+from checkers.histories.plan.dataset import Dataset, HistoryDataset
+from checkers.histories.plan.kernel import Kernel
+from checkers.histories.plan.scheduler import HashCollision, run
+from checkers.histories.plan.stage import Plan, Source, Stage, collect, in_parallel
 from properties.anomalies.declarations import Declarations
 from properties.delivery import Delivery
 
-FAMILIES: Final[tuple[Family, ...]] = (
-    *emptiness.FAMILIES,
-    *real_time.FAMILIES,
-    *log.FAMILIES,
-    *values.FAMILIES,
-    *own_reads.FAMILIES,
-    *process_order.FAMILIES,
-    *transactions.FAMILIES,
-    *pipelines.FAMILIES,
-    *cycles.FAMILIES,
-    *anti_dependencies.FAMILIES,
+CHECKERS: Final[tuple[AnomalyChecker, ...]] = (
+    *emptiness.CHECKERS,
+    *real_time.CHECKERS,
+    *log.CHECKERS,
+    *values.CHECKERS,
+    *own_reads.CHECKERS,
+    *process_order.CHECKERS,
+    *transactions.CHECKERS,
+    *pipelines.CHECKERS,
+    *cycles.CHECKERS,
+    *anti_dependencies.CHECKERS,
 )
-DECIDED: Final = frozenset(name for family in FAMILIES for name in family.ids)
-_ASSUMPTIONS: Final[dict[str, Callable[[], Inquiry[Found]]]] = {
+DECIDED: Final = frozenset(name for checker in CHECKERS for name in checker.ids)
+_ASSUMPTIONS: Final[dict[str, Callable[[], Plan[Finding]]]] = {
     "whole-operations": assumptions.whole,
     "time-goes-forward": assumptions.forward,
     "one-open-operation": assumptions.one_at_a_time,
     "values-are-unique": assumptions.unique_values,
 }
-_DELIVERY: Final = "delivery semantics"
-ROWS_PER_GROUP: Final = 1_000_000
+ROWS_PER_SHUFFLE_PARTITION: Final = 1_000_000
 _TOTALS: Final = pa.schema(
     [("operations", pa.int64()), ("micro_operations", pa.int64()), ("started_ns", pa.int64())]
 )
@@ -71,170 +71,186 @@ _TOTALS: Final = pa.schema(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Totals:
-    """How much a history holds, and when its first operation was invoked."""
+    """The size of a history, and when its first operation was invoked."""
 
     operations: int
     micro_operations: int
-    started_ns: int  # 0 if it holds nothing
+    started_ns: int  # 0 for an empty history
+
+    @classmethod
+    def of(cls, counts: pa.Table) -> Totals:
+        """The sum of the counts of all partitions."""
+        columns = counts.to_pydict()
+        return cls(
+            operations=sum(columns["operations"]),
+            micro_operations=sum(columns["micro_operations"]),
+            started_ns=min(columns["started_ns"], default=0),
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decided:
-    """Everything that was found of a history: of broken assumptions, else of anomalies."""
+    """All findings in a history: the broken assumptions, or if none is broken the anomalies."""
 
     totals: Totals
-    odd: pa.Table  # rows that say what none may, as `reading.ODD`
-    broken: tuple[Found, ...]
-    anomalies: dict[str, Found]
-    delivered: tuple[Delivery, ...] = ()  # what each application was, if that was wanted
+    invalid: pa.Table  # rows that break a rule of the columns, as `reading.ODD`
+    broken: tuple[Finding, ...]
+    anomalies: dict[str, Finding]
+    delivered: tuple[Delivery, ...] = ()  # of each application, if delivery was requested
 
 
-def at_hand(
-    history: Chunks, wanted: Collection[str], *, delivery: bool = False
-) -> AbstractContextManager[Chunks]:
-    """The history as it is to be looked at, to decide these; unpacked on disk if that is often."""
-    return history.unpacked(on_disk=_exchanges(_families(set(wanted)), delivery=delivery))
+def cached(
+    history: HistoryDataset, wanted: Collection[str], *, delivery: bool = False
+) -> AbstractContextManager[HistoryDataset]:
+    """The history with a column cache, which uses the disk if the plan makes many passes."""
+    return history.cached(on_disk=_needs_shuffle(_checkers_for({*wanted}), delivery=delivery))
 
 
 def decide(
-    history: Chunks,
+    history: HistoryDataset,
     wanted: Collection[str],
     declared: Declarations,
-    groups: int | None = None,
+    shuffle_partitions: int | None = None,
     *,
     delivery: bool = False,
 ) -> Decided:
-    """What is found of these anomalies, and of delivery semantics if they are wanted.
+    """Decides these anomalies, and with `delivery` the delivery semantics of each application.
 
-    What is dealt out anew comes into so many groups. If two texts that matter share a fingerprint,
-    it is asked again with others.
+    If two texts share a fingerprint, the plan runs again with another hash seed.
     """
-    for salt in count():
-        try:
-            with ExitStack() as kept:
-                salted = history.salted(salt)
-                return _decide(salted, wanted, declared, groups, kept, delivery=delivery)
-        except Collision:
-            continue
+    checkers = _checkers_for({*wanted})
+    partitions = shuffle_partitions or 1 + history.rows // ROWS_PER_SHUFFLE_PARTITION
+    for hash_seed in count():
+        with ExitStack() as stack:
+            sources = _sources(history.with_hash_seed(hash_seed), declared, partitions, stack)
+            decided = run(_decide(checkers, wanted, declared, delivery=delivery), sources)
+        if not isinstance(decided, HashCollision):
+            return decided
     raise AssertionError
 
 
-def _decide(
-    history: Chunks,
-    wanted: Collection[str],
-    declared: Declarations,
-    groups: int | None,
-    kept: ExitStack,
-    *,
-    delivery: bool,
-) -> Decided:
-    of_size = groups or 1 + history.rows // ROWS_PER_GROUP
-    families = _families(set(wanted))
-    exchanges = _exchanges(families, delivery=delivery)
+def _sources(
+    history: HistoryDataset, declared: Declarations, partitions: int, stack: ExitStack
+) -> Mapping[Source, Callable[[], Dataset]]:
+    """The sources of plans; the history is shuffled when the first plan needs it."""
 
     @cache
-    def exchanged() -> Mapping[str, Pieces]:
-        return kept.enter_context(history.exchange(record_locations.exchanged(declared), of_size))
+    def shuffled() -> Mapping[Source, Dataset]:
+        return stack.enter_context(history.shuffle(shuffle_kernels(declared), partitions))
 
-    sources: dict[str, Callable[[], Pieces]] = {
-        OPERATIONS: lambda: history,
-        PLACES: lambda: exchanged()[PLACES],
-        SENDS: lambda: exchanged()[SENDS],
+    return {
+        Source.OPERATIONS: lambda: history,
+        Source.RECORD_LOCATIONS: lambda: shuffled()[Source.RECORD_LOCATIONS],
+        Source.SENDS: lambda: shuffled()[Source.SENDS],
     }
-    assumed = {name for family in families for name in family.assumes}
-    columns = {name for family in families for name in family.columns}
-    first: dict[str, Inquiry[Any]] = {
-        "odd": odd_rows(tuple(name for name in SCHEMA.names if name in columns)),
-        **{name: make() for name, make in _ASSUMPTIONS.items() if name in assumed},
-        "totals": totals(),
-    }
-    then = (
-        {}
-        if exchanges
-        else _asked(families, Known(declared=declared, strays=record_locations.NO_STRAYS))
+
+
+def _decide(
+    checkers: Collection[AnomalyChecker],
+    wanted: Collection[str],
+    declared: Declarations,
+    *,
+    delivery: bool,
+) -> Plan[Decided]:
+    """Returns the broken assumptions, else the anomalies."""
+    columns = {name for checker in checkers for name in checker.columns}
+    assumed = {name for checker in checkers for name in checker.assumes}
+    shuffles = _needs_shuffle(checkers, delivery=delivery)
+    without = Context(declared=declared, unconfirmed=NO_UNCONFIRMED_VALUES)
+    # the kernel that finds invalid rows is a guard, so it comes first
+    invalid, assumption_findings, totals, context, early = yield from in_parallel(
+        collect(invalid_rows(tuple(name for name in SCHEMA.names if name in columns))),
+        in_parallel(*(make() for name, make in _ASSUMPTIONS.items() if name in assumed)),
+        collect(count_totals()),
+        _shared_context(without, shuffles=shuffles),
+        in_parallel(*(checker.plan(without) for checker in checkers if not shuffles)),
     )
-    if exchanges:
-        first["strays"], first["kept"] = record_locations.strays(), retention.kept(declared)
-    survey = answered({**first, **then}, sources)
-    sought = (survey[name] for name in _ASSUMPTIONS if name in assumed)
-    broken = tuple(one for one in sought if one.rows.num_rows)
-    found: dict[str, Any] = {}
-    if not broken and not survey["odd"].num_rows:
-        found = {name: survey[name] for name in then}
-        if exchanges:
-            known = Known(declared=declared, strays=survey["strays"], kept=survey["kept"])
-            more = {_DELIVERY: deliveries.deliveries(known)} if delivery else {}
-            found = answered({**_asked(families, known), **more}, sources)
-    delivered = found.pop(_DELIVERY, ())
-    anomalies = {one.id: one for some in found.values() for one in some if one.id in wanted}
+    broken = tuple(one for one in assumption_findings if one.rows.num_rows)
+    nothing = Decided(totals=totals, invalid=invalid, broken=broken, anomalies={})
+    if broken or invalid.num_rows:
+        return nothing
+    late, delivered = yield from in_parallel(
+        in_parallel(*(checker.plan(context) for checker in checkers if shuffles)),
+        _deliveries(context, wanted=delivery),
+    )
+    found = [one for findings in (*early, *late) for one in findings if one.id in wanted]
     return Decided(
-        totals=survey["totals"],
-        odd=survey["odd"],
-        broken=broken,
-        anomalies=anomalies,
+        totals=totals,
+        invalid=invalid,
+        broken=(),
+        anomalies={one.id: one for one in found},
         delivered=delivered,
     )
 
 
-def _exchanges(families: Iterable[Family], *, delivery: bool) -> bool:
-    return delivery or any(family.strays for family in families)
+def _shared_context(without: Context, *, shuffles: bool) -> Plan[Context]:
+    """The context of all checkers; one without unconfirmed values if nothing is shuffled."""
+    if not shuffles:
+        return without
+    unconfirmed, log_starts = yield from in_parallel(
+        find_unconfirmed(), find_log_starts(without.declared)
+    )
+    return Context(declared=without.declared, unconfirmed=unconfirmed, log_starts=log_starts)
 
 
-def _asked(families: Iterable[Family], known: Known) -> dict[str, Inquiry[Any]]:
-    return {" ".join(family.ids): family.inquiry(known) for family in families}
+def _deliveries(context: Context, *, wanted: bool) -> Plan[tuple[Delivery, ...]]:
+    if not wanted:
+        return ()
+    return (yield from deliveries.deliveries(context))
 
 
-def _families(wanted: set[str]) -> list[Family]:
-    """Those that decide what is wanted, as narrow as they can be."""
-    families: list[Family] = []
-    for family in FAMILIES:
-        while family.narrow is not None and wanted.intersection(family.ids) <= {*family.narrow.ids}:
-            family = family.narrow
-        if wanted.intersection(family.ids):
-            families.append(family)
-    return families
+def _needs_shuffle(checkers: Iterable[AnomalyChecker], *, delivery: bool) -> bool:
+    return delivery or any(checker.needs_shuffle for checker in checkers)
+
+
+def _checkers_for(wanted: set[str]) -> list[AnomalyChecker]:
+    """The cheapest checkers that decide the wanted anomalies."""
+    chosen: list[AnomalyChecker] = []
+    for checker in CHECKERS:
+        while checker.cheaper is not None and wanted.intersection(checker.ids) <= {
+            *checker.cheaper.ids
+        }:
+            checker = checker.cheaper
+        if wanted.intersection(checker.ids):
+            chosen.append(checker)
+    return chosen
 
 
 # ---------------------------------------------------------------- the history itself
 
 
-def odd_rows(columns: tuple[str, ...]) -> Inquiry[pa.Table]:
-    """For each rule of `COLUMNS` that rows break in these: what it is, and in which operation."""
-    kernel = Kernel("rows make sense", columns, reading.ODD, reading.odd_rows, guards=True)
-    found = yield Ask(OPERATIONS, kernel)
-    return found
+def invalid_rows(columns: tuple[str, ...]) -> Stage[pa.Table]:
+    """Finds rows that break a rule of `COLUMNS` in these columns: the rule, and an operation."""
+    title = "check that rows are valid"
+    kernel = Kernel(title, columns, reading.ODD, reading.odd_rows, is_guard=True)
+    return Stage(Source.OPERATIONS, kernel)
 
 
-def totals() -> Inquiry[Totals]:
-    """How much the history holds."""
-    kernel = Kernel("counting", ("op", "kind", "invoked_ns"), _TOTALS, _count)
-    told = (yield Ask(OPERATIONS, kernel)).to_pydict()
-    return Totals(
-        operations=sum(told["operations"]),
-        micro_operations=sum(told["micro_operations"]),
-        started_ns=min(told["started_ns"], default=0),
-    )
+def count_totals() -> Stage[Totals]:
+    """Counts the operations of the history."""
+    kernel = Kernel("count operations", ("op", "kind", "invoked_ns"), _TOTALS, _count)
+    return Stage(Source.OPERATIONS, kernel, Totals.of)
 
 
-def _count(piece: Piece) -> pa.Table:
-    if not len(piece):
+def _count(batch: Batch) -> pa.Table:
+    if not len(batch):
         return _TOTALS.empty_table()
     columns = {
-        "operations": [1 + int(np.count_nonzero(np.diff(piece.ints("op"))))],
-        "micro_operations": [int(np.count_nonzero(~piece.is_("kind", "none")))],
-        "started_ns": [int(piece.ints("invoked_ns").min())],
+        "operations": [1 + int(np.count_nonzero(np.diff(batch.ints("op"))))],
+        "micro_operations": [int(np.count_nonzero(~batch.is_in("kind", "none")))],
+        "started_ns": [int(batch.ints("invoked_ns").min())],
     }
     return pa.table(columns, schema=_TOTALS)
 
 
-def rows_of(history: Chunks, ops: Collection[int]) -> pa.Table:
+def rows_of(history: HistoryDataset, ops: Collection[int]) -> pa.Table:
     """The rows of these operations, in order."""
     wanted = np.array(sorted(ops), dtype=np.int64)
-    run = partial(_named, wanted)
-    says = "the operations that show it"
-    (rows,) = history.gather([Kernel(says, tuple(SCHEMA.names), SCHEMA, run, ops=wanted)])
+    kernel = partial(_rows_of, wanted)
+    title = "read the operations of violations"
+    (rows,) = history.collect([Kernel(title, tuple(SCHEMA.names), SCHEMA, kernel, ops=wanted)])
     return rows
 
 
-def _named(ops: Ints, piece: Piece) -> pa.Table:
-    return piece.where(member(piece.ints("op"), ops)).table.cast(SCHEMA)
+def _rows_of(ops: Ints, batch: Batch) -> pa.Table:
+    return batch.where(member(batch.ints("op"), ops)).table.cast(SCHEMA)

@@ -26,7 +26,7 @@ from checkers.log_dirs.partition_checks import FOUND
 from checkers.log_dirs.segments import BATCHES, RECORDS
 from checkers.progress import Progress, Watcher, unwatched
 from checkers.spark.log_segments import FORMAT, LogSegments, listed, shares
-from checkers.spark.run import refuse_unseen
+from checkers.spark.run import require_visible
 from checkers.spark.session import session
 from checkers.spark.watching import watched
 from properties.log_audit.catalogue import named
@@ -50,7 +50,7 @@ def audit_on_spark(
     dirs = log_dirs(folders)
     watch(Progress(stage="starting Spark"))
     with session(master, compiled=True) as spark:
-        refuse_unseen(spark, {str(one.path.absolute()) for one in dirs.segments})
+        require_visible(spark, {str(one.path.absolute()) for one in dirs.segments})
         spark.dataSource.register(LogSegments)
         return audit_of(dirs, OnSpark(spark, dirs, watch), chosen)
 

@@ -1,7 +1,7 @@
-"""`analyze_on_spark`: the same analysis as in one process, its pieces looked at by Spark.
+"""`analyze_on_spark`: the same analysis as in one process, with partitions processed by Spark.
 
-What comes to the driver is small: summaries, suspects, strays, offending rows. A history that is
-one piece is one task.
+The driver collects only small tables: summaries, suspects, unconfirmed values, violating rows. A
+history of one partition is analysed whole in one task.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 import pyarrow as pa
 from pyspark import cloudpickle
 
-from checkers.histories.analysis import Analysis, Decision, analysis_of, stored
-from checkers.histories.plan.batches import LocalPieces
-from checkers.histories.plan.partitions import ROWS_PER_CHUNK, Chunk, RowGroup
+from checkers.histories.analysis import Analysis, Decision, analysis_of, partitioned
+from checkers.histories.io.partitions import ROWS_PER_PARTITION, HistoryPartition, RowGroup
+from checkers.histories.plan.in_process import LocalDataset
 from checkers.progress import Progress, Watcher, unwatched
 from checkers.spark.connect import is_local
-from checkers.spark.pieces import SparkPieces
+from checkers.spark.dataset import SparkDataset
 from checkers.spark.session import session
 from model.faults import InputFault
 from properties.anomalies.catalogue import named
@@ -31,7 +31,9 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 ResultT = TypeVar("ResultT")
-dumps: Final[Any] = cloudpickle.dumps  # functions of ours and their parameters too
+dumps: Final[Any] = (
+    cloudpickle.dumps
+)  # unlike pickle, it also pickles functions with their parameters
 
 
 def analyze_on_spark(
@@ -43,72 +45,79 @@ def analyze_on_spark(
     watch: Watcher = unwatched,
     folder: Path | None = None,
     decided: Callable[[Decision], None] | None = None,
-    rows_per_chunk: int | None = None,
-    groups: int | None = None,
+    rows_per_partition: int | None = None,
+    shuffle_partitions: int | None = None,
 ) -> Analysis:
-    """The verdict on the history, on Spark; all cores of this machine without a master.
+    """Decides the anomalies of the history on Spark; without a master on all local cores.
 
-    A history that is not Parquet is written as Parquet parts into the folder first, without one
-    into one that is removed after. UnreadableHistory, UnknownName, or InputFault when there is no
-    Java, no such master, or its workers do not find the history.
+    A history that is not Parquet is first written as Parquet into the folder; without a folder into
+    a temporary one. Raises UnreadableHistory, UnknownName, or InputFault if there is no Java, if
+    the master does not answer, or if its workers do not find the history.
     """
     chosen = named(anomalies, declared)
-    with tempfile.TemporaryDirectory(prefix="urteil-history-") as removed:
-        watch(Progress(stage="reading"))
-        at = history.absolute() if master else history  # workers are in folders of their own
-        # a second worker costs more than it saves where one chunk is enough
-        chunks = stored(at, folder or Path(removed), rows_per_chunk or ROWS_PER_CHUNK)
-        watch(Progress(stage="starting Spark"))
+    with tempfile.TemporaryDirectory(prefix="urteil-history-") as temporary:
+        watch(Progress(stage="read the history"))
+        path = history.absolute() if master else history  # workers run in other folders
+        # a second worker costs more than it saves for fewer rows
+        size = rows_per_partition or ROWS_PER_PARTITION
+        partitions = partitioned(path, folder or Path(temporary), size)
+        watch(Progress(stage="start Spark"))
         with session(master) as spark:
-            stretches = (stretch for chunk in chunks for stretch in chunk.stretches)
-            refuse_unseen(spark, {one.path for one in stretches if isinstance(one, RowGroup)})
-            judge = partial(
-                analysis_of, chosen=chosen, name=str(history), declared=declared, groups=groups
+            row_ranges = (one for partition in partitions for one in partition.row_ranges)
+            require_visible(spark, {one.path for one in row_ranges if isinstance(one, RowGroup)})
+            analyse = partial(
+                analysis_of,
+                chosen=chosen,
+                name=str(history),
+                declared=declared,
+                shuffle_partitions=shuffle_partitions,
             )
-            if len(chunks) > 1:
-                return judge(SparkPieces(spark, chunks, watch), decided=decided)
-            watch(Progress(stage="spark: all of it in one task", done=0, total=1))
-            analysis = in_one_task(spark, partial(_of_one_piece, judge, chunks))
+            if len(partitions) > 1:
+                return analyse(SparkDataset(spark, partitions, watch), decided=decided)
+            watch(Progress(stage="spark: analyse the history in one task", done=0, total=1))
+            analysis = in_one_task(spark, partial(_analyse_locally, analyse, partitions))
             for decision in analysis.decisions:
                 if decided:
                     decided(decision)
             return analysis
 
 
-def _of_one_piece(judge: Callable[[LocalPieces], Analysis], chunks: tuple[Chunk, ...]) -> Analysis:
-    return judge(LocalPieces(chunks))
+def _analyse_locally(
+    analyse: Callable[[LocalDataset], Analysis], partitions: tuple[HistoryPartition, ...]
+) -> Analysis:
+    return analyse(LocalDataset(partitions))
 
 
-def refuse_unseen(spark: SparkSession, paths: Iterable[str]) -> None:
-    """InputFault for the first file that is here, and not where the tasks of a cluster run."""
+def require_visible(spark: SparkSession, paths: Iterable[str]) -> None:
+    """Raises InputFault for the first file that this machine has and the cluster's workers lack."""
     if is_local(spark):
         return
-    unseen = in_one_task(spark, partial(_unseen, sorted(paths)))
-    if unseen:
+    missing = in_one_task(spark, partial(_first_missing, sorted(paths)))
+    if missing:
         raise InputFault(
-            f"{unseen}: the cluster's workers do not find it; put what is to be judged (a history "
-            "as Parquet) where they and this process have it under one path"
+            f"{missing}: the cluster's workers do not find this file; put the input (a history as "
+            "Parquet) where the workers and this process can read it under the same path"
         )
 
 
-def _unseen(paths: Iterable[str]) -> str | None:
+def _first_missing(paths: Iterable[str]) -> str | None:
     return next((path for path in paths if not Path(path).exists()), None)
 
 
 def in_one_task(spark: SparkSession, work: Callable[[], ResultT]) -> ResultT:
-    """What the work returns, done by one task; the InputFault that it raises."""
+    """Executes the work in one Spark task; returns its result, or raises its InputFault."""
 
     def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for _ in batches:
             try:
-                told: ResultT | InputFault = work()
+                result: ResultT | InputFault = work()
             except InputFault as fault:
-                told = fault
-            pickled: bytes = dumps(told)
-            yield pa.RecordBatch.from_pydict({"told": [pickled]})
+                result = fault
+            pickled: bytes = dumps(result)
+            yield pa.RecordBatch.from_pydict({"result": [pickled]})
 
-    (cell,) = spark.range(0, 1, 1, 1).mapInArrow(run, "told binary").toArrow()["told"].to_pylist()
-    told: ResultT | InputFault = pickle.loads(cell)
-    if isinstance(told, InputFault):
-        raise told
-    return told
+    (row,) = spark.range(0, 1, 1, 1).mapInArrow(run, "result binary").toArrow().to_pylist()
+    result: ResultT | InputFault = pickle.loads(row["result"])
+    if isinstance(result, InputFault):
+        raise result
+    return result

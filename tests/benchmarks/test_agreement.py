@@ -16,9 +16,9 @@ from checkers.histories.analysis import KEPT
 from checkers.histories.anomalies.delivery import consumption
 from checkers.histories.anomalies.delivery import deliveries as kernels
 from checkers.histories.columnar.fingerprints import Ints
-from checkers.histories.facts.bitmaps import WORDS, Bitmaps
-from checkers.histories.facts.retention import Kept
-from checkers.histories.plan.batch import Piece
+from checkers.histories.facts.bitmaps import WORDS, OwnerOffsets
+from checkers.histories.facts.retention import LogStarts
+from checkers.histories.plan.batch import Batch
 from model.histories import History
 from model.history_notation import history
 from properties.anomalies.anomaly import Anomaly
@@ -42,7 +42,7 @@ TWICE: Final = history("""
     p2  send k=a  -> ok @3
 """)
 NOTHING_TOLD: Final = history("c1 poll -> ok")
-NO_WORDS: Final = Bitmaps.of(WORDS.empty_table())
+NO_WORDS: Final = OwnerOffsets.of(WORDS.empty_table())
 
 
 def without(rows: Callable[[Any], bool], name: str, declared: Declarations) -> tuple[Anomaly, ...]:
@@ -183,14 +183,14 @@ def _without_the_first(h: History, declared: Declarations) -> tuple[Delivery, ..
 # ---------------------------------------------------------------- kernels that are wrong
 
 
-def _alone(piece: Piece, rows: Ints) -> tuple[Ints, Ints]:
+def _alone(batch: Batch, rows: Ints) -> tuple[Ints, Ints]:
     """Treats every process as an application of its own."""
-    return np.arange(len(rows)), piece.ints("process")[rows]
+    return np.arange(len(rows)), batch.ints("process")[rows]
 
 
-def _from_the_beginning(kept: Kept, key: Ints) -> Ints:
+def _from_the_beginning(log_starts: LogStarts, key: Ints) -> Ints:
     """Ignores observed log start offsets."""
-    return np.full(len(key), BEGINNING) + 0 * len(kept.keys)
+    return np.full(len(key), BEGINNING) + 0 * len(log_starts.keys)
 
 
 @pytest.mark.parametrize(
@@ -198,7 +198,7 @@ def _from_the_beginning(kept: Kept, key: Ints) -> Ints:
     [
         (consumption, "_owners", _alone, SKIPPED, {DELIVERY}),
         (
-            Kept,
+            LogStarts,
             "of",
             _from_the_beginning,
             DELETED,
@@ -222,8 +222,8 @@ def test_a_wrong_kernel_names_the_history_that_shows_it(
     assert {(one.numbers, one.of) for one in differing} == {((2,), name) for name in of}
 
 
-def _gives_up(piece: Piece, rows: Ints) -> tuple[Ints, Ints]:
-    raise ArithmeticError(len(piece), len(rows))
+def _gives_up(batch: Batch, rows: Ints) -> tuple[Ints, Ints]:
+    raise ArithmeticError(len(batch), len(rows))
 
 
 def test_a_failing_kernel_stops_the_campaign_and_names_its_histories(

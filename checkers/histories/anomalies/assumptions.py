@@ -14,14 +14,21 @@ from typing import Final
 import numpy as np
 import pyarrow as pa
 
-from checkers.histories.anomalies.findings import Found
+from checkers.histories.anomalies.findings import Finding
 from checkers.histories.columnar.fingerprints import Ints
 from checkers.histories.columnar.rows import schema_of
-from checkers.histories.columnar.sorting import begins, grouped, lengths
-from checkers.histories.facts.record_locations import FAILED, NAMES, role_of
-from checkers.histories.plan.batch import NEVER_NS, Piece
-from checkers.histories.plan.batches import Kernel
-from checkers.histories.plan.stage import OPERATIONS, SENDS, Ask, Inquiry, spelled
+from checkers.histories.columnar.sorting import grouping_order, run_lengths, run_starts
+from checkers.histories.facts.record_locations import RECORD_COLUMNS, SEND_FAIL, role_of
+from checkers.histories.plan.batch import NEVER_NS, Batch
+from checkers.histories.plan.kernel import Kernel
+from checkers.histories.plan.stage import (
+    Plan,
+    Source,
+    Stage,
+    collect,
+    in_parallel,
+    resolve_fingerprints,
+)
 from model.histories import COLUMNS
 from properties.anomalies.assumptions import (
     BackwardsOperation,
@@ -37,101 +44,111 @@ _TIMES: Final = pa.schema(
     [(name, pa.int64()) for name in ("op", "process", "invoked_ns", "completed_ns")]
 )
 _SPANS: Final = pa.schema(
-    [(name, pa.int64()) for name in ("piece", "process", "invoked_ns", "closes_ns")]
+    [(name, pa.int64()) for name in ("batch", "process", "invoked_ns", "closes_ns")]
 )
 _SENT: Final = pa.schema([(name, pa.int64()) for name in ("key", "value", "op")])
 _AT_ONCE: Final = "one open operation a process"
 
 
-def whole() -> Inquiry[Found]:
+def whole() -> Plan[Finding]:
     """`whole-operations`: no operation has rows that contradict each other or repeat a position."""
     schema = schema_of(MixedOperation)
     run = partial(_mixed, schema)
     columns = ("op", "position", *_OF_OPERATION)
-    rows = yield Ask(OPERATIONS, Kernel("operations are whole", columns, schema, run))
-    return Found(id="whole-operations", rows=rows, observations=len(rows))
+    rows = yield from collect(
+        Stage(Source.OPERATIONS, Kernel("operations are whole", columns, schema, run))
+    )
+    return Finding(id="whole-operations", rows=rows, observations=len(rows))
 
 
-def _mixed(schema: pa.Schema, piece: Piece) -> pa.Table:
-    op = piece.ints("op")
+def _mixed(schema: pa.Schema, batch: Batch) -> pa.Table:
+    op = batch.ints("op")
     follows = op[1:] == op[:-1]
-    odd = follows & (np.diff(piece.ints("position")) <= 0)
+    odd = follows & (np.diff(batch.ints("position")) <= 0)
     for name in _OF_OPERATION:
         if COLUMNS[name][0] == "string":
-            cells, _ = piece.narrow(name)
+            cells, _ = batch.narrow_codes(name)
         else:
-            cells = piece.ints(name, null=NEVER_NS)
+            cells = batch.ints(name, null=NEVER_NS)
         odd |= follows & (cells[1:] != cells[:-1])
     mixed = np.unique(op[1:][np.flatnonzero(odd)])
     first, end = np.searchsorted(op, mixed), np.searchsorted(op, mixed, side="right")
     return pa.table({"op": mixed, "rows": end - first}, schema=schema)
 
 
-def forward() -> Inquiry[Found]:
+def forward() -> Plan[Finding]:
     """`time-goes-forward`: no operation completes before it is invoked."""
     schema = schema_of(BackwardsOperation)
     run = partial(_backwards, schema)
-    rows = yield Ask(OPERATIONS, Kernel("time goes forward", tuple(schema.names), schema, run))
-    return Found(id="time-goes-forward", rows=rows, observations=len(rows))
+    rows = yield from collect(
+        Stage(Source.OPERATIONS, Kernel("time goes forward", tuple(schema.names), schema, run))
+    )
+    return Finding(id="time-goes-forward", rows=rows, observations=len(rows))
 
 
-def _backwards(schema: pa.Schema, piece: Piece) -> pa.Table:
-    back = piece.ints("completed_ns", null=NEVER_NS) < piece.ints("invoked_ns")
-    rows = piece.where(back & _firsts(piece)).table.select(schema.names)
+def _backwards(schema: pa.Schema, batch: Batch) -> pa.Table:
+    back = batch.ints("completed_ns", null=NEVER_NS) < batch.ints("invoked_ns")
+    rows = batch.where(back & _firsts(batch)).table.select(schema.names)
     return rows.cast(pa.schema([field.with_nullable(nullable=True) for field in schema]))
 
 
-def _firsts(piece: Piece) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+def _firsts(batch: Batch) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
     """Where an operation begins."""
-    op = piece.ints("op")
+    op = batch.ints("op")
     return np.r_[True, op[1:] != op[:-1]] if len(op) else np.zeros(0, dtype=np.bool_)
 
 
 # ---------------------------------------------------------------- one at a time
 
 
-def one_at_a_time() -> Inquiry[Found]:
+def one_at_a_time() -> Plan[Finding]:
     """`one-open-operation`: no process invokes an operation while another of its is open."""
     columns = tuple(_TIMES.names)
     schema = schema_of(OverlappingOperations)
-    spans, rows = yield (
-        Ask(OPERATIONS, Kernel(_AT_ONCE, columns, _SPANS, _span)),
-        Ask(OPERATIONS, Kernel(_AT_ONCE, columns, schema, partial(_overlapping, schema))),
+    spans, rows = yield from in_parallel(
+        collect(Stage(Source.OPERATIONS, Kernel(_AT_ONCE, columns, _SPANS, _span))),
+        collect(
+            Stage(
+                Source.OPERATIONS, Kernel(_AT_ONCE, columns, schema, partial(_overlapping, schema))
+            )
+        ),
     )
-    if len(crossing := _crossing(Piece(spans))):
+    if len(crossing := _crossing(Batch(spans))):
         theirs = partial(_operations_of, crossing)
-        times = yield Ask(OPERATIONS, Kernel(_AT_ONCE, columns, _TIMES, theirs))
-        of_others = ~np.isin(Piece(rows).ints("process"), crossing)
-        rows = pa.concat_tables([rows.filter(pa.array(of_others)), _overlaps(Piece(times), schema)])
-    return Found(id="one-open-operation", rows=rows, observations=len(rows))
+        times = yield from collect(
+            Stage(Source.OPERATIONS, Kernel(_AT_ONCE, columns, _TIMES, theirs))
+        )
+        of_others = ~np.isin(Batch(rows).ints("process"), crossing)
+        rows = pa.concat_tables([rows.filter(pa.array(of_others)), _overlaps(Batch(times), schema)])
+    return Finding(id="one-open-operation", rows=rows, observations=len(rows))
 
 
-def _times(piece: Piece) -> Piece:
+def _times(batch: Batch) -> Batch:
     """The operations of the piece, each once."""
-    return piece.derived(("times",), _made_times)
+    return batch.derived(("times",), _made_times)
 
 
-def _made_times(piece: Piece) -> Piece:
-    rows = np.flatnonzero(_firsts(piece))
-    columns = {name: piece.ints(name, null=NEVER_NS)[rows] for name in _TIMES.names}
-    return Piece(pa.table(columns, schema=_TIMES), piece.number)
+def _made_times(batch: Batch) -> Batch:
+    rows = np.flatnonzero(_firsts(batch))
+    columns = {name: batch.ints(name, null=NEVER_NS)[rows] for name in _TIMES.names}
+    return Batch(pa.table(columns, schema=_TIMES), batch.number)
 
 
-def _in_turn(times: Piece) -> Piece:
+def _in_turn(times: Batch) -> Batch:
     """The operations of each process together, in the order in which it invoked them."""
     columns = ("process", "invoked_ns", "op")
-    return times.derived(("in turn",), lambda it: it.where(grouped(*map(it.ints, columns))))
+    return times.derived(("in turn",), lambda it: it.where(grouping_order(*map(it.ints, columns))))
 
 
-def _span(piece: Piece) -> pa.Table:
-    times = _in_turn(_times(piece))
+def _span(batch: Batch) -> pa.Table:
+    times = _in_turn(_times(batch))
     if not len(times):
         return _SPANS.empty_table()
     process, invoked = times.ints("process"), times.ints("invoked_ns")
-    starts = begins(process)
+    starts = run_starts(process)
     return pa.table(
         {
-            "piece": np.full(len(starts), piece.number),
+            "batch": np.full(len(starts), batch.number),
             "process": process[starts],
             "invoked_ns": invoked[starts],
             "closes_ns": np.maximum.reduceat(
@@ -142,10 +159,10 @@ def _span(piece: Piece) -> pa.Table:
     )
 
 
-def _crossing(spans: Piece) -> Ints:
+def _crossing(spans: Batch) -> Ints:
     """The processes of which two pieces span the same time."""
     process, begin = spans.ints("process"), spans.ints("invoked_ns")
-    order = np.lexsort([spans.ints("piece"), begin, process])
+    order = np.lexsort([spans.ints("batch"), begin, process])
     process, begin, end = process[order], begin[order], spans.ints("closes_ns")[order]
     found: set[int] = set()
     reached: dict[int, int] = {}
@@ -156,16 +173,16 @@ def _crossing(spans: Piece) -> Ints:
     return np.array(sorted(found), dtype=np.int64)
 
 
-def _operations_of(processes: Ints, piece: Piece) -> pa.Table:
-    times = _times(piece)
+def _operations_of(processes: Ints, batch: Batch) -> pa.Table:
+    times = _times(batch)
     return times.where(np.isin(times.ints("process"), processes)).table
 
 
-def _overlapping(schema: pa.Schema, piece: Piece) -> pa.Table:
-    return _overlaps(_times(piece), schema)
+def _overlapping(schema: pa.Schema, batch: Batch) -> pa.Table:
+    return _overlaps(_times(batch), schema)
 
 
-def _overlaps(times: Piece, schema: pa.Schema) -> pa.Table:
+def _overlaps(times: Batch, schema: pa.Schema) -> pa.Table:
     """Operations invoked while their process had another open, and the one open longest."""
     names = ("op", "invoked_ns", "process", "completed_ns")
     op, invoked, process, closes = map(_in_turn(times).ints, names)
@@ -185,12 +202,14 @@ def _overlaps(times: Piece, schema: pa.Schema) -> pa.Table:
 # ---------------------------------------------------------------- unique values
 
 
-def unique_values() -> Inquiry[Found]:
+def unique_values() -> Plan[Finding]:
     """`values-are-unique`: no value is sent to a key twice, but after sends that failed."""
-    found = yield Ask(SENDS, Kernel("values are unique", NAMES, _SENT, _repeated))
-    sent = Piece(found)
-    key_of = yield from spelled(sent.ints("key"), column="key")
-    value_of = yield from spelled(sent.ints("value"))
+    found = yield from collect(
+        Stage(Source.SENDS, Kernel("values are unique", RECORD_COLUMNS, _SENT, _repeated))
+    )
+    sent = Batch(found)
+    key_of = yield from resolve_fingerprints(sent.ints("key"), column="key")
+    value_of = yield from resolve_fingerprints(sent.ints("value"))
     table = pa.table(
         {
             "key": key_of(sent.ints("key")),
@@ -200,11 +219,13 @@ def unique_values() -> Inquiry[Found]:
     ).sort_by([("key", "ascending"), ("value", "ascending"), ("sent_by", "ascending")])
     rows = table.group_by(["key", "value"], use_threads=False).aggregate([("sent_by", "list")])
     rows = rows.rename_columns(["key", "value", "sent_by"]).cast(schema_of(RepeatedValue))
-    return Found(id="values-are-unique", rows=rows, observations=len(rows))
+    return Finding(id="values-are-unique", rows=rows, observations=len(rows))
 
 
-def _repeated(piece: Piece) -> pa.Table:
-    rows = np.flatnonzero(role_of(piece) != FAILED)
-    starts = begins(piece.ints("value")[rows], piece.ints("key")[rows])  # SENDS are in that order
-    counts = lengths(starts, len(rows))
-    return piece.where(rows[np.repeat(counts > 1, counts)]).table.select(_SENT.names)
+def _repeated(batch: Batch) -> pa.Table:
+    rows = np.flatnonzero(role_of(batch) != SEND_FAIL)
+    starts = run_starts(
+        batch.ints("value")[rows], batch.ints("key")[rows]
+    )  # SENDS are in that order
+    counts = run_lengths(starts, len(rows))
+    return batch.where(rows[np.repeat(counts > 1, counts)]).table.select(_SENT.names)

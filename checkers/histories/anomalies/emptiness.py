@@ -6,29 +6,31 @@ from typing import Final
 
 import pyarrow as pa
 
-from checkers.histories.anomalies.findings import Family, Found, Known
+from checkers.histories.anomalies.findings import AnomalyChecker, Context, Finding
 from checkers.histories.columnar.rows import schema_of
-from checkers.histories.plan.batch import Piece
-from checkers.histories.plan.batches import Kernel
-from checkers.histories.plan.stage import OPERATIONS, Ask, Inquiry
+from checkers.histories.plan.batch import Batch
+from checkers.histories.plan.kernel import Kernel
+from checkers.histories.plan.stage import Plan, Source, Stage, collect
 from properties.anomalies.empty_history import ANOMALY, EmptyHistory
 
 _PIECES: Final = pa.schema([("op", pa.int64())])
 
 
-def empty(known: Known) -> Inquiry[tuple[Found, ...]]:
+def empty(context: Context) -> Plan[tuple[Finding, ...]]:
     """A row if no piece has an operation."""
-    del known
-    some = yield Ask(OPERATIONS, Kernel("is there anything", ("op",), _PIECES, _first))
+    del context
+    some = yield from collect(
+        Stage(Source.OPERATIONS, Kernel("is there anything", ("op",), _PIECES, _first))
+    )
     rows = [] if some.num_rows else [{"operations": 0}]
     table = pa.Table.from_pylist(rows, schema=schema_of(EmptyHistory))
-    return (Found(id=ANOMALY.id, rows=table, observations=1),)
+    return (Finding(id=ANOMALY.id, rows=table, observations=1),)
 
 
-def _first(piece: Piece) -> pa.Table:
-    return piece.table.select(["op"]).slice(0, 1).cast(_PIECES)
+def _first(batch: Batch) -> pa.Table:
+    return batch.table.select(["op"]).slice(0, 1).cast(_PIECES)
 
 
-FAMILIES: Final = (
-    Family(ids=(ANOMALY.id,), inquiry=empty, assumes=(), columns=("op",), strays=False),
+CHECKERS: Final = (
+    AnomalyChecker(ids=(ANOMALY.id,), plan=empty, assumes=(), columns=("op",), needs_shuffle=False),
 )

@@ -1,4 +1,4 @@
-"""What an inquiry finds: the rows of an anomaly or an assumption, and on how much they rest."""
+"""What an anomaly checker is, what it starts from and what it finds."""
 
 from __future__ import annotations
 
@@ -7,17 +7,20 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from checkers.histories.facts.record_locations import Strays
-from checkers.histories.facts.retention import ALL_KEPT, Kept
-from checkers.histories.plan.stage import Inquiry
+from checkers.histories.facts.record_locations import UnconfirmedValues
+from checkers.histories.facts.retention import COMPLETE_LOGS, LogStarts
+from checkers.histories.plan.stage import Plan
 from model.histories import COLUMNS
 from properties.anomalies.assumptions import ASSUMPTIONS
 from properties.anomalies.declarations import Declarations
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Found:
-    """All rows of one anomaly or assumption; `observations` counts what could have shown it."""
+class Finding:
+    """All rows of one anomaly or broken assumption.
+
+    `observations` counts the observations that could have shown it.
+    """
 
     id: str
     rows: pa.Table
@@ -25,25 +28,25 @@ class Found:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Known:
-    """What is known of a history before any anomaly is decided."""
+class Context:
+    """What all anomaly checkers of a history share."""
 
     declared: Declarations
-    strays: Strays
-    kept: Kept = ALL_KEPT
+    unconfirmed: UnconfirmedValues
+    log_starts: LogStarts = COMPLETE_LOGS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Family:
-    """Anomalies that one inquiry decides.
+class AnomalyChecker:
+    """A query plan that decides some anomalies.
 
-    It stands on some assumptions, and on the columns that are checked for odd rows. `strays` tells
-    whether it asks for them: without, nothing is exchanged on its behalf.
+    `assumes` names the assumptions about the history that must hold. Rows that are invalid in one
+    of the `columns` must not exist.
     """
 
     ids: tuple[str, ...]
-    inquiry: Callable[[Known], Inquiry[tuple[Found, ...]]]
+    plan: Callable[[Context], Plan[tuple[Finding, ...]]]
     assumes: tuple[str, ...] = tuple(one.id for one in ASSUMPTIONS)
     columns: tuple[str, ...] = tuple(COLUMNS)
-    strays: bool = True
-    narrow: Family | None = None  # decides some of them at less cost, if no other is wanted
+    needs_shuffle: bool = True  # it reads shuffled sources or the unconfirmed values
+    cheaper: AnomalyChecker | None = None  # decides some of the anomalies with a cheaper plan

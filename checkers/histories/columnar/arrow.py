@@ -12,12 +12,14 @@ import sys
 from importlib.abc import MetaPathFinder
 from typing import Any, Final
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute
 
 from checkers.histories.columnar.fingerprints import Ints
 
 compute: Final[Any] = pyarrow.compute
+_INT64: Final = pa.int64()
 
 
 class _NoPandas(MetaPathFinder):
@@ -37,11 +39,19 @@ def _leave_pandas() -> None:
 _leave_pandas()
 
 
-def ints(*names: str) -> pa.Schema:
+def int64_schema(*names: str) -> pa.Schema:
     """A schema of these columns, all int64."""
     return pa.schema([(name, pa.int64()) for name in names])
 
 
-def columns_of(schema: pa.Schema, *columns: Ints) -> pa.Table:
+def table_from(schema: pa.Schema, *columns: Ints) -> pa.Table:
     """A table of the schema from its columns, in their order."""
     return pa.table(dict(zip(schema.names, columns, strict=True)), schema=schema)
+
+
+def as_ints(column: pa.ChunkedArray, null: int = 0) -> Ints:
+    """The column as int64 numbers; `null` stands for null."""
+    if column.null_count:
+        column = column.cast(_INT64).fill_null(null)
+    numbers: Ints = column.to_numpy().astype(np.int64, copy=False)
+    return numbers

@@ -34,18 +34,18 @@ def mixed(words: _Words) -> _Words:
     return words ^ (words >> np.uint64(31))
 
 
-def fingerprints(texts: pa.Array, salt: int = 0) -> Ints:
+def fingerprints(texts: pa.Array, hash_seed: int = 0) -> Ints:
     """The fingerprint of each text; NULL for null. Another salt gives other collisions."""
     texts = texts.cast(pa.large_string())
     numbers = np.zeros(len(texts), dtype=np.int64)
     for first in range(0, len(texts), _AT_ONCE):
-        numbers[first : first + _AT_ONCE] = _of_few(texts.slice(first, _AT_ONCE), salt)
+        numbers[first : first + _AT_ONCE] = _of_few(texts.slice(first, _AT_ONCE), hash_seed)
     if texts.null_count:
         numbers[texts.is_null().to_numpy(zero_copy_only=False)] = NULL
     return numbers
 
 
-def _of_few(texts: pa.Array, salt: int) -> Ints:
+def _of_few(texts: pa.Array, hash_seed: int) -> Ints:
     _, ends, data = texts.buffers()
     bounds = np.frombuffer(ends, np.int64)[texts.offset : texts.offset + len(texts) + 1]
     first, end = int(bounds[0]), int(bounds[-1])
@@ -54,7 +54,7 @@ def _of_few(texts: pa.Array, salt: int) -> Ints:
     if data is not None:
         held[:-_WORD] = np.frombuffer(data, np.uint8)[first:end]
     words: Any = np.ndarray((len(held) - _WORD + 1,), "<u8", held, strides=(1,))
-    made = mixed(lengths.astype(np.uint64) + mixed(np.full(1, salt, np.uint64)))
+    made = mixed(lengths.astype(np.uint64) + mixed(np.full(1, hash_seed, np.uint64)))
     shortest = int(lengths.min())
     for at in range(0, int(lengths.max()), _WORD):
         some = np.flatnonzero(lengths > at) if at >= shortest else slice(None)

@@ -38,7 +38,7 @@ def keep_freed() -> None:
         pa.set_memory_pool(pa.system_memory_pool())
 
 
-def apart(table: pa.Table) -> pa.Table:
+def copied_aside(table: pa.Table) -> pa.Table:
     """The same rows, away from the memory in which kernels work."""
     if _APART not in pa.supported_memory_backends():
         return table

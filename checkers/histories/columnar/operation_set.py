@@ -12,8 +12,8 @@ import numpy as np
 import pyarrow as pa
 
 from checkers.histories.columnar.fingerprints import Ints
-from checkers.histories.columnar.sorting import Mask, begins, distinct
-from checkers.histories.plan.batch import Piece
+from checkers.histories.columnar.sorting import Mask, distinct, run_starts
+from checkers.histories.plan.batch import Batch
 
 _BITS: Final = 6
 _GAPS: Final = 4  # words that are missing for each that is not, where all are better held
@@ -24,29 +24,29 @@ WORDS: Final = pa.schema([("word", pa.int64()), ("bits", pa.int64())])
 def words(ops: Ints) -> pa.Table:
     """The words of these operations; one may be named several times."""
     ops = np.sort(ops, kind="stable")  # they mostly come in runs
-    starts = begins(ops >> _BITS)
+    starts = run_starts(ops >> _BITS)
     bits = _ONE << (ops & 63).view(np.uint64)
     bits = np.bitwise_or.reduceat(bits, starts) if len(starts) else bits
     return pa.table({"word": ops[starts] >> _BITS, "bits": bits.view(np.int64)}, schema=WORDS)
 
 
 @dataclass(frozen=True, slots=True)
-class OpSet:
+class Bitset:
     """Operations by their numbers."""
 
     words: Ints  # ascending
     bits: np.ndarray[tuple[int], np.dtype[np.uint64]]
 
     @classmethod
-    def of(cls, told: pa.Table) -> OpSet:
+    def of(cls, told: pa.Table) -> Bitset:
         """The union of all that pieces told."""
-        piece = Piece(told)
-        words = distinct(piece.ints("word"))
+        batch = Batch(told)
+        words = distinct(batch.ints("word"))
         if len(words) and words[-1] - words[0] < _GAPS * len(words):
             words = np.arange(words[0], words[-1] + 1)
         bits = np.zeros(len(words), dtype=np.uint64)
-        row = np.searchsorted(words, piece.ints("word"))
-        np.bitwise_or.at(bits, row, piece.ints("bits").view(np.uint64))
+        row = np.searchsorted(words, batch.ints("word"))
+        np.bitwise_or.at(bits, row, batch.ints("bits").view(np.uint64))
         return cls(words, bits)
 
     def __len__(self) -> int:

@@ -15,7 +15,7 @@ from typing import Final
 import numpy as np
 
 from checkers.histories.columnar.fingerprints import Ints
-from checkers.histories.columnar.sorting import Codes, Mask, bits, stable
+from checkers.histories.columnar.sorting import Codes, Mask, bits, stable_order
 
 _BITS: Final = 62
 NOWHERE: Final = -(2**62)  # short of anything
@@ -23,7 +23,7 @@ _UNCOUNTED: Final = -1  # less than any group and reach in one number
 
 
 @dataclass(frozen=True, slots=True)
-class Staircase:
+class PrefixMaxIndex:
     """Facts by group and time, each with the furthest of its group up to it."""
 
     instants: Ints  # of all facts, ascending
@@ -64,7 +64,7 @@ class Staircase:
         passed |= (before == own) & ties.take(rows)
         return rows.compress(passed)
 
-    def counting(self, counts: Mask) -> Staircase:
+    def counting(self, counts: Mask) -> PrefixMaxIndex:
         """What it is if only these facts count."""
         own = np.where(counts.take(self.rows), self.own, _UNCOUNTED)
         return replace(self, own=own, packed=np.maximum.accumulate(own))
@@ -91,18 +91,18 @@ class Staircase:
         return self.rows[np.searchsorted(self.packed, self.packed[at])]
 
 
-def staircase(group: Codes, reach: Ints, time_ns: Ints) -> Staircase:
+def prefix_max_index(group: Codes, reach: Ints, time_ns: Ints) -> PrefixMaxIndex:
     """Of facts: their groups from 0, how far and when; facts of one time keep their order."""
     facts = len(reach)
     if not facts:
-        return Staircase(time_ns, reach, reach, reach, reach, 1, 0)
+        return PrefixMaxIndex(time_ns, reach, reach, reach, reach, 1, 0)
     in_time = not np.any(time_ns[1:] < time_ns[:-1])
     by_time = None if in_time else np.argsort(time_ns, kind="stable")
     if by_time is not None:
         group, reach, time_ns = group[by_time], reach[by_time], time_ns[by_time]
     of_group = np.bincount(group)
     numbers = np.arange(len(of_group))
-    order = stable(group, len(of_group))
+    order = stable_order(group, len(of_group))
     own = reach.take(order)
     low, high = int(own.min()), int(own.max())
     levels: int | Ints = low
@@ -117,4 +117,4 @@ def staircase(group: Codes, reach: Ints, time_ns: Ints) -> Staircase:
     places += order
     packed = np.maximum.accumulate(own)
     rows = order if by_time is None else by_time[order]
-    return Staircase(time_ns, rows, places, own, packed, width, levels)
+    return PrefixMaxIndex(time_ns, rows, places, own, packed, width, levels)

@@ -36,7 +36,7 @@ def bits(count: int) -> int:
     return max(0, int(count) - 1).bit_length()
 
 
-def stable(numbers: Codes, below: int) -> Ints:
+def stable_order(numbers: Codes, below: int) -> Ints:
     """The order of numbers from 0 to below a bound; equal ones keep theirs."""
     if bits(below) > _DIGITS * _DIGIT_BITS:
         return np.argsort(numbers, kind="stable")
@@ -49,26 +49,26 @@ def stable(numbers: Codes, below: int) -> Ints:
 
 def codes(numbers: Ints) -> tuple[Ints, int]:
     """A number for each cell, from 0: equal cells have equal ones; and how many there are."""
-    starts = begins(numbers)  # of equal neighbours one is looked up
+    starts = run_starts(numbers)  # of equal neighbours one is looked up
     encoded = pa.array(numbers[starts]).dictionary_encode()
     code = encoded.indices.to_numpy().astype(np.int64)
-    return np.repeat(code, lengths(starts, len(numbers))), len(encoded.dictionary)
+    return np.repeat(code, run_lengths(starts, len(numbers))), len(encoded.dictionary)
 
 
-def firsts(codes: Ints) -> Ints:
+def first_occurrences(codes: Ints) -> Ints:
     """Where each of these codes comes first: they are numbered from 0 as they come."""
     return np.flatnonzero(np.diff(np.maximum.accumulate(codes), prepend=-1))
 
 
 def distinct(numbers: Ints) -> Ints:
     """Each number once, ascending."""
-    heads = numbers[begins(numbers)]
+    heads = numbers[run_starts(numbers)]
     if np.all(heads[1:] > heads[:-1]):
         return heads
     return np.sort(pa.array(heads).unique().to_numpy())
 
 
-def grouped(first: Ints, *rest: Ints) -> Ints:
+def grouping_order(first: Ints, *rest: Ints) -> Ints:
     """An order in which rows that agree in the first column lie together, ascending in the rest.
 
     Rows that agree in all columns keep their order.
@@ -78,9 +78,9 @@ def grouped(first: Ints, *rest: Ints) -> Ints:
     if rest and bits(width := _width(rest[0])) + bits(len(first)) <= PACKED_BITS:
         code, count = codes(first)
         packed = code * width + (rest[0] - rest[0].min())
-        return _settled(stable(packed, count * width), packed, *rest[1:])
+        return _settled(stable_order(packed, count * width), packed, *rest[1:])
     low = first & ((1 << _LOW_BITS) - 1)
-    return _settled(stable(low, 1 << _LOW_BITS), low, first, *rest)
+    return _settled(stable_order(low, 1 << _LOW_BITS), low, first, *rest)
 
 
 def _width(column: Ints) -> int:
@@ -122,7 +122,7 @@ def _settled(order: Ints, first: Ints, *rest: Ints) -> Ints:
     return order
 
 
-def begins(*columns: Ints) -> Ints:
+def run_starts(*columns: Ints) -> Ints:
     """Where a run of rows that agree in the columns begins."""
     if not len(columns[0]):
         return np.zeros(0, dtype=np.int64)
@@ -133,12 +133,12 @@ def begins(*columns: Ints) -> Ints:
     return np.flatnonzero(changes)
 
 
-def lengths(starts: Ints, total: int) -> Ints:
+def run_lengths(starts: Ints, total: int) -> Ints:
     """How long the runs are that begin there."""
     return np.diff(starts, append=total)
 
 
-def stretches(first: Ints, counts: Ints) -> Ints:
+def concatenated_ranges(first: Ints, counts: Ints) -> Ints:
     """The numbers of these stretches one after the other: of each so many, from its first on."""
     numbers = np.repeat(first - (np.cumsum(counts) - counts), counts)
     numbers += np.arange(len(numbers))
@@ -165,7 +165,7 @@ class NumberSet:
     def of(cls, numbers: Ints) -> Self:
         """Of these, in any order; one may be named several times."""
         ascending = np.sort(numbers)
-        return cls(ascending[begins(ascending)])
+        return cls(ascending[run_starts(ascending)])
 
     def __len__(self) -> int:
         return len(self.ascending)

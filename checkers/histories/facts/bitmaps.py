@@ -18,17 +18,17 @@ from checkers.histories.columnar.fingerprints import Ints
 from checkers.histories.columnar.sorting import (
     PACKED_BITS,
     Mask,
-    begins,
     bits,
     codes,
+    concatenated_ranges,
     distinct,
-    firsts,
-    lengths,
-    stable,
-    stretches,
+    first_occurrences,
+    run_lengths,
+    run_starts,
+    stable_order,
 )
-from checkers.histories.facts.record_locations import together
-from checkers.histories.plan.batch import Piece
+from checkers.histories.facts.record_locations import hash_of_pair
+from checkers.histories.plan.batch import Batch
 
 Bits = npt.NDArray[np.uint64]
 _WORD_BITS: Final = 6
@@ -37,7 +37,7 @@ _ONE: Final = np.uint64(1)
 _ALL: Final = np.uint64(2**64 - 1)
 _CODE_BITS: Final = 32  # in which owners and keys are packed as they are
 WORDS: Final = pa.schema(
-    [(name, pa.int64()) for name in ("owner", "key", "word", "bits", "again", "piece")]
+    [(name, pa.int64()) for name in ("owner", "key", "word", "bits", "again", "batch")]
 )
 
 
@@ -46,20 +46,20 @@ def word_of(offset: Ints) -> Ints:
     return offset >> _WORD_BITS
 
 
-def words(owner: Ints, key: Ints, offset: Ints, piece: int) -> pa.Table:
+def words(owner: Ints, key: Ints, offset: Ints, batch: int) -> pa.Table:
     """The words of these offsets, one of which may be named several times."""
     word, bit = word_of(offset), _ONE << (offset & _LAST).astype(np.uint64)
-    starts = begins(owner, key, word)  # offsets mostly follow each other
+    starts = run_starts(owner, key, word)  # offsets mostly follow each other
     if not len(starts):
         return WORDS.empty_table()
     bits, again = np.bitwise_or.reduceat(bit, starts), np.zeros(len(starts), dtype=np.uint64)
     ends = np.r_[starts[1:], len(word)]
     for run in np.flatnonzero(np.bitwise_count(bits) != ends - starts).tolist():
         again[run] = _several(bit[starts[run] : ends[run]])
-    numbers = np.full(len(starts), piece)
+    numbers = np.full(len(starts), batch)
     joined = _joined(owner[starts], key[starts], word[starts], bits, again, numbers)
     columns = (joined.owner, joined.key, joined.word, joined.bits.view(np.int64))
-    named = (*columns, joined.again.view(np.int64), np.full(len(joined), piece))
+    named = (*columns, joined.again.view(np.int64), np.full(len(joined), batch))
     return pa.table(dict(zip(WORDS.names, named, strict=True)), schema=WORDS)
 
 
@@ -73,7 +73,7 @@ def _several(bits: Bits) -> np.uint64:
 
 
 @dataclass(frozen=True, slots=True)
-class Bitmaps:
+class OwnerOffsets:
     """Words by owner and key, and ascending in each."""
 
     owner: Ints
@@ -85,19 +85,19 @@ class Bitmaps:
     _index: list[_Index] = field(default_factory=list["_Index"], repr=False, compare=False)
 
     @classmethod
-    def of(cls, told: pa.Table) -> Bitmaps:
+    def of(cls, told: pa.Table) -> OwnerOffsets:
         """What pieces told, in the order of the pieces."""
-        piece = Piece(told)
-        bits, again = (piece.ints(name).view(np.uint64) for name in ("bits", "again"))
-        owner, key, word = (piece.ints(name) for name in ("owner", "key", "word"))
-        return _joined(owner, key, word, bits, again, piece.ints("piece"))
+        batch = Batch(told)
+        bits, again = (batch.ints(name).view(np.uint64) for name in ("bits", "again"))
+        owner, key, word = (batch.ints(name) for name in ("owner", "key", "word"))
+        return _joined(owner, key, word, bits, again, batch.ints("batch"))
 
     def __len__(self) -> int:
         return len(self.word)
 
-    def where(self, rows: Mask | Ints) -> Bitmaps:
+    def where(self, rows: Mask | Ints) -> OwnerOffsets:
         """These words alone."""
-        return Bitmaps(
+        return OwnerOffsets(
             self.owner[rows],
             self.key[rows],
             self.word[rows],
@@ -135,7 +135,7 @@ class Bitmaps:
         """For stretches of rows: which stretch each row is of, and the row."""
         counts = np.maximum(last - first, 0)
         stretch = np.repeat(np.arange(len(first)), counts)
-        return stretch, stretches(first, counts)
+        return stretch, concatenated_ranges(first, counts)
 
     def within(self, owner: Ints, key: Ints, low: Ints, high: Ints) -> tuple[Ints, Ints, Bits]:
         """What owners have in keys from an offset up to but without another.
@@ -149,28 +149,30 @@ class Bitmaps:
         return stretch, row, self.bits[row] & _mask(word, low[stretch], high[stretch])
 
 
-def _joined(owner: Ints, key: Ints, word: Ints, bits: Bits, again: Bits, piece: Ints) -> Bitmaps:
+def _joined(
+    owner: Ints, key: Ints, word: Ints, bits: Bits, again: Bits, batch: Ints
+) -> OwnerOffsets:
     """Rows of one word as one; those of an earlier piece come first."""
     order, starts = _order(owner, key, word)
     if not len(order):
-        return Bitmaps(owner, key, word, bits, again, piece)
+        return OwnerOffsets(owner, key, word, bits, again, batch)
     ordered = bits.take(order)
     once, more = (np.bitwise_or.reduceat(it, starts) for it in (ordered, again.take(order)))
     told = np.add.reduceat(np.bitwise_count(ordered), starts, dtype=np.int64)
     first = np.full(len(starts), -1, dtype=np.int64)
     several = np.flatnonzero((more != 0) | (told > np.bitwise_count(once)))
-    counts, seen = lengths(starts, len(order))[several], np.zeros(len(several), dtype=np.uint64)
+    counts, seen = run_lengths(starts, len(order))[several], np.zeros(len(several), dtype=np.uint64)
     for nth in range(int(counts.max(initial=0))):
         some = np.flatnonzero(counts > nth)
         at = several[some]
         row = order[starts[at] + nth]
         twice = again[row] | (seen[some] & bits[row])
         fresh = (first[at] < 0) & (twice != 0)
-        first[at[fresh]] = piece[row[fresh]]
+        first[at[fresh]] = batch[row[fresh]]
         more[at] |= twice
         seen[some] |= bits[row]
     head = order[starts]
-    return Bitmaps(owner[head], key[head], word[head], once, more, first)
+    return OwnerOffsets(owner[head], key[head], word[head], once, more, first)
 
 
 def _order(owner: Ints, key: Ints, word: Ints) -> tuple[Ints, Ints]:
@@ -181,10 +183,10 @@ def _order(owner: Ints, key: Ints, word: Ints) -> tuple[Ints, Ints]:
     low, width = _range(word)
     if bits(count) + bits(width) > PACKED_BITS:
         order = np.lexsort([word, pair])
-        return order, begins(pair[order], word[order])
+        return order, run_starts(pair[order], word[order])
     packed = pair * width + (word - low)
-    order = stable(packed, count * width)
-    return order, begins(packed.take(order))
+    order = stable_order(packed, count * width)
+    return order, run_starts(packed.take(order))
 
 
 def _pairs(owner: Ints, key: Ints) -> tuple[Ints, int]:
@@ -192,8 +194,8 @@ def _pairs(owner: Ints, key: Ints) -> tuple[Ints, int]:
     (low, owners), (lowest, keys) = _range(owner), _range(key)
     if bits(owners) + bits(keys) <= _CODE_BITS:
         return (owner - low) * keys + (key - lowest), owners * keys
-    pair, count = codes(together(owner, key))
-    heads = firsts(pair)
+    pair, count = codes(hash_of_pair(owner, key))
+    heads = first_occurrences(pair)
     rank = np.empty(count, dtype=np.int64)
     rank[np.lexsort([key[heads], owner[heads]])] = np.arange(count)
     return rank.take(pair), count
@@ -207,14 +209,14 @@ def _range(numbers: Ints) -> tuple[int, int]:
 
 def without(told: pa.Table, key: Ints, offset: Ints) -> pa.Table:
     """The words that pieces told, without these places."""
-    gone = Bitmaps.of(words(np.zeros(len(key), dtype=np.int64), key, offset, 0))
+    gone = OwnerOffsets.of(words(np.zeros(len(key), dtype=np.int64), key, offset, 0))
     if not len(gone) or not told.num_rows:
         return told
-    piece = Piece(told)
-    nobody = np.zeros(len(piece), dtype=np.int64)
-    row = gone.at(nobody, piece.ints("key"), piece.ints("word"))
+    batch = Batch(told)
+    nobody = np.zeros(len(batch), dtype=np.int64)
+    row = gone.at(nobody, batch.ints("key"), batch.ints("word"))
     left = ~np.r_[gone.bits, np.uint64(0)][row].view(np.int64)
-    bits, again = piece.ints("bits") & left, piece.ints("again") & left
+    bits, again = batch.ints("bits") & left, batch.ints("again") & left
     for name, column in (("bits", bits), ("again", again)):
         told = told.set_column(told.column_names.index(name), name, pa.array(column))
     return told.filter(pa.array(bits != 0))
@@ -239,26 +241,26 @@ class _Index:
     places: Ints  # of each row: its group and the rank of its word, ascending
 
     @classmethod
-    def of(cls, bitmaps: Bitmaps) -> Self:
+    def of(cls, bitmaps: OwnerOffsets) -> Self:
         """Of words that ascend by owner, key and word."""
-        starts = begins(bitmaps.owner, bitmaps.key)
-        pairs = together(bitmaps.owner[starts], bitmaps.key[starts])
+        starts = run_starts(bitmaps.owner, bitmaps.key)
+        pairs = hash_of_pair(bitmaps.owner[starts], bitmaps.key[starts])
         groups = np.argsort(pairs)
         words = distinct(bitmaps.word)
         places = np.searchsorted(words, bitmaps.word)
         places += np.repeat(
-            np.arange(len(starts)) * (len(words) + 1), lengths(starts, len(bitmaps))
+            np.arange(len(starts)) * (len(words) + 1), run_lengths(starts, len(bitmaps))
         )
         return cls(pairs[groups], groups, words, places)
 
     def place(self, owner: Ints, key: Ints, word: Ints) -> Ints:
         """The row of each word, or where it would be; of an unknown pair the number of rows."""
-        starts = begins(owner, key)  # owners and keys mostly follow each other
-        pair = together(owner[starts], key[starts])
+        starts = run_starts(owner, key)  # owners and keys mostly follow each other
+        pair = hash_of_pair(owner[starts], key[starts])
         at = np.searchsorted(self.pairs, pair)
         known = (np.r_[self.pairs, 0][at] == pair) & (at < len(self.pairs))
         group = np.where(known, np.r_[self.groups, 0][at], len(self.pairs))  # behind all
-        group = np.repeat(group, lengths(starts, len(owner))) * (len(self.words) + 1)
+        group = np.repeat(group, run_lengths(starts, len(owner))) * (len(self.words) + 1)
         return np.searchsorted(self.places, group + np.searchsorted(self.words, word))
 
 

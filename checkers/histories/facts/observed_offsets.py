@@ -16,7 +16,7 @@ import numpy as np
 
 from checkers.histories.columnar.fingerprints import Ints, fingerprints
 from checkers.histories.columnar.sorting import Codes, Mask
-from checkers.histories.plan.batch import NEVER_NS, UNKNOWN, Piece
+from checkers.histories.plan.batch import NEVER_NS, UNKNOWN_OFFSET, Batch
 from model.histories import Isolation
 
 COLUMNS: Final = (
@@ -40,7 +40,7 @@ LOG_OF: Final = np.array([LOG, LOG, LOG, STABLE])
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class ObservedOffsets:
     """The rows that tell an offset, in the order in which they completed."""
 
     row: Ints
@@ -54,45 +54,47 @@ class Told:
     committed: Mask  # by a poll or a read of the end at read_committed
 
 
-def told(piece: Piece, isolation: Isolation) -> Told:
+def observed_offsets(batch: Batch, isolation: Isolation) -> ObservedOffsets:
     """What the piece tells, where this level is declared; made once for all kernels."""
-    return piece.derived(("told", isolation), lambda it: _told(it, isolation))
+    return batch.derived(("told", isolation), lambda it: _told(it, isolation))
 
 
-def _told(piece: Piece, isolation: Isolation) -> Told:
-    numbers, names = piece.narrow("kind")
+def _told(batch: Batch, isolation: Isolation) -> ObservedOffsets:
+    numbers, names = batch.narrow_codes("kind")
     places: dict[str | None, int] = {name: place for place, name in enumerate(KINDS)}
     named: list[str | None] = [*names.to_pylist(), None]
     kind = np.array([places.get(name, len(KINDS)) for name in named], np.int8)[numbers]
-    answered = piece.is_("outcome", "ok") & piece.known("completed_ns") & piece.known("offset")
+    answered = (
+        batch.is_in("outcome", "ok") & batch.is_valid("completed_ns") & batch.is_valid("offset")
+    )
     row = np.flatnonzero(answered & (kind < len(KINDS)))
-    completed_ns = piece.ints("completed_ns", null=NEVER_NS)[row]
+    completed_ns = batch.ints("completed_ns", null=NEVER_NS)[row]
     if np.any(completed_ns[1:] < completed_ns[:-1]):
         in_time = np.argsort(completed_ns, kind="stable")
         row, completed_ns = row[in_time], completed_ns[in_time]
     kind = kind[row]
-    codes, texts = piece.narrow("key")
-    offset = piece.ints("offset", null=UNKNOWN)[row]
-    return Told(
+    codes, texts = batch.narrow_codes("key")
+    offset = batch.ints("offset", null=UNKNOWN_OFFSET)[row]
+    return ObservedOffsets(
         row=row,
         kind=kind,
         key=codes[row],
-        keys=fingerprints(texts, piece.salt),
+        keys=fingerprints(texts, batch.hash_seed),
         offset=offset,
         end=offset + (kind != AN_END),
-        invoked_ns=piece.ints("invoked_ns")[row],
+        invoked_ns=batch.ints("invoked_ns")[row],
         completed_ns=completed_ns,
-        committed=(kind != A_SEND) & ~dirty(piece, isolation)[row],
+        committed=(kind != A_SEND) & ~reads_uncommitted(batch, isolation)[row],
     )
 
 
-def dirty(piece: Piece, isolation: Isolation) -> Mask:
+def reads_uncommitted(batch: Batch, isolation: Isolation) -> Mask:
     """Where an operation reads at read_uncommitted, this level being declared."""
-    said = piece.is_("isolation", "read_uncommitted")
-    return said | ~piece.known("isolation") if isolation == "read_uncommitted" else said
+    said = batch.is_in("isolation", "read_uncommitted")
+    return said | ~batch.is_valid("isolation") if isolation == "read_uncommitted" else said
 
 
-def questions(of: Told) -> Iterator[tuple[int, Ints]]:
+def checked_rows(of: ObservedOffsets) -> Iterator[tuple[int, Ints]]:
     """Who asks, and in which of what is told. An end at read_committed asks twice: only one of its
     logs will count.
     """

@@ -20,11 +20,23 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from checkers.histories.columnar.fingerprints import Ints
-from checkers.histories.columnar.sorting import Mask, begins, distinct, lengths, stable
-from checkers.histories.facts.record_locations import NAMES, UNCOMMITTED, by_key, role_of, shows
-from checkers.histories.plan.batch import UNKNOWN, Piece
-from checkers.histories.plan.batches import Kernel
-from checkers.histories.plan.stage import PLACES, Ask
+from checkers.histories.columnar.sorting import (
+    Mask,
+    distinct,
+    run_lengths,
+    run_starts,
+    stable_order,
+)
+from checkers.histories.facts.record_locations import (
+    RECORD_COLUMNS,
+    UNCOMMITTED,
+    per_key,
+    proves_location,
+    role_of,
+)
+from checkers.histories.plan.batch import UNKNOWN_OFFSET, Batch
+from checkers.histories.plan.kernel import Kernel
+from checkers.histories.plan.stage import Source, Stage
 
 _WORD_BITS: Final = 6
 _LAST_BIT: Final = 63
@@ -34,26 +46,29 @@ WORDS: Final = pa.schema(
 )
 
 
-def asked(committed: Ints) -> Ask:
+def occupied_offsets(committed: Ints) -> Stage[pa.Table]:
     """What each piece shows; `committed` are the operations ended info that took effect."""
-    return Ask(PLACES, Kernel("where records lie", NAMES, WORDS, partial(_words, committed)))
+    return Stage(
+        Source.RECORD_LOCATIONS,
+        Kernel("where records lie", RECORD_COLUMNS, WORDS, partial(_words, committed)),
+    )
 
 
-def _words(committed: Ints, piece: Piece) -> pa.Table:
-    return piece.derived(("words",), partial(_made_words, committed))
+def _words(committed: Ints, batch: Batch) -> pa.Table:
+    return batch.derived(("words",), partial(_made_words, committed))
 
 
-def _made_words(committed: Ints, piece: Piece) -> pa.Table:
-    told = shows(piece, committed) & (piece.ints("offset") != UNKNOWN)
-    dirty = role_of(piece) >= UNCOMMITTED
-    clean = _packed(piece, np.flatnonzero(told & ~dirty), clean=True)
-    return pa.concat_tables([clean, _packed(piece, np.flatnonzero(told & dirty), clean=False)])
+def _made_words(committed: Ints, batch: Batch) -> pa.Table:
+    told = proves_location(batch, committed) & (batch.ints("offset") != UNKNOWN_OFFSET)
+    dirty = role_of(batch) >= UNCOMMITTED
+    clean = _packed(batch, np.flatnonzero(told & ~dirty), clean=True)
+    return pa.concat_tables([clean, _packed(batch, np.flatnonzero(told & dirty), clean=False)])
 
 
-def _packed(piece: Piece, rows: Ints, *, clean: bool) -> pa.Table:
+def _packed(batch: Batch, rows: Ints, *, clean: bool) -> pa.Table:
     """The words of these rows; where rows of a word do not follow each other it comes in parts."""
-    key, offset = piece.ints("key")[rows], piece.ints("offset")[rows]
-    starts = begins(key, offset >> _WORD_BITS)
+    key, offset = batch.ints("key")[rows], batch.ints("offset")[rows]
+    starts = run_starts(key, offset >> _WORD_BITS)
     bits = _bit(offset)
     columns = {
         "key": key[starts],
@@ -69,7 +84,7 @@ def _bit(offset: Ints) -> npt.NDArray[np.uint64]:
 
 
 @dataclass(frozen=True, slots=True)
-class Occupied:
+class KeyedBitset:
     """The offsets of each key that hold a record."""
 
     keys: Ints  # ascending
@@ -79,17 +94,17 @@ class Occupied:
     before: Ints  # how many are held before each place, and at the end by all
 
     @classmethod
-    def of(cls, told: pa.Table) -> Occupied:
+    def of(cls, told: pa.Table) -> KeyedBitset:
         """What all pieces show together; `told` has the columns of WORDS."""
-        piece = Piece(told)
-        key, word = piece.ints("key"), piece.ints("word")
+        batch = Batch(told)
+        key, word = batch.ints("key"), batch.ints("word")
         keys, words = distinct(key), distinct(word)
-        place = by_key(key, keys.searchsorted) * (len(words) + 1)
+        place = per_key(key, keys.searchsorted) * (len(words) + 1)
         place += np.searchsorted(words, word)
-        order = stable(place, len(keys) * (len(words) + 1))
+        order = stable_order(place, len(keys) * (len(words) + 1))
         place = place.take(order)
-        starts = begins(place)
-        bits = piece.ints("bits").view(np.uint64).take(order)
+        starts = run_starts(place)
+        bits = batch.ints("bits").view(np.uint64).take(order)
         bits = np.bitwise_or.reduceat(bits, starts) if len(starts) else bits
         held = np.bitwise_count(bits).astype(np.int64)
         return cls(keys, words, place[starts], bits, np.r_[0, np.cumsum(held)])
@@ -132,13 +147,13 @@ class Occupied:
         if not len(self.places):
             return np.zeros_like(key), np.zeros(len(key), dtype=np.bool_)
         of_word, occurs = _near(self.words, word, word - self.words[0])
-        starts = begins(key)
+        starts = run_starts(key)
         of_key, known = _found(self.keys, key[starts])
         begin = of_key * (len(self.words) + 1)
         first = np.searchsorted(self.places, begin)  # of the words of each key
         ahead = first - self.places.take(first, mode="clip")
         of_each = np.array([begin, ahead, known])
-        begin, ahead, known = np.repeat(of_each, lengths(starts, len(key)), axis=1)
+        begin, ahead, known = np.repeat(of_each, run_lengths(starts, len(key)), axis=1)
         place = begin + known * of_word
         at, there = _near(self.places, place, place + ahead)
         return at, there & occurs & (known > 0)
@@ -161,15 +176,15 @@ def _found(ascending: Ints, numbers: Ints) -> tuple[Ints, Mask]:
 
 
 @dataclass(frozen=True, slots=True)
-class Log:
+class OccupiedOffsets:
     """What holds a record: surely for everybody, and for readers at read_uncommitted."""
 
-    clean: Occupied
-    everything: Occupied
+    clean: KeyedBitset
+    everything: KeyedBitset
 
     @classmethod
-    def of(cls, told: pa.Table) -> Log:
+    def of(cls, told: pa.Table) -> OccupiedOffsets:
         """From what all pieces show."""
-        everything = Occupied.of(told)
+        everything = KeyedBitset.of(told)
         clean = told.filter(told["clean"])
-        return cls(everything if len(clean) == len(told) else Occupied.of(clean), everything)
+        return cls(everything if len(clean) == len(told) else KeyedBitset.of(clean), everything)

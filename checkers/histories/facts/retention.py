@@ -14,9 +14,9 @@ import pyarrow as pa
 
 from checkers.histories.columnar.fingerprints import Ints
 from checkers.histories.columnar.sorting import member
-from checkers.histories.plan.batch import Piece
-from checkers.histories.plan.batches import Kernel
-from checkers.histories.plan.stage import OPERATIONS, Ask, Inquiry
+from checkers.histories.plan.batch import Batch
+from checkers.histories.plan.kernel import Kernel
+from checkers.histories.plan.stage import Plan, Source, Stage, collect
 from properties.anomalies.declarations import Declarations
 from properties.anomalies.retention import BEGINNING, NOWHERE
 
@@ -25,7 +25,7 @@ _STARTS: Final = pa.schema([("key", pa.int64()), ("offset", pa.int64())])
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class LogStarts:
     """The keys of which not everything must be there, and from which offset on it must."""
 
     keys: Ints  # ascending
@@ -39,29 +39,31 @@ class Kept:
         return starts
 
 
-ALL_KEPT: Final = Kept(np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64))
+COMPLETE_LOGS: Final = LogStarts(np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64))
 
 
-def kept(declared: Declarations) -> Inquiry[Kept]:
+def find_log_starts(declared: Declarations) -> Plan[LogStarts]:
     """What the starts that were told, and the topics declared compacted, leave of each log."""
     run = partial(_starts, declared)
-    told = yield Ask(OPERATIONS, Kernel("where logs start", _READS, _STARTS, run))
+    told = yield from collect(
+        Stage(Source.OPERATIONS, Kernel("where logs start", _READS, _STARTS, run))
+    )
     highest = told.group_by("key", use_threads=False).aggregate([("offset", "max")]).sort_by("key")
-    of_keys = Piece(highest)
-    return Kept(of_keys.ints("key"), of_keys.ints("offset_max"))
+    of_keys = Batch(highest)
+    return LogStarts(of_keys.ints("key"), of_keys.ints("offset_max"))
 
 
-def _starts(declared: Declarations, piece: Piece) -> pa.Table:
-    rows = np.flatnonzero(piece.is_("kind", "start_offset") & piece.is_("outcome", "ok"))
+def _starts(declared: Declarations, batch: Batch) -> pa.Table:
+    rows = np.flatnonzero(batch.is_in("kind", "start_offset") & batch.is_in("outcome", "ok"))
     starts = pa.table(
-        {"key": piece.fingerprints("key")[rows], "offset": piece.ints("offset")[rows]},
+        {"key": batch.fingerprints("key")[rows], "offset": batch.ints("offset")[rows]},
         schema=_STARTS,
     )
     if not declared.compacted:
         return starts
-    numbers, texts = piece.codes("key")
+    numbers, texts = batch.codes("key")
     of_topic = np.array([declared.compacts(text) for text in texts.to_pylist()], dtype=np.bool_)
     rows = np.flatnonzero((numbers >= 0) & np.r_[of_topic, False][numbers])
-    keys = np.unique(piece.fingerprints("key")[rows])
+    keys = np.unique(batch.fingerprints("key")[rows])
     gone = pa.table({"key": keys, "offset": np.full(len(keys), NOWHERE)}, schema=_STARTS)
     return pa.concat_tables([starts, gone])

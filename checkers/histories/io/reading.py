@@ -21,6 +21,7 @@ import pyarrow.json as paj
 import pyarrow.parquet as pq
 
 from checkers.histories.columnar.arrow import compute
+from checkers.histories.columnar.sorting import Mask
 from checkers.histories.io import jepsen, recorded
 from checkers.histories.io.parquet_layout import write_part
 from checkers.histories.io.recorded import (
@@ -30,7 +31,7 @@ from checkers.histories.io.recorded import (
     as_table,
     with_new_columns,
 )
-from checkers.histories.plan.batch import Mask, Piece
+from checkers.histories.plan.batch import Batch
 from model.histories import COLUMNS, NEW_IN_2, Isolation, Outcome
 
 if TYPE_CHECKING:
@@ -217,7 +218,7 @@ def conforming(table: pa.Table, path: Path) -> pa.Table:
                 f"{field.type} ({_first_line(error)}); cast the column"
             ) from error
     conformed = pa.table(columns, schema=SCHEMA)
-    refuse(odd_rows(Piece(conformed)), path)
+    refuse(odd_rows(Batch(conformed)), path)
     return conformed
 
 
@@ -229,31 +230,31 @@ def refuse(odd: pa.Table, path: Path | str) -> None:
         raise UnreadableHistory(f"{path}, {where}: {first['what']}; fix that row")
 
 
-def odd_rows(piece: Piece) -> pa.Table:
+def odd_rows(batch: Batch) -> pa.Table:
     """Returns each rule of `COLUMNS` that some row breaks, with the first such operation's number.
 
     Rules of columns that the batch does not have are skipped.
     """
     found: list[dict[str, Any]] = []
-    present = piece.table.schema.names
+    present = batch.table.schema.names
 
     def seek(odd: Mask, what: str) -> None:
         if odd.any():
-            ops = piece.table["op"].filter(pa.array(odd)).fill_null(-1)
+            ops = batch.table["op"].filter(pa.array(odd)).fill_null(-1)
             found.append({"op": compute.min(ops).as_py(), "what": what})
 
     for field in SCHEMA:
         if field.name in present and not field.nullable:
-            seek(~piece.known(field.name), f"column {field.name} is null, and needs a value")
+            seek(~batch.is_valid(field.name), f"column {field.name} is null, and needs a value")
     for name, allowed in _ENUMERATIONS.items():
         if name in present:
-            odd = piece.known(name) & ~piece.is_(name, *allowed)
+            odd = batch.is_valid(name) & ~batch.is_in(name, *allowed)
             seek(odd, f"column {name} is none of {', '.join(allowed)}")
     for kind, needed in NEEDED.items():
         for name in needed:
             if name in present:
                 seek(
-                    piece.is_("kind", kind) & ~piece.known(name),
+                    batch.is_in("kind", kind) & ~batch.is_valid(name),
                     f"column {name} is null, and a row of kind {kind} needs it",
                 )
     return pa.Table.from_pylist(found, schema=ODD)

@@ -1,1 +1,29 @@
-"""A history in pieces, and how kernels look at them."""
+"""Query plans over a history: which stages decide an anomaly, and who executes them.
+
+A checker is a query plan. It collects the answer of one stage, computes the next stage from the
+answer, and returns its findings:
+
+    def offsets_above(limit: int) -> Plan[tuple[int, int]]:
+        highest = yield from collect(Stage(Source.OPERATIONS, highest_offset_kernel, highest_of))
+        rows = yield from collect(Stage(Source.OPERATIONS, rows_kernel(min(limit, highest))))
+        return highest, rows.num_rows
+
+    kernel      a function from a batch of rows to a small table; workers execute it
+    stage       a kernel and its source; `collect` returns its answer to the plan, in the driver
+    scheduler   executes plans: stages that are ready on one source become one pass over it
+    dataset     a source in partitions, in this process or on Spark
+
+`collect` sends what a kernel returns for each partition to the driver, where it must be small.
+`shuffle` sends rows to partitions by a hash of a key, so that all rows of one key meet in one
+batch. The history is shuffled once, into two sources: `RECORD_LOCATIONS`, by key and block of
+offsets, and `SENDS`, by value. The driver sees summaries, suspects and violations, never the rows.
+
+    stage.py         Plan, Stage, Source, collect, in_parallel, resolve_fingerprints
+    scheduler.py     run: executes a plan against its sources
+    kernel.py        Kernel, and what executes several kernels on one partition
+    dataset.py       the interface of a dataset: collect, shuffle, cached
+    in_process.py    a dataset that this process reads
+    shuffle.py       how rows are split by the shuffle key and merged
+    batch.py         rows in memory, as kernels see them
+    partition.py     rows that are stored and can be read; column_cache.py and spill.py keep them
+"""

@@ -1,7 +1,8 @@
-"""A piece of a history as numbers: strings leave here, and kernels compare only integers.
+"""A batch: rows in memory, as kernels see them.
 
-A piece is an Arrow table with views of its columns as NumPy arrays. Several kernels look at one
-piece, so a view is made once. Columns of few texts (`kind`, `key`, `outcome`) are dictionaries.
+A batch is an Arrow table whose columns are also NumPy arrays of integers. Texts become dictionary
+codes or fingerprints, so kernels compare only integers. Each array is computed once for a batch,
+whichever of the kernels needs it first.
 """
 
 from __future__ import annotations
@@ -11,149 +12,127 @@ from dataclasses import dataclass, field
 from typing import Any, Final, Protocol, TypeVar
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
+from checkers.histories.columnar.arrow import as_ints
 from checkers.histories.columnar.fingerprints import NULL, Ints, fingerprints
-from checkers.histories.columnar.sorting import Codes, stretches
+from checkers.histories.columnar.sorting import Codes, Mask, concatenated_ranges
 
-ViewT = TypeVar("ViewT")
-Mask = npt.NDArray[np.bool_]
-_INT64: Final = pa.int64()
-NEVER_NS: Final = 2**63 - 1  # when an operation completes that never does
-UNKNOWN: Final = -(2**63)  # an offset that nobody knows
+DerivedT = TypeVar("DerivedT")
+NEVER_NS: Final = 2**63 - 1  # completion time of an operation that never completes
+UNKNOWN_OFFSET: Final = -(2**63)  # of a record whose offset the history does not contain
 
 
-class Readable(Protocol):
-    """A piece that is read when it is looked at, and only the columns that are."""
+class DerivedColumns(Protocol):
+    """A cache of integer columns that were computed from a partition, for later passes."""
 
-    @property
-    def rows(self) -> int: ...
-
-    def read(self, columns: Sequence[str]) -> pa.Table: ...
-
-    def may_have(self, ops: Ints) -> bool:
-        """Whether one of these operations may be in it; they ascend."""
+    def cached_ints(self, name: str, compute: Callable[[], Ints]) -> Ints:
+        """The column of this name, computed at the first call."""
         ...
-
-    def having(self, ops: Sequence[Ints]) -> Readable:
-        """What is stored with any of these operations, at least; each of several ascends."""
-        ...
-
-
-class Keeper(Protocol):
-    """Who keeps what was made of a piece from one look to the next."""
-
-    def kept(self, what: str, make: Callable[[], Ints]) -> Ints: ...
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
-    """Rows of a history, or rows made of them; `number` is the place among all pieces."""
+class Batch:
+    """Rows of one partition of a source; `number` is the number of the partition."""
 
     table: pa.Table
     number: int = 0
-    salt: int = 0  # of fingerprints
-    keeper: Keeper | None = field(default=None, repr=False, compare=False)
-    _seen: dict[Any, Any] = field(default_factory=dict, repr=False, compare=False)
+    hash_seed: int = 0  # of fingerprints
+    cache: DerivedColumns | None = field(default=None, repr=False, compare=False)
+    _computed: dict[Any, Any] = field(default_factory=dict, repr=False, compare=False)
 
     def __len__(self) -> int:
         return int(self.table.num_rows)
 
-    def __reduce__(self) -> tuple[type[Piece], tuple[pa.Table, int, int]]:
-        return Piece, (self.table, self.number, self.salt)  # views are made anew
+    def __reduce__(self) -> tuple[type[Batch], tuple[pa.Table, int, int]]:
+        """Pickles the table without the computed arrays."""
+        return Batch, (self.table, self.number, self.hash_seed)
 
     def ints(self, name: str, *, null: int = 0) -> Ints:
-        """The column as int64, with `null` for what is null."""
+        """The column as int64; `null` stands for null."""
         return self._once(("ints", name, null), lambda: as_ints(self.table[name], null))
 
-    def known(self, name: str) -> Mask:
-        """Where the column is not null."""
-        return self._once(("known", name), lambda: self._known(name))
+    def is_valid(self, name: str) -> Mask:
+        """True where the column is not null."""
+        return self._once(("is_valid", name), lambda: self._is_valid(name))
 
-    def is_(self, name: str, *words: str) -> Mask:
-        """Where the column is one of the words."""
-        return self._once(("is", name, words), lambda: self._is(name, words))
+    def is_in(self, name: str, *texts: str) -> Mask:
+        """True where the column is one of the texts."""
+        return self._once(("is_in", name, texts), lambda: self._is_in(name, texts))
 
     def codes(self, name: str) -> tuple[Ints, pa.Array]:
-        """A number for each cell, and the text of each number; null is -1."""
-        numbers, texts = self.narrow(name)
-        return self._once(("codes", name), lambda: numbers.astype(np.int64)), texts
+        """The dictionary code of each row as int64, -1 for null; and the text of each code."""
+        codes, texts = self.narrow_codes(name)
+        return self._once(("codes", name), lambda: codes.astype(np.int64)), texts
 
-    def narrow(self, name: str) -> tuple[Codes, pa.Array]:
-        """The same as codes, in numbers as wide as the column has them."""
-        return self._once(("narrow", name), lambda: _narrow(self.table[name]))
+    def narrow_codes(self, name: str) -> tuple[Codes, pa.Array]:
+        """The same as `codes`, with the integer width that the column is stored in."""
+        return self._once(("narrow_codes", name), lambda: _dictionary(self.table[name]))
 
     def fingerprints(self, name: str) -> Ints:
-        """The fingerprint of each cell."""
+        """The fingerprint of each text of the column."""
         return self._once(("fingerprints", name), lambda: self._fingerprints(name))
 
-    def derived(self, what: tuple[object, ...], make: Callable[[Piece], ViewT]) -> ViewT:
-        """What is made of the piece under this name: once, for all kernels that look at it."""
-        return self._once(("derived", *what), lambda: make(self))
+    def derived(self, name: tuple[object, ...], compute: Callable[[Batch], DerivedT]) -> DerivedT:
+        """The result of `compute`, computed once for all kernels that use this name."""
+        return self._once(("derived", *name), lambda: compute(self))
 
     def rows_of(self, ops: Ints) -> Ints:
-        """The rows of these operations, which ascend; as they do in a piece of the history."""
+        """The row numbers of these operations; both they and the column `op` ascend."""
         op = self.ints("op")
         if not len(op):
             return op
         here = ops[slice(*np.searchsorted(ops, [op[0], op[-1] + 1]))]
         first, end = np.searchsorted(op, here), np.searchsorted(op, here, side="right")
-        return stretches(first, end - first)
+        return concatenated_ranges(first, end - first)
 
-    def where(self, rows: Mask | Ints, columns: Sequence[str] = ()) -> Piece:
-        """A piece of these rows alone, of these columns or of all."""
+    def where(self, rows: Mask | Ints, columns: Sequence[str] = ()) -> Batch:
+        """A batch of these rows (a mask or row numbers), with these columns or all."""
         at = np.flatnonzero(rows) if rows.dtype == np.bool_ else rows
         table = self.table.select(columns) if columns else self.table
         some = table.take(pa.array(at)) if len(at) else table.schema.empty_table()
-        return Piece(some, self.number, self.salt)
+        return Batch(some, self.number, self.hash_seed)
 
-    def _known(self, name: str) -> Mask:
+    def _is_valid(self, name: str) -> Mask:
         column = self.table[name]
-        return _numpy(column.is_valid()) if column.null_count else np.ones(len(self), np.bool_)
+        return _unpacked(column.is_valid()) if column.null_count else np.ones(len(self), np.bool_)
 
-    def _is(self, name: str, words: tuple[str, ...]) -> Mask:
-        numbers, texts = self.narrow(name)
-        numbered = self._once(("words", name), lambda: _numbered(texts))
+    def _is_in(self, name: str, texts: tuple[str, ...]) -> Mask:
+        codes, dictionary = self.narrow_codes(name)
+        code_of = self._once(("code_of", name), lambda: _code_of(dictionary))
         found = np.zeros(len(self), dtype=np.bool_)
-        for number in (numbered[word] for word in words if word in numbered):
-            found |= numbers == number
+        for code in (code_of[text] for text in texts if text in code_of):
+            found |= codes == code
         return found
 
     def _fingerprints(self, name: str) -> Ints:
         column = self.table[name]
         if not pa.types.is_dictionary(column.type):
-            return self._kept(
-                f"{name} {self.salt}", lambda: fingerprints(column.combine_chunks(), self.salt)
+            return self._cached(
+                f"{name} {self.hash_seed}",
+                lambda: fingerprints(column.combine_chunks(), self.hash_seed),
             )
-        numbers, texts = self.narrow(name)
-        of_each = np.r_[fingerprints(texts, self.salt), NULL]
-        made: Ints = of_each.take(numbers, mode="wrap")  # -1 is the last
-        return made
+        codes, texts = self.narrow_codes(name)
+        of_code = np.r_[fingerprints(texts, self.hash_seed), NULL]
+        of_row: Ints = of_code.take(codes, mode="wrap")  # code -1 wraps to the last
+        return of_row
 
-    def _kept(self, what: str, make: Callable[[], Ints]) -> Ints:
-        return self.keeper.kept(what, make) if self.keeper else make()
+    def _cached(self, name: str, compute: Callable[[], Ints]) -> Ints:
+        return self.cache.cached_ints(name, compute) if self.cache else compute()
 
-    def _once(self, what: Any, make: Callable[[], ViewT]) -> ViewT:
-        if what not in self._seen:
-            self._seen[what] = make()
-        view: ViewT = self._seen[what]
-        return view
-
-
-def as_ints(column: pa.ChunkedArray, null: int = 0) -> Ints:
-    """A column as int64, with `null` for what is null."""
-    if column.null_count:
-        column = column.cast(_INT64).fill_null(null)
-    numbers: Ints = column.to_numpy().astype(np.int64, copy=False)
-    return numbers
+    def _once(self, name: Any, compute: Callable[[], DerivedT]) -> DerivedT:
+        if name not in self._computed:
+            self._computed[name] = compute()
+        result: DerivedT = self._computed[name]
+        return result
 
 
-def _numbered(texts: pa.Array) -> dict[str, int]:
-    return {text: number for number, text in enumerate(texts.to_pylist())}
+def _code_of(dictionary: pa.Array) -> dict[str, int]:
+    return {text: code for code, text in enumerate(dictionary.to_pylist())}
 
 
-def _narrow(column: pa.ChunkedArray) -> tuple[Codes, pa.Array]:
+def _dictionary(column: pa.ChunkedArray) -> tuple[Codes, pa.Array]:
+    """The codes and the texts of the column; null is -1."""
     if not pa.types.is_dictionary(column.type):
         column = column.dictionary_encode()
     column = column.unify_dictionaries()
@@ -161,12 +140,12 @@ def _narrow(column: pa.ChunkedArray) -> tuple[Codes, pa.Array]:
         return np.zeros(0, dtype=np.int64), pa.array([], pa.string())
     whole = column.combine_chunks()
     whole = whole.chunk(0) if isinstance(whole, pa.ChunkedArray) else whole
-    numbers = whole.indices.fill_null(-1) if whole.null_count else whole.indices
-    return numbers.to_numpy(), whole.dictionary.cast(pa.string())
+    codes = whole.indices.fill_null(-1) if whole.null_count else whole.indices
+    return codes.to_numpy(), whole.dictionary.cast(pa.string())
 
 
-def _numpy(flags: pa.ChunkedArray) -> Mask:
-    """Bits as bytes."""
+def _unpacked(flags: pa.ChunkedArray) -> Mask:
+    """Arrow's bits as one byte each."""
     whole = flags.combine_chunks()
     _, data = whole.buffers()
     if data is None:

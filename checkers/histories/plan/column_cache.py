@@ -1,11 +1,12 @@
-"""A piece that is unpacked once: what was read of it, or made of a column, is kept for later looks.
+"""A cache of columns: what was read of a partition, or computed from a column, serves later passes.
 
-An analysis of everything looks at a history twenty times, and each look would unpack its columns
-again. So a column is kept as it was first read: in memory as long as there is room, past that in a
-file that is mapped, of which only the pages that are looked at cost anything. Numbers, and those of
-few texts, are as narrow as they allow: 73 bytes a row in all, of which 14 are texts of values.
+An analysis of all anomalies makes about twenty passes over a history, and each would decompress
+its columns again. The cache keeps a column as it was first read: in memory while there is room,
+then in a file. The file is memory-mapped, so only the pages that are used cost anything. Integers
+and dictionary codes are stored in the narrowest width: 73 bytes a row in all, of which 14 are the
+texts of values.
 
-What is written is complete when it appears, so that several processes may share a folder.
+A file appears under its name only when it is complete, so several processes may share a folder.
 """
 
 from __future__ import annotations
@@ -18,76 +19,81 @@ from typing import Final
 
 import pyarrow as pa
 
+from checkers.histories.columnar.arrow import as_ints
 from checkers.histories.columnar.fingerprints import Ints
-from checkers.histories.plan.batch import Readable, as_ints
-from checkers.histories.plan.spill import alone_in, narrow, spill
+from checkers.histories.plan.partition import Partition
+from checkers.histories.plan.spill import only_table_in, shrunk_column, spill
 
-_MUCH: Final = 2  # times as many rows are worth being unpacked once more
+_FEW: Final = 2  # reads near operations pay if they read at most rows / 2
 
 
 @dataclass(slots=True)
-class Shelf:
+class ColumnCache:
     """Columns by name, in memory or in a folder."""
 
     folder: Path | None
-    room: int  # bytes; what is more lies in the folder, without one it is not kept
+    room: int  # bytes left in memory; more goes to the folder, and without one is not kept
     held: dict[str, pa.ChunkedArray] = field(default_factory=dict[str, pa.ChunkedArray])
 
     def column(self, name: str) -> pa.ChunkedArray | None:
         """The column; None if it was not kept."""
         if name in self.held or not self.folder or not (path := self.folder / name).exists():
             return self.held.get(name)
-        return alone_in(path)[0]
+        return only_table_in(path)[0]
 
     def keep(self, name: str, column: pa.ChunkedArray) -> pa.ChunkedArray:
-        """The column, which is kept from now on."""
+        """Keeps the column if there is room, and returns it."""
         fits = column.nbytes <= self.room
         if not fits and not self.folder:
             return column
-        column = narrow(column)
+        column = shrunk_column(column)
         if fits:
             self.room -= column.nbytes
             self.held[name] = column
         elif self.folder:
-            whole = self.folder / f"{name} of {os.getpid()}"
-            whole.unlink(missing_ok=True)  # of an attempt that was cut short
-            spill(pa.table({"column": column}), whole)
-            whole.replace(self.folder / name)
+            incomplete = self.folder / f"{name} of {os.getpid()}"
+            incomplete.unlink(missing_ok=True)  # left by an attempt that was interrupted
+            spill(pa.table({"column": column}), incomplete)
+            incomplete.replace(self.folder / name)
         return column
 
 
 @dataclass(frozen=True, slots=True)
-class Unpacked:
-    """A piece, and what is kept of it on a shelf that it may share with others."""
+class CachedPartition:
+    """A partition whose columns are kept in a cache, which other partitions may share."""
 
-    of: Readable
+    stored: Partition
     number: int
-    shelf: Shelf
+    cache: ColumnCache
 
     @property
     def rows(self) -> int:
-        return self.of.rows
+        """The number of rows of the stored partition."""
+        return self.stored.rows
 
-    def may_have(self, ops: Ints) -> bool:
-        return self.of.may_have(ops)
+    def may_contain(self, ops: Ints) -> bool:
+        """False only if the partition has none of these operations."""
+        return self.stored.may_contain(ops)
 
-    def having(self, ops: Sequence[Ints]) -> Readable:
-        """What lies in the piece itself, if that is much less than what is unpacked anyway."""
-        near = self.of.having(ops)
-        return self if self.shelf.folder or near.rows * _MUCH > self.rows else near
+    def containing(self, ops: Sequence[Ints]) -> Partition:
+        """The stored rows near these operations, if they are far fewer than all; else itself."""
+        near = self.stored.containing(ops)
+        few = near.rows * _FEW <= self.rows
+        return near if few and not self.cache.folder else self
 
     def read(self, columns: Sequence[str]) -> pa.Table:
-        kept = {name: self.shelf.column(self._name(name)) for name in columns}
-        if fresh := [name for name, column in kept.items() if column is None]:
-            table = self.of.read(fresh)
-            kept |= {name: self.shelf.keep(self._name(name), table[name]) for name in fresh}
+        """Reads these columns, each from the cache if it is there."""
+        kept = {name: self.cache.column(self._name(name)) for name in columns}
+        if missing := [name for name, column in kept.items() if column is None]:
+            table = self.stored.read(missing)
+            kept |= {name: self.cache.keep(self._name(name), table[name]) for name in missing}
         return pa.table(kept)
 
-    def kept(self, what: str, make: Callable[[], Ints]) -> Ints:
-        """Numbers made of the piece: when they are first asked for, and never again."""
-        column = self.shelf.column(self._name(what))
+    def cached_ints(self, name: str, compute: Callable[[], Ints]) -> Ints:
+        """The integer column of this name, computed at the first call."""
+        column = self.cache.column(self._name(name))
         if column is None:
-            column = self.shelf.keep(self._name(what), pa.chunked_array([pa.array(make())]))
+            column = self.cache.keep(self._name(name), pa.chunked_array([pa.array(compute())]))
         return as_ints(column)
 
     def _name(self, column: str) -> str:

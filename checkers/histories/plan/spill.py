@@ -1,9 +1,8 @@
-"""Tables that are kept for later looks: in memory, and past what there is room for on disk.
+"""Tables on disk: what exceeds memory is appended to files and mapped when it is read.
 
-On disk a table lies as Arrow sends it, one behind the other in a file. It is mapped, so nothing is
-unpacked and only the pages that are looked at cost anything. Numbers are as narrow as they allow:
-what is not written costs nothing. Compressing the rest would cost more than it saves, since most of
-it is fingerprints.
+A file holds tables in Arrow's stream format, one after the other. It is memory-mapped, so nothing
+is decompressed and only the pages that are used cost anything. Integers are written in the
+narrowest width that fits. Compression would cost more than it saves: most bytes are fingerprints.
 """
 
 from __future__ import annotations
@@ -17,60 +16,43 @@ import numpy as np
 import pyarrow as pa
 
 from checkers.histories.columnar.fingerprints import Ints
-from checkers.histories.plan.batch import Readable
+from checkers.histories.plan.partition import InMemory, Partition
 
 _NARROW: Final = (np.int8, np.int16, np.int32)
-_IN_TURN: Final = pa.ipc.IpcReadOptions(use_threads=False)  # nothing is worth waking a thread
+_ONE_THREAD: Final = pa.ipc.IpcReadOptions(use_threads=False)  # nothing here is worth a thread
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
-    """A piece in memory."""
-
-    table: pa.Table
-
-    @property
-    def rows(self) -> int:
-        return int(self.table.num_rows)
-
-    def may_have(self, ops: Ints) -> bool:
-        return len(ops) > 0
-
-    def having(self, ops: Sequence[Ints]) -> Held:
-        return self
-
-    def read(self, columns: Sequence[str]) -> pa.Table:
-        return self.table.select(list(columns))
-
-
-@dataclass(frozen=True, slots=True)
-class Spilled:
-    """A piece that is a stretch of a file on disk."""
+class OnDisk:
+    """A partition that is a range of bytes in a file."""
 
     path: str
     at: int
     size: int  # bytes
     rows: int
 
-    def may_have(self, ops: Ints) -> bool:
+    def may_contain(self, ops: Ints) -> bool:
+        """True if any operation is given: the table is not searched."""
         return len(ops) > 0
 
-    def having(self, ops: Sequence[Ints]) -> Spilled:
+    def containing(self, ops: Sequence[Ints]) -> OnDisk:
+        """The whole table."""
         return self
 
     def read(self, columns: Sequence[str]) -> pa.Table:
+        """Reads these columns."""
         return self.within(_mapped(self.path)).select(list(columns))
 
     def within(self, file: pa.Buffer) -> pa.Table:
-        """All of it, from its file."""
+        """The whole table, from its mapped file."""
         return _table(file.slice(self.at, self.size))
 
 
-def read_in_turn(parts: Iterable[Readable], columns: Sequence[str]) -> Iterator[pa.Table]:
-    """These columns of each; a file is mapped once for those that follow each other in it."""
+def read_in_turn(parts: Iterable[Partition], columns: Sequence[str]) -> Iterator[pa.Table]:
+    """Reads these columns of each part. Consecutive parts of one file share one mapping."""
     path, file = "", pa.py_buffer(b"")
     for part in parts:
-        if not isinstance(part, Spilled):
+        if not isinstance(part, OnDisk):
             yield part.read(columns)
             continue
         if part.path != path:
@@ -78,8 +60,8 @@ def read_in_turn(parts: Iterable[Readable], columns: Sequence[str]) -> Iterator[
         yield part.within(file).select(list(columns))
 
 
-def alone_in(path: Path) -> pa.Table:
-    """The table that is all there is in the file."""
+def only_table_in(path: Path) -> pa.Table:
+    """The table of a file that holds one table."""
     return _table(_mapped(str(path)))
 
 
@@ -88,51 +70,51 @@ def _mapped(path: str) -> pa.Buffer:
         return file.read_buffer()
 
 
-def _table(stretch: pa.Buffer) -> pa.Table:
-    return pa.ipc.open_stream(stretch, options=_IN_TURN).read_all()
+def _table(data: pa.Buffer) -> pa.Table:
+    return pa.ipc.open_stream(data, options=_ONE_THREAD).read_all()
 
 
-def spill(table: pa.Table, path: Path) -> Spilled:
-    """Writes the table behind what is in the file."""
+def spill(table: pa.Table, path: Path) -> OnDisk:
+    """Appends the table to the file."""
     with pa.OSFile(str(path), "ab") as sink:
         at = sink.tell()
         with pa.ipc.new_stream(sink, table.schema) as stream:
             stream.write_table(table)
-        return Spilled(str(path), at, sink.tell() - at, table.num_rows)
+        return OnDisk(str(path), at, sink.tell() - at, table.num_rows)
 
 
 @dataclass(slots=True)
-class Store:
-    """Tables of some numbers, in memory, and past so many bytes on disk: a file for each number."""
+class SpillStore:
+    """Numbered tables: in memory up to a limit, then in one file for each number."""
 
     folder: Path
-    held_bytes: int
-    held: int = 0
+    memory_bytes: int
+    used_bytes: int = 0
 
-    def keep(self, number: int, table: pa.Table) -> Readable:
-        """The table, one of this number."""
-        if self.held + table.nbytes <= self.held_bytes:
-            self.held += table.nbytes
-            return Held(table)
+    def keep(self, number: int, table: pa.Table) -> Partition:
+        """Keeps one more table of this number, in memory or on disk."""
+        if self.used_bytes + table.nbytes <= self.memory_bytes:
+            self.used_bytes += table.nbytes
+            return InMemory(table)
         return spill(table, self._file(number))
 
     def drop(self, number: int) -> None:
-        """Whatever lies on disk of this number is not needed any more."""
+        """Deletes the file of this number, if there is one."""
         self._file(number).unlink(missing_ok=True)
 
     def _file(self, number: int) -> Path:
         return self.folder / f"{number}.arrow"
 
 
-def narrowed(table: pa.Table) -> pa.Table:
-    """The same rows, each column as narrow as it allows."""
-    return pa.table({name: narrow(table[name]) for name in table.schema.names})
+def shrunk(table: pa.Table) -> pa.Table:
+    """The same rows, each integer column in the narrowest width that fits."""
+    return pa.table({name: shrunk_column(table[name]) for name in table.schema.names})
 
 
-def narrow(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """The column in one chunk: whole numbers, or those of a dictionary, as narrow as they allow.
+def shrunk_column(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """The column in one chunk; integers and dictionary codes in the narrowest width that fits.
 
-    Where some are missing they stay as they are.
+    A column of integers with nulls keeps its width.
     """
     if pa.types.is_dictionary(column.type):
         whole = column.unify_dictionaries().combine_chunks()
@@ -147,6 +129,7 @@ def narrow(column: pa.ChunkedArray) -> pa.ChunkedArray:
 
 
 def _width(low: int, high: int) -> pa.DataType:
-    widths = (np.iinfo(it) for it in _NARROW)
-    fitting = (it.dtype for it in widths if it.min <= low and high <= it.max)
+    """The narrowest integer type that holds both."""
+    limits = (np.iinfo(width) for width in _NARROW)
+    fitting = (limit.dtype for limit in limits if limit.min <= low and high <= limit.max)
     return pa.from_numpy_dtype(next(fitting, np.dtype(np.int64)))

@@ -8,9 +8,9 @@ from itertools import pairwise
 from hypothesis import strategies as st
 
 from checkers.histories.analysis import KEPT, Analysis, analysis_of
+from checkers.histories.io.partitions import TableRows, partitions_of
 from checkers.histories.io.recorded import as_table
-from checkers.histories.plan.batches import LocalPieces
-from checkers.histories.plan.partitions import Rows, chunks_of
+from checkers.histories.plan.in_process import LocalDataset
 from model.histories import (
     Assigned,
     History,
@@ -92,13 +92,13 @@ def analysed(
     table = as_table(h)
     ops = table["op"].to_pylist()
     bounds = [0, *sorted(ops.index(op) for op in at if op in ops), table.num_rows]
-    stretches = [Rows(table.slice(a, b - a)) for a, b in pairwise(bounds) if b > a]
+    stretches = [TableRows(table.slice(a, b - a)) for a, b in pairwise(bounds) if b > a]
     return analysis_of(
-        LocalPieces(chunks_of(stretches, 1)),
+        LocalDataset(partitions_of(stretches, 1)),
         named(tuple(anomalies), declared),
         name="generated",
         declared=declared,
-        groups=1 + len(at) % 3,
+        shuffle_partitions=1 + len(at) % 3,
     )
 
 

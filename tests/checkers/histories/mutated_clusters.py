@@ -9,9 +9,9 @@ from itertools import pairwise
 
 from hypothesis import assume
 
+from checkers.histories.io.partitions import TableRows, partitions_of
 from checkers.histories.io.recorded import as_table
-from checkers.histories.plan.batches import LocalPieces
-from checkers.histories.plan.partitions import Rows, chunks_of
+from checkers.histories.plan.in_process import LocalDataset
 from model.histories import (
     CommitOffset,
     EndOffset,
@@ -132,13 +132,15 @@ def _other(micro: MicroOperation, by: int) -> MicroOperation:
             return micro
 
 
-def cut(h: History, rng: random.Random, *, files: int = 12) -> LocalPieces:
+def cut(h: History, rng: random.Random, *, files: int = 12) -> LocalDataset:
     """The history in up to so many pieces, cut anywhere or close by; from files in any order."""
     table = as_table(h)
     rows = table.num_rows
     width = rows // rng.choice([1, 5, 25])
     begin = rng.randrange(rows - width + 1)
     at = sorted(begin + rng.randrange(width + 1) for _ in range(rng.randrange(files)))
-    stretches = [Rows(table.slice(a, b - a)) for a, b in pairwise([0, *at, rows])]
+    stretches = [TableRows(table.slice(a, b - a)) for a, b in pairwise([0, *at, rows])]
     rng.shuffle(stretches)
-    return LocalPieces(chunks_of(stretches, rng.choice([1, 1, 40])), salt=rng.randrange(3))
+    return LocalDataset(
+        partitions_of(stretches, rng.choice([1, 1, 40])), hash_seed=rng.randrange(3)
+    )

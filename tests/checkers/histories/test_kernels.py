@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 from checkers.histories.analysis import KEPT, Analysis, analysis_of, analyze
 from checkers.histories.deciding import DECIDED
 from checkers.histories.io.jepsen import operations
+from checkers.histories.io.partitions import TableRows, partitions_of
 from checkers.histories.io.recorded import as_table
-from checkers.histories.plan.batches import LocalPieces
-from checkers.histories.plan.partitions import Rows, chunks_of
+from checkers.histories.plan.in_process import LocalDataset
 from checkers.progress import Progress
 from model.histories import EndOffset, History, MicroOperation, Operation, Outcome, Poll, Send
 from model.history_notation import history
@@ -86,7 +86,7 @@ def histories(draw: st.DrawFn, *, sound: bool) -> History:
     return tuple(sorted(made, key=lambda o: never if o.completed_ns is None else o.completed_ns))
 
 
-def cut(table: pa.Table, rng: random.Random, pieces: int, *, mixed: bool) -> LocalPieces:
+def cut(table: pa.Table, rng: random.Random, pieces: int, *, mixed: bool) -> LocalDataset:
     """The history in chunks, from so many tables: stretches of its rows, or dealt at random."""
     rows = list(range(table.num_rows))
     if mixed:
@@ -96,13 +96,13 @@ def cut(table: pa.Table, rng: random.Random, pieces: int, *, mixed: bool) -> Loc
         at = sorted(rng.randrange(len(rows) + 1) for _ in range(pieces - 1))
         dealt = [rows[a:b] for a, b in zip([0, *at], [*at, len(rows)], strict=True)]
         rng.shuffle(dealt)
-    tables = [Rows(table.take(pa.array(d, pa.int64()))) for d in dealt]
+    tables = [TableRows(table.take(pa.array(d, pa.int64()))) for d in dealt]
     held_bytes = rng.choice([0, 1 << 20])  # spilled or held
-    return LocalPieces(chunks_of(tables, rng.randrange(1, 9)), held_bytes=held_bytes)
+    return LocalDataset(partitions_of(tables, rng.randrange(1, 9)), memory_bytes=held_bytes)
 
 
-def in_chunks(*tables: pa.Table) -> LocalPieces:
-    return LocalPieces(chunks_of([Rows(table) for table in tables], 1))
+def in_chunks(*tables: pa.Table) -> LocalDataset:
+    return LocalDataset(partitions_of([TableRows(table) for table in tables], 1))
 
 
 def assert_agrees(analysis: Analysis, h: History) -> None:
@@ -136,7 +136,7 @@ def test_kernels_agree_with_the_literal_definitions(
     h: History, seed: int, pieces: int, mixed: bool
 ) -> None:
     cut_up = cut(as_table(h), random.Random(seed), pieces, mixed=mixed)
-    analysis = analysis_of(cut_up, CATALOGUE, name="generated", groups=1 + seed % 3)
+    analysis = analysis_of(cut_up, CATALOGUE, name="generated", shuffle_partitions=1 + seed % 3)
     assert_agrees(analysis, h)
 
 
@@ -164,7 +164,7 @@ def test_kernels_agree_on_which_assumptions_are_broken(
     h: History, seed: int, pieces: int, mixed: bool
 ) -> None:
     cut_up = cut(as_table(h), random.Random(seed), pieces, mixed=mixed)
-    analysis = analysis_of(cut_up, CATALOGUE, name="generated", groups=1 + seed % 3)
+    analysis = analysis_of(cut_up, CATALOGUE, name="generated", shuffle_partitions=1 + seed % 3)
     assert_agrees(analysis, h)
 
 
@@ -227,7 +227,7 @@ def test_kernels_agree_on_mutated_samples(name: str, how: list[str], seed: int) 
     for step in how:
         h = mutated(h, step, rng)
     cut_up = cut(as_table(h), rng, 1 + seed % 4, mixed=bool(seed % 2))
-    assert_agrees(analysis_of(cut_up, CATALOGUE, name=name, groups=1 + seed % 3), h)
+    assert_agrees(analysis_of(cut_up, CATALOGUE, name=name, shuffle_partitions=1 + seed % 3), h)
 
 
 def test_a_history_with_nothing_to_observe_is_not_checked() -> None:

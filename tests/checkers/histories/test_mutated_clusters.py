@@ -15,22 +15,22 @@ ROWS = as_table(H).num_rows
 def test_all_that_is_told_is_told_by_one_piece() -> None:
     table = as_table(H)
     for seed in range(20):
-        pieces = cut(H, random.Random(seed), files=12).chunks
-        read = [row for piece in pieces for row in piece.read(SCHEMA.names).to_pylist()]
+        pieces = cut(H, random.Random(seed), files=12).partitions
+        read = [row for batch in pieces for row in batch.read(SCHEMA.names).to_pylist()]
         assert read == table.to_pylist()
 
 
 def test_there_are_many_cuts_or_none_and_often_many_in_a_few_operations() -> None:
     counts, near = Counter[int](), 0
     for seed in range(200):
-        pieces = cut(H, random.Random(seed), files=12).chunks
+        pieces = cut(H, random.Random(seed), files=12).partitions
         counts[len(pieces)] += 1
         inner = pieces[1:-1]
-        near += len(inner) > 3 and sum(piece.rows for piece in inner) < ROWS // 4
+        near += len(inner) > 3 and sum(batch.rows for batch in inner) < ROWS // 4
 
     assert {1, 2, 5, 9} <= counts.keys()
     assert near > 10
 
 
 def test_nothing_can_be_cut() -> None:
-    assert [cut((), random.Random(seed)).chunks for seed in range(9)] == [()] * 9
+    assert [cut((), random.Random(seed)).partitions for seed in range(9)] == [()] * 9

@@ -61,7 +61,9 @@ def test_samples_have_the_same_verdict(
 ) -> None:
     del spark
     path = SAMPLES / f"{name}.edn"
-    assert_same(analyze_on_spark(path, rows_per_chunk=rows, groups=groups), analyze(path))
+    assert_same(
+        analyze_on_spark(path, rows_per_partition=rows, shuffle_partitions=groups), analyze(path)
+    )
 
 
 def generated(seed: int) -> pa.Table:
@@ -91,7 +93,9 @@ def test_generated_histories_have_the_same_verdict(
 ) -> None:
     del spark
     pq.write_table(generated(seed), tmp_path / "h.parquet", row_group_size=17)
-    found = analyze_on_spark(tmp_path / "h.parquet", rows_per_chunk=20, groups=groups)
+    found = analyze_on_spark(
+        tmp_path / "h.parquet", rows_per_partition=20, shuffle_partitions=groups
+    )
     assert_same(found, analyze(tmp_path / "h.parquet"))
     assert sum(decision.count for decision in found.decisions) > 20
 
@@ -114,7 +118,9 @@ def test_everything_at_once(spark: SparkSession, tmp_path: Path) -> None:
     for number, first in enumerate(range(0, table.num_rows, 3)):
         pq.write_table(table.slice(first, 3), tmp_path / f"{9 - number}.parquet")
     told: list[Progress] = []
-    found = analyze_on_spark(tmp_path, rows_per_chunk=2, groups=4, watch=told.append)
+    found = analyze_on_spark(
+        tmp_path, rows_per_partition=2, shuffle_partitions=4, watch=told.append
+    )
     assert_same(found, analyze(tmp_path))
     violated = {decision.anomaly.id for decision in found.decisions if decision.count}
     assert violated >= {
@@ -142,7 +148,7 @@ def test_transactions_groups_and_deliveries_have_the_same_verdict(
     del spark
     h = cluster_history(seed, steps=700, bug=bug)
     pq.write_table(as_table(h), tmp_path / "h.parquet", row_group_size=50)
-    found = analyze_on_spark(tmp_path / "h.parquet", rows_per_chunk=60, groups=3)
+    found = analyze_on_spark(tmp_path / "h.parquet", rows_per_partition=60, shuffle_partitions=3)
     assert_same(found, analyze(tmp_path / "h.parquet"))
     assert {decision.anomaly.id for decision in found.decisions if decision.count} >= shown
     assert len(found.delivered) >= 5
@@ -152,7 +158,7 @@ def test_broken_assumptions_are_the_same(spark: SparkSession, tmp_path: Path) ->
     del spark
     table = as_table(history("p1 send k=a -> never\np1 send k=a -> ok @1"))
     pq.write_table(table, tmp_path / "h.parquet")
-    found = analyze_on_spark(tmp_path / "h.parquet", rows_per_chunk=1, groups=2)
+    found = analyze_on_spark(tmp_path / "h.parquet", rows_per_partition=1, shuffle_partitions=2)
     assert_same(found, analyze(tmp_path / "h.parquet"))
     assert {b.assumption.id for b in found.broken} == {"values-are-unique", "one-open-operation"}
 

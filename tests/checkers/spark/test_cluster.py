@@ -102,7 +102,9 @@ def test_a_worker_that_dies_changes_no_verdict(
         def executors() -> int:
             return int(spark._jsc.sc().getExecutorMemoryStatus().size()) - 1  # not the driver
 
-        found = analyze_on_spark(history, rows_per_chunk=2_500, groups=4, watch=watch)
+        found = analyze_on_spark(
+            history, rows_per_partition=2_500, shuffle_partitions=4, watch=watch
+        )
         workers.append(executors())
 
     assert found == analyze(history)

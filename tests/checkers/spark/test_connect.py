@@ -29,7 +29,7 @@ from checkers.log_dirs.audit import audit
 from checkers.progress import Progress
 from checkers.spark import connect, java
 from checkers.spark.log_dirs import audit_on_spark
-from checkers.spark.run import analyze_on_spark, refuse_unseen
+from checkers.spark.run import analyze_on_spark, require_visible
 from checkers.spark.session import session
 from model.faults import InputFault
 
@@ -99,14 +99,14 @@ def test_a_server_gives_the_same_verdict(
     asked = ("offset-order-inversion", "duplicate", "lost-write")
     in_process = analyze(history, anomalies=asked)
 
-    def on_server(rows_per_chunk: int | None) -> Analysis:
+    def on_server(rows_per_partition: int | None) -> Analysis:
         return analyze_on_spark(
             history,
             master=server,
             anomalies=asked,
             watch=told.append,
-            rows_per_chunk=rows_per_chunk,
-            groups=2,
+            rows_per_partition=rows_per_partition,
+            shuffle_partitions=2,
         )
 
     assert on_server(None) == in_process
@@ -132,7 +132,7 @@ def test_what_the_workers_do_not_find_is_refused(server: str, tmp_path: Path) ->
         session(server) as spark,
         pytest.raises(InputFault, match="gone: the cluster's workers do not find it; put"),
     ):
-        refuse_unseen(spark, [str(tmp_path), gone])
+        require_visible(spark, [str(tmp_path), gone])
 
 
 # ---------------------------------------------------------------- without a server

@@ -47,56 +47,63 @@ from checkers.histories.anomalies.cycles.record_dependencies import (
     log_of_ends,
     of_strays,
 )
-from checkers.histories.anomalies.findings import Family, Found, Known
-from checkers.histories.columnar.arrow import columns_of, ints
+from checkers.histories.anomalies.findings import AnomalyChecker, Context, Finding
+from checkers.histories.columnar.arrow import int64_schema, table_from
 from checkers.histories.columnar.fingerprints import Ints
 from checkers.histories.columnar.rows import schema_of
-from checkers.histories.columnar.sorting import NumberSet, begins, distinct, lengths, member
-from checkers.histories.facts.record_locations import READ, Strays, block, role_of, runs, together
-from checkers.histories.plan.batch import UNKNOWN, Piece
-from checkers.histories.plan.stage import Inquiry
+from checkers.histories.columnar.sorting import NumberSet, distinct, member, run_lengths, run_starts
+from checkers.histories.facts.record_locations import (
+    POLL_OK,
+    UnconfirmedValues,
+    block,
+    hash_of_pair,
+    role_of,
+    runs,
+)
+from checkers.histories.plan.batch import UNKNOWN_OFFSET, Batch
+from checkers.histories.plan.stage import Plan, collect, in_parallel
 from properties.anomalies.cycles.components import SEARCHED
 from properties.anomalies.cycles.cycle import G2, G_SINGLE, Cycle, of_anti_dependencies
 
 ACROSS: Final = -2  # what comes next lies behind the end of the block
-_LAST: Final = ints("reader", "key", "offset", "value")
-_NEXT: Final = ints("key", "offset", "sender", "next_value")
+_LAST: Final = int64_schema("reader", "key", "offset", "value")
+_NEXT: Final = int64_schema("key", "offset", "sender", "next_value")
 _NO_OPS: Final = np.zeros(0, dtype=np.int64)
 
 
 # ---------------------------------------------------------------- what was missed
 
 
-def _last_polled(looked: Looked, piece: Piece) -> pa.Table:
+def _last_polled(looked: Looked, batch: Batch) -> pa.Table:
     """Of each operation and key the last confirmed record that it polled in the blocks here."""
-    key, offset, value = (piece.ints(name) for name in ("key", "offset", "value"))
-    stray = member(together(key, value), looked.senders.pairs)
-    rows = np.flatnonzero((role_of(piece) >= READ) & ~stray & (offset != UNKNOWN))
-    return _furthest(piece.ints("op")[rows], key[rows], offset[rows], value[rows])
+    key, offset, value = (batch.ints(name) for name in ("key", "offset", "value"))
+    stray = member(hash_of_pair(key, value), looked.senders.pairs)
+    rows = np.flatnonzero((role_of(batch) >= POLL_OK) & ~stray & (offset != UNKNOWN_OFFSET))
+    return _furthest(batch.ints("op")[rows], key[rows], offset[rows], value[rows])
 
 
 def _furthest(reader: Ints, key: Ints, offset: Ints, value: Ints) -> pa.Table:
     """Of each reader and key what lies furthest, each value once."""
-    which = together(reader, key)
+    which = hash_of_pair(reader, key)
     order, starts = runs(which, offset, value)
     once = order[starts]
-    groups = begins(which[once])
+    groups = run_starts(which[once])
     ends = np.r_[groups[1:], len(once)][: len(groups)] - 1
-    furthest = np.repeat(offset[once[ends]], lengths(groups, len(once)))
+    furthest = np.repeat(offset[once[ends]], run_lengths(groups, len(once)))
     row = once[offset[once] == furthest]
-    return columns_of(_LAST, reader[row], key[row], offset[row], value[row])
+    return table_from(_LAST, reader[row], key[row], offset[row], value[row])
 
 
-def _following(looked: Looked, keys: Ints, offsets: Ints, piece: Piece) -> pa.Table:
+def _following(looked: Looked, keys: Ints, offsets: Ints, batch: Batch) -> pa.Table:
     """What comes next behind these places, as far as blocks can tell."""
-    return _next(log_of(looked, piece), keys, offsets, behind=False)
+    return _next(log_of(looked, batch), keys, offsets, behind=False)
 
 
 def _next(log: Log, keys: Ints, offsets: Ints, *, behind: bool) -> pa.Table:
     """The next values behind some places, in their block or behind it, of known senders."""
     starts, sizes = log.groups()
     key, offset = log.key[starts], log.offset[starts]
-    at = np.flatnonzero(member(together(key, offset), np.sort(together(keys, offsets))))
+    at = np.flatnonzero(member(hash_of_pair(key, offset), np.sort(hash_of_pair(keys, offsets))))
     after = np.minimum(at + 1, len(starts) - 1)
     same = (at + 1 < len(starts)) & (key[after] == key[at])
     if not behind:
@@ -109,7 +116,7 @@ def _next(log: Log, keys: Ints, offsets: Ints, *, behind: bool) -> pa.Table:
     of_place, place = of_place[linked], place[linked]
     open_still = at[~same] if not behind else _NO_OPS
     nothing = np.zeros(len(open_still), dtype=np.int64)
-    return columns_of(
+    return table_from(
         _NEXT,
         key[np.r_[of_place, open_still]],
         offset[np.r_[of_place, open_still]],
@@ -118,29 +125,31 @@ def _next(log: Log, keys: Ints, offsets: Ints, *, behind: bool) -> pa.Table:
     )
 
 
-def _stray_reads(looked: Looked, strays: Strays) -> pa.Table:
+def _stray_reads(looked: Looked, unconfirmed: UnconfirmedValues) -> pa.Table:
     """The strays that were polled, where they lie at last."""
-    polls = strays.places.where(strays.places.ints("role") >= READ)
+    polls = unconfirmed.observations.where(unconfirmed.observations.ints("role") >= POLL_OK)
     key, value = polls.ints("key"), polls.ints("value")
-    last = looked.senders.last[np.searchsorted(looked.senders.pairs, together(key, value))]
-    some = last != UNKNOWN
-    return columns_of(_LAST, polls.ints("op")[some], key[some], last[some], value[some])
+    last = looked.senders.last[np.searchsorted(looked.senders.pairs, hash_of_pair(key, value))]
+    some = last != UNKNOWN_OFFSET
+    return table_from(_LAST, polls.ints("op")[some], key[some], last[some], value[some])
 
 
-def _missed(looked: Looked, strays: Strays, told: pa.Table, ends: Piece) -> Inquiry[pa.Table]:
+def _missed(
+    looked: Looked, unconfirmed: UnconfirmedValues, told: pa.Table, ends: Batch
+) -> Plan[pa.Table]:
     """The rw dependencies."""
-    seen = Piece(pa.concat_tables([told, _stray_reads(looked, strays)]))
-    reads = Piece(_furthest(*(seen.ints(name) for name in _LAST.names)))
+    seen = Batch(pa.concat_tables([told, _stray_reads(looked, unconfirmed)]))
+    reads = Batch(_furthest(*(seen.ints(name) for name in _LAST.names)))
     key, offset = reads.ints("key"), reads.ints("offset")
     run = partial(_following, looked, key, offset)
-    near = Piece((yield asks("what came next", _NEXT, run)))
+    near = Batch((yield from collect(asks("what came next", _NEXT, run))))
     across = near.where(near.ints("sender") == ACROSS)
     far = _next(log_of_ends(ends), across.ints("key"), across.ints("offset"), behind=True)
     here = near.where(near.ints("sender") != ACROSS).table
-    following = Piece(pa.concat_tables([here, far]))
-    places = together(following.ints("key"), following.ints("offset"))
+    following = Batch(pa.concat_tables([here, far]))
+    places = hash_of_pair(following.ints("key"), following.ints("offset"))
     order = np.argsort(places, kind="stable")
-    wanted = together(key, offset)
+    wanted = hash_of_pair(key, offset)
     low, high = (np.searchsorted(places[order], wanted, side=side) for side in ("left", "right"))
     many = high - low
     read = np.repeat(np.arange(len(reads)), many)
@@ -149,7 +158,7 @@ def _missed(looked: Looked, strays: Strays, told: pa.Table, ends: Piece) -> Inqu
     sender = following.ints("sender")[after]
     some = sender != reads.ints("reader")[read]
     read, after = read[some], after[some]
-    return columns_of(
+    return table_from(
         LABELS,
         reads.ints("reader")[read],
         sender[some],
@@ -163,7 +172,7 @@ def _missed(looked: Looked, strays: Strays, told: pa.Table, ends: Piece) -> Inqu
 # ---------------------------------------------------------------- what is searched
 
 
-def _searched(flow: Piece, missed: Piece) -> Iterator[tuple[str, tuple[int, ...], int]]:
+def _searched(flow: Batch, missed: Batch) -> Iterator[tuple[str, tuple[int, ...], int]]:
     """The form, the operations and the size of the component of each cycle."""
     ends = [side.ints(name) for side in (flow, missed) for name in ("first", "second")]
     ops = distinct(np.concatenate(ends))
@@ -173,16 +182,16 @@ def _searched(flow: Piece, missed: Piece) -> Iterator[tuple[str, tuple[int, ...]
     inside = np.flatnonzero(label[first] == label[second])
     inside_missed = np.flatnonzero(label[reader] == label[sender])
     large = sizes[label] > SEARCHED
-    answered = np.sort(together(second[inside], first[inside]))
-    at_once = member(together(reader[inside_missed], sender[inside_missed]), answered)
+    answered = np.sort(hash_of_pair(second[inside], first[inside]))
+    at_once = member(hash_of_pair(reader[inside_missed], sender[inside_missed]), answered)
     inside_missed = inside_missed[at_once | ~large[reader[inside_missed]]]
     shown = np.zeros(len(sizes), dtype=np.bool_)
     shown[label[reader[inside_missed]]] = True
     members = np.flatnonzero(shown[label])
     inside = inside[shown[label[first[inside]]]]
     if large.any():  # of a large component only direct answers matter
-        asked = np.sort(together(reader[inside_missed], sender[inside_missed]))
-        direct = member(together(second[inside], first[inside]), asked)
+        asked = np.sort(hash_of_pair(reader[inside_missed], sender[inside_missed]))
+        direct = member(hash_of_pair(second[inside], first[inside]), asked)
         inside = inside[direct | ~large[first[inside]]]
     parts = (
         _by_label(label, ops[members], members),
@@ -205,7 +214,7 @@ def _searched(flow: Piece, missed: Piece) -> Iterator[tuple[str, tuple[int, ...]
 def _by_label(label: Ints, ops: Ints, of: Ints) -> dict[int, list[int]]:
     """The operations of each component."""
     order = np.argsort(label[of], kind="stable")
-    starts = begins(label[of[order]])
+    starts = run_starts(label[of[order]])
     parts = np.split(ops[order], starts[1:]) if len(starts) else []
     numbers = label[of[order[starts]]].tolist()
     return {number: part.tolist() for number, part in zip(numbers, parts, strict=True)}
@@ -226,35 +235,37 @@ def _row(
 # ---------------------------------------------------------------- the inquiry
 
 
-def anti_dependency_cycles(known: Known) -> Inquiry[tuple[Found, ...]]:
+def anti_dependency_cycles(context: Context) -> Plan[tuple[Finding, ...]]:
     """The cycles with anti-dependencies, where they are asked for."""
-    if not known.declared.rw_deps:
+    if not context.declared.rw_deps:
         none = schema_of(Cycle).empty_table()
-        return tuple(Found(id=form, rows=none, observations=0) for form in (G_SINGLE, G2))
-    strays, ww_deps = known.strays, known.declared.ww_deps
+        return tuple(Finding(id=form, rows=none, observations=0) for form in (G_SINGLE, G2))
+    unconfirmed, ww_deps = context.unconfirmed, context.declared.ww_deps
     others = Others(NumberSet(_NO_OPS), _NO_OPS)
-    looked = Looked("anti-dependencies", strays, Senders.of(strays), others, ww_deps)
-    told, ends, edges = yield (
-        asks("how far readers got", _LAST, partial(_last_polled, looked)),
-        asks("how far readers got", ENDS, partial(block_ends, looked)),
-        asks("what came before what", EDGES, partial(every, looked)),
+    looked = Looked("anti-dependencies", unconfirmed, Senders.of(unconfirmed), others, ww_deps)
+    told, ends, edges = yield from in_parallel(
+        collect(asks("how far readers got", _LAST, partial(_last_polled, looked))),
+        collect(asks("how far readers got", ENDS, partial(block_ends, looked))),
+        collect(asks("what came before what", EDGES, partial(every, looked))),
     )
-    of_stray, _ = of_strays(looked, strays)
-    across = across_blocks(Piece(ends)) if ww_deps else LABELS.empty_table()
+    of_stray, _ = of_strays(looked, unconfirmed)
+    across = across_blocks(Batch(ends)) if ww_deps else LABELS.empty_table()
     loose = pa.concat_tables([of_stray, across])
-    missed = Piece((yield from _missed(looked, strays, told, Piece(ends))))
-    flow = Piece(pa.concat_tables([edges, loose.select(EDGES.names)]))
+    missed = Batch((yield from _missed(looked, unconfirmed, told, Batch(ends))))
+    flow = Batch(pa.concat_tables([edges, loose.select(EDGES.names)]))
     found = list(_searched(flow, missed))
     pairs = neighbours([np.array(ops) for _, ops, _ in found])
     labels = LABELS.empty_table()
     if found:
-        labels = yield asks("through which records", LABELS, partial(labelled, looked, pairs))
-    known_here = Piece(pa.concat_tables([loose, missed.table]))
+        labels = yield from collect(
+            asks("through which records", LABELS, partial(labelled, looked, pairs))
+        )
+    known_here = Batch(pa.concat_tables([loose, missed.table]))
     of_pairs = pairs.have(known_here.ints("first"), known_here.ints("second"))
     records = pa.concat_tables([labels, known_here.where(of_pairs).table])
-    named = yield from named_steps(Piece(records))
+    named = yield from named_steps(Batch(records))
     return tuple(
-        Found(
+        Finding(
             id=form,
             rows=rows_of([_row(form, ops, size, named) for of, ops, size in found if of == form]),
             observations=len(missed),
@@ -263,4 +274,4 @@ def anti_dependency_cycles(known: Known) -> Inquiry[tuple[Found, ...]]:
     )
 
 
-FAMILIES: Final = (Family(ids=(G_SINGLE, G2), inquiry=anti_dependency_cycles),)
+CHECKERS: Final = (AnomalyChecker(ids=(G_SINGLE, G2), plan=anti_dependency_cycles),)

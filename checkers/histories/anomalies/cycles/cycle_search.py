@@ -24,8 +24,7 @@ import numpy.typing as npt
 
 from checkers.histories.anomalies.cycles.record_dependencies import RW, WR, WW
 from checkers.histories.columnar.fingerprints import Ints
-from checkers.histories.columnar.sorting import begins, lengths, member
-from checkers.histories.plan.batch import Mask
+from checkers.histories.columnar.sorting import Mask, member, run_lengths, run_starts
 from properties.anomalies.cycles.components import SEARCHED, shortest_cycle
 from properties.anomalies.cycles.cycle import FORMS, IMPLIES
 
@@ -117,7 +116,7 @@ def strong(edges: Sequence[tuple[Ints, Ints]], count: int) -> Ints:
 
 def _split(numbers: Ints, groups: Ints) -> list[Ints]:
     """The numbers of each group; those of one lie together."""
-    return np.split(numbers, begins(groups)[1:]) if len(numbers) else []
+    return np.split(numbers, run_starts(groups)[1:]) if len(numbers) else []
 
 
 def _pairs(of: Operations, kinds: tuple[str, ...], members: Ints) -> npt.NDArray[np.bool_]:
@@ -135,8 +134,8 @@ def _pairs(of: Operations, kinds: tuple[str, ...], members: Ints) -> npt.NDArray
 def _in_processes(of: Operations) -> Iterator[tuple[Ints, Ints]]:
     """From each operation that ended ok to the next of its process."""
     order = np.argsort(of.process, kind="stable")  # numbers ascend in a process
-    starts = begins(of.process[order])
-    begin = np.repeat(starts, lengths(starts, len(order)))
+    starts = run_starts(of.process[order])
+    begin = np.repeat(starts, run_lengths(starts, len(order)))
     place = np.arange(len(order))
     done = np.maximum.accumulate(np.where(of.ok[order], place, -1))
     before = np.r_[-1, done[:-1]][: len(order)]  # the last ok one in front

@@ -43,23 +43,31 @@ from checkers.histories.anomalies.cycles.record_dependencies import (
     leading_back,
     of_strays,
 )
-from checkers.histories.anomalies.findings import Family, Found, Known
+from checkers.histories.anomalies.findings import AnomalyChecker, Context, Finding
 from checkers.histories.anomalies.real_time.future_reads import looked_up, times
-from checkers.histories.columnar.arrow import columns_of, ints
+from checkers.histories.columnar.arrow import int64_schema, table_from
 from checkers.histories.columnar.fingerprints import Ints
 from checkers.histories.columnar.rows import schema_of
-from checkers.histories.columnar.sorting import NumberSet, begins, distinct, member
-from checkers.histories.facts.record_locations import SENT, Pairs, Strays
-from checkers.histories.plan.batch import NEVER_NS, Piece
-from checkers.histories.plan.batches import Kernel
-from checkers.histories.plan.stage import OPERATIONS, Ask, Inquiry, spelled
+from checkers.histories.columnar.sorting import NumberSet, distinct, member, run_starts
+from checkers.histories.facts.record_locations import SEND_OK, Pairs, UnconfirmedValues
+from checkers.histories.plan.batch import NEVER_NS, Batch
+from checkers.histories.plan.kernel import Kernel
+from checkers.histories.plan.stage import (
+    Plan,
+    Source,
+    Stage,
+    collect,
+    collect_all,
+    in_parallel,
+    resolve_fingerprints,
+)
 from properties.anomalies.cycles.cycle import FORMS, Cycle
 from properties.anomalies.cycles.dependencies import KINDS
 
 WHOLE: Final = -1  # of a whole piece: its last operation that ended ok
-_ENDED: Final = ints("place", "op", "completed_ns")
+_ENDED: Final = int64_schema("place", "op", "completed_ns")
 _OF_ENDED: Final = ("op", "outcome", "completed_ns")
-_OPERATIONS: Final = ints("op", "process", "invoked_ns", "completed_ns", "ok")
+_OPERATIONS: Final = int64_schema("op", "process", "invoked_ns", "completed_ns", "ok")
 _OF_OPERATION: Final = ("op", "process", "invoked_ns", "completed_ns", "outcome")
 _NO_OPS: Final = np.zeros(0, dtype=np.int64)
 
@@ -67,17 +75,19 @@ _NO_OPS: Final = np.zeros(0, dtype=np.int64)
 # ---------------------------------------------------------------- when operations count
 
 
-def others_of(strays: Strays, senders: Senders) -> Inquiry[Others]:
+def others_of(unconfirmed: UnconfirmedValues, senders: Senders) -> Plan[Others]:
     """The operations that did not end ok and sent a stray, and when each counts."""
-    sends = strays.sends
-    ops = distinct(sends.ints("op")[sends.ints("role") != SENT])
+    sends = unconfirmed.sends
+    ops = distinct(sends.ints("op")[sends.ints("role") != SEND_OK])
     ops = ops[member(ops, np.sort(senders.ops))]
     if not len(ops):
         return Others(NumberSet(ops), ops)
-    when = Piece((yield times(ops)))
+    when = Batch((yield from collect(times(ops))))
     invoked_ns = looked_up(when, ops, "invoked_ns")
     run = partial(_ended_by, invoked_ns)
-    ended = Piece((yield Ask(OPERATIONS, Kernel("what came before", _OF_ENDED, _ENDED, run))))
+    ended = yield from collect(
+        Stage(Source.OPERATIONS, Kernel("what came before", _OF_ENDED, _ENDED, run), Batch)
+    )
     whole = ended.where(ended.ints("place") == WHOLE)
     order = np.argsort(whole.ints("completed_ns"), kind="stable")
     last = np.maximum.accumulate(np.r_[-1, whole.ints("op")[order]])
@@ -88,16 +98,16 @@ def others_of(strays: Strays, senders: Senders) -> Inquiry[Others]:
     return Others(NumberSet(ops), 2 * before + 1)
 
 
-def _ended_by(invoked_ns: Ints, piece: Piece) -> pa.Table:
+def _ended_by(invoked_ns: Ints, batch: Batch) -> pa.Table:
     """For each time inside the piece the last operation that had ended ok; and the piece's last."""
-    firsts = piece.where(begins(piece.ints("op")), _OF_ENDED)
-    ok = np.flatnonzero(firsts.is_("outcome", "ok") & firsts.known("completed_ns"))
+    firsts = batch.where(run_starts(batch.ints("op")), _OF_ENDED)
+    ok = np.flatnonzero(firsts.is_in("outcome", "ok") & firsts.is_valid("completed_ns"))
     op, completed_ns = firsts.ints("op").take(ok), firsts.ints("completed_ns").take(ok)
     if not len(ok):
         return _ENDED.empty_table()
     within = np.flatnonzero((invoked_ns >= completed_ns[0]) & (invoked_ns < completed_ns[-1]))
     at = np.searchsorted(completed_ns, invoked_ns[within], side="right") - 1
-    return columns_of(
+    return table_from(
         _ENDED,
         np.r_[within, WHOLE],
         np.r_[op[at], op[-1]],
@@ -108,22 +118,22 @@ def _ended_by(invoked_ns: Ints, piece: Piece) -> pa.Table:
 # ---------------------------------------------------------------- what is searched
 
 
-def _operations(ops: Ints) -> Ask:
-    run, says = partial(_of_ops, ops), "operations in a stretch"
-    return Ask(OPERATIONS, Kernel(says, _OF_OPERATION, _OPERATIONS, run, ops=ops))
+def _operations(ops: Ints) -> Stage[pa.Table]:
+    run, title = partial(_of_ops, ops), "operations in a stretch"
+    return Stage(Source.OPERATIONS, Kernel(title, _OF_OPERATION, _OPERATIONS, run, ops=ops))
 
 
-def _of_ops(ops: Ints, piece: Piece) -> pa.Table:
-    rows = piece.rows_of(ops)
-    firsts = piece.where(rows[begins(piece.ints("op").take(rows))], _OF_OPERATION)
-    return columns_of(
+def _of_ops(ops: Ints, batch: Batch) -> pa.Table:
+    rows = batch.rows_of(ops)
+    firsts = batch.where(rows[run_starts(batch.ints("op").take(rows))], _OF_OPERATION)
+    return table_from(
         _OPERATIONS,
         *(firsts.ints(name, null=NEVER_NS) for name in _OPERATIONS.names[:-1]),
-        (firsts.is_("outcome", "ok") & firsts.known("completed_ns")).astype(np.int64),
+        (firsts.is_in("outcome", "ok") & firsts.is_valid("completed_ns")).astype(np.int64),
     )
 
 
-def _graph(edges: Piece, told: Piece) -> Graph:
+def _graph(edges: Batch, told: Batch) -> Graph:
     order = np.argsort(told.ints("op"))
     of = Operations(
         numbers=told.ints("op")[order],
@@ -139,10 +149,10 @@ def _graph(edges: Piece, told: Piece) -> Graph:
 Step = tuple[str, str, str, str]  # kind, key, value, next value
 
 
-def named_steps(labels: Piece) -> Inquiry[Mapping[tuple[int, int], list[Step]]]:
+def named_steps(labels: Batch) -> Plan[Mapping[tuple[int, int], list[Step]]]:
     """The records between each two operations, the strongest kind first."""
-    key_of = yield from spelled(labels.ints("key"), column="key")
-    value_of = yield from spelled(labels.ints("value"), labels.ints("next_value"))
+    key_of = yield from resolve_fingerprints(labels.ints("key"), column="key")
+    value_of = yield from resolve_fingerprints(labels.ints("value"), labels.ints("next_value"))
     columns = (
         labels.ints("first").tolist(),
         labels.ints("second").tolist(),
@@ -190,34 +200,34 @@ def cycle_of(ops: tuple[int, ...], component: int, told: list[Step]) -> Cycle:
 # ---------------------------------------------------------------- the inquiry
 
 
-def dependency_cycles(known: Known) -> Inquiry[tuple[Found, ...]]:
+def dependency_cycles(context: Context) -> Plan[tuple[Finding, ...]]:
     """The cycles of every form."""
-    strays, ww_deps = known.strays, known.declared.ww_deps
-    senders = Senders.of(strays)
-    others = yield from others_of(strays, senders)
-    looked = Looked("cycles", strays, senders, others, ww_deps)
-    says = "what came before what"
-    counts, back, *ends = yield (
-        asks(says, COUNT, partial(counted, looked)),
-        asks(says, EDGES, partial(leading_back, looked)),
-        *([asks(says, ENDS, partial(block_ends, looked))] if ww_deps else []),
+    unconfirmed, ww_deps = context.unconfirmed, context.declared.ww_deps
+    senders = Senders.of(unconfirmed)
+    others = yield from others_of(unconfirmed, senders)
+    looked = Looked("cycles", unconfirmed, senders, others, ww_deps)
+    title = "what came before what"
+    counts, back, ends = yield from in_parallel(
+        collect(asks(title, COUNT, partial(counted, looked))),
+        collect(asks(title, EDGES, partial(leading_back, looked))),
+        collect_all([asks(title, ENDS, partial(block_ends, looked))] if ww_deps else []),
     )
-    of_stray, leads = of_strays(looked, strays)
-    across = pa.concat_tables([LABELS.empty_table(), *(across_blocks(Piece(it)) for it in ends)])
-    loose = Piece(pa.concat_tables([of_stray.filter(pa.array(leads)), across]))
+    of_stray, leads = of_strays(looked, unconfirmed)
+    across = pa.concat_tables([LABELS.empty_table(), *(across_blocks(Batch(it)) for it in ends)])
+    loose = Batch(pa.concat_tables([of_stray.filter(pa.array(leads)), across]))
     ahead, behind = (others.time(loose.ints(name)) for name in ("first", "second"))
     loose_back = loose.where(ahead >= behind).table.select(EDGES.names)
-    stretches = Stretches.of(Piece(pa.concat_tables([back, loose_back])), others)
+    stretches = Stretches.of(Batch(pa.concat_tables([back, loose_back])), others)
     rows = dict.fromkeys(FORMS, schema_of(Cycle).empty_table())
     if len(stretches.begin):
         run = partial(inside, looked, stretches)
-        near = yield asks("what else came before what then", EDGES, run)
+        near = yield from collect(asks("what else came before what then", EDGES, run))
         here = loose.where(stretches.have(ahead, behind))
         rows = yield from _searched(looked, near, here)
-    observed = {"ww": int(Piece(counts).ints("ww").sum()) + len(across)}
-    observed["wr"] = int(Piece(counts).ints("wr").sum()) + len(of_stray)
+    observed = {"ww": int(Batch(counts).ints("ww").sum()) + len(across)}
+    observed["wr"] = int(Batch(counts).ints("wr").sum()) + len(of_stray)
     return tuple(
-        Found(id=form, rows=rows[form], observations=observed[_base(form)]) for form in FORMS
+        Finding(id=form, rows=rows[form], observations=observed[_base(form)]) for form in FORMS
     )
 
 
@@ -225,21 +235,21 @@ def _base(form: str) -> str:
     return "ww" if form.startswith("G0") else "wr"
 
 
-def _searched(looked: Looked, near: pa.Table, loose: Piece) -> Inquiry[dict[str, pa.Table]]:
+def _searched(looked: Looked, near: pa.Table, loose: Batch) -> Plan[dict[str, pa.Table]]:
     """The cycles among these dependencies, as rows of each form."""
     together_all = pa.concat_tables([near, loose.table.select(EDGES.names)])
-    edges = Piece(together_all.group_by(EDGES.names, use_threads=False).aggregate([]))
+    edges = Batch(together_all.group_by(EDGES.names, use_threads=False).aggregate([]))
     ops = distinct(np.r_[edges.ints("first"), edges.ints("second")])
-    graph = _graph(edges, Piece((yield _operations(ops))))
+    graph = _graph(edges, Batch((yield from collect(_operations(ops)))))
     found = cycles(graph)
     every = [shown for of_form in found.values() for shown in of_form]
     pairs = neighbours([one.cycle for one in every])
     labels = LABELS.empty_table()
     if every:
         run = partial(labelled, looked, pairs)
-        labels = yield asks("through which records", LABELS, run)
+        labels = yield from collect(asks("through which records", LABELS, run))
     of_pairs = pairs.have(loose.ints("first"), loose.ints("second"))
-    named = yield from named_steps(Piece(pa.concat_tables([labels, loose.where(of_pairs).table])))
+    named = yield from named_steps(Batch(pa.concat_tables([labels, loose.where(of_pairs).table])))
     return {
         form: rows_of([_row(form, shown, graph.of, named) for shown in of_form])
         for form, of_form in found.items()
@@ -259,4 +269,4 @@ def rows_of(rows: list[Cycle]) -> pa.Table:
     return pa.table({**columns}, schema=schema)
 
 
-FAMILIES: Final = (Family(ids=tuple(FORMS), inquiry=dependency_cycles),)
+CHECKERS: Final = (AnomalyChecker(ids=tuple(FORMS), plan=dependency_cycles),)

@@ -20,39 +20,46 @@ from typing import Final
 import numpy as np
 import pyarrow as pa
 
-from checkers.histories.columnar.arrow import columns_of, ints
+from checkers.histories.columnar.arrow import int64_schema, table_from
 from checkers.histories.columnar.fingerprints import Ints
-from checkers.histories.columnar.operation_set import OpSet, words
-from checkers.histories.columnar.sorting import NumberSet, begins, distinct, lengths, member
+from checkers.histories.columnar.operation_set import Bitset, words
+from checkers.histories.columnar.sorting import (
+    Mask,
+    NumberSet,
+    distinct,
+    member,
+    run_lengths,
+    run_starts,
+)
 from checkers.histories.facts.record_locations import (
-    FAILED,
-    NAMES,
-    PLACE,
-    READ,
+    LOCATION,
+    POLL_OK,
+    RECORD_COLUMNS,
+    SEND_FAIL,
     UNCOMMITTED,
     Pairs,
-    Strays,
-    any_of,
+    UnconfirmedValues,
+    any_in_run,
     block,
-    effect,
-    heads,
-    place_of,
+    first_rows,
+    hash_of_pair,
+    location_of,
+    proves_location,
     role_of,
     runs,
-    shows,
-    together,
+    took_effect,
 )
-from checkers.histories.plan.batch import UNKNOWN, Mask, Piece
-from checkers.histories.plan.batches import Kernel
-from checkers.histories.plan.stage import PLACES, Ask
+from checkers.histories.plan.batch import UNKNOWN_OFFSET, Batch
+from checkers.histories.plan.kernel import Kernel
+from checkers.histories.plan.stage import Source, Stage
 
 NOBODY: Final = -1
 WW, WR, RW = 0, 1, 2
 
-EDGES: Final = ints("first", "second", "kind")
-LABELS: Final = ints("first", "second", "kind", "key", "value", "next_value")
-ENDS: Final = ints("key", "block", "offset", "value", "sender", "last")
-COUNT: Final = ints("ww", "wr")
+EDGES: Final = int64_schema("first", "second", "kind")
+LABELS: Final = int64_schema("first", "second", "kind", "key", "value", "next_value")
+ENDS: Final = int64_schema("key", "block", "offset", "value", "sender", "last")
+COUNT: Final = int64_schema("ww", "wr")
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,10 +87,10 @@ class Stretches:
 
     begin: Ints
     end: Ints
-    covered: OpSet  # the operations of which one of the two times lies in a stretch
+    covered: Bitset  # the operations of which one of the two times lies in a stretch
 
     @classmethod
-    def of(cls, back: Piece, others: Others) -> Stretches:
+    def of(cls, back: Batch, others: Others) -> Stretches:
         """What dependencies that lead back span, put together."""
         begin, end = others.time(back.ints("second")), others.time(back.ints("first"))
         order = np.argsort(begin)
@@ -93,7 +100,7 @@ class Stretches:
         ends = np.roll(starts, -1)  # the last stretch ends where the first begins again
         begin, end = begin[starts], end[ends]
         covered = words(_every(begin >> 1, (end >> 1) + 1))
-        return cls(begin, end, OpSet.of(covered))
+        return cls(begin, end, Bitset.of(covered))
 
     def have(self, first: Ints, second: Ints) -> Ints:
         """Which dependencies between these times lie in one stretch."""
@@ -120,15 +127,15 @@ class Senders:
     failed: Ints  # pairs whose send failed once, ascending
 
     @classmethod
-    def of(cls, strays: Strays) -> Senders:
-        pairs = np.sort(together(strays.keys, strays.values))
-        ops, last = np.full(len(pairs), NOBODY), np.full(len(pairs), UNKNOWN)
-        sends, places = strays.sends, strays.placings()
-        failed = sends.ints("role") == FAILED
-        sent = together(sends.ints("key"), sends.ints("value"))
+    def of(cls, unconfirmed: UnconfirmedValues) -> Senders:
+        pairs = np.sort(hash_of_pair(unconfirmed.keys, unconfirmed.values))
+        ops, last = np.full(len(pairs), NOBODY), np.full(len(pairs), UNKNOWN_OFFSET)
+        sends, places = unconfirmed.sends, unconfirmed.locations()
+        failed = sends.ints("role") == SEND_FAIL
+        sent = hash_of_pair(sends.ints("key"), sends.ints("value"))
         order = np.lexsort([sends.ints("op"), ~failed])  # one that did not fail comes last
         ops[np.searchsorted(pairs, sent[order])] = sends.ints("op")[order]
-        lie = together(places.ints("key"), places.ints("value"))
+        lie = hash_of_pair(places.ints("key"), places.ints("value"))
         np.maximum.at(last, np.searchsorted(pairs, lie), places.ints("offset"))
         return cls(pairs, ops, last, distinct(sent[failed]))
 
@@ -149,22 +156,22 @@ class Dependents:
         """Each pair of operations once."""
         first, second = self.first.take(some), self.second.take(some)
         kind = np.where(some < len(self.polls), WR, WW)
-        order, starts = runs(together(first, second), kind)
+        order, starts = runs(hash_of_pair(first, second), kind)
         once = order[starts]
-        return columns_of(EDGES, first[once], second[once], kind[once])
+        return table_from(EDGES, first[once], second[once], kind[once])
 
-    def labels(self, piece: Piece, some: Ints) -> pa.Table:
+    def labels(self, batch: Batch, some: Ints) -> pa.Table:
         """The records of these, which ascend."""
         polled = some[some < len(self.polls)]
         row, followed = self.polls[polled], some[len(polled) :] - len(self.polls)
         before, after = self.before[followed], self.after[followed]
-        return columns_of(
+        return table_from(
             LABELS,
             self.first[some],
             self.second[some],
             np.repeat([WR, WW], [len(row), len(before)]),
-            np.r_[piece.ints("key")[row], self.log.key[before]],
-            np.r_[piece.ints("value")[row], self.log.value[before]],
+            np.r_[batch.ints("key")[row], self.log.key[before]],
+            np.r_[batch.ints("value")[row], self.log.value[before]],
             np.r_[np.zeros(len(row), dtype=np.int64), self.log.value[after]],
         )
 
@@ -181,8 +188,8 @@ class Log:
 
     def groups(self) -> tuple[Ints, Ints]:
         """Where each offset begins, and how many values it has."""
-        starts = begins(self.key, self.offset)
-        return starts, lengths(starts, len(self.key))
+        starts = run_starts(self.key, self.offset)
+        return starts, run_lengths(starts, len(self.key))
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,36 +197,36 @@ class Looked:
     """What kernels of dependencies must know of the whole history; `of`: who asks."""
 
     of: str
-    strays: Strays
+    unconfirmed: UnconfirmedValues
     senders: Senders
     others: Others
     ww_deps: bool
 
 
-def asks(says: str, schema: pa.Schema, run: partial[pa.Table]) -> Ask:
+def asks(title: str, schema: pa.Schema, run: partial[pa.Table]) -> Stage[pa.Table]:
     """A look at the places of values."""
-    return Ask(PLACES, Kernel(says, NAMES, schema, run))
+    return Stage(Source.RECORD_LOCATIONS, Kernel(title, RECORD_COLUMNS, schema, run))
 
 
-def dependents(looked: Looked, piece: Piece) -> Dependents:
+def dependents(looked: Looked, batch: Batch) -> Dependents:
     """The dependencies of the block; made once for all kernels."""
-    return piece.derived(("dependents", looked.of), lambda it: _dependents(looked, it))
+    return batch.derived(("dependents", looked.of), lambda it: _dependents(looked, it))
 
 
-def _dependents(looked: Looked, piece: Piece) -> Dependents:
-    op, role = piece.ints("op"), role_of(piece)
-    of_place = _sent_at(looked, piece)
-    sender = of_place.take(place_of(piece))
-    polls = (role >= READ) & (sender != NOBODY) & (sender != op)
-    polls = np.flatnonzero(polls & ~looked.strays.of(piece))
-    sound = (role.take(polls) & ~UNCOMMITTED) == READ
+def _dependents(looked: Looked, batch: Batch) -> Dependents:
+    op, role = batch.ints("op"), role_of(batch)
+    of_place = _sent_at(looked, batch)
+    sender = of_place.take(location_of(batch))
+    polls = (role >= POLL_OK) & (sender != NOBODY) & (sender != op)
+    polls = np.flatnonzero(polls & ~looked.unconfirmed.of(batch))
+    sound = (role.take(polls) & ~UNCOMMITTED) == POLL_OK
     counts, others = sound.copy(), np.flatnonzero(~sound)
     counts[others] = looked.others.ops.has(op[polls[others]])
     if not looked.ww_deps:
         nothing = np.zeros(len(polls), dtype=np.int64)
         log = Log(nothing[:0], nothing[:0], nothing[:0], nothing[:0], sound[:0])
     else:
-        log = log_of(looked, piece)
+        log = log_of(looked, batch)
     before, after = _neighbours(log)
     return Dependents(
         first=np.r_[sender.take(polls), log.sender[before]],
@@ -232,31 +239,34 @@ def _dependents(looked: Looked, piece: Piece) -> Dependents:
     )
 
 
-def _sent_at(looked: Looked, piece: Piece) -> Ints:
+def _sent_at(looked: Looked, batch: Batch) -> Ints:
     """Of each value at each offset who sent it there."""
-    return piece.derived(("sent at",), partial(_senders, looked.strays.committed))
+    return batch.derived(("sent at",), partial(_senders, looked.unconfirmed.committed))
 
 
-def _senders(committed: Ints, piece: Piece) -> Ints:
+def _senders(committed: Ints, batch: Batch) -> Ints:
     """Of several the last: operations of one place ascend."""
-    senders, sent = np.full(len(heads(piece)), NOBODY), np.flatnonzero(effect(piece, committed))
-    senders[place_of(piece).take(sent)] = piece.ints("op").take(sent)
+    senders, sent = (
+        np.full(len(first_rows(batch)), NOBODY),
+        np.flatnonzero(took_effect(batch, committed)),
+    )
+    senders[location_of(batch).take(sent)] = batch.ints("op").take(sent)
     return senders
 
 
-def log_of(looked: Looked, piece: Piece) -> Log:
+def log_of(looked: Looked, batch: Batch) -> Log:
     """Where values lie in the blocks of a piece."""
-    senders, stray = looked.senders, looked.strays.of(piece)
-    at, of_place = heads(piece), _sent_at(looked, piece)
-    key, offset, value = map(piece.ints, PLACE)
-    lies = shows(piece, looked.strays.committed) & (offset != UNKNOWN)
-    copies = np.flatnonzero(lies & stray & (role_of(piece) >= UNCOMMITTED))
-    lies[copies] = ~member(together(key[copies], value[copies]), senders.failed)
-    there = np.flatnonzero(any_of(lies, at))
+    senders, stray = looked.senders, looked.unconfirmed.of(batch)
+    at, of_place = first_rows(batch), _sent_at(looked, batch)
+    key, offset, value = map(batch.ints, LOCATION)
+    lies = proves_location(batch, looked.unconfirmed.committed) & (offset != UNKNOWN_OFFSET)
+    copies = np.flatnonzero(lies & stray & (role_of(batch) >= UNCOMMITTED))
+    lies[copies] = ~member(hash_of_pair(key[copies], value[copies]), senders.failed)
+    there = np.flatnonzero(any_in_run(lies, at))
     row, sender = at[there], of_place[there]
     last = np.ones(len(row), dtype=np.bool_)
     some = np.flatnonzero(stray[row])
-    pair = np.searchsorted(senders.pairs, together(key[row[some]], value[row[some]]))
+    pair = np.searchsorted(senders.pairs, hash_of_pair(key[row[some]], value[row[some]]))
     sender[some], last[some] = senders.ops[pair], senders.last[pair] == offset[row[some]]
     return Log(key[row], offset[row], value[row], sender, last)
 
@@ -286,58 +296,58 @@ def _linked(log: Log, first: Ints, second: Ints, starts: Ints, sizes: Ints) -> t
 # ---------------------------------------------------------------- what is asked of blocks
 
 
-def counted(looked: Looked, piece: Piece) -> pa.Table:
+def counted(looked: Looked, batch: Batch) -> pa.Table:
     """How many dependencies there are, of each kind."""
-    made = dependents(looked, piece)
-    return columns_of(COUNT, *(np.array([len(ends)]) for ends in (made.before, made.polls)))
+    made = dependents(looked, batch)
+    return table_from(COUNT, *(np.array([len(ends)]) for ends in (made.before, made.polls)))
 
 
-def leading_back(looked: Looked, piece: Piece) -> pa.Table:
+def leading_back(looked: Looked, batch: Batch) -> pa.Table:
     """The dependencies that lead back in time."""
-    made, others = dependents(looked, piece), looked.others
+    made, others = dependents(looked, batch), looked.others
     some = np.flatnonzero(made.counts)
     back = others.time(made.first.take(some)) >= others.time(made.second.take(some))
     return made.edges(some[np.flatnonzero(back)])
 
 
-def inside(looked: Looked, stretches: Stretches, piece: Piece) -> pa.Table:
+def inside(looked: Looked, stretches: Stretches, batch: Batch) -> pa.Table:
     """The dependencies between operations of one stretch of time."""
-    made, others = dependents(looked, piece), looked.others
+    made, others = dependents(looked, batch), looked.others
     some = np.flatnonzero(made.counts)
     first, second = (others.time(ops.take(some)) for ops in (made.first, made.second))
     return made.edges(some[stretches.have(first, second)])
 
 
-def labelled(looked: Looked, pairs: Pairs, piece: Piece) -> pa.Table:
+def labelled(looked: Looked, pairs: Pairs, batch: Batch) -> pa.Table:
     """The records of these pairs of operations."""
     if not looked.ww_deps:
-        piece = _polled_by(pairs.values, piece)
-    made = dependents(looked, piece)
-    return made.labels(piece, np.flatnonzero(pairs.have(made.first, made.second)))
+        batch = _polled_by(pairs.values, batch)
+    made = dependents(looked, batch)
+    return made.labels(batch, np.flatnonzero(pairs.have(made.first, made.second)))
 
 
-def _polled_by(ops: NumberSet, piece: Piece) -> Piece:
+def _polled_by(ops: NumberSet, batch: Batch) -> Batch:
     """All that was shown where one of these operations polled: no other place tells who it read."""
-    key, offset = piece.ints("key"), piece.ints("offset")
-    rows = np.flatnonzero(ops.has(piece.ints("op")))
-    rows = rows[role_of(piece)[rows] >= READ]
-    return piece.where(Pairs.of(key[rows], offset[rows]).have(key, offset))
+    key, offset = batch.ints("key"), batch.ints("offset")
+    rows = np.flatnonzero(ops.has(batch.ints("op")))
+    rows = rows[role_of(batch)[rows] >= POLL_OK]
+    return batch.where(Pairs.of(key[rows], offset[rows]).have(key, offset))
 
 
-def block_ends(looked: Looked, piece: Piece) -> pa.Table:
+def block_ends(looked: Looked, batch: Batch) -> pa.Table:
     """The values at the first and at the last offset of each block."""
-    log = log_of(looked, piece)
+    log = log_of(looked, batch)
     at, sizes = log.groups()
-    first = begins(log.key[at], block(log.offset[at]))
+    first = run_starts(log.key[at], block(log.offset[at]))
     ends = np.unique(np.r_[first, np.r_[first[1:], len(at)][: len(first)] - 1])
     outer = np.zeros(len(at), dtype=np.bool_)
     outer[ends] = True
     row = np.flatnonzero(np.repeat(outer, sizes))
     columns = (log.key, block(log.offset), log.offset, log.value, log.sender)
-    return columns_of(ENDS, *(column[row] for column in columns), log.last[row].astype(np.int64))
+    return table_from(ENDS, *(column[row] for column in columns), log.last[row].astype(np.int64))
 
 
-def across_blocks(ends: Piece) -> pa.Table:
+def across_blocks(ends: Batch) -> pa.Table:
     """The ww dependencies from the end of one block to the begin of the next that has a record."""
     log = log_of_ends(ends)
     starts, sizes = log.groups()
@@ -349,10 +359,10 @@ def across_blocks(ends: Piece) -> pa.Table:
     before, after = _linked(log, first[across], second[across], starts, sizes)
     kind = np.full(len(before), WW)
     columns = (log.sender[before], log.sender[after], kind, log.key[before])
-    return columns_of(LABELS, *columns, log.value[before], log.value[after])
+    return table_from(LABELS, *columns, log.value[before], log.value[after])
 
 
-def log_of_ends(ends: Piece) -> Log:
+def log_of_ends(ends: Batch) -> Log:
     """Where values lie at the ends of blocks."""
     order, _ = runs(ends.ints("key"), ends.ints("offset"), ends.ints("value"))
     key, offset, value, sender, last = (
@@ -361,19 +371,22 @@ def log_of_ends(ends: Piece) -> Log:
     return Log(key, offset, value, sender, last == 1)
 
 
-def of_strays(looked: Looked, strays: Strays) -> tuple[pa.Table, Mask]:
+def of_strays(looked: Looked, unconfirmed: UnconfirmedValues) -> tuple[pa.Table, Mask]:
     """The wr dependencies of strays, and which of them may lead somewhere."""
-    senders, polls = looked.senders, strays.places.where(strays.places.ints("role") >= READ)
+    senders, polls = (
+        looked.senders,
+        unconfirmed.observations.where(unconfirmed.observations.ints("role") >= POLL_OK),
+    )
     key, value, op = (polls.ints(name) for name in ("key", "value", "op"))
-    sender = senders.ops[np.searchsorted(senders.pairs, together(key, value))]
+    sender = senders.ops[np.searchsorted(senders.pairs, hash_of_pair(key, value))]
     row = np.flatnonzero((sender != NOBODY) & (sender != op))
-    sound = (polls.ints("role")[row] & ~UNCOMMITTED) == READ
+    sound = (polls.ints("role")[row] & ~UNCOMMITTED) == POLL_OK
     nothing, kind = np.zeros(len(row), dtype=np.int64), np.full(len(row), WR)
-    table = columns_of(LABELS, sender[row], op[row], kind, key[row], value[row], nothing)
+    table = table_from(LABELS, sender[row], op[row], kind, key[row], value[row], nothing)
     return table, sound | looked.others.ops.has(op[row])
 
 
-def every(looked: Looked, piece: Piece) -> pa.Table:
+def every(looked: Looked, batch: Batch) -> pa.Table:
     """All dependencies, wherever they lead."""
-    made = dependents(looked, piece)
+    made = dependents(looked, batch)
     return made.edges(np.arange(len(made.first)))

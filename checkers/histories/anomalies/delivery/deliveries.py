@@ -30,15 +30,28 @@ from checkers.histories.anomalies.delivery.consumption import (
     REACH,
     ROWS,
 )
-from checkers.histories.anomalies.findings import Known
+from checkers.histories.anomalies.findings import Context
 from checkers.histories.anomalies.transactions.unread import Record, Stray, stray_records
 from checkers.histories.columnar.fingerprints import NULL, Ints
-from checkers.histories.columnar.sorting import begins, distinct, lengths, member
-from checkers.histories.facts.bitmaps import WORDS, Bitmaps, count, offsets, without
-from checkers.histories.facts.record_locations import DOUBTED, NAMES, READ, SENT, Pairs
-from checkers.histories.plan.batch import UNKNOWN, Piece
-from checkers.histories.plan.batches import Kernel
-from checkers.histories.plan.stage import OPERATIONS, PLACES, Ask, Inquiry, beside, spelled
+from checkers.histories.columnar.sorting import distinct, member, run_lengths, run_starts
+from checkers.histories.facts.bitmaps import WORDS, OwnerOffsets, count, offsets, without
+from checkers.histories.facts.record_locations import (
+    POLL_OK,
+    RECORD_COLUMNS,
+    SEND_INFO,
+    SEND_OK,
+    Pairs,
+)
+from checkers.histories.plan.batch import UNKNOWN_OFFSET, Batch
+from checkers.histories.plan.kernel import Kernel
+from checkers.histories.plan.stage import (
+    Plan,
+    Source,
+    Stage,
+    collect,
+    in_parallel,
+    resolve_fingerprints,
+)
 from properties.delivery import Delivery, Repetition, Skip
 
 Delivered = tuple[int, int]  # operation, position
@@ -91,42 +104,72 @@ class _Odd:
     writer_op: int
 
 
-def deliveries(known: Known) -> Inquiry[tuple[Delivery, ...]]:
+def deliveries(context: Context) -> Plan[tuple[Delivery, ...]]:
     """What each application was delivered that was delivered something, by name."""
-    says = "what applications were given"
-    ok, info, sent, reached, shared = yield (
-        Ask(OPERATIONS, Kernel(says, COLUMNS, WORDS, partial(consumption.given, "ok"))),
-        Ask(OPERATIONS, Kernel(says, COLUMNS, WORDS, partial(consumption.given, "info"))),
-        Ask(PLACES, Kernel("what was acknowledged", NAMES, WORDS, consumption.acknowledged)),
-        Ask(OPERATIONS, Kernel(says, COLUMNS, REACH, consumption.reach)),
-        Ask(PLACES, Kernel("places of several values", NAMES, ROWS, consumption.shared)),
+    title = "what applications were given"
+    ok, info, sent, reached, shared = yield from in_parallel(
+        collect(
+            Stage(
+                Source.OPERATIONS, Kernel(title, COLUMNS, WORDS, partial(consumption.given, "ok"))
+            )
+        ),
+        collect(
+            Stage(
+                Source.OPERATIONS, Kernel(title, COLUMNS, WORDS, partial(consumption.given, "info"))
+            )
+        ),
+        collect(
+            Stage(
+                Source.RECORD_LOCATIONS,
+                Kernel("what was acknowledged", RECORD_COLUMNS, WORDS, consumption.acknowledged),
+            )
+        ),
+        collect(Stage(Source.OPERATIONS, Kernel(title, COLUMNS, REACH, consumption.reach))),
+        collect(
+            Stage(
+                Source.RECORD_LOCATIONS,
+                Kernel("places of several values", RECORD_COLUMNS, ROWS, consumption.shared),
+            )
+        ),
     )
-    reach, at_shared, strays = Piece(consumption.furthest(reached)), Piece(shared), known.strays
-    several = at_shared.where(at_shared.ints("role") == SENT)
+    reach, at_shared, unconfirmed = (
+        Batch(consumption.furthest(reached)),
+        Batch(shared),
+        context.unconfirmed,
+    )
+    several = at_shared.where(at_shared.ints("role") == SEND_OK)
     records = Pairs.of(
-        np.r_[strays.keys, several.ints("key")], np.r_[strays.values, several.ints("value")]
+        np.r_[unconfirmed.keys, several.ints("key")],
+        np.r_[unconfirmed.values, several.ints("value")],
     )
     ops = distinct(
         np.concatenate(
-            [of.ints("op")[of.ints("role") >= READ] for of in (strays.places, at_shared)]
+            [
+                of.ints("op")[of.ints("role") >= POLL_OK]
+                for of in (unconfirmed.observations, at_shared)
+            ]
         )
     )
-    run, says = partial(consumption.polls_of, ops, records), "who was given strays"
-    polls = Piece((yield Ask(OPERATIONS, Kernel(says, IN_FULL, POLLED, run, ops=ops))))
-    places = strays.places.where(strays.places.ints("offset") != UNKNOWN)
+    run, title = partial(consumption.polls_of, ops, records), "who was given strays"
+    polls = yield from collect(
+        Stage(Source.OPERATIONS, Kernel(title, IN_FULL, POLLED, run, ops=ops), Batch)
+    )
+    places = unconfirmed.observations.where(
+        unconfirmed.observations.ints("offset") != UNKNOWN_OFFSET
+    )
     odd_keys = np.r_[places.ints("key"), several.ints("key")]
     odd_offsets = np.r_[places.ints("offset"), several.ints("offset")]
     ok, info, sent = (without(told, odd_keys, odd_offsets) for told in (ok, info, sent))
-    delivered, unknown, log = Bitmaps.of(ok), Bitmaps.of(info), Bitmaps.of(sent)
+    delivered, unknown, log = OwnerOffsets.of(ok), OwnerOffsets.of(info), OwnerOffsets.of(sent)
     accounts = _accounts(reach, polls)
     _count(accounts, delivered)
-    _skips(known, accounts, reach, log, delivered, unknown)
-    _odd(known, accounts, reach, several, polls)
+    _skips(context, accounts, reach, log, delivered, unknown)
+    _odd(context, accounts, reach, several, polls)
     yield from _repetitions(accounts, ok, delivered)
     return (yield from _told(accounts, reach))
 
 
-def _accounts(reach: Piece, polls: Piece) -> dict[int, _Account]:
+def _accounts(reach: Batch, polls: Batch) -> dict[int, _Account]:
     """One of each application that was delivered something."""
     accounts: dict[int, _Account] = {}
     for of, ended_ok in (
@@ -141,7 +184,7 @@ def _accounts(reach: Piece, polls: Piece) -> dict[int, _Account]:
     return accounts
 
 
-def _count(accounts: dict[int, _Account], delivered: Bitmaps) -> None:
+def _count(accounts: dict[int, _Account], delivered: OwnerOffsets) -> None:
     for owner, rows in _rows_of(delivered.owner):
         accounts[owner].records += count(delivered.bits[rows])
         accounts[owner].repeated += count(delivered.again[rows])
@@ -149,29 +192,29 @@ def _count(accounts: dict[int, _Account], delivered: Bitmaps) -> None:
 
 def _rows_of(owner: Ints) -> list[tuple[int, slice]]:
     """The rows of each owner, which lie together."""
-    starts = begins(owner)
-    ends = starts + lengths(starts, len(owner))
+    starts = run_starts(owner)
+    ends = starts + run_lengths(starts, len(owner))
     return [
         (int(owner[first]), slice(first, end))
         for first, end in zip(starts.tolist(), ends.tolist(), strict=True)
     ]
 
 
-def _low(known: Known, reach: Piece) -> Ints:
+def _low(context: Context, reach: Batch) -> Ints:
     """From where on an application must have been given everything."""
-    return np.maximum(reach.ints("low"), known.kept.of(reach.ints("key")))
+    return np.maximum(reach.ints("low"), context.log_starts.of(reach.ints("key")))
 
 
 def _skips(
-    known: Known,
+    context: Context,
     accounts: dict[int, _Account],
-    reach: Piece,
-    log: Bitmaps,
-    delivered: Bitmaps,
-    unknown: Bitmaps,
+    reach: Batch,
+    log: OwnerOffsets,
+    delivered: OwnerOffsets,
+    unknown: OwnerOffsets,
 ) -> None:
     """Acknowledged records that applications went past, each at a place of its own."""
-    low, high, key = _low(known, reach), reach.ints("high"), reach.ints("key")
+    low, high, key = _low(context, reach), reach.ints("high"), reach.ints("key")
     for owner, rows in _rows_of(reach.ints("owner")):
         some = np.arange(rows.start, rows.stop)
         some = some[high[some] > low[some]]
@@ -186,15 +229,15 @@ def _skips(
         if len(missed):
             account = accounts[owner]
             account.skipped += count(bits[missed])
-            first = missed[begins(stretch[missed])]
+            first = missed[run_starts(stretch[missed])]
             of_word, offset = offsets(log.word[row[first]], bits[first])
-            lowest = offset[begins(of_word)]
+            lowest = offset[run_starts(of_word)]
             keys = log.key[row[first]].tolist()
             account.gone.extend(map(_Gone, keys, lowest.tolist()))
 
 
 def _odd(
-    known: Known, accounts: dict[int, _Account], reach: Piece, several: Piece, polls: Piece
+    context: Context, accounts: dict[int, _Account], reach: Batch, several: Batch, polls: Batch
 ) -> None:
     """The same of records whose place is not their own."""
     given: defaultdict[int, set[Record]] = defaultdict(set)
@@ -213,12 +256,12 @@ def _odd(
         if len(of_record) > 1:
             account.repeated += 1
             first, second, *_ = sorted(of_record)
-            account.repeats(_Again(second, first, *record, UNKNOWN))
-    records = _odd_records(known, several)
+            account.repeats(_Again(second, first, *record, UNKNOWN_OFFSET))
+    records = _odd_records(context, several)
     of_key: defaultdict[int, list[_Gone]] = defaultdict(list)
     for (key, value), odd in records.items():
         of_key[key].append(_Gone(key, odd.offset, value, odd.writer_op))
-    low = _low(known, reach).tolist()
+    low = _low(context, reach).tolist()
     columns = (reach.ints(name).tolist() for name in ("owner", "key", "high"))
     for owner, key, high, begin in zip(*columns, low, strict=True):
         for it in of_key.get(key, ()):
@@ -227,14 +270,14 @@ def _odd(
                 accounts[owner].gone.append(it)
 
 
-def _odd_records(known: Known, several: Piece) -> dict[Record, _Odd]:
+def _odd_records(context: Context, several: Batch) -> dict[Record, _Odd]:
     """Those that took effect at a known place."""
     records: dict[Record, _Odd] = {}
     columns = (several.ints(name).tolist() for name in ("key", "offset", "value", "op"))
     for key, offset, value, op in zip(*columns, strict=True):
         records[key, value] = _Odd(offset, op)
-    committed = set(known.strays.committed.tolist())
-    for record, stray in stray_records(known.strays).items():
+    committed = set(context.unconfirmed.committed.tolist())
+    for record, stray in stray_records(context.unconfirmed).items():
         records.pop(record, None)
         writer, place = _writer(stray, committed), stray.place()
         if writer is not None and place is not None:
@@ -245,7 +288,9 @@ def _odd_records(known: Known, several: Piece) -> dict[Record, _Odd]:
 def _writer(stray: Stray, committed: set[int]) -> int | None:
     """The first operation that sent it and took effect."""
     took_effect = (
-        op for op, role in stray.sent_by if role == SENT or (role == DOUBTED and op in committed)
+        op
+        for op, role in stray.sent_by
+        if role == SEND_OK or (role == SEND_INFO and op in committed)
     )
     return min(took_effect, default=None)
 
@@ -254,8 +299,8 @@ def _writer(stray: Stray, committed: set[int]) -> int | None:
 
 
 def _repetitions(
-    accounts: dict[int, _Account], told: pa.Table, delivered: Bitmaps
-) -> Inquiry[None]:
+    accounts: dict[int, _Account], told: pa.Table, delivered: OwnerOffsets
+) -> Plan[None]:
     """Of each application the record that was first delivered again."""
     again = delivered.where(delivered.again != 0)
     where = {owner: int(again.repeated_in[some].min()) for owner, some in _rows_of(again.owner)}
@@ -264,13 +309,15 @@ def _repetitions(
     owners = np.array(sorted(where), dtype=np.int64)
     pieces = np.array([where[owner] for owner in owners.tolist()], dtype=np.int64)
     at = replace(again, repeated_in=pieces[np.searchsorted(owners, again.owner)])
-    run, says = partial(consumption.repeating, at), "what came again"
+    run, title = partial(consumption.repeating, at), "what came again"
     some = frozenset(where.values())
-    rows = Piece((yield Ask(OPERATIONS, Kernel(says, IN_FULL, POLLED, run, pieces=some))))
-    shown = Piece(told)
+    rows = yield from collect(
+        Stage(Source.OPERATIONS, Kernel(title, IN_FULL, POLLED, run, partitions=some), Batch)
+    )
+    shown = Batch(told)
     shown = shown.where(member(shown.ints("owner"), owners))
-    earlier = shown.ints("piece") < pieces[np.searchsorted(owners, shown.ints("owner"))]
-    for owner, it in _seconds(rows, Bitmaps.of(shown.where(earlier).table)).items():
+    earlier = shown.ints("batch") < pieces[np.searchsorted(owners, shown.ints("owner"))]
+    for owner, it in _seconds(rows, OwnerOffsets.of(shown.where(earlier).table)).items():
         accounts[owner].repeats(it)
     open_still = [
         (owner, it.again)
@@ -284,7 +331,9 @@ def _repetitions(
     first = partial(
         consumption.first_of, np.array([it[0] for it in open_still], np.int64), key, offset
     )
-    found = yield Ask(OPERATIONS, Kernel("when it first came", IN_FULL, FIRST, first))
+    found = yield from collect(
+        Stage(Source.OPERATIONS, Kernel("when it first came", IN_FULL, FIRST, first))
+    )
     earliest: dict[int, Delivered] = {}
     for row in found.to_pylist():
         delivery = row["op"], row["position"]
@@ -293,7 +342,7 @@ def _repetitions(
         accounts[owner].again = replace(it, first=earliest[number])
 
 
-def _seconds(rows: Piece, before: Bitmaps) -> dict[int, _Again]:
+def _seconds(rows: Batch, before: OwnerOffsets) -> dict[int, _Again]:
     """Of each application what first came again; `before` is what had come in earlier pieces."""
     names = ("owner", "key", "value", "offset", "op", "position")
     columns = [rows.ints(name) for name in names]
@@ -309,12 +358,12 @@ def _seconds(rows: Piece, before: Bitmaps) -> dict[int, _Again]:
     return found
 
 
-def _told(accounts: dict[int, _Account], reach: Piece) -> Inquiry[tuple[Delivery, ...]]:
+def _told(accounts: dict[int, _Account], reach: Batch) -> Plan[tuple[Delivery, ...]]:
     """The accounts in words that can be read."""
     yield from _values(accounts)
     named: list[_Gone | _Again] = [it for account in accounts.values() for it in account.gone]
     named += [it.again for it in accounts.values() if it.again]
-    key_of, value_of, group_of = yield from beside(
+    key_of, value_of, group_of = yield from in_parallel(
         _spelled([it.key for it in named], "key"),
         _spelled([it.value for it in named], "value"),
         _spelled([it.group for it in accounts.values()], "group"),
@@ -361,7 +410,7 @@ def _told(accounts: dict[int, _Account], reach: Piece) -> Inquiry[tuple[Delivery
     return tuple(sorted(made, key=lambda it: it.application))
 
 
-def _values(accounts: dict[int, _Account]) -> Inquiry[None]:
+def _values(accounts: dict[int, _Account]) -> Plan[None]:
     """Asks for what was acknowledged at the places that were skipped."""
     plain = [it for account in accounts.values() for it in account.gone if it.value == NULL]
     if not plain:
@@ -370,7 +419,9 @@ def _values(accounts: dict[int, _Account]) -> Inquiry[None]:
         np.array([getattr(it, name) for it in plain], dtype=np.int64) for name in ("key", "offset")
     )
     run = partial(consumption.placed_at, Pairs.of(keys, offsets))
-    sent = yield Ask(PLACES, Kernel("what was skipped", NAMES, PLACED, run))
+    sent = yield from collect(
+        Stage(Source.RECORD_LOCATIONS, Kernel("what was skipped", RECORD_COLUMNS, PLACED, run))
+    )
     at: dict[Record, _Gone] = {}
     for row in sent.to_pylist():
         place = row["key"], row["offset"]
@@ -379,7 +430,7 @@ def _values(accounts: dict[int, _Account]) -> Inquiry[None]:
         account.gone = [at[it.key, it.offset] if it.value == NULL else it for it in account.gone]
 
 
-def _spelled(numbers: list[int], column: str) -> Inquiry[dict[int, str]]:
+def _spelled(numbers: list[int], column: str) -> Plan[dict[int, str]]:
     asked = np.array(numbers, dtype=np.int64)
-    text_of = yield from spelled(asked, column=column)
+    text_of = yield from resolve_fingerprints(asked, column=column)
     return dict(zip(numbers, text_of(asked).to_pylist(), strict=True))

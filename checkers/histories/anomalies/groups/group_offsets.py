@@ -20,7 +20,7 @@ from typing import Final
 import numpy as np
 import pyarrow as pa
 
-from checkers.histories.anomalies.findings import Found, Known
+from checkers.histories.anomalies.findings import Context, Finding
 from checkers.histories.anomalies.groups.group_commits import (
     COLUMNS,
     COMMITS,
@@ -42,15 +42,23 @@ from checkers.histories.anomalies.groups.group_commits import (
     producing_ahead,
     tried_offsets,
 )
-from checkers.histories.columnar.arrow import columns_of
+from checkers.histories.columnar.arrow import table_from
 from checkers.histories.columnar.fingerprints import Ints
-from checkers.histories.columnar.prefix_max import staircase
+from checkers.histories.columnar.prefix_max import prefix_max_index
 from checkers.histories.columnar.rows import schema_of
-from checkers.histories.columnar.sorting import Mask, NumberSet, begins, distinct, member
-from checkers.histories.facts.record_locations import together
-from checkers.histories.plan.batch import NEVER_NS, Piece
-from checkers.histories.plan.batches import Kernel
-from checkers.histories.plan.stage import OPERATIONS, Ask, Inquiry, spelled
+from checkers.histories.columnar.sorting import Mask, NumberSet, distinct, member, run_starts
+from checkers.histories.facts.record_locations import hash_of_pair
+from checkers.histories.plan.batch import NEVER_NS, Batch
+from checkers.histories.plan.kernel import Kernel
+from checkers.histories.plan.stage import (
+    Plan,
+    Source,
+    Stage,
+    collect,
+    collect_all,
+    in_parallel,
+    resolve_fingerprints,
+)
 from properties.anomalies.groups import (
     aborted_offset_read,
     group_offset_moved_without_commit,
@@ -67,47 +75,47 @@ ABORTED: Final = aborted_offset_read.ANOMALY.id
 class Answers:
     """What fetches were told, and what explains it."""
 
-    fetches: Piece
-    tried: Piece  # commits of the very offset that a fetch was told
+    fetches: Batch
+    tried: Batch  # commits of the very offset that a fetch was told
     refuted: Ints  # the first fact of another offset before each fetch, in `others`; -1: none
-    others: Piece
+    others: Batch
     explained_ns: Ints  # when the last commit ended that may have set what was told; else LONG_AGO
     staged: Mask  # one of those is of a transaction
-    ahead: Piece  # transactions with output that a fetch begun later was told less than
-    began: Piece  # when the first transaction with output of a register did, by piece
+    ahead: Batch  # transactions with output that a fetch begun later was told less than
+    began: Batch  # when the first transaction with output of a register did, by piece
 
 
-def answers(known: Known) -> Inquiry[tuple[Answers, tuple[Found, ...]]]:
+def answers(context: Context) -> Plan[tuple[Answers, tuple[Finding, ...]]]:
     """Looks at the history, and decides what commits and fetches alone decide."""
-    isolation = known.declared.isolation
-    told, aborted = yield (
-        _ask("what groups were told", FETCHES, partial(fetched, isolation)),
-        _ask("offsets of transactions that failed", COUNT, count_aborted),
+    isolation = context.declared.isolation
+    told, aborted = yield from in_parallel(
+        collect(_ask("what groups were told", FETCHES, partial(fetched, isolation))),
+        collect(_ask("offsets of transactions that failed", COUNT, count_aborted)),
     )
-    fetches = Piece(told)
-    offsets = NumberSet.of(together(fetches.ints("register"), fetches.ints("offset")))
+    fetches = Batch(told)
+    offsets = NumberSet.of(hash_of_pair(fetches.ints("register"), fetches.ints("offset")))
     registers = np.unique(fetches.ints("register"))
     of_kind = [Told.of(fetches, stable=stable) for stable in (False, True)]
-    says = "what they may have been told"
-    tried, firsts, began, ahead, *higher = yield (
-        _ask(says, COMMITS, partial(tried_offsets, offsets)),
-        _ask(says, FIRST, partial(first_commits, registers)),
-        _ask(says, PRODUCED, first_producing),
-        _ask(says, COMMITS, partial(producing_ahead, of_kind[1])),
-        *(_ask(says, HIGHER, partial(higher_commits, told, None)) for told in of_kind),
+    title = "what they may have been told"
+    tried, firsts, began, ahead, higher = yield from in_parallel(
+        collect(_ask(title, COMMITS, partial(tried_offsets, offsets))),
+        collect(_ask(title, FIRST, partial(first_commits, registers))),
+        collect(_ask(title, PRODUCED, first_producing)),
+        collect(_ask(title, COMMITS, partial(producing_ahead, of_kind[1]))),
+        collect_all(_ask(title, HIGHER, partial(higher_commits, told, None)) for told in of_kind),
     )
-    of = _answers(fetches, Piece(tried), Piece(firsts), Piece(ahead), Piece(began))
-    backwards = yield from _backwards(of, Piece(pa.concat_tables(higher)))
+    of = _answers(fetches, Batch(tried), Batch(firsts), Batch(ahead), Batch(began))
+    backwards = yield from _backwards(of, Batch(pa.concat_tables(higher)))
     moved = yield from _moved(of)
     vain = yield from _in_vain(of, sum(aborted["count"].to_pylist()))
     return of, (backwards, moved, vain)
 
 
-def _ask(says: str, schema: pa.Schema, run: object) -> Ask:
-    return Ask(OPERATIONS, Kernel(says, COLUMNS, schema, run))  # type: ignore[arg-type]
+def _ask(title: str, schema: pa.Schema, run: object) -> Stage[pa.Table]:
+    return Stage(Source.OPERATIONS, Kernel(title, COLUMNS, schema, run))  # type: ignore[arg-type]
 
 
-def _answers(fetches: Piece, tried: Piece, firsts: Piece, ahead: Piece, began: Piece) -> Answers:
+def _answers(fetches: Batch, tried: Batch, firsts: Batch, ahead: Batch, began: Batch) -> Answers:
     explaining = tried.where(tried.ints("outcome") != FAIL)
     staged = explaining.where(explaining.ints("staged") == 1)
     refuted, others = _others(fetches, firsts)
@@ -123,29 +131,29 @@ def _answers(fetches: Piece, tried: Piece, firsts: Piece, ahead: Piece, began: P
     )
 
 
-def best_of(fetches: Piece, of: Piece, numbers: Ints, otherwise: int) -> Ints:
+def best_of(fetches: Batch, of: Batch, numbers: Ints, otherwise: int) -> Ints:
     """For each fetch the highest number of the commits that may have set what it was told."""
     made = np.full(len(fetches), otherwise, dtype=np.int64)
-    pairs = together(of.ints("register"), of.ints("offset"))
+    pairs = hash_of_pair(of.ints("register"), of.ints("offset"))
     names = distinct(pairs)
-    asked = together(fetches.ints("register"), fetches.ints("offset"))
+    asked = hash_of_pair(fetches.ints("register"), fetches.ints("offset"))
     some = np.flatnonzero(member(asked, names))
-    got = staircase(np.searchsorted(names, pairs), numbers, of.ints("invoked_ns"))
+    got = prefix_max_index(np.searchsorted(names, pairs), numbers, of.ints("invoked_ns"))
     group = np.searchsorted(names, asked[some])
     at = got.before(group, fetches.ints("completed_ns")[some] + 1)
     made[some[at >= 0]] = got.reaches[at[at >= 0]]
     return made
 
 
-def _others(fetches: Piece, firsts: Piece) -> tuple[Ints, Piece]:
+def _others(fetches: Batch, firsts: Batch) -> tuple[Ints, Batch]:
     """For each fetch the first fact of another offset, if it was known before; and the facts."""
-    own = columns_of(
+    own = table_from(
         FIRST,
         *(fetches.ints(name) for name in ("register", "offset", "op")),
         np.zeros(len(fetches), dtype=np.int64),
         fetches.ints("completed_ns"),
     )
-    everything = Piece(pa.concat_tables([firsts.table, own]))
+    everything = Batch(pa.concat_tables([firsts.table, own]))
     two = [first_two(everything), first_two(everything.where(everything.ints("staged") == 0))]
     found = np.full(len(fetches), -1, dtype=np.int64)
     shift = 0
@@ -163,16 +171,16 @@ def _others(fetches: Piece, firsts: Piece) -> tuple[Ints, Piece]:
                 other &= facts.ints("ended_ns")[fact] < fetches.ints("invoked_ns")[rows]
             found[rows[other]] = fact[other] + shift
         shift += len(facts)
-    return found, Piece(pa.concat_tables([facts.table for facts in two]))
+    return found, Batch(pa.concat_tables([facts.table for facts in two]))
 
 
 # ---------------------------------------------------------------- the anomalies
 
 
-def named(of: Piece) -> Inquiry[dict[str, pa.Array]]:
+def named(of: Batch) -> Plan[dict[str, pa.Array]]:
     """The columns of fetches that every row has."""
-    group_of = yield from spelled(of.ints("group"), column="group")
-    key_of = yield from spelled(of.ints("key"), column="key")
+    group_of = yield from resolve_fingerprints(of.ints("group"), column="group")
+    key_of = yield from resolve_fingerprints(of.ints("key"), column="key")
     return {
         "group": group_of(of.ints("group")),
         "key": key_of(of.ints("key")),
@@ -186,7 +194,7 @@ def once(rows: pa.Table) -> pa.Table:
     return rows.group_by(rows.column_names, use_threads=False).aggregate([])
 
 
-def _backwards(of: Answers, higher: Piece) -> Inquiry[Found]:
+def _backwards(of: Answers, higher: Batch) -> Plan[Finding]:
     """What was told less than was known: by commits, and by other fetches."""
     fetches = of.fetches
     best = np.full((len(fetches), 2), LONG_AGO)  # offset, and the operation with its sign changed
@@ -197,8 +205,8 @@ def _backwards(of: Answers, higher: Piece) -> Inquiry[Found]:
         asked, since = fetches.where(again), of.explained_ns[again]
         of_kind = [Told.of(asked, stable=stable) for stable in (False, True)]
         runs = (partial(higher_commits, told, since) for told in of_kind)
-        more = yield tuple(_ask("what no commit explains", HIGHER, run) for run in runs)
-        told = Piece(pa.concat_tables(more))
+        more = yield from collect_all(_ask("what no commit explains", HIGHER, run) for run in runs)
+        told = Batch(pa.concat_tables(more))
         best[again] = LONG_AGO
         at = again[told.ints("fetch")]
         _keep_best(best, at, told.ints("offset"), told.ints("op"))
@@ -213,14 +221,14 @@ def _backwards(of: Answers, higher: Piece) -> Inquiry[Found]:
     rows = pa.table({**columns, "known_offset": best[wrong, 0], "known_op": -best[wrong, 1]}).cast(
         schema_of(group_offset_went_backwards.GroupOffsetWentBackwards)
     )
-    return Found(id=BACKWARDS, rows=once(rows), observations=len(fetches))
+    return Finding(id=BACKWARDS, rows=once(rows), observations=len(fetches))
 
 
-def _keep(best: np.ndarray, redo: Mask, higher: Piece, since_ns: Ints) -> None:
+def _keep(best: np.ndarray, redo: Mask, higher: Batch, since_ns: Ints) -> None:
     """The highest of each fetch, unless a commit explains it: then it is to be asked again."""
     fetch, offset, op = (higher.ints(name) for name in ("fetch", "offset", "op"))
     order = np.lexsort([op, -offset, fetch])
-    first = order[begins(fetch[order])]
+    first = order[run_starts(fetch[order])]
     explained = higher.ints("invoked_ns")[first] <= since_ns[fetch[first]]
     redo[fetch[first[explained]]] = True
     kept = first[~explained]
@@ -235,7 +243,7 @@ def _keep_best(best: np.ndarray, rows: Ints, offset: Ints, op: Ints) -> None:
         best[row] = max(tuple(best[row].tolist()), candidate)
 
 
-def _moved(of: Answers) -> Inquiry[Found]:
+def _moved(of: Answers) -> Plan[Finding]:
     """What was told that nobody had committed."""
     fetches, tried = of.fetches, of.tried
     setting = tried.where((tried.ints("outcome") != FAIL) | (tried.ints("staged") == 1))
@@ -247,10 +255,10 @@ def _moved(of: Answers) -> Inquiry[Found]:
     rows = pa.table(
         {**columns, "known_offset": known.table["offset"], "known_op": known.table["op"]}
     ).cast(schema_of(group_offset_moved_without_commit.GroupOffsetMovedWithoutCommit))
-    return Found(id=MOVED, rows=once(rows), observations=int(np.count_nonzero(refuted)))
+    return Finding(id=MOVED, rows=once(rows), observations=int(np.count_nonzero(refuted)))
 
 
-def _in_vain(of: Answers, observations: int) -> Inquiry[Found]:
+def _in_vain(of: Answers, observations: int) -> Plan[Finding]:
     """What was told that only transactions had committed that failed."""
     fetches, tried = of.fetches, of.tried
     vain = tried.where((tried.ints("outcome") == FAIL) & (tried.ints("staged") == 1))
@@ -261,4 +269,4 @@ def _in_vain(of: Answers, observations: int) -> Inquiry[Found]:
     rows = pa.table({**columns, "aborted_op": -aborted[wrong]}).cast(
         schema_of(aborted_offset_read.AbortedOffsetRead)
     )
-    return Found(id=ABORTED, rows=once(rows), observations=observations)
+    return Finding(id=ABORTED, rows=once(rows), observations=observations)

@@ -16,7 +16,7 @@ from typing import Any, Final
 import numpy as np
 import pyarrow as pa
 
-from checkers.histories.anomalies.findings import Family, Found, Known
+from checkers.histories.anomalies.findings import AnomalyChecker, Context, Finding
 from checkers.histories.anomalies.groups.group_commits import FAIL, LONG_AGO, commits
 from checkers.histories.anomalies.groups.pipeline_steps import (
     AT,
@@ -33,72 +33,81 @@ from checkers.histories.anomalies.groups.pipeline_steps import (
     untold_steps,
     where_groups_were,
 )
-from checkers.histories.columnar.arrow import columns_of, ints
+from checkers.histories.columnar.arrow import int64_schema, table_from
 from checkers.histories.columnar.fingerprints import Ints
 from checkers.histories.columnar.rows import schema_of
 from checkers.histories.columnar.sorting import member
 from checkers.histories.facts import occupied_offsets
-from checkers.histories.facts.bitmaps import WORDS, Bitmaps, count, offsets
+from checkers.histories.facts.bitmaps import WORDS, OwnerOffsets, count, offsets
 from checkers.histories.facts.record_locations import (
-    NAMES,
+    RECORD_COLUMNS,
     UNCOMMITTED,
     Pairs,
+    hash_of_pair,
+    proves_location,
     role_of,
-    shows,
-    together,
 )
-from checkers.histories.plan.batch import NEVER_NS, Piece
-from checkers.histories.plan.batches import Kernel
-from checkers.histories.plan.stage import OPERATIONS, PLACES, Ask, Inquiry, beside, spelled
+from checkers.histories.plan.batch import NEVER_NS, Batch
+from checkers.histories.plan.kernel import Kernel
+from checkers.histories.plan.stage import (
+    Plan,
+    Source,
+    Stage,
+    collect,
+    in_parallel,
+    resolve_fingerprints,
+)
 from properties.anomalies.groups import input_processed_twice, input_skipped
 
 TWICE: Final = input_processed_twice.ANOMALY.id
 SKIPPED: Final = input_skipped.ANOMALY.id
-_CONSUMED: Final = ints("group", "key", "offset", "op", "invoked_ns", "completed_ns")
-_COMBINED: Final = ints("pair", "offset")
-_PASSED: Final = ints("asked", "op", "committed")
-_TRIED: Final = ints("asked", "op", "failed")
-_SHOWN: Final = ints("key", "offset", "value", "op")
+_CONSUMED: Final = int64_schema("group", "key", "offset", "op", "invoked_ns", "completed_ns")
+_COMBINED: Final = int64_schema("pair", "offset")
+_PASSED: Final = int64_schema("asked", "op", "committed")
+_TRIED: Final = int64_schema("asked", "op", "failed")
+_SHOWN: Final = int64_schema("key", "offset", "value", "op")
 
 
-def pipelines(known: Known) -> Inquiry[tuple[Found, ...]]:
+def pipelines(context: Context) -> Plan[tuple[Finding, ...]]:
     """What pipelines consumed twice, and what they skipped."""
-    says = "what groups consumed"
-    at, consumed, untold = yield (
-        Ask(OPERATIONS, Kernel(says, COLUMNS, AT, where_groups_were)),
-        Ask(OPERATIONS, Kernel(says, COLUMNS, WORDS, consumed_words)),
-        Ask(OPERATIONS, Kernel(says, COLUMNS, UNTOLD, untold_steps)),
+    title = "what groups consumed"
+    at, consumed, untold = yield from in_parallel(
+        collect(Stage(Source.OPERATIONS, Kernel(title, COLUMNS, AT, where_groups_were))),
+        collect(Stage(Source.OPERATIONS, Kernel(title, COLUMNS, WORDS, consumed_words))),
+        collect(Stage(Source.OPERATIONS, Kernel(title, COLUMNS, UNTOLD, untold_steps))),
     )
-    registers = Piece(of_registers(at))
+    registers = Batch(of_registers(at))
     registers = registers.where(registers.ints("steps") > 0)
-    inputs = Bitmaps.of(consumed)
-    found: tuple[Found, ...] = yield from beside(
-        _twice(inputs), _skipped(known, registers, _earliest(untold))
+    inputs = OwnerOffsets.of(consumed)
+    found: tuple[Finding, ...] = yield from in_parallel(
+        _twice(inputs), _skipped(context, registers, _earliest(untold))
     )
     return found
 
 
-def _earliest(untold: pa.Table) -> Piece:
+def _earliest(untold: pa.Table) -> Batch:
     made = (
         untold.group_by("group", use_threads=False)
         .aggregate([("invoked_ns", "min")])
         .sort_by("group")
     )
-    return Piece(made.rename_columns(UNTOLD.names))
+    return Batch(made.rename_columns(UNTOLD.names))
 
 
 # ---------------------------------------------------------------- twice
 
 
-def _twice(inputs: Bitmaps) -> Inquiry[Found]:
+def _twice(inputs: OwnerOffsets) -> Plan[Finding]:
     """Inputs and pairs of steps that follow each other, unless a commit moved the group back."""
     schema = schema_of(input_processed_twice.InputProcessedTwice)
     several = inputs.where(inputs.again != 0)
     if not len(several):
-        return Found(id=TWICE, rows=schema.empty_table(), observations=count(inputs.bits))
-    run = partial(_consumers, Bitmaps(*_fields(several)))
-    told = yield Ask(OPERATIONS, Kernel("who consumed it", COLUMNS, _CONSUMED, run))
-    rows = Piece(told.group_by(_CONSUMED.names, use_threads=False).aggregate([]))
+        return Finding(id=TWICE, rows=schema.empty_table(), observations=count(inputs.bits))
+    run = partial(_consumers, OwnerOffsets(*_fields(several)))
+    told = yield from collect(
+        Stage(Source.OPERATIONS, Kernel("who consumed it", COLUMNS, _CONSUMED, run))
+    )
+    rows = Batch(told.group_by(_CONSUMED.names, use_threads=False).aggregate([]))
     group, key, offset, op = (rows.ints(name) for name in ("group", "key", "offset", "op"))
     order = np.lexsort([op, offset, key, group])
     same = np.ones(max(0, len(order) - 1), dtype=np.bool_)
@@ -111,13 +120,15 @@ def _twice(inputs: Bitmaps) -> Inquiry[Found]:
     began[of_pair.ravel()] = rows.ints("invoked_ns")[first]
     ended[of_pair.ravel()] = rows.ints("completed_ns")[second]
     rewind = partial(_rewinds, pairs, began, ended)
-    back = yield Ask(OPERATIONS, Kernel("who moved it back", COLUMNS, _COMBINED, rewind))
+    back = yield from collect(
+        Stage(Source.OPERATIONS, Kernel("who moved it back", COLUMNS, _COMBINED, rewind))
+    )
     lowest = np.full(len(pairs), NEVER_NS)
-    np.minimum.at(lowest, Piece(back).ints("pair"), Piece(back).ints("offset"))
+    np.minimum.at(lowest, Batch(back).ints("pair"), Batch(back).ints("offset"))
     wrong = lowest[of_pair.ravel()] > offset[first]
     first, second = first[wrong], second[wrong]
-    group_of = yield from spelled(group[first], column="group")
-    key_of = yield from spelled(key[first], column="key")
+    group_of = yield from resolve_fingerprints(group[first], column="group")
+    key_of = yield from resolve_fingerprints(key[first], column="key")
     found = pa.table(
         {
             "group": group_of(group[first]),
@@ -127,10 +138,10 @@ def _twice(inputs: Bitmaps) -> Inquiry[Found]:
             "second_op": op[second],
         }
     ).cast(schema)
-    return Found(id=TWICE, rows=found, observations=count(inputs.bits))
+    return Finding(id=TWICE, rows=found, observations=count(inputs.bits))
 
 
-def _fields(several: Bitmaps) -> tuple[Any, ...]:
+def _fields(several: OwnerOffsets) -> tuple[Any, ...]:
     """Their words with only the bits that are there again."""
     return (
         several.owner,
@@ -142,28 +153,28 @@ def _fields(several: Bitmaps) -> tuple[Any, ...]:
     )
 
 
-def _consumers(several: Bitmaps, piece: Piece) -> pa.Table:
-    rows = input_rows(piece)
-    group, key = piece.fingerprints("group")[rows], piece.fingerprints("key")[rows]
-    offset = piece.ints("offset")[rows]
+def _consumers(several: OwnerOffsets, batch: Batch) -> pa.Table:
+    rows = input_rows(batch)
+    group, key = batch.fingerprints("group")[rows], batch.fingerprints("key")[rows]
+    offset = batch.ints("offset")[rows]
     some = several.has(group, key, offset)
     rows = rows[some]
-    return columns_of(
+    return table_from(
         _CONSUMED,
         group[some],
         key[some],
         offset[some],
-        piece.ints("op")[rows],
-        piece.ints("invoked_ns")[rows],
-        piece.ints("completed_ns", null=NEVER_NS)[rows],
+        batch.ints("op")[rows],
+        batch.ints("invoked_ns")[rows],
+        batch.ints("completed_ns", null=NEVER_NS)[rows],
     )
 
 
-def _rewinds(pairs: Ints, began_ns: Ints, ended_ns: Ints, piece: Piece) -> pa.Table:
+def _rewinds(pairs: Ints, began_ns: Ints, ended_ns: Ints, batch: Batch) -> pa.Table:
     """For each pair of steps the lowest offset that another operation may have set in between."""
-    of = commits(piece)
+    of = commits(batch)
     of = of.where(of.ints("outcome") != FAIL)
-    register = together(pairs[:, 0], pairs[:, 1])
+    register = hash_of_pair(pairs[:, 0], pairs[:, 1])
     some = np.flatnonzero(member(register, np.unique(of.ints("register"))))
     order = np.argsort(of.ints("register"), kind="stable")
     registers = of.ints("register")[order]
@@ -177,48 +188,48 @@ def _rewinds(pairs: Ints, began_ns: Ints, ended_ns: Ints, piece: Piece) -> pa.Ta
         if len(rows):
             found.append((pair, int(of.ints("offset")[rows].min())))
     columns = np.array(found, dtype=np.int64).reshape(-1, 2)
-    return columns_of(_COMBINED, columns[:, 0], columns[:, 1])
+    return table_from(_COMBINED, columns[:, 0], columns[:, 1])
 
 
 # ---------------------------------------------------------------- skipped
 
 
-def _skipped(known: Known, registers: Piece, untold: Piece) -> Inquiry[Found]:
+def _skipped(context: Context, registers: Batch, untold: Batch) -> Plan[Finding]:
     """Records that no operation of a group was given which committed past them."""
     if not len(registers):
         none = schema_of(input_skipped.InputSkipped).empty_table()
-        return Found(id=SKIPPED, rows=none, observations=0)
+        return Finding(id=SKIPPED, rows=none, observations=0)
     far = partial(how_far, untold.ints("group"), untold.ints("invoked_ns"))
-    says = "how far groups committed"
-    rises, given, log = yield (
-        Ask(OPERATIONS, Kernel(says, COLUMNS, FAR, far)),
-        Ask(OPERATIONS, Kernel(says, COLUMNS, WORDS, given_words)),
-        occupied_offsets.asked(known.strays.committed),
+    title = "how far groups committed"
+    rises, given, log = yield from in_parallel(
+        collect(Stage(Source.OPERATIONS, Kernel(title, COLUMNS, FAR, far))),
+        collect(Stage(Source.OPERATIONS, Kernel(title, COLUMNS, WORDS, given_words))),
+        collect(occupied_offsets.occupied_offsets(context.unconfirmed.committed)),
     )
-    stretches = _stretches(Piece(rises), registers, known)
+    stretches = _stretches(Batch(rises), registers, context)
     group, key, low, high = (stretches[:, n] for n in range(4))
-    clean = Piece(log.filter(log["clean"]))
+    clean = Batch(log.filter(log["clean"]))
     names = np.zeros(len(clean), dtype=np.int64)
-    shown = Bitmaps.of(
-        columns_of(
+    shown = OwnerOffsets.of(
+        table_from(
             WORDS, names, *(clean.ints(name) for name in ("key", "word", "bits")), names, names
         )
     )
     stretch, row, bits = shown.within(np.zeros(len(key), dtype=np.int64), key, low, high)
-    had = Bitmaps.of(given)
+    had = OwnerOffsets.of(given)
     at = had.at(group[stretch], key[stretch], shown.word[row])
     missing = bits & ~np.r_[had.bits, np.uint64(0)][at]
     some = np.flatnonzero(missing)
     of_word, offset = offsets(shown.word[row[some]], missing[some])
     of = stretch[some[of_word]]
-    rows = yield from _skips(known, group[of], key[of], offset)
-    return Found(id=SKIPPED, rows=rows, observations=count(bits))
+    rows = yield from _skips(context, group[of], key[of], offset)
+    return Finding(id=SKIPPED, rows=rows, observations=count(bits))
 
 
-def _stretches(rises: Piece, registers: Piece, known: Known) -> Ints:
+def _stretches(rises: Batch, registers: Batch, context: Context) -> Ints:
     """Of each register from where up to where everything must have been consumed."""
     begin: dict[tuple[int, int], int] = {}
-    kept = known.kept.of(registers.ints("key"))
+    kept = context.log_starts.of(registers.ints("key"))
     names = ("group", "key", "low", "jumped")
     for *register, low, jumped, start in zip(
         *(registers.ints(name).tolist() for name in names), kept.tolist(), strict=True
@@ -236,22 +247,30 @@ def _stretches(rises: Piece, registers: Piece, known: Known) -> Ints:
     return np.array(made, dtype=np.int64).reshape(-1, 4)
 
 
-def _skips(known: Known, group: Ints, key: Ints, offset: Ints) -> Inquiry[pa.Table]:
+def _skips(context: Context, group: Ints, key: Ints, offset: Ints) -> Plan[pa.Table]:
     """The rows: who showed the record, who passed it, and who had tried."""
     schema = schema_of(input_skipped.InputSkipped)
     if not len(group):
         return schema.empty_table()
-    shown = partial(_shown, known.strays.committed, Pairs.of(key, offset))
-    passed, tried, seen = yield (
-        Ask(
-            OPERATIONS,
-            Kernel("who passed it", COLUMNS, _PASSED, partial(_passing, group, key, offset)),
+    shown = partial(_shown, context.unconfirmed.committed, Pairs.of(key, offset))
+    passed, tried, seen = yield from in_parallel(
+        collect(
+            Stage(
+                Source.OPERATIONS,
+                Kernel("who passed it", COLUMNS, _PASSED, partial(_passing, group, key, offset)),
+            )
         ),
-        Ask(
-            OPERATIONS,
-            Kernel("who tried", COLUMNS, _TRIED, partial(_trying, group, key, offset)),
+        collect(
+            Stage(
+                Source.OPERATIONS,
+                Kernel("who tried", COLUMNS, _TRIED, partial(_trying, group, key, offset)),
+            )
         ),
-        Ask(PLACES, Kernel("what was skipped", NAMES, _SHOWN, shown)),
+        collect(
+            Stage(
+                Source.RECORD_LOCATIONS, Kernel("what was skipped", RECORD_COLUMNS, _SHOWN, shown)
+            )
+        ),
     )
     first: dict[int, tuple[int, int]] = {}
     for row in passed.to_pylist():
@@ -260,9 +279,9 @@ def _skips(known: Known, group: Ints, key: Ints, offset: Ints) -> Inquiry[pa.Tab
     tries: defaultdict[int, set[int]] = defaultdict(set)
     for row in tried.to_pylist():
         tries[row["asked"]].add(row["op"])
-    records = yield from _records(Piece(seen))
-    group_of = yield from spelled(group, column="group")
-    key_of = yield from spelled(key, column="key")
+    records = yield from _records(Batch(seen))
+    group_of = yield from resolve_fingerprints(group, column="group")
+    key_of = yield from resolve_fingerprints(key, column="key")
     places = list(zip(key.tolist(), offset.tolist(), strict=True))
     asked = range(len(places))
     return pa.table(
@@ -279,11 +298,11 @@ def _skips(known: Known, group: Ints, key: Ints, offset: Ints) -> Inquiry[pa.Tab
     ).cast(schema)
 
 
-def _passing(group: Ints, key: Ints, offset: Ints, piece: Piece) -> pa.Table:
+def _passing(group: Ints, key: Ints, offset: Ints, batch: Batch) -> pa.Table:
     """For each skipped record the first step of the piece that committed a higher offset."""
-    steps = steps_of(piece)
-    register = together(steps.ints("group"), steps.ints("key"))
-    asked = together(group, key)
+    steps = steps_of(batch)
+    register = hash_of_pair(steps.ints("group"), steps.ints("key"))
+    asked = hash_of_pair(group, key)
     found: list[tuple[int, int, int]] = []
     for name in np.unique(asked[member(asked, np.unique(register))]).tolist():
         rows = np.flatnonzero(register == name)
@@ -295,34 +314,34 @@ def _passing(group: Ints, key: Ints, offset: Ints, piece: Piece) -> pa.Table:
         ops, committed = steps.ints("op")[rows[at]], steps.ints("committed")[rows[at]]
         found.extend(zip(some.tolist(), ops.tolist(), committed.tolist(), strict=True))
     columns = np.array(found, dtype=np.int64).reshape(-1, 3)
-    return columns_of(_PASSED, *columns.T)
+    return table_from(_PASSED, *columns.T)
 
 
-def _trying(group: Ints, key: Ints, offset: Ints, piece: Piece) -> pa.Table:
+def _trying(group: Ints, key: Ints, offset: Ints, batch: Batch) -> pa.Table:
     """Who of the group was given a record that it skipped: only operations that failed."""
-    rows = polled_rows(piece, piece.is_("outcome", "fail"))
-    polled = together(
-        together(piece.fingerprints("group")[rows], piece.fingerprints("key")[rows]),
-        piece.ints("offset")[rows],
+    rows = polled_rows(batch, batch.is_in("outcome", "fail"))
+    polled = hash_of_pair(
+        hash_of_pair(batch.fingerprints("group")[rows], batch.fingerprints("key")[rows]),
+        batch.ints("offset")[rows],
     )
-    asked = together(together(group, key), offset)
+    asked = hash_of_pair(hash_of_pair(group, key), offset)
     order = np.argsort(asked)
     some = member(polled, asked[order])
     at = order[np.searchsorted(asked[order], polled[some])]
-    op = piece.ints("op")[rows[some]]
-    return columns_of(_TRIED, at, op, np.ones(len(op), dtype=np.int64))
+    op = batch.ints("op")[rows[some]]
+    return table_from(_TRIED, at, op, np.ones(len(op), dtype=np.int64))
 
 
-def _shown(committed: Ints, places: Pairs, piece: Piece) -> pa.Table:
+def _shown(committed: Ints, places: Pairs, batch: Batch) -> pa.Table:
     """Who showed what at these places, cleanly."""
-    few = piece.where(places.have(piece.ints("key"), piece.ints("offset")))
-    clean = shows(few, committed) & (role_of(few) < UNCOMMITTED)
+    few = batch.where(places.have(batch.ints("key"), batch.ints("offset")))
+    clean = proves_location(few, committed) & (role_of(few) < UNCOMMITTED)
     return few.where(clean).table.select(_SHOWN.names)
 
 
-def _records(seen: Piece) -> Inquiry[dict[tuple[int, int], tuple[int, str]]]:
+def _records(seen: Batch) -> Plan[dict[tuple[int, int], tuple[int, str]]]:
     """Of each place who showed it first, and the value; of several values the first as a text."""
-    value_of = yield from spelled(seen.ints("value"))
+    value_of = yield from resolve_fingerprints(seen.ints("value"))
     texts = value_of(seen.ints("value")).to_pylist()
     records: dict[tuple[int, int], tuple[int, str]] = {}
     for key, offset, op, text in zip(
@@ -332,4 +351,4 @@ def _records(seen: Piece) -> Inquiry[dict[tuple[int, int], tuple[int, str]]]:
     return records
 
 
-FAMILIES: Final = (Family(ids=(TWICE, SKIPPED), inquiry=pipelines),)
+CHECKERS: Final = (AnomalyChecker(ids=(TWICE, SKIPPED), plan=pipelines),)

@@ -19,68 +19,78 @@ from checkers.histories.columnar.fingerprints import Ints
 from checkers.histories.columnar.rows import schema_of
 from checkers.histories.columnar.sorting import NumberSet
 from checkers.histories.facts.record_locations import (
-    FAILED,
-    NAMES,
-    ROW,
+    RECORD,
+    RECORD_COLUMNS,
+    SEND_FAIL,
     UNCOMMITTED,
     Pairs,
-    Strays,
+    UnconfirmedValues,
     pairs_in,
-    shows,
+    proves_location,
 )
-from checkers.histories.plan.batch import UNKNOWN, Piece
-from checkers.histories.plan.batches import Kernel
-from checkers.histories.plan.stage import PLACES, SENDS, Ask, Inquiry, spelled
+from checkers.histories.plan.batch import UNKNOWN_OFFSET, Batch
+from checkers.histories.plan.kernel import Kernel
+from checkers.histories.plan.stage import Plan, Source, Stage, collect, resolve_fingerprints
 from model.histories import topic_of
 from properties.anomalies.log.duplicate_across_keys import DuplicateAcrossKeys
 
 _SCHEMA: Final = schema_of(DuplicateAcrossKeys)
 
 
-def across_keys(strays: Strays, made_up: Piece) -> Inquiry[pa.Table]:
+def across_keys(unconfirmed: UnconfirmedValues, made_up: Batch) -> Plan[pa.Table]:
     """The rows of `duplicate-across-keys`, from what nobody sent to where it was polled."""
-    placed = strays.placings()
+    placed = unconfirmed.locations()
     nobody_sent = pairs_in(
         placed.ints("key"), placed.ints("value"), made_up.ints("key"), made_up.ints("value")
     )
-    strangers = placed.where(nobody_sent & (placed.ints("offset") != UNKNOWN))
+    strangers = placed.where(nobody_sent & (placed.ints("offset") != UNKNOWN_OFFSET))
     if not len(strangers):
         return _SCHEMA.empty_table()
     values = np.unique(strangers.ints("value"))
     of_values = partial(_of_values, NumberSet(values))
-    sends = Piece((yield Ask(SENDS, Kernel("who sent it elsewhere", NAMES, ROW, of_values))))
+    sends = yield from collect(
+        Stage(
+            Source.SENDS, Kernel("who sent it elsewhere", RECORD_COLUMNS, RECORD, of_values), Batch
+        )
+    )
     sent = Pairs.of(sends.ints("key"), sends.ints("value"))
-    where = partial(_at_home, sent, strays.committed)
-    home = Piece((yield Ask(PLACES, Kernel("where it lies too", NAMES, ROW, where))))
-    failed = sends.where(sends.ints("role") == FAILED)
+    where = partial(_at_home, sent, unconfirmed.committed)
+    home = yield from collect(
+        Stage(
+            Source.RECORD_LOCATIONS,
+            Kernel("where it lies too", RECORD_COLUMNS, RECORD, where),
+            Batch,
+        )
+    )
+    failed = sends.where(sends.ints("role") == SEND_FAIL)
     in_vain = pairs_in(
         home.ints("key"), home.ints("value"), failed.ints("key"), failed.ints("value")
     )
     home = home.where(~(in_vain & (home.ints("role") >= UNCOMMITTED)))
-    key_of = yield from spelled(strangers.ints("key"), sends.ints("key"), column="key")
-    value_of = yield from spelled(values)
+    key_of = yield from resolve_fingerprints(strangers.ints("key"), sends.ints("key"), column="key")
+    value_of = yield from resolve_fingerprints(values)
 
-    def pairs(piece: Piece) -> list[tuple[str, str]]:
-        keys, texts = key_of(piece.ints("key")), value_of(piece.ints("value"))
+    def pairs(batch: Batch) -> list[tuple[str, str]]:
+        keys, texts = key_of(batch.ints("key")), value_of(batch.ints("value"))
         return list(zip(keys.to_pylist(), texts.to_pylist(), strict=True))
 
     lowest: dict[tuple[str, str], tuple[int, int]] = {}
-    for piece in (strangers, home):
-        places = zip(piece.ints("offset").tolist(), piece.ints("op").tolist(), strict=True)
-        for pair, place in zip(pairs(piece), places, strict=True):
+    for batch in (strangers, home):
+        places = zip(batch.ints("offset").tolist(), batch.ints("op").tolist(), strict=True)
+        for pair, place in zip(pairs(batch), places, strict=True):
             lowest[pair] = min(lowest.get(pair, place), place)
     return pa.Table.from_pylist(_rows(lowest, set(pairs(sends))), schema=_SCHEMA)
 
 
-def _of_values(values: NumberSet, piece: Piece) -> pa.Table:
-    return piece.where(values.has(piece.ints("value"))).table.select(NAMES)
+def _of_values(values: NumberSet, batch: Batch) -> pa.Table:
+    return batch.where(values.has(batch.ints("value"))).table.select(RECORD_COLUMNS)
 
 
-def _at_home(sent: Pairs, committed: Ints, piece: Piece) -> pa.Table:
+def _at_home(sent: Pairs, committed: Ints, batch: Batch) -> pa.Table:
     """The places of values where they were sent."""
-    wanted = sent.have(piece.ints("key"), piece.ints("value"))
-    wanted &= (piece.ints("offset") != UNKNOWN) & shows(piece, committed)
-    return piece.where(wanted).table.select(NAMES)
+    wanted = sent.have(batch.ints("key"), batch.ints("value"))
+    wanted &= (batch.ints("offset") != UNKNOWN_OFFSET) & proves_location(batch, committed)
+    return batch.where(wanted).table.select(RECORD_COLUMNS)
 
 
 def _rows(

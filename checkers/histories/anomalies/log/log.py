@@ -14,29 +14,42 @@ from typing import Any, Final
 import numpy as np
 import pyarrow as pa
 
-from checkers.histories.anomalies.findings import Family, Found, Known
-from checkers.histories.columnar.arrow import columns_of, compute
+from checkers.histories.anomalies.findings import AnomalyChecker, Context, Finding
+from checkers.histories.columnar.arrow import compute, table_from
 from checkers.histories.columnar.fingerprints import Ints
 from checkers.histories.columnar.rows import schema_of
-from checkers.histories.columnar.sorting import begins, grouped, lengths, stretches
-from checkers.histories.facts.record_locations import (
-    NAMES,
-    PLACE,
-    Strays,
-    any_of,
-    by_key,
-    effect,
-    first_of,
-    heads,
-    pairs_in,
-    read,
-    runs,
-    shows,
+from checkers.histories.columnar.sorting import (
+    Mask,
+    concatenated_ranges,
+    grouping_order,
+    run_lengths,
+    run_starts,
 )
-from checkers.histories.facts.retention import Kept
-from checkers.histories.plan.batch import UNKNOWN, Mask, Piece
-from checkers.histories.plan.batches import Kernel
-from checkers.histories.plan.stage import PLACES, Ask, Inquiry, spelled
+from checkers.histories.facts.record_locations import (
+    LOCATION,
+    RECORD_COLUMNS,
+    UnconfirmedValues,
+    any_in_run,
+    first_in_run,
+    first_rows,
+    pairs_in,
+    per_key,
+    polled_ok,
+    proves_location,
+    runs,
+    took_effect,
+)
+from checkers.histories.facts.retention import LogStarts
+from checkers.histories.plan.batch import UNKNOWN_OFFSET, Batch
+from checkers.histories.plan.kernel import Kernel
+from checkers.histories.plan.stage import (
+    Plan,
+    Source,
+    Stage,
+    collect,
+    in_parallel,
+    resolve_fingerprints,
+)
 from properties.anomalies.log import duplicate, inconsistent_offsets, lost_write
 
 _COUNT: Final = pa.schema([("count", pa.int64())])
@@ -44,51 +57,56 @@ _PLACE: Final = pa.schema([(name, pa.int64()) for name in ("key", "offset", "val
 _DEBT: Final = pa.schema([*_PLACE, ("owed", pa.int64())])  # a last row has the count in it
 
 
-def _shown(committed: Ints, piece: Piece) -> Ints:
+def _shown(committed: Ints, batch: Batch) -> Ints:
     """Which of its heads are places: something shows that their value lies there."""
 
-    def made(piece: Piece) -> Ints:
-        at = heads(piece)
-        lies = any_of(shows(piece, committed), at)
-        return np.flatnonzero(lies & (piece.ints("offset").take(at) != UNKNOWN))
+    def made(batch: Batch) -> Ints:
+        at = first_rows(batch)
+        lies = any_in_run(proves_location(batch, committed), at)
+        return np.flatnonzero(lies & (batch.ints("offset").take(at) != UNKNOWN_OFFSET))
 
-    return piece.derived(("shown",), made)
+    return batch.derived(("shown",), made)
 
 
-def _placed(committed: Ints, piece: Piece, shown: Ints) -> pa.Table:
+def _placed(committed: Ints, batch: Batch, shown: Ints) -> pa.Table:
     """Such of its heads, with the first operation that showed the value there.
 
     A block has its rows in the order of places, and of operations at each; so must the piece.
     """
-    first = heads(piece)[shown]
-    op = piece.ints("op")[first_of(shows(piece, committed), first)]
-    return columns_of(_PLACE, *(piece.ints(name)[first] for name in PLACE), op)
+    first = first_rows(batch)[shown]
+    op = batch.ints("op")[first_in_run(proves_location(batch, committed), first)]
+    return table_from(_PLACE, *(batch.ints(name)[first] for name in LOCATION), op)
 
 
-def _stray_places(strays: Strays) -> Piece:
+def _stray_places(unconfirmed: UnconfirmedValues) -> Batch:
     """The places of strays, of each key in their order."""
 
-    def made(_: Piece) -> Piece:
-        told = strays.placings()
-        piece = told.where(grouped(*map(told.ints, PLACE)))
-        return Piece(_placed(strays.committed, piece, _shown(strays.committed, piece)))
+    def made(_: Batch) -> Batch:
+        told = unconfirmed.locations()
+        batch = told.where(grouping_order(*map(told.ints, LOCATION)))
+        return Batch(_placed(unconfirmed.committed, batch, _shown(unconfirmed.committed, batch)))
 
-    return strays.places.derived(("stray places",), made)
+    return unconfirmed.observations.derived(("stray places",), made)
 
 
 # ---------------------------------------------------------------- one value an offset
 
 
-def inconsistent(known: Known) -> Inquiry[tuple[Found, ...]]:
+def inconsistent(context: Context) -> Plan[tuple[Finding, ...]]:
     """Offsets at which two values were seen."""
-    committed = known.strays.committed
-    shared, seen = yield (
-        contested(committed),
-        Ask(PLACES, Kernel("offsets seen", NAMES, _COUNT, partial(_offsets, committed))),
+    committed = context.unconfirmed.committed
+    shared, seen = yield from in_parallel(
+        collect(contested(committed)),
+        collect(
+            Stage(
+                Source.RECORD_LOCATIONS,
+                Kernel("offsets seen", RECORD_COLUMNS, _COUNT, partial(_offsets, committed)),
+            )
+        ),
     )
-    places = Piece(shared)
-    key_of = yield from spelled(places.ints("key"), column="key")
-    value_of = yield from spelled(places.ints("value"))
+    places = Batch(shared)
+    key_of = yield from resolve_fingerprints(places.ints("key"), column="key")
+    value_of = yield from resolve_fingerprints(places.ints("value"))
     table = pa.table(
         {
             "key": key_of(places.ints("key")),
@@ -100,53 +118,58 @@ def inconsistent(known: Known) -> Inquiry[tuple[Found, ...]]:
     rows = _listed(table, ("key", "offset"), ("values", "seen_by"))
     schema = schema_of(inconsistent_offsets.InconsistentOffset)
     return (
-        Found(id=inconsistent_offsets.ANOMALY.id, rows=rows.cast(schema), observations=_sum(seen)),
+        Finding(
+            id=inconsistent_offsets.ANOMALY.id, rows=rows.cast(schema), observations=_sum(seen)
+        ),
     )
 
 
-def contested(committed: Ints) -> Ask:
+def contested(committed: Ints) -> Stage[pa.Table]:
     """The places whose offset has several values."""
-    return Ask(
-        PLACES, Kernel("offsets with two values", NAMES, _PLACE, partial(_contested, committed))
+    return Stage(
+        Source.RECORD_LOCATIONS,
+        Kernel("offsets with two values", RECORD_COLUMNS, _PLACE, partial(_contested, committed)),
     )
 
 
-def _contested(committed: Ints, piece: Piece) -> pa.Table:
-    shown = _shown(committed, piece)
-    counts = lengths(_offsets_of(committed, piece), len(shown))
+def _contested(committed: Ints, batch: Batch) -> pa.Table:
+    shown = _shown(committed, batch)
+    counts = run_lengths(_offsets_of(committed, batch), len(shown))
     if not np.any(counts > 1):
         return _PLACE.empty_table()
-    return _placed(committed, piece, shown[np.repeat(counts > 1, counts)])
+    return _placed(committed, batch, shown[np.repeat(counts > 1, counts)])
 
 
-def _offsets(committed: Ints, piece: Piece) -> pa.Table:
-    return _count(len(_offsets_of(committed, piece)))
+def _offsets(committed: Ints, batch: Batch) -> pa.Table:
+    return _count(len(_offsets_of(committed, batch)))
 
 
-def _offsets_of(committed: Ints, piece: Piece) -> Ints:
+def _offsets_of(committed: Ints, batch: Batch) -> Ints:
     """Where, among what is shown, each offset of a key begins."""
 
-    def made(piece: Piece) -> Ints:
-        first = heads(piece).take(_shown(committed, piece))
-        return begins(*(piece.ints(name).take(first) for name in ("key", "offset")))
+    def made(batch: Batch) -> Ints:
+        first = first_rows(batch).take(_shown(committed, batch))
+        return run_starts(*(batch.ints(name).take(first) for name in ("key", "offset")))
 
-    return piece.derived(("offsets",), made)
+    return batch.derived(("offsets",), made)
 
 
 # ---------------------------------------------------------------- one offset a value
 
 
-def duplicates(known: Known) -> Inquiry[tuple[Found, ...]]:
+def duplicates(context: Context) -> Plan[tuple[Finding, ...]]:
     """Values that lie at two offsets: strays, since a send is acknowledged at one at most."""
-    strays = known.strays
-    count = partial(_confirmed, strays)
-    seen = yield Ask(PLACES, Kernel("values with a place", NAMES, _COUNT, count))
-    places = _stray_places(strays)
+    unconfirmed = context.unconfirmed
+    count = partial(_confirmed, unconfirmed)
+    seen = yield from collect(
+        Stage(Source.RECORD_LOCATIONS, Kernel("values with a place", RECORD_COLUMNS, _COUNT, count))
+    )
+    places = _stray_places(unconfirmed)
     order, begins = runs(places.ints("key"), places.ints("value"))
-    counts = lengths(begins, len(order))
+    counts = run_lengths(begins, len(order))
     several = places.where(order[np.repeat(counts > 1, counts)])
-    key_of = yield from spelled(several.ints("key"), column="key")
-    value_of = yield from spelled(several.ints("value"))
+    key_of = yield from resolve_fingerprints(several.ints("key"), column="key")
+    value_of = yield from resolve_fingerprints(several.ints("value"))
     table = pa.table(
         {
             "key": key_of(several.ints("key")),
@@ -158,12 +181,12 @@ def duplicates(known: Known) -> Inquiry[tuple[Found, ...]]:
     rows = _listed(table, ("key", "value"), ("offsets", "seen_by"))
     observations = _sum(seen) + len(begins)
     schema = schema_of(duplicate.Duplicate)
-    return (Found(id=duplicate.ANOMALY.id, rows=rows.cast(schema), observations=observations),)
+    return (Finding(id=duplicate.ANOMALY.id, rows=rows.cast(schema), observations=observations),)
 
 
-def _confirmed(strays: Strays, piece: Piece) -> pa.Table:
-    shown = _shown(strays.committed, piece)
-    return _count(int(np.count_nonzero(~strays.of_heads(piece).take(shown))))
+def _confirmed(unconfirmed: UnconfirmedValues, batch: Batch) -> pa.Table:
+    shown = _shown(unconfirmed.committed, batch)
+    return _count(int(np.count_nonzero(~unconfirmed.of_first_rows(batch).take(shown))))
 
 
 # ---------------------------------------------------------------- nothing is lost
@@ -174,24 +197,33 @@ _READ: Final = pa.schema(
 )  # how far a key was read: the first place of a value, and who read the value
 
 
-def lost(known: Known) -> Inquiry[tuple[Found, ...]]:
+def lost(context: Context) -> Plan[tuple[Finding, ...]]:
     """Values below the bound of their key that nobody was given."""
-    strays = known.strays
-    some = yield Ask(
-        PLACES, Kernel("how far keys were read", NAMES, _READ, partial(_furthest, strays))
+    unconfirmed = context.unconfirmed
+    some = yield from collect(
+        Stage(
+            Source.RECORD_LOCATIONS,
+            Kernel(
+                "how far keys were read", RECORD_COLUMNS, _READ, partial(_furthest, unconfirmed)
+            ),
+        )
     )
-    candidates = Piece(pa.concat_tables([some, _stray_reads(strays)]))
-    tied = yield from spelled(candidates.where(_tied(candidates)).ints("value"))
-    bounds = _bounds(candidates, tied, known.kept)
-    run = partial(_debts, strays, bounds)
-    debts = yield Ask(PLACES, Kernel("values that nobody read", NAMES, _DEBT, run))
-    counted = pa.array(Piece(debts).ints("owed") > 0)
+    candidates = Batch(pa.concat_tables([some, _stray_reads(unconfirmed)]))
+    tied = yield from resolve_fingerprints(candidates.where(_tied(candidates)).ints("value"))
+    bounds = _bounds(candidates, tied, context.log_starts)
+    run = partial(_debts, unconfirmed, bounds)
+    debts = yield from collect(
+        Stage(
+            Source.RECORD_LOCATIONS, Kernel("values that nobody read", RECORD_COLUMNS, _DEBT, run)
+        )
+    )
+    counted = pa.array(Batch(debts).ints("owed") > 0)
     missing = debts.filter(compute.invert(counted)).select(_PLACE.names)
     owed = sum(debts["owed"].to_pylist())
-    owed_strays, lost_strays = _stray_debts(strays, bounds)
-    gone = Piece(pa.concat_tables([missing, lost_strays]))
-    key_of = yield from spelled(gone.ints("key"), column="key")
-    value_of = yield from spelled(gone.ints("value"), bounds.ints("value"))
+    owed_strays, lost_strays = _stray_debts(unconfirmed, bounds)
+    gone = Batch(pa.concat_tables([missing, lost_strays]))
+    key_of = yield from resolve_fingerprints(gone.ints("key"), column="key")
+    value_of = yield from resolve_fingerprints(gone.ints("value"), bounds.ints("value"))
     at = _bound_of(bounds, gone.ints("key"))
     bound = bounds.where(at)
     rows = pa.table(
@@ -205,33 +237,33 @@ def lost(known: Known) -> Inquiry[tuple[Found, ...]]:
             "reader_op": bound.table["reader_op"],
         }
     ).cast(schema_of(lost_write.LostWrite))
-    return (Found(id=lost_write.ANOMALY.id, rows=rows, observations=owed + owed_strays),)
+    return (Finding(id=lost_write.ANOMALY.id, rows=rows, observations=owed + owed_strays),)
 
 
-def _furthest(strays: Strays, piece: Piece) -> pa.Table:
+def _furthest(unconfirmed: UnconfirmedValues, batch: Batch) -> pa.Table:
     """Of each key the highest place at which a confirmed value was read, and its first reader."""
-    at = heads(piece)
-    given = np.flatnonzero(any_of(read(piece), at) & ~strays.of_heads(piece))
-    key, offset = (piece.ints(name).take(at.take(given)) for name in ("key", "offset"))
-    starts = begins(key)  # offsets ascend
+    at = first_rows(batch)
+    given = np.flatnonzero(any_in_run(polled_ok(batch), at) & ~unconfirmed.of_first_rows(batch))
+    key, offset = (batch.ints(name).take(at.take(given)) for name in ("key", "offset"))
+    starts = run_starts(key)  # offsets ascend
     highest = offset[np.r_[starts[1:], len(key)][: len(starts)] - 1]
-    some = given[offset == np.repeat(highest, lengths(starts, len(key)))]
-    rows = stretches(at[some], lengths(at, len(piece))[some])
-    rows = rows[read(piece)[rows]]
-    key, op = piece.ints("key")[rows], piece.ints("op")[rows]
+    some = given[offset == np.repeat(highest, run_lengths(starts, len(key)))]
+    rows = concatenated_ranges(at[some], run_lengths(at, len(batch))[some])
+    rows = rows[polled_ok(batch)[rows]]
+    key, op = batch.ints("key")[rows], batch.ints("op")[rows]
     order, _ = runs(key, op)
-    first = rows[order[begins(key[order])]]
-    return columns_of(
-        _READ, *(piece.ints(name)[first] for name in ("key", "offset", "value", "op"))
+    first = rows[order[run_starts(key[order])]]
+    return table_from(
+        _READ, *(batch.ints(name)[first] for name in ("key", "offset", "value", "op"))
     )
 
 
-def _stray_reads(strays: Strays) -> pa.Table:
+def _stray_reads(unconfirmed: UnconfirmedValues) -> pa.Table:
     """Of each stray that was read its first place and its first reader."""
-    places = _stray_places(strays)
+    places = _stray_places(unconfirmed)
     order, begins = runs(places.ints("key"), places.ints("value"))
     first = order[begins]  # places are ordered by offset
-    reads = strays.places.where(read(strays.places))
+    reads = unconfirmed.observations.where(polled_ok(unconfirmed.observations))
     by, starts = runs(reads.ints("key"), reads.ints("value"))
     ops = reads.ints("op")[by]
     reader = np.minimum.reduceat(ops, starts) if len(starts) else ops
@@ -240,17 +272,17 @@ def _stray_reads(strays: Strays) -> pa.Table:
     return table.append_column("reader_op", pa.array(reader[right])).cast(_READ)
 
 
-def _tied(candidates: Piece) -> Mask:
+def _tied(candidates: Batch) -> Mask:
     """Which candidates only their value tells from others of their key."""
     alike = [candidates.ints(name) for name in ("key", "offset", "reader_op")]
     order, begins = runs(*alike)
     tied = np.zeros(len(order), dtype=np.bool_)
-    counts = lengths(begins, len(order))
+    counts = run_lengths(begins, len(order))
     tied[order] = np.repeat(counts > 1, counts)
     return tied
 
 
-def _bounds(candidates: Piece, text_of: Any, kept: Kept) -> Piece:
+def _bounds(candidates: Batch, text_of: Any, kept: LogStarts) -> Batch:
     """Of each key the highest, and from where on the log is kept.
 
     Of equals the first reader's, then by the value's text if tied.
@@ -263,10 +295,10 @@ def _bounds(candidates: Piece, text_of: Any, kept: Kept) -> Piece:
     keys = candidates.ints("key")[order]
     first = np.flatnonzero(np.r_[True, keys[1:] != keys[:-1]]) if len(keys) else order
     bounds = candidates.where(order[first]).table  # in the order of keys
-    return Piece(bounds.append_column("kept", pa.array(kept.of(keys[first]))))
+    return Batch(bounds.append_column("kept", pa.array(kept.of(keys[first]))))
 
 
-def _bound_of(bounds: Piece, key: Ints) -> Ints:
+def _bound_of(bounds: Batch, key: Ints) -> Ints:
     """The row of each key's bound; -1 if it has none."""
     keys = bounds.ints("key")
     at = np.searchsorted(keys, key)
@@ -275,26 +307,28 @@ def _bound_of(bounds: Piece, key: Ints) -> Ints:
     return np.where(inside, at, -1)
 
 
-def _due(bounds: Piece, key: Ints, offset: Ints) -> Mask:
-    at = by_key(key, partial(_bound_of, bounds))
-    reach = np.r_[bounds.ints("offset"), UNKNOWN][at]
-    start = np.r_[bounds.ints("kept"), UNKNOWN][at]
+def _due(bounds: Batch, key: Ints, offset: Ints) -> Mask:
+    at = per_key(key, partial(_bound_of, bounds))
+    reach = np.r_[bounds.ints("offset"), UNKNOWN_OFFSET][at]
+    start = np.r_[bounds.ints("kept"), UNKNOWN_OFFSET][at]
     due: Mask = (at >= 0) & (start <= offset) & (offset <= reach)
     return due
 
 
-def _debts(strays: Strays, bounds: Piece, piece: Piece) -> pa.Table:
+def _debts(unconfirmed: UnconfirmedValues, bounds: Batch, batch: Batch) -> pa.Table:
     """The confirmed values owed that nobody read, with their first writer; how many are owed."""
-    at, writes = heads(piece), effect(piece, strays.committed)
-    key, offset = (piece.ints(name).take(at) for name in ("key", "offset"))
-    owed = (offset != UNKNOWN) & _due(bounds, key, offset) & ~strays.of_heads(piece)
-    owed &= any_of(writes, at)
+    at, writes = first_rows(batch), took_effect(batch, unconfirmed.committed)
+    key, offset = (batch.ints(name).take(at) for name in ("key", "offset"))
+    owed = (
+        (offset != UNKNOWN_OFFSET) & _due(bounds, key, offset) & ~unconfirmed.of_first_rows(batch)
+    )
+    owed &= any_in_run(writes, at)
     count = int(np.count_nonzero(owed))
     if not count:
         return _DEBT.empty_table()
-    first = at[owed & ~any_of(read(piece), at)]
-    writer = piece.ints("op")[first_of(writes, first)]
-    columns = [*(piece.ints(name)[first] for name in PLACE), writer, np.zeros_like(first)]
+    first = at[owed & ~any_in_run(polled_ok(batch), at)]
+    writer = batch.ints("op")[first_in_run(writes, first)]
+    columns = [*(batch.ints(name)[first] for name in LOCATION), writer, np.zeros_like(first)]
     ends = [0, 0, 0, 0, count]
     return pa.table(
         {
@@ -305,14 +339,14 @@ def _debts(strays: Strays, bounds: Piece, piece: Piece) -> pa.Table:
     )
 
 
-def _stray_debts(strays: Strays, bounds: Piece) -> tuple[int, pa.Table]:
+def _stray_debts(unconfirmed: UnconfirmedValues, bounds: Batch) -> tuple[int, pa.Table]:
     """How many strays are owed to readers, and those that nobody read."""
-    places = _stray_places(strays)
+    places = _stray_places(unconfirmed)
     order, begins = runs(places.ints("key"), places.ints("value"))
     ends = np.r_[begins[1:], len(order)] - 1 if len(begins) else begins
     last = places.where(order[ends])
     last = last.where(_due(bounds, last.ints("key"), last.ints("offset")))
-    sends = strays.sends.where(effect(strays.sends, strays.committed))
+    sends = unconfirmed.sends.where(took_effect(unconfirmed.sends, unconfirmed.committed))
     by, starts = runs(sends.ints("key"), sends.ints("value"))
     ops = sends.ints("op")[by]
     writer = np.minimum.reduceat(ops, starts) if len(starts) else ops
@@ -321,23 +355,23 @@ def _stray_debts(strays: Strays, bounds: Piece) -> tuple[int, pa.Table]:
     table = owed.table.set_column(
         owed.table.schema.get_field_index("op"), "op", pa.array(writer[right])
     ).cast(_PLACE)
-    reads = read(strays.places)
+    reads = polled_ok(unconfirmed.observations)
     were_read = pairs_in(
         owed.ints("key"),
         owed.ints("value"),
-        strays.places.ints("key")[reads],
-        strays.places.ints("value")[reads],
+        unconfirmed.observations.ints("key")[reads],
+        unconfirmed.observations.ints("value")[reads],
     )
     return len(owed), table.filter(pa.array(~were_read))
 
 
-def _matching(left: Piece, right: Piece) -> tuple[Ints, Ints]:
+def _matching(left: Batch, right: Batch) -> tuple[Ints, Ints]:
     """The rows on either side that agree in key and value, of which each has any pair once."""
     keys = np.concatenate([left.ints("key"), right.ints("key")])
     values = np.concatenate([left.ints("value"), right.ints("value")])
     order, begins = runs(keys, values)
     pair = np.zeros(len(keys), dtype=np.int64)
-    pair[order] = np.repeat(np.arange(len(begins)), lengths(begins, len(order)))
+    pair[order] = np.repeat(np.arange(len(begins)), run_lengths(begins, len(order)))
     _, rows_left, rows_right = np.intersect1d(
         pair[: len(left)], pair[len(left) :], assume_unique=True, return_indices=True
     )
@@ -361,8 +395,8 @@ def _listed(table: pa.Table, by: tuple[str, ...], lists: tuple[str, ...]) -> pa.
     return made.rename_columns([*by, *lists])
 
 
-FAMILIES: Final = (
-    Family(ids=(inconsistent_offsets.ANOMALY.id,), inquiry=inconsistent),
-    Family(ids=(duplicate.ANOMALY.id,), inquiry=duplicates),
-    Family(ids=(lost_write.ANOMALY.id,), inquiry=lost),
+CHECKERS: Final = (
+    AnomalyChecker(ids=(inconsistent_offsets.ANOMALY.id,), plan=inconsistent),
+    AnomalyChecker(ids=(duplicate.ANOMALY.id,), plan=duplicates),
+    AnomalyChecker(ids=(lost_write.ANOMALY.id,), plan=lost),
 )

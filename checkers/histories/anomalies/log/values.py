@@ -17,32 +17,39 @@ from typing import Any, Final, Self
 import numpy as np
 import pyarrow as pa
 
-from checkers.histories.anomalies.findings import Family, Found, Known
+from checkers.histories.anomalies.findings import AnomalyChecker, Context, Finding
 from checkers.histories.anomalies.log.across_keys import across_keys
 from checkers.histories.columnar.fingerprints import Ints
 from checkers.histories.columnar.rows import schema_of
 from checkers.histories.columnar.sorting import Mask
 from checkers.histories.facts.record_locations import (
-    FAILED,
-    NAMES,
-    PLACE,
-    READ,
-    SEEN,
-    SENT,
+    LOCATION,
+    POLL_NOT_OK,
+    POLL_OK,
+    RECORD_COLUMNS,
+    SEND_FAIL,
+    SEND_OK,
     UNCOMMITTED,
-    Strays,
-    by_key,
-    first_of,
-    heads,
-    read,
+    UnconfirmedValues,
+    first_in_run,
+    first_rows,
+    hash_of_pair,
+    per_key,
+    polled_ok,
     role_of,
     runs,
-    together,
 )
-from checkers.histories.facts.retention import Kept
-from checkers.histories.plan.batch import UNKNOWN, Piece
-from checkers.histories.plan.batches import Kernel
-from checkers.histories.plan.stage import OPERATIONS, PLACES, SENDS, Ask, Inquiry, spelled
+from checkers.histories.facts.retention import LogStarts
+from checkers.histories.plan.batch import UNKNOWN_OFFSET, Batch
+from checkers.histories.plan.kernel import Kernel
+from checkers.histories.plan.stage import (
+    Plan,
+    Source,
+    Stage,
+    collect,
+    in_parallel,
+    resolve_fingerprints,
+)
 from properties.anomalies.log import (
     aborted_read,
     duplicate_across_keys,
@@ -57,34 +64,49 @@ _SEEN: Final = pa.schema(
     [*_WRITE, *((name, pa.int64()) for name in ("polled", "read_clean", "owed"))]
 )
 
-# what a row of PLACES tells of its value, by role
+# what a row of RECORD_LOCATIONS tells of its value, by role
 _SENT, _POLLED, _READ, _READ_CLEAN = 1, 2, 4, 8
 _TELLS: Final = np.zeros(16, dtype=np.uint8)
-_TELLS[SENT] = _SENT
-_TELLS[[SEEN, SEEN + UNCOMMITTED]] = _POLLED
-_TELLS[READ + UNCOMMITTED] = _POLLED | _READ
-_TELLS[READ] = _POLLED | _READ | _READ_CLEAN
+_TELLS[SEND_OK] = _SENT
+_TELLS[[POLL_NOT_OK, POLL_NOT_OK + UNCOMMITTED]] = _POLLED
+_TELLS[POLL_OK + UNCOMMITTED] = _POLLED | _READ
+_TELLS[POLL_OK] = _POLLED | _READ | _READ_CLEAN
 _LAST: Final = pa.schema([("op", pa.int64())])
 
 
-def fates(known: Known) -> Inquiry[tuple[Found, ...]]:
+def fates(context: Context) -> Plan[tuple[Finding, ...]]:
     """What became of all values."""
-    strays, kept = known.strays, known.kept
-    seen, placeless, last = yield (
-        Ask(PLACES, Kernel("values seen", NAMES, _SEEN, partial(_seen, strays, kept))),
-        Ask(SENDS, Kernel("values of no place", NAMES, _WRITE, partial(_placeless, strays, kept))),
-        Ask(OPERATIONS, Kernel("the last operation", ("op",), _LAST, _last)),
+    unconfirmed, kept = context.unconfirmed, context.log_starts
+    seen, placeless, last = yield from in_parallel(
+        collect(
+            Stage(
+                Source.RECORD_LOCATIONS,
+                Kernel("values seen", RECORD_COLUMNS, _SEEN, partial(_seen, unconfirmed, kept)),
+            )
+        ),
+        collect(
+            Stage(
+                Source.SENDS,
+                Kernel(
+                    "values of no place",
+                    RECORD_COLUMNS,
+                    _WRITE,
+                    partial(_placeless, unconfirmed, kept),
+                ),
+            )
+        ),
+        collect(Stage(Source.OPERATIONS, Kernel("the last operation", ("op",), _LAST, _last))),
     )
-    of_strays = _Fates.of(strays, kept)
-    hidden = seen.filter(pa.array(Piece(seen).ints("op") != NOBODY)).select(_WRITE.names)
-    writes = Piece(pa.concat_tables([hidden, placeless, of_strays.hidden()]))
+    of_strays = _Fates.of(unconfirmed, kept)
+    hidden = seen.filter(pa.array(Batch(seen).ints("op") != NOBODY)).select(_WRITE.names)
+    writes = Batch(pa.concat_tables([hidden, placeless, of_strays.hidden()]))
     aborted, made_up = of_strays.aborted(), of_strays.made_up()
-    copies = yield from across_keys(strays, made_up)
+    copies = yield from across_keys(unconfirmed, made_up)
     tables = (writes, aborted, made_up)
-    key_of = yield from spelled(*(it.ints("key") for it in tables), column="key")
-    value_of = yield from spelled(*(it.ints("value") for it in tables))
+    key_of = yield from resolve_fingerprints(*(it.ints("key") for it in tables), column="key")
+    value_of = yield from resolve_fingerprints(*(it.ints("value") for it in tables))
 
-    def told(of: Piece, row: Hashable, **columns: Any) -> pa.Table:
+    def told(of: Batch, row: Hashable, **columns: Any) -> pa.Table:
         texts = {"key": key_of(of.ints("key")), "value": value_of(of.ints("value"))}
         made = {**{name: of.table[name] for name in of.table.schema.names}, **texts, **columns}
         schema: pa.Schema = schema_of(row)
@@ -92,48 +114,48 @@ def fates(known: Known) -> Inquiry[tuple[Found, ...]]:
 
     ops = writes.ints("op")
     later = max(last["op"].to_pylist(), default=0) - ops
-    counts = (Piece(seen).ints(name) for name in ("polled", "read_clean", "owed"))
+    counts = (Batch(seen).ints(name) for name in ("polled", "read_clean", "owed"))
     polled, read_clean, owed = (int(count.sum()) for count in counts)
     polled += int(np.count_nonzero(of_strays.polled))
     owed += placeless.num_rows + int(np.count_nonzero(of_strays.owed))
     return (
-        Found(
+        Finding(
             id=unseen.ANOMALY.id,
             rows=told(writes, unseen.Unseen, writer_op=ops, later=later),
             observations=owed,
         ),
-        Found(
+        Finding(
             id=aborted_read.ANOMALY.id,
             rows=told(aborted, aborted_read.AbortedRead),
             observations=read_clean + int(np.count_nonzero(of_strays.readers)),
         ),
-        Found(
+        Finding(
             id=value_nobody_sent.ANOMALY.id,
             rows=told(made_up, value_nobody_sent.ValueNobodySent),
             observations=polled,
         ),
-        Found(id=duplicate_across_keys.ANOMALY.id, rows=copies, observations=polled),
+        Finding(id=duplicate_across_keys.ANOMALY.id, rows=copies, observations=polled),
     )
 
 
-def _last(piece: Piece) -> pa.Table:
-    return piece.table.select(["op"]).slice(max(0, len(piece) - 1)).cast(_LAST)
+def _last(batch: Batch) -> pa.Table:
+    return batch.table.select(["op"]).slice(max(0, len(batch) - 1)).cast(_LAST)
 
 
 # ---------------------------------------------------------------- confirmed values
 
 
-def _seen(strays: Strays, kept: Kept, piece: Piece) -> pa.Table:
+def _seen(unconfirmed: UnconfirmedValues, kept: LogStarts, batch: Batch) -> pa.Table:
     """Those that must be there and that no poll ended ok was given; counts of all in a last row."""
-    at, confirmed = heads(piece), np.flatnonzero(~strays.of_heads(piece))
+    at, confirmed = first_rows(batch), np.flatnonzero(~unconfirmed.of_first_rows(batch))
     if not len(confirmed):
         return _SEEN.empty_table()
-    key, offset, value = map(piece.ints, PLACE)
-    role, first = role_of(piece), at.take(confirmed)
+    key, offset, value = map(batch.ints, LOCATION)
+    role, first = role_of(batch), at.take(confirmed)
     told = np.bitwise_or.reduceat(_TELLS.take(role), at).take(confirmed)
-    owed = ((told & _SENT) > 0) & (offset.take(first) >= by_key(key.take(first), kept.of))
+    owed = ((told & _SENT) > 0) & (offset.take(first) >= per_key(key.take(first), kept.of))
     hidden = first[owed & ((told & _READ) == 0)]
-    writer = piece.ints("op")[first_of(role == SENT, hidden)]
+    writer = batch.ints("op")[first_in_run(role == SEND_OK, hidden)]
     none = np.zeros(len(hidden), dtype=np.int64)
     counts = [np.count_nonzero(it) for it in (told & _POLLED, told & _READ_CLEAN, owed)]
     columns = [key[hidden], value[hidden], writer, none, none, none]
@@ -147,10 +169,10 @@ def _seen(strays: Strays, kept: Kept, piece: Piece) -> pa.Table:
     )
 
 
-def _placeless(strays: Strays, kept: Kept, piece: Piece) -> pa.Table:
+def _placeless(unconfirmed: UnconfirmedValues, kept: LogStarts, batch: Batch) -> pa.Table:
     """What was acknowledged without an offset and never polled; it may lie anywhere."""
-    few = piece.where((role_of(piece) == SENT) & (piece.ints("offset") == UNKNOWN))
-    wanted = ~strays.of(few) & (kept.of(few.ints("key")) <= SOMEWHERE)
+    few = batch.where((role_of(batch) == SEND_OK) & (batch.ints("offset") == UNKNOWN_OFFSET))
+    wanted = ~unconfirmed.of(few) & (kept.of(few.ints("key")) <= SOMEWHERE)
     return few.where(wanted).table.select(_WRITE.names)
 
 
@@ -175,14 +197,14 @@ class _Fates:
     writer: Ints  # the first operation that was acknowledged
 
     @classmethod
-    def of(cls, strays: Strays, kept: Kept) -> Self:
+    def of(cls, unconfirmed: UnconfirmedValues, kept: LogStarts) -> Self:
         """From all that is known of them."""
-        pairs = together(strays.keys, strays.values)
+        pairs = hash_of_pair(unconfirmed.keys, unconfirmed.values)
         order = np.argsort(pairs)
-        pairs, keys, values = pairs[order], strays.keys[order], strays.values[order]
+        pairs, keys, values = pairs[order], unconfirmed.keys[order], unconfirmed.values[order]
 
-        def entry(piece: Piece) -> Ints:
-            return np.searchsorted(pairs, together(piece.ints("key"), piece.ints("value")))
+        def entry(batch: Batch) -> Ints:
+            return np.searchsorted(pairs, hash_of_pair(batch.ints("key"), batch.ints("value")))
 
         def count(at: Ints) -> Ints:
             return np.bincount(at, minlength=len(pairs))
@@ -192,15 +214,15 @@ class _Fates:
             np.minimum.at(made, at, ops)
             return made
 
-        places, sends, placed = strays.places, strays.sends, strays.placings()
+        places, sends, placed = unconfirmed.observations, unconfirmed.sends, unconfirmed.locations()
         role, op, at = places.ints("role"), places.ints("op"), entry(places)
-        polls, clean = role >= READ, role == READ
+        polls, clean = role >= POLL_OK, role == POLL_OK
         once, starts = runs(at[clean], op[clean])
-        lies = np.full(len(pairs), UNKNOWN)
+        lies = np.full(len(pairs), UNKNOWN_OFFSET)
         np.maximum.at(lies, entry(placed), placed.ints("offset"))
-        lies[lies == UNKNOWN] = SOMEWHERE
+        lies[lies == UNKNOWN_OFFSET] = SOMEWHERE
         by, told = entry(sends), sends.ints("role")
-        sent = told == SENT
+        sent = told == SEND_OK
         return cls(
             keys=keys,
             values=values,
@@ -208,9 +230,9 @@ class _Fates:
             poller=first(at[polls], op[polls]),
             readers=count(at[clean][once[starts]]),
             reader=first(at[clean], op[clean]),
-            read=count(at[read(places)]) > 0,
+            read=count(at[polled_ok(places)]) > 0,
             sent=count(by),
-            failed=count(by[told == FAILED]),
+            failed=count(by[told == SEND_FAIL]),
             sender=first(by, sends.ints("op")),
             owed=(count(by[sent]) > 0) & (lies >= kept.of(keys)),
             writer=first(by[sent], sends.ints("op")[sent]),
@@ -220,30 +242,30 @@ class _Fates:
         """What must be there and no poll ended ok was given."""
         return self._rows(self.owed & ~self.read, op=self.writer).table.cast(_WRITE)
 
-    def aborted(self) -> Piece:
+    def aborted(self) -> Batch:
         """What was read though every operation that sent it failed."""
         only_failed = (self.readers > 0) & (self.sent > 0) & (self.failed == self.sent)
         return self._rows(
             only_failed, writer_op=self.sender, reader_op=self.reader, readers=self.readers
         )
 
-    def made_up(self) -> Piece:
+    def made_up(self) -> Batch:
         """What was polled though nobody tried to send it."""
         return self._rows((self.polled > 0) & (self.sent == 0), op=self.poller, times=self.polled)
 
-    def _rows(self, those: Mask, **columns: Ints) -> Piece:
+    def _rows(self, those: Mask, **columns: Ints) -> Batch:
         every = {"key": self.keys, "value": self.values, **columns}
-        return Piece(pa.table({name: column[those] for name, column in every.items()}))
+        return Batch(pa.table({name: column[those] for name, column in every.items()}))
 
 
-FAMILIES: Final = (
-    Family(
+CHECKERS: Final = (
+    AnomalyChecker(
         ids=(
             unseen.ANOMALY.id,
             aborted_read.ANOMALY.id,
             value_nobody_sent.ANOMALY.id,
             duplicate_across_keys.ANOMALY.id,
         ),
-        inquiry=fates,
+        plan=fates,
     ),
 )

@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from checkers.histories.anomalies.cycles.intermediate_reads import intermediate_reads
-from checkers.histories.anomalies.findings import Family, Found, Known
+from checkers.histories.anomalies.findings import AnomalyChecker, Context, Finding
 from checkers.histories.anomalies.log.log import contested
 from checkers.histories.anomalies.order.steps import (
     ASSIGNED,
@@ -36,18 +36,25 @@ from checkers.histories.anomalies.order.steps import (
 from checkers.histories.columnar.fingerprints import Ints
 from checkers.histories.columnar.rows import schema_of
 from checkers.histories.facts import occupied_offsets
-from checkers.histories.facts.occupied_offsets import Log
+from checkers.histories.facts.occupied_offsets import OccupiedOffsets
 from checkers.histories.facts.record_locations import (
-    NAMES,
+    RECORD_COLUMNS,
     UNCOMMITTED,
     Pairs,
+    hash_of_pair,
+    proves_location,
     role_of,
-    shows,
-    together,
 )
-from checkers.histories.plan.batch import Piece
-from checkers.histories.plan.batches import Kernel
-from checkers.histories.plan.stage import OPERATIONS, PLACES, Ask, Inquiry, spelled
+from checkers.histories.plan.batch import Batch
+from checkers.histories.plan.kernel import Kernel
+from checkers.histories.plan.stage import (
+    Plan,
+    Source,
+    Stage,
+    collect,
+    in_parallel,
+    resolve_fingerprints,
+)
 from properties.anomalies.cycles.intermediate_read import ID as G1B
 from properties.anomalies.order.ranking import ranked
 from properties.anomalies.order.skip import Skip
@@ -68,39 +75,45 @@ _MISSED: Final = ("skipped_offset", "skipped_value", "skipped_op")
 _ASSIGNED_READS: Final = ("op", "process", "f", "outcome", "kind", "key")
 
 
-def in_order(known: Known) -> Inquiry[tuple[Found, ...]]:
+def in_order(context: Context) -> Plan[tuple[Finding, ...]]:
     """All that steps show."""
-    isolation = known.declared.isolation
-    words, several, assigned, worked = yield (
-        occupied_offsets.asked(known.strays.committed),
-        contested(known.strays.committed),
-        Ask(OPERATIONS, Kernel("who reads what", _ASSIGNED_READS, ASSIGNED, assignments)),
-        Ask(OPERATIONS, Kernel("who is at work", ("process",), AT_WORK, at_work)),
+    isolation = context.declared.isolation
+    words, several, assigned, worked = yield from in_parallel(
+        collect(occupied_offsets.occupied_offsets(context.unconfirmed.committed)),
+        collect(contested(context.unconfirmed.committed)),
+        collect(
+            Stage(
+                Source.OPERATIONS, Kernel("who reads what", _ASSIGNED_READS, ASSIGNED, assignments)
+            )
+        ),
+        collect(Stage(Source.OPERATIONS, Kernel("who is at work", ("process",), AT_WORK, at_work))),
     )
-    outranked = yield from _outranked(Piece(several))
-    known_of = Log.of(words), known.kept, lasting(Piece(worked))
-    ground = Ground.of(isolation, known.strays, outranked, *known_of)
+    outranked = yield from _outranked(Batch(several))
+    known_of = OccupiedOffsets.of(words), context.log_starts, lasting(Batch(worked))
+    ground = Ground.of(isolation, context.unconfirmed, outranked, *known_of)
     run = partial(steps, ground)
-    told = yield Ask(OPERATIONS, Kernel("steps of processes", READS, STEPS, run))
-    every = Piece(pa.concat_tables([told, across(ground, assigned, told)]))
+    told = yield from collect(
+        Stage(Source.OPERATIONS, Kernel("steps of processes", READS, STEPS, run))
+    )
+    every = Batch(pa.concat_tables([told, across(ground, assigned, told)]))
     wrong = every.where(every.ints("what") < COUNTED)
     missed = yield from _missed(ground, wrong)
-    key_of = yield from spelled(wrong.ints("key"), column="key")
+    key_of = yield from resolve_fingerprints(wrong.ints("key"), column="key")
     values = ("first_value", "second_value", "skipped_value")
-    value_of = yield from spelled(*(missed.ints(name) for name in values))
+    value_of = yield from resolve_fingerprints(*(missed.ints(name) for name in values))
     texts = {name: value_of(missed.ints(name)) for name in values}
     rows = missed.table.drop_columns(["key", *values])
     rows = rows.append_column("skipped", rows["times"])
     for name, column in {"key": key_of(wrong.ints("key")), **texts}.items():
         rows = rows.append_column(name, column)
-    made: list[Found] = []
+    made: list[Finding] = []
     for name, (walk, what, row) in ANOMALIES.items():
         of_walk = (missed.ints("walk") == walk) & (missed.ints("what") == what)
         here = of_walk & ((missed.ints("times") > 0) == (row is Skip))
         counts = (every.ints("walk") == walk) & (every.ints("what") == COUNTED + what)
         schema = schema_of(row)
         made.append(
-            Found(
+            Finding(
                 id=name,
                 rows=rows.filter(pa.array(here)).select(schema.names).cast(schema),
                 observations=int(every.ints("times")[counts].sum()),
@@ -109,13 +122,13 @@ def in_order(known: Known) -> Inquiry[tuple[Found, ...]]:
     polled = wrong.where((wrong.ints("walk") == POLLS) & (wrong.ints("times") > 0))
     told_of = every.ints("what")
     counted = (every.ints("walk") == POLLS) & (told_of >= COUNTED) & (told_of < HEAD)
-    halves = intermediate_reads(known, polled, int(every.ints("times")[counted].sum()))
+    halves = intermediate_reads(context, polled, int(every.ints("times")[counted].sum()))
     return (*made, (yield from halves))
 
 
-def _outranked(contested: Piece) -> Inquiry[Piece]:
+def _outranked(contested: Batch) -> Plan[Batch]:
     """The places at which a value does not rank, because another does."""
-    value_of = yield from spelled(contested.ints("value"))
+    value_of = yield from resolve_fingerprints(contested.ints("value"))
     texts = value_of(contested.ints("value")).to_pylist()
     places = list(
         zip(contested.ints("key").tolist(), contested.ints("offset").tolist(), strict=True)
@@ -128,7 +141,7 @@ def _outranked(contested: Piece) -> Inquiry[Piece]:
     return contested.where(np.array(lower, dtype=np.bool_))
 
 
-def _missed(ground: Ground, wrong: Piece) -> Inquiry[Piece]:
+def _missed(ground: Ground, wrong: Batch) -> Plan[Batch]:
     """The steps, and of each that skips the first record that it went over and who showed it."""
     key, walk = wrong.ints("key"), wrong.ints("walk")
     everything = (walk == SENDS) | (wrong.ints("role") >= UNCOMMITTED)
@@ -142,8 +155,14 @@ def _missed(ground: Ground, wrong: Piece) -> Inquiry[Piece]:
                 low = ground.lowest(of_walk, key[some], wrong.ints("first_offset")[some])
                 offset[some] = log.next_from(key[some], low)
         run = partial(_shown, ground.committed, Pairs.of(key[skips], offset[skips]))
-        shown = Piece((yield Ask(PLACES, Kernel("what was skipped", NAMES, _SHOWN, run))))
-        value_of = yield from spelled(shown.ints("value"))
+        shown = yield from collect(
+            Stage(
+                Source.RECORD_LOCATIONS,
+                Kernel("what was skipped", RECORD_COLUMNS, _SHOWN, run),
+                Batch,
+            )
+        )
+        value_of = yield from resolve_fingerprints(shown.ints("value"))
         ranked = _ranked(shown, value_of(shown.ints("value")))
         for of_all in (True, False):
             some = np.flatnonzero(skips & (everything == of_all))
@@ -155,29 +174,29 @@ def _missed(ground: Ground, wrong: Piece) -> Inquiry[Piece]:
     table = wrong.table
     for name, column in columns.items():
         table = table.append_column(name, pa.array(column))
-    return Piece(table)
+    return Batch(table)
 
 
-def _shown(committed: Ints, places: Pairs, piece: Piece) -> pa.Table:
+def _shown(committed: Ints, places: Pairs, batch: Batch) -> pa.Table:
     """Who showed what at these places."""
-    few = piece.where(places.have(piece.ints("key"), piece.ints("offset")))
-    few = few.where(shows(few, committed))
+    few = batch.where(places.have(batch.ints("key"), batch.ints("offset")))
+    few = few.where(proves_location(few, committed))
     columns = {name: few.ints(name) for name in ("key", "offset", "value", "op")}
     dirty = (role_of(few) >= UNCOMMITTED).astype(np.int64)
     return pa.table({**columns, "dirty": dirty}, schema=_SHOWN)
 
 
-def _ranked(shown: Piece, texts: pa.Array) -> Piece:
+def _ranked(shown: Batch, texts: pa.Array) -> Batch:
     """By place; of each the first operation first, and of its values the first text."""
     _, rank = np.unique(np.array(texts.to_pylist(), dtype=object), return_inverse=True)
-    place = together(shown.ints("key"), shown.ints("offset"))
+    place = hash_of_pair(shown.ints("key"), shown.ints("offset"))
     return shown.where(np.lexsort([rank, shown.ints("op"), place]))
 
 
-def _first_at(ranked: Piece, key: Ints, offset: Ints) -> Ints:
+def _first_at(ranked: Batch, key: Ints, offset: Ints) -> Ints:
     """The first row of each place."""
-    places = together(ranked.ints("key"), ranked.ints("offset"))
-    return np.searchsorted(places, together(key, offset))
+    places = hash_of_pair(ranked.ints("key"), ranked.ints("offset"))
+    return np.searchsorted(places, hash_of_pair(key, offset))
 
 
-FAMILIES: Final = (Family(ids=(*ANOMALIES, G1B), inquiry=in_order),)
+CHECKERS: Final = (AnomalyChecker(ids=(*ANOMALIES, G1B), plan=in_order),)

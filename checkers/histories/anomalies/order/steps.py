@@ -22,23 +22,31 @@ from typing import Final, Self
 import numpy as np
 import pyarrow as pa
 
-from checkers.histories.columnar.arrow import columns_of, ints
+from checkers.histories.columnar.arrow import int64_schema, table_from
 from checkers.histories.columnar.fingerprints import NULL, Ints
-from checkers.histories.columnar.sorting import NumberSet, begins, codes, distinct, member, stable
-from checkers.histories.facts.occupied_offsets import Log
+from checkers.histories.columnar.sorting import (
+    Mask,
+    NumberSet,
+    codes,
+    distinct,
+    member,
+    run_starts,
+    stable_order,
+)
+from checkers.histories.facts.occupied_offsets import OccupiedOffsets
 from checkers.histories.facts.record_locations import (
-    DOUBTED,
-    FAILED,
-    READ,
-    SENT,
+    POLL_OK,
+    SEND_FAIL,
+    SEND_INFO,
+    SEND_OK,
     UNCOMMITTED,
-    Strays,
+    UnconfirmedValues,
+    hash_of_pair,
     roles,
     runs,
-    together,
 )
-from checkers.histories.facts.retention import Kept
-from checkers.histories.plan.batch import UNKNOWN, Mask, Piece
+from checkers.histories.facts.retention import LogStarts
+from checkers.histories.plan.batch import UNKNOWN_OFFSET, Batch
 from model.histories import Isolation
 from properties.anomalies.order.steps import ASSIGNING
 
@@ -76,7 +84,7 @@ STEPS: Final = pa.schema(
         )
     ]
 )
-AT_WORK: Final = ints("process")
+AT_WORK: Final = int64_schema("process")
 ASSIGNED: Final = pa.schema([("process", pa.int64()), ("op", pa.int64()), ("key", pa.int64())])
 
 
@@ -86,21 +94,21 @@ class Ground:
 
     isolation: Isolation
     committed: Ints  # operations ended info that took effect
-    strays: NumberSet  # key and value in one number
+    unconfirmed: NumberSet  # key and value in one number
     values: NumberSet  # of strays
     lie: Ints  # the last place at which each ranks; UNKNOWN if nobody knows it
-    log: Log
-    kept: Kept
+    log: OccupiedOffsets
+    kept: LogStarts
     lasting: NumberSet  # processes that several pieces have
 
     @classmethod
     def of(
         cls,
         isolation: Isolation,
-        strays: Strays,
-        outranked: Piece,
-        log: Log,
-        kept: Kept,
+        unconfirmed: UnconfirmedValues,
+        outranked: Batch,
+        log: OccupiedOffsets,
+        kept: LogStarts,
         lasting: NumberSet,
     ) -> Self:
         """From what is known of the history; `outranked` are places at which a value has no rank.
@@ -108,31 +116,35 @@ class Ground:
         A value that has such a place counts as a stray, and one that was sent again: a send that
         failed ranks where its value was acknowledged later.
         """
-        lower, resent = _placed(outranked), _placed(strays.resent)
-        pairs = NumberSet.of(np.r_[together(strays.keys, strays.values), lower[0], resent[0]])
-        lie = np.full(len(pairs), UNKNOWN)
-        pair, offset = map(np.concatenate, zip(_placed(strays.placings()), resent, strict=True))
-        ranks = ~member(together(pair, offset), np.sort(together(*lower)))
+        lower, resent = _placed(outranked), _placed(unconfirmed.resent)
+        pairs = NumberSet.of(
+            np.r_[hash_of_pair(unconfirmed.keys, unconfirmed.values), lower[0], resent[0]]
+        )
+        lie = np.full(len(pairs), UNKNOWN_OFFSET)
+        pair, offset = map(
+            np.concatenate, zip(_placed(unconfirmed.locations()), resent, strict=True)
+        )
+        ranks = ~member(hash_of_pair(pair, offset), np.sort(hash_of_pair(*lower)))
         np.maximum.at(lie, np.searchsorted(pairs.ascending, pair[ranks]), offset[ranks])
-        others = outranked.ints("value"), strays.resent.ints("value")
-        values = NumberSet.of(np.concatenate([strays.values, *others]))
-        return cls(isolation, strays.committed, pairs, values, lie, log, kept, lasting)
+        others = outranked.ints("value"), unconfirmed.resent.ints("value")
+        values = NumberSet.of(np.concatenate([unconfirmed.values, *others]))
+        return cls(isolation, unconfirmed.committed, pairs, values, lie, log, kept, lasting)
 
-    def places(self, piece: Piece, rows: Ints, role: Ints, offset: Ints) -> Ints:
+    def places(self, batch: Batch, rows: Ints, role: Ints, offset: Ints) -> Ints:
         """Where the records of these rows lie, from what was told of them; UNKNOWN: nowhere known.
 
         Role and offset are of the records.
         """
-        key, value = piece.fingerprints("key"), piece.fingerprints("value")
-        took = np.flatnonzero(role == DOUBTED)
-        took = took[member(piece.ints("op")[rows[took]], self.committed)]
-        place = np.where((role == SENT) | (role >= READ), offset, UNKNOWN)
+        key, value = batch.fingerprints("key"), batch.fingerprints("value")
+        took = np.flatnonzero(role == SEND_INFO)
+        took = took[member(batch.ints("op")[rows[took]], self.committed)]
+        place = np.where((role == SEND_OK) | (role >= POLL_OK), offset, UNKNOWN_OFFSET)
         place[took] = offset[took]
-        odd = piece.derived(("values of strays",), lambda _: self.values.has(value))
+        odd = batch.derived(("values of strays",), lambda _: self.values.has(value))
         maybe = np.flatnonzero(odd.take(rows))
-        pairs = together(key[rows[maybe]], value[rows[maybe]])
-        stray = self.strays.has(pairs)
-        at = np.searchsorted(self.strays.ascending, pairs[stray])
+        pairs = hash_of_pair(key[rows[maybe]], value[rows[maybe]])
+        stray = self.unconfirmed.has(pairs)
+        at = np.searchsorted(self.unconfirmed.ascending, pairs[stray])
         place[maybe[stray]] = self.lie[at]
         return place
 
@@ -149,19 +161,19 @@ class Ground:
         return np.where(dirty, all_of_them, self.log.clean.between(key, low, second))
 
 
-def _placed(places: Piece) -> tuple[Ints, Ints]:
+def _placed(places: Batch) -> tuple[Ints, Ints]:
     """Key and value of each place in one number, and its offset."""
-    return together(places.ints("key"), places.ints("value")), places.ints("offset")
+    return hash_of_pair(places.ints("key"), places.ints("value")), places.ints("offset")
 
 
 # ---------------------------------------------------------------- assignments
 
 
-def assignments(piece: Piece) -> pa.Table:
+def assignments(batch: Batch) -> pa.Table:
     """Each assignment that did not fail: with no key, and once more with each that it leaves."""
-    rows = np.flatnonzero(piece.is_("f", *ASSIGNING) & ~piece.is_("outcome", "fail"))
-    process, op = piece.ints("process")[rows], piece.ints("op")[rows]
-    key = np.where(piece.is_("kind", "none")[rows], NULL, piece.fingerprints("key")[rows])
+    rows = np.flatnonzero(batch.is_in("f", *ASSIGNING) & ~batch.is_in("outcome", "fail"))
+    process, op = batch.ints("process")[rows], batch.ints("op")[rows]
+    key = np.where(batch.is_in("kind", "none")[rows], NULL, batch.fingerprints("key")[rows])
     once = np.concatenate([key, np.full(len(rows), NULL)])
     columns = {"process": np.r_[process, process], "op": np.r_[op, op], "key": once}
     return (
@@ -172,15 +184,15 @@ def assignments(piece: Piece) -> pa.Table:
     )
 
 
-def left_out(assigned: Piece, process: Ints, key: Ints, op: Ints) -> Ints:
+def left_out(assigned: Batch, process: Ints, key: Ints, op: Ints) -> Ints:
     """How many assignments of the process before the operation left the key out."""
     if not len(assigned):
         return np.zeros(len(op), dtype=np.int64)
     of_process, of_op, of_key = (assigned.ints(name) for name in ("process", "op", "key"))
     plain = of_key == NULL
     every = _before(process, op, of_process[plain], of_op[plain])
-    owner = together(of_process[~plain], of_key[~plain])
-    return every - _before(together(process, key), op, owner, of_op[~plain])
+    owner = hash_of_pair(of_process[~plain], of_key[~plain])
+    return every - _before(hash_of_pair(process, key), op, owner, of_op[~plain])
 
 
 def _before(group: Ints, at: Ints, of_group: Ints, of_at: Ints) -> Ints:
@@ -195,12 +207,12 @@ def _before(group: Ints, at: Ints, of_group: Ints, of_at: Ints) -> Ints:
     return counts
 
 
-def at_work(piece: Piece) -> pa.Table:
+def at_work(batch: Batch) -> pa.Table:
     """The processes of the piece."""
-    return columns_of(AT_WORK, distinct(piece.ints("process")))
+    return table_from(AT_WORK, distinct(batch.ints("process")))
 
 
-def lasting(told: Piece) -> NumberSet:
+def lasting(told: Batch) -> NumberSet:
     """Those that several pieces told of."""
     process, pieces = np.unique(told.ints("process"), return_counts=True)
     return NumberSet(process[pieces > 1])
@@ -228,32 +240,32 @@ class Seen:
         return {name: getattr(self, name)[row] for name in names} | {"offset": self.place[records]}
 
 
-def steps(ground: Ground, piece: Piece) -> pa.Table:
+def steps(ground: Ground, batch: Batch) -> pa.Table:
     """The steps of a piece that are wrong, how many there are, and its heads and tails."""
-    assigned = Piece(assignments(piece))
-    walks = [_walk(walk, ground, assigned, piece) for walk in (POLLS, SENDS)]
+    assigned = Batch(assignments(batch))
+    walks = [_walk(walk, ground, assigned, batch) for walk in (POLLS, SENDS)]
     return pa.concat_tables([STEPS.empty_table(), *(table for tables in walks for table in tables)])
 
 
-def _walk(walk: int, ground: Ground, assigned: Piece, piece: Piece) -> list[pa.Table]:
-    rows = np.flatnonzero(piece.is_("kind", _KINDS[walk]))
+def _walk(walk: int, ground: Ground, assigned: Batch, batch: Batch) -> list[pa.Table]:
+    rows = np.flatnonzero(batch.is_in("kind", _KINDS[walk]))
     if not len(rows):
         return []
-    rows, group = _by_process_and_key(piece, rows)
-    seen = _seen(ground, piece, rows)
-    starts = begins(group, seen.op.take(rows))
+    rows, group = _by_process_and_key(batch, rows)
+    seen = _seen(ground, batch, rows)
+    starts = run_starts(group, seen.op.take(rows))
     ends = np.r_[starts[1:], len(rows)] - 1
     first_row, of_op = rows.take(starts), group.take(starts)
 
     follows = np.ones(len(rows), dtype=np.bool_)
     follows[starts] = False
     if walk == POLLS:
-        follows &= ~_rebalanced(piece, seen)
+        follows &= ~_rebalanced(batch, seen)
     second = np.flatnonzero(follows)
     made = judged(walk, WITHIN, ground, seen, second - 1, second)
 
     role = seen.role.take(starts)
-    happened = (role & ~UNCOMMITTED) == READ if walk == POLLS else role != FAILED
+    happened = (role & ~UNCOMMITTED) == POLL_OK if walk == POLLS else role != SEND_FAIL
     asked = np.ones(len(starts), dtype=np.bool_) if walk == POLLS else happened
     moved = np.maximum.accumulate(np.where(happened, np.arange(len(starts)), -1))
     before = np.r_[-1, moved[:-1]]
@@ -275,40 +287,40 @@ def _walk(walk: int, ground: Ground, assigned: Piece, piece: Piece) -> list[pa.T
     return made
 
 
-def _by_process_and_key(piece: Piece, rows: Ints) -> tuple[Ints, Ints]:
+def _by_process_and_key(batch: Batch, rows: Ints) -> tuple[Ints, Ints]:
     """The rows of each process and key in order, and a number for the two of each row."""
-    process, processes = codes(piece.ints("process").take(rows))
-    key, texts = piece.narrow("key")
+    process, processes = codes(batch.ints("process").take(rows))
+    key, texts = batch.narrow_codes("key")
     group = process * len(texts) + key.take(rows)
-    order = stable(group, processes * len(texts))
+    order = stable_order(group, processes * len(texts))
     return rows.take(order), group.take(order)
 
 
-def _seen(ground: Ground, piece: Piece, rows: Ints) -> Seen:
-    role = roles(piece, ground.isolation).take(rows)
-    offset = piece.ints("offset", null=UNKNOWN).take(rows)
+def _seen(ground: Ground, batch: Batch, rows: Ints) -> Seen:
+    role = roles(batch, ground.isolation).take(rows)
+    offset = batch.ints("offset", null=UNKNOWN_OFFSET).take(rows)
     return Seen(
         row=rows,
-        process=piece.ints("process"),
-        key=piece.fingerprints("key"),
-        op=piece.ints("op"),
-        position=piece.ints("position"),
-        value=piece.fingerprints("value"),
-        place=ground.places(piece, rows, role, offset),
+        process=batch.ints("process"),
+        key=batch.fingerprints("key"),
+        op=batch.ints("op"),
+        position=batch.ints("position"),
+        value=batch.fingerprints("value"),
+        place=ground.places(batch, rows, role, offset),
         role=role,
     )
 
 
-def _rebalanced(piece: Piece, seen: Seen) -> Mask:
+def _rebalanced(batch: Batch, seen: Seen) -> Mask:
     """Which polls are of a key that a rebalance touched during their operation."""
-    rows = np.flatnonzero(piece.is_("kind", "rebalanced"))
+    rows = np.flatnonzero(batch.is_in("kind", "rebalanced"))
     if not len(rows):
         return np.zeros(len(seen.row), dtype=np.bool_)
-    touched = together(piece.ints("op")[rows], piece.fingerprints("key")[rows])
+    touched = hash_of_pair(batch.ints("op")[rows], batch.fingerprints("key")[rows])
     made = np.zeros(len(seen.row), dtype=np.bool_)
-    some = np.flatnonzero(member(seen.op[seen.row], np.unique(piece.ints("op")[rows])))
+    some = np.flatnonzero(member(seen.op[seen.row], np.unique(batch.ints("op")[rows])))
     row = seen.row[some]
-    made[some] = member(together(seen.op[row], seen.key[row]), np.sort(touched))
+    made[some] = member(hash_of_pair(seen.op[row], seen.key[row]), np.sort(touched))
     return made
 
 
@@ -318,12 +330,14 @@ def _rebalanced(piece: Piece, seen: Seen) -> Mask:
 def across(ground: Ground, assigned: pa.Table, told: pa.Table) -> pa.Table:
     """The same for the steps from the tail of a piece to the head of a later one."""
     made = [STEPS.empty_table()]
-    of_told = Piece(told)
+    of_told = Batch(told)
     for walk in (POLLS, SENDS):
         walked = of_told.ints("walk") == walk
         rows = np.flatnonzero(walked & (of_told.ints("what") >= HEAD))
         ends = of_told.where(rows)
-        order, _ = runs(together(ends.ints("process"), ends.ints("key")), ends.ints("second_op"))
+        order, _ = runs(
+            hash_of_pair(ends.ints("process"), ends.ints("key")), ends.ints("second_op")
+        )
         ends = ends.where(order)
         seen = Seen(
             np.arange(len(ends)),
@@ -335,15 +349,15 @@ def across(ground: Ground, assigned: pa.Table, told: pa.Table) -> pa.Table:
             ends.ints("second_offset"),
             ends.ints("role"),
         )
-        made += _joined(walk, ground, Piece(assigned), seen, ends.ints("what"))
+        made += _joined(walk, ground, Batch(assigned), seen, ends.ints("what"))
     return pa.concat_tables(made)
 
 
-def _joined(walk: int, ground: Ground, assigned: Piece, seen: Seen, what: Ints) -> list[pa.Table]:
+def _joined(walk: int, ground: Ground, assigned: Batch, seen: Seen, what: Ints) -> list[pa.Table]:
     """The steps between ends that are in the order of process, key and operation."""
     if not len(what):
         return []
-    group = np.cumsum(np.diff(together(seen.process, seen.key), prepend=0) != 0)
+    group = np.cumsum(np.diff(hash_of_pair(seen.process, seen.key), prepend=0) != 0)
     tail = np.maximum.accumulate(np.where(what == TAIL, np.arange(len(what)), -1))
     before = np.r_[-1, tail[:-1]]
     out = left_out(assigned, seen.process, seen.key, seen.op)
@@ -360,7 +374,7 @@ def judged(
 ) -> list[pa.Table]:
     """The steps of which something is wrong, and how many have known places."""
     begin, end = seen.place.take(first), seen.place.take(second)
-    known = (begin != UNKNOWN) & (end != UNKNOWN)
+    known = (begin != UNKNOWN_OFFSET) & (end != UNKNOWN_OFFSET)
     wrong = [np.flatnonzero(known & (end <= begin))]
     times = [np.zeros(len(wrong[0]), dtype=np.int64)]
     if walk == POLLS or what == WITHIN:

@@ -17,78 +17,86 @@ import pyarrow as pa
 
 from checkers.histories.columnar.fingerprints import Ints, fingerprints
 from checkers.histories.columnar.rows import schema_of
-from checkers.histories.columnar.sorting import begins, distinct
+from checkers.histories.columnar.sorting import distinct, run_starts
 from checkers.histories.facts.record_locations import (
-    NAMES,
-    ROW,
+    RECORD,
+    RECORD_COLUMNS,
     Pairs,
-    Strays,
-    of_pairs,
-    read,
+    UnconfirmedValues,
+    polled_ok,
+    rows_of_pairs,
     runs,
 )
-from checkers.histories.plan.batch import NEVER_NS, UNKNOWN, Piece
-from checkers.histories.plan.batches import Kernel
-from checkers.histories.plan.stage import OPERATIONS, SENDS, Ask, Inquiry, spelled
+from checkers.histories.plan.batch import NEVER_NS, UNKNOWN_OFFSET, Batch
+from checkers.histories.plan.kernel import Kernel
+from checkers.histories.plan.stage import Plan, Source, Stage, collect, resolve_fingerprints
 from properties.anomalies.real_time import future_read
 
 FUTURE_READ: Final = future_read.ANOMALY.id
 TIMES: Final = pa.schema([(name, pa.int64()) for name in ("op", "invoked_ns", "completed_ns")])
 _POLLED: Final = pa.schema([(name, pa.int64()) for name in ("key", "value", "op", "completed_ns")])
 
-NO_POLLS: Final = Piece(_POLLED.empty_table())
+NO_POLLS: Final = Batch(_POLLED.empty_table())
 
 
-def times(ops: Ints) -> Ask:
+def times(ops: Ints) -> Stage[pa.Table]:
     """When these operations were invoked and completed."""
     some = distinct(ops)
     run = partial(_times, some)
-    return Ask(OPERATIONS, Kernel("when they were", tuple(TIMES.names), TIMES, run, ops=some))
+    return Stage(
+        Source.OPERATIONS, Kernel("when they were", tuple(TIMES.names), TIMES, run, ops=some)
+    )
 
 
-def _times(ops: Ints, piece: Piece) -> pa.Table:
-    of_piece, rows = piece.ints("op"), piece.rows_of(ops)
-    rows = rows[begins(of_piece[rows])]
+def _times(ops: Ints, batch: Batch) -> pa.Table:
+    of_piece, rows = batch.ints("op"), batch.rows_of(ops)
+    rows = rows[run_starts(of_piece[rows])]
     columns = (
         of_piece[rows],
-        piece.ints("invoked_ns")[rows],
-        piece.ints("completed_ns", null=NEVER_NS)[rows],
+        batch.ints("invoked_ns")[rows],
+        batch.ints("completed_ns", null=NEVER_NS)[rows],
     )
     return pa.table(dict(zip(TIMES.names, columns, strict=True)), schema=TIMES)
 
 
-def polls_at(keys: Ints, offsets: Ints) -> Ask:
+def polls_at(keys: Ints, offsets: Ints) -> Stage[pa.Table]:
     """Who polled what at these places, in operations that ended ok."""
     columns = ("op", "outcome", "completed_ns", "kind", "key", "offset", "value")
     run = partial(_polls_at, Pairs.of(keys, offsets))
-    return Ask(OPERATIONS, Kernel("who polled what looks late", columns, _POLLED, run))
+    return Stage(Source.OPERATIONS, Kernel("who polled what looks late", columns, _POLLED, run))
 
 
-def _polls_at(places: Pairs, piece: Piece) -> pa.Table:
-    ok = piece.is_("outcome", "ok") & piece.is_("kind", "poll") & piece.known("completed_ns")
+def _polls_at(places: Pairs, batch: Batch) -> pa.Table:
+    ok = batch.is_in("outcome", "ok") & batch.is_in("kind", "poll") & batch.is_valid("completed_ns")
     rows = np.flatnonzero(ok)
-    key, offset = piece.fingerprints("key")[rows], piece.ints("offset", null=UNKNOWN)[rows]
+    key, offset = batch.fingerprints("key")[rows], batch.ints("offset", null=UNKNOWN_OFFSET)[rows]
     some = places.have(key, offset)
     rows, key = rows[some], key[some]
     columns = (
         key,
-        fingerprints(piece.table["value"].take(pa.array(rows)).combine_chunks(), piece.salt),
-        piece.ints("op")[rows],
-        piece.ints("completed_ns")[rows],
+        fingerprints(batch.table["value"].take(pa.array(rows)).combine_chunks(), batch.hash_seed),
+        batch.ints("op")[rows],
+        batch.ints("completed_ns")[rows],
     )
     return pa.table(dict(zip(_POLLED.names, columns, strict=True)), schema=_POLLED)
 
 
-def future_reads(strays: Strays, stray_times: Piece, polls: Piece) -> Inquiry[pa.Table]:
+def future_reads(
+    unconfirmed: UnconfirmedValues, stray_times: Batch, polls: Batch
+) -> Plan[pa.Table]:
     """The rows of `future-read`, from the strays and from the polls of sends that look late."""
-    confirmed = polls.where(~strays.among(polls.ints("key"), polls.ints("value")))
+    confirmed = polls.where(~unconfirmed.among(polls.ints("key"), polls.ints("value")))
     keys, values = confirmed.ints("key"), confirmed.ints("value")
-    sends, sent_times = Piece(ROW.empty_table()), Piece(TIMES.empty_table())
+    sends, sent_times = Batch(RECORD.empty_table()), Batch(TIMES.empty_table())
     if len(confirmed):
-        run = partial(of_pairs, Pairs.of(keys, values))
-        sends = Piece((yield Ask(SENDS, Kernel("who sent what looks late", NAMES, ROW, run))))
-        sent_times = Piece((yield times(sends.ints("op"))))
-    of_strays = strays.places.where(read(strays.places))
+        run = partial(rows_of_pairs, Pairs.of(keys, values))
+        sends = yield from collect(
+            Stage(
+                Source.SENDS, Kernel("who sent what looks late", RECORD_COLUMNS, RECORD, run), Batch
+            )
+        )
+        sent_times = Batch((yield from collect(times(sends.ints("op")))))
+    of_strays = unconfirmed.observations.where(polled_ok(unconfirmed.observations))
     polled = _first(
         np.r_[keys, of_strays.ints("key")],
         np.r_[values, of_strays.ints("value")],
@@ -99,19 +107,19 @@ def future_reads(strays: Strays, stray_times: Piece, polls: Piece) -> Inquiry[pa
         np.r_[confirmed.ints("op"), of_strays.ints("op")],
     )
     sent = _first(
-        np.r_[sends.ints("key"), strays.sends.ints("key")],
-        np.r_[sends.ints("value"), strays.sends.ints("value")],
+        np.r_[sends.ints("key"), unconfirmed.sends.ints("key")],
+        np.r_[sends.ints("value"), unconfirmed.sends.ints("value")],
         np.r_[
             looked_up(sent_times, sends.ints("op"), "invoked_ns"),
-            looked_up(stray_times, strays.sends.ints("op"), "invoked_ns"),
+            looked_up(stray_times, unconfirmed.sends.ints("op"), "invoked_ns"),
         ],
-        np.r_[sends.ints("op"), strays.sends.ints("op")],
+        np.r_[sends.ints("op"), unconfirmed.sends.ints("op")],
     )
     both = polled.table.join(sent.table, ["key", "value"], join_type="inner", right_suffix="_sent")
-    pairs = Piece(both)
+    pairs = Batch(both)
     early = pairs.where(pairs.ints("at_ns") < pairs.ints("at_ns_sent"))
-    key_of = yield from spelled(early.ints("key"), column="key")
-    value_of = yield from spelled(early.ints("value"))
+    key_of = yield from resolve_fingerprints(early.ints("key"), column="key")
+    value_of = yield from resolve_fingerprints(early.ints("value"))
     return pa.table(
         {
             "key": key_of(early.ints("key")),
@@ -123,16 +131,16 @@ def future_reads(strays: Strays, stray_times: Piece, polls: Piece) -> Inquiry[pa
     ).cast(schema_of(future_read.FutureRead))
 
 
-def looked_up(known: Piece, ops: Ints, column: str) -> Ints:
+def looked_up(known: Batch, ops: Ints, column: str) -> Ints:
     """The column of each operation, all of which are known."""
     order = np.argsort(known.ints("op"))
     return known.ints(column)[order[np.searchsorted(known.ints("op"), ops, sorter=order)]]
 
 
-def _first(key: Ints, value: Ints, at_ns: Ints, op: Ints) -> Piece:
+def _first(key: Ints, value: Ints, at_ns: Ints, op: Ints) -> Batch:
     """Of each key and value the first in time, and of those the first operation."""
     by_time = np.lexsort([op, at_ns])
     order, begins = runs(key[by_time], value[by_time])
     first = by_time[order[begins]]
     columns = {"key": key[first], "value": value[first], "at_ns": at_ns[first], "op": op[first]}
-    return Piece(pa.table(columns))
+    return Batch(pa.table(columns))

@@ -21,17 +21,24 @@ from typing import Any, Final, Literal, Self
 import numpy as np
 import pyarrow as pa
 
-from checkers.histories.anomalies.findings import Family, Found, Known
-from checkers.histories.columnar.arrow import columns_of, ints
+from checkers.histories.anomalies.findings import AnomalyChecker, Context, Finding
+from checkers.histories.columnar.arrow import int64_schema, table_from
 from checkers.histories.columnar.fingerprints import Ints, fingerprints
-from checkers.histories.columnar.prefix_max import NOWHERE, staircase
+from checkers.histories.columnar.prefix_max import NOWHERE, prefix_max_index
 from checkers.histories.columnar.rows import schema_of
-from checkers.histories.columnar.sorting import begins, lengths, member
-from checkers.histories.facts.observed_offsets import dirty
-from checkers.histories.facts.record_locations import Pairs, together
-from checkers.histories.plan.batch import NEVER_NS, Mask, Piece
-from checkers.histories.plan.batches import Kernel
-from checkers.histories.plan.stage import OPERATIONS, Ask, Inquiry, spelled
+from checkers.histories.columnar.sorting import Mask, member, run_lengths, run_starts
+from checkers.histories.facts.observed_offsets import reads_uncommitted
+from checkers.histories.facts.record_locations import Pairs, hash_of_pair
+from checkers.histories.plan.batch import NEVER_NS, Batch
+from checkers.histories.plan.kernel import Kernel
+from checkers.histories.plan.stage import (
+    Plan,
+    Source,
+    Stage,
+    collect,
+    in_parallel,
+    resolve_fingerprints,
+)
 from model.histories import Isolation
 from properties.anomalies.groups.offsets import NONE
 from properties.anomalies.real_time import stale_group_offset
@@ -53,89 +60,93 @@ _COLUMNS: Final = (
 )
 # a register is one number for its group and key; of a commit that may never have been the end is
 # NEVER_NS
-_CALLS: Final = ints(
+_CALLS: Final = int64_schema(
     "register", "group", "key", "offset", "op", "position", "invoked_ns", "completed_ns", "fetch"
 )
-_STAGED: Final = ints("register")
+_STAGED: Final = int64_schema("register")
 
 
-def _texts(piece: Piece, name: str, rows: Ints) -> Ints:
+def _texts(batch: Batch, name: str, rows: Ints) -> Ints:
     """The fingerprints of few rows, whose texts are fewer."""
-    numbers, texts = piece.codes(name)
-    return fingerprints(texts, piece.salt)[numbers[rows]]
+    numbers, texts = batch.codes(name)
+    return fingerprints(texts, batch.hash_seed)[numbers[rows]]
 
 
-def _registers(piece: Piece, rows: Ints) -> Ints:
-    return together(_texts(piece, "group", rows), _texts(piece, "key", rows))
+def _registers(batch: Batch, rows: Ints) -> Ints:
+    return hash_of_pair(_texts(batch, "group", rows), _texts(batch, "key", rows))
 
 
-def _calls(piece: Piece, rows: Ints, *, fetch: int) -> pa.Table:
-    ended = piece.ints("completed_ns", null=NEVER_NS)[rows]
-    return columns_of(
+def _calls(batch: Batch, rows: Ints, *, fetch: int) -> pa.Table:
+    ended = batch.ints("completed_ns", null=NEVER_NS)[rows]
+    return table_from(
         _CALLS,
-        _registers(piece, rows),
-        _texts(piece, "group", rows),
-        _texts(piece, "key", rows),
-        piece.ints("offset", null=NONE)[rows],
-        piece.ints("op")[rows],
-        piece.ints("position")[rows],
-        piece.ints("invoked_ns")[rows],
-        np.where(piece.is_("outcome", "ok")[rows], ended, NEVER_NS),
+        _registers(batch, rows),
+        _texts(batch, "group", rows),
+        _texts(batch, "key", rows),
+        batch.ints("offset", null=NONE)[rows],
+        batch.ints("op")[rows],
+        batch.ints("position")[rows],
+        batch.ints("invoked_ns")[rows],
+        np.where(batch.is_in("outcome", "ok")[rows], ended, NEVER_NS),
         np.full(len(rows), fetch),
     )
 
 
-def _fetches(isolation: Isolation, piece: Piece) -> pa.Table:
+def _fetches(isolation: Isolation, batch: Batch) -> pa.Table:
     """The answers; `fetch` is 2 of those that do not wait for transactions."""
-    told = piece.is_("kind", "fetch_offset") & piece.is_("outcome", "ok")
-    rows = np.flatnonzero(told & piece.known("group") & piece.known("completed_ns"))
-    made = _calls(piece, rows, fetch=1)
-    waits = 1 + dirty(piece, isolation)[rows].astype(np.int64)
+    told = batch.is_in("kind", "fetch_offset") & batch.is_in("outcome", "ok")
+    rows = np.flatnonzero(told & batch.is_valid("group") & batch.is_valid("completed_ns"))
+    made = _calls(batch, rows, fetch=1)
+    waits = 1 + reads_uncommitted(batch, isolation)[rows].astype(np.int64)
     return made.set_column(made.schema.get_field_index("fetch"), "fetch", pa.array(waits))
 
 
-def _staged(piece: Piece) -> pa.Table:
+def _staged(batch: Batch) -> pa.Table:
     """The registers that transactions commit to, however they end."""
-    rows = piece.is_("kind", "commit_offset") & piece.is_("f", "txn") & piece.known("group")
-    return columns_of(_STAGED, np.unique(_registers(piece, np.flatnonzero(rows))))
+    rows = batch.is_in("kind", "commit_offset") & batch.is_in("f", "txn") & batch.is_valid("group")
+    return table_from(_STAGED, np.unique(_registers(batch, np.flatnonzero(rows))))
 
 
 @dataclass(frozen=True, slots=True)
 class _Fetches:
     """What a piece must know of the fetches to tell which of its commits matter."""
 
-    all: Piece
-    latest: Piece  # of each register the last to begin; registers ascend
+    all: Batch
+    latest: Batch  # of each register the last to begin; registers ascend
     told: Pairs  # registers and offsets
 
     @classmethod
-    def of(cls, fetches: Piece) -> Self:
+    def of(cls, fetches: Batch) -> Self:
         register = fetches.ints("register")
         order = np.lexsort([fetches.ints("invoked_ns"), register])
-        starts = begins(register[order])
-        last = order[starts + lengths(starts, len(order)) - 1]
+        starts = run_starts(register[order])
+        last = order[starts + run_lengths(starts, len(order)) - 1]
         told = Pairs.of(register, fetches.ints("offset"))
         return cls(fetches, fetches.where(last), told)
 
-    def near(self, began_ns: int, ended_ns: int) -> Piece:
+    def near(self, began_ns: int, ended_ns: int) -> Batch:
         """Those that may be told of commits of this time; of all that come later one a register."""
         invoked, completed = self.all.ints("invoked_ns"), self.all.ints("completed_ns")
         within = self.all.where((completed >= began_ns) & (invoked <= ended_ns))
         later = self.latest.where(self.latest.ints("invoked_ns") > ended_ns)
-        return Piece(pa.concat_tables([within.table, later.table]))
+        return Batch(pa.concat_tables([within.table, later.table]))
 
 
-def _commits(fetches: _Fetches, piece: Piece) -> pa.Table:
+def _commits(fetches: _Fetches, batch: Batch) -> pa.Table:
     """The commits that a fetch may have been told of, as far as this piece can tell."""
     registers = fetches.latest.ints("register")
-    some = piece.is_("kind", "commit_offset") & piece.known("group") & ~piece.is_("outcome", "fail")
+    some = (
+        batch.is_in("kind", "commit_offset")
+        & batch.is_valid("group")
+        & ~batch.is_in("outcome", "fail")
+    )
     rows = np.flatnonzero(some)
-    rows = rows[member(_registers(piece, rows), registers)]
-    made = Piece(_calls(piece, rows, fetch=0))
+    rows = rows[member(_registers(batch, rows), registers)]
+    made = Batch(_calls(batch, rows, fetch=0))
     return made.where(_matters(made, fetches)).table
 
 
-def _matters(commits: Piece, told: _Fetches) -> Mask:
+def _matters(commits: Batch, told: _Fetches) -> Mask:
     """A commit that ended ok, unless others hide it from each fetch; one that may never have been,
     if a fetch of the register was told its offset.
     """
@@ -150,7 +161,7 @@ def _matters(commits: Piece, told: _Fetches) -> Mask:
     registers, group = np.unique(commits.ints("register")[sure], return_inverse=True)
     asked = np.flatnonzero(member(fetches.ints("register"), registers))
     of_fetch = np.searchsorted(registers, fetches.ints("register")[asked])
-    got = staircase(group, began, ended)
+    got = prefix_max_index(group, began, ended)
     count = len(sure)
 
     def place(time_ns: Any) -> Any:
@@ -172,7 +183,7 @@ def _matters(commits: Piece, told: _Fetches) -> Mask:
 # ---------------------------------------------------------------- the search
 
 
-def _searched(commits: Piece, fetches: Piece) -> Mask:
+def _searched(commits: Batch, fetches: Batch) -> Mask:
     """Which fetches are of a register that needs a search.
 
     It needs none if each fetch either had one commit to be told of, and was told it, or ended
@@ -184,7 +195,7 @@ def _searched(commits: Piece, fetches: Piece) -> Mask:
     )
     of_commit, of_fetch = np.split(group, [len(sure)])
     began, ended = sure.ints("invoked_ns"), sure.ints("completed_ns")
-    got = staircase(of_commit, began, ended)
+    got = prefix_max_index(of_commit, began, ended)
     last = got.before(of_fetch, fetches.ints("invoked_ns"))
     # what ended before the last to begin of those that ended before the fetch is hidden by it
     hides = np.where(last >= 0, np.r_[got.reaches, NOWHERE][last], NOWHERE)
@@ -218,7 +229,7 @@ def _stale(calls: pa.Table) -> Iterator[StaleGroupOffset]:
     ordered = calls.sort_by(
         [(name, "ascending") for name in ("register", "op", "fetch", "position")]
     )
-    starts = begins(Piece(ordered).ints("register")).tolist()
+    starts = run_starts(Batch(ordered).ints("register")).tolist()
     for start, end in pairwise([*starts, ordered.num_rows]):
         rows = ordered.slice(start, end - start).to_pylist()
         of_register = [_call(row) for row in rows]
@@ -236,22 +247,24 @@ def _call(row: dict[str, Any]) -> Call[RegisterAction]:
 # ---------------------------------------------------------------- the inquiry
 
 
-def stale_group_offsets(known: Known) -> Inquiry[tuple[Found, ...]]:
+def stale_group_offsets(context: Context) -> Plan[tuple[Finding, ...]]:
     """Fetches that fit no order of what was committed and told before."""
-    fetch = partial(_fetches, known.declared.isolation)
-    says, names = "what groups were told", ("f", "kind", "key", "group")
-    told, staged = yield (
-        Ask(OPERATIONS, Kernel(says, _COLUMNS, _CALLS, fetch)),
-        Ask(OPERATIONS, Kernel(says, names, _STAGED, _staged)),
+    fetch = partial(_fetches, context.declared.isolation)
+    title, names = "what groups were told", ("f", "kind", "key", "group")
+    told, staged = yield from in_parallel(
+        collect(Stage(Source.OPERATIONS, Kernel(title, _COLUMNS, _CALLS, fetch))),
+        collect(Stage(Source.OPERATIONS, Kernel(title, names, _STAGED, _staged))),
     )
-    answers = Piece(told)
-    passed = member(answers.ints("register"), np.unique(Piece(staged).ints("register")))
+    answers = Batch(told)
+    passed = member(answers.ints("register"), np.unique(Batch(staged).ints("register")))
     fetches = answers.where(~passed | (answers.ints("fetch") == 1))
     found: list[StaleGroupOffset] = []
     if len(fetches):
         run = partial(_commits, _Fetches.of(fetches))
-        says = "what they may have been told"
-        commits = Piece((yield Ask(OPERATIONS, Kernel(says, _COLUMNS, _CALLS, run))))
+        title = "what they may have been told"
+        commits = yield from collect(
+            Stage(Source.OPERATIONS, Kernel(title, _COLUMNS, _CALLS, run), Batch)
+        )
         searched = fetches.where(_searched(commits, fetches))
         registers = np.unique(searched.ints("register"))
         theirs = commits.where(member(commits.ints("register"), registers))
@@ -259,12 +272,12 @@ def stale_group_offsets(known: Known) -> Inquiry[tuple[Found, ...]]:
     groups, keys = (
         np.array([getattr(row, name) for row in found], dtype=np.int64) for name in ("group", "key")
     )
-    group_of = yield from spelled(groups, column="group")
-    key_of = yield from spelled(keys, column="key")
+    group_of = yield from resolve_fingerprints(groups, column="group")
+    key_of = yield from resolve_fingerprints(keys, column="key")
     schema = schema_of(StaleGroupOffset)
     columns = {name: [getattr(row, name) for row in found] for name in schema.names}
     rows = pa.table({**columns, "group": group_of(groups), "key": key_of(keys)}, schema=schema)
-    return (Found(id=stale_group_offset.ANOMALY.id, rows=rows, observations=len(fetches)),)
+    return (Finding(id=stale_group_offset.ANOMALY.id, rows=rows, observations=len(fetches)),)
 
 
-FAMILIES: Final = (Family(ids=(stale_group_offset.ANOMALY.id,), inquiry=stale_group_offsets),)
+CHECKERS: Final = (AnomalyChecker(ids=(stale_group_offset.ANOMALY.id,), plan=stale_group_offsets),)

@@ -11,7 +11,7 @@ from typing import Final
 import numpy as np
 import pyarrow as pa
 
-from checkers.histories.anomalies.findings import Found, Known
+from checkers.histories.anomalies.findings import Context, Finding
 from checkers.histories.anomalies.groups.group_commits import FAIL, LONG_AGO, Facts
 from checkers.histories.anomalies.groups.group_offsets import Answers, best_of, named, once
 from checkers.histories.anomalies.transactions.first_shown import first_shown
@@ -23,9 +23,9 @@ from checkers.histories.anomalies.transactions.missing import (
 )
 from checkers.histories.anomalies.transactions.unread import Record, Unread, described
 from checkers.histories.columnar.rows import schema_of
-from checkers.histories.columnar.sorting import begins, member
-from checkers.histories.plan.batch import Piece
-from checkers.histories.plan.stage import Inquiry, spelled
+from checkers.histories.columnar.sorting import member, run_starts
+from checkers.histories.plan.batch import Batch
+from checkers.histories.plan.stage import Plan, collect, resolve_fingerprints
 from properties.anomalies.groups import offset_without_output, output_without_offset
 
 OUTPUT_ALONE: Final = output_without_offset.ANOMALY.id
@@ -35,23 +35,23 @@ OFFSET_ALONE: Final = offset_without_output.ANOMALY.id
 # ---------------------------------------------------------------- output without offset
 
 
-def outputs_without_offset(of: Answers) -> Inquiry[Found]:
+def outputs_without_offset(of: Answers) -> Plan[Finding]:
     """Fetches that were told less than a transaction committed whose output was read."""
     schema = schema_of(output_without_offset.OutputWithoutOffset)
     stable = of.fetches.where(of.fetches.ints("stable") == 1)
     observations = _after_the_first(of, stable)
     ops = np.unique(of.ahead.ints("op"))
     if not len(ops):
-        return Found(id=OUTPUT_ALONE, rows=schema.empty_table(), observations=observations)
+        return Finding(id=OUTPUT_ALONE, rows=schema.empty_table(), observations=observations)
     first = yield from first_shown(ops)
     readers = {op: reader for op, (reader, _) in first.items()}
-    when = yield described(np.array(sorted(readers.values()), dtype=np.int64))
+    when = yield from collect(described(np.array(sorted(readers.values()), dtype=np.int64)))
     read_ns = dict(zip(when["op"].to_pylist(), when["completed_ns"].to_pylist(), strict=True))
     shown = of.ahead.where(np.isin(of.ahead.ints("op"), list(readers)))
     since = [read_ns[readers[op]] for op in shown.ints("op").tolist()]
     # known once it was read, and not before it was invoked
     known = np.maximum(np.array(since, dtype=np.int64), shown.ints("invoked_ns"))
-    facts = Facts.of(Piece(shown.table.append_column("known_ns", pa.array(known))), "known_ns")
+    facts = Facts.of(Batch(shown.table.append_column("known_ns", pa.array(known))), "known_ns")
     explained = of.explained_ns[of.fetches.ints("stable") == 1]
     fact = facts.highest(stable, explained)
     wrong = np.flatnonzero(fact >= 0)
@@ -69,24 +69,24 @@ def outputs_without_offset(of: Answers) -> Inquiry[Found]:
             "shown_op": pa.array([reader for reader, _ in parts], pa.int64()),
         }
     ).cast(schema)
-    return Found(id=OUTPUT_ALONE, rows=once(rows), observations=observations)
+    return Finding(id=OUTPUT_ALONE, rows=once(rows), observations=observations)
 
 
-def _after_the_first(of: Answers, stable: Piece) -> int:
+def _after_the_first(of: Answers, stable: Batch) -> int:
     """Fetches that began after a transaction with output that commits their register."""
     registers, began = of.began.ints("register"), of.began.ints("invoked_ns")
     order = np.lexsort([began, registers])
-    first = order[begins(registers[order])]
+    first = order[run_starts(registers[order])]
     registers, began = registers[first], began[first]
     some = np.flatnonzero(member(stable.ints("register"), registers))
     since = began[np.searchsorted(registers, stable.ints("register")[some])]
     return int(np.count_nonzero(since < stable.ints("invoked_ns")[some]))
 
 
-def _texts(records: list[Record]) -> Inquiry[tuple[pa.Array, pa.Array]]:
+def _texts(records: list[Record]) -> Plan[tuple[pa.Array, pa.Array]]:
     keys, values = (np.array([it[n] for it in records], dtype=np.int64) for n in (0, 1))
-    key_of = yield from spelled(keys, column="key")
-    value_of = yield from spelled(values)
+    key_of = yield from resolve_fingerprints(keys, column="key")
+    value_of = yield from resolve_fingerprints(values)
     return key_of(keys), value_of(values)
 
 
@@ -116,7 +116,7 @@ def _told(of: Answers) -> list[_Told]:
     return [_Told(*it) for it in np.stack([only, last[only], in_log_ns], axis=1).tolist()]
 
 
-def _first_told(of: Answers) -> Inquiry[dict[int, _Told]]:
+def _first_told(of: Answers) -> Plan[dict[int, _Told]]:
     """For each transaction that is known by an offset the first fetch that tells it."""
     first: dict[int, list[_Told]] = {}
     op_of = of.fetches.ints("op")
@@ -140,11 +140,11 @@ def _first_told(of: Answers) -> Inquiry[dict[int, _Told]]:
     }
 
 
-def offsets_without_output(of: Unread, answers: Answers, known: Known) -> Inquiry[Found]:
+def offsets_without_output(of: Unread, answers: Answers, context: Context) -> Plan[Finding]:
     """Records that are missing of transactions whose offset took effect."""
     told = yield from _first_told(answers)
     in_log_ns = {op: it.in_log_ns for op, it in told.items()}
-    gone: list[Gone] = yield from missing(of, candidates(of, told), in_log_ns, known)
+    gone: list[Gone] = yield from missing(of, candidates(of, told), in_log_ns, context)
     fetch = np.array([told[it.op].fetch for it in gone], dtype=np.int64)
     names = yield from named(answers.fetches.where(fetch))
     columns = yield from gone_columns(gone)
@@ -157,4 +157,4 @@ def offsets_without_output(of: Unread, answers: Answers, known: Known) -> Inquir
             "fetch_op": names["op"],
         }
     ).cast(schema_of(offset_without_output.OffsetWithoutOutput))
-    return Found(id=OFFSET_ALONE, rows=rows, observations=len(told))
+    return Finding(id=OFFSET_ALONE, rows=rows, observations=len(told))

@@ -10,26 +10,32 @@ import numpy as np
 import pyarrow as pa
 
 from checkers.histories.anomalies.transactions.unread import Record
-from checkers.histories.columnar.arrow import columns_of, ints
+from checkers.histories.columnar.arrow import int64_schema, table_from
 from checkers.histories.columnar.fingerprints import Ints
-from checkers.histories.columnar.sorting import begins
-from checkers.histories.facts.record_locations import NAMES, READ, Pairs, role_of
-from checkers.histories.plan.batch import Piece
-from checkers.histories.plan.batches import Kernel
-from checkers.histories.plan.stage import OPERATIONS, PLACES, Ask, Inquiry, spelled
+from checkers.histories.columnar.sorting import run_starts
+from checkers.histories.facts.record_locations import POLL_OK, RECORD_COLUMNS, Pairs, role_of
+from checkers.histories.plan.batch import Batch
+from checkers.histories.plan.kernel import Kernel
+from checkers.histories.plan.stage import Plan, Source, Stage, collect, resolve_fingerprints
 
-_SENT: Final = ints("op", "key", "value")
-_READERS: Final = ints("key", "value", "op")
+_SENT: Final = int64_schema("op", "key", "value")
+_READERS: Final = int64_schema("key", "value", "op")
 
 
-def first_shown(ops: Ints) -> Inquiry[dict[int, tuple[int, Record]]]:
+def first_shown(ops: Ints) -> Plan[dict[int, tuple[int, Record]]]:
     """For each of the transactions the first reader of a part, and the part."""
     columns = ("op", "kind", "key", "value")
     run = partial(_sent, ops)
-    says = "what they sent"
-    sent = Piece((yield Ask(OPERATIONS, Kernel(says, columns, _SENT, run, ops=ops))))
+    title = "what they sent"
+    sent = yield from collect(
+        Stage(Source.OPERATIONS, Kernel(title, columns, _SENT, run, ops=ops), Batch)
+    )
     readers = partial(_readers, Pairs.of(sent.ints("key"), sent.ints("value")))
-    read = yield Ask(PLACES, Kernel("who read of them", NAMES, _READERS, readers))
+    read = yield from collect(
+        Stage(
+            Source.RECORD_LOCATIONS, Kernel("who read of them", RECORD_COLUMNS, _READERS, readers)
+        )
+    )
     first: dict[Record, int] = {}
     for row in read.to_pylist():
         record = row["key"], row["value"]
@@ -41,25 +47,25 @@ def first_shown(ops: Ints) -> Inquiry[dict[int, tuple[int, Record]]]:
     earliest = {op: [it for it in some if it[0] == min(some)[0]] for op, some in parts.items()}
     tied = np.array([part for some in earliest.values() for _, part in some], dtype=np.int64)
     tied = tied.reshape(-1, 2)
-    key_of = yield from spelled(tied[:, 0], column="key")
-    value_of = yield from spelled(tied[:, 1])
+    key_of = yield from resolve_fingerprints(tied[:, 0], column="key")
+    value_of = yield from resolve_fingerprints(tied[:, 1])
     texts = zip(key_of(tied[:, 0]).to_pylist(), value_of(tied[:, 1]).to_pylist(), strict=True)
     text_of = dict(zip(map(tuple, tied.tolist()), texts, strict=True))
     return {op: min(some, key=lambda it: text_of[it[1]]) for op, some in earliest.items()}
 
 
-def _sent(ops: Ints, piece: Piece) -> pa.Table:
-    few = piece.where(piece.rows_of(ops))
-    sends = few.where(few.is_("kind", "send"))
+def _sent(ops: Ints, batch: Batch) -> pa.Table:
+    few = batch.where(batch.rows_of(ops))
+    sends = few.where(few.is_in("kind", "send"))
     columns = (sends.ints("op"), sends.fingerprints("key"), sends.fingerprints("value"))
-    return columns_of(_SENT, *columns)
+    return table_from(_SENT, *columns)
 
 
-def _readers(records: Pairs, piece: Piece) -> pa.Table:
+def _readers(records: Pairs, batch: Batch) -> pa.Table:
     """Of each of these records the first reader in the block."""
-    rows = np.flatnonzero(records.have(piece.ints("key"), piece.ints("value")))
-    rows = rows[role_of(piece)[rows] == READ]
-    key, value, op = (piece.ints(name)[rows] for name in ("key", "value", "op"))
+    rows = np.flatnonzero(records.have(batch.ints("key"), batch.ints("value")))
+    rows = rows[role_of(batch)[rows] == POLL_OK]
+    key, value, op = (batch.ints(name)[rows] for name in ("key", "value", "op"))
     order = np.lexsort([op, value, key])
-    first = order[begins(key[order], value[order])]
-    return columns_of(_READERS, key[first], value[first], op[first])
+    first = order[run_starts(key[order], value[order])]
+    return table_from(_READERS, key[first], value[first], op[first])

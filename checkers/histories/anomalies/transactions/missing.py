@@ -17,20 +17,27 @@ from typing import Final
 import numpy as np
 import pyarrow as pa
 
-from checkers.histories.anomalies.findings import Known
+from checkers.histories.anomalies.findings import Context
 from checkers.histories.anomalies.transactions.unread import FAIL, Record, Unread
-from checkers.histories.columnar.arrow import columns_of, ints
+from checkers.histories.columnar.arrow import int64_schema, table_from
 from checkers.histories.columnar.fingerprints import Ints, fingerprints
-from checkers.histories.columnar.sorting import begins
-from checkers.histories.facts.observed_offsets import dirty
-from checkers.histories.facts.record_locations import FAILED, NAMES, Pairs, role_of
-from checkers.histories.plan.batch import Piece
-from checkers.histories.plan.batches import Kernel
-from checkers.histories.plan.stage import OPERATIONS, SENDS, Ask, Inquiry, spelled
+from checkers.histories.columnar.sorting import run_starts
+from checkers.histories.facts.observed_offsets import reads_uncommitted
+from checkers.histories.facts.record_locations import RECORD_COLUMNS, SEND_FAIL, Pairs, role_of
+from checkers.histories.plan.batch import Batch
+from checkers.histories.plan.kernel import Kernel
+from checkers.histories.plan.stage import (
+    Plan,
+    Source,
+    Stage,
+    collect,
+    in_parallel,
+    resolve_fingerprints,
+)
 from model.histories import Isolation
 
-_PAIRS: Final = ints("key", "value")
-_BOUNDS: Final = ints("asked", "offset", "op")
+_PAIRS: Final = int64_schema("key", "value")
+_BOUNDS: Final = int64_schema("asked", "offset", "op")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,25 +89,25 @@ def candidates(of: Unread, wanted: Collection[int] | None = None) -> list[Candid
 
 
 def missing(
-    of: Unread, some: list[Candidate], in_log_ns: Mapping[int, int], known: Known
-) -> Inquiry[list[Gone]]:
+    of: Unread, some: list[Candidate], in_log_ns: Mapping[int, int], context: Context
+) -> Plan[list[Gone]]:
     """Which of them are missing, if all of their transaction was in the log then."""
     if not some:
         return []
     keys, values = (np.array([it.record[n] for it in some], dtype=np.int64) for n in (0, 1))
     vague = [it for it in some if it.place is None]
     run = partial(_failed, Pairs.of(keys, values))
-    failed, told = yield (
-        Ask(SENDS, Kernel("what was sent in vain", NAMES, _PAIRS, run)),
-        _bounds(vague, in_log_ns, known.declared.isolation),
+    failed, told = yield from in_parallel(
+        collect(Stage(Source.SENDS, Kernel("what was sent in vain", RECORD_COLUMNS, _PAIRS, run))),
+        collect(_bounds(vague, in_log_ns, context.declared.isolation)),
     )
-    in_vain = set(zip(*(Piece(failed).ints(name).tolist() for name in _PAIRS.names), strict=True))
+    in_vain = set(zip(*(Batch(failed).ints(name).tolist() for name in _PAIRS.names), strict=True))
     bounds: dict[int, tuple[int, int]] = {}
     for row in told.to_pylist():
         lowest = row["offset"], row["op"]
         bounds[row["asked"]] = min(lowest, bounds.get(row["asked"], lowest))
     bound_of = {it.record: bounds.get(number) for number, it in enumerate(vague)}
-    starts = known.kept.of(keys).tolist()
+    starts = context.log_starts.of(keys).tolist()
     far = {
         key: (offset, op)
         for key, offset, op in zip(
@@ -130,13 +137,13 @@ def missing(
     return gone
 
 
-def gone_columns(gone: list[Gone]) -> Inquiry[dict[str, pa.Array]]:
+def gone_columns(gone: list[Gone]) -> Plan[dict[str, pa.Array]]:
     """The columns that rows of missing records begin with."""
     keys, values = (
         np.array([getattr(it, name) for it in gone], dtype=np.int64) for name in ("key", "value")
     )
-    key_of = yield from spelled(keys, column="key")
-    value_of = yield from spelled(values)
+    key_of = yield from resolve_fingerprints(keys, column="key")
+    value_of = yield from resolve_fingerprints(values)
     told = {
         name: pa.array([getattr(it, name) for it in gone], pa.int64())
         for name in ("op", "offset", "known_op", "read_offset", "reader_op")
@@ -147,32 +154,38 @@ def gone_columns(gone: list[Gone]) -> Inquiry[dict[str, pa.Array]]:
     return {name: columns[name] for name in order}
 
 
-def _failed(records: Pairs, piece: Piece) -> pa.Table:
-    rows = np.flatnonzero(records.have(piece.ints("key"), piece.ints("value")))
-    rows = rows[role_of(piece)[rows] == FAILED]
-    return columns_of(_PAIRS, piece.ints("key")[rows], piece.ints("value")[rows])
+def _failed(records: Pairs, batch: Batch) -> pa.Table:
+    rows = np.flatnonzero(records.have(batch.ints("key"), batch.ints("value")))
+    rows = rows[role_of(batch)[rows] == SEND_FAIL]
+    return table_from(_PAIRS, batch.ints("key")[rows], batch.ints("value")[rows])
 
 
 # ---------------------------------------------------------------- below what came later
 
 
-def _bounds(vague: list[Candidate], in_log_ns: Mapping[int, int], isolation: Isolation) -> Ask:
+def _bounds(
+    vague: list[Candidate], in_log_ns: Mapping[int, int], isolation: Isolation
+) -> Stage[pa.Table]:
     """For each record of unknown place the lowest offset known to lie behind it, less one."""
     keys = np.array([it.record[0] for it in vague], dtype=np.int64)
     since = np.array([in_log_ns[it.op] for it in vague], dtype=np.int64)
     columns = ("op", "outcome", "invoked_ns", "kind", "key", "offset", "isolation")
     run = partial(_lowest, isolation, keys, since)
-    return Ask(OPERATIONS, Kernel("what came after them", columns, _BOUNDS, run))
+    return Stage(Source.OPERATIONS, Kernel("what came after them", columns, _BOUNDS, run))
 
 
-def _lowest(isolation: Isolation, keys: Ints, since_ns: Ints, piece: Piece) -> pa.Table:
+def _lowest(isolation: Isolation, keys: Ints, since_ns: Ints, batch: Batch) -> pa.Table:
     if not len(keys):
         return _BOUNDS.empty_table()
-    ends = piece.is_("kind", "end_offset") & dirty(piece, isolation)
-    told = piece.is_("outcome", "ok") & piece.known("offset") & (piece.is_("kind", "send") | ends)
-    numbers, texts = piece.narrow("key")
-    asked_of = np.r_[np.isin(fingerprints(texts, piece.salt), keys), False]
-    facts = piece.where(told & asked_of.take(numbers), ("op", "invoked_ns", "key", "offset"))
+    ends = batch.is_in("kind", "end_offset") & reads_uncommitted(batch, isolation)
+    told = (
+        batch.is_in("outcome", "ok")
+        & batch.is_valid("offset")
+        & (batch.is_in("kind", "send") | ends)
+    )
+    numbers, texts = batch.narrow_codes("key")
+    asked_of = np.r_[np.isin(fingerprints(texts, batch.hash_seed), keys), False]
+    facts = batch.where(told & asked_of.take(numbers), ("op", "invoked_ns", "key", "offset"))
     if not len(facts):
         return _BOUNDS.empty_table()
     # the best of all from each fact on, where facts ascend by key and then by invocation
@@ -185,7 +198,7 @@ def _lowest(isolation: Isolation, keys: Ints, since_ns: Ints, piece: Piece) -> p
     best = np.minimum.accumulate(packed[::-1])[::-1] - group * len(facts)
     row_of = np.argsort(rank)
     # the first fact of its key that was invoked later
-    firsts, code = begins(key), np.searchsorted(key[begins(key)], keys)
+    firsts, code = run_starts(key), np.searchsorted(key[run_starts(key)], keys)
     known = code < len(firsts)
     known[known] = key[firsts][code[known]] == keys[known]
     at = np.zeros(len(keys), dtype=np.int64)
@@ -197,4 +210,4 @@ def _lowest(isolation: Isolation, keys: Ints, since_ns: Ints, piece: Piece) -> p
         known[number] = at[number] < end
     asked = np.flatnonzero(known)
     fact = row_of[best[at[asked]]]
-    return columns_of(_BOUNDS, asked, offset[fact] - 1, op[fact])
+    return table_from(_BOUNDS, asked, offset[fact] - 1, op[fact])

@@ -10,7 +10,7 @@ from typing import Final
 import numpy as np
 import pyarrow as pa
 
-from checkers.histories.anomalies.findings import Family, Found, Known
+from checkers.histories.anomalies.findings import AnomalyChecker, Context, Finding
 from checkers.histories.anomalies.groups.group_offsets import ABORTED, BACKWARDS, MOVED, answers
 from checkers.histories.anomalies.transactions import zombies
 from checkers.histories.anomalies.transactions.atomic_offsets import (
@@ -34,12 +34,19 @@ from checkers.histories.anomalies.transactions.unread import (
     stray_records,
     unread,
 )
-from checkers.histories.columnar.arrow import columns_of, ints
+from checkers.histories.columnar.arrow import int64_schema, table_from
 from checkers.histories.columnar.rows import schema_of
-from checkers.histories.columnar.sorting import begins
-from checkers.histories.plan.batch import Piece
-from checkers.histories.plan.batches import Kernel
-from checkers.histories.plan.stage import OPERATIONS, Ask, Inquiry, beside, spelled
+from checkers.histories.columnar.sorting import run_starts
+from checkers.histories.plan.batch import Batch
+from checkers.histories.plan.kernel import Kernel
+from checkers.histories.plan.stage import (
+    Plan,
+    Source,
+    Stage,
+    collect,
+    in_parallel,
+    resolve_fingerprints,
+)
 from properties.anomalies.transactions import (
     fenced_transaction_read,
     open_transaction_read,
@@ -51,17 +58,17 @@ TORN: Final = torn_transaction.ANOMALY.id
 OPEN: Final = open_transaction_read.ANOMALY.id
 FENCED_READ: Final = fenced_transaction_read.ANOMALY.id
 _TOGETHER: Final = (TORN, OPEN, OUTPUT_ALONE, OFFSET_ALONE, BACKWARDS, MOVED, ABORTED)
-_OPS: Final = ints("op")
+_OPS: Final = int64_schema("op")
 
 
-def transactions(known: Known) -> Inquiry[tuple[Found, ...]]:
+def transactions(context: Context) -> Plan[tuple[Finding, ...]]:
     """What shows of them too early or in part, and what groups were told of their offsets."""
-    of, (told, found) = yield from beside(unread(known), answers(known))
-    more: tuple[Found, ...] = yield from beside(
-        _torn(of, known),
+    of, (told, found) = yield from in_parallel(unread(context), answers(context))
+    more: tuple[Finding, ...] = yield from in_parallel(
+        _torn(of, context),
         _opened(of),
         outputs_without_offset(told),
-        offsets_without_output(of, told, known),
+        offsets_without_output(of, told, context),
     )
     return (*more, *found)
 
@@ -69,7 +76,7 @@ def transactions(known: Known) -> Inquiry[tuple[Found, ...]]:
 # ---------------------------------------------------------------- torn
 
 
-def _torn(of: Unread, known: Known) -> Inquiry[Found]:
+def _torn(of: Unread, context: Context) -> Plan[Finding]:
     of_strays = _shown_by_strays(of)
     ops = np.array(sorted(of_strays), dtype=np.int64)
     shown = len(of.shown) + int(np.count_nonzero(~of.shown.has(ops)))
@@ -77,8 +84,8 @@ def _torn(of: Unread, known: Known) -> Inquiry[Found]:
     named = np.array([it.op for it in found], dtype=np.int64)
     shows = of.shown.has(named) | np.isin(named, ops)
     some = [it for it, does in zip(found, shows.tolist(), strict=True) if does]
-    rows = yield from _torn_rows(of, known, some)
-    return Found(id=TORN, rows=rows, observations=shown)
+    rows = yield from _torn_rows(of, context, some)
+    return Finding(id=TORN, rows=rows, observations=shown)
 
 
 def _shown_by_strays(of: Unread) -> set[int]:
@@ -92,14 +99,14 @@ def _shown_by_strays(of: Unread) -> set[int]:
     }
 
 
-def _torn_rows(of: Unread, known: Known, some: list[Candidate]) -> Inquiry[pa.Table]:
+def _torn_rows(of: Unread, context: Context, some: list[Candidate]) -> Plan[pa.Table]:
     schema = schema_of(torn_transaction.TornTransaction)
     if not some:
         return schema.empty_table()
     ops = np.unique([it.op for it in some])
     first = yield from first_shown(ops)
     readers = np.array([reader for reader, _ in first.values()], dtype=np.int64)
-    when = _by_op((yield described(np.r_[ops, readers])))
+    when = _by_op((yield from collect(described(np.r_[ops, readers]))))
 
     def ended_ok(op: int) -> bool:
         return when[op]["outcome"] == OK
@@ -108,12 +115,12 @@ def _torn_rows(of: Unread, known: Known, some: list[Candidate]) -> Inquiry[pa.Ta
         op: min(when[it]["completed_ns"] for it in (reader, op) if it == reader or ended_ok(op))
         for op, (reader, _) in first.items()
     }
-    gone = yield from missing(of, some, in_log_ns, known)
+    gone = yield from missing(of, some, in_log_ns, context)
     columns = yield from gone_columns(gone)
     parts = [first[it.op][1] for it in gone]
     keys, values = (np.array([it[n] for it in parts], dtype=np.int64) for n in (0, 1))
-    key_of = yield from spelled(keys, column="key")
-    value_of = yield from spelled(values)
+    key_of = yield from resolve_fingerprints(keys, column="key")
+    value_of = yield from resolve_fingerprints(values)
     return pa.table(
         {
             **columns,
@@ -131,7 +138,7 @@ def _by_op(operations: pa.Table) -> dict[int, dict[str, int]]:
 # ---------------------------------------------------------------- open
 
 
-def _opened(of: Unread) -> Inquiry[Found]:
+def _opened(of: Unread) -> Plan[Finding]:
     schema = schema_of(open_transaction_read.OpenTransactionRead)
     read = [
         (*record, min(stray.readers), stray.writer)
@@ -144,16 +151,16 @@ def _opened(of: Unread) -> Inquiry[Found]:
     ]
     observations = of.read + len(read)
     if not len(columns[0]):
-        return Found(id=OPEN, rows=schema.empty_table(), observations=observations)
+        return Finding(id=OPEN, rows=schema.empty_table(), observations=observations)
     key, value, reader, op = columns
-    when = Piece((yield described(np.r_[reader, op])))
+    when = Batch((yield from collect(described(np.r_[reader, op]))))
     order = np.argsort(when.ints("op"))
     at = when.ints("op")[order]
     read_ns = when.ints("completed_ns")[order[np.searchsorted(at, reader)]]
     asked_ns = when.ints("asked_ns")[order[np.searchsorted(at, op)]]
     early = np.flatnonzero(read_ns < asked_ns)
-    key_of = yield from spelled(key[early], column="key")
-    value_of = yield from spelled(value[early])
+    key_of = yield from resolve_fingerprints(key[early], column="key")
+    value_of = yield from resolve_fingerprints(value[early])
     rows = pa.table(
         {
             "key": key_of(key[early]),
@@ -164,43 +171,45 @@ def _opened(of: Unread) -> Inquiry[Found]:
             "read_ns": read_ns[early],
         }
     ).cast(schema)
-    return Found(id=OPEN, rows=rows, observations=observations)
+    return Finding(id=OPEN, rows=rows, observations=observations)
 
 
 # ---------------------------------------------------------------- fenced
 
 
-def fenced(known: Known) -> Inquiry[tuple[Found, ...]]:
+def fenced(context: Context) -> Plan[tuple[Finding, ...]]:
     """What was read of fenced transactions: records that nobody else sent are strays."""
     columns = ("op", "f", "outcome", "error")
-    told = yield Ask(OPERATIONS, Kernel("fenced transactions", columns, _OPS, _refused))
+    told = yield from collect(
+        Stage(Source.OPERATIONS, Kernel("fenced transactions", columns, _OPS, _refused))
+    )
     refused = set(told["op"].to_pylist())
     read = [
         (*record, min(op for op, _ in stray.sent_by), min(stray.readers))
-        for record, stray in stray_records(known.strays).items()
+        for record, stray in stray_records(context.unconfirmed).items()
         if stray.readers and stray.sent_by
         if all(op in refused for op, _ in stray.sent_by)
     ]
     key, value, op, reader = (np.array([it[n] for it in read], dtype=np.int64) for n in range(4))
-    key_of = yield from spelled(key, column="key")
-    value_of = yield from spelled(value)
+    key_of = yield from resolve_fingerprints(key, column="key")
+    value_of = yield from resolve_fingerprints(value)
     rows = pa.table({"key": key_of(key), "value": value_of(value), "op": op, "reader_op": reader})
     schema = schema_of(fenced_transaction_read.FencedTransactionRead)
-    found = Found(id=FENCED_READ, rows=rows.cast(schema), observations=len(refused))
+    found = Finding(id=FENCED_READ, rows=rows.cast(schema), observations=len(refused))
     return (found,)
 
 
-def _refused(piece: Piece) -> pa.Table:
+def _refused(batch: Batch) -> pa.Table:
     """Transactions that failed because a newer producer had taken their place."""
-    numbers, texts = piece.codes("error")
+    numbers, texts = batch.codes("error")
     fences = [number for number, text in enumerate(texts.to_pylist()) if FENCED.search(text)]
-    failed = piece.is_("f", "txn") & piece.is_("outcome", "fail")
-    ops = piece.ints("op")[failed & np.isin(numbers, fences)]
-    return columns_of(_OPS, ops[begins(ops)])
+    failed = batch.is_in("f", "txn") & batch.is_in("outcome", "fail")
+    ops = batch.ints("op")[failed & np.isin(numbers, fences)]
+    return table_from(_OPS, ops[run_starts(ops)])
 
 
-FAMILIES: Final = (
-    Family(ids=_TOGETHER, inquiry=transactions),
-    Family(ids=(FENCED_READ,), inquiry=fenced),
-    *zombies.FAMILIES,
+CHECKERS: Final = (
+    AnomalyChecker(ids=_TOGETHER, plan=transactions),
+    AnomalyChecker(ids=(FENCED_READ,), plan=fenced),
+    *zombies.CHECKERS,
 )

@@ -15,7 +15,7 @@ from typing import Final
 import numpy as np
 import pyarrow as pa
 
-from checkers.histories.anomalies.findings import Family, Found, Known
+from checkers.histories.anomalies.findings import AnomalyChecker, Context, Finding
 from checkers.histories.anomalies.transactions.unread import (
     FAIL,
     INFO,
@@ -25,46 +25,65 @@ from checkers.histories.anomalies.transactions.unread import (
     asked_ns,
     stray_records,
 )
-from checkers.histories.columnar.arrow import columns_of, ints
+from checkers.histories.columnar.arrow import int64_schema, table_from
 from checkers.histories.columnar.fingerprints import Ints
 from checkers.histories.columnar.rows import schema_of
-from checkers.histories.columnar.sorting import begins, distinct, grouped, lengths, member
-from checkers.histories.plan.batch import NEVER_NS, Piece
-from checkers.histories.plan.batches import Kernel
-from checkers.histories.plan.stage import OPERATIONS, Ask, Inquiry, spelled
+from checkers.histories.columnar.sorting import (
+    distinct,
+    grouping_order,
+    member,
+    run_lengths,
+    run_starts,
+)
+from checkers.histories.plan.batch import NEVER_NS, Batch
+from checkers.histories.plan.kernel import Kernel
+from checkers.histories.plan.stage import (
+    Plan,
+    Source,
+    Stage,
+    collect,
+    in_parallel,
+    resolve_fingerprints,
+)
 from properties.anomalies.transactions import zombie_write
 
 ZOMBIE: Final = zombie_write.ANOMALY.id
-_MADE: Final = ints("id", "process", "op", "outcome", "invoked_ns", "completed_ns")
-_LATE: Final = ints("id", "op", "older_op", "newer_op", "late_ns", "outcome")
-_STINTS: Final = ints("id", "process", "operations", "invoked_ns", "asked_ns")
+_MADE: Final = int64_schema("id", "process", "op", "outcome", "invoked_ns", "completed_ns")
+_LATE: Final = int64_schema("id", "op", "older_op", "newer_op", "late_ns", "outcome")
+_STINTS: Final = int64_schema("id", "process", "operations", "invoked_ns", "asked_ns")
 _OF_OPERATION: Final = ("op", "process", "f", "outcome", "invoked_ns", "completed_ns")
 _MAKING: Final = (*_OF_OPERATION, "transactional_id")
 _WORKING: Final = (*_MAKING, "end_asked_ns")
 _WROTE: Final = (*_WORKING, "kind")
 
 
-def zombies(history: Known) -> Inquiry[tuple[Found, ...]]:
+def zombies(context: Context) -> Plan[tuple[Finding, ...]]:
     """What operations of replaced producers wrote that took effect."""
-    told, worked = yield (
-        Ask(OPERATIONS, Kernel("producers that were made", _MAKING, _MADE, _made)),
-        Ask(OPERATIONS, Kernel("when producers worked", _WORKING, _STINTS, _stints)),
+    told, worked = yield from in_parallel(
+        collect(
+            Stage(Source.OPERATIONS, Kernel("producers that were made", _MAKING, _MADE, _made))
+        ),
+        collect(
+            Stage(Source.OPERATIONS, Kernel("when producers worked", _WORKING, _STINTS, _stints))
+        ),
     )
-    made, stints = Piece(told), Piece(worked)
+    made, stints = Batch(told), Batch(worked)
     own = _instances(made, *(stints.ints(name) for name in ("id", "process", "invoked_ns")))
     known = stints.where(own >= 0)
     newer = _replaced(made, known.ints("id"), own[own >= 0], known.ints("asked_ns"))
     suspects = np.unique(known.ints("id")[newer >= 0])
-    late = Piece(_LATE.empty_table())
+    late = Batch(_LATE.empty_table())
     if len(suspects):
         run = partial(_late, made.where(member(made.ints("id"), suspects)), suspects)
-        says = "what replaced producers wrote"
-        late = Piece((yield Ask(OPERATIONS, Kernel(says, _WROTE, _LATE, run))))
-    shown = _shown(stray_records(history.strays))
+        title = "what replaced producers wrote"
+        late = yield from collect(
+            Stage(Source.OPERATIONS, Kernel(title, _WROTE, _LATE, run), Batch)
+        )
+    shown = _shown(stray_records(context.unconfirmed))
     ok = late.ints("outcome") == OK
     readers = [shown.get(op) for op in late.ints("op").tolist()]
     took_effect = late.where(ok | np.array([it is not None for it in readers], dtype=np.bool_))
-    id_of = yield from spelled(took_effect.ints("id"), column="transactional_id")
+    id_of = yield from resolve_fingerprints(took_effect.ints("id"), column="transactional_id")
     rows = pa.table(
         {
             "transactional_id": id_of(took_effect.ints("id")),
@@ -81,7 +100,7 @@ def zombies(history: Known) -> Inquiry[tuple[Found, ...]]:
             ),
         }
     ).cast(schema_of(zombie_write.ZombieWrite))
-    return (Found(id=ZOMBIE, rows=rows, observations=int(known.ints("operations").sum())),)
+    return (Finding(id=ZOMBIE, rows=rows, observations=int(known.ints("operations").sum())),)
 
 
 def _shown(records: dict[Record, Stray]) -> dict[int, int]:
@@ -97,26 +116,26 @@ def _shown(records: dict[Record, Stray]) -> dict[int, int]:
 # ---------------------------------------------------------------- in a piece
 
 
-def _firsts(piece: Piece) -> Ints:
+def _firsts(batch: Batch) -> Ints:
     """The first row of each operation with a transactional id."""
 
-    def made(piece: Piece) -> Ints:
-        rows = np.flatnonzero(piece.known("transactional_id"))
-        return rows[begins(piece.ints("op").take(rows))]
+    def made(batch: Batch) -> Ints:
+        rows = np.flatnonzero(batch.is_valid("transactional_id"))
+        return rows[run_starts(batch.ints("op").take(rows))]
 
-    return piece.derived(("producers at work",), made)
+    return batch.derived(("producers at work",), made)
 
 
-def _outcomes(piece: Piece) -> Ints:
-    outcome = np.where(piece.is_("outcome", "ok"), OK, INFO)
-    outcome[piece.is_("outcome", "fail")] = FAIL
+def _outcomes(batch: Batch) -> Ints:
+    outcome = np.where(batch.is_in("outcome", "ok"), OK, INFO)
+    outcome[batch.is_in("outcome", "fail")] = FAIL
     return outcome
 
 
-def _made(piece: Piece) -> pa.Table:
-    rows = _firsts(piece)
-    made = piece.where(rows[piece.is_("f", zombie_write.INIT)[rows]], _MAKING)
-    return columns_of(
+def _made(batch: Batch) -> pa.Table:
+    rows = _firsts(batch)
+    made = batch.where(rows[batch.is_in("f", zombie_write.INIT)[rows]], _MAKING)
+    return table_from(
         _MADE,
         made.fingerprints("transactional_id"),
         made.ints("process"),
@@ -127,40 +146,40 @@ def _made(piece: Piece) -> pa.Table:
     )
 
 
-def _stints(piece: Piece) -> pa.Table:
+def _stints(batch: Batch) -> pa.Table:
     """Of each process with an id, from one `init_producer` to the next, how it worked."""
-    made, working = Piece(_made(piece)), _working(piece)
+    made, working = Batch(_made(batch)), _working(batch)
     ids, process = working.fingerprints("transactional_id"), working.ints("process")
     invoked, asked = working.ints("invoked_ns"), asked_ns(working)
     own = _last_made(made, ids, process, invoked)
     order = np.lexsort([own, process, ids])
-    starts = begins(ids[order], process[order], own[order])
+    starts = run_starts(ids[order], process[order], own[order])
     if not len(starts):
         return _STINTS.empty_table()
     first = order[starts]
-    return columns_of(
+    return table_from(
         _STINTS,
         ids[first],
         process[first],
-        lengths(starts, len(order)),
+        run_lengths(starts, len(order)),
         np.minimum.reduceat(invoked[order], starts),
         np.maximum.reduceat(asked[order], starts),
     )
 
 
-def _working(piece: Piece) -> Piece:
-    rows = _firsts(piece)
-    return piece.where(rows[~piece.is_("f", zombie_write.INIT)[rows]], _WORKING)
+def _working(batch: Batch) -> Batch:
+    rows = _firsts(batch)
+    return batch.where(rows[~batch.is_in("f", zombie_write.INIT)[rows]], _WORKING)
 
 
-def _last_made(made: Piece, ids: Ints, process: Ints, invoked: Ints) -> Ints:
+def _last_made(made: Batch, ids: Ints, process: Ints, invoked: Ints) -> Ints:
     """The last `init_producer` of the process for the id before that time; -1: none."""
     group, asked = _codes([made.ints("id"), made.ints("process")], [ids, process])
     by_time = np.lexsort([made.ints("op"), made.ints("invoked_ns")])
     return _last_before(group, made.ints("invoked_ns"), by_time, asked, invoked)
 
 
-def _instances(made: Piece, ids: Ints, process: Ints, invoked: Ints) -> Ints:
+def _instances(made: Batch, ids: Ints, process: Ints, invoked: Ints) -> Ints:
     """What made the process the instance that it was at that time; -1: nobody knows."""
     own = _last_made(made, ids, process, invoked)
     known = own >= 0
@@ -168,7 +187,7 @@ def _instances(made: Piece, ids: Ints, process: Ints, invoked: Ints) -> Ints:
     return np.where(known, own, -1)
 
 
-def _replaced(made: Piece, ids: Ints, own: Ints, asked: Ints) -> Ints:
+def _replaced(made: Batch, ids: Ints, own: Ints, asked: Ints) -> Ints:
     """The first that was made after the instance, if that was before the time; else -1."""
     group, of_id = _codes([made.ints("id")], [ids])
     usable = np.flatnonzero((made.ints("outcome") == OK) & (made.ints("completed_ns") != NEVER_NS))
@@ -181,10 +200,10 @@ def _replaced(made: Piece, ids: Ints, own: Ints, asked: Ints) -> Ints:
 def _codes(made: list[Ints], asked: list[Ints]) -> tuple[Ints, Ints]:
     """Numbers from 0 for what is alike in all columns, of both together."""
     columns = [np.r_[ours, theirs] for ours, theirs in zip(made, asked, strict=True)]
-    order = grouped(*columns)
-    starts = begins(*(column[order] for column in columns))
+    order = grouping_order(*columns)
+    starts = run_starts(*(column[order] for column in columns))
     code = np.zeros(len(order), dtype=np.int64)
-    code[order] = np.repeat(np.arange(len(starts)), lengths(starts, len(order)))
+    code[order] = np.repeat(np.arange(len(starts)), run_lengths(starts, len(order)))
     return code[: len(made[0])], code[len(made[0]) :]
 
 
@@ -202,7 +221,7 @@ def _last_before(group: Ints, at_ns: Ints, by_time: Ints, asked: Ints, before_ns
     return np.where(none, -1, order[found])
 
 
-def _first_done_of_later(made: Piece, of_id: Ints, usable: Ints, ids: Ints, after_ns: Ints) -> Ints:
+def _first_done_of_later(made: Batch, of_id: Ints, usable: Ints, ids: Ints, after_ns: Ints) -> Ints:
     """For each of these ids who of those invoked after the time was made first; -1 if nobody."""
     if not len(usable):
         return np.full(len(ids), -1, dtype=np.int64)
@@ -224,12 +243,12 @@ def _first_done_of_later(made: Piece, of_id: Ints, usable: Ints, ids: Ints, afte
     return np.where(none, -1, usable[done[best[at]]])
 
 
-def _late(made: Piece, suspects: Ints, piece: Piece) -> pa.Table:
+def _late(made: Batch, suspects: Ints, batch: Batch) -> pa.Table:
     """Operations under these ids that wrote after their producer had been replaced."""
-    of = _working(piece)
+    of = _working(batch)
     of = of.where(member(of.fingerprints("transactional_id"), suspects))
-    theirs = piece.where(piece.rows_of(of.ints("op")), ("op", "kind"))
-    writes = theirs.ints("op")[theirs.is_("kind", "send", "commit_offset")]
+    theirs = batch.where(batch.rows_of(of.ints("op")), ("op", "kind"))
+    writes = theirs.ints("op")[theirs.is_in("kind", "send", "commit_offset")]
     of = of.where(member(of.ints("op"), writes))
     ids = of.fingerprints("transactional_id")
     own = _instances(made, ids, of.ints("process"), of.ints("invoked_ns"))
@@ -237,7 +256,7 @@ def _late(made: Piece, suspects: Ints, piece: Piece) -> pa.Table:
     newer = _replaced(made, ids, own, asked_ns(of))
     some = newer >= 0
     of, own, newer = of.where(some), own[some], newer[some]
-    return columns_of(
+    return table_from(
         _LATE,
         ids[some],
         of.ints("op"),
@@ -248,4 +267,4 @@ def _late(made: Piece, suspects: Ints, piece: Piece) -> pa.Table:
     )
 
 
-FAMILIES: Final = (Family(ids=(ZOMBIE,), inquiry=zombies),)
+CHECKERS: Final = (AnomalyChecker(ids=(ZOMBIE,), plan=zombies),)

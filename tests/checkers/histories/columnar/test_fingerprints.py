@@ -13,7 +13,7 @@ TEXTS = st.lists(st.none() | st.text(max_size=40), max_size=30)
 _ALL = 2**64 - 1
 
 
-def slowly(text: str, salt: int) -> int:
+def slowly(text: str, hash_seed: int) -> int:
     """The fingerprint, word by word, as the docstring of the module says."""
 
     def mixed(word: int) -> int:
@@ -23,16 +23,16 @@ def slowly(text: str, salt: int) -> int:
         return word ^ (word >> 31)
 
     held = text.encode()
-    made = mixed((len(held) + mixed(salt)) & _ALL)
+    made = mixed((len(held) + mixed(hash_seed)) & _ALL)
     for at in range(0, len(held), 8):
         made = mixed(made ^ int.from_bytes(held[at : at + 8], "little"))
     return made - 2**64 if made >= 2**63 else made
 
 
-@given(texts=TEXTS, salt=st.integers(0, 3))
-def test_they_are_what_the_slow_definition_says(texts: list[str | None], salt: int) -> None:
-    made = fingerprints(pa.array(texts, pa.string()), salt).tolist()
-    assert made == [NULL if text is None else slowly(text, salt) for text in texts]
+@given(texts=TEXTS, hash_seed=st.integers(0, 3))
+def test_they_are_what_the_slow_definition_says(texts: list[str | None], hash_seed: int) -> None:
+    made = fingerprints(pa.array(texts, pa.string()), hash_seed).tolist()
+    assert made == [NULL if text is None else slowly(text, hash_seed) for text in texts]
 
 
 @given(before=TEXTS, texts=TEXTS)

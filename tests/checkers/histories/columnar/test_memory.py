@@ -8,7 +8,7 @@ import sys
 import pyarrow as pa
 import pytest
 
-from checkers.histories.columnar.memory import apart
+from checkers.histories.columnar.memory import copied_aside
 
 FAULTS = """
 import resource
@@ -49,7 +49,7 @@ def test_memory_that_was_freed_is_not_asked_for_again() -> None:
 def test_what_is_set_apart_is_the_same_in_memory_of_its_own() -> None:
     numbers = pa.array(range(1000))
     table = pa.table({"op": pa.chunked_array([numbers, numbers]), "what": ["a", None] * 1000})
-    kept = apart(table.slice(10, 1500))
+    kept = copied_aside(table.slice(10, 1500))
     assert kept.equals(table.slice(10, 1500))
     assert kept.schema == table.schema
     assert all(column.num_chunks == 1 for column in kept.columns)

@@ -10,15 +10,15 @@ from hypothesis import strategies as st
 
 from checkers.histories.columnar.sorting import (
     NumberSet,
-    begins,
     codes,
+    concatenated_ranges,
     distinct,
-    firsts,
-    grouped,
-    lengths,
+    first_occurrences,
+    grouping_order,
     member,
-    stable,
-    stretches,
+    run_lengths,
+    run_starts,
+    stable_order,
 )
 
 FEW = st.integers(0, 3)
@@ -33,7 +33,7 @@ def test_rows_that_agree_lie_together_and_ascend_within(
     rows: list[tuple[int, int, int]], width: int
 ) -> None:
     columns = [np.array([row[n] for row in rows], dtype=np.int64) for n in range(width)]
-    order = grouped(*columns).tolist()
+    order = grouping_order(*columns).tolist()
     heads = list(dict.fromkeys(rows[number][0] for number in order))
 
     def expected(number: int) -> tuple[int, ...]:
@@ -47,9 +47,9 @@ def test_rows_that_agree_lie_together_and_ascend_within(
 def test_runs_begin_where_a_column_changes(rows: list[tuple[int, int, int]]) -> None:
     rows.sort()
     columns = [np.array([row[n] for row in rows], dtype=np.int64) for n in range(3)]
-    starts = begins(*columns)
+    starts = run_starts(*columns)
     assert starts.tolist() == [n for n, row in enumerate(rows) if n == 0 or row != rows[n - 1]]
-    assert int(lengths(starts, len(rows)).sum()) == len(rows)
+    assert int(run_lengths(starts, len(rows)).sum()) == len(rows)
 
 
 @given(numbers=st.lists(CELL, max_size=20))
@@ -57,14 +57,14 @@ def test_codes_are_numbered_as_they_come(numbers: list[int]) -> None:
     code, count = codes(np.array(numbers, dtype=np.int64))
     each = list(dict.fromkeys(numbers))
     assert (code.tolist(), count) == ([each.index(number) for number in numbers], len(each))
-    assert firsts(code).tolist() == [numbers.index(number) for number in each]
+    assert first_occurrences(code).tolist() == [numbers.index(number) for number in each]
 
 
 @given(those=st.lists(st.tuples(st.integers(0, 20), st.integers(0, 3))))
 def test_stretches_are_told_number_by_number(those: list[tuple[int, int]]) -> None:
     first, counts = np.array(those, dtype=np.int64).reshape(-1, 2).T
     numbers = [number for at, count in those for number in range(at, at + count)]
-    assert stretches(first, counts).tolist() == numbers
+    assert concatenated_ranges(first, counts).tolist() == numbers
 
 
 @given(
@@ -72,7 +72,7 @@ def test_stretches_are_told_number_by_number(those: list[tuple[int, int]]) -> No
     spare=st.sampled_from([1, 2**62]),
 )
 def test_equal_numbers_keep_their_order(numbers: list[int], spare: int) -> None:
-    order = stable(np.array(numbers, dtype=np.int64), max(numbers, default=0) + spare)
+    order = stable_order(np.array(numbers, dtype=np.int64), max(numbers, default=0) + spare)
     assert order.tolist() == sorted(range(len(numbers)), key=lambda n: numbers[n])
 
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from checkers.histories.facts.bitmaps import (
     WORDS,
-    Bitmaps,
+    OwnerOffsets,
     _order,
     _pairs,
     count,
@@ -40,15 +40,15 @@ def columns(rows: list[tuple[int, int, int]]) -> list[Any]:
     return [np.array([row[n] for row in rows], dtype=np.int64) for n in range(3)]
 
 
-def of_pieces(pieces: list[list[tuple[int, int, int]]]) -> Bitmaps:
+def of_pieces(pieces: list[list[tuple[int, int, int]]]) -> OwnerOffsets:
     told = []
-    for piece, rows in enumerate(pieces):
+    for batch, rows in enumerate(pieces):
         owner, key, offset = columns(rows)
-        told.append(words(owner, key, offset, piece))
-    return Bitmaps.of(pa.concat_tables([WORDS.empty_table(), *told]))
+        told.append(words(owner, key, offset, batch))
+    return OwnerOffsets.of(pa.concat_tables([WORDS.empty_table(), *told]))
 
 
-def rows_of(made: Bitmaps, *, again: bool = False) -> set[tuple[int, int, int]]:
+def rows_of(made: OwnerOffsets, *, again: bool = False) -> set[tuple[int, int, int]]:
     row, offset = offsets(made.word, made.again if again else made.bits)
     told = (made.owner[row].tolist(), made.key[row].tolist(), offset.tolist())
     return set(zip(*told, strict=True))
@@ -86,7 +86,7 @@ def test_without_places(
     _, key, offset = columns(places)
     gone = {place[1:] for place in places}
     owners, keys, all_offsets = columns(rows)
-    left = Bitmaps.of(without(words(owners, keys, all_offsets, 0), key, offset))
+    left = OwnerOffsets.of(without(words(owners, keys, all_offsets, 0), key, offset))
     assert rows_of(left) == {row for row in rows if row[1:] not in gone}
 
 

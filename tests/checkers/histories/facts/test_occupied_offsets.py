@@ -9,11 +9,16 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from checkers.histories.facts.occupied_offsets import WORDS, Log, Occupied, asked
-from checkers.histories.facts.record_locations import exchanged
+from checkers.histories.facts.occupied_offsets import (
+    WORDS,
+    KeyedBitset,
+    OccupiedOffsets,
+    occupied_offsets,
+)
+from checkers.histories.facts.record_locations import shuffle_kernels
 from checkers.histories.io.recorded import as_table
-from checkers.histories.plan.batch import Piece
-from checkers.histories.plan.stage import PLACES
+from checkers.histories.plan.batch import Batch
+from checkers.histories.plan.stage import Source
 from model.history_notation import history
 from properties.anomalies.declarations import NOTHING_DECLARED
 
@@ -24,18 +29,22 @@ ORDER = ("key", "offset", "value")
 
 def words(text: str) -> pa.Table:
     """The words of a history whose logs are one block."""
-    places = exchanged(NOTHING_DECLARED)[PLACES].run(Piece(as_table(history(text))))
-    return asked(NOBODY).kernel(Piece(places.sort_by([(name, "ascending") for name in ORDER])))
+    places = shuffle_kernels(NOTHING_DECLARED)[Source.RECORD_LOCATIONS].run(
+        Batch(as_table(history(text)))
+    )
+    return occupied_offsets(NOBODY).kernel(
+        Batch(places.sort_by([(name, "ascending") for name in ORDER]))
+    )
 
 
-def occupied(of_keys: dict[int, set[int]]) -> Occupied:
+def occupied(of_keys: dict[int, set[int]]) -> KeyedBitset:
     """A word for each offset, as from as many pieces."""
     rows = [
         {"key": key, "word": offset >> 6, "bits": _signed(1 << (offset & 63)), "clean": True}
         for key, offsets in of_keys.items()
         for offset in offsets
     ]
-    return Occupied.of(pa.Table.from_pylist(rows, schema=WORDS))
+    return KeyedBitset.of(pa.Table.from_pylist(rows, schema=WORDS))
 
 
 def _signed(bits: int) -> int:
@@ -60,7 +69,7 @@ def test_records_between_offsets_are_counted_and_the_next_is_found(
 
 
 def test_a_record_holds_a_place_if_it_was_polled_or_its_send_took_effect() -> None:
-    log = Occupied.of(
+    log = KeyedBitset.of(
         words("""
             p1  send k=a  -> ok @0
             p1  send k=b  -> info @1
@@ -73,7 +82,7 @@ def test_a_record_holds_a_place_if_it_was_polled_or_its_send_took_effect() -> No
 
 
 def test_what_only_read_uncommitted_saw_is_not_clean() -> None:
-    log = Log.of(
+    log = OccupiedOffsets.of(
         words("""
             c1  poll{isolation=read_uncommitted}  -> ok k=a@0 k=b@1
             c2  poll                              -> ok k=a@0

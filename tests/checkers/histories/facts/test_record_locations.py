@@ -13,24 +13,25 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from checkers.histories.columnar.fingerprints import Ints, fingerprints
-from checkers.histories.columnar.sorting import begins
+from checkers.histories.columnar.sorting import run_starts
 from checkers.histories.facts.record_locations import (
-    NAMES,
-    PLACE,
-    ROW,
+    LOCATION,
+    RECORD,
+    RECORD_COLUMNS,
     Pairs,
-    any_of,
-    by_key,
-    exchanged,
-    first_of,
-    heads,
-    place_of,
+    any_in_run,
+    first_in_run,
+    first_rows,
+    location_of,
+    per_key,
+    shuffle_kernels,
 )
+from checkers.histories.io.partitions import TableRows, partitions_of
 from checkers.histories.io.recorded import as_table
-from checkers.histories.plan.batch import UNKNOWN, Piece
-from checkers.histories.plan.batches import HELD_BYTES, LocalPieces
-from checkers.histories.plan.partitions import Rows, chunks_of
-from checkers.histories.plan.stage import PLACES, SENDS
+from checkers.histories.plan.batch import UNKNOWN_OFFSET, Batch
+from checkers.histories.plan.dataset import Dataset
+from checkers.histories.plan.in_process import MEMORY_BYTES, LocalDataset
+from checkers.histories.plan.stage import Source
 from model.histories import History, MicroOperation, Operation, Poll, Send
 from properties.anomalies.declarations import NOTHING_DECLARED
 
@@ -43,12 +44,12 @@ Row = tuple[int, ...]
 @given(rows=ROWS_OF_PLACES)
 def test_rows_of_a_value_at_an_offset_are_one_place(rows: list[tuple[int, ...]]) -> None:
     rows.sort()
-    cells = [dict(zip(ROW.names, row, strict=True)) for row in rows]
-    piece = Piece(pa.Table.from_pylist(cells, schema=ROW))
+    cells = [dict(zip(RECORD.names, row, strict=True)) for row in rows]
+    batch = Batch(pa.Table.from_pylist(cells, schema=RECORD))
     places = [[*group] for _, group in groupby(range(len(rows)), key=lambda n: rows[n][:3])]
-    assert heads(piece).tolist() == [place[0] for place in places]
+    assert first_rows(batch).tolist() == [place[0] for place in places]
     of_row = [number for number, place in enumerate(places) for _ in place]
-    assert place_of(piece).tolist() == of_row
+    assert location_of(batch).tolist() == of_row
 
 
 @given(rows=st.lists(st.tuples(st.integers(0, 3), st.booleans())))
@@ -56,10 +57,10 @@ def test_a_run_is_flagged_if_one_of_its_rows_is(rows: list[tuple[int, bool]]) ->
     keys = np.array([key for key, _ in rows], dtype=np.int64)
     flags = np.array([flag for _, flag in rows], dtype=np.bool_)
     runs = [any(flag for _, flag in run) for _, run in groupby(rows, key=lambda row: row[0])]
-    starts = begins(keys)
-    assert any_of(flags, starts).tolist() == runs
+    starts = run_starts(keys)
+    assert any_in_run(flags, starts).tolist() == runs
     first = [next(n for n in range(at, len(rows)) if flags[n]) for at in starts[runs].tolist()]
-    assert first_of(flags, starts[runs]).tolist() == first
+    assert first_in_run(flags, starts[runs]).tolist() == first
 
 
 @given(keys=st.lists(st.integers(0, 3)))
@@ -70,7 +71,7 @@ def test_what_is_known_of_keys_is_known_of_each_row(keys: list[int]) -> None:
         asked.extend(some.tolist())
         return some * some
 
-    told = by_key(np.array(keys, dtype=np.int64), square)
+    told = per_key(np.array(keys, dtype=np.int64), square)
     assert told.tolist() == [key * key for key in keys]
     assert asked == [key for key, _ in groupby(keys)]
 
@@ -127,64 +128,65 @@ def told_again(seed: int) -> History:
 
 
 @st.composite
-def cut(draw: st.DrawFn, h: History) -> LocalPieces:
-    """The history in chunks, from stretches that may overlap; in memory or on disk."""
+def cut(draw: st.DrawFn, h: History) -> LocalDataset:
+    """The history in partitions, from row ranges that may overlap; in memory or on disk."""
     rng = random.Random(draw(st.integers(0, 1 << 30)))
     many, apart = draw(st.integers(1, 4)), draw(st.booleans())
     of_op = [n * many // len(h) if apart else rng.randrange(many) for n in range(len(h))]
     table = as_table(h)
     ops = np.array(table["op"].to_pylist(), dtype=np.int64)
     of_row = np.array(of_op, dtype=np.int64)[ops]
-    stretches = [Rows(table.filter(pa.array(of_row == number))) for number in range(many)]
-    chunks = chunks_of(stretches, draw(st.sampled_from([1, 20, 1000])))
-    return LocalPieces(chunks, held_bytes=draw(st.sampled_from([0, 4000, HELD_BYTES])))
+    stretches = [TableRows(table.filter(pa.array(of_row == number))) for number in range(many)]
+    chunks = partitions_of(stretches, draw(st.sampled_from([1, 20, 1000])))
+    return LocalDataset(chunks, memory_bytes=draw(st.sampled_from([0, 4000, MEMORY_BYTES])))
 
 
-def rows_told(h: History) -> dict[str, list[Row]]:
-    """The rows of the history in its order, but for their roles."""
-    told: dict[str, list[Row]] = {PLACES: [], SENDS: []}
+def rows_by_source(h: History) -> dict[Source, list[Row]]:
+    """The rows of each shuffled source in the order of the history, without their roles."""
+    rows: dict[Source, list[Row]] = {Source.RECORD_LOCATIONS: [], Source.SENDS: []}
     for op, operation in enumerate(h):
         for it in operation.did:
             if isinstance(it, Send | Poll):
                 key, value = fingerprints(pa.array([it.key, it.value])).tolist()
-                row = (key, UNKNOWN if it.offset is None else it.offset, value, op)
+                row = (key, UNKNOWN_OFFSET if it.offset is None else it.offset, value, op)
                 if isinstance(it, Send):
-                    told[SENDS].append(row)
+                    rows[Source.SENDS].append(row)
                 if isinstance(it, Poll) or it.offset is not None:
-                    told[PLACES].append(row)
-    return told
+                    rows[Source.RECORD_LOCATIONS].append(row)
+    return rows
 
 
-def rows_in(pieces: LocalPieces) -> list[list[Row]]:
-    """The rows of each piece, as they lie in it."""
-    read = [Piece(chunk.read(NAMES)) for chunk in pieces.chunks]
-    of_rows = ([it.ints(name).tolist() for name in (*PLACE, "op")] for it in read)
-    return [[*zip(*of_piece, strict=True)] for of_piece in of_rows]
+def rows_in(dataset: Dataset) -> list[list[Row]]:
+    """The rows of each partition, in their order."""
+    assert isinstance(dataset, LocalDataset)
+    read = [Batch(partition.read(RECORD_COLUMNS)) for partition in dataset.partitions]
+    of_rows = ([it.ints(name).tolist() for name in (*LOCATION, "op")] for it in read)
+    return [[*zip(*of_partition, strict=True)] for of_partition in of_rows]
 
 
-@pytest.mark.parametrize("what", [PLACES, SENDS])
+@pytest.mark.parametrize("source", [Source.RECORD_LOCATIONS, Source.SENDS])
 @settings(max_examples=60, deadline=None)
 @given(data=st.data(), seed=st.integers(0, 1 << 40), groups=st.integers(1, 4))
-def test_operations_of_one_place_ascend_and_those_that_sent_a_value(
-    what: str, data: st.DataObject, seed: int, groups: int
+def test_operations_ascend_within_a_location_and_within_a_value(
+    source: Source, data: st.DataObject, seed: int, groups: int
 ) -> None:
     def of(row: Row) -> Row:
-        """What lies together in a piece, ascending but for the first number."""
+        """The columns that a partition is sorted by; it is only grouped by the first."""
         key, offset, value, _ = row
-        return (key, offset, value) if what == PLACES else (value, key)
+        return (key, offset, value) if source is Source.RECORD_LOCATIONS else (value, key)
 
     def whole(row: Row) -> Row:
-        """What lies in one piece."""
+        """The shuffle key: its rows are in one partition."""
         key, offset, value, _ = row
-        return (key, offset >> 16) if what == PLACES else (value,)
+        return (key, offset >> 16) if source is Source.RECORD_LOCATIONS else (value,)
 
     h = told_again(seed)
-    with data.draw(cut(h)).exchange(exchanged(NOTHING_DECLARED), groups) as dealt:
-        pieces = rows_in(dealt[what])  # type: ignore[arg-type]
-    assert sorted(row for rows in pieces for row in rows) == sorted(rows_told(h)[what])
-    apart = [{whole(row) for row in rows} for rows in pieces]
+    with data.draw(cut(h)).shuffle(shuffle_kernels(NOTHING_DECLARED), groups) as shuffled:
+        partitions = rows_in(shuffled[source])
+    assert sorted(row for rows in partitions for row in rows) == sorted(rows_by_source(h)[source])
+    apart = [{whole(row) for row in rows} for rows in partitions]
     assert sum(map(len, apart)) == len(set().union(*apart))
-    for rows in pieces:
+    for rows in partitions:
         firsts = [first for first, _ in groupby(of(row)[0] for row in rows)]
         assert len(firsts) == len({*firsts})
         for first in firsts:

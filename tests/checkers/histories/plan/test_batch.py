@@ -10,26 +10,26 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from checkers.histories.columnar.fingerprints import fingerprints
-from checkers.histories.plan.batch import Piece
+from checkers.histories.plan.batch import Batch
 
 
 def test_a_piece_travels_without_its_views() -> None:
-    piece = Piece(pa.table({"op": [1, 2]}), number=3, salt=4)
-    piece.derived(("something large",), lambda it: [it.ints("op")] * 1000)
-    again = pickle.loads(pickle.dumps(piece))
-    assert again == piece
-    assert (again.number, again.salt) == (3, 4)
-    assert again._seen == {}
+    batch = Batch(pa.table({"op": [1, 2]}), number=3, hash_seed=4)
+    batch.derived(("something large",), lambda it: [it.ints("op")] * 1000)
+    again = pickle.loads(pickle.dumps(batch))
+    assert again == batch
+    assert (again.number, again.hash_seed) == (3, 4)
+    assert again._computed == {}
 
 
 def test_of_a_piece_of_which_nothing_is_wanted_nothing_is_held() -> None:
     keys = pa.array(["a", "b"] * 500).dictionary_encode()
-    piece = Piece(pa.table({"op": range(1000), "key": keys}), number=0, salt=0)
-    nothing = piece.where(np.zeros(1000, dtype=np.bool_))
-    assert nothing.table.schema == piece.table.schema
+    batch = Batch(pa.table({"op": range(1000), "key": keys}), number=0, hash_seed=0)
+    nothing = batch.where(np.zeros(1000, dtype=np.bool_))
+    assert nothing.table.schema == batch.table.schema
     assert len(nothing) == len(nothing.where(np.arange(0))) == 0
     assert len(nothing.rows_of(np.arange(3))) == 0
-    assert nothing.table.get_total_buffer_size() < 100 < piece.table.get_total_buffer_size()
+    assert nothing.table.get_total_buffer_size() < 100 < batch.table.get_total_buffer_size()
 
 
 @example([], [])
@@ -38,11 +38,11 @@ def test_of_a_piece_of_which_nothing_is_wanted_nothing_is_held() -> None:
 @example([1, 3], [2])  # among them, and nowhere
 @given(st.lists(st.integers(0, 20)).map(sorted), st.sets(st.integers(-2, 22)).map(sorted))
 def test_rows_of_operations_are_found_where_they_begin(ops: list[int], wanted: list[int]) -> None:
-    rows = Piece(pa.table({"op": pa.array(ops, pa.int64())})).rows_of(np.array(wanted, np.int64))
+    rows = Batch(pa.table({"op": pa.array(ops, pa.int64())})).rows_of(np.array(wanted, np.int64))
     assert rows.tolist() == [row for row, op in enumerate(ops) if op in wanted]
 
 
-def of_rows(rows: list[tuple[int, str | None]], *, number: int = 0) -> Piece:
+def of_rows(rows: list[tuple[int, str | None]], *, number: int = 0) -> Batch:
     """A piece in two chunks; its keys are of few texts, those of each chunk its own."""
     ops, keys = [row[0] for row in rows], [row[1] for row in rows]
     half = len(rows) // 2
@@ -53,7 +53,7 @@ def of_rows(rows: list[tuple[int, str | None]], *, number: int = 0) -> Piece:
         ),
         "value": pa.chunked_array([keys[:half], keys[half:]], pa.string()),
     }
-    return Piece(pa.table(columns), number=number, salt=4)
+    return Batch(pa.table(columns), number=number, hash_seed=4)
 
 
 ROWS = st.lists(st.tuples(st.integers(0, 3), st.sampled_from(["a", "b", None])), max_size=9)
@@ -67,15 +67,15 @@ ROWS = st.lists(st.tuples(st.integers(0, 3), st.sampled_from(["a", "b", None])),
 def test_some_rows_are_a_piece_of_these_rows_and_columns_in_the_order_asked_for(
     rows: list[tuple[int, str | None]], columns: list[str], numbers: list[int]
 ) -> None:
-    piece, some = of_rows(rows, number=3), [row for row in numbers if row < len(rows)]
-    made = piece.where(np.array(some, dtype=np.int64), columns)
-    asked = piece.table.select(columns or ["op", "key", "value"])
+    batch, some = of_rows(rows, number=3), [row for row in numbers if row < len(rows)]
+    made = batch.where(np.array(some, dtype=np.int64), columns)
+    asked = batch.table.select(columns or ["op", "key", "value"])
     cells = asked.to_pylist()
     assert made.table.schema == asked.schema
     assert made.table.to_pylist() == [cells[row] for row in some]
-    assert (made.number, made.salt) == (3, 4)
+    assert (made.number, made.hash_seed) == (3, 4)
     flags = np.array([row in some for row in range(len(rows))], dtype=np.bool_)
-    flagged = piece.where(flags, columns).table.to_pylist()
+    flagged = batch.where(flags, columns).table.to_pylist()
     assert flagged == [cells[row] for row in sorted({*some})]
 
 
@@ -83,17 +83,17 @@ def test_some_rows_are_a_piece_of_these_rows_and_columns_in_the_order_asked_for(
 def test_what_is_seen_of_rows_is_what_a_loop_sees_of_none_too(
     rows: list[tuple[int, str | None]],
 ) -> None:
-    piece, some = of_rows(rows), [n for n, (op, _) in enumerate(rows) if op]
-    nothing = Piece(pa.Table.from_batches([], piece.table.schema), salt=4)
-    of_some = piece.where(np.array(some, dtype=np.int64))
-    of_none = piece.where(np.zeros(len(rows), dtype=np.bool_))
-    looks = [(piece, rows), (of_some, [rows[n] for n in some]), (of_none, []), (nothing, [])]
+    batch, some = of_rows(rows), [n for n, (op, _) in enumerate(rows) if op]
+    nothing = Batch(pa.Table.from_batches([], batch.table.schema), hash_seed=4)
+    of_some = batch.where(np.array(some, dtype=np.int64))
+    of_none = batch.where(np.zeros(len(rows), dtype=np.bool_))
+    looks = [(batch, rows), (of_some, [rows[n] for n in some]), (of_none, []), (nothing, [])]
     for seen, those in looks:
         texts = [text for _, text in those]
         assert seen.ints("op").tolist() == [op for op, _ in those]
         for name in ("key", "value"):
-            assert seen.known(name).tolist() == [text is not None for text in texts]
-            assert seen.is_(name, "a", "c").tolist() == [text == "a" for text in texts]
+            assert seen.is_valid(name).tolist() == [text is not None for text in texts]
+            assert seen.is_in(name, "a", "c").tolist() == [text == "a" for text in texts]
             numbers, named = seen.codes(name)
             assert [named[n].as_py() if n >= 0 else None for n in numbers.tolist()] == texts
             expected = fingerprints(pa.array(texts, pa.string()), 4).tolist()

@@ -11,10 +11,12 @@ import pyarrow as pa
 import pytest
 
 from checkers.histories.columnar.fingerprints import Ints
-from checkers.histories.plan.batch import Piece, Readable
-from checkers.histories.plan.batches import Kernel, LocalPieces
-from checkers.histories.plan.column_cache import Shelf, Unpacked
-from checkers.histories.plan.partitions import Rows, chunks_of
+from checkers.histories.io.partitions import TableRows, partitions_of
+from checkers.histories.plan.batch import Batch
+from checkers.histories.plan.column_cache import CachedPartition, ColumnCache
+from checkers.histories.plan.in_process import LocalDataset
+from checkers.histories.plan.kernel import Kernel
+from checkers.histories.plan.partition import Partition
 
 TEXTS = [f"key {number}" for number in range(200)]
 TABLE = pa.table(
@@ -39,10 +41,10 @@ class Watched:
     def rows(self) -> int:
         return int(self.table.num_rows)
 
-    def may_have(self, ops: object) -> bool:
+    def may_contain(self, ops: object) -> bool:
         raise NotImplementedError
 
-    def having(self, ops: object) -> Readable:
+    def containing(self, ops: object) -> Partition:
         raise NotImplementedError
 
     def read(self, columns: object) -> pa.Table:
@@ -57,9 +59,9 @@ def test_a_column_is_read_once_if_there_is_a_place_for_it(
     tmp_path: Path, room: int, on_disk: bool
 ) -> None:
     watched = Watched(TABLE)
-    piece = Unpacked(watched, 7, Shelf(tmp_path if on_disk else None, room))
+    batch = CachedPartition(watched, 7, ColumnCache(tmp_path if on_disk else None, room))
     for names in (["op"], ["key", "op"], [*TABLE.schema.names], ["value"]):
-        table = piece.read(names)
+        table = batch.read(names)
         assert table.schema.names == names
         assert table.to_pydict() == TABLE.select(names).to_pydict()
     once = sorted(watched.read_columns) == sorted(TABLE.schema.names)
@@ -67,9 +69,9 @@ def test_a_column_is_read_once_if_there_is_a_place_for_it(
 
 
 def test_few_texts_have_narrow_numbers(tmp_path: Path) -> None:
-    piece = Unpacked(Watched(TABLE), 0, Shelf(tmp_path, 0))
+    batch = CachedPartition(Watched(TABLE), 0, ColumnCache(tmp_path, 0))
     for _ in range(2):
-        types = piece.read(["key", "outcome"]).schema.types
+        types = batch.read(["key", "outcome"]).schema.types
         assert [str(it.index_type) for it in types] == ["int16", "int8"]
 
 
@@ -84,9 +86,9 @@ def test_what_was_made_of_a_piece_is_not_made_again(
         made.append("made")
         return np.array(numbers, dtype=np.int64)
 
-    shelf = Shelf(tmp_path, room)
+    shelf = ColumnCache(tmp_path, room)
     for number in (1, 1, 2):
-        kept = Unpacked(Watched(TABLE), number, shelf).kept("five", make)
+        kept = CachedPartition(Watched(TABLE), number, shelf).cached_ints("five", make)
         assert (kept.itemsize, kept.tolist()) == (8, numbers)
     assert len(made) == 2
 
@@ -94,40 +96,40 @@ def test_what_was_made_of_a_piece_is_not_made_again(
 @pytest.mark.parametrize("ours", [False, True])
 def test_a_half_written_column_is_none(tmp_path: Path, ours: bool) -> None:
     (tmp_path / f"0-op of {os.getpid() if ours else 77}").write_bytes(b"half")
-    piece = Unpacked(Watched(TABLE), 0, Shelf(tmp_path, 0))
+    batch = CachedPartition(Watched(TABLE), 0, ColumnCache(tmp_path, 0))
     for _ in range(2):
-        assert piece.read(["op"])["op"].to_pylist() == list(range(400))
+        assert batch.read(["op"])["op"].to_pylist() == list(range(400))
 
 
 def of_ops(*ops: int, column: str = "op", looks: list[list[int]]) -> Kernel:
     """A kernel that needs these operations, and tells of which it was shown a piece."""
 
-    def run(piece: Piece) -> pa.Table:
-        looks.append(piece.table["op"].to_pylist())
-        return piece.where(np.isin(piece.ints("op"), ops)).table.select([column])
+    def run(batch: Batch) -> pa.Table:
+        looks.append(batch.table["op"].to_pylist())
+        return batch.where(np.isin(batch.ints("op"), ops)).table.select([column])
 
     schema = pa.schema([TABLE.schema.field(column)])
     return Kernel("some", ("op", column), schema, run, ops=np.array(ops))
 
 
 def test_who_needs_some_operations_is_shown_what_lies_near_them() -> None:
-    stretches = [Rows(TABLE.slice(at, 50)) for at in range(0, 400, 50)]
-    history = LocalPieces(chunks_of(stretches, 200))
+    stretches = [TableRows(TABLE.slice(at, 50)) for at in range(0, 400, 50)]
+    history = LocalDataset(partitions_of(stretches, 200))
     looks: list[list[int]] = []
-    (told,) = history.gather([of_ops(5, 99, 300, looks=looks)])
+    (told,) = history.collect([of_ops(5, 99, 300, looks=looks)])
     assert told["op"].to_pylist() == [5, 99, 300]
     assert looks == [[*range(100)], [*range(300, 350)]]
-    assert history.gather([of_ops(400, 1_000, looks=looks)])[0].num_rows == 0
+    assert history.collect([of_ops(400, 1_000, looks=looks)])[0].num_rows == 0
     assert len(looks) == 2
 
 
 @pytest.mark.parametrize("on_disk", [False, True])
 @pytest.mark.parametrize("ops", [(5, 300), (5, 60, 110, 160)])
 def test_nothing_is_unpacked_again_for_many_operations(on_disk: bool, ops: tuple[int, ...]) -> None:
-    stretches = [Rows(TABLE.slice(at, 50)) for at in range(0, 400, 50)]
+    stretches = [TableRows(TABLE.slice(at, 50)) for at in range(0, 400, 50)]
     looks: list[list[int]] = []
-    with LocalPieces(chunks_of(stretches, 200)).unpacked(on_disk=on_disk) as history:
-        (told,) = history.gather([of_ops(*ops, column="value", looks=looks)])
+    with LocalDataset(partitions_of(stretches, 200)).cached(on_disk=on_disk) as history:
+        (told,) = history.collect([of_ops(*ops, column="value", looks=looks)])
     assert told["value"].to_pylist() == [str(op - 1) for op in ops]
     assert [*map(len, looks)] == ([200] if len(ops) == 4 else [200, 200] if on_disk else [50, 50])
 
@@ -135,7 +137,9 @@ def test_nothing_is_unpacked_again_for_many_operations(on_disk: bool, ops: tuple
 def test_who_needs_some_operations_looks_at_all_if_others_read_them_all() -> None:
     looks: list[list[int]] = []
     everything = Kernel("all", ("op",), pa.schema([("op", pa.int64())]), lambda it: it.table)
-    history = LocalPieces(chunks_of([Rows(TABLE.slice(at, 50)) for at in range(0, 400, 50)], 200))
-    some, whole = history.gather([of_ops(7, looks=looks), everything])
+    history = LocalDataset(
+        partitions_of([TableRows(TABLE.slice(at, 50)) for at in range(0, 400, 50)], 200)
+    )
+    some, whole = history.collect([of_ops(7, looks=looks), everything])
     assert (some["op"].to_pylist(), whole.num_rows) == ([7], 400)
     assert [*map(len, looks)] == [200]

@@ -10,15 +10,17 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from checkers.histories.plan.batch import UNKNOWN, Readable, as_ints
-from checkers.histories.plan.batches import GROUP, Kernel, dealt, put_together
+from checkers.histories.columnar.arrow import as_ints
+from checkers.histories.plan.batch import UNKNOWN_OFFSET
+from checkers.histories.plan.kernel import Kernel
+from checkers.histories.plan.partition import InMemory, Partition
+from checkers.histories.plan.shuffle import SHUFFLE_KEY, merged, split_by_key
 from checkers.histories.plan.spill import (
-    Held,
-    Spilled,
-    Store,
-    alone_in,
-    narrowed,
+    OnDisk,
+    SpillStore,
+    only_table_in,
     read_in_turn,
+    shrunk,
     spill,
 )
 
@@ -39,7 +41,7 @@ TABLES = [
 @example([-(2**31)])
 @example([-(2**31) - 1])
 def test_whole_numbers_are_as_narrow_as_they_allow(numbers: list[int]) -> None:
-    (column,) = narrowed(pa.table({"n": pa.array(numbers, pa.int64())})).columns
+    (column,) = shrunk(pa.table({"n": pa.array(numbers, pa.int64())})).columns
     assert as_ints(column).tolist() == numbers
     width = column.type.bit_width
     fit = [bits for bits in (8, 16, 32, 64) if all(-(2**bits) <= 2 * n < 2**bits for n in numbers)]
@@ -48,7 +50,7 @@ def test_whole_numbers_are_as_narrow_as_they_allow(numbers: list[int]) -> None:
 
 @given(st.lists(st.none() | of_64_bits), of_64_bits)
 def test_missing_numbers_are_missing_still(numbers: list[int | None], null: int) -> None:
-    (column,) = narrowed(pa.table({"n": pa.array(numbers, pa.int64())})).columns
+    (column,) = shrunk(pa.table({"n": pa.array(numbers, pa.int64())})).columns
     assert column.to_pylist() == numbers
     assert as_ints(column, null).tolist() == [null if n is None else n for n in numbers]
 
@@ -56,7 +58,7 @@ def test_missing_numbers_are_missing_still(numbers: list[int | None], null: int)
 @given(st.lists(st.none() | st.text(max_size=3)))
 def test_texts_are_the_same_in_a_dictionary_or_not(texts: list[str | None]) -> None:
     column = pa.array(texts, pa.string())
-    table = narrowed(pa.table({"few": column.dictionary_encode(), "many": column}))
+    table = shrunk(pa.table({"few": column.dictionary_encode(), "many": column}))
     assert [it.to_pylist() for it in table.columns] == [texts, texts]
 
 
@@ -66,13 +68,13 @@ def test_tables_lie_one_behind_the_other_in_a_file(tmp_path: Path) -> None:
     assert [it.rows for it in lie] == [3, 0, 1]
     assert [it.read(["op", "value"]) for it in lie] == TABLES
     assert lie[0].read(["value"]).schema.names == ["value"]
-    assert alone_in(tmp_path / "some.arrow") == TABLES[0]
+    assert only_table_in(tmp_path / "some.arrow") == TABLES[0]
 
 
 def test_parts_are_read_in_their_order_wherever_they_lie(tmp_path: Path) -> None:
-    parts: list[Readable] = [
+    parts: list[Partition] = [
         *(spill(table, tmp_path / "some.arrow") for table in TABLES),
-        Held(TABLES[0]),
+        InMemory(TABLES[0]),
         spill(TABLES[2], tmp_path / "more.arrow"),
         spill(TABLES[0], tmp_path / "some.arrow"),
     ]
@@ -82,11 +84,11 @@ def test_parts_are_read_in_their_order_wherever_they_lie(tmp_path: Path) -> None
 
 @pytest.mark.parametrize("held_bytes", [0, 100, 1 << 20])
 def test_past_what_there_is_room_for_tables_go_to_disk(tmp_path: Path, held_bytes: int) -> None:
-    store = Store(tmp_path, held_bytes)
+    store = SpillStore(tmp_path, held_bytes)
     kept = [(number, table, store.keep(number, table)) for number in (7, 8) for table in TABLES]
     assert all(it.read(["op", "value"]) == table for _, table, it in kept)
-    assert sum(table.nbytes for _, table, it in kept if isinstance(it, Held)) <= held_bytes
-    spilt = {number for number, _, it in kept if isinstance(it, Spilled)}
+    assert sum(table.nbytes for _, table, it in kept if isinstance(it, InMemory)) <= held_bytes
+    spilt = {number for number, _, it in kept if isinstance(it, OnDisk)}
     assert {file.name for file in tmp_path.iterdir()} == {f"{number}.arrow" for number in spilt}
     assert bool(spilt) == (held_bytes < 1 << 20)
     store.drop(7)
@@ -97,22 +99,22 @@ def test_past_what_there_is_room_for_tables_go_to_disk(tmp_path: Path, held_byte
     st.lists(st.lists(st.tuples(st.integers(0, 9), st.integers(0, 300) | of_64_bits)), max_size=4),
     st.integers(1, 4),
 )
-@example([[(0, UNKNOWN), (0, 1)], [(0, 2)]], 1)
+@example([[(0, UNKNOWN_OFFSET), (0, 1)], [(0, 2)]], 1)
 def test_what_pieces_deal_out_in_any_width_comes_together_in_order(
     pieces: list[list[tuple[int, int]]], groups: int
 ) -> None:
-    schema = pa.schema([(GROUP, pa.int64()), ("key", pa.int64()), ("n", pa.int64())])
+    schema = pa.schema([(SHUFFLE_KEY, pa.int64()), ("key", pa.int64()), ("n", pa.int64())])
     kernel = Kernel("deal", (), schema, lambda it: it.table, ("key", "n"))
     parts: list[list[pa.Table]] = [[] for _ in range(groups)]
-    for piece in pieces:
-        keys = [key for key, _ in piece]
-        columns = [pa.array(it, pa.int64()) for it in (keys, keys, [n for _, n in piece])]
-        for group, part in dealt(pa.table(columns, schema=schema), groups):
+    for batch in pieces:
+        keys = [key for key, _ in batch]
+        columns = [pa.array(it, pa.int64()) for it in (keys, keys, [n for _, n in batch])]
+        for group, part in split_by_key(pa.table(columns, schema=schema), groups):
             parts[group].append(part)
     for group, some in enumerate(parts):
-        table = put_together(some, kernel)
+        table = merged(some, kernel)
         rows = [*zip(*(as_ints(table[name]).tolist() for name in ("key", "n")), strict=True)]
-        every = [row for piece in pieces for row in piece if row[0] % groups == group]
+        every = [row for batch in pieces for row in batch if row[0] % groups == group]
         assert sorted(rows) == sorted(every)
         of_key = [[n for k, n in rows if k == key] for key in dict(rows)]
         assert [n for some in of_key for n in some] == [n for _, n in rows]  # keys lie together

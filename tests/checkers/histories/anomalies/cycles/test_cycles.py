@@ -13,19 +13,20 @@ from hypothesis import strategies as st
 
 from checkers.histories.anomalies.cycles import anti_dependencies, cycle_search, cycles
 from checkers.histories.anomalies.cycles.cycle_search import KIND_OF, Graph, Operations
-from checkers.histories.anomalies.findings import Known
+from checkers.histories.anomalies.findings import Context
 from checkers.histories.columnar.rows import as_rows
-from checkers.histories.facts.record_locations import exchanged, strays
+from checkers.histories.facts.record_locations import find_unconfirmed, shuffle_kernels
+from checkers.histories.io.partitions import TableRows, partitions_of
 from checkers.histories.io.recorded import as_table
-from checkers.histories.plan.batches import LocalPieces
-from checkers.histories.plan.partitions import Rows, chunks_of
-from checkers.histories.plan.stage import OPERATIONS, PLACES, SENDS, answered
+from checkers.histories.plan.in_process import LocalDataset
+from checkers.histories.plan.stage import Source, in_parallel
 from model.histories import History, Isolation, MicroOperation, Operation, Outcome, Poll, Send
 from properties.anomalies.cycles import components, cycle
 from properties.anomalies.cycles.components import SEARCHED
 from properties.anomalies.cycles.cycle import FORMS, Cycle
 from properties.anomalies.cycles.forms import anomalies
 from properties.anomalies.declarations import Declarations
+from tests.checkers.histories.plans import result_of
 
 SPREAD = [1, 40_000]  # between offsets: in one block, and in several
 
@@ -83,20 +84,20 @@ def histories(draw: st.DrawFn) -> History:
 
 def kernel_rows(h: History, declared: Declarations, rows: int, groups: int) -> dict[str, object]:
     """The rows of each form, and on how much they rest."""
-    tables = [Rows(as_table([one], first_op=number)) for number, one in enumerate(h)]
-    chunks = LocalPieces(chunks_of(tables, rows))
-    with chunks.exchange(exchanged(declared), groups) as dealt:
+    tables = [TableRows(as_table([one], first_op=number)) for number, one in enumerate(h)]
+    chunks = LocalDataset(partitions_of(tables, rows))
+    with chunks.shuffle(shuffle_kernels(declared), groups) as dealt:
         sources = {
-            OPERATIONS: lambda: chunks,
-            PLACES: lambda: dealt[PLACES],
-            SENDS: lambda: dealt[SENDS],
+            Source.OPERATIONS: lambda: chunks,
+            Source.RECORD_LOCATIONS: lambda: dealt[Source.RECORD_LOCATIONS],
+            Source.SENDS: lambda: dealt[Source.SENDS],
         }
-        known = Known(declared=declared, strays=answered({"it": strays()}, sources)["it"])
-        asked = {
-            "cycles": cycles.dependency_cycles(known),
-            "anti": anti_dependencies.anti_dependency_cycles(known),
-        }
-        found = [one for some in answered(asked, sources).values() for one in some]
+        unconfirmed = result_of(find_unconfirmed(), sources)
+        context = Context(declared=declared, unconfirmed=unconfirmed)
+        both = in_parallel(
+            cycles.dependency_cycles(context), anti_dependencies.anti_dependency_cycles(context)
+        )
+        found = [one for some in result_of(both, sources) for one in some]
     by = [(name, "ascending") for name in ("first_op", "component")]
     return {one.id: (as_rows(one.rows.sort_by(by), Cycle), one.observations) for one in found}
 

@@ -7,15 +7,15 @@ import random
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from checkers.histories.anomalies.findings import Known
+from checkers.histories.anomalies.findings import Context
 from checkers.histories.anomalies.order import process_order
 from checkers.histories.columnar.rows import as_rows
 from checkers.histories.facts import retention
-from checkers.histories.facts.record_locations import exchanged, strays
+from checkers.histories.facts.record_locations import find_unconfirmed, shuffle_kernels
+from checkers.histories.io.partitions import TableRows, partitions_of
 from checkers.histories.io.recorded import as_table
-from checkers.histories.plan.batches import LocalPieces
-from checkers.histories.plan.partitions import Rows, chunks_of
-from checkers.histories.plan.stage import OPERATIONS, PLACES, SENDS, answered
+from checkers.histories.plan.in_process import LocalDataset
+from checkers.histories.plan.stage import Source, in_parallel
 from model.histories import (
     Assigned,
     History,
@@ -33,6 +33,7 @@ from properties.anomalies.cycles.intermediate_read import (
     observed,
 )
 from properties.anomalies.declarations import Declarations
+from tests.checkers.histories.plans import result_of
 
 
 @st.composite
@@ -104,17 +105,18 @@ def histories(draw: st.DrawFn) -> History:
 def test_kernels_agree_with_the_literal_definition(
     h: History, declared: Declarations, rows: int, groups: int
 ) -> None:
-    tables = [Rows(as_table([one], first_op=number)) for number, one in enumerate(h)]
-    chunks = LocalPieces(chunks_of(tables, rows))
-    with chunks.exchange(exchanged(declared), groups) as dealt:
+    tables = [TableRows(as_table([one], first_op=number)) for number, one in enumerate(h)]
+    chunks = LocalDataset(partitions_of(tables, rows))
+    with chunks.shuffle(shuffle_kernels(declared), groups) as dealt:
         sources = {
-            OPERATIONS: lambda: chunks,
-            PLACES: lambda: dealt[PLACES],
-            SENDS: lambda: dealt[SENDS],
+            Source.OPERATIONS: lambda: chunks,
+            Source.RECORD_LOCATIONS: lambda: dealt[Source.RECORD_LOCATIONS],
+            Source.SENDS: lambda: dealt[Source.SENDS],
         }
-        told = answered({"strays": strays(), "kept": retention.kept(declared)}, sources)
-        known = Known(declared=declared, **told)
-        found = answered({"it": process_order.in_order(known)}, sources)["it"]
+        shared = in_parallel(find_unconfirmed(), retention.find_log_starts(declared))
+        unconfirmed, log_starts = result_of(shared, sources)
+        context = Context(declared=declared, unconfirmed=unconfirmed, log_starts=log_starts)
+        found = result_of(process_order.in_order(context), sources)
     (halves,) = (one for one in found if one.id == ID)
     by = [(name, "ascending") for name in IntermediateRead.__dataclass_fields__]
     applied = declared.applied(h)

@@ -26,30 +26,33 @@ from checkers.histories.anomalies.cycles.record_dependencies import (
 from checkers.histories.columnar.fingerprints import Ints
 from checkers.histories.columnar.sorting import NumberSet
 from checkers.histories.facts.record_locations import (
-    DOUBTED,
-    FAILED,
-    READ,
-    ROW,
-    SEEN,
-    SENT,
+    POLL_NOT_OK,
+    POLL_OK,
+    RECORD,
+    SEND_FAIL,
+    SEND_INFO,
+    SEND_OK,
     UNCOMMITTED,
     Pairs,
-    exchanged,
-    strays,
+    find_unconfirmed,
+    shuffle_kernels,
 )
 from checkers.histories.io.recorded import as_table
-from checkers.histories.plan.batch import UNKNOWN, Piece
-from checkers.histories.plan.batches import GROUP, Kernel, LocalPieces, put_together
-from checkers.histories.plan.spill import Held
-from checkers.histories.plan.stage import PLACES, answered
+from checkers.histories.plan.batch import UNKNOWN_OFFSET, Batch
+from checkers.histories.plan.in_process import LocalDataset
+from checkers.histories.plan.kernel import Kernel
+from checkers.histories.plan.partition import InMemory
+from checkers.histories.plan.shuffle import SHUFFLE_KEY, merged
+from checkers.histories.plan.stage import Source
 from properties.anomalies.declarations import NOTHING_DECLARED
 from tests.checkers.histories.any_history import anything
+from tests.checkers.histories.plans import result_of
 
 EVERY = range(7)
 OPS = st.sampled_from(EVERY)
 EDGE = st.tuples(OPS, OPS)
-ROLE = st.sampled_from([SENT, DOUBTED, FAILED, READ, SEEN, READ + UNCOMMITTED])
-OFFSET = st.sampled_from([UNKNOWN, 0, 1, 1 << 40])
+ROLE = st.sampled_from([SEND_OK, SEND_INFO, SEND_FAIL, POLL_OK, POLL_NOT_OK, POLL_OK + UNCOMMITTED])
+OFFSET = st.sampled_from([UNKNOWN_OFFSET, 0, 1, 1 << 40])
 PLACE_ROW = st.tuples(st.integers(0, 1), OFFSET, st.integers(0, 1), OPS, ROLE)
 Edge = tuple[int, int]
 
@@ -58,9 +61,9 @@ def numbers(those: Sequence[int] | Sequence[Sequence[int]]) -> Ints:
     return np.array(those, dtype=np.int64)
 
 
-def edges_of(rows: list[tuple[int, ...]]) -> Piece:
+def edges_of(rows: list[tuple[int, ...]]) -> Batch:
     columns = zip(EDGES.names, numbers(rows).reshape(-1, 3).T, strict=True)
-    return Piece(pa.table(dict(columns), schema=EDGES))
+    return Batch(pa.table(dict(columns), schema=EDGES))
 
 
 # ---------------------------------------------------------------- stretches of time
@@ -104,9 +107,9 @@ def test_what_leads_back_spans_stretches_and_a_cycle_lies_in_one(
 # ---------------------------------------------------------------- where operations polled
 
 
-def places(rows: list[tuple[int, ...]]) -> Piece:
-    columns = zip(ROW.names, numbers(rows).reshape(-1, len(ROW)).T, strict=True)
-    return Piece(pa.table(dict(columns)).cast(ROW))
+def places(rows: list[tuple[int, ...]]) -> Batch:
+    columns = zip(RECORD.names, numbers(rows).reshape(-1, len(RECORD)).T, strict=True)
+    return Batch(pa.table(dict(columns)).cast(RECORD))
 
 
 @given(rows=st.lists(PLACE_ROW, max_size=12), ops=st.sets(OPS, max_size=3))
@@ -114,10 +117,10 @@ def test_all_that_was_shown_where_an_operation_polled(
     rows: list[tuple[int, ...]], ops: set[int]
 ) -> None:
     rows.sort()
-    polls = [row for row in rows if row[-1] not in (SENT, DOUBTED, FAILED)]
+    polls = [row for row in rows if row[-1] not in (SEND_OK, SEND_INFO, SEND_FAIL)]
     polled = {(key, offset) for key, offset, _, op, _ in polls if op in ops}
     shown = _polled_by(NumberSet(numbers(sorted(ops))), places(rows))
-    told = zip(*(shown.ints(name).tolist() for name in ROW.names), strict=True)
+    told = zip(*(shown.ints(name).tolist() for name in RECORD.names), strict=True)
     assert [*told] == [row for row in rows if row[:2] in polled]
 
 
@@ -128,7 +131,7 @@ def test_a_record_was_sent_by_the_last_operation_whose_send_took_effect(
     rows.sort()
     sent_by: dict[tuple[int, ...], int] = dict.fromkeys((row[:3] for row in rows), NOBODY)
     for *place, op, role in rows:
-        if role == SENT or (role == DOUBTED and op in took_effect):
+        if role == SEND_OK or (role == SEND_INFO and op in took_effect):
             sent_by[tuple(place)] = max(op, sent_by[tuple(place)])
     made = _senders(numbers(sorted(took_effect)), places(rows))
     assert made.tolist() == [*sent_by.values()]
@@ -136,7 +139,7 @@ def test_a_record_was_sent_by_the_last_operation_whose_send_took_effect(
 
 def of_one_piece(history: pa.Table, kernel: Kernel) -> pa.Table:
     """What a history is dealt out to, if that is one piece."""
-    return put_together([kernel(Piece(history)).drop_columns([GROUP])], kernel)
+    return merged([kernel(Batch(history)).drop_columns([SHUFFLE_KEY])], kernel)
 
 
 @settings(max_examples=100)
@@ -145,16 +148,18 @@ def test_records_of_pairs_are_those_of_all_dependencies(seed: int, data: st.Data
     h = anything(seed, ("txn", "send", "poll", "poll"), settled=0.9)
     table = as_table(h)
     dealt = {
-        name: of_one_piece(table, kernel) for name, kernel in exchanged(NOTHING_DECLARED).items()
+        name: of_one_piece(table, kernel)
+        for name, kernel in shuffle_kernels(NOTHING_DECLARED).items()
     }
-    sources = {name: partial(LocalPieces, (Held(made),)) for name, made in dealt.items()}
-    of, piece = answered({"strays": strays()}, sources)["strays"], Piece(dealt[PLACES])
+    sources = {name: partial(LocalDataset, (InMemory(made),)) for name, made in dealt.items()}
+    of = result_of(find_unconfirmed(), sources)
+    batch = Batch(dealt[Source.RECORD_LOCATIONS])
     nobody = Others(NumberSet(numbers([])), numbers([]))
     looked = Looked("cycles", of, Senders.of(of), nobody, ww_deps=False)
-    made = dependents(looked, piece)
+    made = dependents(looked, batch)
     every = [*zip(made.first.tolist(), made.second.tolist(), strict=True)]
     assume(every)
     some = data.draw(st.lists(st.sampled_from(every), max_size=3))
     pairs = Pairs.of(numbers([a for a, _ in some]), numbers([b for _, b in some]))
     rows = np.flatnonzero([pair in some for pair in every])
-    assert labelled(looked, pairs, piece).equals(made.labels(piece, rows))
+    assert labelled(looked, pairs, batch).equals(made.labels(batch, rows))

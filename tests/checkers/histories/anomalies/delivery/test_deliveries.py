@@ -23,7 +23,7 @@ from properties.delivery import Delivery, deliveries, strongest
 from tests.checkers.histories.any_history import CONSUMERS, anything
 from tests.checkers.histories.mutated_clusters import cut, mutated
 
-FAMILIES = (*transactions.FAMILIES, *pipelines.FAMILIES)
+CHECKERS = (*transactions.CHECKERS, *pipelines.CHECKERS)
 
 
 def assert_agrees(h: History, declared: Declarations, rng: random.Random) -> tuple[Delivery, ...]:
@@ -109,4 +109,4 @@ def test_what_apache_kafka_delivered(recorded: str, semantics: str) -> None:
     assert strongest(told.delivered) == semantics
     assert sum(it.records for it in told.delivered) > 1000
     found = {decision.anomaly.id for decision in told.decisions if decision.count}
-    assert found.isdisjoint(name for family in FAMILIES for name in family.ids)
+    assert found.isdisjoint(name for family in CHECKERS for name in family.ids)

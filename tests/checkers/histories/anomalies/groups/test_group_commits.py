@@ -15,9 +15,9 @@ from checkers.histories.anomalies.groups.group_commits import (
     higher_commits,
 )
 from checkers.histories.columnar.fingerprints import fingerprints
-from checkers.histories.facts.record_locations import together
+from checkers.histories.facts.record_locations import hash_of_pair
 from checkers.histories.io.recorded import as_table
-from checkers.histories.plan.batch import NEVER_NS, Piece
+from checkers.histories.plan.batch import NEVER_NS, Batch
 from model.histories import CommitOffset, History
 from properties.anomalies.groups.offsets import NONE
 from tests.checkers.histories.any_history import anything
@@ -32,11 +32,11 @@ Fetch = tuple[int, int, int, int]
 Commit = tuple[int, int, int]
 
 
-def table(schema: pa.Schema, **columns: list[int]) -> Piece:
+def table(schema: pa.Schema, **columns: list[int]) -> Batch:
     """Rows of which these columns are known, and the others are 0."""
     rows = len(next(iter(columns.values())))
     zeros = [0] * rows
-    return Piece(pa.table({name: columns.get(name, zeros) for name in schema.names}, schema=schema))
+    return Batch(pa.table({name: columns.get(name, zeros) for name in schema.names}, schema=schema))
 
 
 @example(fetches=[], commits=[(1, 1, 0)], stable=True)
@@ -68,7 +68,7 @@ def test_a_fetch_was_told_less_if_it_was_begun_later_and_told_a_lower_offset(
 
 
 def register_of(group: str, key: str) -> int:
-    return int(together(*(fingerprints(pa.array([text])) for text in (group, key)))[0])
+    return int(hash_of_pair(*(fingerprints(pa.array([text])) for text in (group, key)))[0])
 
 
 def highest_before(h: History, fetch: dict[str, int], since_ns: int) -> list[tuple[int, ...]]:
@@ -94,13 +94,13 @@ def test_of_commits_before_a_fetch_the_highest_is_told_if_it_is_higher(
     seed: int, since: int | None
 ) -> None:
     h = anything(seed, GROUPS)
-    piece = Piece(as_table(h))
-    fetches = Piece(fetched("read_committed", piece))
+    batch = Batch(as_table(h))
+    fetches = Batch(fetched("read_committed", batch))
     since_ns = None
     if since is not None:
         since_ns = np.random.default_rng(since).integers(-1, 140, len(fetches))
     for stable in (False, True):
-        told = higher_commits(Told.of(fetches, stable=stable), since_ns, piece)
+        told = higher_commits(Told.of(fetches, stable=stable), since_ns, batch)
         expected = [
             (number, *higher)
             for number, fetch in enumerate(fetches.table.to_pylist())

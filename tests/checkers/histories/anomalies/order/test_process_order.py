@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from checkers.histories.anomalies.order.process_order import ANOMALIES
 from checkers.histories.anomalies.order.steps import assignments, left_out
 from checkers.histories.io.recorded import as_table
-from checkers.histories.plan.batch import Piece
+from checkers.histories.plan.batch import Batch
 from model.histories import History
 from model.history_notation import history
 from properties.anomalies.declarations import NOTHING_DECLARED, SUBSCRIBE, Declarations
@@ -83,7 +83,7 @@ def test_what_a_rebalance_explains_is_permitted_to_subscribers() -> None:
 
 
 def test_assignments_that_leave_a_key_out_are_counted() -> None:
-    piece = Piece(
+    batch = Batch(
         as_table(
             history("""
                 c1  assign k j  -> ok
@@ -94,8 +94,8 @@ def test_assignments_that_leave_a_key_out_are_counted() -> None:
             """)
         )
     )
-    told = Piece(assignments(piece))
-    key = piece.fingerprints("key")[:2]  # of k, of j
+    told = Batch(assignments(batch))
+    key = batch.fingerprints("key")[:2]  # of k, of j
     for op, expected in ((0, [0, 0]), (1, [0, 0]), (2, [1, 0]), (4, [1, 0]), (5, [2, 1])):
         process, at = np.zeros(2, dtype=np.int64), np.full(2, op)
         assert left_out(told, process, key, at).tolist() == expected

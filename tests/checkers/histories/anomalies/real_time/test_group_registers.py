@@ -8,15 +8,15 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from checkers.histories.anomalies.findings import Known
+from checkers.histories.anomalies.findings import Context
 from checkers.histories.anomalies.real_time.group_registers import stale_group_offsets
 from checkers.histories.columnar.rows import as_rows
-from checkers.histories.facts.record_locations import ROW, Strays
+from checkers.histories.facts.record_locations import RECORD, UnconfirmedValues
+from checkers.histories.io.partitions import TableRows, partitions_of
 from checkers.histories.io.recorded import as_table
-from checkers.histories.plan.batch import Piece
-from checkers.histories.plan.batches import LocalPieces
-from checkers.histories.plan.partitions import Rows, chunks_of
-from checkers.histories.plan.stage import OPERATIONS, answered
+from checkers.histories.plan.batch import Batch
+from checkers.histories.plan.in_process import LocalDataset
+from checkers.histories.plan.stage import Source
 from model.histories import (
     CommitOffset,
     FetchOffset,
@@ -28,6 +28,7 @@ from model.histories import (
 from properties.anomalies.declarations import NOTHING_DECLARED, Declarations
 from properties.anomalies.real_time import stale_group_offset
 from properties.anomalies.real_time.stale_group_offset import StaleGroupOffset
+from tests.checkers.histories.plans import result_of
 
 
 @st.composite
@@ -84,13 +85,14 @@ def test_kernels_agree_with_the_literal_definition(
 
 
 def assert_agrees(h: History, declared: Declarations = NOTHING_DECLARED, rows: int = 1) -> None:
-    tables = [Rows(as_table([one], first_op=number)) for number, one in enumerate(h)]
-    none, nothing = Piece(ROW.empty_table()), np.zeros(0, dtype=np.int64)
-    known = Known(declared=declared, strays=Strays(none, none, nothing, nothing, nothing, none))
-    ((found,),) = answered(
-        {"it": stale_group_offsets(known)},
-        {OPERATIONS: lambda: LocalPieces(chunks_of(tables, rows))},
-    ).values()
+    tables = [TableRows(as_table([one], first_op=number)) for number, one in enumerate(h)]
+    none, nothing = Batch(RECORD.empty_table()), np.zeros(0, dtype=np.int64)
+    context = Context(
+        declared=declared,
+        unconfirmed=UnconfirmedValues(none, none, nothing, nothing, nothing, none),
+    )
+    sources = {Source.OPERATIONS: lambda: LocalDataset(partitions_of(tables, rows))}
+    (found,) = result_of(stale_group_offsets(context), sources)
     by = [(name, "ascending") for name in ("group", "key", "offset", "op")]
     applied = declared.applied(h)
     rows_found = as_rows(found.rows.sort_by(by), StaleGroupOffset)

@@ -12,18 +12,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from checkers.histories.anomalies.findings import Known
+from checkers.histories.anomalies.findings import Context
 from checkers.histories.anomalies.real_time import reach_survey
 from checkers.histories.anomalies.real_time.real_time import linearizable_offsets
-from checkers.histories.columnar.prefix_max import staircase
+from checkers.histories.columnar.prefix_max import prefix_max_index
 from checkers.histories.columnar.rows import as_rows
 from checkers.histories.deciding import decide
-from checkers.histories.facts.record_locations import ROW, Strays
+from checkers.histories.facts.record_locations import RECORD, UnconfirmedValues
+from checkers.histories.io.partitions import TableRows, partitions_of
 from checkers.histories.io.recorded import as_table
-from checkers.histories.plan.batch import Piece
-from checkers.histories.plan.batches import Kernel, LocalPieces
-from checkers.histories.plan.partitions import Rows, chunks_of
-from checkers.histories.plan.stage import OPERATIONS, answered
+from checkers.histories.plan.batch import Batch
+from checkers.histories.plan.in_process import LocalDataset
+from checkers.histories.plan.kernel import Kernel
+from checkers.histories.plan.stage import Source
 from model.histories import (
     EndOffset,
     History,
@@ -38,6 +39,7 @@ from model.history_notation import history
 from properties.anomalies.anomaly import Anomaly
 from properties.anomalies.declarations import NOTHING_DECLARED, Declarations
 from properties.anomalies.real_time import anomalies
+from tests.checkers.histories.plans import result_of
 
 DECLARED = {
     isolation: Declarations(isolation=isolation)
@@ -96,14 +98,14 @@ def histories(draw: st.DrawFn) -> History:
     return tuple(sorted(made, key=lambda o: never if o.completed_ns is None else o.completed_ns))
 
 
-def chunks(h: History, rows_per_chunk: int) -> LocalPieces:
-    rows = [Rows(as_table([one], first_op=number)) for number, one in enumerate(h)]
-    return LocalPieces(chunks_of(rows, rows_per_chunk))
+def chunks(h: History, rows_per_partition: int) -> LocalDataset:
+    rows = [TableRows(as_table([one], first_op=number)) for number, one in enumerate(h)]
+    return LocalDataset(partitions_of(rows, rows_per_partition))
 
 
-def assert_agrees(h: History, declared: Declarations, rows_per_chunk: int, groups: int) -> None:
+def assert_agrees(h: History, declared: Declarations, rows_per_partition: int, groups: int) -> None:
     family = anomalies(declared)
-    decided = decide(chunks(h, rows_per_chunk), [one.id for one in family], declared, groups)
+    decided = decide(chunks(h, rows_per_partition), [one.id for one in family], declared, groups)
     assert not decided.broken
     for anomaly in family:
         found = decided.anomalies[anomaly.id]
@@ -120,15 +122,15 @@ def _by(anomaly: Anomaly) -> list[tuple[str, str]]:
 @given(
     h=histories(),
     isolation=st.sampled_from(sorted(DECLARED)),
-    rows_per_chunk=st.sampled_from([1, 2, 5, 100]),
+    rows_per_partition=st.sampled_from([1, 2, 5, 100]),
     last=st.sampled_from([1, 2, 1000]),
     groups=st.integers(1, 3),
 )
 def test_kernels_agree_with_the_literal_definitions(
-    h: History, isolation: str, rows_per_chunk: int, last: int, groups: int
+    h: History, isolation: str, rows_per_partition: int, last: int, groups: int
 ) -> None:
     with patch.object(reach_survey, "LAST_FACTS", last):
-        assert_agrees(h, DECLARED[isolation], rows_per_chunk, groups)
+        assert_agrees(h, DECLARED[isolation], rows_per_partition, groups)
 
 
 SOUND = "\n".join(
@@ -142,25 +144,23 @@ SOUND = "\n".join(
 )
 
 
-@pytest.mark.parametrize(("text", "looks"), [(SOUND, 1), (SOUND + "\np1 send k=z -> ok @20", 2)])
-def test_a_sound_history_is_looked_at_once(text: str, looks: int) -> None:
+@pytest.mark.parametrize(("text", "expected"), [(SOUND, 1), (SOUND + "\np1 send k=z -> ok @20", 2)])
+def test_a_sound_history_needs_one_pass(text: str, expected: int) -> None:
     h = chunks(history(text), 7)
-    none, nothing = Piece(ROW.empty_table()), np.zeros(0, dtype=np.int64)
-    strays = Strays(none, none, nothing, nothing, nothing, none)
-    inquiry = linearizable_offsets(Known(declared=NOTHING_DECLARED, strays=strays))
-    asked = 0
+    none, nothing = Batch(RECORD.empty_table()), np.zeros(0, dtype=np.int64)
+    unconfirmed = UnconfirmedValues(none, none, nothing, nothing, nothing, none)
+    plan = linearizable_offsets(Context(declared=NOTHING_DECLARED, unconfirmed=unconfirmed))
+    passes = 0
 
-    class Counted(LocalPieces):
-        def gather(self, kernels: Sequence[Kernel]) -> list[pa.Table]:
-            nonlocal asked
-            asked += 1
-            return super().gather(kernels)
+    class Counted(LocalDataset):
+        def collect(self, kernels: Sequence[Kernel]) -> list[pa.Table]:
+            nonlocal passes
+            passes += 1
+            return super().collect(kernels)
 
-    inversions, stale, future = answered({"it": inquiry}, {OPERATIONS: lambda: Counted(h.chunks)})[
-        "it"
-    ]
-    assert asked == looks
-    assert [len(found.rows) for found in (inversions, stale, future)] == [looks - 1, 0, 0]
+    inversions, stale, future = result_of(plan, {Source.OPERATIONS: lambda: Counted(h.partitions)})
+    assert passes == expected
+    assert [len(found.rows) for found in (inversions, stale, future)] == [expected - 1, 0, 0]
 
 
 def test_an_operation_open_across_pieces_is_decided_by_the_last_facts() -> None:
@@ -171,8 +171,8 @@ def test_an_operation_open_across_pieces_is_decided_by_the_last_facts() -> None:
         p1  send k=c  -> ok @2
         p2  ...       -> ok @1
     """
-    for rows_per_chunk in (1, 2, 3):
-        assert_agrees(history(text), NOTHING_DECLARED, rows_per_chunk, 1)
+    for rows_per_partition in (1, 2, 3):
+        assert_agrees(history(text), NOTHING_DECLARED, rows_per_partition, 1)
 
 
 @given(
@@ -186,7 +186,7 @@ def test_a_staircase_tells_the_furthest_before_any_time(
 ) -> None:
     scale = 1 << 59 if huge else 1
     groups, reaches, times = np.array(facts, dtype=np.int64).reshape(-1, 3).T
-    made = staircase(groups, reaches * scale, times)
+    made = prefix_max_index(groups, reaches * scale, times)
     at = made.before(np.array([group]), np.array([time_ns]))
     before = [n for n, (g, _, t) in enumerate(facts) if g == group and t < time_ns]
     if not before:
@@ -209,7 +209,7 @@ def test_a_group_exceeds_what_one_of_its_facts_was_beyond_in_time(
 ) -> None:
     groups, reaches, times, counts = np.array(facts, dtype=np.int64).reshape(-1, 4).T
     of, offsets, at = np.array(asked, dtype=np.int64).reshape(-1, 3).T
-    every = staircase(groups, reaches * scale, times)
+    every = prefix_max_index(groups, reaches * scale, times)
     for made, some in (
         (every, facts),
         (every.counting(counts.astype(bool)), [fact for fact in facts if fact[3]]),
@@ -228,5 +228,5 @@ def test_the_furthest_that_was_known_is_told_whichever_piece_knew_it() -> None:
         p3  poll      -> ok k=c@6
         p1  send k=e  -> ok @0
     """
-    for rows_per_chunk in range(1, 7):
-        assert_agrees(history(text), NOTHING_DECLARED, rows_per_chunk, 1)
+    for rows_per_partition in range(1, 7):
+        assert_agrees(history(text), NOTHING_DECLARED, rows_per_partition, 1)

@@ -19,8 +19,8 @@ from properties.anomalies.catalogue import catalogue
 from properties.anomalies.declarations import NOTHING_DECLARED, Declarations
 from tests.checkers.histories.mutated_clusters import cut, mutated
 
-FAMILIES = (*transactions.FAMILIES, *pipelines.FAMILIES)
-IDS = tuple(name for family in FAMILIES for name in family.ids)
+CHECKERS = (*transactions.CHECKERS, *pipelines.CHECKERS)
+IDS = tuple(name for family in CHECKERS for name in family.ids)
 
 
 def assert_agrees(h: History, declared: Declarations, rng: random.Random) -> Counter[str]:

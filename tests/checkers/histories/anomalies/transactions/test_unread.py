@@ -9,20 +9,20 @@ from hypothesis import strategies as st
 
 from checkers.histories.anomalies.transactions.unread import Wanted, _block
 from checkers.histories.columnar.fingerprints import Ints
-from checkers.histories.columnar.operation_set import OpSet, words
+from checkers.histories.columnar.operation_set import Bitset, words
 from checkers.histories.facts.record_locations import (
-    DOUBTED,
-    FAILED,
-    NO_STRAYS,
-    READ,
-    ROW,
-    SEEN,
-    SENT,
+    NO_UNCONFIRMED_VALUES,
+    POLL_NOT_OK,
+    POLL_OK,
+    RECORD,
+    SEND_FAIL,
+    SEND_INFO,
+    SEND_OK,
     UNCOMMITTED,
 )
-from checkers.histories.plan.batch import UNKNOWN, Piece
+from checkers.histories.plan.batch import UNKNOWN_OFFSET, Batch
 
-ROLES = (SENT, SENT, DOUBTED, FAILED, READ, SEEN, READ + UNCOMMITTED)
+ROLES = (SEND_OK, SEND_OK, SEND_INFO, SEND_FAIL, POLL_OK, POLL_NOT_OK, POLL_OK + UNCOMMITTED)
 PLACES = st.sampled_from([(0, 0, 0), (0, 0, 1), (0, 1, 0), (1, 1, 0)])
 OPS = st.integers(0, 4)
 ROW_OF_PLACE = st.tuples(PLACES, OPS, st.sampled_from(ROLES))
@@ -38,7 +38,7 @@ def rows_of(table: pa.Table) -> list[tuple[int, ...]]:
 
 
 @example(  # a transaction that is given its own record
-    rows=[(0, 0, 0, 1, SENT), (0, 0, 0, 1, READ)],
+    rows=[(0, 0, 0, 1, SEND_OK), (0, 0, 0, 1, POLL_OK)],
     sending={1},
     several=set(),
     furthest={},
@@ -64,33 +64,33 @@ def test_of_transactions_every_record_is_read_or_not(
     early: list[tuple[int, ...]] = []
     shown: list[int] = []
     for *place, op, role in rows:
-        if role != SENT or op not in sending:
+        if role != SEND_OK or op not in sending:
             continue
         key, offset, value = place
         there = [(one, what) for *at, one, what in rows if at == place]
-        readers = [one for one, what in there if what == READ]
+        readers = [one for one, what in there if what == POLL_OK]
         if readers:
             shown.append(op)
         if readers and (readers[0] < op or not in_order):
             early.append((key, value, readers[0], op))
-        if not readers and offset <= furthest.get(key, UNKNOWN):
-            known = [(one, what) for one, what in there if what not in (DOUBTED, FAILED)]
+        if not readers and offset <= furthest.get(key, UNKNOWN_OFFSET):
+            known = [(one, what) for one, what in there if what not in (SEND_INFO, SEND_FAIL)]
             clean = [one for one, what in known if what < UNCOMMITTED]
             unread.append((*place, op, known[0][0], clean[0]))
     keys = sorted(furthest)
     reached = {"key": keys, "offset": [furthest[key] for key in keys], "op": [0] * len(keys)}
     wanted = Wanted(
-        strays=NO_STRAYS,
-        sending=OpSet.of(words(numbers([*sending]))),
-        several=OpSet.of(words(numbers([*several]))),
-        furthest=Piece(pa.table({name: numbers(of) for name, of in reached.items()})),
+        unconfirmed=NO_UNCONFIRMED_VALUES,
+        sending=Bitset.of(words(numbers([*sending]))),
+        several=Bitset.of(words(numbers([*several]))),
+        furthest=Batch(pa.table({name: numbers(of) for name, of in reached.items()})),
         in_order=in_order,
     )
-    columns = {name: [row[n] for row in rows] for n, name in enumerate(ROW.names)}
-    told = _block(wanted, Piece(pa.table(columns, schema=ROW)))
+    columns = {name: [row[n] for row in rows] for n, name in enumerate(RECORD.names)}
+    told = _block(wanted, Batch(pa.table(columns, schema=RECORD)))
     assert rows_of(told.unread) == unread
     assert rows_of(told.early) == early
     assert told.count["count"].to_pylist() == [len(shown)]
-    assert OpSet.of(told.shown).has(np.arange(5)).tolist() == [
+    assert Bitset.of(told.shown).has(np.arange(5)).tolist() == [
         op in shown and op in several for op in range(5)
     ]

@@ -12,17 +12,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from checkers.histories.analysis import stored
-from checkers.histories.io.recorded import SCHEMA, as_table
-from checkers.histories.plan.partitions import (
-    Chunk,
-    Rows,
-    chunk_size,
-    chunks_of,
-    in_order,
-    read_twice,
+from checkers.histories.analysis import partitioned
+from checkers.histories.io.partitions import (
+    HistoryPartition,
+    TableRows,
+    partition_size,
+    partitions_of,
+    reads_per_row,
     row_groups,
+    sorted_by_operation,
 )
+from checkers.histories.io.recorded import SCHEMA, as_table
 from model.history_notation import history
 
 
@@ -34,7 +34,7 @@ def recorded(operations: int, rng: random.Random) -> pa.Table:
     return as_table(history("\n".join(lines)))
 
 
-def assert_whole(chunks: tuple[Chunk, ...], table: pa.Table) -> None:
+def assert_whole(chunks: tuple[HistoryPartition, ...], table: pa.Table) -> None:
     read = [chunk.read(SCHEMA.names).cast(SCHEMA) for chunk in chunks]
     assert pa.concat_tables([SCHEMA.empty_table(), *read]).equals(table)
     for chunk, rows in zip(chunks, read, strict=True):
@@ -65,16 +65,16 @@ def test_chunks_are_the_history(
         at = sorted(rng.randrange(len(rows) + 1) for _ in range(tables - 1))
         parts = [rows[a:b] for a, b in zip([0, *at], [*at, len(rows)], strict=True)]
         rng.shuffle(parts)
-    stretches = [Rows(table.take(pa.array(part, pa.int64()))) for part in parts]
-    assert_whole(chunks_of(stretches, size), table)
+    stretches = [TableRows(table.take(pa.array(part, pa.int64()))) for part in parts]
+    assert_whole(partitions_of(stretches, size), table)
 
 
 def test_a_history_in_order_is_read_about_once() -> None:
     table = recorded(400, random.Random(0))
-    stretches = [Rows(table.slice(n, 50)) for n in range(0, table.num_rows, 50)]
-    chunks = chunks_of(stretches, 200)
+    stretches = [TableRows(table.slice(n, 50)) for n in range(0, table.num_rows, 50)]
+    chunks = partitions_of(stretches, 200)
     assert len(chunks) > 3
-    assert read_twice(chunks, stretches) < 1.4
+    assert reads_per_row(chunks, stretches) < 1.4
 
 
 def test_row_groups_tell_their_operations_with_and_without_statistics(tmp_path: Path) -> None:
@@ -88,7 +88,7 @@ def test_row_groups_tell_their_operations_with_and_without_statistics(tmp_path: 
             for first in range(0, table.num_rows, 11)
             for rows in [table.slice(first, 11)]
         ]
-        assert_whole(chunks_of(groups, 25), table)
+        assert_whole(partitions_of(groups, 25), table)
 
 
 def test_what_is_stored_in_no_order_is_sorted_once(tmp_path: Path) -> None:
@@ -99,12 +99,12 @@ def test_what_is_stored_in_no_order_is_sorted_once(tmp_path: Path) -> None:
     path = tmp_path / "h.parquet"
     pq.write_table(table.take(pa.array(rows)), path, row_group_size=40)
     groups = list(row_groups(path))
-    assert read_twice(chunks_of(groups, 40), groups) > 5
-    assert_whole(stored(path, tmp_path / "scratch", 40), table)
-    ordered = in_order(groups, tmp_path / "ordered", 100)
+    assert reads_per_row(partitions_of(groups, 40), groups) > 5
+    assert_whole(partitioned(path, tmp_path / "scratch", 40), table)
+    ordered = sorted_by_operation(groups, tmp_path / "ordered", 100)
     assert len(ordered) == -(-table.num_rows // 100)
     again = [group for part in ordered for group in row_groups(part)]
-    assert_whole(chunks_of(again, 40), table)
+    assert_whole(partitions_of(again, 40), table)
 
 
 @pytest.mark.parametrize(
@@ -112,4 +112,4 @@ def test_what_is_stored_in_no_order_is_sorted_once(tmp_path: Path) -> None:
     [(0, 1 << 18), (1 << 20, 1 << 18), (2_000_000, 500_000), (10**8, 1_000_000)],
 )
 def test_a_small_history_is_cut_into_four_if_that_pays(rows: int, of_chunk: int) -> None:
-    assert chunk_size(rows) == of_chunk
+    assert partition_size(rows) == of_chunk

@@ -1,0 +1,108 @@
+"""A dataset that this process reads, one partition after the other."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Final, TypeVar
+
+import pyarrow as pa
+
+from checkers.histories.columnar.memory import copied_aside
+from checkers.histories.plan.column_cache import CachedPartition, ColumnCache
+from checkers.histories.plan.dataset import Dataset
+from checkers.histories.plan.kernel import Kernel, run_kernels, titles
+from checkers.histories.plan.partition import Partition
+from checkers.histories.plan.shuffle import merged, shuffled_schema, split_by_key
+from checkers.histories.plan.spill import SpillStore, read_in_turn
+from checkers.progress import Progress, Watcher, unwatched
+
+NameT = TypeVar("NameT")
+MEMORY_BYTES: Final = 256 << 20  # of caches and shuffles in this process; more is spilled to disk
+
+
+@dataclass(frozen=True, slots=True)
+class LocalDataset:
+    """Partitions that this process reads one after the other."""
+
+    partitions: tuple[Partition, ...]
+    watch: Watcher = unwatched
+    hash_seed: int = 0
+    memory_bytes: int = MEMORY_BYTES
+
+    @property
+    def rows(self) -> int:
+        """About how many rows all partitions have."""
+        return int(sum(partition.rows for partition in self.partitions))
+
+    def with_hash_seed(self, hash_seed: int) -> LocalDataset:
+        """The same partitions; fingerprints use this seed."""
+        return replace(self, hash_seed=hash_seed)
+
+    @contextmanager
+    def cached(self, *, on_disk: bool) -> Generator[LocalDataset]:
+        """The same partitions; columns that were read are kept until the block ends."""
+        with tempfile.TemporaryDirectory(prefix="urteil-cache-") as folder:
+            cache = ColumnCache(Path(folder) if on_disk else None, self.memory_bytes)
+            partitions = (
+                CachedPartition(partition, number, cache)
+                for number, partition in enumerate(self.partitions)
+            )
+            yield replace(self, partitions=tuple(partitions))
+
+    def collect(self, kernels: Sequence[Kernel]) -> list[pa.Table]:
+        """The result of each kernel over all partitions, in the order of the partitions."""
+        results = [[kernel.schema.empty_table()] for kernel in kernels]
+        for of_partition in self._pass(kernels):
+            for of_kernel, table in zip(results, of_partition, strict=True):
+                if table.num_rows:
+                    of_kernel.append(copied_aside(table))
+        return [pa.concat_tables(of_kernel) for of_kernel in results]
+
+    @contextmanager
+    def shuffle(
+        self, kernels: Mapping[NameT, Kernel], partitions: int
+    ) -> Generator[Mapping[NameT, Dataset]]:
+        """For each kernel a dataset of its rows; what exceeds `memory_bytes` is spilled to disk."""
+        with tempfile.TemporaryDirectory(prefix="urteil-shuffle-") as scratch:
+            yield self._shuffled(kernels, partitions, Path(scratch))
+
+    def _shuffled(
+        self, kernels: Mapping[NameT, Kernel], count: int, scratch: Path
+    ) -> Mapping[NameT, LocalDataset]:
+        in_transit = {
+            name: SpillStore(Path(tempfile.mkdtemp(dir=scratch)), self.memory_bytes // len(kernels))
+            for name in kernels
+        }
+        parts: dict[NameT, list[list[Partition]]] = {
+            name: [[] for _ in range(count)] for name in kernels
+        }
+        for of_partition in self._pass(list(kernels.values())):
+            for name, table in zip(kernels, of_partition, strict=True):
+                for number, part in split_by_key(table, count):
+                    parts[name][number].append(in_transit[name].keep(number, part))
+        shuffled: dict[NameT, LocalDataset] = {}
+        for name, kernel in kernels.items():
+            columns = shuffled_schema(kernel).names
+            folder = Path(tempfile.mkdtemp(dir=scratch))
+            store = SpillStore(folder, self.memory_bytes // len(kernels))
+            partitions: list[Partition] = []
+            for number, arrived in enumerate(parts.pop(name)):
+                table = merged(read_in_turn(arrived, columns), kernel)
+                arrived.clear()
+                in_transit[name].drop(number)
+                partitions.append(store.keep(number, table))
+            shuffled[name] = replace(self, partitions=tuple(partitions))
+        return shuffled
+
+    def _pass(self, kernels: Sequence[Kernel]) -> Iterator[Iterator[pa.Table]]:
+        """The results of the kernels for each partition; progress is reported before each."""
+        title, rows, total = titles(kernels), 0, len(self.partitions)
+        for number, partition in enumerate(self.partitions):
+            self.watch(Progress(stage=title, done=number, total=total, rows=rows))
+            yield run_kernels(kernels, partition, number, self.hash_seed)
+            rows += partition.rows
+        self.watch(Progress(stage=title, done=total, total=total, rows=rows))

@@ -1,0 +1,79 @@
+"""Kernels: functions from a batch to a table, which workers execute."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+
+from checkers.histories.columnar.fingerprints import Ints
+from checkers.histories.plan.batch import Batch
+from checkers.histories.plan.column_cache import CachedPartition
+from checkers.histories.plan.partition import Partition
+
+
+@dataclass(frozen=True, slots=True)
+class Kernel:
+    """A function of a batch. It is pickled with its parameters and sent to workers."""
+
+    title: str  # what the kernel does; progress shows it
+    columns: tuple[str, ...]  # the columns that it reads
+    schema: pa.Schema  # of its result
+    run: Callable[[Batch], pa.Table]
+    # a shuffle groups the rows of a partition by the first of these columns, and sorts by the rest
+    order: tuple[str, ...] = ()
+    is_guard: bool = False  # if it returns rows for a partition, later kernels skip the partition
+    partitions: frozenset[int] | None = None  # the numbers of those it needs; None: all
+    # the operations that it needs, ascending; a batch has at least their rows; None: all
+    ops: Ints | None = field(default=None, compare=False)
+
+    def needs(self, number: int, partition: Partition) -> bool:
+        """False if the kernel can return nothing for this partition."""
+        chosen = self.partitions is None or number in self.partitions
+        return chosen and (self.ops is None or partition.may_contain(self.ops))
+
+    def __call__(self, batch: Batch) -> pa.Table:
+        """The result for the batch, cast to the schema."""
+        result = self.run(batch)
+        assert result.schema.names == self.schema.names, (self.title, result.schema, self.schema)
+        return result if result.schema.equals(self.schema) else result.cast(self.schema)
+
+
+def run_kernels(
+    kernels: Sequence[Kernel], partition: Partition, number: int, hash_seed: int
+) -> Iterator[pa.Table]:
+    """Yields the result of each kernel for the partition; empty after a guard that found rows.
+
+    Only columns that a kernel needs are read. A kernel that needs few operations gets the rows
+    stored near them, unless other kernels need the same columns of all rows.
+    """
+    active = [kernel for kernel in kernels if kernel.needs(number, partition)]
+    of_all = columns_of(kernel for kernel in active if kernel.ops is None)
+    selective = [kernel for kernel in active if not {*kernel.columns} <= {*of_all}]
+    ops = [kernel.ops for kernel in selective if kernel.ops is not None]
+    near = partition.containing(ops) if ops else partition
+    whole = _batch(partition, of_all, number, hash_seed)
+    part = _batch(near, columns_of(selective), number, hash_seed)
+    rejected = False
+    for kernel in kernels:
+        batch = part if kernel in selective else whole
+        skipped = rejected or kernel not in active
+        table = kernel.schema.empty_table() if skipped else kernel(batch)
+        rejected |= kernel.is_guard and table.num_rows > 0
+        yield table
+
+
+def _batch(partition: Partition, columns: Sequence[str], number: int, hash_seed: int) -> Batch:
+    cache = partition if isinstance(partition, CachedPartition) else None
+    return Batch(partition.read(columns) if columns else pa.table({}), number, hash_seed, cache)
+
+
+def columns_of(kernels: Iterable[Kernel]) -> list[str]:
+    """All columns that these kernels read, each once."""
+    return list(dict.fromkeys(name for kernel in kernels for name in kernel.columns))
+
+
+def titles(kernels: Iterable[Kernel]) -> str:
+    """The titles of these kernels, each once: the name of their pass in progress."""
+    return "; ".join(dict.fromkeys(kernel.title for kernel in kernels))

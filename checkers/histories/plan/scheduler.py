@@ -1,0 +1,224 @@
+"""The scheduler: executes a plan against its sources, in as few passes as possible.
+
+In each round all requests that wait for one source become one pass over it. So a history is read
+as often as the longest chain of stages, not once for each plan. Sources are served in the order of
+`Source`: the first one until no request waits for it, then the next.
+
+Fingerprints are resolved when nothing else can proceed, mostly once, for all plans together. For a
+column with few distinct texts (`key`, `group`) all its texts are collected with the first pass that
+reads the column.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, Final, TypeVar, cast
+
+import numpy as np
+import pyarrow as pa
+
+from checkers.histories.columnar.fingerprints import Ints, fingerprints
+from checkers.histories.columnar.sorting import distinct, member
+from checkers.histories.plan.batch import Batch
+from checkers.histories.plan.dataset import Dataset
+from checkers.histories.plan.kernel import Kernel, columns_of
+from checkers.histories.plan.stage import (
+    TEXTS,
+    Branch,
+    Collect,
+    Parallel,
+    Plan,
+    Request,
+    Resolve,
+    Source,
+    Texts,
+)
+
+ResultT = TypeVar("ResultT")
+RESOLVED_AT_ONCE: Final = ("key", "group", "transactional_id")  # columns with few distinct texts
+
+
+@dataclass(frozen=True, slots=True)
+class HashCollision:
+    """Two texts of this column share a fingerprint: the plan must run with another hash seed."""
+
+    column: str
+
+
+def run(
+    plan: Plan[ResultT], sources: Mapping[Source, Callable[[], Dataset]]
+) -> ResultT | HashCollision:
+    """Returns the plan's result, or a HashCollision. A source is created when first needed."""
+    results: list[ResultT] = []
+    requests = _Requests()
+    datasets: dict[Source, Dataset] = {}
+    _Execution(plan, results.append, requests).advance()
+    while requests.waiting:
+        source = next((one for one in sources if requests.wait_for(one)), None)
+        ready = requests.take(source)
+        waiting: dict[Kernel, list[_Waiting]] = {}
+        for one, kernel in _resolving(ready) if source is None else _collecting(ready):
+            waiting.setdefault(kernel, []).append(one)
+        read = source or Source.OPERATIONS
+        if read not in datasets:
+            datasets[read] = sources[read]()
+        extra = _texts_to_collect(waiting, requests.texts) if source is Source.OPERATIONS else {}
+        tables = datasets[read].collect([*waiting, *extra.values()])
+        requests.keep_texts(extra, tables[len(waiting) :])
+        for (kernel, some), table in zip(waiting.items(), tables, strict=False):
+            if source is None:
+                requests.keep_texts(kernel.columns, [table])
+            for one in some:
+                requests.answer(one, table)
+        if requests.collision:
+            return requests.collision
+    return results[0]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Waiting:
+    """A request, and what continues its plan."""
+
+    request: Collect | Resolve
+    proceed: Callable[[], None]
+
+    @property
+    def source(self) -> Source | None:
+        """The source that the request reads; None for texts."""
+        return self.request.source if isinstance(self.request, Collect) else None
+
+
+@dataclass(slots=True, eq=False)
+class _Requests:
+    """The requests that wait, and the texts of columns with few distinct texts."""
+
+    waiting: list[_Waiting] = field(default_factory=list["_Waiting"])
+    texts: dict[str, Texts] = field(default_factory=dict[str, Texts])
+    collision: HashCollision | None = None
+
+    def add(self, request: Collect | Resolve, proceed: Callable[[], None]) -> None:
+        """Answers the request if its texts are already here; else lets it wait."""
+        if isinstance(request, Resolve) and request.column in self.texts:
+            self._resolve(request, self.texts[request.column], proceed)
+        else:
+            self.waiting.append(_Waiting(request, proceed))
+
+    def answer(self, one: _Waiting, table: pa.Table) -> None:
+        """Answers the request and continues its plan."""
+        if isinstance(one.request, Resolve):
+            texts = self.texts.get(one.request.column) or Texts(table)
+            self._resolve(one.request, texts, one.proceed)
+        elif self.collision is None:
+            one.request.table = table
+            one.proceed()
+
+    def _resolve(self, request: Resolve, texts: Texts, proceed: Callable[[], None]) -> None:
+        """Continues the plan with the texts, unless two of them share a fingerprint."""
+        if texts.collide:
+            self.collision = HashCollision(request.column)
+        if self.collision is None:
+            request.texts = texts
+            proceed()
+
+    def wait_for(self, source: Source) -> bool:
+        """True if a request waits for the source."""
+        return any(one.source is source for one in self.waiting)
+
+    def take(self, source: Source | None) -> list[_Waiting]:
+        """Removes and returns the requests for the source; None: for texts."""
+        ready = [one for one in self.waiting if one.source is source]
+        self.waiting = [one for one in self.waiting if one.source is not source]
+        return ready
+
+    def keep_texts(self, columns: Iterable[str], tables: Iterable[pa.Table]) -> None:
+        """Keeps the texts of columns with few distinct texts for later requests."""
+        for column, table in zip(columns, tables, strict=True):
+            if column in RESOLVED_AT_ONCE:
+                self.texts[column] = Texts(table)
+
+
+@dataclass(slots=True, eq=False)
+class _Execution:
+    """A plan that is being executed; `finish` gets its result."""
+
+    plan: Plan[Any]
+    finish: Callable[[Any], None]
+    requests: _Requests
+
+    def advance(self) -> None:
+        """Executes the plan up to its next request, or to its end."""
+        try:
+            request = next(self.plan)
+        except StopIteration as stop:
+            self.finish(stop.value)
+            return
+        self._serve(request)
+
+    def _serve(self, request: Request) -> None:
+        if not isinstance(request, Parallel):
+            self.requests.add(request, self.advance)
+            return
+        missing = len(request.branches)
+        if not missing:
+            self.advance()
+
+        def finish(branch: Branch[Any], result: Any) -> None:
+            nonlocal missing
+            branch.result = result
+            missing -= 1
+            if not missing:
+                self.advance()
+
+        for branch in request.branches:
+            _Execution(branch.plan, partial(finish, branch), self.requests).advance()
+
+
+# ---------------------------------------------------------------- kernels of requests
+
+
+def _collecting(ready: Iterable[_Waiting]) -> Iterator[tuple[_Waiting, Kernel]]:
+    return ((one, cast("Collect", one.request).kernel) for one in ready)
+
+
+def _resolving(ready: Iterable[_Waiting]) -> Iterator[tuple[_Waiting, Kernel]]:
+    """For each request for texts the kernel that finds them: one kernel for each column."""
+    columns: dict[str, list[tuple[_Waiting, Ints]]] = {}
+    for one in ready:
+        request = cast("Resolve", one.request)
+        columns.setdefault(request.column, []).append((one, request.fingerprints))
+    for column, some in columns.items():
+        wanted = None
+        if column not in RESOLVED_AT_ONCE:
+            wanted = distinct(np.concatenate([numbers for _, numbers in some]))
+        kernel = _texts_kernel(column, wanted)
+        yield from ((one, kernel) for one, _ in some)
+
+
+def _texts_to_collect(kernels: Iterable[Kernel], present: Collection[str]) -> dict[str, Kernel]:
+    """For each column with few texts that the pass reads: the kernel that finds all of them."""
+    read = (
+        name for name in columns_of(kernels) if name in RESOLVED_AT_ONCE and name not in present
+    )
+    return {name: _texts_kernel(name, None) for name in read}
+
+
+def _texts_kernel(column: str, wanted: Ints | None) -> Kernel:
+    kernel = partial(_texts, wanted=wanted, column=column)
+    return Kernel(f"resolve fingerprints of {column}s", (column,), TEXTS, kernel)
+
+
+def _texts(batch: Batch, wanted: Ints | None, column: str) -> pa.Table:
+    """The texts of the wanted fingerprints; all texts if None."""
+    if wanted is None:
+        _, texts = batch.codes(column)
+        numbers = fingerprints(texts, batch.hash_seed)
+        return pa.table({"fingerprint": numbers, "text": texts}, TEXTS)
+    of_row = batch.fingerprints(column)
+    rows = np.flatnonzero(member(of_row, wanted))
+    if not len(rows):
+        return TEXTS.empty_table()
+    numbers, texts = of_row[rows], batch.table[column].take(pa.array(rows)).cast(pa.string())
+    found = pa.table({"fingerprint": numbers, "text": texts}, schema=TEXTS)
+    return found.group_by(["fingerprint", "text"], use_threads=False).aggregate([])

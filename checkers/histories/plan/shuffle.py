@@ -1,0 +1,44 @@
+"""The two halves of a shuffle: splitting rows by their key, and merging what arrives."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+
+from checkers.histories.columnar.arrow import as_ints, compute
+from checkers.histories.columnar.sorting import grouping_order, stable_order
+from checkers.histories.plan.kernel import Kernel
+from checkers.histories.plan.spill import shrunk
+
+SHUFFLE_KEY: Final = "shuffle_key"  # a column of int64; hashes are valid keys
+
+
+def split_by_key(table: pa.Table, partitions: int) -> Iterator[tuple[int, pa.Table]]:
+    """The rows for each partition that gets any, in their order, without the shuffle key."""
+    keys = as_ints(table[SHUFFLE_KEY]).view(np.uint64)
+    of_row = (keys % np.uint64(partitions)).view(np.int64)
+    order = stable_order(of_row, partitions)
+    bounds = np.r_[0, np.cumsum(np.bincount(of_row, minlength=partitions))]
+    rows = shrunk(table.drop_columns([SHUFFLE_KEY]))
+    ordered = rows if partitions == 1 else compute.take(rows, pa.array(order), boundscheck=False)
+    for partition in np.flatnonzero(np.diff(bounds)).tolist():
+        first, end = int(bounds[partition]), int(bounds[partition + 1])
+        yield partition, ordered.slice(first, end - first)
+
+
+def merged(parts: Iterable[pa.Table], kernel: Kernel) -> pa.Table:
+    """The parts that the kernel sent to one partition as one table, in the kernel's order."""
+    tables = [part for part in parts if part.num_rows] or [shuffled_schema(kernel).empty_table()]
+    table = pa.concat_tables(tables, promote_options="permissive").combine_chunks()
+    if not kernel.order or not table.num_rows:
+        return table
+    order = grouping_order(*(as_ints(table[name]) for name in kernel.order))
+    return compute.take(table, pa.array(order), boundscheck=False)
+
+
+def shuffled_schema(kernel: Kernel) -> pa.Schema:
+    """The columns of the kernel's rows after the shuffle: all but the shuffle key."""
+    return kernel.schema.remove(kernel.schema.get_field_index(SHUFFLE_KEY))

@@ -1,0 +1,19 @@
+"""Executes a plan of which no fingerprints collide."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TypeVar
+
+from checkers.histories.plan.dataset import Dataset
+from checkers.histories.plan.scheduler import HashCollision, run
+from checkers.histories.plan.stage import Plan, Source
+
+ResultT = TypeVar("ResultT")
+
+
+def result_of(plan: Plan[ResultT], sources: Mapping[Source, Callable[[], Dataset]]) -> ResultT:
+    """The result of the plan; fails if two texts share a fingerprint."""
+    result = run(plan, sources)
+    assert not isinstance(result, HashCollision)
+    return result
