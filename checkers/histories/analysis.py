@@ -133,7 +133,7 @@ def analyze(
     keep_freed()
     with tempfile.TemporaryDirectory(prefix="urteil-history-") as folder:
         if isinstance(history, Path):
-            watch(Progress(stage="read the history"))
+            watch(Progress(stage="reading the history"))
             dataset = LocalDataset(partitioned(history, Path(folder)), watch)
             return analysis_of(dataset, chosen, name=str(history), declared=declared)
         dataset = LocalDataset(partitions_of([TableRows(history)]), watch)

@@ -221,14 +221,14 @@ def _checkers_for(wanted: set[str]) -> list[AnomalyChecker]:
 
 def invalid_rows(columns: tuple[str, ...]) -> Stage[pa.Table]:
     """Finds rows that break a rule of `COLUMNS` in these columns: the rule, and an operation."""
-    title = "check that rows are valid"
+    title = "checking that rows are valid"
     kernel = Kernel(title, columns, reading.ODD, reading.odd_rows, is_guard=True)
     return Stage(Source.OPERATIONS, kernel)
 
 
 def count_totals() -> Stage[Totals]:
     """Counts the operations of the history."""
-    kernel = Kernel("count operations", ("op", "kind", "invoked_ns"), _TOTALS, _count)
+    kernel = Kernel("counting operations", ("op", "kind", "invoked_ns"), _TOTALS, _count)
     return Stage(Source.OPERATIONS, kernel, Totals.of)
 
 
@@ -247,7 +247,7 @@ def rows_of(history: HistoryDataset, ops: Collection[int]) -> pa.Table:
     """The rows of these operations, in order."""
     wanted = np.array(sorted(ops), dtype=np.int64)
     kernel = partial(_rows_of, wanted)
-    title = "read the operations of violations"
+    title = "reading the operations of violations"
     (rows,) = history.collect([Kernel(title, tuple(SCHEMA.names), SCHEMA, kernel, ops=wanted)])
     return rows
 

@@ -56,12 +56,12 @@ def analyze_on_spark(
     """
     chosen = named(anomalies, declared)
     with tempfile.TemporaryDirectory(prefix="urteil-history-") as temporary:
-        watch(Progress(stage="read the history"))
+        watch(Progress(stage="reading the history"))
         path = history.absolute() if master else history  # workers run in other folders
         # a second worker costs more than it saves for fewer rows
         size = rows_per_partition or ROWS_PER_PARTITION
         partitions = partitioned(path, folder or Path(temporary), size)
-        watch(Progress(stage="start Spark"))
+        watch(Progress(stage="starting Spark"))
         with session(master) as spark:
             row_ranges = (one for partition in partitions for one in partition.row_ranges)
             require_visible(spark, {one.path for one in row_ranges if isinstance(one, RowGroup)})
@@ -74,7 +74,7 @@ def analyze_on_spark(
             )
             if len(partitions) > 1:
                 return analyse(SparkDataset(spark, partitions, watch), decided=decided)
-            watch(Progress(stage="spark: analyse the history in one task", done=0, total=1))
+            watch(Progress(stage="spark: analysing the history in one task", done=0, total=1))
             analysis = in_one_task(spark, partial(_analyse_locally, analyse, partitions))
             for decision in analysis.decisions:
                 if decided:

@@ -206,7 +206,7 @@ def _texts_to_collect(kernels: Iterable[Kernel], present: Collection[str]) -> di
 
 def _texts_kernel(column: str, wanted: Ints | None) -> Kernel:
     kernel = partial(_texts, wanted=wanted, column=column)
-    return Kernel(f"resolve fingerprints of {column}s", (column,), TEXTS, kernel)
+    return Kernel(f"resolving fingerprints of {column}s", (column,), TEXTS, kernel)
 
 
 def _texts(batch: Batch, wanted: Ints | None, column: str) -> pa.Table:

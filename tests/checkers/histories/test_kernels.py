@@ -303,7 +303,7 @@ def test_only_the_worst_rows_are_kept_and_all_are_counted() -> None:
 def test_progress_tells_of_each_stage() -> None:
     told: list[Progress] = []
     analyze(SAMPLES / "001-lost.edn", watch=told.append)
-    assert told[0].stage == "reading"
+    assert told[0].stage == "reading the history"
     last = next(one for one in reversed(told) if "values that nobody read" in one.stage)
     assert (last.done, last.total) == (1, 1)
 

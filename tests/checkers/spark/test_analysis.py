@@ -130,7 +130,7 @@ def test_everything_at_once(spark: SparkSession, tmp_path: Path) -> None:
         "duplicate",
         "lost-write",
     }
-    assert [one.stage for one in told[:2]] == ["reading", "starting Spark"]
+    assert [one.stage for one in told[:2]] == ["reading the history", "starting Spark"]
     passes = [one for one in told if one.stage.startswith("spark: ") and one.done == one.total]
     assert passes[0].rows == table.num_rows
 

@@ -138,7 +138,7 @@ def test_texts_are_resolved_last_and_for_all_plans_together() -> None:
     a, b = fingerprints(pa.array(["a", "b"]))[:, None]
     plan = in_parallel(resolved(a), resolved(b, adding(1), adding(2)))
     assert result_of(plan, {Source.OPERATIONS: lambda: history}) == (["a"], ["b"])
-    assert history.passes == [["plus 1"], ["plus 2"], ["resolve fingerprints of values"]]
+    assert history.passes == [["plus 1"], ["plus 2"], ["resolving fingerprints of values"]]
 
 
 def test_all_texts_of_a_column_with_few_are_collected_once() -> None:
@@ -153,7 +153,7 @@ def test_all_texts_of_a_column_with_few_are_collected_once() -> None:
     history = Recorded(LocalDataset((InMemory(pa.table({"key": ["k", "j", "k"]})),)))
     texts = result_of(resolved("k", "j", "k"), {Source.OPERATIONS: lambda: history})
     assert texts == ["k", "j", "k"]
-    assert history.passes == [["resolve fingerprints of keys"]]
+    assert history.passes == [["resolving fingerprints of keys"]]
 
 
 def test_a_source_that_no_stage_reads_is_never_created() -> None:
@@ -248,4 +248,4 @@ def test_few_texts_are_collected_with_the_first_pass_that_reads_the_column() -> 
 
     history = Recorded(LocalDataset((InMemory(pa.table({"key": ["k", "j", "k"]})),)))
     assert result_of(resolved("j"), {Source.OPERATIONS: lambda: history}) == ["j"]
-    assert history.passes == [["first", "resolve fingerprints of keys"], ["second"]]
+    assert history.passes == [["first", "resolving fingerprints of keys"], ["second"]]
