@@ -32,7 +32,8 @@ from model.specs import VARIANTS, find
 from properties.claims.catalogue import CLAIMS, Claim, Decider
 from properties.suites.machines.judged import Tally
 from properties.suites.registry import SUITES
-from properties.suites.search.deciding import RULES, RUNS, Search, decide, program, run
+from properties.suites.search.counterexample import program, reprint
+from properties.suites.search.deciding import RULES, RUNS, Search, decide, run
 from properties.suites.search.profiles import Profile, profile_named
 from properties.suites.suite import Outcome, Side, Suite
 from reference_impl.node.bugs import Bug
@@ -93,7 +94,7 @@ def _outside(suite: Suite, side: Side, profile: Profile) -> Decided:
         where=where.strip("()"),
         verdict=outcome,
         searched=f"on {times} seeds of {profile.seeds}"
-        + (f", none of {runs} runs shows it" if fruitless else ""),
+        + (f", no run shows it in {runs}" if fruitless else ""),
         counterexample="\n".join(verdicts[0].programs),
     )
 
@@ -250,8 +251,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m tools.claims")
     parser.add_argument("--profile", default="nightly")
     parser.add_argument("--side", choices=SIDES)
+    parser.add_argument("--reprint", action="store_true")
     parser.add_argument("names", nargs="*", metavar="NAME")
     told = parser.parse_args()
+    if told.reprint:
+        _keep(_reprinted(row) for row in kept())
+        return
     names: list[str] = told.names or everything
     for name in names:
         if name not in everything:
@@ -268,6 +273,15 @@ def main() -> None:
         for row in kept()
         if _place(row) in made_now or row.side not in sides or not {row.engine, row.name} & {*names}
     )
+
+
+def _reprinted(row: Decided) -> Decided:
+    """Runs the programs of the row again, and replaces their comments by those of today."""
+    if "\nstate = " not in row.counterexample:
+        return row
+    programs = row.counterexample.split("\n\nfrom properties.")
+    texts = [programs[0], *(f"from properties.{text}" for text in programs[1:])]
+    return replace(row, counterexample="\n".join(map(reprint, texts)))
 
 
 def _keep(record: Iterable[Decided]) -> None:

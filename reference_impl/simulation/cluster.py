@@ -19,7 +19,7 @@ Methods without a topic partition refer to `orders-0`. An application is a progr
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
-from typing import Final
+from typing import Final, Literal
 
 from model.histories import History, Operation, Poll
 from model.vocabulary import BrokerId, LeaderEpoch, Offset, TopicPartition
@@ -147,6 +147,16 @@ class Cluster(Machines):
         client = self._clients[client_id]
         assert isinstance(client, Consumer)
         return client
+
+    def client_kind(self, client_id: NodeId) -> Literal["producer", "consumer", "application"]:
+        """Returns whether the client is a producer, a consumer or a program."""
+        match self._clients[client_id]:
+            case Producer():
+                return "producer"
+            case Consumer():
+                return "consumer"
+            case _:
+                return "application"
 
     def run_program(self, program_factory: ProgramFactory) -> NodeId:
         """Starts an application and returns its client id."""

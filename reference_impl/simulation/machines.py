@@ -40,6 +40,10 @@ class Machines(World):
         """True if a link is cut."""
         return bool(self._network.split)
 
+    def cut_links(self) -> frozenset[tuple[NodeId, NodeId]]:
+        """Returns the links that are cut, as pairs of source and target."""
+        return frozenset((link.source, link.target) for link in self._network.split)
+
     def apply(self, fault: Fault) -> None:
         """Carries out the fault, or arms it."""
         match fault:

@@ -44,6 +44,7 @@ class DeliveryMachine(ClusterMachine):
 
     ALWAYS = ALWAYS
     SOMETIMES = SOMETIMES
+    SETTINGS = SETTINGS
     SIMPLER: ClassVar[Mapping[str, tuple[int, ...]]] = {
         **ClusterMachine.SIMPLER,
         "steps": (1, 2, 3, 4),
@@ -69,6 +70,8 @@ class DeliveryMachine(ClusterMachine):
         self._database, self._elsewhere = opening.open_store(), opening.open_store()
         self._producer = self.cluster.add_producer(self.setting.producer)
         self._sent: list[str] = []
+        self._stored: tuple[str, ...] | None = None  # the effects when the run ended
+        self._printed = 0  # how many effects `new_events` has returned
         self._instances: dict[NodeId, Instance] = {}
         self._current = self._start()
         self.cluster.run_for(150)  # the producer has its id, the application its part
@@ -157,6 +160,13 @@ class DeliveryMachine(ClusterMachine):
         """The next answers to the application are lost."""
         self.cluster.drop_responses(self._current, count)
 
+    def new_events(self) -> tuple[str, ...]:
+        """Returns in words what happened since the last call, rows of the database included."""
+        stored = store.effects(self._database) if self._stored is None else self._stored
+        new, self._printed = stored[self._printed :], len(stored)
+        rows = (f"the database has one more row: {value}" for value in new)
+        return (*super().new_events(), *rows)
+
     # ------------------------------------------------------------ the end
 
     def end(self) -> Delivered:
@@ -176,6 +186,7 @@ class DeliveryMachine(ClusterMachine):
                 history=self.cluster.history(),
             )
         finally:
+            self._stored = store.effects(self._database)
             self._database.close()
             self._elsewhere.close()
 

@@ -33,11 +33,28 @@ class Worker:
     owes: bool = False  # it was told to give something up, and has not yet
     is_held: bool = False
     is_leaving: bool = False
+    _printed: tuple[int, int] = (0, 0)  # how many beginnings and commits `new_events` has returned
 
     @property
     def name(self) -> str:
         """Tells it from all others of the run."""
         return f"m{self.app.process}"
+
+    def new_events(self) -> list[str]:
+        """Returns in words the partitions begun and the positions committed since the last call."""
+        began, committed = self._printed
+        self._printed = len(self.began), len(self.committed)
+        last = {(it.epoch, it.partition): it.position for it in self.committed[committed:]}
+        return [
+            *(
+                f"{self.name} begins {it.partition} at position {it.position} in epoch {it.epoch}"
+                for it in self.began[began:]
+            ),
+            *(
+                f"{self.name} commits {partition} up to position {position} in epoch {epoch}"
+                for (epoch, partition), position in last.items()
+            ),
+        ]
 
     def resumes(self, epoch: int, told: Mapping[TopicPartition, Offset | None], ns: int) -> None:
         """It begins what is new to it at these positions, which it asked for at that time."""

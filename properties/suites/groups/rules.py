@@ -37,6 +37,7 @@ class GroupsMachine(ClusterMachine):
 
     ALWAYS = ALWAYS
     SOMETIMES = SOMETIMES
+    SETTINGS = SETTINGS
     SIMPLER: ClassVar[Mapping[str, tuple[int, ...]]] = {
         **ClusterMachine.SIMPLER,
         "number": (0, 1, 2, 3),
@@ -137,6 +138,13 @@ class GroupsMachine(ClusterMachine):
     def pass_time(self, pause_ms: int) -> None:
         """Nothing happens but what is on its way."""
         self.cluster.run_for(pause_ms)
+
+    def new_events(self) -> tuple[str, ...]:
+        """Returns in words what happened since the last call; members begin and commit."""
+        events = [*super().new_events()]
+        for worker in self._workers.values():
+            events += worker.new_events()
+        return tuple(events)
 
     # ------------------------------------------------------------ the end
 

@@ -41,6 +41,7 @@ class LogMachine(LeaderFaultsMachine):
 
     ALWAYS = ALWAYS
     SOMETIMES = SOMETIMES
+    SETTINGS = SETTINGS
     SIMPLER: ClassVar[Mapping[str, tuple[int, ...]]] = {
         **LeaderFaultsMachine.SIMPLER,
         "writer": (0, 1),

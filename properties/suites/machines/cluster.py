@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import precondition, rule
 
 from model.vocabulary import BrokerId
+from properties.suites.machines.event_log import EventLog
 from properties.suites.machines.judged import JudgedMachine, Tally
 from reference_impl.node.bugs import NO_BUGS, Bugs
 from reference_impl.simulation.cluster import Cluster
@@ -36,10 +37,20 @@ class ClusterMachine(JudgedMachine):
     ) -> None:
         super().__init__(setting, bugs=bugs, judge=judge, tally=tally)
         self.cluster = cluster
+        self._event_log = EventLog(cluster)
 
     def steps(self) -> int:
         """Returns how many steps the brokers and the controller took."""
         return self.cluster.steps
+
+    @property
+    def now_ms(self) -> int:
+        """The virtual time."""
+        return self.cluster.now_ms
+
+    def new_events(self) -> tuple[str, ...]:
+        """Returns in words what happened in the cluster since the last call."""
+        return self._event_log.new_events()
 
     @precondition(lambda self: not self.some_down())
     @rule(broker=st.integers(0, 2))

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar, Final, Protocol
 
 from hypothesis.stateful import RuleBasedStateMachine
 
@@ -48,11 +48,21 @@ class Tally:
             self.progress(self)
 
 
+class Setting(Protocol):
+    """A setting of a suite; its fields are the suite's own."""
+
+    @property
+    def condition(self) -> str:
+        """The condition that a run is under, in words."""
+        ...
+
+
 class JudgedMachine(RuleBasedStateMachine):
     """A machine that judges its run at the end; subclasses add rules and the tables of claims."""
 
     ALWAYS: ClassVar[Always]
     SOMETIMES: ClassVar[Sometimes]
+    SETTINGS: ClassVar[Mapping[str, Setting]]
     SIMPLER: ClassVar[Mapping[str, tuple[int, ...]]]  # values of each rule argument, simplest first
 
     def __init__(
@@ -77,6 +87,15 @@ class JudgedMachine(RuleBasedStateMachine):
     def steps(self) -> int:
         """Returns how many steps the brokers and the controller took."""
         raise NotImplementedError
+
+    @property
+    def now_ms(self) -> int:
+        """The virtual time."""
+        return 0
+
+    def new_events(self) -> tuple[str, ...]:
+        """Returns in words what happened since the last call; counterexamples print it."""
+        return ()
 
     def stuck(self) -> str | None:
         """Returns why a run that recovered still made no progress; None if it made progress."""

@@ -41,6 +41,7 @@ class RetentionMachine(LeaderFaultsMachine):
 
     ALWAYS = ALWAYS
     SOMETIMES: ClassVar = {}
+    SETTINGS = SETTINGS
     SIMPLER: ClassVar[Mapping[str, tuple[int, ...]]] = {
         **LeaderFaultsMachine.SIMPLER,
         "away_ms": AWAY_MS,

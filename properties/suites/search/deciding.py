@@ -1,7 +1,6 @@
-"""Deciding the claims of a suite by search, and the programs that show what was found.
+"""Decides the claims of a suite by search, and prints what the search found as programs.
 
-"Holds" says that so many runs were searched from that seed and none broke it: a search, not a
-proof.
+"Holds" means that the search found no counterexample in its runs: a search is not a proof.
 """
 
 from __future__ import annotations
@@ -13,6 +12,7 @@ from functools import partial
 from typing import Final
 
 from properties.suites.machines.judged import PROGRESS, JudgedMachine, Tally
+from properties.suites.search.counterexample import program
 from properties.suites.search.searching import Found, replay, search
 from properties.suites.suite import Outcome, Side, Suite
 from reference_impl.node.bugs import NO_BUGS, Bugs
@@ -23,7 +23,7 @@ RULES: Final = 16  # of each run
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClaimVerdict:
-    """What a search says of one claim; the program shows a breach, or a goal of the claim."""
+    """The verdict of a search on one claim; each program shows a breach or a goal of the claim."""
 
     claim: str
     outcome: Outcome
@@ -33,7 +33,7 @@ class ClaimVerdict:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SuiteResult:
-    """What one run of a suite has decided, and what it cost."""
+    """The verdicts of a whole suite, and the cost of the searches."""
 
     suite: str
     bugs: Bugs
@@ -45,13 +45,13 @@ class SuiteResult:
 
     @property
     def violated(self) -> tuple[ClaimVerdict, ...]:
-        """The verdicts that show a violation."""
+        """The verdicts whose outcome is `violated`."""
         return tuple(verdict for verdict in self.verdicts if verdict.outcome == "violated")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Search:
-    """Where and how far is searched: a suite's machine, a seed, runs, and rules of each run."""
+    """The scope of a search: a suite, a seed, the number of runs, and the rules of each run."""
 
     suite: Suite
     seed: int
@@ -62,15 +62,15 @@ class Search:
 
     @property
     def rules_of_each(self) -> int:
-        """The suite's share of the rules."""
+        """The rules of each run, after the suite's share."""
         return max(1, round(self.rules * self.suite.share_of_rules))
 
     def machine(self, setting: str, bugs: Bugs) -> Callable[..., JudgedMachine]:
-        """The machine in a setting; it still takes what it is judged by."""
+        """Returns a factory of machines in this setting; its remaining argument is `judge`."""
         return partial(self.suite.machine, setting, bugs=bugs, tally=self.tally)
 
     def found(self, setting: str, bugs: Bugs, judge: Sequence[str]) -> Found | None:
-        """The smallest run found that shows one of the names, or no progress."""
+        """Searches for a run that shows one of the names or gets stuck; None if there is none."""
         return search(
             partial(self.machine(setting, bugs), judge=tuple(judge)),
             seed=self.seed,
@@ -80,9 +80,10 @@ class Search:
             shrinks=self.shrinks,
         )
 
-    def none(self, does: str) -> str:
-        """Words for a search that found nothing."""
-        return f"none of {self.runs} runs of {self.rules_of_each} rules {does} (seed {self.seed})"
+    def nothing_found(self, searched: str) -> str:
+        """Returns a sentence for a search that found nothing."""
+        scope = f"{self.runs} runs of {self.rules_of_each} rules"
+        return f"no {searched} in {scope} (seed {self.seed})"
 
 
 def run(
@@ -94,11 +95,11 @@ def run(
     rules: int = RULES,
     progress: Callable[[Tally], None] | None = None,
 ) -> SuiteResult:
-    """The claims of the suite inside their conditions, on a broker with these bugs.
+    """Decides the claims of the suite inside their conditions, on a broker with these bugs.
 
-    The claims that hold always are judged together, on the same runs; the search ends at the first
-    violation, and a claim that this run does not break is then undecided. Claims that something
-    can happen are searched on a broker without bugs only.
+    The claims that must always hold are judged together on the same runs. The search ends at the
+    first violation; claims that this run does not break are then undecided. The claims that
+    something can happen are searched only on a broker without bugs.
     """
     started = time.process_time()
     tally = Tally(progress=progress)
@@ -112,7 +113,7 @@ def run(
         if broken is None:
             verdicts += _judge_together(fewer, claims, setting, bugs)
         else:
-            why = f"the search ended when it had broken {broken.claim}"
+            why = f"the search ended at a violation of {broken.claim}"
             verdicts += (
                 ClaimVerdict(claim=claim, outcome="undecided", why=why) for claim in claims
             )
@@ -140,7 +141,7 @@ def decide(
     shrinks: bool = True,
     progress: Callable[[Tally], None] | None = None,
 ) -> ClaimVerdict:
-    """What a search says of a claim on one side of its condition; its program may stay long."""
+    """Decides one side of a claim; the program is shrunk only if `shrinks`."""
     tally = Tally(progress=progress)
     where = Search(suite=suite, seed=seed, runs=runs, rules=rules, tally=tally, shrinks=shrinks)
     if side.claim in suite.sometimes:
@@ -149,51 +150,31 @@ def decide(
     return next(verdict for verdict in verdicts if verdict.claim == side.claim)
 
 
-def program(machine: type[JudgedMachine], found: Found, setting: str, bugs: Bugs) -> str:
-    """A program that runs what was found again, and raises it again."""
-    names = ", ".join(f'"{bug.value}"' for bug in sorted(bugs, key=lambda bug: bug.value))
-    broker = f", bugs=bugs_named({names})" if bugs else ""
-    imports = [f"from {machine.__module__} import {machine.__name__}"]
-    if bugs:
-        imports.append("from reference_impl.node.bugs import bugs_named")
-    return "\n".join(
-        (
-            f"# {found.name}: {found.how}",
-            *imports,
-            "",
-            f'state = {machine.__name__}("{setting}"{broker}, judge=("{found.name}",))',
-            *map(str, found.calls),
-            "state.teardown()",
-            "",
-        )
-    )
-
-
 def _judge_together(
     where: Search, claims: Sequence[str], setting: str, bugs: Bugs
 ) -> list[ClaimVerdict]:
     found = where.found(setting, bugs, claims)
     if found is None:
-        why = where.none("breaks it")
+        why = where.nothing_found("counterexample")
         return [ClaimVerdict(claim=claim, outcome="holds", why=why) for claim in claims]
-    again = where.machine(setting, bugs)(judge=())
-    replay(again, found.calls)
-    verdicts = [_verdict(claim, again, found) for claim in claims]
+    ended = where.machine(setting, bugs)(judge=())
+    replay(ended, found.calls)
+    verdicts = [_verdict(claim, ended, found) for claim in claims]
     if found.name == PROGRESS:
-        text = program(type(again), found, setting, bugs)
+        text = program(type(ended), found, setting, bugs)
         stuck = ClaimVerdict(claim=PROGRESS, outcome="violated", why=found.how, programs=(text,))
         verdicts.append(stuck)
     return verdicts
 
 
-def _verdict(claim: str, again: JudgedMachine, found: Found) -> ClaimVerdict:
-    """What the smallest run says of one claim: it may break several."""
-    how = None if again.observed is None else again.shows(claim)
+def _verdict(claim: str, ended: JudgedMachine, found: Found) -> ClaimVerdict:
+    """Returns the verdict on one claim from the smallest run, which may break several claims."""
+    how = None if ended.observed is None else ended.shows(claim)
     if how is None:
-        why = f"the search ended when it had broken {found.name}"
+        why = f"the search ended at a violation of {found.name}"
         return ClaimVerdict(claim=claim, outcome="undecided", why=why)
     shown = Found(name=claim, how=how, calls=found.calls)
-    text = program(type(again), shown, again.setting_name, again.bugs)
+    text = program(type(ended), shown, ended.setting_name, ended.bugs)
     return ClaimVerdict(claim=claim, outcome="violated", why=how, programs=(text,))
 
 
@@ -204,7 +185,7 @@ def _decide_goals(where: Search, side: Side) -> ClaimVerdict:
         name = f"{side.claim}: {goal}"
         found = where.found(side.setting, side.bugs, (name,))
         if found is None:
-            why = where.none(f"shows it {goal}")
+            why = where.nothing_found(f"run that shows {goal!r}")
             return ClaimVerdict(claim=side.claim, outcome="violated", why=why)
         programs.append(program(where.suite.machine, found, side.setting, side.bugs))
         if found.name != name:

@@ -59,6 +59,7 @@ class TransactionsMachine(LeaderFaultsMachine):
 
     ALWAYS = ALWAYS
     SOMETIMES = SOMETIMES
+    SETTINGS = SETTINGS
     SIMPLER: ClassVar[Mapping[str, tuple[int, ...]]] = {
         **LeaderFaultsMachine.SIMPLER,
         "commits": (1, 0),

@@ -22,7 +22,7 @@ def test_a_seeded_bug_is_found_on_ten_seeds_of_ten_and_the_program_fails_again(b
         verdict = decide(SUITE, side, seed=seed, shrinks=seed == 0)
         assert verdict.outcome == "violated", f"seed {seed}: {verdict.why}"
         (program,) = verdict.programs
-        assert program.startswith(f"# {verdict.claim}: {verdict.why}\n")
+        assert program.endswith(f"\n# Broken: {verdict.claim}: {verdict.why}\n")
         assert f'bugs_named("{bug.value}")' in program
         with pytest.raises(Shown) as shown:
             exec(program, {})

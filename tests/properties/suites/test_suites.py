@@ -44,7 +44,7 @@ def test_outside_its_condition_a_claim_is_broken_by_a_program_that_fails_again(
     verdict = decide(suite, side, runs=20 if side.claim in suite.sometimes else 200, shrinks=False)
     assert verdict.outcome == side.expected == "violated"
     for program in verdict.programs:
-        assert program.startswith(f"# {side.claim}: {verdict.why}\n")
+        assert program.endswith(f"\n# Broken: {side.claim}: {verdict.why}\n")
         for _ in range(2):  # nothing is left over from the first time
             with pytest.raises(Shown) as shown:
                 exec(program, {})

@@ -1,0 +1,240 @@
+"""Describes in words what happened in a simulated cluster: the comments of a counterexample.
+
+    broker 1 crashes
+    broker 2 is elected leader of orders-0 in leader epoch 1
+    producer 1 gets v0, v1 acknowledged at offset 0, 1 of orders-0
+
+The events come from the state of the cluster, its trace, and the history of its clients. Clients
+are numbered in the order of their start: process 2000 of a history belongs to client 2.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+
+from model.histories import (
+    CommitOffset,
+    EndOffset,
+    FetchOffset,
+    MicroOperation,
+    Operation,
+    Poll,
+    Send,
+)
+from model.vocabulary import BrokerId, LeaderEpoch, TopicPartition
+from reference_impl.protocol.messages import CONTROLLER, FIRST_CLIENT, NO_BROKER, NodeId
+from reference_impl.simulation import faults
+from reference_impl.simulation.cluster import Cluster
+from reference_impl.simulation.producer import PROCESSES_PER_CLIENT
+
+Leadership = tuple[BrokerId, LeaderEpoch]
+
+
+class EventLog:
+    """Returns, at each call of `new_events`, the events since the call before."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._cluster = cluster
+        self._traced = 0
+        self._operations = 0
+        self._up = dict.fromkeys(cluster.broker_ids, True)
+        self._cut: frozenset[tuple[NodeId, NodeId]] = frozenset()
+        self._leaders: dict[TopicPartition, Leadership] = {}
+        self._in_sync: dict[TopicPartition, tuple[BrokerId, ...]] = {}
+        self._ends: dict[tuple[int, str, str | None], int] = {}
+
+    def new_events(self) -> tuple[str, ...]:
+        """Returns what happened since the last call, in words; events of one kind are merged."""
+        events = (*self._faults(), *self._links(), *self._elections(), *self._client_events())
+        return tuple(dict.fromkeys(events))
+
+    # ------------------------------------------------------------ brokers
+
+    def _faults(self) -> Iterator[str]:
+        failed: set[BrokerId] = set()
+        killed: list[NodeId] = []
+        events = self._cluster.trace.events
+        new, self._traced = events[self._traced :], len(events)
+        for traced in new:
+            match traced.event:
+                case faults.Crash(broker):
+                    failed.add(broker)
+                    yield f"broker {broker} crashes"
+                case faults.PowerLoss(broker):
+                    failed.add(broker)
+                    yield f"the machine of broker {broker} loses power and its unflushed records"
+                case faults.ReplaceDisk(broker):
+                    failed.add(broker)
+                    yield f"broker {broker} dies and loses its disk"
+                case faults.On() as armed:
+                    yield _armed(armed)
+                case "kill":
+                    killed.append(traced.node)
+                case str() as event if event.startswith("send "):
+                    yield f"{self._name(traced.node)} sends {', '.join(event.split()[1:])}"
+                case _:
+                    pass
+        if killed:
+            yield f"{', '.join(map(self._name, killed))} killed"
+        for broker, was_up in self._up.items():
+            is_up = self._cluster.is_up(broker)
+            if was_up and not is_up and broker not in failed:
+                yield f"broker {broker} crashes"
+            if is_up and (not was_up or broker in failed):
+                yield f"broker {broker} restarts"
+            self._up[broker] = is_up
+
+    def _links(self) -> Iterator[str]:
+        now = self._cluster.cut_links()
+        if cut := now - self._cut:
+            yield f"links cut: {self._link_names(cut)}"
+        if self._cut - now:
+            yield f"links still cut: {self._link_names(now)}" if now else "all links healed"
+        self._cut = now
+
+    def _elections(self) -> Iterator[str]:
+        """Yields new leaders, and the new in-sync sets of topics that are not internal."""
+        for place in self._cluster.topic_partitions():
+            is_internal = place.topic.startswith("__")
+            now = self._cluster.leader(place), self._cluster.leader_epoch(place)
+            before, self._leaders[place] = self._leaders.get(place), now
+            if before != now and (before is not None or not is_internal):
+                yield _election(place, *now, is_first=before is None)
+            in_sync = tuple(sorted(self._cluster.in_sync(place)))
+            was, self._in_sync[place] = self._in_sync.get(place), in_sync
+            if was != in_sync and not is_internal:
+                yield f"in-sync replicas of {place}: {', '.join(map(str, in_sync)) or 'none'}"
+
+    # ------------------------------------------------------------ clients
+
+    def _client_events(self) -> Iterator[str]:
+        ended = [it for it in self._cluster.history() if it.completed_ns is not None]
+        new, self._operations = ended[self._operations :], len(ended)
+        by_client: defaultdict[int, list[Operation]] = defaultdict(list)
+        for operation in new:
+            by_client[operation.process // PROCESSES_PER_CLIENT].append(operation)
+        for number, operations in sorted(by_client.items()):
+            name = self._name(NodeId(FIRST_CLIENT + number))
+            for event in (*_effects(operations), *self._end_offsets(number, operations)):
+                yield f"{name} {event}"
+
+    def _end_offsets(self, client: int, operations: list[Operation]) -> Iterator[str]:
+        """Yields the end offsets that differ from the one that this client received before."""
+        received: defaultdict[str, list[int]] = defaultdict(list)
+        for operation in operations:
+            for did in operation.did:
+                if isinstance(did, EndOffset):
+                    place = client, did.key, operation.isolation
+                    if self._ends.get(place) != did.offset:
+                        self._ends[place] = did.offset
+                        received[did.key].append(did.offset)
+        for key, offsets in received.items():
+            yield f"receives end offset {shortened(offsets)} of {key}"
+
+    def _name(self, node: NodeId) -> str:
+        if node == CONTROLLER:
+            return "controller"
+        if node <= FIRST_CLIENT:
+            return f"broker {node}"
+        return f"{self._cluster.client_kind(node)} {node - FIRST_CLIENT}"
+
+    def _link_names(self, cut: frozenset[tuple[NodeId, NodeId]]) -> str:
+        """Lists links, once for both directions: `broker 1 - broker 2, broker 1 -> producer 1`."""
+        both = sorted({(min(a, b), max(a, b)) for a, b in cut if (b, a) in cut})
+        one_way = sorted((a, b) for a, b in cut if (b, a) not in cut)
+        return ", ".join(
+            f"{self._name(a)} {arrow} {self._name(b)}"
+            for arrow, links in (("-", both), ("->", one_way))
+            for a, b in links
+        )
+
+
+def _effects(operations: list[Operation]) -> Iterator[str]:
+    """Yields the effects of operations; records of one topic partition are listed together."""
+    listed: defaultdict[tuple[str, str], list[tuple[str, str]]] = defaultdict(list)
+    for operation in operations:
+        if operation.f == "init_producer":
+            yield f"initializes transactional id {operation.transactional_id}{_outcome(operation)}"
+        if operation.f == "txn" and (transaction := _transaction(operation)):
+            yield transaction
+        for form, key, value, offset in _records(operation):
+            listed[form, key].append((value, offset))
+    for (form, key), records in listed.items():
+        values, offsets = (shortened(column) for column in zip(*records, strict=True))
+        yield form.format(values=values, offsets=offsets, key=key)
+
+
+def _records(operation: Operation) -> Iterator[tuple[str, str, str, str]]:
+    """Yields a sentence to fill in, a topic partition, a value and an offset of each record."""
+    is_transaction = operation.f == "txn"
+    for did in operation.did:
+        match did:
+            case Poll(key, offset, value):
+                yield "reads {values} at offset {offsets} of {key}", key, value, str(offset)
+            case FetchOffset(key, offset):
+                yield "fetches committed offset {offsets} of {key}", key, "", str(offset)
+            case CommitOffset(key, offset) if not is_transaction:
+                committed = f"{offset}{_outcome(operation)}"
+                yield "commits offset {offsets} of {key}", key, "", committed
+            case Send(key, value, offset) if operation.outcome == "ok" and not is_transaction:
+                form = "gets {values} acknowledged at offset {offsets} of {key}"
+                yield form, key, value, "unknown" if offset is None else str(offset)
+            case Send(key, value) if not is_transaction:
+                form = f"gets {operation.error} for {{values}}{_outcome(operation)}"
+                yield form, key, value, ""
+            case _:
+                pass
+
+
+def shortened(items: Sequence[object]) -> str:
+    """Lists the items; of more than six, the first three and the last.
+
+    >>> shortened([1, 2, 3]), shortened(range(9))
+    ('1, 2, 3', '0, 1, 2 ... 8')
+    """
+    if len(items) > 6:
+        return f"{', '.join(map(str, items[:3]))} ... {items[-1]}"
+    return ", ".join(map(str, items))
+
+
+def _transaction(operation: Operation) -> str:
+    """Describes a transaction that sent something; empty for any other."""
+    did = ", ".join(filter(None, map(_sent, operation.did)))
+    how = {"ok": "commits", "fail": "aborts"}.get(operation.outcome, "leaves open or in doubt")
+    error = f" ({operation.error})" if operation.error not in (None, "ABORTED") else ""
+    return f"{how} transaction of {operation.transactional_id}: {did}{error}" if did else ""
+
+
+def _sent(did: MicroOperation) -> str:
+    match did:
+        case Send(key, value, offset):
+            return f"{value} at offset {'unknown' if offset is None else offset} of {key}"
+        case CommitOffset(key, offset):
+            return f"group offset {offset} of {key}"
+        case _:
+            return ""
+
+
+def _outcome(operation: Operation) -> str:
+    return {"ok": "", "fail": ": failed"}.get(operation.outcome, ": outcome unknown")
+
+
+def _election(
+    place: TopicPartition, leader: BrokerId, epoch: LeaderEpoch, *, is_first: bool
+) -> str:
+    if leader == NO_BROKER:
+        return f"{place} has no leader"
+    verb = "leads" if is_first else "is elected leader of"
+    return f"broker {leader} {verb} {place} in leader epoch {epoch}"
+
+
+def _armed(fault: faults.On) -> str:
+    does: Mapping[type, str] = {faults.Lose: "lost", faults.Die: "fatal to their broker"}
+    late = fault.does
+    how = f"{late.for_ms} ms late" if isinstance(late, faults.Hold) else does[type(late)]
+    which = "request" if fault.moment == "before" else "response"
+    topic = "" if fault.topic is None else f" for {fault.topic}"
+    what = f"{which}s" if fault.count > 1 else which
+    number = f"{fault.count} " if fault.count > 1 else ""
+    return f"the next {number}{fault.api or ''} {what}{topic} will be {how}"
