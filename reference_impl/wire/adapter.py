@@ -1,18 +1,18 @@
-"""Between frames and message bodies: the only file that knows kio, the library of Kafka's schemas.
+"""Frames to request bodies and back: the only module that uses kio, the library of Kafka's schemas.
 
-A frame is a request header and a body; `decode` gives both as a `Call`. `Call.make` builds the
-parts of its response: a field that this version does not have is left out, plain integers become
-what kio wants (an error code, a time span). `encode` writes the response with the header version
-that its schema names; ApiVersions is always answered under header version 0.
+A frame is a request header and a body; `decode` returns both as a `Call`. `Call.make` builds the
+parts of its response: fields that the version lacks are omitted, and integers become kio's types
+(error code, time span). `Call.respond` writes the response with the header version of its schema;
+ApiVersions always uses header version 0.
 
-Schemas load lazily in kio, up to a second for all: `load_schemas` does it at start.
+kio loads schemas lazily, which takes up to a second for all: `load_schemas` loads them at start.
 
-Bytes behind a body are left unread, as Kafka leaves them: librdkafka 2.16 sends three behind a
-Metadata request for all topics.
+Bytes after a body are ignored, as by Kafka: librdkafka 2.16 sends three after a Metadata request
+for all topics.
 
 Source: Kafka protocol guide; KIP-482 (flexible versions), KIP-511 (ApiVersions).
-Simplified: responses have no throttle time. A tagged field that the schema does not know is
-refused, as kio does, not skipped.
+Simplified: responses have no throttle time. An unknown tagged field is rejected, as by kio, and not
+skipped.
 """
 
 from __future__ import annotations
@@ -39,11 +39,11 @@ _ZERO: Final = timedelta(0)
 
 
 class MalformedFrame(ValueError):
-    """A frame that is no request of ours: its connection has to close."""
+    """A frame that is no supported request: its connection must close."""
 
 
 class UnsupportedApiVersions(ValueError):
-    """An ApiVersions request of an unknown version: it is answered in version 0, not refused."""
+    """An ApiVersions request of an unknown version: its response has version 0."""
 
     def __init__(self, correlation_id: int) -> None:
         super().__init__(f"ApiVersions, correlation {correlation_id}")
@@ -60,15 +60,15 @@ class Call:
     client_id: str | None
     body: Any
 
-    def make(self, part: str, /, **told: Any) -> Any:
-        """A part of the response; fields that this version lacks are left out."""
+    def make(self, part: str, /, **values: Any) -> Any:
+        """Returns a part of the response, without the fields that this version lacks."""
         kind, takes = _parts(self.api, self.version)[part]
-        return kind(**{field: _as_kio(field, told[field]) for field in takes if field in told})
+        return kind(**{field: _as_kio(field, values[field]) for field in takes if field in values})
 
-    def respond(self, **told: Any) -> bytes:
-        """The frame of the response, its length in front."""
+    def respond(self, **values: Any) -> bytes:
+        """Returns the response frame, with its length prefix."""
         name, kind = _response(self.api, self.version)
-        entity = self.make(name, throttle_time=_ZERO, **told)
+        entity = self.make(name, throttle_time=_ZERO, **values)
         out = io.BytesIO()
         header = kind.__header_schema__
         entity_writer(header)(out, header(correlation_id=self.correlation_id))
@@ -78,18 +78,20 @@ class Call:
 
 
 def decode(frame: bytes) -> Call:
-    """The request in a frame; MalformedFrame, or UnsupportedApiVersions."""
+    """Returns the request in a frame; MalformedFrame, or UnsupportedApiVersions."""
     if len(frame) < _REQUEST.size:
-        raise MalformedFrame(f"{len(frame)} bytes are too few for a request header")
+        raise MalformedFrame(f"a frame of {len(frame)} bytes is too short for a request header")
     key, version, correlation_id = _REQUEST.unpack_from(frame)
     try:
         api = Api(key)
     except ValueError:
-        raise MalformedFrame(f"api key {key} is not served, and not advertised") from None
+        raise MalformedFrame(
+            f"api key {key} is not supported; ApiVersions lists those that are"
+        ) from None
     if version not in VERSIONS[api]:
         if api is Api.API_VERSIONS:
             raise UnsupportedApiVersions(correlation_id)
-        raise MalformedFrame(f"{api.name} version {version} is not served")
+        raise MalformedFrame(f"{api.name} version {version} is not supported")
     kind = _request(api, version)
     try:
         header, at = entity_reader(kind.__header_schema__)(frame, 0)
@@ -103,7 +105,7 @@ def decode(frame: bytes) -> Call:
 
 
 def _missing(entity: Any) -> str | None:
-    """A field that must not be null and is: kio lets a null array pass where none may be."""
+    """Returns the name of a null field that must not be null: kio does not reject a null array."""
     kind: Any = type(entity)
     for name, nullable in _nullable(kind):
         value = getattr(entity, name)
@@ -123,7 +125,7 @@ def _nullable(kind: Any) -> tuple[tuple[str, bool], ...]:
 
 
 def load_schemas() -> None:
-    """Imports every schema that is served, so that no request waits for it."""
+    """Imports all supported schemas, so that no request waits for it."""
     for api, versions in VERSIONS.items():
         for version in range(versions.first_answered, versions.last + 1):
             request, (_, response) = _request(api, version), _response(api, version)
@@ -134,7 +136,7 @@ def load_schemas() -> None:
 
 
 def topic_id(topic: str) -> UUID:
-    """The id of a topic: its name decides it, as topics here are never deleted."""
+    """Returns the id of a topic, made from its name, because topics are never deleted here."""
     return uuid5(NAMESPACE_URL, f"topic:{topic}")
 
 
@@ -162,7 +164,7 @@ def _response(api: Api, version: int) -> tuple[str, Any]:
 
 @cache
 def _parts(api: Api, version: int) -> dict[str, tuple[Any, tuple[str, ...]]]:
-    """The classes of a response, with the names of their fields."""
+    """Returns the classes of a response, with the names of their fields."""
     module = load_payload_module(api, version, EntityType.response)
     return {name: (kind, tuple(f.name for f in fields(kind))) for name, kind in _classes(module)}
 

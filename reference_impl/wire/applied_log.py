@@ -1,12 +1,12 @@
-"""The broker's own log of what it applied: a line of NDJSON for each batch that arrived.
+"""The applied log: one line of NDJSON for each batch that the cluster has appended.
 
     {"event": "produce", "broker": 0, "topic_partition": "a-0", "base_offset": 4, "records": 2,
      "producer_id": 1000, "producer_epoch": 0, "base_sequence": 4, "answered": false}
 
-A line is written once the core has said that the batch is in the log (acks=all: on every in-sync
-replica); `answered` is false where a fault kept the answer back. A retry that was recognised has a
-line of its own with the same offset. What was applied but never acknowledged inside the cluster (a
-broker died, a time-out) has no line: the counts taken from here are lower bounds.
+A line is written once the core confirms that the batch is in the log (acks=all: on each in-sync
+replica). `answered` is false if a fault dropped the response. A recognized retry has a line of its
+own with the same offset. A batch that was appended but never acknowledged inside the cluster (a
+broker died, a timeout) has no line, so counts from this log are lower bounds.
 """
 
 from __future__ import annotations
@@ -24,20 +24,20 @@ from reference_impl.wire.data_plane import PartitionProduce
 
 @dataclass(frozen=True, slots=True)
 class AppliedLog:
-    """Writes each line with one unbuffered `write`, so that it can be read while it grows."""
+    """Writes each line with one unbuffered `write`, so the file can be read while it grows."""
 
     descriptor: int
 
     @classmethod
     def open(cls, path: Path) -> AppliedLog:
-        """A new log; FileExistsError rather than mixing two runs."""
+        """Creates a log file; FileExistsError if it exists, since two runs must not mix."""
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND
         return cls(os.open(path, flags, 0o644))
 
     def write(
         self, broker_id: BrokerId, appended: Iterable[PartitionProduce], *, answered: bool
     ) -> None:
-        """One line per batch that the core accepted."""
+        """Writes one line per appended batch."""
         lines = [
             {"event": "produce", "broker": broker_id, **applied, "answered": answered}
             for one in appended
@@ -71,29 +71,31 @@ def _accepted(one: PartitionProduce) -> list[dict[str, str | int]]:
 
 
 def applied_but_unanswered(log: Path) -> int:
-    """How many records were applied by a request whose answer did not go out, each counted once.
+    """Returns the number of records whose produce response was dropped, each counted once.
 
-    Most are acknowledged later, when the client's retry is recognised.
+    Most of them are acknowledged later, by the client's retry.
     """
     unanswered: set[tuple[object, ...]] = set()
     for line in log.read_text().splitlines():
-        told = json.loads(line)
-        if not told["answered"]:
-            unanswered.update(_records(told))
+        entry = json.loads(line)
+        if not entry["answered"]:
+            unanswered.update(_records(entry))
     return len(unanswered)
 
 
 def applied(log: Path) -> int:
-    """How many records were applied, each counted once however often it was sent."""
+    """Returns the number of appended records, each counted once however often it was sent."""
     lines = [json.loads(line) for line in log.read_text().splitlines()]
-    return len({record for told in lines for record in _records(told)})
+    return len({record for entry in lines for record in _records(entry)})
 
 
-def _records(told: dict[str, object]) -> Iterable[tuple[object, ...]]:
-    """What names each record of a line: its producer's sequence number, or its offset."""
-    producer = (told["topic_partition"], told["producer_id"], told["producer_epoch"])
-    first = told["base_offset"] if told["producer_id"] == -1 else told["base_sequence"]
+def _records(entry: dict[str, object]) -> Iterable[tuple[object, ...]]:
+    """Returns the identity of each record in a line: producer and sequence number, or its
+    offset.
+    """
+    producer = (entry["topic_partition"], entry["producer_id"], entry["producer_epoch"])
+    first = entry["base_offset"] if entry["producer_id"] == -1 else entry["base_sequence"]
     assert isinstance(first, int)
-    count = told["records"]
+    count = entry["records"]
     assert isinstance(count, int)
     return ((*producer, first + n) for n in range(count))

@@ -1,9 +1,9 @@
 """ConsumerGroupHeartbeat and ConsumerGroupDescribe: the groups of KIP-848.
 
-Topics have names in what a member subscribes to and ids in what it owns.
+A subscription has topic names, an assignment has topic ids.
 
 Source: KIP-848, KIP-1082; the message schemas of Apache Kafka.
-Simplified: a subscription by regular expression is refused; racks are not looked at.
+Simplified: a subscription by regular expression is rejected; racks are ignored.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ CONSUMER_PROTOCOL = 1  # the type of a member, since version 1
 
 
 async def heartbeat(broker: ServedBroker, call: Call) -> bytes:
-    """The response frame, once what it tells is replicated."""
+    """Returns the response frame, once the change of the group is replicated."""
     body = call.body
     if getattr(body, "subscribed_topic_regex", None):
         return call.respond(
             error_code=INVALID_REGULAR_EXPRESSION,
-            error_message="subscriptions by regular expression are not served",
+            error_message="subscriptions by regular expression are not supported",
             member_epoch=0,
             heartbeat_interval=span(0),
         )
@@ -57,33 +57,33 @@ async def heartbeat(broker: ServedBroker, call: Call) -> bytes:
             for index in topic.partitions
         ),
     )
-    said = await request_core(broker, request, ConsumerGroupHeartbeated)
+    answer = await request_core(broker, request, ConsumerGroupHeartbeated)
     return call.respond(
-        error_code=said.error,
-        member_id=said.member_id or None,
-        member_epoch=said.member_epoch,
-        heartbeat_interval=span(said.heartbeat_ms),
-        assignment=None if said.assignment is None else _assignment(call, said.assignment),
+        error_code=answer.error,
+        member_id=answer.member_id or None,
+        member_epoch=answer.member_epoch,
+        heartbeat_interval=span(answer.heartbeat_ms),
+        assignment=None if answer.assignment is None else _assignment(call, answer.assignment),
     )
 
 
 async def describe(broker: ServedBroker, call: Call) -> bytes:
-    """The response frame."""
+    """Returns the response frame."""
     groups: list[Any] = []
     for group in call.body.group_ids:
-        said = await request_core(
+        answer = await request_core(
             broker, ConsumerGroupDescribe(group=group), ConsumerGroupDescribed
         )
         groups.append(
             call.make(
                 "DescribedGroup",
-                error_code=said.error,
+                error_code=answer.error,
                 group_id=group,
-                group_state=said.state,
-                group_epoch=said.group_epoch,
-                assignment_epoch=said.assignment_epoch,
-                assignor_name=said.assignor,
-                members=tuple(_member(call, member) for member in said.members),
+                group_state=answer.state,
+                group_epoch=answer.group_epoch,
+                assignment_epoch=answer.assignment_epoch,
+                assignor_name=answer.assignor,
+                members=tuple(_member(call, member) for member in answer.members),
             )
         )
     return call.respond(groups=tuple(groups))

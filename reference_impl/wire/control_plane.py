@@ -1,7 +1,7 @@
 """ApiVersions, Metadata, InitProducerId and FindCoordinator.
 
 Source: KIP-35 and KIP-511 (ApiVersions), KIP-516, KIP-699.
-Simplified: topics are never created by asking for them.
+Simplified: a Metadata request never creates a topic.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from reference_impl.wire.versions import VERSIONS, Api
 
 CLUSTER_ID: Final = "urteil-reference-broker"
 FEATURES_SINCE: Final = 3  # the version of ApiVersions
-GROUP, TRANSACTION = 0, 1  # what a coordinator is asked for
+GROUP, TRANSACTION = 0, 1  # key types of FindCoordinator
 FEATURES: Final = {"transaction.version": 2}  # KIP-890: clients may speak the second protocol
 
 
@@ -38,7 +38,7 @@ FEATURES: Final = {"transaction.version": 2}  # KIP-890: clients may speak the s
 
 
 async def api_versions(_broker: ServedBroker, call: Call) -> bytes:
-    """The response frame: what is served."""
+    """Returns the response frame with the supported requests."""
     return call.respond(
         error_code=0,
         api_keys=_advertised(call, VERSIONS),
@@ -59,7 +59,9 @@ async def api_versions(_broker: ServedBroker, call: Call) -> bytes:
 
 
 def unsupported_api_versions(correlation_id: int) -> bytes:
-    """The answer to an unknown version: in version 0, with the versions that would do."""
+    """Returns the response to an unknown ApiVersions version: version 0, with the supported
+    versions.
+    """
     call = Call(Api.API_VERSIONS, 0, correlation_id, None, None)
     error = ErrorCode.UNSUPPORTED_VERSION
     return call.respond(error_code=error, api_keys=_advertised(call, [Api.API_VERSIONS]))
@@ -81,7 +83,7 @@ def _advertised(call: Call, apis: Any) -> tuple[Any, ...]:
 
 
 async def metadata(broker: ServedBroker, call: Call) -> bytes:
-    """The response frame: all topics, or those that were named or numbered."""
+    """Returns the response frame with all topics, or with those of the request."""
     seen = await image(broker)
     topics: dict[str, list[tuple[TopicPartition, PartitionState]]] = {}
     for topic_partition, state in seen.topic_partitions:
@@ -107,13 +109,13 @@ async def metadata(broker: ServedBroker, call: Call) -> bytes:
         error_code=0,
         brokers=brokers,
         cluster_id=CLUSTER_ID,
-        controller_id=broker.broker_id,  # KRaft names a broker that passes requests on
+        controller_id=broker.broker_id,  # in KRaft: any broker, which forwards requests
         topics=tuple(answers),
     )
 
 
 def _name(topic: Any, topics: Any) -> Any:
-    """The name in a request, or that of its topic id; an id that is not known stays an id."""
+    """Returns the topic's name, also for a topic id; an unknown id is returned as it is."""
     if topic.name is not None:
         return topic.name
     by_id = {topic_id(name): name for name in topics}
@@ -157,7 +159,9 @@ def _no_topic(call: Call, name: Any) -> Any:
 
 
 async def init_producer_id(broker: ServedBroker, call: Call) -> bytes:
-    """The response frame: a producer id, with a transactional id one that fences all before it."""
+    """Returns the response frame: a producer id; a transactional id's earlier instances are
+    fenced.
+    """
     body = call.body
     request = InitProducerId(
         transactional_id=body.transactional_id,
@@ -165,21 +169,23 @@ async def init_producer_id(broker: ServedBroker, call: Call) -> bytes:
         producer_id=ProducerId(getattr(body, "producer_id", NO_PRODUCER_ID)),
         producer_epoch=ProducerEpoch(getattr(body, "producer_epoch", -1)),
     )
-    said = await request_core(broker, request, InitializedProducerId)
+    answer = await request_core(broker, request, InitializedProducerId)
     return call.respond(
-        error_code=said.error, producer_id=said.producer_id, producer_epoch=said.producer_epoch
+        error_code=answer.error,
+        producer_id=answer.producer_id,
+        producer_epoch=answer.producer_epoch,
     )
 
 
 async def find_coordinator(broker: ServedBroker, call: Call) -> bytes:
-    """The response frame: who coordinates each key."""
+    """Returns the response frame with the coordinator of each key."""
     kind = getattr(call.body, "key_type", GROUP)
     keys = getattr(call.body, "coordinator_keys", None)
     if keys is None:
         return call.respond(**await _coordinator(broker, kind, call.body.key))
     found = [(key, await _coordinator(broker, kind, key)) for key in keys]
     return call.respond(
-        coordinators=tuple(call.make("Coordinator", key=key, **told) for key, told in found)
+        coordinators=tuple(call.make("Coordinator", key=key, **fields) for key, fields in found)
     )
 
 
@@ -187,8 +193,8 @@ async def _coordinator(broker: ServedBroker, kind: int, key: str) -> dict[str, A
     error, at = ErrorCode.INVALID_REQUEST, NO_BROKER
     if kind in {GROUP, TRANSACTION}:
         request = FindCoordinator(key=key, is_transactional=kind == TRANSACTION)
-        said = await request_core(broker, request, FoundCoordinator)
-        error, at = said.error, said.broker_id
+        answer = await request_core(broker, request, FoundCoordinator)
+        error, at = answer.error, answer.broker_id
     host, port = broker.addresses.get(at, ("", -1))
     return {
         "error_code": error,

@@ -1,12 +1,12 @@
-"""Produce, Fetch, ListOffsets and OffsetForLeaderEpoch: from the wire to the core and back.
+"""Produce, Fetch, ListOffsets and OffsetForLeaderEpoch: wire requests to core requests and back.
 
-A fetch is answered when it has `min_bytes`, an error, or has waited `max_wait_ms`: the core is
-asked at once for every topic partition, then again whenever one of them becomes readable.
+A fetch gets its response when it has `min_bytes` or an error, or after `max_wait_ms`. The core is
+called at once for each topic partition, and again whenever one of them becomes readable.
 
 Source: KIP-74 (fetch limits), KIP-227, KIP-320, KIP-516 (topic ids), KIP-951.
-Simplified: no fetch sessions (a full fetch each time, as Kafka answers when its cache is full), no
-leader hints beside errors. Every fetch is a consumer's, whatever replica it names: brokers reach
-each other in-process.
+Simplified: no fetch sessions (each fetch is a full one, as in Kafka when its session cache is
+full), no leader hints with errors. Each fetch is a consumer's, whatever replica id it has: brokers
+communicate in-process.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from reference_impl.wire.served_broker import (
     request_core,
 )
 
-OLDEST_TIMESTAMP_QUERY: Final = -2  # below it come questions for tiered storage and the like
+OLDEST_TIMESTAMP_QUERY: Final = -2  # lower values are queries about tiered storage and similar
 OFFSET_NOT_AVAILABLE_SINCE: Final = 5  # the version of ListOffsets that knows this error
 NO_SESSION: Final = 0
 PRODUCE_V2: Final = (
@@ -49,7 +49,7 @@ READ_COMMITTED: Final = 1
 
 @dataclass(frozen=True, slots=True)
 class PartitionProduce:
-    """One topic partition of a produce request, and what the core said."""
+    """One topic partition of a produce request, and the core's response."""
 
     topic_partition: TopicPartition
     request: Produce
@@ -57,7 +57,7 @@ class PartitionProduce:
 
     @property
     def is_applied(self) -> bool:
-        """The core said that it is in the log."""
+        """True if the batch is in the log, by the core's response."""
         return self.produced is not None and self.produced.error is ErrorCode.NONE
 
 
@@ -67,7 +67,9 @@ class PartitionProduce:
 async def produce(
     broker: ServedBroker, call: Call
 ) -> tuple[bytes | None, tuple[PartitionProduce, ...]]:
-    """The response frame, none with acks=0, and what was appended under which answer."""
+    """Returns the response frame (none with acks=0), and the core's response per topic
+    partition.
+    """
     body = call.body
     topics = await named_topics(broker, body.topic_data)
     asks = [
@@ -92,13 +94,15 @@ async def produce(
         PartitionProduce(ask.topic_partition, ask, answer)
         for ask, answer in zip(asks, answers, strict=True)
     )
-    said = {one.topic_partition: answer for one, answer in zip(appended, answers, strict=True)}
+    by_partition = {one.topic_partition: one.produced for one in appended}
     responses = tuple(
         call.make(
             "TopicProduceResponse",
             **naming(topic),
             partition_responses=tuple(
-                _produced(call, wanted.index, said.get(TopicPartition(name or "", wanted.index)))
+                _produced(
+                    call, wanted.index, by_partition.get(TopicPartition(name or "", wanted.index))
+                )
                 for wanted in topic.partition_data
             ),
         )
@@ -107,14 +111,14 @@ async def produce(
     return call.respond(responses=responses), appended
 
 
-def _produced(call: Call, index: int, said: Produced | None) -> Any:
+def _produced(call: Call, index: int, answer: Produced | None) -> Any:
     return call.make(
         "PartitionProduceResponse",
         index=index,
-        error_code=UNKNOWN_TOPIC_ID if said is None else said.error,
-        base_offset=-1 if said is None else said.base_offset,
+        error_code=UNKNOWN_TOPIC_ID if answer is None else answer.error,
+        base_offset=-1 if answer is None else answer.base_offset,
         log_append_time=None,
-        log_start_offset=-1 if said is None else said.log_start_offset,
+        log_start_offset=-1 if answer is None else answer.log_start_offset,
         record_errors=(),
     )
 
@@ -123,7 +127,7 @@ def _produced(call: Call, index: int, said: Produced | None) -> Any:
 
 
 async def fetch(broker: ServedBroker, call: Call) -> bytes:
-    """The response frame, after at most `max_wait_ms`."""
+    """Returns the response frame, after at most `max_wait_ms`."""
     body = call.body
     if getattr(body, "session_id", NO_SESSION) != NO_SESSION:
         return call.respond(error_code=FETCH_SESSION_ID_NOT_FOUND, session_id=0, responses=())
@@ -178,7 +182,7 @@ async def _long_poll(
 
 
 def _limited(found: dict[TopicPartition, Fetched], max_bytes: int) -> dict[TopicPartition, Fetched]:
-    """No batches any more once the response is full; the first ones come however large they are."""
+    """Limits the response to `max_bytes`; the first batches are returned however large they are."""
     limited: dict[TopicPartition, Fetched] = {}
     left = max_bytes
     for topic_partition, answer in found.items():
@@ -188,17 +192,17 @@ def _limited(found: dict[TopicPartition, Fetched], max_bytes: int) -> dict[Topic
     return limited
 
 
-def _fetched(call: Call, index: int, said: Fetched | None) -> Any:
-    high_watermark = -1 if said is None else said.high_watermark
+def _fetched(call: Call, index: int, answer: Fetched | None) -> Any:
+    high_watermark = -1 if answer is None else answer.high_watermark
     read_committed = call.body.isolation_level == READ_COMMITTED
-    aborted = () if said is None else said.aborted
+    aborted = () if answer is None else answer.aborted
     return call.make(
         "PartitionData",
         partition_index=index,
-        error_code=UNKNOWN_TOPIC_ID if said is None else said.error,
+        error_code=UNKNOWN_TOPIC_ID if answer is None else answer.error,
         high_watermark=high_watermark,
-        last_stable_offset=-1 if said is None else said.last_stable_offset,
-        log_start_offset=-1 if said is None else said.log_start_offset,
+        last_stable_offset=-1 if answer is None else answer.last_stable_offset,
+        log_start_offset=-1 if answer is None else answer.log_start_offset,
         aborted_transactions=tuple(
             call.make(
                 "AbortedTransaction", producer_id=one.producer_id, first_offset=one.first_offset
@@ -207,7 +211,7 @@ def _fetched(call: Call, index: int, said: Fetched | None) -> Any:
         )
         if read_committed
         else None,
-        records=b"" if said is None else said.batches,
+        records=b"" if answer is None else answer.batches,
     )
 
 
@@ -219,11 +223,11 @@ def _now_ms() -> int:
 
 
 async def list_offsets(broker: ServedBroker, call: Call) -> bytes:
-    """The response frame."""
+    """Returns the response frame."""
 
     async def listed(topic: str, wanted: Any) -> Any:
         if wanted.timestamp < OLDEST_TIMESTAMP_QUERY:
-            said = ListedOffsets(error=ErrorCode.UNSUPPORTED_VERSION)
+            answer = ListedOffsets(error=ErrorCode.UNSUPPORTED_VERSION)
         else:
             ask = ListOffsets(
                 topic_partition=TopicPartition(topic, wanted.partition_index),
@@ -231,17 +235,17 @@ async def list_offsets(broker: ServedBroker, call: Call) -> bytes:
                 read_committed=getattr(call.body, "isolation_level", 0) == READ_COMMITTED,
                 current_leader_epoch=LeaderEpoch(getattr(wanted, "current_leader_epoch", -1)),
             )
-            said = await request_core(broker, ask, ListedOffsets)
-        error = said.error
+            answer = await request_core(broker, ask, ListedOffsets)
+        error = answer.error
         if error is ErrorCode.OFFSET_NOT_AVAILABLE and call.version < OFFSET_NOT_AVAILABLE_SINCE:
             error = ErrorCode.LEADER_NOT_AVAILABLE
         return call.make(
             "ListOffsetsPartitionResponse",
             partition_index=wanted.partition_index,
             error_code=error,
-            timestamp=said.timestamp,
-            offset=said.offset,
-            leader_epoch=said.leader_epoch,
+            timestamp=answer.timestamp,
+            offset=answer.offset,
+            leader_epoch=answer.leader_epoch,
         )
 
     topics = [
@@ -256,7 +260,7 @@ async def list_offsets(broker: ServedBroker, call: Call) -> bytes:
 
 
 async def offset_for_leader_epoch(broker: ServedBroker, call: Call) -> bytes:
-    """The response frame."""
+    """Returns the response frame."""
 
     async def ended(topic: str, wanted: Any) -> Any:
         ask = OffsetForLeaderEpoch(
@@ -264,13 +268,13 @@ async def offset_for_leader_epoch(broker: ServedBroker, call: Call) -> bytes:
             leader_epoch=LeaderEpoch(wanted.leader_epoch),
             current_leader_epoch=LeaderEpoch(wanted.current_leader_epoch),
         )
-        said = await request_core(broker, ask, OffsetOfLeaderEpoch)
+        answer = await request_core(broker, ask, OffsetOfLeaderEpoch)
         return call.make(
             "EpochEndOffset",
-            error_code=said.error,
+            error_code=answer.error,
             partition=wanted.partition,
-            leader_epoch=said.end.leader_epoch,
-            end_offset=said.end.end_offset,
+            leader_epoch=answer.end.leader_epoch,
+            end_offset=answer.end.end_offset,
         )
 
     topics = [

@@ -1,4 +1,4 @@
-"""DeleteRecords, each topic partition by itself.
+"""DeleteRecords: one core request per topic partition.
 
 Source: KIP-107.
 """
@@ -15,7 +15,7 @@ from reference_impl.wire.served_broker import ServedBroker, request_core
 
 
 async def delete_records(broker: ServedBroker, call: Call) -> bytes:
-    """The response frame, once every replica that lives has deleted."""
+    """Returns the response frame, once all live replicas have deleted the records."""
     timeout_ms = milliseconds(call.body.timeout)
 
     async def deleted(topic: str, wanted: Any) -> Any:
@@ -24,12 +24,12 @@ async def delete_records(broker: ServedBroker, call: Call) -> bytes:
             before=Offset(wanted.offset),
             timeout_ms=timeout_ms,
         )
-        said = await request_core(broker, request, DeletedRecords)
+        answer = await request_core(broker, request, DeletedRecords)
         return call.make(
             "DeleteRecordsPartitionResult",
             partition_index=wanted.partition_index,
-            low_watermark=said.low_watermark,
-            error_code=said.error,
+            low_watermark=answer.low_watermark,
+            error_code=answer.error,
         )
 
     topics = [

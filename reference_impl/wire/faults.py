@@ -1,15 +1,16 @@
-"""Faults of a served cluster, as data, keyed to events and never to time.
+"""Faults of a served cluster, as data, triggered by counted events and never by time.
 
-The fault that matters most is `drop-response`: the request is applied, its answer is not sent and
-the connection closes, so the client can't know. Real clients over TCP are not deterministic; what
-is counted (the n-th applied produce request, the n-th request of any kind) is the same for a seed.
+The most important fault is `drop-response`: the request is applied, its response is dropped and the
+connection closes, so the client does not know the outcome. Real clients over TCP are not
+deterministic; only the counted event (the n-th applied produce request, the n-th request of any
+kind) is the same for a seed.
 
     drop-response:every=7             every seventh applied produce request
     drop-response:probability=0.1     each with this probability
     kill-broker:id=1,after=50,restart=200
                                       after the 50th applied produce request the process dies with
                                       its disk intact; after 200 more requests of any kind to the
-                                      others it comes back
+                                      other brokers it starts again
 """
 
 from __future__ import annotations
@@ -24,28 +25,30 @@ from model.vocabulary import BrokerId
 
 
 class BadFault(InputFault):
-    """A fault that can't be: the message names the text and what it may be."""
+    """An invalid fault; the message has the text and the valid values."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DropResponse:
-    """Applies every `every`-th produce request, or each with `probability`, without an answer."""
+    """Applies every `every`-th produce request, or each with `probability`, without a response."""
 
     every: int | None = None
     probability: float | None = None
 
     def __post_init__(self) -> None:
         if (self.every is None) == (self.probability is None):
-            raise BadFault("drop-response: give every=N or probability=P")
+            raise BadFault("drop-response needs every=N or probability=P")
         if self.every is not None and self.every < 2:
-            raise BadFault(f"drop-response: every={self.every} would answer nothing; from 2 on")
+            raise BadFault(f"drop-response: every={self.every} leaves no response; use 2 or more")
         if self.probability is not None and not 0 <= self.probability < 1:
-            raise BadFault(f"drop-response: probability={self.probability}: from 0 to below 1")
+            raise BadFault(f"drop-response: probability={self.probability} must be in [0, 1)")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KillBroker:
-    """Kills a broker after `after` applied produce requests; back after `restart` requests."""
+    """Kills a broker after `after` applied produce requests; starts it after `restart` more
+    requests.
+    """
 
     broker_id: BrokerId
     after: int
@@ -53,11 +56,11 @@ class KillBroker:
 
     def __post_init__(self) -> None:
         if self.after < 1 or (self.restart is not None and self.restart < 1):
-            raise BadFault("kill-broker: after and restart count requests, from 1 on")
+            raise BadFault("kill-broker: after and restart must be at least 1 request")
 
 
 Fault = DropResponse | KillBroker
-Happening = tuple[Literal["kill", "restart"], BrokerId]
+BrokerEvent = tuple[Literal["kill", "restart"], BrokerId]
 
 _FIELDS: Final[Mapping[str, Mapping[str, Callable[[str], int | float]]]] = {
     "drop-response": {"every": int, "probability": float},
@@ -66,37 +69,37 @@ _FIELDS: Final[Mapping[str, Mapping[str, Callable[[str], int | float]]]] = {
 
 
 def parsed(text: str) -> Fault:
-    """The fault that the text tells, in the notation above; BadFault."""
+    """Parses a fault in the notation above; BadFault if it is invalid."""
     name, _, rest = text.partition(":")
     if name not in _FIELDS:
-        raise BadFault(f"no fault {name!r}; there are {', '.join(_FIELDS)}")
-    told: dict[str, int | float] = {}
+        raise BadFault(f"{name!r} is no fault; known are {', '.join(_FIELDS)}")
+    values: dict[str, int | float] = {}
     for item in rest.split(",") if rest else ():
         key, _, value = item.partition("=")
         if key not in _FIELDS[name]:
             raise BadFault(f"{text}: {key!r} is not one of {', '.join(_FIELDS[name])}")
         try:
-            told[key] = _FIELDS[name][key](value)
+            values[key] = _FIELDS[name][key](value)
         except ValueError:
-            raise BadFault(f"{text}: {key}={value}: a number is needed") from None
+            raise BadFault(f"{text}: {key}={value} is no number") from None
     if name == "drop-response":
-        every = told.get("every")
+        every = values.get("every")
         return DropResponse(
-            every=None if every is None else int(every), probability=told.get("probability")
+            every=None if every is None else int(every), probability=values.get("probability")
         )
-    if not {"id", "after"} <= told.keys():
-        raise BadFault(f"{text}: id and after are needed")
-    restart = told.get("restart")
+    if not {"id", "after"} <= values.keys():
+        raise BadFault(f"{text}: id and after are missing")
+    restart = values.get("restart")
     return KillBroker(
-        broker_id=BrokerId(int(told["id"])),
-        after=int(told["after"]),
+        broker_id=BrokerId(int(values["id"])),
+        after=int(values["after"]),
         restart=None if restart is None else int(restart),
     )
 
 
 @dataclass(slots=True)
 class FaultPlan:
-    """Counts what happens to a cluster and says which fault is due."""
+    """Counts the events of a cluster and returns the faults that are due."""
 
     faults: tuple[Fault, ...] = ()
     seed: int = 0
@@ -110,7 +113,7 @@ class FaultPlan:
         self._random = random.Random(f"drop-response {self.seed}")
 
     def answers_applied(self) -> bool:
-        """Counts an applied produce request; False when its answer has to be dropped."""
+        """Counts an applied produce request; False if its response must be dropped."""
         self.applied += 1
         dropped = [self._drops(fault) for fault in self.faults if isinstance(fault, DropResponse)]
         return not any(dropped)
@@ -120,10 +123,10 @@ class FaultPlan:
             return self.applied % fault.every == 0
         return self._random.random() < (fault.probability or 0)
 
-    def after_request(self) -> tuple[Happening, ...]:
-        """Counts a request of any kind; which brokers die or come back now."""
+    def after_request(self) -> tuple[BrokerEvent, ...]:
+        """Counts a request of any kind; returns the brokers to kill or restart now."""
         self.requests += 1
-        happened: list[Happening] = []
+        happened: list[BrokerEvent] = []
         for broker_id, due in [*self._down.items()]:
             if self.requests >= due:
                 del self._down[broker_id]

@@ -1,9 +1,9 @@
 """JoinGroup, SyncGroup, Heartbeat, LeaveGroup, OffsetCommit and OffsetFetch.
 
-A request to join is answered when the next generation is there; until then its connection waits.
+A JoinGroup gets its response when the next generation is complete; until then its connection waits.
 
 Source: KIP-62, KIP-345, KIP-394, KIP-447, KIP-516, KIP-709.
-Simplified: a request for the offsets of many groups is asked one by one.
+Simplified: an OffsetFetch for many groups fetches them one after the other.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ MANY_GROUPS_SINCE: Final = 8  # OffsetFetch
 
 
 async def join_group(broker: ServedBroker, call: Call) -> bytes:
-    """The response frame, once the next generation is there."""
+    """Returns the response frame, once the next generation is complete."""
     body = call.body
     request = JoinGroup(
         group=body.group_id,
@@ -59,16 +59,16 @@ async def join_group(broker: ServedBroker, call: Call) -> bytes:
         protocols=tuple((one.name, one.metadata) for one in body.protocols),
         needs_id_first=call.version >= ID_FIRST_SINCE,
     )
-    said = await request_core(broker, request, JoinedGroup)
+    answer = await request_core(broker, request, JoinedGroup)
     may_be_null = call.version >= PROTOCOL_MAY_BE_NULL_SINCE
     return call.respond(
-        error_code=said.error,
-        generation_id=said.generation,
-        protocol_type=said.protocol_type or None,
-        protocol_name=said.protocol or (None if may_be_null else ""),
-        leader=said.leader,
-        skip_assignment=said.skips_assignment,
-        member_id=said.member_id,
+        error_code=answer.error,
+        generation_id=answer.generation,
+        protocol_type=answer.protocol_type or None,
+        protocol_name=answer.protocol or (None if may_be_null else ""),
+        leader=answer.leader,
+        skip_assignment=answer.skips_assignment,
+        member_id=answer.member_id,
         members=tuple(
             call.make(
                 "JoinGroupResponseMember",
@@ -76,13 +76,13 @@ async def join_group(broker: ServedBroker, call: Call) -> bytes:
                 group_instance_id=instance_id,
                 metadata=metadata,
             )
-            for member_id, instance_id, metadata in said.members
+            for member_id, instance_id, metadata in answer.members
         ),
     )
 
 
 async def sync_group(broker: ServedBroker, call: Call) -> bytes:
-    """The response frame, once the leader has assigned."""
+    """Returns the response frame, once the group leader has assigned."""
     body = call.body
     request = SyncGroup(
         group=body.group_id,
@@ -91,17 +91,17 @@ async def sync_group(broker: ServedBroker, call: Call) -> bytes:
         instance_id=getattr(body, "group_instance_id", None),
         assignments=tuple((one.member_id, one.assignment) for one in body.assignments),
     )
-    said = await request_core(broker, request, SyncedGroup)
+    answer = await request_core(broker, request, SyncedGroup)
     return call.respond(
-        error_code=said.error,
-        protocol_type=said.protocol_type or None,
-        protocol_name=said.protocol or None,
-        assignment=said.assignment,
+        error_code=answer.error,
+        protocol_type=answer.protocol_type or None,
+        protocol_name=answer.protocol or None,
+        assignment=answer.assignment,
     )
 
 
 async def heartbeat(broker: ServedBroker, call: Call) -> bytes:
-    """The response frame."""
+    """Returns the response frame."""
     body = call.body
     request = HeartbeatGroup(
         group=body.group_id,
@@ -109,12 +109,12 @@ async def heartbeat(broker: ServedBroker, call: Call) -> bytes:
         member_id=body.member_id,
         instance_id=getattr(body, "group_instance_id", None),
     )
-    said = await request_core(broker, request, HeartbeatedGroup)
-    return call.respond(error_code=said.error)
+    answer = await request_core(broker, request, HeartbeatedGroup)
+    return call.respond(error_code=answer.error)
 
 
 async def leave_group(broker: ServedBroker, call: Call) -> bytes:
-    """The response frame."""
+    """Returns the response frame."""
     body = call.body
     many = call.version >= MANY_MEMBERS_SINCE
     leaving = (
@@ -122,10 +122,10 @@ async def leave_group(broker: ServedBroker, call: Call) -> bytes:
         if many
         else ((body.member_id, None),)
     )
-    said = await request_core(broker, LeaveGroup(group=body.group_id, members=leaving), LeftGroup)
-    alone = ErrorCode.NONE if many or not said.members else said.members[0][2]
+    answer = await request_core(broker, LeaveGroup(group=body.group_id, members=leaving), LeftGroup)
+    alone = ErrorCode.NONE if many or not answer.members else answer.members[0][2]
     return call.respond(
-        error_code=said.error or alone,
+        error_code=answer.error or alone,
         members=tuple(
             call.make(
                 "MemberResponse",
@@ -133,7 +133,7 @@ async def leave_group(broker: ServedBroker, call: Call) -> bytes:
                 group_instance_id=instance_id,
                 error_code=error,
             )
-            for member_id, instance_id, error in said.members
+            for member_id, instance_id, error in answer.members
         )
         if many
         else (),
@@ -141,19 +141,19 @@ async def leave_group(broker: ServedBroker, call: Call) -> bytes:
 
 
 async def offset_commit(broker: ServedBroker, call: Call) -> bytes:
-    """The response frame, once the offsets are replicated."""
+    """Returns the response frame, once the offsets are replicated."""
     body = call.body
     topics = await named_topics(broker, body.topics)
     names = {at: name for at, (_, name) in enumerate(topics) if name is not None}
-    told = getattr(body, "generation_id_or_member_epoch", getattr(body, "generation_id", -1))
+    epoch = getattr(body, "generation_id_or_member_epoch", getattr(body, "generation_id", -1))
     request = CommitOffsets(
         group=body.group_id,
         offsets=offsets_of(body.topics, names),
-        generation=told,
+        generation=epoch,
         member_id=body.member_id,
         instance_id=getattr(body, "group_instance_id", None),
     )
-    said = await request_core(broker, request, CommittedOffsets)
+    answer = await request_core(broker, request, CommittedOffsets)
     return call.respond(
         topics=tuple(
             call.make(
@@ -163,7 +163,7 @@ async def offset_commit(broker: ServedBroker, call: Call) -> bytes:
                     call.make(
                         "OffsetCommitResponsePartition",
                         partition_index=one.partition_index,
-                        error_code=said.error if name is not None else UNKNOWN_TOPIC_ID,
+                        error_code=answer.error if name is not None else UNKNOWN_TOPIC_ID,
                     )
                     for one in topic.partitions
                 ),
@@ -174,7 +174,7 @@ async def offset_commit(broker: ServedBroker, call: Call) -> bytes:
 
 
 async def offset_fetch(broker: ServedBroker, call: Call) -> bytes:
-    """The response frame."""
+    """Returns the response frame."""
     body = call.body
     if call.version < MANY_GROUPS_SINCE:
         error, topics = await _fetched(broker, call, body.group_id, body.topics)
@@ -210,8 +210,8 @@ async def _fetched(
         member_id=getattr(member, "member_id", None) or NO_MEMBER,
         member_epoch=getattr(member, "member_epoch", NO_GENERATION),
     )
-    said = await request_core(broker, request, FetchedOffsets)
-    found = {place: (committed, error) for place, committed, error in said.offsets}
+    answer = await request_core(broker, request, FetchedOffsets)
+    found = {place: (committed, error) for place, committed, error in answer.offsets}
     if named is None:
         by_name: dict[str, list[int]] = {}
         for place in found:
@@ -225,18 +225,20 @@ async def _fetched(
             f"OffsetFetchResponseTopic{many}",
             **names,
             partitions=tuple(
-                _offset(call, many, index, *found.get(TopicPartition(name, index), _unknown(said)))
+                _offset(
+                    call, many, index, *found.get(TopicPartition(name, index), _unknown(answer))
+                )
                 for index in indexes
             ),
         )
         for names, name, indexes in rows
     )
-    return said.error, answered
+    return answer.error, answered
 
 
-def _unknown(said: FetchedOffsets) -> tuple[None, int]:
-    """What is told of a topic partition that the answer does not name."""
-    return None, said.error or UNKNOWN_TOPIC_ID
+def _unknown(answer: FetchedOffsets) -> tuple[None, int]:
+    """Returns the result for a topic partition that is missing in the core's response."""
+    return None, answer.error or UNKNOWN_TOPIC_ID
 
 
 def _offset(

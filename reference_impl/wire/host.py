@@ -1,13 +1,12 @@
-"""A whole cluster in one event loop: the world that carries out what its nodes want.
+"""The runtime of a served cluster: all nodes in one event loop.
 
-Messages between nodes are delivered in-process, after `link_ms`, each in a turn of the loop of its
-own; what a broker had sent when it died is lost with its connections. Timers are the loop's; a
-client's request is a future that the core's answer resolves. Nodes are values: a step that fails
-leaves its node as it was, is told to the log with its trace, and is raised again when the cluster
-stops.
+Messages between nodes are delivered in-process after `link_ms`, each in a turn of the loop of its
+own. Messages that a broker had sent before it died are lost with its connections. Timers are those
+of the loop. A client's request is a future, resolved by the core's response. Nodes are immutable
+values: a step that raises leaves its node unchanged. Its traceback is logged, and the exception is
+raised again when the cluster stops.
 
-Simplified: living nodes never lose messages between them; only clients' connections do, see
-`faults`.
+Simplified: live nodes never lose messages between them; only clients' connections do, see `faults`.
 """
 
 from __future__ import annotations
@@ -40,7 +39,7 @@ from reference_impl.protocol.controller import BrokerState
 from reference_impl.protocol.messages import CONTROLLER, FIRST_CLIENT, NodeId
 from reference_impl.protocol.requests import Request, Response
 
-# Failures are noticed in seconds, and a loop that a busy machine stalls for one is forgiven.
+# Failures are detected within seconds; a broker that a busy machine stalls for one is not fenced.
 SERVED: Final = Timeouts(
     heartbeat_ms=300,
     session_timeout_ms=3_000,
@@ -59,12 +58,12 @@ Note = Callable[[str], None]
 
 
 class BrokerDown(ConnectionError):
-    """The broker died before it answered."""
+    """The broker died before it responded."""
 
 
 @dataclass(slots=True)
 class Host:
-    """The nodes, and what they are owed."""
+    """The nodes, their pending responses, and their waiting long polls."""
 
     brokers: tuple[BrokerId, ...]
     note: Note
@@ -76,13 +75,13 @@ class Host:
     _disks: dict[BrokerId, Disk] = field(default_factory=dict)
     _lives: dict[NodeId, int] = field(default_factory=dict)
     _started: int = 0
-    _ahead_s: float = 0.0  # of the loop's clock, which tells no time of day
+    _ahead_s: float = 0.0  # wall clock minus the loop's clock
     _asked: int = 0
     _owed: dict[tuple[NodeId, int], asyncio.Future[Response]] = field(default_factory=dict)
     _polling: dict[tuple[NodeId, TopicPartition], set[asyncio.Event]] = field(default_factory=dict)
 
     def start(self) -> None:
-        """The controller and every broker start."""
+        """Starts the controller and every broker."""
         self._ahead_s = time.time() - asyncio.get_running_loop().time()
         controller = Controller.start(self.now_ms, timeouts=self.timeouts, bugs=self.bugs)
         self._begin(CONTROLLER, *controller)
@@ -90,7 +89,7 @@ class Host:
             self.start_broker(broker_id)
 
     def start_broker(self, broker_id: BrokerId) -> None:
-        """The broker starts on what its disk holds."""
+        """Starts the broker on its disk."""
         self._started += 1
         config = BrokerConfig(broker_id=broker_id, timeouts=self.timeouts, bugs=self.bugs)
         disk = self._disks.get(broker_id, {})
@@ -98,7 +97,7 @@ class Host:
         self._begin(NodeId(broker_id), *started)
 
     def kill_broker(self, broker_id: BrokerId) -> None:
-        """The process dies with its disk intact; everything that it owed is lost."""
+        """Kills the process with its disk intact; its pending responses are lost."""
         node_id = NodeId(broker_id)
         node = self._nodes.pop(node_id)
         assert isinstance(node, Broker)
@@ -115,7 +114,7 @@ class Host:
 
     @property
     def is_calm(self) -> bool:
-        """Every broker knows every broker, and none is fenced."""
+        """True if every broker runs, and knows all brokers as unfenced."""
         for broker_id in self.brokers:
             node = self._nodes.get(NodeId(broker_id))
             if not isinstance(node, Broker) or not _all_live(node.brokers, self.brokers):
@@ -124,13 +123,13 @@ class Host:
 
     @property
     def now_ms(self) -> int:
-        """The time that producers stamp their records with; it never goes back."""
+        """The wall-clock time in ms, comparable with producers' timestamps; it never goes back."""
         return int((asyncio.get_running_loop().time() + self._ahead_s) * 1000)
 
     # ------------------------------------------------------------ clients
 
     async def ask(self, broker_id: BrokerId, request: Request) -> Response:
-        """The core's answer to a client; BrokerDown when it dies first."""
+        """Returns the core's response to a client; BrokerDown if the broker dies first."""
         future: asyncio.Future[Response] = asyncio.get_running_loop().create_future()
         correlation = self._tell(broker_id, request, future)
         try:
@@ -139,7 +138,7 @@ class Host:
             self._owed.pop((NodeId(broker_id), correlation), None)
 
     def tell(self, broker_id: BrokerId, request: Request) -> None:
-        """A request that no answer is owed to: a produce request with acks=0."""
+        """Sends a request without a response: a produce request with acks=0."""
         self._tell(broker_id, request, None)
 
     def _tell(
@@ -153,13 +152,15 @@ class Host:
             self._owed[NodeId(broker_id), correlation] = future
         if not self._step(NodeId(broker_id), RequestReceived(FIRST_CLIENT, correlation, request)):
             self._owed.pop((NodeId(broker_id), correlation), None)
-            raise BrokerDown(f"broker {broker_id} failed on a request, see the log")
+            raise BrokerDown(f"broker {broker_id} raised an exception, see the log")
         return correlation
 
     async def readable(
         self, broker_id: BrokerId, topic_partitions: Collection[TopicPartition], timeout_ms: int
     ) -> None:
-        """Returns once one of them may have more to read, the time is over or the broker dies."""
+        """Returns once a topic partition may have more to read, after the timeout, or when the
+        broker dies.
+        """
         event = asyncio.Event()
         places = [(NodeId(broker_id), topic_partition) for topic_partition in topic_partitions]
         for place in places:
@@ -168,7 +169,7 @@ class Host:
             async with asyncio.timeout(timeout_ms / 1000):
                 await event.wait()
         except TimeoutError:
-            pass  # what a long poll ends with when nothing happens
+            pass  # the normal end of a long poll
         finally:
             for place in places:
                 self._polling[place].discard(event)
@@ -187,15 +188,15 @@ class Host:
         self._carry_out(node_id, effects)
 
     def _step(self, node_id: NodeId, event: Input, life: int | None = None) -> bool:
-        """Tells a node something; whether it took the step."""
+        """Takes one step of a node; False if the step raised an exception."""
         node = self._nodes.get(node_id)
         if node is None or life not in (None, self._lives[node_id]):
-            return True  # it is down, or this was meant for an earlier life
+            return True  # the node is down, or the event belongs to an earlier life
         try:
             self._nodes[node_id], effects = node.step(self.now_ms, event)
         except Exception as error:
             self.failures.append(error)
-            self.note(f"a bug of the reference broker, node {node_id}:\n{traceback.format_exc()}")
+            self.note(f"bug in the reference broker, node {node_id}:\n{traceback.format_exc()}")
             return False
         self._carry_out(node_id, effects)
         return True

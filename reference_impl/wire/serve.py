@@ -1,11 +1,11 @@
-"""Serving a cluster: brokers on ports of their own, ready once clients can connect.
+"""Serves a cluster: each broker on a port of its own.
 
     asyncio.run(serve(ServeOptions(brokers=3), on_ready=print))
 
     with serving(ServeOptions(applied_log=path)) as cluster:
         ...  # clients of cluster.bootstrap_servers; it runs in a thread
 
-A cluster lives in memory: what it holds is gone when it stops.
+A cluster is in memory only: its data is lost when it stops.
 """
 
 from __future__ import annotations
@@ -38,12 +38,14 @@ CALM_WITHIN_S: Final = 20.0
 
 
 class CannotServe(InputFault):
-    """The cluster can't start: the message names the option and the next move."""
+    """The cluster cannot start; the message names the option and what to do."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServeOptions:
-    """What to serve; brokers are numbered from 1, `port` is the first one's (0: free ports)."""
+    """The cluster to serve; brokers are numbered from 1, `port` is the first one's (0: free
+    ports).
+    """
 
     brokers: int = 3
     address: str = "127.0.0.1"
@@ -52,24 +54,24 @@ class ServeOptions:
     faults: tuple[Fault, ...] = ()
     seed: int = 0
     applied_log: Path | None = None
-    fault_log: Path | None = None  # a line for each kill and restart, when it happened
+    fault_log: Path | None = None  # a line with the time of each kill and restart
     timeouts: Timeouts = SERVED
-    link_ms: int = 0  # what a message from broker to broker takes
+    link_ms: int = 0  # delay of each message between brokers
 
     def __post_init__(self) -> None:
         if not 1 <= self.brokers <= MOST_BROKERS:
-            raise CannotServe(f"{self.brokers} brokers: 1 to {MOST_BROKERS} can be served")
+            raise CannotServe(f"{self.brokers} brokers: the number must be 1 to {MOST_BROKERS}")
         if not 0 <= self.port <= LAST_PORT - self.brokers + 1:
             raise CannotServe(
-                f"port {self.port} is the first of {self.brokers}: 0 picks free ones, "
-                f"and {LAST_PORT} is the last there is"
+                f"port {self.port} is the first of {self.brokers}: the last port is {LAST_PORT}; "
+                "port 0 selects free ports"
             )
         for fault in self.faults:
             if isinstance(fault, KillBroker) and not 1 <= fault.broker_id <= self.brokers:
-                raise BadFault(f"kill-broker: id={fault.broker_id}: there are 1 to {self.brokers}")
+                raise BadFault(f"kill-broker: id={fault.broker_id} must be 1 to {self.brokers}")
             if isinstance(fault, KillBroker) and self.brokers == 1:
                 raise BadFault(
-                    "kill-broker: with one broker nobody would be left to count requests"
+                    "kill-broker needs at least two brokers: the others count the requests"
                 )
 
 
@@ -82,9 +84,9 @@ async def serve(
 ) -> None:
     """Serves until it is cancelled, stopped, or gets SIGINT or SIGTERM.
 
-    `on_ready` is given the bootstrap servers once every broker is registered and listens.
-    CannotServe when a port is taken; a bug that showed itself while serving, or a fault of the plan
-    that failed, is raised at the end.
+    Calls `on_ready` with the bootstrap servers once every broker is registered and listens.
+    CannotServe if a port is in use. An exception of a node, or of a fault of the plan, is raised at
+    the end.
     """
     stopped = stop or asyncio.Event()
     load_schemas()
@@ -102,7 +104,7 @@ async def serve(
 
 @dataclass(slots=True)
 class Cluster:
-    """The host of the nodes, and a door for each broker."""
+    """The host of the nodes, and a listener for each broker."""
 
     options: ServeOptions
     note: Callable[[str], None]
@@ -124,7 +126,7 @@ class Cluster:
         return ",".join(f"{host}:{port}" for host, port in self._addresses.values())
 
     async def start(self) -> None:
-        """Every broker listens, is registered and knows the others."""
+        """Opens all listeners and waits until every broker is registered and knows the others."""
         if self.options.applied_log is not None:
             self._applied = AppliedLog.open(self.options.applied_log)
         for number, broker_id in enumerate(self.host.brokers):
@@ -144,10 +146,10 @@ class Cluster:
             await listener.open(self.options.address, port)
         except OSError as error:
             place = f"{self.options.address}:{port}"
-            raise CannotServe(f"{place}: {error.strerror}; port 0 picks free ports") from error
+            raise CannotServe(f"{place}: {error.strerror}; port 0 selects free ports") from error
 
     async def stop(self) -> None:
-        """Connections are cut, ports are free again."""
+        """Closes all connections and listeners."""
         for task in self._moving:
             task.cancel()
         await asyncio.gather(*(listener.close() for listener in self._listeners.values()))
@@ -155,7 +157,7 @@ class Cluster:
             self._applied.close()
 
     def _happen(self) -> None:
-        """A request was answered: kills and restarts that are due."""
+        """Carries out the kills and restarts that are due after a request."""
         for what, broker_id in self._plan.after_request():
             move = self._kill(broker_id) if what == "kill" else self._restart(broker_id)
             task = asyncio.create_task(move)
@@ -163,17 +165,19 @@ class Cluster:
             task.add_done_callback(self._moved)
 
     def _moved(self, task: asyncio.Task[None]) -> None:
-        """A kill or a restart has ended; one that failed is raised when the serving ends."""
+        """Ends the task of a kill or restart; its exception is raised when serving ends."""
         self._moving.discard(task)
         error = None if task.cancelled() else task.exception()
         if isinstance(error, Exception):
-            self.note(f"a fault of the plan failed: {error}")
+            self.note(f"a planned kill or restart failed: {error}")
             self.host.failures.append(error)
 
     async def _kill(self, broker_id: BrokerId) -> None:
         if not self.host.is_up(broker_id):
-            return  # two faults name it, and the other came first
-        self.note(f"broker {broker_id} dies, after {self._plan.applied} applied produce requests")
+            return  # another fault has already killed the broker
+        self.note(
+            f"broker {broker_id} is killed after {self._plan.applied} applied produce requests"
+        )
         self._keep("kill", broker_id)
         self.host.kill_broker(broker_id)
         await self._listeners[broker_id].close()
@@ -181,22 +185,22 @@ class Cluster:
     async def _restart(self, broker_id: BrokerId) -> None:
         if self.host.is_up(broker_id):
             return
-        self.note(f"broker {broker_id} comes back, after {self._plan.requests} requests")
+        self.note(f"broker {broker_id} restarts after {self._plan.requests} requests")
         await self._open(self._listeners[broker_id], self._addresses[broker_id][1])
         self.host.start_broker(broker_id)
         self._keep("restart", broker_id)
 
     def _keep(self, what: str, broker_id: BrokerId) -> None:
-        """A line of the log of faults: `{"at_ns": 12, "do": "kill", "node": 1}`."""
+        """Appends a line to the fault log: `{"at_ns": 12, "do": "kill", "node": 1}`."""
         if self.options.fault_log is not None:
-            told = {"at_ns": time.monotonic_ns(), "do": what, "node": broker_id}
+            entry = {"at_ns": time.monotonic_ns(), "do": what, "node": broker_id}
             with self.options.fault_log.open("a", encoding="utf-8") as lines:
-                lines.write(json.dumps(told) + "\n")
+                lines.write(json.dumps(entry) + "\n")
 
 
 @contextlib.contextmanager
 def _signals_stop(stopped: asyncio.Event) -> Generator[None]:
-    """SIGINT and SIGTERM end the serving, where a process may say so: in its main thread."""
+    """Stops serving on SIGINT and SIGTERM; without effect outside the main thread."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -213,7 +217,7 @@ def _signals_stop(stopped: asyncio.Event) -> Generator[None]:
 
 @dataclass(frozen=True, slots=True)
 class Served:
-    """A cluster that runs in a thread; `notes` grows with what it logs."""
+    """A cluster that runs in a thread; `notes` grows with its log lines."""
 
     bootstrap_servers: str
     notes: list[str]
@@ -221,11 +225,11 @@ class Served:
 
 @contextlib.contextmanager
 def serving(options: ServeOptions) -> Generator[Served]:
-    """The cluster serves from a thread while the block runs; its failure is raised at the end."""
+    """Serves the cluster from a thread while the block runs; its exception is raised at the end."""
     ready: list[str] = []
     notes: list[str] = []
     failed: list[BaseException] = []
-    begun = threading.Event()  # it can be stopped
+    begun = threading.Event()  # from now on it can be stopped
     settled = threading.Event()
     stops: list[Callable[[], object]] = []
 

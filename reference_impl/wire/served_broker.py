@@ -1,8 +1,8 @@
-"""What answers of the wire are made from: one broker, asked in the messages of its core.
+"""The interface between connections and one running broker, in requests and responses of the core.
 
-A request of the wire that carries many topic partitions is asked one by one and its answers are
-joined; that, the version's names and the long poll are all that happens here. What is right is
-decided by the core.
+A handler splits a wire request that carries many topic partitions, and joins the core's responses.
+Only that, names of versions, and the long poll happen in the handlers; the core decides everything
+else.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from reference_impl.wire.adapter import topic_id
 
 R = TypeVar("R")
 
-# Errors that only the wire knows: what they refuse never reaches the core.
+# Errors of the wire layer alone: the core never sees such requests.
 UNKNOWN_TOPIC_ID = 100
 FETCH_SESSION_ID_NOT_FOUND = 70
 INVALID_REPLICA_ASSIGNMENT = 39
@@ -25,7 +25,7 @@ INVALID_CONFIG = 40
 
 
 class ServedBroker(Protocol):
-    """One running broker, as its connections see it; ConnectionError once it is down."""
+    """One running broker, as its connections use it; ConnectionError once it is down."""
 
     @property
     def broker_id(self) -> BrokerId: ...
@@ -34,32 +34,32 @@ class ServedBroker(Protocol):
     def addresses(self) -> Mapping[BrokerId, tuple[str, int]]: ...
 
     async def ask(self, request: Request) -> Response:
-        """The answer of the core, whenever it comes."""
+        """Returns the core's response, which may come late."""
         ...
 
     def tell(self, request: Request) -> None:
-        """A request that no answer is owed to."""
+        """Sends a request that has no response."""
         ...
 
     async def readable(self, topic_partitions: Collection[TopicPartition], timeout_ms: int) -> None:
-        """Returns once one of them may have more to read, or the time is over."""
+        """Returns once a topic partition may have more to read, or after the timeout."""
         ...
 
 
 async def request_core(broker: ServedBroker, request: Request, answer: type[R]) -> R:
-    """The answer, which is of the class that the request calls for."""
+    """Returns the core's response, and checks its class."""
     response = await broker.ask(request)
     assert isinstance(response, answer), f"{request} was answered with {response}"
     return response
 
 
 async def image(broker: ServedBroker) -> MetadataImage:
-    """The metadata that the broker has applied."""
+    """Returns the metadata that the broker has applied."""
     return (await request_core(broker, Metadata(), DescribedMetadata)).image
 
 
 async def named_topics(broker: ServedBroker, topics: Any) -> list[tuple[Any, str | None]]:
-    """Topics of a request with their names; None where a topic id is not known here."""
+    """Returns the topics of a request with their names; None for an unknown topic id."""
     topics = list(topics)
     if not any(hasattr(topic, "topic_id") for topic in topics):
         return [(topic, topic.name if hasattr(topic, "name") else topic.topic) for topic in topics]
@@ -71,6 +71,6 @@ async def named_topics(broker: ServedBroker, topics: Any) -> list[tuple[Any, str
 
 
 def naming(topic: Any) -> dict[str, Any]:
-    """How a response names the topic: as its request did."""
+    """Returns the fields by which a response names the topic: those of the request."""
     names = ("topic_id", "name", "topic")
     return {name: getattr(topic, name) for name in names if hasattr(topic, name)}

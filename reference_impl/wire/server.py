@@ -1,9 +1,9 @@
-"""The TCP shell: frames in, frames out; no decision of the protocol is made here.
+"""The TCP server: reads request frames and writes response frames, without protocol decisions.
 
-A connection's requests are answered one after the other, in their order, as Kafka does: the next
-frame is read when the answer is out. So a connection that a fault cuts has applied nothing behind
-the request whose answer was dropped. What is no request of ours closes its connection, with one
-line in the log.
+The requests of a connection are handled one after the other, in their order, as in Kafka: the next
+frame is read when the response has been sent. So a connection that a fault closes has applied no
+request after the one whose response was dropped. An invalid frame closes its connection and is
+logged in one line.
 
 Source: Kafka protocol guide, "Network" and "Common Request and Response Structure".
 """
@@ -67,12 +67,12 @@ ANSWERS: Final[Mapping[Api, Callable[[ServedBroker, Call], Awaitable[bytes]]]] =
 
 
 class Dropped(Exception):
-    """The answer is not sent, and the connection closes."""
+    """The response is not sent, and the connection closes."""
 
 
 @dataclass(slots=True)
 class Listener:
-    """One broker's door; it keeps its port when the broker dies and comes back."""
+    """One broker's TCP listener; it keeps its port when the broker dies and restarts."""
 
     broker_id: BrokerId
     host: Host
@@ -85,13 +85,13 @@ class Listener:
     _tasks: set[asyncio.Task[None]] = field(default_factory=set)
 
     async def open(self, address: str, port: int) -> None:
-        """Takes connections; port 0 takes a free one. OSError when the port is taken."""
+        """Listens on the port; 0 selects a free one. OSError if the port is in use."""
         self._server = await asyncio.start_server(self._accept, address, port)
         bound = self._server.sockets[0].getsockname()
         self.addresses[self.broker_id] = (bound[0], bound[1])
 
     async def close(self) -> None:
-        """Takes no connection any more and cuts those there are."""
+        """Stops listening and closes all connections."""
         if self._server is not None:
             self._server.close()
             self._server = None
@@ -101,7 +101,7 @@ class Listener:
         for writer in [*self._open]:
             writer.transport.abort()
 
-    # ------------------------------------------------------------ as handlers see the broker
+    # ------------------------------------------------------------ the ServedBroker interface
 
     async def ask(self, request: Request) -> Response:
         return await self.host.ask(self.broker_id, request)
@@ -115,8 +115,10 @@ class Listener:
     # ------------------------------------------------------------ connections
 
     def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Begins a conversation. Not a coroutine: one that is cut off before its first step would
-        leave the connection open; and a connection may arrive while the door is being closed.
+        """Starts the task of a connection.
+
+        This is no coroutine: a coroutine cancelled before its first step would leave the connection
+        open. A connection may also arrive while the listener closes.
         """
         if self._server is None:
             writer.transport.abort()
@@ -146,10 +148,10 @@ class Listener:
                 f"broker {self.broker_id} closes the connection of {_peer(writer)}: {error}"
             )
         except (ConnectionError, asyncio.CancelledError):
-            pass  # the client has gone, or the broker
+            pass  # the client has disconnected, or the broker is down
         except Exception as error:
             self.host.failures.append(error)
-            self.host.note(f"a bug of the wire server:\n{traceback.format_exc()}")
+            self.host.note(f"bug in the wire server:\n{traceback.format_exc()}")
 
     async def _answer(self, frame: bytes) -> bytes | None:
         try:
@@ -168,11 +170,13 @@ class Listener:
 
 
 async def _frame(reader: asyncio.StreamReader) -> bytes | None:
-    """The next frame; None at the end of the stream; MalformedFrame where no frame can be."""
+    """Returns the next frame; None at the end of the stream; MalformedFrame if the stream is
+    invalid.
+    """
     try:
         (length,) = _LENGTH.unpack(await reader.readexactly(_LENGTH.size))
         if not 0 <= length <= MAX_FRAME_BYTES:
-            raise MalformedFrame(f"a frame of {length} bytes; 0 to {MAX_FRAME_BYTES} are served")
+            raise MalformedFrame(f"a frame of {length} bytes; the limit is {MAX_FRAME_BYTES}")
         return await reader.readexactly(length)
     except asyncio.IncompleteReadError as end:
         if end.partial:
@@ -184,4 +188,4 @@ async def _frame(reader: asyncio.StreamReader) -> bytes | None:
 
 def _peer(writer: asyncio.StreamWriter) -> str:
     address = writer.get_extra_info("peername")
-    return f"{address[0]}:{address[1]}" if address else "a client that has gone"
+    return f"{address[0]}:{address[1]}" if address else "a disconnected client"

@@ -1,7 +1,7 @@
-"""What of a topic's configuration is served: a table from Kafka's names to ours, read both ways.
+"""The supported settings of a topic: a table from Kafka's names to fields, used in both directions.
 
 Source: Apache Kafka's topic configuration.
-Simplified: a name that is not in the table is refused, also where its value is the default.
+Simplified: a setting outside the table is rejected, even with its default value.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from reference_impl.protocol.topic_config import CleanupPolicy, LogConfig
 
 
 class Config(NamedTuple):
-    """The field that a setting is, and what its value means; ValueError for one that means none."""
+    """A setting's field, and the parser of its value; ValueError for an invalid value."""
 
     field: str
     read: Callable[[str], Any]
@@ -24,7 +24,7 @@ class Config(NamedTuple):
 def _at_least(least: int) -> Callable[[str], int]:
     def read(value: str) -> int:
         if not value.removeprefix("-").isdecimal() or int(value) < least:
-            raise ValueError(f"a number from {least} on is needed")
+            raise ValueError(f"must be a number of at least {least}")
         return int(value)
 
     return read
@@ -33,7 +33,7 @@ def _at_least(least: int) -> Callable[[str], int]:
 def _one_of(**meanings: Any) -> Callable[[str], Any]:
     def read(value: str) -> Any:
         if value not in meanings:
-            raise ValueError(f"{' or '.join(meanings)} is needed")
+            raise ValueError(f"must be {' or '.join(meanings)}")
         return meanings[value]
 
     return read
@@ -57,11 +57,11 @@ _DEFAULTS: Final = {
     **_OF_LOG,
     **{field.name: field.default for field in fields(CreateTopic) if field.name not in _OF_LOG},
 }
-SET, DELETE = 0, 1  # what may be done to a setting; the others, APPEND and SUBTRACT, are for lists
+SET, DELETE = 0, 1  # the supported operations; APPEND and SUBTRACT are for lists
 
 
 class Described(NamedTuple):
-    """A setting of a topic, as it is told to whoever asks."""
+    """A setting of a topic in a DescribeConfigs response."""
 
     name: str
     value: str
@@ -69,7 +69,7 @@ class Described(NamedTuple):
 
 
 def configured(configs: Iterable[Any]) -> dict[str, Any]:
-    """What the settings of a request make of a CreateTopic; ValueError names the one at fault."""
+    """Returns the settings as fields of CreateTopic; ValueError names the invalid setting."""
     found = dict(_read(setting.name, setting.value) for setting in configs)
     of_log = {name: value for name, value in found.items() if name in _OF_LOG}
     of_topic = {name: value for name, value in found.items() if name not in _OF_LOG}
@@ -77,36 +77,36 @@ def configured(configs: Iterable[Any]) -> dict[str, Any]:
 
 
 def altered(configs: Iterable[Any]) -> dict[str, Any]:
-    """What the changes of a request make of an AlterConfigs; ValueError names the one at fault.
+    """Returns the changes as fields of AlterConfigs; ValueError names the invalid setting.
 
-    What is deleted has its default again.
+    A deleted setting gets its default value.
     """
     found: dict[str, Any] = {}
     for change in configs:
         if change.config_operation not in {SET, DELETE}:
-            raise ValueError(f"{change.name}: no setting is a list; it can be set or deleted")
+            raise ValueError(f"{change.name} is no list; use SET or DELETE")
         is_set = change.config_operation == SET
         field, value = _read(change.name, change.value, is_set=is_set)
         if field in found:
-            raise ValueError(f"{change.name} is told twice")
+            raise ValueError(f"{change.name} occurs twice in the request")
         found[field] = value
     return found
 
 
 def described(state: PartitionState) -> list[Described]:
-    """Every setting of the topic that the partition is of."""
+    """Returns all settings of the partition's topic."""
     found: list[Described] = []
     for name, (field, _) in CONFIGS.items():
         value = getattr(state.log_config if field in _OF_LOG else state, field)
-        said = value.value if isinstance(value, CleanupPolicy) else str(value).lower()
-        found.append(Described(name, said, is_default=value == _DEFAULTS[field]))
+        text = value.value if isinstance(value, CleanupPolicy) else str(value).lower()
+        found.append(Described(name, text, is_default=value == _DEFAULTS[field]))
     return found
 
 
 def _read(name: str, value: str | None, *, is_set: bool = True) -> tuple[str, Any]:
-    """The field that a setting is, and what its value means."""
+    """Returns the setting's field and parsed value."""
     if name not in CONFIGS:
-        raise ValueError(f"only {', '.join(CONFIGS)} are served, not {name}={value}")
+        raise ValueError(f"{name}={value} is not supported, only {', '.join(CONFIGS)}")
     field, read = CONFIGS[name]
     try:
         return field, read(value or "") if is_set else _DEFAULTS[field]

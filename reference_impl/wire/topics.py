@@ -1,9 +1,9 @@
 """CreateTopics, CreatePartitions, IncrementalAlterConfigs and DescribeConfigs.
 
 Source: KIP-195 (CreatePartitions), KIP-339 (IncrementalAlterConfigs), KIP-464 (defaults).
-Simplified: replicas are placed by the controller, nothing is only validated, a setting is set or
-deleted, and is never a list. Only topics have a configuration; `topic_configs` names what of it is
-served. A setting that has its default value is described as one that was never set.
+Simplified: the controller places the replicas; validate_only is not supported; a setting is never a
+list. Only topics have a configuration; `topic_configs` lists the supported settings. A setting with
+its default value is described as one that was never set.
 """
 
 from __future__ import annotations
@@ -35,16 +35,16 @@ from reference_impl.wire.topic_configs import altered, configured, described
 
 BROKER_DEFAULT: Final = -1  # KIP-464: leave it to the broker
 DEFAULT_REPLICATION_FACTOR: Final = 3
-TOPIC: Final = 2  # of the resources that have a configuration
-SET_HERE: Final = 1  # where the value of a setting comes from
+TOPIC: Final = 2  # ConfigResource type
+SET_HERE: Final = 1  # config source: the topic's own configuration
 DEFAULT: Final = 5
 
-Refusal = tuple[int, str]  # an error code and its words; 0 for none
+Refusal = tuple[int, str]  # an error code and its message; 0 for none
 NOT_REFUSED: Final[Refusal] = (0, "")
 
 
 async def create_topics(broker: ServedBroker, call: Call) -> bytes:
-    """The response frame, once the controller has decided about each topic."""
+    """Returns the response frame, once the controller has decided about each topic."""
 
     async def created(topic: Any) -> Any:
         partitions = 1 if topic.num_partitions == BROKER_DEFAULT else topic.num_partitions
@@ -76,7 +76,7 @@ async def create_topics(broker: ServedBroker, call: Call) -> bytes:
 
 
 async def create_partitions(broker: ServedBroker, call: Call) -> bytes:
-    """The response frame, once the controller has decided about each topic."""
+    """Returns the response frame, once the controller has decided about each topic."""
 
     async def grown(topic: Any) -> Any:
         def request() -> CreatePartitions:
@@ -94,7 +94,7 @@ async def create_partitions(broker: ServedBroker, call: Call) -> bytes:
 
 
 async def incremental_alter_configs(broker: ServedBroker, call: Call) -> bytes:
-    """The response frame, once the controller has decided about each topic."""
+    """Returns the response frame, once the controller has decided about each topic."""
 
     async def changed(resource: Any) -> Any:
         def request() -> AlterConfigs:
@@ -113,15 +113,15 @@ async def incremental_alter_configs(broker: ServedBroker, call: Call) -> bytes:
 
 
 async def describe_configs(broker: ServedBroker, call: Call) -> bytes:
-    """The response frame: each topic's configuration in the metadata that the broker has."""
+    """Returns the response frame: each topic's configuration, by the broker's metadata."""
     states = dict((await image(broker)).topic_partitions)
 
-    def told(resource: Any) -> Any:
+    def result(resource: Any) -> Any:
         name, keys = resource.resource_name, resource.configuration_keys
         state = states.get(TopicPartition(name, 0))
         error, message = _not_served(call, resource)
         if state is None and not error:
-            error, message = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"there is no topic {name}"
+            error, message = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"topic {name} does not exist"
         return call.make(
             "DescribeConfigsResult",
             error_code=error,
@@ -144,7 +144,7 @@ async def describe_configs(broker: ServedBroker, call: Call) -> bytes:
             ),
         )
 
-    return call.respond(results=tuple(map(told, call.body.resources)))
+    return call.respond(results=tuple(map(result, call.body.resources)))
 
 
 async def _decided(
@@ -154,24 +154,27 @@ async def _decided(
     request: Callable[[], AdministrationRequest],
     answer: type[Any],
 ) -> Refusal:
-    """What the controller says to the request, or why it is not asked."""
+    """Returns the controller's error and message, or those of a request that is not sent to it."""
     refused = _not_served(call, wanted)
     if refused != NOT_REFUSED:
         return refused
     try:
-        asks = request()
+        core_request = request()
     except ValueError as fault:
         return INVALID_CONFIG, str(fault)
-    said = await request_core(broker, asks, answer)
-    return int(said.error), said.message
+    response = await request_core(broker, core_request, answer)
+    return int(response.error), response.message
 
 
 def _not_served(call: Call, wanted: Any) -> Refusal:
-    """What of a request the wire has to refuse: what the core has no words for."""
+    """Returns the error of a request that the core cannot express."""
     if getattr(wanted, "resource_type", TOPIC) != TOPIC:
-        return ErrorCode.INVALID_REQUEST, "only topics have a configuration here"
+        return ErrorCode.INVALID_REQUEST, "only topics have a configuration on this broker"
     if getattr(wanted, "assignments", None):
-        return INVALID_REPLICA_ASSIGNMENT, "the reference broker places replicas itself"
+        return (
+            INVALID_REPLICA_ASSIGNMENT,
+            "the reference broker places replicas, an assignment is not supported",
+        )
     if getattr(call.body, "validate_only", False):
-        return ErrorCode.INVALID_REQUEST, "the reference broker can't only validate"
+        return ErrorCode.INVALID_REQUEST, "validate_only is not supported by the reference broker"
     return NOT_REFUSED

@@ -1,9 +1,8 @@
-"""AddPartitionsToTxn, AddOffsetsToTxn, EndTxn and TxnOffsetCommit: what a transactional producer
-says beside Produce.
+"""AddPartitionsToTxn, AddOffsetsToTxn, EndTxn and TxnOffsetCommit of transactional producers.
 
-Which protocol a request speaks is in its version: EndTxn 5, TxnOffsetCommit 5 and Produce 12 are
-those of KIP-890 (`transaction.version` 2); a client that sends older ones stays with the first
-protocol, on the same broker.
+The request's version selects the protocol: EndTxn 5, TxnOffsetCommit 5 and Produce 12 belong to
+KIP-890 (`transaction.version` 2). A client with older versions uses the first protocol on the same
+broker.
 
 Source: KIP-98, KIP-447, KIP-890.
 """
@@ -33,10 +32,10 @@ FIRST_BATCHED: Final = 4  # AddPartitionsToTxn: many transactions in one request
 
 
 async def add_partitions_to_txn(broker: ServedBroker, call: Call) -> bytes:
-    """The response frame."""
+    """Returns the response frame."""
     body = call.body
     if call.version < FIRST_BATCHED:
-        told = await _added(
+        results_by_topic = await _added(
             broker,
             call,
             body.v3_and_below_transactional_id,
@@ -44,7 +43,7 @@ async def add_partitions_to_txn(broker: ServedBroker, call: Call) -> bytes:
             body.v3_and_below_topics,
             verify_only=False,
         )
-        return call.respond(results_by_topic_v3_and_below=told)
+        return call.respond(results_by_topic_v3_and_below=results_by_topic)
     results = [
         call.make(
             "AddPartitionsToTxnResult",
@@ -81,7 +80,7 @@ async def _added(
         ),
         verify_only=verify_only,
     )
-    said = await request_core(broker, request, AddedPartitionsToTxn)
+    answer = await request_core(broker, request, AddedPartitionsToTxn)
     return tuple(
         call.make(
             "AddPartitionsToTxnTopicResult",
@@ -90,7 +89,7 @@ async def _added(
                 call.make(
                     "AddPartitionsToTxnPartitionResult",
                     partition_index=index,
-                    partition_error_code=said.error,
+                    partition_error_code=answer.error,
                 )
                 for index in topic.partitions
             ),
@@ -100,7 +99,7 @@ async def _added(
 
 
 async def add_offsets_to_txn(broker: ServedBroker, call: Call) -> bytes:
-    """The response frame."""
+    """Returns the response frame."""
     body = call.body
     request = AddOffsetsToTxn(
         transactional_id=body.transactional_id,
@@ -108,12 +107,12 @@ async def add_offsets_to_txn(broker: ServedBroker, call: Call) -> bytes:
         producer_epoch=ProducerEpoch(body.producer_epoch),
         group=body.group_id,
     )
-    said = await request_core(broker, request, AddedOffsetsToTxn)
-    return call.respond(error_code=said.error)
+    answer = await request_core(broker, request, AddedOffsetsToTxn)
+    return call.respond(error_code=answer.error)
 
 
 async def end_txn(broker: ServedBroker, call: Call) -> bytes:
-    """The response frame, once it is decided; markers follow."""
+    """Returns the response frame, once the result is decided; the markers follow."""
     body = call.body
     request = EndTxn(
         transactional_id=body.transactional_id,
@@ -122,14 +121,16 @@ async def end_txn(broker: ServedBroker, call: Call) -> bytes:
         result=TxnResult.COMMIT if body.committed else TxnResult.ABORT,
         version=TransactionVersion.V2 if call.version >= END_TXN_V2 else TransactionVersion.V1,
     )
-    said = await request_core(broker, request, EndedTxn)
+    answer = await request_core(broker, request, EndedTxn)
     return call.respond(
-        error_code=said.error, producer_id=said.producer_id, producer_epoch=said.producer_epoch
+        error_code=answer.error,
+        producer_id=answer.producer_id,
+        producer_epoch=answer.producer_epoch,
     )
 
 
 async def txn_offset_commit(broker: ServedBroker, call: Call) -> bytes:
-    """The response frame: the offsets are kept, and count once the transaction is committed."""
+    """Returns the response frame, once the offsets are in the log; they take effect at commit."""
     body = call.body
     request = CommitOffsets(
         group=body.group_id,
@@ -142,7 +143,7 @@ async def txn_offset_commit(broker: ServedBroker, call: Call) -> bytes:
         producer_epoch=ProducerEpoch(body.producer_epoch),
         adds_partition=call.version >= TXN_OFFSET_COMMIT_V2,
     )
-    said = await request_core(broker, request, CommittedOffsets)
+    answer = await request_core(broker, request, CommittedOffsets)
     topics = tuple(
         call.make(
             "TxnOffsetCommitResponseTopic",
@@ -151,7 +152,7 @@ async def txn_offset_commit(broker: ServedBroker, call: Call) -> bytes:
                 call.make(
                     "TxnOffsetCommitResponsePartition",
                     partition_index=wanted.partition_index,
-                    error_code=said.error,
+                    error_code=answer.error,
                 )
                 for wanted in topic.partitions
             ),
@@ -164,7 +165,9 @@ async def txn_offset_commit(broker: ServedBroker, call: Call) -> bytes:
 def offsets_of(
     topics: Any, names: dict[int, str] | None = None
 ) -> tuple[tuple[TopicPartition, CommittedOffset], ...]:
-    """The offsets in a request; `names` where its topics are told by id."""
+    """Returns the offsets in a request; `names` has the topic names if the request has topic
+    ids.
+    """
     return tuple(
         (
             TopicPartition(names[at] if names is not None else topic.name, one.partition_index),

@@ -1,8 +1,8 @@
-"""Which requests are served, in which versions: what ApiVersions advertises.
+"""The supported requests and their versions, as ApiVersions advertises them.
 
-The ranges are those of Apache Kafka 4.1, so that clients choose as they would there; a request that
-is not served is not listed. Produce is advertised from 0, as Kafka does for the sake of old
-librdkafka, and refused below 3, as Kafka does too.
+The ranges are those of Apache Kafka 4.1, so clients choose the same versions; an unsupported
+request is not listed. Produce is advertised from version 0, as Kafka does for old librdkafka, and
+rejected below 3, as by Kafka.
 
 Source: the message schemas of Apache Kafka 4.1; KIP-896; KAFKA-18659.
 """
@@ -15,7 +15,7 @@ from typing import Final
 
 
 class Api(IntEnum):
-    """The requests served, by their key."""
+    """The supported requests, by API key."""
 
     PRODUCE = 0
     FETCH = 1
@@ -46,7 +46,7 @@ class Api(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Versions:
-    """The first and last version advertised, and the first one that is answered."""
+    """The first and last advertised version, and the first supported one."""
 
     first: int
     last: int

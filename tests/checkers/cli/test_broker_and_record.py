@@ -113,7 +113,7 @@ def test_a_broker_with_a_bug_is_convicted_of_it(call: Any, bug: str, anomaly: st
     [
         (["broker", "--bug", "no-dedupe"], "'no-dedupe'; the nearest: no-dedup"),
         (["broker", "--fault", "drop-respons:every=3"], "drop-response"),
-        (["broker", "--fault", "drop-response:every=no"], "a number is needed"),
+        (["broker", "--fault", "drop-response:every=no"], "every=no is no number"),
         (["broker", "--brokers", "0"], "0 brokers"),
         (["broker", "--applied-log", "/absent/log"], "/absent/log: name a new file"),
         (["broker", "--applied-log", "."], "--applied-log .: name a new file"),

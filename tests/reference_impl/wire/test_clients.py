@@ -173,10 +173,10 @@ def test_librdkafka_deletes_records_and_a_consumer_is_sent_to_the_log_start(
 @pytest.mark.parametrize(
     ("name", "value", "why"),
     [
-        ("retention.ms", "soon", "retention.ms=soon: a number from -1 on is needed"),
-        ("min.insync.replicas", "0", "a number from 1 on is needed"),
-        ("cleanup.policy", "compact,delete", "delete or compact is needed"),
-        ("compression.type", "zstd", "are served, not compression.type=zstd"),
+        ("retention.ms", "soon", "retention.ms=soon: must be a number of at least -1"),
+        ("min.insync.replicas", "0", "must be a number of at least 1"),
+        ("cleanup.policy", "compact,delete", "must be delete or compact"),
+        ("compression.type", "zstd", "compression.type=zstd is not supported"),
     ],
 )
 def test_a_setting_that_is_not_served_is_refused_by_name(

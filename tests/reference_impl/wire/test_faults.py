@@ -22,25 +22,25 @@ from reference_impl.wire.faults import BadFault, DropResponse, FaultPlan, KillBr
         ),
     ],
 )
-def test_a_fault_is_told_in_one_word(text: str, fault: DropResponse | KillBroker) -> None:
+def test_a_fault_is_parsed_from_one_word(text: str, fault: DropResponse | KillBroker) -> None:
     assert parsed(text) == fault
 
 
 @pytest.mark.parametrize(
     ("text", "complaint"),
     [
-        ("drop-everything", "no fault 'drop-everything'; there are drop-response, kill-broker"),
-        ("drop-response", "give every=N or probability=P"),
-        ("drop-response:every=2,probability=0.5", "give every=N or probability=P"),
-        ("drop-response:every=1", "every=1 would answer nothing"),
-        ("drop-response:every=x", "every=x: a number is needed"),
+        ("drop-everything", "'drop-everything' is no fault; known are drop-response, kill-broker"),
+        ("drop-response", "needs every=N or probability=P"),
+        ("drop-response:every=2,probability=0.5", "needs every=N or probability=P"),
+        ("drop-response:every=1", "every=1 leaves no response"),
+        ("drop-response:every=x", "every=x is no number"),
         ("drop-response:often=2", "'often' is not one of every, probability"),
-        ("drop-response:probability=1", "from 0 to below 1"),
-        ("kill-broker:id=1", "id and after are needed"),
-        ("kill-broker:id=1,after=0", "from 1 on"),
+        ("drop-response:probability=1", r"must be in \[0, 1\)"),
+        ("kill-broker:id=1", "id and after are missing"),
+        ("kill-broker:id=1,after=0", "must be at least 1 request"),
     ],
 )
-def test_what_can_be_no_fault_is_refused_in_words(text: str, complaint: str) -> None:
+def test_an_invalid_fault_is_rejected_with_a_reason(text: str, complaint: str) -> None:
     with pytest.raises(BadFault, match=complaint):
         parsed(text)
 
@@ -58,7 +58,7 @@ def test_every_nth_applied_request_loses_its_answer(every: int, requests: int) -
 
 @settings(deadline=None)
 @given(st.floats(0.1, 0.9), st.integers(0, 5))
-def test_chance_is_the_seeds(probability: float, seed: int) -> None:
+def test_random_drops_depend_only_on_the_seed(probability: float, seed: int) -> None:
     def answered(seed: int) -> list[bool]:
         plan = FaultPlan((DropResponse(probability=probability),), seed)
         return [plan.answers_applied() for _ in range(400)]
@@ -68,7 +68,7 @@ def test_chance_is_the_seeds(probability: float, seed: int) -> None:
     assert abs(answered(seed).count(False) / 400 - probability) < 0.15
 
 
-def test_a_broker_dies_once_and_comes_back_once() -> None:
+def test_a_broker_is_killed_once_and_restarts_once() -> None:
     fault = KillBroker(broker_id=BrokerId(2), after=3, restart=2)
     plan = FaultPlan((fault,))
     happened = []
