@@ -50,9 +50,11 @@ def _all_of(variant: Variant, bounds: Variant) -> Exploration:
 
 
 @cache
-def _explored(spec: str, variant: str, see: tuple[tuple[str, int | bool], ...]) -> Exploration:
+def _explored(
+    spec: str, variant: str, constants: tuple[tuple[str, int | bool], ...]
+) -> Exploration:
     """Explores all states of a variant and checks every property of states and steps."""
-    made = find(spec, variant).make(dict(see))
+    made = find(spec, variant).make(dict(constants))
     return _explore(made, [c.name for c in (*made.claims, *made.action_properties)])
 
 

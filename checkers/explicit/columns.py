@@ -1,12 +1,12 @@
-"""From terms to NumPy: one array operation says what a term is in every state of a frontier.
+"""Compiles terms to NumPy: one array operation computes a term in every state of a batch.
 
-A frontier is a table: a row a state, a column a cell. Parameters and bound variables are constants,
-quantifiers are unrolled, and a term becomes an `Op` on columns. Equal operations are one object, so
-what several actions ask is computed once for all of them.
+A batch of states is a table: one row for each state, one column for each cell. Parameters and bound
+variables are constants, quantifiers are unrolled, and a term becomes an `Op` on columns. Equal
+operations are one object, so a term that several actions share is computed once.
 
-An array has a value in every row, also where the term has none: beside each value stands `bad`,
-which says in which rows evaluating it, in the order of `model.language.interpreter`, would reach
-something undefined. Where nothing can leave its sort, `bad` is the constant 0 and costs nothing.
+An array has a value in every row, even where the term is undefined. So each value has a companion
+`bad`: the rows in which evaluation, in the order of `model.language.interpreter`, would reach an
+undefined term. If no value can leave its sort, `bad` is the constant 0 and costs nothing.
 """
 
 from __future__ import annotations
@@ -26,28 +26,28 @@ Env = Mapping[int, int]  # uid of a parameter or bound variable -> its packed va
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Op:
-    """An operation on columns; one without arguments is the column of its cell."""
+    """An operation on columns; without `compute` it is the column of a cell."""
 
     number: int
     compute: Callable[..., Array] | None
-    arguments: tuple[Any, ...] = ()  # operations, and constants as NumPy's
+    arguments: tuple[Any, ...] = ()  # operations, and constants as NumPy integers
     cell: int = -1
     truth: bool = False
 
 
 Code = int | Op
-Value = tuple[Code, Code]  # the value, and in which rows it is undefined
-After = Mapping[int, Code]  # cell -> what an action makes of it
+Value = tuple[Code, Code]  # the value, and the rows in which it is undefined
+After = Mapping[int, Code]  # cell -> its value after an action
 
 
 def literal(value: Code) -> Any:
-    """A constant as an array operation wants it: of a width that its values have."""
+    """Returns a constant as a NumPy integer of the width of the columns; other code as it is."""
     if isinstance(value, Op):
         return value
     return np.uint8(value) if 0 <= value < 256 else np.int16(value)
 
 
-# ---- operations by name: the name and the arguments decide which operations are one
+# ---- operations by name: operations with equal names and arguments are one object
 
 
 def _plus(x: Array, delta: Any) -> Array:
@@ -70,7 +70,7 @@ def _clipped(x: Array, size: Any) -> Array:
 
 
 def _chosen(key: Array, *columns: Any) -> Array:
-    """Of the columns the one that the key names, row by row."""
+    """Returns, in each row, the value of the column that the key selects."""
     made = columns[0]
     for k, column in enumerate(columns[1:], start=1):
         made = np.where(key == k, column, made)
@@ -96,7 +96,7 @@ TRUTHS = ("and", "or", "not", "==", "<=", "<", "outside")
 
 @dataclass
 class Columns:
-    """The operations of one instance."""
+    """Compiles the terms of one instance."""
 
     at: Instance
     ops: list[Op] = field(default_factory=list)
@@ -107,7 +107,7 @@ class Columns:
     # ---- operations
 
     def column(self, cell: int) -> Op:
-        """The values of a cell."""
+        """Returns the column of a cell."""
         if ("cell", cell) not in self._known:
             truth = self.at.cells[cell][1].flavour == "bool"
             op = Op(number=len(self.ops), compute=None, cell=cell, truth=truth)
@@ -116,7 +116,7 @@ class Columns:
         return self._known["cell", cell]
 
     def op(self, name: str, *arguments: Code) -> Op:
-        """The operation, the one that there is already if it is equal."""
+        """Returns the operation; an equal one that exists already is reused."""
         key = (name, *((a.number, Op) if isinstance(a, Op) else a for a in arguments))
         if key not in self._known:
             truth = name in TRUTHS or (
@@ -133,12 +133,14 @@ class Columns:
             self._known[key] = op
         return self._known[key]
 
-    # ---- formulas of values that may be known
+    # ---- connectives, which simplify constants
 
     def negated(self, a: Code) -> Code:
+        """Returns `not a`."""
         return 1 - a if isinstance(a, int) else self.op("not", a)
 
     def both(self, a: Code, b: Code) -> Code:
+        """Returns `a and b`."""
         if isinstance(a, int):
             return b if a else 0
         if isinstance(b, int):
@@ -146,6 +148,7 @@ class Columns:
         return a if a is b else self.op("and", a, b)
 
     def either(self, a: Code, b: Code) -> Code:
+        """Returns `a or b`."""
         if isinstance(a, int):
             return 1 if a else b
         if isinstance(b, int):
@@ -153,6 +156,7 @@ class Columns:
         return a if a is b else self.op("or", a, b)
 
     def choice(self, test: Code, a: Code, b: Code) -> Code:
+        """Returns `a if test else b`."""
         if isinstance(test, int):
             return a if test else b
         if a == 1 and b == 0:
@@ -162,7 +166,7 @@ class Columns:
         return a if a is b or a == b else self.op("if", test, a, b)
 
     def conjunction(self, values: Iterable[Value]) -> Value:
-        """All of them, asked from left to right until one is false."""
+        """Returns the conjunction, evaluated from left to right until a value is false."""
         value: Code = 1
         bad: Code = 0
         for v, b in values:
@@ -173,7 +177,7 @@ class Columns:
         return value, bad
 
     def disjunction(self, values: Iterable[Value]) -> Value:
-        """Any of them, asked from left to right until one is true."""
+        """Returns the disjunction, evaluated from left to right until a value is true."""
         value: Code = 0
         bad: Code = 0
         for v, b in values:
@@ -184,13 +188,14 @@ class Columns:
         return value, bad
 
     def conditional(self, test: Value, a: Value, b: Value) -> Value:
+        """Returns `a if test else b`; only the chosen branch can be undefined."""
         bad = self.either(test[1], self.choice(test[0], a[1], b[1]))
         return self.choice(test[0], a[0], b[0]), bad
 
     # ---- terms
 
     def value(self, n: t.Node, env: Env, after: After | None = None) -> Value:
-        """The term in the state before; `after` says what variables are in the state after."""
+        """Returns the term in the state before; `after` holds the cells of the state after."""
         if n not in self._locals:
             self._locals[n] = t.locals_of(n)
         local = self._locals[n]
@@ -199,7 +204,7 @@ class Columns:
             self._done[key] = self._value(n, env, after)
         return self._done[key]
 
-    def _value(self, n: t.Node, env: Env, after: After | None) -> Value:  # noqa: C901 - a case a word
+    def _value(self, n: t.Node, env: Env, after: After | None) -> Value:  # noqa: C901 - one case for each word
         def v(x: t.Node) -> Value:
             return self.value(x, env, after)
 
@@ -248,7 +253,9 @@ class Columns:
             case t.Extreme():
                 found = v(n.default)
                 elements = list(self.bindings((n.binder,), env))
-                for e in elements if n.last else reversed(elements):  # the last one is asked first
+                for e in (
+                    elements if n.last else reversed(elements)
+                ):  # the last one is evaluated first
                     found = self.conditional(
                         self.value(n.body, e, after), (e[n.binder.uid], 0), found
                     )
@@ -262,7 +269,7 @@ class Columns:
         return (self.value(n.body, e, after) for e in self.bindings(n.binders, env))
 
     def bindings(self, binders: tuple[t.Local, ...], env: Env) -> list[dict[int, int]]:
-        """The environment, once for each value of the binders, the last of them fastest."""
+        """Returns the environment for each choice of the binders; the last varies fastest."""
         out = [dict(env)]
         for b in binders:
             out = [{**e, b.uid: v} for e in out for v in range(self.at.size(b.sort))]
@@ -294,10 +301,10 @@ class Columns:
         truths = [v for v, _ in each if isinstance(v, Op)]
         return (self._shifted(self.op("count", *truths), known) if truths else known), bad
 
-    # ---- places
+    # ---- cells
 
     def kept(self, n: t.Node, env: Env, after: After | None = None) -> Value:
-        """The value of a key or of an assignment: undefined where it is outside its sort."""
+        """Returns the value of a key or an assignment, undefined outside its sort."""
         value, bad = self.value(n, env, after)
         size = self.at.size(n.sort)
         if isinstance(value, int):
@@ -306,12 +313,12 @@ class Columns:
             return value, bad
         return self.op("clipped", value, size), self.either(bad, self.op("outside", value, size))
 
-    def places(
+    def cells(
         self, variable: t.Variable, keys: tuple[t.Node, ...], env: Env, after: After | None = None
     ) -> tuple[list[tuple[Code, int]], Code]:
-        """Every cell that the variable may have at these keys, with the condition that it is it.
+        """Returns the possible cells of the variable at these keys, each with its condition.
 
-        The second is where a key is undefined.
+        The second result is the rows in which a key is undefined.
         """
         block = self.at.blocks[variable.name]
         found: list[tuple[Code, int]] = [(1, block.start)]

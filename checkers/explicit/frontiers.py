@@ -1,8 +1,12 @@
-"""Breadth-first search in NumPy: whole frontiers at once, and no compiler.
+"""Breadth-first search in NumPy: evaluates each action on a whole batch of states, without C.
 
-Each action instance is asked of a few ten thousand states by one operation on columns a word; the
-key of a successor is that of the state, changed by what the action writes, so only states that are
-new are ever built.
+This engine exists beside the compiled one, which every install can run, for three reasons. It is an
+independent oracle: it translates terms in another way and shares no code with the generated C. It
+runs where no compiler works. And it alone has symmetry reduction, which needs the keys of permuted
+states (`keys.py`). It declines every other option, so it stays small.
+
+Each action with its parameters is evaluated on up to 131,072 states at once. The key of a successor
+is the key of the state plus the change of the written cells, so only new states are built.
 """
 
 from __future__ import annotations
@@ -40,22 +44,22 @@ from checkers.explicit.tables import Part, Rows, Table, Transition
 from model.language.interpreter import Interpreter, State, Undefined
 from model.language.spec import Claim
 
-CHUNK = 1 << 17  # states at a time, at most; fewer where more is remembered of each
-REMEMBERED = 1 << 28  # bytes, at most, of answers about the states of a chunk
+BATCH = 1 << 17  # states at most; fewer if there are many operations
+CACHED = 1 << 28  # bytes at most of cached results for one batch
 
 
 def search(task: Task) -> Exploration:
-    """Explores as the task says; declines to spill, and to count coverage."""
+    """Explores the task; declines to move states to disk and to count coverage."""
     if task.memory is not None:
-        raise Declined("keeps what it sees in memory")
+        raise Declined("it cannot move states to disk")
     if task.coverage:
-        raise Declined("does not count what disables actions")
+        raise Declined("it cannot count the conjuncts that disable actions")
     return Search(task).run()
 
 
 @dataclass
 class Found:
-    """A transition out of a chunk: the rows that take it, what it writes, where it leads."""
+    """A transition of a batch: the rows that take it, the written cells, the keys it reaches."""
 
     label: int
     rows: Rows
@@ -65,12 +69,12 @@ class Found:
 
 @dataclass
 class Search:
-    """One exploration under way."""
+    """A running exploration."""
 
     task: Task
     generated: int = 0
     depth: int = 0
-    open: dict[str, Value] = field(default_factory=dict)  # where it is violated, or undefined
+    open: dict[str, Value] = field(default_factory=dict)  # claim -> violated, undefined
     open_steps: dict[str, list[Value]] = field(default_factory=dict)
     violations: dict[str, tuple[int, int | None]] = field(default_factory=dict)  # node, transition
     ill_defined: IllDefined | None = None
@@ -91,9 +95,9 @@ class Search:
                     self.columns.value(claim.formula, {}, x.after) for x in self.transitions
                 ]
         self.watched = {w.name: self.columns.value(w.formula, {}) for w in self.task.spec.witnesses}
-        remembered = REMEMBERED // max(1, len(self.columns.ops))
-        self.chunk = min(CHUNK, 1 << max(12, remembered.bit_length() - 1))
-        self.witnessed: dict[str, tuple[int, int]] = {}  # how many states, and the first
+        cached = CACHED // max(1, len(self.columns.ops))
+        self.batch = min(BATCH, 1 << max(12, cached.bit_length() - 1))
+        self.witnessed: dict[str, tuple[int, int]] = {}  # the number of states, and the first
         self.taken = [0] * len(self.transitions)
         self.seen = Seen()
         self.symmetric = symmetric(self.task.spec) if self.task.symmetry else ()
@@ -111,6 +115,7 @@ class Search:
     # ---- the search
 
     def run(self) -> Exploration:
+        """Returns the result of the search."""
         return self._found(until_stopped(self._search))
 
     def _search(self) -> None:
@@ -121,9 +126,9 @@ class Search:
             self._judge(rows, first)
             self._stop_if_decided()
             found = []
-            for start in range(0, len(rows), self.chunk):
+            for start in range(0, len(rows), self.batch):
                 self._pulse(len(rows) - start)
-                end = start + self.chunk
+                end = start + self.batch
                 found.append(self._expand(rows[start:end], keys[start:end], first + start))
             self._stop_if_decided()
             first += len(rows)
@@ -146,15 +151,15 @@ class Search:
         return rows, keys
 
     def _judge(self, rows: Array, first: int) -> None:
-        """Every open property in every state of the frontier; a violated one is open no more."""
-        for start in range(0, len(rows), self.chunk):
-            table = Table(rows[start : start + self.chunk], self.columns.ops)
+        """Checks every open property in every state of a level; a violation closes the property."""
+        for start in range(0, len(rows), self.batch):
+            table = Table(rows[start : start + self.batch], self.columns.ops)
             for name, (value, bad) in [*self.open.items(), *self.watched.items()]:
                 if table.some(bad):
                     row = start + int(table.where(bad)[0])
                     claims = (*self.task.claims, *self.task.spec.witnesses)
-                    blamed = diagnose_claim(self.at, claims, rows[row].tobytes())
-                    raise self._ill_defined(blamed, self._trace(first + row))
+                    fault = diagnose_claim(self.at, claims, rows[row].tobytes())
+                    raise self._ill_defined(fault, self._trace(first + row))
                 if name in self.watched:
                     seen = table.where(value)
                     if len(seen):
@@ -166,7 +171,7 @@ class Search:
                     del self.open[name]
 
     def _expand(self, rows: Array, keys: Keys, first: int) -> tuple[Array, Keys]:
-        """The new states that the chunk leads to, and their keys."""
+        """Returns the new states that the batch reaches, and their keys."""
         table = Table(rows, self.columns.ops)
         found = [
             x
@@ -201,18 +206,18 @@ class Search:
         return made, reached[new]
 
     def _taken(self, label: int, table: Table, rows: Array, keys: Keys, first: int) -> Found | None:
-        """The transition out of the states that enable it; None where none does."""
+        """Takes a transition in the states that enable it; returns None if there are none."""
         transition = self.transitions[label]
         enabled: Code = 1
         for enabled, bad in transition.guard:
             if table.some(bad):
-                raise self._blame_action(rows, int(table.where(bad)[0]), first)
+                raise self._undefined_action(rows, int(table.where(bad)[0]), first)
             if not table.some(enabled):
                 return None
         part = Part(table, table.where(enabled))
         if part.some(transition.undefined):
             wrong = np.broadcast_to(part.of(transition.undefined), part.rows.shape)
-            raise self._blame_action(rows, int(part.rows[np.flatnonzero(wrong)[0]]), first)
+            raise self._undefined_action(rows, int(part.rows[np.flatnonzero(wrong)[0]]), first)
         self.taken[label] += len(part.rows)
         written = {cell: part.of(code) for cell, code in transition.after.items()}
         reached = keys.take(part.rows, axis=0)
@@ -233,7 +238,7 @@ class Search:
         rows: Array,
         written: dict[int, Any],
     ) -> None:
-        """Every open action property in every step that changes the state."""
+        """Checks every open action property in every step that changes the state."""
         for name, values in list(self.open_steps.items()):
             value, bad = values[label]
             wrong = np.flatnonzero(changed & np.asarray(part.of(bad), dtype=np.bool_))
@@ -242,8 +247,8 @@ class Search:
                 for cell, new in written.items():
                     after[cell] = new[wrong[0]] if new.ndim else new
                 before = rows[part.rows[wrong[0]]].tobytes()
-                blamed = diagnose_claim(self.at, self.task.claims, before, after.tobytes())
-                raise self._ill_defined(blamed, self._trace(first + int(part.rows[wrong[0]])))
+                fault = diagnose_claim(self.at, self.task.claims, before, after.tobytes())
+                raise self._ill_defined(fault, self._trace(first + int(part.rows[wrong[0]])))
             broken = np.flatnonzero(changed & ~np.asarray(part.of(value), dtype=np.bool_))
             if len(broken):
                 self.violations[name] = first + int(part.rows[broken[0]]), label
@@ -264,11 +269,11 @@ class Search:
             )
         )
 
-    # ---- who is to blame for an undefined term
+    # ---- undefined terms
 
-    def _blame_action(self, rows: Array, row: int, first: int) -> Stop:
-        blamed = diagnose_action(self.at, rows[row].tobytes())
-        return self._ill_defined(blamed, self._trace(first + row))
+    def _undefined_action(self, rows: Array, row: int, first: int) -> Stop:
+        fault = diagnose_action(self.at, rows[row].tobytes())
+        return self._ill_defined(fault, self._trace(first + row))
 
     def _ill_defined(self, fault: Undefined | None, trace: Trace) -> Stop:
         if fault is None:
@@ -307,7 +312,7 @@ class Search:
         )
 
     def _trace(self, node: int, label: int | None = None) -> Trace:
-        """A shortest way to the node, and by the transition; the interpreter takes the steps."""
+        """Returns a shortest trace to the node, and the transition after it if there is one."""
         start, labels = self.ancestry.path_to(node)
         interpreter, state = Interpreter(self.at.ranges), self.starts[start]
         steps = [Step(action="init", values=(), state=state)]

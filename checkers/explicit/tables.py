@@ -50,11 +50,11 @@ class Transition:
         for write in action.writes:
             for e in columns.bindings(write.binders, env):
                 test, bad_test = columns.value(write.condition, e)
-                places, bad_key = columns.places(write.variable, write.keys, e)
+                cells, bad_key = columns.cells(write.variable, write.keys, e)
                 value, bad_value = columns.kept(write.value, e)
                 bad = columns.both(test, columns.either(bad_key, bad_value))
                 undefined = columns.either(undefined, columns.either(bad_test, bad))
-                for here, cell in places:
+                for here, cell in cells:
                     old = after.get(cell, columns.column(cell))
                     after[cell] = columns.choice(columns.both(test, here), value, old)
         changed = {cell: code for cell, code in after.items() if code is not columns.column(cell)}

@@ -1,1 +1,1 @@
-"""Exploration by generated C: the actions of one spec, and a breadth-first search around them."""
+"""The compiled engine: breadth-first search with generated C for the actions of one spec."""

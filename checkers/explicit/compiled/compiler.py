@@ -1,7 +1,8 @@
-"""C made into a loaded library: by the system's compiler, else by the one that a wheel brings.
+"""Compiles generated C and loads it, with the system's compiler or with zig from the ziglang wheel.
 
-An object is kept in the user's cache under the hash of its source, its flags and its compiler, so
-a spec is compiled once. `URTEIL_CC` names another compiler; `zig` is that of the wheel.
+The user's cache keeps each object under the hash of its source, flags and compiler, so a spec is
+compiled once. The environment variable `URTEIL_CC` selects another compiler; `zig` selects the one
+of the wheel.
 """
 
 from __future__ import annotations
@@ -19,22 +20,22 @@ from pathlib import Path
 
 from checkers.explicit.engines import Declined
 
-# -O1 takes 6/10 of the time that -O2 takes, and its code is as fast: memory is what costs
+# -O1 compiles in 6/10 of the time of -O2, and its code is as fast: memory access dominates
 FLAGS = ("-std=gnu11", "-O1", "-shared", "-fPIC", "-pthread", "-w")
 ZIG = ("-m", "ziglang", "cc")
-ONLY_ZIG = ("-fno-sanitize=undefined",)  # which zig adds by itself
+ONLY_ZIG = ("-fno-sanitize=undefined",)  # zig turns the sanitizer on by default
 
 
 def command() -> tuple[str, ...]:
-    """The compiler with the flags that it alone needs; raises Declined where there is none."""
+    """Returns the compiler with its own flags; raises Declined if there is none."""
     if os.name != "posix":
-        raise Declined("generated C wants POSIX threads")
+        raise Declined("generated C needs POSIX threads")
     named = os.environ.get("URTEIL_CC")
     found = None if named == "zig" else next(filter(None, map(shutil.which, _names(named))), None)
     if found:
         return (found,)
     if named not in (None, "zig"):
-        raise Declined(f"no compiler {named}, which URTEIL_CC names")
+        raise Declined(f"URTEIL_CC names {named}, which is not installed")
     if importlib.util.find_spec("ziglang"):
         return (sys.executable, *ZIG, *ONLY_ZIG)
     raise Declined("no C compiler: install cc or clang, or the package ziglang")
@@ -45,15 +46,15 @@ def _names(named: str | None) -> tuple[str, ...]:
 
 
 def cache() -> Path:
-    """Where compiled objects are kept."""
+    """Returns the folder of compiled objects."""
     base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     return Path(base) / "urteil" / "compiled"
 
 
 def library(files: Mapping[str, str], main: str, flags: Sequence[str] = ()) -> ctypes.CDLL:
-    """The library that the main file makes with the others beside it.
+    """Compiles the main file, which may include the other files, and loads it.
 
-    Raises Declined where there is no compiler, or where it refuses the source.
+    Raises Declined if there is no compiler, or if it fails.
     """
     call = [*command(), *FLAGS, *flags]
     text = "\0".join([sys.platform, *call, *(f"{k}\0{v}" for k, v in sorted(files.items()))])
@@ -63,11 +64,11 @@ def library(files: Mapping[str, str], main: str, flags: Sequence[str] = ()) -> c
             _compile(call, files, main, kept)
         return ctypes.CDLL(str(kept))
     except OSError as fault:
-        raise Declined(f"{kept.parent} keeps no compiled objects: {fault}") from fault
+        raise Declined(f"the cache {kept.parent} cannot be used: {fault}") from fault
 
 
 def _compile(call: Sequence[str], files: Mapping[str, str], main: str, kept: Path) -> None:
-    """Writes the object in one move, so that nobody loads half of it."""
+    """Writes the object and renames it, so that no process loads an incomplete one."""
     kept.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=kept.parent) as folder:
         for name, text in files.items():
@@ -77,5 +78,5 @@ def _compile(call: Sequence[str], files: Mapping[str, str], main: str, kept: Pat
         done = subprocess.run(words, capture_output=True, text=True, check=False)
         if done.returncode:
             why = next((line for line in done.stderr.splitlines() if "error" in line), done.stderr)
-            raise Declined(f"{Path(call[0]).name} refuses the generated C: {why.strip()}")
+            raise Declined(f"{Path(call[0]).name} cannot compile the generated C: {why.strip()}")
         made.replace(kept)

@@ -1,8 +1,8 @@
-"""The search around generated C: it keeps the levels, the budget and the clock; C does the work.
+"""Drives the search in generated C: this module keeps the levels, the budget and the clock.
 
-C is called in slices, so that progress is told, budgets hold and an interruption is heard. What a
-state is to be blamed or praised for is asked of the reference interpreter: it takes the steps of a
-trace anew, and says which term has no value.
+It calls C for a limited number of states at a time, so that it can report progress, keep budgets
+and react to an interruption. The reference interpreter takes the steps of a trace again and finds
+undefined terms.
 """
 
 from __future__ import annotations
@@ -35,29 +35,31 @@ from model.language.interpreter import Interpreter, State, Undefined
 from model.language.spec import Claim
 
 if TYPE_CHECKING:
-    from checkers.explicit.compiled.spill import Spilled  # NumPy takes longer than many a search
+    from checkers.explicit.compiled.spill import (
+        Spilled,
+    )  # NumPy starts more slowly than a small search runs
 
-PULSE = 4096  # states of a shard between two looks at the clock
+PULSE = 4096  # states of a shard between two progress reports
 MOST_THREADS = 16  # SHARDS of `runtime.c`
 NO_PARENT = 0xFFFFFFFF
-GROWTH = 3  # times a level is the next one, at most, once there are many states
+GROWTH = 3  # a level has at most so many times the states of the level before it
 
 
 def search(task: Task) -> Exploration:
-    """Explores as the task says; raises Declined where there is no compiler."""
+    """Explores the task; raises Declined if there is no compiler."""
     return Search(task).run()
 
 
 @dataclass
 class Search:
-    """One exploration under way."""
+    """A running exploration."""
 
     task: Task
     hash_bits: int = 64
     prefix_bits: int = 28
     depth: int = 0
     ill_defined: IllDefined | None = None
-    initial: int = 0  # how many initial states
+    initial: int = 0  # the number of initial states
     _taken: dict[bytes, list[tuple[bytes, Step]]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -71,14 +73,15 @@ class Search:
             prefix_bits=self.prefix_bits,
         )
         self.threads = 1 if self.task.memory else max(1, min(self.task.threads, MOST_THREADS))
-        self.store: Library | Spilled = self.c  # where the states are
+        self.store: Library | Spilled = self.c  # the store of the states
         self.started = time.monotonic()
 
     def run(self) -> Exploration:
-        asked = {claim.name for claim in self.task.claims}
+        """Returns the result of the search."""
+        names = {claim.name for claim in self.task.claims}
         with (
             TemporaryDirectory(prefix="urteil-states-") as folder,
-            self.c.opened(self.threads, asked),
+            self.c.opened(self.threads, names),
         ):
             return self._found(until_stopped(lambda: self._search(Path(folder))))
 
@@ -97,7 +100,7 @@ class Search:
                     raise Stop("all decided")
 
     def _spill_if_needed(self, size: int, folder: Path) -> None:
-        """Goes on with states on disk where this level may not leave room for the next."""
+        """Moves the states to disk if the next level may not fit into memory."""
         memory, likely = self.task.memory, self.store.count() + GROWTH * size
         if memory is not None and self.store is self.c and self.c.bytes_for(likely) > memory:
             from checkers.explicit.compiled.spill import Spilled
@@ -116,7 +119,7 @@ class Search:
         while left:
             self._pulse()
             left = work(PULSE)
-            self._blame()
+            self._stop_if_undefined()
         self.c.close_broken()
 
     def _pulse(self) -> None:
@@ -130,8 +133,8 @@ class Search:
             )
         )
 
-    def _blame(self) -> None:
-        """Ends the search where a term had no value, with what the interpreter says of it."""
+    def _stop_if_undefined(self) -> None:
+        """Ends the search if a term was undefined, and keeps the interpreter's diagnosis."""
         for found in self.c.found:
             if found.undefined:
                 trace = self._trace(found.undefined - 1)
@@ -184,7 +187,7 @@ class Search:
         return self.initial + generated
 
     def _broken(self) -> dict[str, tuple[int, Any]]:
-        """The violated claims: the number of the first state, and for a step the words after it."""
+        """Returns the violated claims: the number of the first state; for a step, its successor."""
         out: dict[str, tuple[int, Any]] = {}
         for k, claim in enumerate(self.c.claims):
             first = min(
@@ -211,14 +214,14 @@ class Search:
         return WitnessResult(claim=witness, states=states, trace=trace)
 
     def _first(self, numbers: Iterable[int]) -> Trace:
-        """The way to the first of these states, which are numbered from 1: 0 is none."""
+        """Returns the trace to the first of these states, numbered from 1; 0 is no state."""
         first = min(filter(None, numbers), default=0)
         return self._trace(first - 1) if first else ()
 
-    # ---- traces: C knows the way, the interpreter takes it
+    # ---- traces: C keeps the keys along the path, the interpreter takes the steps
 
     def _trace(self, number: int) -> Trace:
-        """The way on which the state was found, the initial state first."""
+        """Returns the trace on which the state was found."""
         keys: list[bytes] = []
         while number != NO_PARENT:
             keys.append(self.store.key(number))
@@ -230,7 +233,7 @@ class Search:
         return tuple(trace)
 
     def _step_to(self, state: State, key: bytes) -> Step:
-        """The first step from the state to the one with this key."""
+        """Returns the first step from the state to the state with this key."""
         return next(step for kept, step in self._steps(state) if kept == key)
 
     def _steps(self, state: State) -> list[tuple[bytes, Step]]:

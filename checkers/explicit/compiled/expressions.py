@@ -1,9 +1,9 @@
-"""From terms to C expressions, at a finite scope.
+"""Compiles terms to C expressions, at a finite scope.
 
-A term becomes an int expression over the cells of a state, one a byte; quantifiers become loops in
-statement expressions, which every compiler that we use has. What is evaluated, and in
-which order, is what `model.language.interpreter` says: `inside` notes that a value left its sort,
-and goes on with one that does no harm, since all that is found after that is thrown away.
+A term becomes an int expression over the cells of a state, one byte each. Quantifiers become loops
+in statement expressions, a GNU extension that all supported compilers have. The code evaluates
+terms in the order of `model.language.interpreter`. `inside` records that a value is outside its
+sort and returns 0. This does no harm, because the search discards all later results.
 """
 
 from __future__ import annotations
@@ -17,23 +17,23 @@ from checkers.explicit.instance import Instance
 from model.language import terms as t
 
 Env = Mapping[int, str]  # uid of a parameter or bound variable -> its C name
-HEAVY = t.Forall | t.Exists | t.Count | t.Extreme | t.Ite  # worth a name of its own
+HEAVY = t.Forall | t.Exists | t.Count | t.Extreme | t.Ite  # worth a C variable
 LOOPS = t.Forall | t.Exists | t.Count
 
 
 @dataclass
 class Expressions:
-    """C source for the terms of one instance; `named` terms were computed before."""
+    """Compiles the terms of one instance; `named` terms have their values in C variables."""
 
     at: Instance
-    named: dict[int, str] = field(default_factory=dict)  # id of a term -> the C name of its value
+    named: dict[int, str] = field(default_factory=dict)  # id of a term -> its C variable
     _fresh: counter[int] = field(default_factory=counter)
     _may_leave: dict[int, bool] = field(default_factory=dict)
 
-    # ---- places
+    # ---- cells
 
     def cell(self, variable: t.Variable, keys: Sequence[t.Node], env: Env) -> str:
-        """The index of the cell that the variable has at these keys."""
+        """Returns the index of the cell of the variable at these keys."""
         block = self.at.blocks[variable.name]
         parts = [
             self.kept(key, env) if stride == 1 else f"{self.kept(key, env)} * {stride}"
@@ -42,12 +42,12 @@ class Expressions:
         return " + ".join([*parts, str(block.start)] if block.start or not parts else parts)
 
     def kept(self, value: t.Node, env: Env) -> str:
-        """The value of a key or of an assignment, tested to be in its sort where it may be not."""
+        """Returns the value of a key or an assignment, tested if it could be outside its sort."""
         code = self.code(value, env)
         return f"inside(w, {code}, {self.at.size(value.sort)})" if self.may_leave(value) else code
 
     def may_leave(self, value: t.Node) -> bool:
-        """Whether the value could be outside its sort: somewhere it is shifted, or written down."""
+        """True if the value could be outside its sort: it contains a literal or a `+`."""
         if value.sort.flavour != "int":
             return False
         if id(value) not in self._may_leave:
@@ -58,8 +58,8 @@ class Expressions:
 
     # ---- terms
 
-    def code(self, n: t.Node, env: Env) -> str:  # noqa: C901 - a case a word
-        """The term's packed value."""
+    def code(self, n: t.Node, env: Env) -> str:  # noqa: C901 - one case for each word
+        """Returns the C code of the term's packed value."""
         if id(n) in self.named:
             return self.named[id(n)]
         match n:
@@ -103,12 +103,12 @@ class Expressions:
                 assert_never(n)
 
     def packed(self, n: t.Const) -> int:
-        """The literal as values of its sort are kept; a number is what it is."""
+        """Returns the packed value of a literal; a `Number` is not shifted."""
         known = n.sort.flavour == "int" and n.sort.name in self.at.ranges
         return n.value - self.at.elements(n.sort).start if known else n.value
 
     def loop(self, n: LOOPS, env: Env) -> str:
-        """A quantifier: left as soon as its answer is known; a count is never left."""
+        """Returns a quantifier as a loop; only a count does not stop early."""
         found = self.fresh("r")
         inner, heads = dict(env), ""
         start, update, go_on = {
@@ -124,6 +124,7 @@ class Expressions:
         return f"({{ int {found} = {start}; {heads}{body}; {found}; }})"
 
     def extreme(self, n: t.Extreme, env: Env) -> str:
+        """Returns `first` or `last` as a loop."""
         found, x = self.fresh("r"), self.fresh("x")
         size = self.at.size(n.binder.sort)
         walk = f"int {x} = 0; {x} < {size}; {x}++"
@@ -135,12 +136,13 @@ class Expressions:
         return f"({{ int {found} = -1; {search} {found} < 0 ? {default} : {found}; }})"
 
     def fresh(self, letter: str) -> str:
+        """Returns an unused C name."""
         return f"{letter}{next(self._fresh)}"
 
-    # ---- what may be computed once
+    # ---- terms that may be computed once
 
     def total(self, n: t.Node) -> bool:
-        """Whether the term has a value in every state."""
+        """True if the term is defined in every state."""
         for x in t.walk(n):
             kept = x.keys if isinstance(x, t.Get) else (x.of,) if isinstance(x, t.Some) else ()
             if any(map(self.may_leave, kept)):
@@ -148,9 +150,10 @@ class Expressions:
         return True
 
     def shareable(self, write: t.Write, bound: frozenset[int]) -> dict[int, t.Node]:
-        """The largest heavy terms of a write that depend on no loop and are evaluated in any case.
+        """Returns the largest heavy terms of a write that may be computed before its loops.
 
-        Or that have a value in any case: to compute these early is no fault that was not there.
+        They depend on no loop variable. They are always evaluated, or always defined, so computing
+        them early reports no undefined term that the interpreter would not reach.
         """
         found: dict[int, t.Node] = {}
         always = isinstance(write.condition, t.Const)
@@ -171,7 +174,7 @@ def _roots(write: t.Write) -> tuple[t.Node, ...]:
 
 
 def certain(root: t.Node) -> set[int]:
-    """The ids of the terms that are evaluated whenever the root is, itself included."""
+    """Returns the ids of the terms that are evaluated whenever the root is, itself included."""
     found: set[int] = set()
     todo = [root]
     while todo:
@@ -194,7 +197,7 @@ def certain(root: t.Node) -> set[int]:
 
 
 def free(n: t.Node) -> frozenset[int]:
-    """The uids of the parameters and of the bound variables whose binder is outside the term."""
+    """Returns the uids of the free locals: parameters, and variables bound outside the term."""
     bound = frozenset(
         b.uid
         for x in t.walk(n)
@@ -205,4 +208,5 @@ def free(n: t.Node) -> frozenset[int]:
 
 
 def literal(value: int) -> str:
+    """Returns a C literal, in parentheses if it is negative."""
     return str(value) if value >= 0 else f"({value})"

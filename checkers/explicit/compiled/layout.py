@@ -1,7 +1,7 @@
-"""How a state is stored: every cell in as many bits as it needs.
+"""The stored form of a state: every cell takes as many bits as it needs.
 
-No cell straddles two bytes, so that a byte of many states is unpacked at once. Bytes are put
-together to 64-bit words, in which a write is one mask and one shift.
+No cell straddles two bytes, so one instruction unpacks a byte of many states. Bytes form 64-bit
+words, in which a write is one mask and one shift.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ WORD, BYTE = 64, 8  # bits
 
 @dataclass(frozen=True)
 class Layout:
-    """The place of every cell of an instance: its word, its shift, its width in bits."""
+    """The position of every cell of an instance: its word, its shift and its width in bits."""
 
     at: Instance
 
     @cached_property
     def places(self) -> list[tuple[int, int, int]]:
-        """Wide cells first, each in the first byte that has room for it."""
+        """The word, shift and width of each cell; wide cells come first, each at first fit."""
         widths = [(self.at.size(sort) - 1).bit_length() for _, sort in self.at.cells]
         used: list[int] = [0]
         made = [(0, 0, 0)] * len(widths)
@@ -37,23 +37,24 @@ class Layout:
 
     @property
     def words(self) -> int:
+        """The number of 64-bit words of a state."""
         return 1 + max((word for word, _, _ in self.places), default=0)
 
     @property
     def state_bytes(self) -> int:
-        """How long a stored state is."""
+        """The length of a stored state in bytes."""
         bits = [8 * 8 * word + shift + width for word, shift, width in self.places]
         return max(1, (max(bits, default=0) + 7) // 8)
 
     def stored(self, state: Packed) -> bytes:
-        """The stored form of a packed state."""
+        """Returns the stored form of a packed state."""
         number = 0
         for raw, (word, shift, _) in zip(state, self.places, strict=True):
             number |= raw << (WORD * word + shift)
         return number.to_bytes(self.state_bytes, "little")
 
     def loaded(self, stored: bytes) -> Packed:
-        """The packed state of a stored one."""
+        """Returns the packed form of a stored state."""
         number = int.from_bytes(stored, "little")
         return bytes(
             number >> (WORD * word + shift) & ((1 << width) - 1)

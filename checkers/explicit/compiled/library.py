@@ -1,6 +1,6 @@
-"""The functions of `runtime.c` for one instance, called from Python.
+"""Python bindings of `runtime.c` for one instance.
 
-A state of C is named by its number and kept by its key: its stored form, or its fingerprint.
+C identifies a state by its number and stores its key: the stored form, or the fingerprint.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from checkers.explicit.instance import Instance, Packed
 from model.language.spec import Claim
 
 RUNTIME = "runtime.c"
-WRITTEN = (RUNTIME, "hash_set.h")  # the C that no spec changes
+WRITTEN = (RUNTIME, "hash_set.h")  # C sources that do not depend on the spec
 WHOLE = ctypes.c_uint64
 
 SIGNATURES: dict[str, tuple[Any, tuple[Any, ...]]] = {
@@ -46,7 +46,7 @@ SIGNATURES: dict[str, tuple[Any, tuple[Any, ...]]] = {
 
 
 class Library:
-    """The compiled search of an instance; `opened` is a search under way."""
+    """The compiled search of an instance; `opened` starts a search."""
 
     def __init__(
         self,
@@ -76,14 +76,14 @@ class Library:
         self.found_type = _found_type(self.source)
 
     @contextmanager
-    def opened(self, shards: int, asked: Iterable[str]) -> Generator[None]:
-        """A search that decides the claims of these names; its memory is given back at the end."""
+    def opened(self, shards: int, claims: Iterable[str]) -> Generator[None]:
+        """Opens a search that decides the claims of these names; frees its memory at the end."""
         self.search = self.c.search_open(shards)
         if not self.search:
             raise MemoryError
         addresses = [self.c.search_found(self.search, k) for k in range(shards)]
         self.found = [self.found_type.from_address(address) for address in addresses]
-        names = set(asked)
+        names = set(claims)
         for found in self.found:
             for number, claim in enumerate(self.claims):
                 found.open[number] = claim.name in names
@@ -96,30 +96,31 @@ class Library:
     # ---- the search
 
     def start(self, state: Packed) -> None:
+        """Adds an initial state."""
         self.c.search_start(self.search, self.stored(state))
 
     def next_level(self) -> int:
-        """How many states the next level has; it is the current one from now on."""
+        """Moves to the next level and returns its number of states."""
         states: int = self.c.search_next_level(self.search)
         return states
 
     def judge(self, quota: int) -> int:
-        """Judges so many states of each shard, and says how many are left."""
+        """Checks the claims in at most `quota` states of each shard; returns the states left."""
         left: int = self.c.search_judge(self.search, quota)
         return self._checked(left)
 
     def expand(self, quota: int) -> int:
-        """Expands so many states of each shard, and says how many are left."""
+        """Expands at most `quota` states of each shard; returns the states left."""
         left: int = self.c.search_expand(self.search, quota)
         return self._checked(left)
 
     def _checked(self, left: int) -> int:
         if any(found.failed for found in self.found):
-            raise MemoryError("the search needs more memory than there is")
+            raise MemoryError("the search is out of memory: set --memory, or use --fingerprints")
         return left
 
     def close_broken(self) -> None:
-        """A claim that is false somewhere is asked no more."""
+        """Closes the claims that are violated, so that no shard checks them again."""
         for number in range(len(self.claims)):
             if any(found.broken[number] for found in self.found):
                 for found in self.found:
@@ -128,47 +129,51 @@ class Library:
     # ---- states
 
     def count(self) -> int:
+        """Returns the number of states found."""
         states: int = self.c.search_count(self.search)
         return states
 
     def queue(self) -> int:
-        """How many states are found and not yet left."""
+        """Returns the number of states found but not expanded."""
         states: int = self.c.search_queue(self.search)
         return states
 
     def stored(self, state: Packed) -> bytes:
+        """Returns the stored form of a state."""
         return self.source.layout.stored(state)
 
     def key_of(self, state: Packed) -> bytes:
-        """What is kept of a state."""
+        """Returns the key of a state."""
         return self.key_of_stored(self.stored(state))
 
     def key_of_stored(self, stored: bytes) -> bytes:
-        """What is kept of a state in its stored form, or in all its words."""
+        """Returns the key of a state in its stored form, which may be padded to whole words."""
         if not self.fingerprints:
             return stored[: self.source.layout.state_bytes]
         fingerprint: int = self.c.search_fingerprint(stored)
         return fingerprint.to_bytes(8, "little")
 
     def key(self, number: int) -> bytes:
-        """What is kept of the state of this number."""
+        """Returns the key of the state with this number."""
         return ctypes.string_at(self.c.search_key(self.search, number), self.key_bytes)
 
     @property
     def key_bytes(self) -> int:
+        """The length of a key."""
         return 8 if self.fingerprints else self.source.layout.state_bytes
 
     def bytes_for(self, states: int) -> int:
-        """What so many states take at most: keys, parents, and a hash set that was made anew."""
+        """Returns an upper bound on the memory of so many states, in bytes."""
         return int(states * (self.key_bytes + 1 + 64 / 10 * 2))
 
     def parent(self, number: int) -> int:
+        """Returns the number of the state from which this one was first reached."""
         parent: int = self.c.search_parent(self.search, number)
         return parent
 
 
 def _found_type(source: Source) -> Any:
-    """`Found` of `runtime.c`; each array is one longer than needed."""
+    """Returns the struct `Found` of `runtime.c`; each array has one element more than needed."""
     actions, conjuncts = len(source.actions) + 1, source.conjuncts + 1
     claims, witnesses = len(source.claims) + 1, len(source.witnesses) + 1
 

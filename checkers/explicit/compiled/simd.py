@@ -1,9 +1,10 @@
-"""From formulas to C that says of a whole block of states at once in which of them they are true.
+"""Compiles formulas to SIMD code in C, which evaluates a whole block of states at once.
 
-A term becomes an expression over vectors of bytes, `Many`: a lane a state, a truth all ones or all
-zeros. Both sides of `and`, `or` and `if` are evaluated, and no quantifier is left early, so only a
-formula that has a value in any state is taken; and none that looks where another cell says, since
-every lane would have to look elsewhere. For the others there is `expressions`, a state at a time.
+A term becomes an expression over vectors of bytes, `Many`: one lane for each state, with true as
+all ones and false as all zeros. Both sides of `and`, `or` and `if` are evaluated, and no quantifier
+stops early. So a formula qualifies only if it is defined in every state. It must not index a map
+with the value of another cell either, since every lane would read a different cell. All other
+formulas use `expressions.py`, one state at a time.
 """
 
 from __future__ import annotations
@@ -15,17 +16,17 @@ from typing import assert_never
 from checkers.explicit.compiled.expressions import LOOPS, Env, Expressions
 from model.language import terms as t
 
-MOST = 127  # of a byte with a sign, as which values are compared
+MOST = 127  # the largest signed byte: lanes are compared as signed bytes
 
 
 @dataclass(frozen=True)
 class SimdExpressions:
-    """C source for formulas in lanes; `one` knows places, names, and what depends on no state."""
+    """Compiles formulas to SIMD code; `one` compiles cells and terms that depend on no state."""
 
     one: Expressions
 
     def takes(self, formula: t.Node) -> bool:
-        """Whether a formula has a value in any state, fits in bytes and finds its cells at once."""
+        """True if the formula is always defined, fits into bytes and indexes no map with a cell."""
         terms = list(t.walk(formula))
         return (
             self.one.total(formula)
@@ -34,7 +35,7 @@ class SimdExpressions:
         )
 
     def _largest(self, terms: list[t.Node]) -> int:
-        """No value in any of these terms is further from 0."""
+        """Returns an upper bound on the absolute value of these terms."""
         sizes = [self.one.at.size(x.sort) for x in terms if x.sort != t.NUMBER]
         literals = [abs(self.one.packed(x)) for x in terms if isinstance(x, t.Const)]
         shifts = sum(abs(x.delta) for x in terms if isinstance(x, t.Plus))
@@ -44,8 +45,8 @@ class SimdExpressions:
     def _bindings(self, n: t.Count) -> int:
         return prod(self.one.at.size(binder.sort) for binder in n.binders)
 
-    def code(self, n: t.Node, env: Env) -> str:  # noqa: C901 - a case a word
-        """The term's packed value in each lane, a truth as a mask."""
+    def code(self, n: t.Node, env: Env) -> str:  # noqa: C901 - one case for each word
+        """Returns the C code of the term's packed value in each lane; a truth value is a mask."""
         if not t.reads(n):
             sign = "-" if n.sort == t.BOOL else ""
             return f"every({sign}{self.one.code(n, env)})"
@@ -93,7 +94,7 @@ class SimdExpressions:
         return f"({{ Many {found} = every({start}); {heads}{found} {sign} {body}; {found}; }})"
 
     def _extreme(self, n: t.Extreme, env: Env) -> str:
-        """Read from the other end: what is found later is nearer to the end that counts."""
+        """Returns `first` or `last` as a loop from the other end: the last element found counts."""
         found, x = self.one.fresh("r"), self.one.fresh("x")
         size = self.one.at.size(n.binder.sort)
         walk = f"int {x} = {size - 1}; {x} >= 0; {x}--"

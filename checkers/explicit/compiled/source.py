@@ -1,10 +1,10 @@
-"""The C of one instance: its sizes, its actions, its claims; `runtime.c` is the search around them.
+"""Generates the C of one instance: its sizes, actions and claims, which `runtime.c` includes.
 
-An action is nested loops over its parameters, in which a block of states is looked at together: a
-set of bits says in which of them the guard is true so far. Each conjunct takes some out, as far out
-in the loops as the parameters that it mentions allow, and counts them when coverage is asked for:
-in all lanes at once where `lanes` takes it, else state by state. For each state that is left the
-successor starts as the stored state before, and writes are masked into it. Claims are judged alike.
+An action becomes nested loops over its parameters, which process a block of states together. A bit
+set holds the states in which the guard is true so far. Each conjunct is tested in the outermost
+loop possible: in all lanes at once if `simd.py` can compile it, else state by state. It removes
+states from the bit set, and coverage counts them. For each state left, the successor starts as a
+copy of the stored state, and the writes are masked into it. Claims are tested in the same way.
 """
 
 from __future__ import annotations
@@ -24,27 +24,30 @@ from model.language.actions import Action, Claim
 
 @dataclass(frozen=True)
 class Source:
-    """What `runtime.c` includes: `sizes.h` at its head, `spec.h` in its middle."""
+    """The headers that `runtime.c` includes: `sizes.h` and `spec.h`."""
 
     at: Instance
-    claims: Sequence[Claim]  # all that could be asked for: which are, is said at run time
+    claims: Sequence[Claim]  # all claims; the search selects some of them at run time
     witnesses: Sequence[Claim]
 
     @cached_property
     def layout(self) -> Layout:
+        """The stored form of states."""
         return Layout(self.at)
 
     @property
     def actions(self) -> tuple[Action, ...]:
+        """The actions of the spec."""
         return self.at.spec.actions
 
     @property
     def conjuncts(self) -> int:
+        """The number of conjuncts of all guards."""
         return sum(len(action.guards) for action in self.actions)
 
     @property
     def sizes(self) -> str:
-        """`sizes.h`."""
+        """The text of `sizes.h`."""
         places = self.layout.places or [(0, 0, 0)]
         columns = zip(*places, strict=True)
         numbers = {
@@ -74,7 +77,7 @@ class Source:
 
     @property
     def spec(self) -> str:
-        """`spec.h`."""
+        """The text of `spec.h`."""
         out: list[str] = []
         first_conjunct = 0
         for number, action in enumerate(self.actions):
@@ -92,7 +95,7 @@ class Source:
         return "\n".join(out) + "\n"
 
     def _table(self, kind: str, name: str, claims: Mapping[int, Claim], size: int) -> list[str]:
-        """A function a claim, and the table of them."""
+        """Returns a C function for each claim, and the table of these functions."""
         out: list[str] = []
         for number, claim in claims.items():
             expressions = Expressions(self.at)
@@ -111,7 +114,7 @@ class Source:
 
 
 def left(formula: t.Node, env: Env, expressions: Expressions) -> str:
-    """C that keeps, as `left`, those of `some` states in which the formula is true."""
+    """Returns C that sets `left` to the states of `some` in which the formula is true."""
     simd = SimdExpressions(expressions)
     if simd.takes(formula):
         return f"const Bits left = some & which({simd.code(formula, env)});"
@@ -121,12 +124,15 @@ def left(formula: t.Node, env: Env, expressions: Expressions) -> str:
 
 @dataclass
 class _ActionText:
+    """Generates the C function of one action."""
+
     at: Instance
     action: Action
     number: int
     first_conjunct: int
 
     def lines(self) -> list[str]:
+        """Returns the lines of the function."""
         self.out = [
             f"// {self.action.name}",
             f"static void action_{self.number}(Shard *w, Bits some) {{",
@@ -136,7 +142,7 @@ class _ActionText:
         return [*self.out, "}"]
 
     def _level(self, depth: int, env: Env, done: int) -> None:
-        """The conjuncts that need no more parameters, then the loop over the next one."""
+        """Adds the conjuncts that need no further parameter, then the loop over the next one."""
         params = self.action.params
         pad = "  " * (depth + 1)
         bound = {p.uid for p in params[:depth]}
@@ -165,7 +171,7 @@ class _ActionText:
             self.out.append(pad + "}" * opened)
 
     def _writes(self, env: Env, pad: str) -> None:
-        """The successor: later writes to a cell come later, so they stay."""
+        """Adds the writes of the successor in the order of the spec, so that a later write wins."""
         bound = frozenset(p.uid for p in self.action.params)
         for write in self.action.writes:
             for n in self.expressions.shareable(write, bound).values():

@@ -1,9 +1,9 @@
-"""States on disk, for a search that needs more memory than it may take.
+"""Keeps states on disk, for a search that exceeds its memory limit.
 
-Each batch of successors is sorted by hash and compared with all *runs*: what earlier batches were
-left with, each sorted by hash too, read once from its start to its end where the batch has
-something to compare. What is new becomes a run, and goes on to the next level. Of states with one
-hash, the first has it in the runs; the others, of which there are hardly any, are kept in memory.
+Each batch of successors is sorted by hash and compared with all *runs*. A run holds the new states
+of an earlier batch, sorted by hash, and is read once from start to end. The new states of a batch
+become a run and part of the next level. If several states have one hash, the first of them is in a
+run; the few others stay in memory as *twins*.
 
 Source: Stern and Dill, Using magnetic disk instead of main memory in the Murphi verifier, 1998.
 """
@@ -24,20 +24,20 @@ from checkers.explicit.compiled.library import Library
 Hashes = NDArray[np.uint64]
 Rows = NDArray[np.uint8]  # stored states, one a row
 
-CHUNK = 1 << 16  # rows of a run that are read at once
-LETTER = 120  # bytes of memory that a successor takes while a batch is settled
+CHUNK = 1 << 16  # rows of a run that are read together
+LETTER = 120  # bytes of memory for each successor of a batch
 
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """States that were new in one batch, sorted by hash: their hashes, and the states beside."""
+    """The new states of one batch, sorted by hash: a file of hashes and a file of states."""
 
     hashes: Path
-    states: Path | None  # None: the hash is all that is kept
+    states: Path | None  # None: fingerprints only
     firsts: Hashes  # the first hash of every chunk
 
     def chunks(self, wanted: Hashes, width: int) -> Iterator[tuple[slice, Hashes, Rows | None]]:
-        """The part of the sorted hashes that each chunk could have, and the chunk."""
+        """Yields each chunk of the run, and the slice of the sorted hashes that it may contain."""
         bounds = np.searchsorted(wanted, self.firsts[1:])
         starts, ends = [0, *bounds.tolist()], [*bounds.tolist(), len(wanted)]
         for k, (start, end) in enumerate(zip(starts, ends, strict=True)):
@@ -54,7 +54,7 @@ class Run:
 
 @dataclass
 class Spilled:
-    """The search from some level on; it takes the place of the library between two levels."""
+    """Replaces the library's store of states from some level on."""
 
     library: Library
     folder: Path
@@ -64,7 +64,7 @@ class Spilled:
     judged: int = 0
     expanded: int = 0
     runs: list[Run] = field(default_factory=list)
-    twins: set[bytes] = field(default_factory=set)  # states whose hash another state has
+    twins: set[bytes] = field(default_factory=set)  # states with the hash of another state
 
     def __post_init__(self) -> None:
         self.width = self.library.source.layout.state_bytes
@@ -74,7 +74,7 @@ class Spilled:
         self._take_over()
 
     def _take_over(self) -> None:
-        """What the library found goes to disk, and its memory is given back."""
+        """Moves the states of the library to disk and frees its memory."""
         c, search = self.library.c, self.library.search
         count, size = self.library.count(), self.library.queue()
         self.found, self.level = count, (count - size, count)
@@ -93,7 +93,7 @@ class Spilled:
         c.search_forget(search)
 
     def _take_run(self, rows: Rows) -> None:
-        """A run of some keys of the library."""
+        """Writes some keys of the library as a run."""
         if self.library.fingerprints:
             self._keep(np.sort(np.ascontiguousarray(rows).view(np.uint64).ravel()), None)
             return
@@ -105,76 +105,85 @@ class Spilled:
         order = order[~known & ~again]
         self._keep(hashes[order], rows[order])
 
-    # ---- as the library does
+    # ---- the interface of the library
 
     def next_level(self) -> int:
+        """Moves to the next level and returns its number of states."""
         self._frontier(self.level[0]).unlink(missing_ok=True)
         self.level = (self.level[1], self.found)
         self.judged = self.expanded = self.level[0]
         return self.found - self.level[0]
 
     def judge(self, quota: int) -> int:
+        """Checks the claims in at most `quota` states; returns the states left."""
         self.judged += self._give(self.judged, quota)
         self.library.judge(quota)
         return self.level[1] - self.judged
 
     def expand(self, quota: int) -> int:
+        """Expands at most `quota` states; returns the states left."""
         self.expanded += self._give(self.expanded, quota)
         waiting: int = self.library.c.search_post(self.library.search)
         left = self.level[1] - self.expanded
         if waiting and (waiting > self.quota or not left):
             address = self.library.c.search_letters(self.library.search)
-            self._settle(_view(address, waiting * self.letter.itemsize).view(self.letter))
+            self._add_new(_view(address, waiting * self.letter.itemsize).view(self.letter))
         return left
 
     def count(self) -> int:
+        """Returns the number of states found."""
         return self.found
 
     def queue(self) -> int:
+        """Returns the number of states found but not expanded."""
         return self.found - self.expanded
 
     def key(self, number: int) -> bytes:
+        """Returns the key of the state with this number."""
         return self._row("keys", number, self.library.key_bytes)
 
     def parent(self, number: int) -> int:
+        """Returns the number of the state from which this one was first reached."""
         return int.from_bytes(self._row("parents", number, 4), "little")
 
     # ---- batches
 
     def _give(self, first: int, quota: int) -> int:
-        """Hands so many states of the level to the library."""
+        """Passes at most `quota` states of the level to the library; returns their number."""
         count = min(quota, self.level[1] - first)
         offset = (first - self.level[0]) * self.width
         path = self._frontier(self.level[0])
-        self.given = np.fromfile(path, np.uint8, count * self.width, offset=offset)
-        address = self.given.ctypes.data
+        self.states = np.fromfile(path, np.uint8, count * self.width, offset=offset)
+        address = self.states.ctypes.data
         self.library.c.search_give(self.library.search, address, first, count)
         return count
 
-    def _settle(self, letters: Any) -> None:
-        """Finds out which of these successors are new, and keeps them."""
+    def _add_new(self, letters: Any) -> None:
+        """Adds the new states among these successors."""
         hashes, states = letters["hash"].copy(), self._rows(letters)
         order = np.argsort(hashes)
         new = np.ones(len(order), bool)
         new[1:] = np.diff(hashes[order]) != 0
-        first = order[new]  # of each hash one
+        first = order[new]  # one state for each hash
         known, twins = self._compared(hashes[first], states, first)
         fresh = first[~known]
         exact = not self.library.fingerprints
         self._keep(hashes[fresh], states[fresh] if exact else None)
-        odd = [k for k in twins.tolist() if self._is_new_twin(bytes(states[k]))]
-        self._append(letters, np.sort(np.concatenate([fresh, np.array(odd, fresh.dtype)])))
-        if exact and not new.all():  # another state of the same hash: after the first has its place
+        new_twins = [k for k in twins.tolist() if self._is_new_twin(bytes(states[k]))]
+        self._append(letters, np.sort(np.concatenate([fresh, np.array(new_twins, fresh.dtype)])))
+        if (
+            exact and not new.all()
+        ):  # other states of the same hash, after the first one is in a run
             owner = order[np.maximum.accumulate(np.where(new, np.arange(len(order)), 0))]
             again = np.flatnonzero(~new)
             differ = (states[order[again]] != states[owner[again]]).any(axis=1)
             if differ.any():
-                self._settle(letters[np.sort(order[again][differ])])
+                self._add_new(letters[np.sort(order[again][differ])])
 
     def _compared(
         self, hashes: Hashes, states: Rows, first: NDArray[np.int64]
     ) -> tuple[NDArray[np.bool_], NDArray[np.int64]]:
-        """Which of the sorted hashes some run has, and which states are not the one there."""
+        """Returns which sorted hashes are in a run, and the rows whose state differs from it."""
         known, twins = np.zeros(len(hashes), bool), [first[:0]]
         for run in self.runs:
             for part, theirs, rows in run.chunks(hashes, self.width):
@@ -192,7 +201,7 @@ class Spilled:
         return len(self.twins) > before
 
     def _append(self, letters: Any, fresh: NDArray[np.int64]) -> None:
-        """The new states take the next numbers, in the order in which they were found."""
+        """Numbers the new states in the order in which they were found, and writes them."""
         rows = self._rows(letters)[fresh]
         keys = letters["hash"][fresh] if self.library.fingerprints else rows
         with self._file("keys").open("ab") as file:
@@ -204,21 +213,21 @@ class Spilled:
         self.found += len(fresh)
 
     def _keep(self, hashes: Hashes, states: Rows | None) -> None:
-        """A run of these, which are sorted by hash."""
+        """Writes these hashes, which are sorted, and their states as a run."""
         if not len(hashes):
             return
         number = len(self.runs)
         hashes.tofile(self._file(f"run-{number}-hashes"))
-        beside = None
+        file = None
         if states is not None:
-            beside = self._file(f"run-{number}-states")
-            np.ascontiguousarray(states).tofile(beside)
-        self.runs.append(Run(self._file(f"run-{number}-hashes"), beside, hashes[::CHUNK].copy()))
+            file = self._file(f"run-{number}-states")
+            np.ascontiguousarray(states).tofile(file)
+        self.runs.append(Run(self._file(f"run-{number}-hashes"), file, hashes[::CHUNK].copy()))
 
     # ---- files
 
     def _rows(self, letters: Any) -> Rows:
-        """The states of letters in their stored form."""
+        """Returns the states of letters in their stored form."""
         rows: Rows = letters["state"][:, : self.width]
         return rows
 
@@ -234,7 +243,7 @@ class Spilled:
             return file.read(width)
 
     def _frontier(self, first: int) -> Path:
-        """The states of the level that begins with this number."""
+        """Returns the file of the level that begins with this number."""
         return self._file(f"level-{first}")
 
     def _file(self, name: str) -> Path:
@@ -242,7 +251,7 @@ class Spilled:
 
 
 def _view(address: int, size: int) -> NDArray[np.uint8]:
-    """So many bytes of C's memory, not copied."""
+    """Returns `size` bytes of C's memory as an array, without copying."""
     if not size:
         return np.empty(0, np.uint8)
     return np.ctypeslib.as_array((ctypes.c_uint8 * size).from_address(address))

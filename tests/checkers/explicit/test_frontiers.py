@@ -151,7 +151,7 @@ def test_on_action_properties(cls: type[Epochs]) -> None:
 
 
 def test_a_frontier_of_many_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(frontiers, "CHUNK", 7)
+    monkeypatch.setattr(frontiers, "BATCH", 7)
     spec = Kip320(replicas=2, max_leader_epoch=1)
     assert told(explore(spec, engine="numpy")) == told(explore(spec, engine="python"))
 
@@ -160,7 +160,7 @@ def test_what_it_cannot_it_declines() -> None:
     spec = Kip320(replicas=2, max_leader_epoch=1, log_size=1, max_records=1)
     counted = explore(spec, engine="numpy", coverage=True)
     assert counted.engine == "python"
-    assert "numpy: does not count what disables actions" in counted.notes[0]
+    assert "numpy: it cannot count the conjuncts that disable actions" in counted.notes[0]
 
 
 def test_a_budget_ends_the_search() -> None:

@@ -61,12 +61,12 @@ def test_without_a_compiler_the_next_engine_runs_and_it_is_noted(
     assert found.engine != "compiled"
     assert found.distinct == 5_881
     assert found.notes[0] == (
-        "engine compiled: no compiler no-such-compiler, which URTEIL_CC names"
+        "engine compiled: URTEIL_CC names no-such-compiler, which is not installed"
     )
 
 
 def test_what_a_compiler_refuses_is_declined() -> None:
-    with pytest.raises(Declined, match=r"refuses the generated C: .*error"):
+    with pytest.raises(Declined, match=r"cannot compile the generated C: .*error"):
         compiler.library({"main.c": "this is no C"}, "main.c")
     assert objects() == []
 
@@ -76,5 +76,5 @@ def test_a_cache_that_cannot_be_written_is_declined(
 ) -> None:
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
-    with pytest.raises(Declined, match="keeps no compiled objects"):
+    with pytest.raises(Declined, match="cannot be used"):
         compiler.library({"main.c": "int one(void) { return 1; }"}, "main.c")
