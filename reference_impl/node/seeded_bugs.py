@@ -1,6 +1,6 @@
-"""The table of seeded bugs: what each changes, what that breaks, and who must notice.
+"""The table of seeded bugs: what each changes, what that breaks, and which checks must find it.
 
-What `breaks` names are claims of the catalogue or anomalies of the history analysis.
+`breaks` lists claims of the catalogue or anomalies of the history analysis.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from reference_impl.node.bugs import (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SeededBug:
-    """One row: what is wrong, what that breaks, what notices, and who had it."""
+    """One row: the wrong behaviour, what it breaks, what catches it, and where it occurred."""
 
     bug: Bug
     changes: str
@@ -36,7 +36,8 @@ class SeededBug:
 SEEDED_BUGS: Final = (
     SeededBug(
         bug=Bug.NO_DEDUP,
-        changes="A leader appends every batch, whatever its producer id and sequence number.",
+        changes="A leader appends a retried batch again: it ignores producer ids and sequence "
+        "numbers.",
         breaks=(
             "transactional_implies_idempotent",
             "exactly_once_publish",
@@ -48,14 +49,15 @@ SEEDED_BUGS: Final = (
     ),
     SeededBug(
         bug=Bug.DEDUP_LOST_ON_FAILOVER,
-        changes="Followers keep no producer state, so that a new leader knows no sequence number.",
+        changes="Followers keep no producer state, so a new leader appends a retried batch again.",
         breaks=("exactly_once_publish", "duplicate"),
         caught_by=("suite replication", "history analysis"),
         source="redpanda#5355; anomalies M2",
     ),
     SeededBug(
         bug=Bug.PRODUCERS_GO_WITH_RECORDS,
-        changes="A producer whose records are all deleted is forgotten, as before Kafka 2.4.",
+        changes="A leader drops a producer's state when all its records are deleted, as before "
+        "Kafka 2.4.",
         breaks=("exactly_once_publish", "duplicate"),
         caught_by=("transcripts of producers", "model idempotence, variant kip-98"),
         source="KIP-360 (KAFKA-7190); bugs I2",
@@ -69,72 +71,74 @@ SEEDED_BUGS: Final = (
     ),
     SeededBug(
         bug=Bug.DELETION_ANSWERED_ALONE,
-        changes="DeleteRecords is answered as soon as the leader has deleted.",
+        changes="A leader responds to DeleteRecords before its followers have deleted the records.",
         breaks=("offset_identifies",),
         caught_by=("transcripts of retention", "model retention, variant answers-alone"),
         source="KIP-107",
     ),
     SeededBug(
         bug=Bug.MARK_LEFT_BEHIND,
-        changes="A follower that starts anew keeps its high watermark, below its log.",
+        changes="A follower that truncates fully and starts at a new offset keeps its old high "
+        "watermark, which is below its log start.",
         breaks=("reads_are_committed",),
         caught_by=("transcripts of retention", "model retention, variant leaves-mark-behind"),
         source="KAFKA-9491",
     ),
     SeededBug(
         bug=Bug.DEAD_LEADER_RETURNS,
-        changes="The last known leader is elected whether or not it lives.",
+        changes="The controller elects the last known leader although that broker is fenced.",
         breaks=("wait_for_last_leader",),
         caught_by=("transcripts of elections", "model election, variant elects-the-dead"),
         source="KAFKA-19522; bugs R12",
     ),
     SeededBug(
         bug=Bug.UNCLEAN_SHUTDOWN_UNNOTICED,
-        changes="A broker that may have lost the end of its logs stays eligible to lead.",
+        changes="A broker stays in the ELR after an unclean shutdown, although the end of its logs "
+        "may be lost.",
         breaks=("committed_survives", "clean_election", "lost-write"),
         caught_by=("transcripts of elections", "model election, variant admits-unclean"),
         source="KAFKA-18635; bugs R13",
     ),
     SeededBug(
         bug=Bug.TRUNCATE_TO_HIGH_WATERMARK,
-        changes="A follower of a new leader epoch cuts its log to its own high watermark, asks "
-        "nobody where the logs part, and tells no last fetched epoch.",
+        changes="A follower truncates its log to its own high watermark at each new leader epoch, "
+        "and sends no last fetched epoch.",
         breaks=("committed_survives", "exactly_once_publish", "inconsistent-offsets", "lost-write"),
         caught_by=("suite replication", "model replication, variant truncate-to-hw"),
         source="KIP-101 (KAFKA-1211); anomalies M5",
     ),
     SeededBug(
         bug=Bug.ACK_BEFORE_REPLICATION,
-        changes="A leader acknowledges acks=all as soon as the record is in its own log.",
+        changes="A leader acknowledges an acks=all produce before the record is replicated.",
         breaks=("committed_survives", "exactly_once_publish", "lost-write"),
         caught_by=("suite replication", "history analysis"),
         source="Jepsen, Bufstream 0.1.0; anomalies M4",
     ),
     SeededBug(
         bug=Bug.READ_ABOVE_HIGH_WATERMARK,
-        changes="A consumer is given everything up to the end of the leader's log.",
+        changes="A leader returns records above the high watermark to consumers.",
         breaks=("reads_are_committed", "inconsistent-offsets"),
         caught_by=("suite replication", "history analysis"),
         source="KAFKA-9835; anomalies M16",
     ),
     SeededBug(
         bug=Bug.STALE_END_OFFSET,
-        changes=f"Every {STALE_EVERY}rd answer to ListOffsets(latest) tells one offset less.",
+        changes=f"Every {STALE_EVERY}rd response to ListOffsets(latest) is one offset too low.",
         breaks=("linearizable_offsets", "stale-end-offset"),
         caught_by=("suite replication", "history analysis"),
         source="Jepsen's realtime lag; anomalies M20",
     ),
     SeededBug(
         bug=Bug.ZERO_OFFSET_ACK,
-        changes=f"Every {ZERO_OFFSET_EVERY}th acknowledgement says offset 0.",
+        changes=f"Every {ZERO_OFFSET_EVERY}th produce acknowledgement has offset 0.",
         breaks=("offset_identifies", "inconsistent-offsets"),
         caught_by=("suite replication", "history analysis"),
         source="Jepsen, Bufstream 0.1.0; anomalies M15",
     ),
     SeededBug(
         bug=Bug.REORDERED_ACK_OFFSET,
-        changes=f"Every {REORDERED_EVERY}th acknowledgement tells an offset {REORDERED_BY} too low:"
-        " below one that was acknowledged before the send began.",
+        changes=f"Every {REORDERED_EVERY}th produce acknowledgement has an offset that is "
+        f"{REORDERED_BY} too low: below one acknowledged before the send began.",
         breaks=(
             "linearizable_offsets",
             "offset_identifies",
@@ -146,42 +150,44 @@ SEEDED_BUGS: Final = (
     ),
     SeededBug(
         bug=Bug.LOST_APPEND,
-        changes=f"Every {LOST_EVERY}th append is acknowledged, not kept; its offset stays empty.",
+        changes=f"A leader acknowledges every {LOST_EVERY}th batch without writing it to the log.",
         breaks=("committed_survives", "lost-write"),
         caught_by=("suite replication", "history analysis"),
         source="Jepsen, Bufstream 0.1.0 (lost acknowledged writes in healthy clusters)",
     ),
     SeededBug(
         bug=Bug.MINIMUM_IGNORED,
-        changes="A leader takes acks=all and moves its high watermark however few are in sync.",
+        changes="A leader accepts acks=all and advances its high watermark although the ISR is "
+        "smaller than min.insync.replicas.",
         breaks=("committed_definition", "min_isr_refuses", "committed_survives", "lost-write"),
         caught_by=("suite elections",),
         source="KIP-966: the high watermark below min.insync.replicas, as before Kafka 3.7",
     ),
     SeededBug(
         bug=Bug.LAST_STABLE_OFFSET_READ,
-        changes="A read_committed fetch ends at the last stable offset, and includes it.",
+        changes="A read_committed fetch returns the record at the last stable offset too.",
         breaks=("read_committed_waits", "atomic_commit", "G1a", "open-transaction-read"),
         caught_by=("suite transactions", "transcripts of transactions", "history analysis"),
         source="redpanda#3036; anomalies M6",
     ),
     SeededBug(
         bug=Bug.ABORTED_NOT_TOLD,
-        changes="A read_committed fetch names no aborted transactions.",
+        changes="The response to a read_committed fetch lists no aborted transactions.",
         breaks=("atomic_commit", "G1a"),
         caught_by=("suite transactions", "transcripts of transactions", "history analysis"),
         source="redpanda#7819; anomalies M7",
     ),
     SeededBug(
         bug=Bug.UNREPLICATED_MARKER_COUNTS,
-        changes="The last stable offset passes a transaction whose marker is not yet replicated.",
+        changes="The last stable offset passes a transaction although its marker is not yet "
+        "replicated.",
         breaks=("read_committed_waits", "stale-end-offset"),
         caught_by=("suite transactions", "transcripts of transactions", "history analysis"),
         source="KAFKA-5121; bugs T12",
     ),
     SeededBug(
         bug=Bug.COMPACTS_UNCOMMITTED,
-        changes="Where no transaction is open compaction passes the high watermark.",
+        changes="Compaction passes the high watermark when no transaction is open.",
         breaks=("committed_survives", "lost-write"),
         caught_by=(
             "transcripts of compaction",
@@ -191,7 +197,8 @@ SEEDED_BUGS: Final = (
     ),
     SeededBug(
         bug=Bug.GUARD_OUTLIVES_MARKER,
-        changes="A batch that was verified is appended though a marker came in between.",
+        changes="A leader appends a verified batch although the transaction's marker was appended "
+        "in the meantime.",
         breaks=("timeout_aborts", "atomic_commit", "G1a"),
         caught_by=(
             "suite transactions",
@@ -203,7 +210,8 @@ SEEDED_BUGS: Final = (
     ),
     SeededBug(
         bug=Bug.LATE_MARKER_ACCEPTED,
-        changes="A V2 marker with the epoch of the open transaction ends it.",
+        changes="A leader accepts a late V2 marker whose producer epoch equals that of the open "
+        "transaction, and ends that transaction.",
         breaks=("atomic_commit", "torn-transaction"),
         caught_by=(
             "suite transactions",
@@ -215,22 +223,24 @@ SEEDED_BUGS: Final = (
     ),
     SeededBug(
         bug=Bug.MARKER_ON_ONE_PARTITION,
-        changes="A coordinator writes a marker to one topic partition of each transaction alone.",
+        changes="A coordinator writes the marker of a transaction to only one of its topic "
+        "partitions.",
         breaks=("atomic_commit", "torn-transaction", "unseen"),
         caught_by=("suite transactions", "transcripts of transactions", "history analysis"),
         source="anomalies M11",
     ),
     SeededBug(
         bug=Bug.ZOMBIE_NOT_FENCED,
-        changes="A new instance of a transactional id is given the epoch of the old one.",
+        changes="A coordinator assigns the old instance's producer epoch to a new instance of a "
+        "transactional id.",
         breaks=("retry_resumes", "exactly_once_pipeline", "zombie-write"),
         caught_by=("suite transactions", "transcripts of transactions", "history analysis"),
         source="anomalies M12",
     ),
     SeededBug(
         bug=Bug.FAILED_FENCE_COUNTS,
-        changes="A coordinator raises the epoch of an open transaction before its log has it: "
-        "every new instance whose fence fails takes one more.",
+        changes="A coordinator raises the epoch of an open transaction before the fence is in its "
+        "log, so each failed fence uses up one more epoch.",
         breaks=("retry_resumes",),
         caught_by=(
             "transcripts of transactional ids",
@@ -240,7 +250,8 @@ SEEDED_BUGS: Final = (
     ),
     SeededBug(
         bug=Bug.DELAYED_END_ACCEPTED,
-        changes="An EndTxn of an older producer epoch ends the transaction that is open now.",
+        changes="A delayed EndTxn with an older producer epoch ends the transaction that is open "
+        "now.",
         breaks=("atomic_commit", "G1a"),
         caught_by=(
             "suite transactions",
@@ -252,8 +263,8 @@ SEEDED_BUGS: Final = (
     ),
     SeededBug(
         bug=Bug.LATE_PRODUCE_ACCEPTED,
-        changes="A leader does not ask whether a transaction is open: a batch that comes behind "
-        "the marker opens one that nobody will end.",
+        changes="A leader does not verify transactions: a batch that arrives after the marker "
+        "opens a hanging transaction.",
         breaks=("timeout_aborts", "read_committed_waits", "unseen", "G1a"),
         caught_by=(
             "suite transactions",
@@ -265,7 +276,7 @@ SEEDED_BUGS: Final = (
     ),
     SeededBug(
         bug=Bug.OFFSETS_DESPITE_ABORT,
-        changes="The offsets of an aborted transaction count.",
+        changes="A group coordinator applies the offset commits of an aborted transaction.",
         breaks=(
             "exactly_once_pipeline",
             "offsets_in_transaction",
@@ -282,7 +293,7 @@ SEEDED_BUGS: Final = (
     ),
     SeededBug(
         bug=Bug.OFFSETS_LOST_AT_COMMIT,
-        changes="The offsets of a committed transaction are dropped.",
+        changes="A group coordinator drops the offset commits of a committed transaction.",
         breaks=(
             "exactly_once_pipeline",
             "offsets_in_transaction",
@@ -299,15 +310,16 @@ SEEDED_BUGS: Final = (
     ),
     SeededBug(
         bug=Bug.GENERATION_NOT_CHECKED,
-        changes="Offsets in a transaction are taken from members of any generation.",
+        changes="A group coordinator accepts transactional offset commits of members of an old "
+        "generation.",
         breaks=("exactly_once_pipeline", "input-processed-twice"),
         caught_by=("suite delivery", "transcripts of groups"),
         source="KIP-447; bugs T15",
     ),
     SeededBug(
         bug=Bug.PARTITION_EPOCH_ERASED,
-        changes="A partition that a member was giving up, and is given again, has no owner on the "
-        "books of a KIP-848 group: another member gets it too.",
+        changes="A KIP-848 group loses the partition epoch of a partition that is assigned again "
+        "to the member that was revoking it: another member gets it too.",
         breaks=("one_owner",),
         caught_by=(
             "suite groups",
@@ -318,14 +330,15 @@ SEEDED_BUGS: Final = (
     ),
     SeededBug(
         bug=Bug.REJOIN_REFUSED,
-        changes="A fenced member that a KIP-848 group still knows may not join with epoch 0.",
+        changes="A KIP-848 group rejects a fenced member that joins again with epoch 0.",
         breaks=("position_resumes",),
         caught_by=("transcripts of groups", "model consumer-group, variant refuses-return"),
         source="KAFKA-19233; bugs G2",
     ),
     SeededBug(
         bug=Bug.EMPTY_GROUP_UNSETTLED,
-        changes="When the last member is fenced the group epoch grows, the assignment epoch not.",
+        changes="When the last member of a KIP-848 group is fenced, the group epoch increases and "
+        "the assignment epoch does not.",
         breaks=("one_owner",),
         caught_by=(
             "transcripts of groups",
@@ -335,15 +348,16 @@ SEEDED_BUGS: Final = (
     ),
     SeededBug(
         bug=Bug.EXACT_EPOCH_WANTED,
-        changes="An owner's commit is refused when it has not heard of its newest epoch yet.",
+        changes="A KIP-848 group rejects the offset commit of a partition's owner that has not yet "
+        "received its newest member epoch.",
         breaks=("position_resumes",),
         caught_by=("transcripts of groups", "model consumer-group, variant wants-exact-epoch"),
         source="KIP-1251, KAFKA-20066; bugs G4",
     ),
     SeededBug(
         bug=Bug.STATIC_REPLACED_WHEN_STABLE,
-        changes="During a rebalance a new process of a static member does not take the place of "
-        "the old one: both are members.",
+        changes="During a rebalance a new process of a static member does not replace the old one: "
+        "both are members.",
         breaks=("one_owner",),
         caught_by=(
             "transcripts of groups",
@@ -353,7 +367,7 @@ SEEDED_BUGS: Final = (
     ),
     SeededBug(
         bug=Bug.STATIC_REPLACEMENT_NOT_KEPT,
-        changes="That a new process has taken the place of a static member is not in the log.",
+        changes="A group coordinator does not log that a new process has replaced a static member.",
         breaks=("one_owner",),
         caught_by=(
             "transcripts of groups",
@@ -363,7 +377,7 @@ SEEDED_BUGS: Final = (
     ),
     SeededBug(
         bug=Bug.OFFSETS_EXPIRE_WHILE_ALIVE,
-        changes="Offsets are forgotten some time after their commit, whoever is a member.",
+        changes="Committed offsets expire although the group still has members.",
         breaks=("position_resumes", "retention_loses"),
         caught_by=(
             "transcripts of groups",
@@ -373,8 +387,8 @@ SEEDED_BUGS: Final = (
     ),
     SeededBug(
         bug=Bug.OFFSETS_DROPPED_WITH_GROUP,
-        changes="A new coordinator drops all offsets of a group that was forgotten once, those "
-        "that were committed later too.",
+        changes="A new coordinator drops all offsets of a group that has expired once, including "
+        "those committed later.",
         breaks=("position_resumes",),
         caught_by=(
             "transcripts of groups",
