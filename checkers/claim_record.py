@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Final, Literal
 
 from checkers.verdicts import Verdict
-from properties.claims.catalogue import Engine
+from properties.claims.claim import Engine
 
 KEPT: Final = Path(__file__).with_suffix(".json")
 

@@ -29,7 +29,8 @@ from checkers.track_record import Caught
 from checkers.track_record import kept as caught
 from model.faults import UnknownName
 from model.specs import VARIANTS, find
-from properties.claims.catalogue import CLAIMS, Claim, Decider
+from properties.claims.catalogue import CLAIMS
+from properties.claims.claim import Claim, Decider
 from properties.suites.machines.judged import Tally
 from properties.suites.registry import SUITES
 from properties.suites.search.counterexample import program, reprint

@@ -5,7 +5,7 @@
    maps a claim to a function that returns its breaches (`properties.claims.breach.Breach`; none if
    the claim holds). `SOMETIMES` maps a claim to its goals: functions that return True if the run
    shows the goal.
-2. `properties/claims/catalogue.py` lists each claim with its statement and its condition, and names
+2. `properties/claims/catalogue/` lists each claim with its statement and its condition, and names
    the suite as a decider: `Decider("suite", NAME)`.
 3. `properties/suites/NAME/settings.py` lists the conditions that runs can be under, by name.
 4. `properties/suites/NAME/rules.py` has the machine, whose rules Hypothesis calls:

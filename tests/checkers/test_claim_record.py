@@ -13,7 +13,8 @@ import pytest
 
 from checkers.claim_record import Decided, kept
 from checkers.sweeping import Swept, judge
-from properties.claims.catalogue import BY_ID, CLAIMS, Claim, Decider
+from properties.claims.catalogue import BY_ID, CLAIMS
+from properties.claims.claim import Claim, Decider
 from properties.suites.machines.judged import Shown
 from properties.suites.registry import SUITES
 from properties.suites.suite import Side, Suite

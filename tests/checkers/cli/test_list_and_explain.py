@@ -10,7 +10,8 @@ import pytest
 from checkers.cli.catalogue import KINDS
 from checkers.cli.explain import explained
 from checkers.events import Listed
-from properties.claims.catalogue import BY_ID, CLAIMS, Decider
+from properties.claims.catalogue import BY_ID, CLAIMS
+from properties.claims.claim import Decider
 from properties.suites.registry import SUITES
 
 HAVE: dict[str, set[str]] = {
@@ -51,7 +52,7 @@ def test_every_name_can_be_explained(call: Any) -> None:
 
 def test_a_claim_is_explained_with_its_condition_and_what_decides_it(call: Any) -> None:
     text = call("explain", "exactly_once_publish").those("evidence")[0]["text"]
-    assert "One producer session; acks=all" in text
+    assert "One producer session with acks=all" in text
     assert "suite replication" in text
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from properties.claims.catalogue import BY_ID, Decider
+from properties.claims.catalogue import BY_ID
+from properties.claims.claim import Decider
 from properties.suites.machines.judged import Shown
 from properties.suites.registry import SUITES
 from properties.suites.search.deciding import decide, run

@@ -1,0 +1,23 @@
+"""The catalogue of claims: every guarantee and every warning of Kafka's documents, by family.
+
+A claim that is true only under a condition is decided on both sides: it holds inside the condition,
+and outside a counterexample is shown. A claim without a decider is listed too: nothing decides that
+promise yet.
+
+Source: D0 "message delivery semantics" (Kafka design), D1 "How Kafka does exactly-once", D2 "Kafka
+transactions: exactly-once messaging", D3 "Kafka design"; "docs" is the design chapter of Kafka's
+documentation.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from properties.claims.catalogue.delivery import DELIVERY
+from properties.claims.catalogue.groups import GROUPS
+from properties.claims.catalogue.log import LOG
+from properties.claims.catalogue.replication import REPLICATION
+from properties.claims.catalogue.transactions import TRANSACTIONS
+
+CLAIMS: Final = DELIVERY + LOG + REPLICATION + TRANSACTIONS + GROUPS
+BY_ID: Final = {claim.id: claim for claim in CLAIMS}

@@ -1,0 +1,34 @@
+"""A claim of the catalogue: a promise or a warning of Kafka's documents, as data."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+Engine = Literal["model", "proof", "suite", "history"]
+Group = Literal["delivery", "log", "replication", "transactions", "groups", "cost"]
+
+
+@dataclass(frozen=True, slots=True)
+class Decider:
+    """An engine, and the name that it decides: a suite, an anomaly, or `spec.property`."""
+
+    engine: Engine
+    name: str
+
+    def __str__(self) -> str:
+        return f"{self.engine} {self.name}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Claim:
+    """One claim: its statement, the condition under which it holds, and what breaks it outside."""
+
+    id: str
+    group: Group
+    statement: str
+    condition: str = ""
+    broken_by: str = ""
+    source: str
+    decided_by: tuple[Decider, ...] = ()
+    explained: str = ""  # why no run decides the claim inside its condition, or outside
