@@ -1,7 +1,7 @@
-"""A violation on one screen: what was claimed, the steps that break it, why, and the way back.
+"""A violation on one screen: the claim, the steps that break it, the reason, the replay command.
 
-Only what changed is shown, the failing step is marked once, the conjunct that is false carries its
-values, and so does the guard that let the last step happen.
+A step shows only what it changed; the failing step is marked. The false conjunct is printed with
+its values, and so is the guard that allowed the last step.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from model.language.values import Writer
 
 WIDTH = 110  # characters
 SHORTEST = "yes (breadth-first)"
-LUCKY = "no: a random walk found it, and its detours through the same state are cut out"
-LABEL = 19  # characters of the margin in which `false because` stands
+LUCKY = "no: found by a random walk, from which loops were removed"
+LABEL = 19  # characters of the margin of labels such as `false because`
 LONGEST_CALL = 44  # characters of an action in the table
 
 
@@ -35,9 +35,9 @@ def counterexample(
     replay: Sequence[str] = (),
     verbose: int = 0,
 ) -> str:
-    """The violation of one property as text, at most 110 characters wide.
+    """Returns the violation of one property as text, at most 110 characters wide.
 
-    `verbose` adds every state in full, and from 2 on what else could not happen there, and why.
+    `verbose` 1 adds every state in full; 2 also adds the disabled actions of each state, and why.
     """
     discovery = found.discoveries[name]
     writer = Writer(spec, found.ranges)
@@ -95,7 +95,7 @@ def _table(writer: Writer, spec: Spec, discovery: Discovery) -> Iterator[str]:
 
 
 def _end(discovery: Discovery) -> str:
-    """What is to be said of the last step."""
+    """Returns the mark of the last step."""
     if discovery.loop is None:
         return "here"
     still = discovery.loop == discovery.steps
@@ -112,7 +112,7 @@ def _action(spec: Spec, name: str) -> Action | None:
 
 
 def _rows(place: str, fields: Sequence[str], places: int, room: int) -> Iterator[str]:
-    """The changed fields of one place, as many on a line as there is room for."""
+    """Yields the changed fields of one variable, as many on a line as fit."""
     row = ""
     for field in fields:
         if row and len(row) + 2 + len(field) > room:
@@ -137,7 +137,7 @@ def _reasons(writer: Writer, spec: Spec, discovery: Discovery, engine: str) -> I
 
 
 def _never(writer: Writer, claim: Liveness, discovery: Discovery) -> list[str]:
-    """What does not happen, in which values of the parameters, and since when."""
+    """Returns the goal that is never reached, the parameters' values, and from which step on."""
     assert discovery.loop is not None
     interpreter, given = (
         Interpreter(writer.ranges),
@@ -166,10 +166,10 @@ def _never(writer: Writer, claim: Liveness, discovery: Discovery) -> list[str]:
 def _why_fair(spec: Spec, discovery: Discovery) -> str:
     assert discovery.loop is not None
     if not any(action.fair for action in spec.actions):
-        return "no action of the spec is fair: write @action(fair=...) where one must be taken"
+        return "no action of the spec is fair: write @action(fair=...) for one that must be taken"
     if discovery.loop == discovery.steps:
         return "no fair action would change the last state"
-    return "what goes around takes every fair action, or disables it as often"
+    return "the loop takes every fair action or disables it again and again"
 
 
 def _why_false(writer: Writer, claim: Claim, trace: Sequence[Step]) -> list[str]:
@@ -185,7 +185,7 @@ def _why_false(writer: Writer, claim: Claim, trace: Sequence[Step]) -> list[str]
 
 
 def _why_allowed(writer: Writer, spec: Spec, trace: Sequence[Step]) -> list[str]:
-    """The conjuncts of the last step's guard, with their values in the state before it."""
+    """Returns the conjuncts of the last step's guard, with their values before the step."""
     action = _action(spec, trace[-1].action)
     if action is None or len(trace) == 1:
         return ["it is an initial state"]
@@ -195,7 +195,7 @@ def _why_allowed(writer: Writer, spec: Spec, trace: Sequence[Step]) -> list[str]
 
 
 def _joined(sentences: Sequence[str]) -> list[str]:
-    """Sentences, several on a line."""
+    """Returns the sentences, several on a line."""
     lines: list[str] = []
     for sentence in sentences:
         if lines and len(lines[-1]) + len(sentence) + 2 <= WIDTH - LABEL:
@@ -225,10 +225,10 @@ def _scope(spec: Spec) -> str:
 
 
 def _noted(label: str, lines: Sequence[str]) -> Iterator[str]:
-    """Lines with a label in the margin of the first."""
+    """Yields lines; the first has the label in its margin."""
     margin = f"  {label}".ljust(LABEL)
     for line in lines:
-        if label == "replay":  # a command is pasted: it is never broken
+        if label == "replay":  # never wrapped: a user pastes it
             yield margin + line
         else:
             yield from _wrapped(line, margin)
@@ -247,7 +247,7 @@ def _wrapped(text: str, margin: str) -> list[str]:
 
 
 def _states(writer: Writer, spec: Spec, trace: Sequence[Step], *, disabled: bool) -> Iterator[str]:
-    """Every state in full, and why what is disabled there is."""
+    """Yields every state in full, and with `disabled` its disabled actions."""
     for k, step in enumerate(trace):
         yield f"  state {k}"
         for item in writer.items(step.state):
@@ -257,7 +257,7 @@ def _states(writer: Writer, spec: Spec, trace: Sequence[Step], *, disabled: bool
 
 
 def _disabled(writer: Writer, spec: Spec, step: Step) -> Iterator[str]:
-    """Each action that no choice of parameters enables, with the conjunct that came farthest."""
+    """Yields each action without an enabled call: the call that passes most guards, and why not."""
     interpreter = Interpreter(writer.ranges)
     for action in spec.actions:
         refused = [

@@ -1,11 +1,11 @@
-"""A cycle as SVG: its operations in a circle, an arrow for each reason why one precedes the next.
+"""Draws a cycle as SVG: its operations in a circle, and an arrow for each edge.
 
     T1 ──ww k──▶ T2
      ▲            │
      └──wr k──────┘
 
-Operations are named T1, T2, ... in the order of the cycle, as the words beside the picture name
-them. A long cycle keeps its first operations; what is left out is said where it is.
+Operations are named T1, T2, ... in the order of the cycle, as in the text beside the picture. Of a
+long cycle only the first operations are drawn; the picture says how many are left out.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ Point = tuple[float, float]
 
 
 def cycle_drawing(edges: Sequence[EdgeShown], texts: Mapping[int, str], *, title: str = "") -> str:
-    """The cycle that the edges make, in their order; `texts` tells of operations by number."""
+    """Returns the drawing of a cycle; `texts` has the text of each operation by its number."""
     order = list(dict.fromkeys(edge.source for edge in edges))
     drawn = order[:DRAWN]
     names = {op: f"T{n}" for n, op in enumerate(order, 1)}
@@ -54,11 +54,11 @@ def cycle_drawing(edges: Sequence[EdgeShown], texts: Mapping[int, str], *, title
 
 
 def _circle(ops: Sequence[int]) -> tuple[dict[int, Point], Point]:
-    """The centres of the operations' boxes, from the top clockwise, and the size of the picture."""
+    """Returns the centres of the boxes, clockwise from the top, and the size of the picture."""
     many = max(len(ops), 2)
     across = max(190.0, 46.0 * many), 30.0 * many  # px from the centre
-    beside = 0.0 if many == 2 else CHARACTER * LONGEST / 2 + 24.0  # for what stands left and right
-    width = 2 * (across[0] + BOX[0] / 2 + MARGIN + beside)
+    labels = 0.0 if many == 2 else CHARACTER * LONGEST / 2 + 24.0  # px left and right
+    width = 2 * (across[0] + BOX[0] / 2 + MARGIN + labels)
     height = 2 * (across[1] + BOX[1] / 2 + 2 * MARGIN)
     centres: dict[int, Point] = {}
     for n, op in enumerate(ops):
@@ -71,17 +71,17 @@ def _circle(ops: Sequence[int]) -> tuple[dict[int, Point], Point]:
 
 
 def _arrow(edge: EdgeShown, centres: Mapping[int, Point]) -> str:
-    """A curve that bows away from the middle, from box to box, its reason where it is farthest."""
+    """Draws an edge as a curve that bows outwards, with its reason at the outermost point."""
     start, end = centres[edge.source], centres[edge.target]
     along = end[0] - start[0], end[1] - start[1]
     length = math.hypot(*along) or 1.0
-    bow = min(56.0, length / 5) / length  # outwards is to the left of the way, as it is clockwise
+    bow = min(56.0, length / 5) / length  # outwards is left of a clockwise edge
     bend = (start[0] + end[0]) / 2 + bow * along[1], (start[1] + end[1]) / 2 - bow * along[0]
     a, b = _border(start, bend), _border(end, bend)
     peak = (a[0] + 2 * bend[0] + b[0]) / 4, (a[1] + 2 * bend[1] + b[1]) / 4
     out = along[1] / length, -along[0] / length
     side = "start" if out[0] > 0.1 else "end" if out[0] < -0.1 else "middle"
-    beside = peak[0] + 8 * out[0], peak[1] + 4 + 11 * out[1]
+    label = peak[0] + 8 * out[0], peak[1] + 4 + 11 * out[1]
     curve = f"M{_at(a)} Q{_at(bend)} {_at(b)}"
     text = cut(readable(" ".join(filter(None, (edge.kind, edge.reason)))), LONGEST)
     return element(
@@ -89,13 +89,13 @@ def _arrow(edge: EdgeShown, centres: Mapping[int, Point]) -> str:
         element("title", words(f"{edge.kind} {edge.reason}".strip())),
         element("path", d=curve, class_="way"),
         element("path", d=_tip(bend, b), class_="tip"),
-        element("text", words(text), x=beside[0], y=beside[1], text_anchor=side),
+        element("text", words(text), x=label[0], y=label[1], text_anchor=side),
         class_=f"edge {edge.kind}",
     )
 
 
 def _tip(origin: Point, tip: Point) -> str:
-    """An arrowhead at the end of a way that comes from the origin."""
+    """Draws the arrowhead of an edge that comes from `origin`."""
     turn = math.atan2(tip[1] - origin[1], tip[0] - origin[0])
     back = [
         (tip[0] - 9 * math.cos(turn + side), tip[1] - 9 * math.sin(turn + side))
@@ -109,7 +109,7 @@ def _at(point: Point) -> str:
 
 
 def _border(centre: Point, towards: Point) -> Point:
-    """Where the way out of a box crosses its border."""
+    """Returns the point where the line from the centre crosses the border of the box."""
     dx, dy = towards[0] - centre[0], towards[1] - centre[1]
     scale = min(
         BOX[0] / 2 / abs(dx) if dx else math.inf, BOX[1] / 2 / abs(dy) if dy else math.inf, 1.0

@@ -1,8 +1,8 @@
-"""What GitHub Actions shows of a run: a summary of the step, and annotations.
+"""The output for GitHub Actions: a summary of the step, and annotations.
 
-The summary is Markdown, appended to the file that `GITHUB_STEP_SUMMARY` names; GitHub drops one
-above 1,024 KiB, so it stays below 900. Annotations are workflow commands on stderr, which the
-runner reads as it reads stdout: results stay what they are. It keeps ten of each level.
+The summary is Markdown, appended to the file `GITHUB_STEP_SUMMARY`. GitHub drops a summary above
+1,024 KiB, so this one stays below 900. Annotations are workflow commands on stderr, which the
+runner also reads; GitHub keeps ten of each level.
 
 Source: GitHub, "Workflow commands for GitHub Actions".
 """
@@ -23,16 +23,16 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from typing import TextIO
 
-MOST: Final = 10  # annotations of a level
+MOST: Final = 10  # annotations of each level
 ROWS: Final = 500  # of the summary's table
 CELL: Final = 300  # characters
-SHOWN: Final = 20_000  # characters of the first violation
+SHOWN: Final = 20_000  # characters of the evidence of the first violation
 SUMMARY: Final = "GITHUB_STEP_SUMMARY"
 
 
 @dataclass(slots=True)
 class GitHub:
-    """Tells GitHub once the run has finished: annotations on a stream, the summary in its file."""
+    """Writes annotations to a stream and the summary to its file when the run has finished."""
 
     stream: TextIO
     summary: Path | None = field(
@@ -43,24 +43,24 @@ class GitHub:
     def __call__(self, event: Event) -> None:
         self._events.append(event)
         if isinstance(event, RunFinished):
-            told = run_result(self._events)
-            for line in commands(told):
+            result = run_result(self._events)
+            for line in commands(result):
                 print(line, file=self.stream, flush=True)
             if self.summary is not None:
                 with self.summary.open("a", encoding="utf-8") as kept:
-                    kept.write(summary(told))
+                    kept.write(summary(result))
 
 
 def commands(result: RunResult) -> list[str]:
-    """Errors for what violates, warnings for what nobody knows, notices for what is permitted."""
+    """Returns an error for each violation, a warning if undecided, a notice if permitted."""
     levels = (("error", "violated"), ("warning", "undecided"), ("notice", "permitted"))
     lines: list[str] = []
     for level, state in levels:
-        told = [one for one in result.findings if _state(one) == state]
-        kept = told if len(told) <= MOST else told[: MOST - 1]
+        matching = [one for one in result.findings if _state(one) == state]
+        kept = matching if len(matching) <= MOST else matching[: MOST - 1]
         lines += [_annotation(level, one) for one in kept]
-        if len(told) > len(kept):
-            lines.append(f"::{level} title=urteil::{len(told) - len(kept)} more {state}")
+        if len(matching) > len(kept):
+            lines.append(f"::{level} title=urteil::{len(matching) - len(kept)} more {state}")
     return lines
 
 
@@ -76,9 +76,9 @@ def _annotation(level: str, finding: Finding) -> str:
     places = {"title": f"{claim(decision)} {verdict(decision)}"}
     if isinstance(decision, AnomalyDecided) and decision.history and decision.is_one_file:
         places = {"file": decision.history, **places}
-    said = ", ".join(f"{name}={_escaped(text, ':,')}" for name, text in places.items())
+    properties = ", ".join(f"{name}={_escaped(text, ':,')}" for name, text in places.items())
     shown = "\n".join(filter(None, (decision.statement, grounds(decision), _first(finding))))
-    return f"::{level} {said.replace(', ', ',')}::{_escaped(cut(shown, 2_000))}"
+    return f"::{level} {properties.replace(', ', ',')}::{_escaped(cut(shown, 2_000))}"
 
 
 def _first(finding: Finding) -> str:
@@ -95,15 +95,15 @@ def _escaped(text: str, also: str = "") -> str:
 
 
 def summary(result: RunResult) -> str:
-    """The verdicts as a table, the first violation folded below it; less than 900 kB."""
+    """Returns the verdicts as a table and the first violation, folded; less than 900 kB."""
     started = result.started
     line = started.command_line if started is not None else "urteil"
     return "\n".join([f"### {_code(line)}", "", *_table(result.findings), *_shown(result), "\n"])
 
 
 def _table(findings: Sequence[Finding]) -> Iterator[str]:
-    yield from ("| | claim | verdict | why | of |", "|---|---|---|---|---|")
-    ordered = sorted(findings, key=lambda one: one.judged == "holds")  # what needs a look first
+    yield from ("| | claim | verdict | grounds | spec or input |", "|---|---|---|---|---|")
+    ordered = sorted(findings, key=lambda one: one.judged == "holds")  # violations first
     for one in ordered[:ROWS]:
         decision = one.decision
         sign = MARKS[decision.verdict] if not one.as_expected else "·"

@@ -1,11 +1,11 @@
-"""The report of a run: one HTML file that needs nothing else, below 5 MB whatever the run told.
+"""The report of a run: one HTML file without dependencies, smaller than 5 MB for any run.
 
-Verdicts come first, then what shows each, then what was measured. It can be read without scripts;
-they filter, expand, copy, and light up an operation wherever it is named. Nothing is fetched, and a
-policy in the page forbids it.
+What was violated or is undecided comes first, then the evidence, then the other verdicts (folded),
+then the figures. The page works without scripts; they filter, expand, copy and highlight. It
+fetches nothing, and a policy in the page forbids it.
 
-How much is shown is a row of `CAPS`: the first whose page stays within the budget. What a cap cuts
-is said where it is cut.
+A row of `CAPS` limits how much is shown: the first row whose page fits the budget. The page says
+where something is left out.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import base64
 import re
 import textwrap
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, Final
@@ -33,18 +33,19 @@ if TYPE_CHECKING:
     from checkers.report.run_result import Finding, RunResult
 
 BUDGET: Final = 5_000_000  # bytes
+ATTENTION: Final = ("violated", "undecided")  # states that the page shows first
 _OPERATION: Final = re.compile(r"\boperation (\d+)\b")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Caps:
-    """How much of everything is shown."""
+    """Limits of what the page shows."""
 
     findings: int
-    rows: int  # of one finding
-    pictures: int  # of one finding
-    characters: int  # of a row in words
-    evidence: int  # characters of one piece
+    rows: int  # of each finding
+    pictures: int  # of each finding
+    characters: int  # of the text of a row
+    evidence: int  # characters of each piece of evidence
     figures: int
 
 
@@ -58,14 +59,14 @@ CAPS: Final = (
 
 
 def report(result: RunResult, described: Mapping[str, Any], *, budget: int = BUDGET) -> str:
-    """The page; `described` is what `run.json` says. At most `budget` bytes of UTF-8."""
+    """Returns the page, at most `budget` bytes of UTF-8; `described` is the content of run.json."""
     template = _environment().get_template("report.html.j2")
     page = ""
     for caps in CAPS:
-        page = template.render(_told(result, described, caps))
+        page = template.render(_context(result, described, caps))
         if len(page.encode()) <= budget:
             return page
-    raise AssertionError(f"a report of {len(page.encode())} bytes at the least of the caps")
+    raise AssertionError(f"the report has {len(page.encode())} bytes at the smallest caps")
 
 
 def _environment() -> Environment:
@@ -81,7 +82,7 @@ def _environment() -> Environment:
 
 
 def operations_marked(text: str) -> Markup:
-    """The text, with each operation that it names as something to point at."""
+    """Returns the text as markup; each `operation N` in it can be highlighted."""
     parts = _OPERATION.split(readable(text))
     made = Markup()
     for n, part in enumerate(parts):
@@ -93,7 +94,7 @@ def operations_marked(text: str) -> Markup:
     return made
 
 
-def _told(result: RunResult, described: Mapping[str, Any], caps: Caps) -> dict[str, Any]:
+def _context(result: RunResult, described: Mapping[str, Any], caps: Caps) -> dict[str, Any]:
     shown = result.findings[: caps.findings]
     numbered = [_finding(n, finding, caps) for n, finding in enumerate(shown, 1)]
     meanings = {**EXIT_CODES, **(AS_EXPECTED if result.by_expectation else {})}
@@ -108,12 +109,19 @@ def _told(result: RunResult, described: Mapping[str, Any], caps: Caps) -> dict[s
         "title": _title(result),
         "state": _state(result),
         "exit_code": code,
-        "meaning": "it has not ended" if code is None else meanings[code],
+        "meaning": "the run has not ended" if code is None else meanings[code],
         "counts": [(state, states[state], label) for state, label in labels.items()],
-        "groups": [
-            (title, [*group]) for title, group in groupby(numbered, lambda one: one["heading"])
-        ],
-        "findings": [one for one in numbered if one["rows"] or one["evidence"]],
+        "attention": _groups(one for one in numbered if one["state"] in ATTENTION),
+        "rest": _groups(one for one in numbered if one["state"] not in ATTENTION),
+        "rest_summary": ", ".join(
+            f"{states[state]:,} {label}"
+            for state, label in labels.items()
+            if state not in ATTENTION and states[state]
+        ),
+        "findings": sorted(
+            (one for one in numbered if one["rows"] or one["evidence"]),
+            key=lambda one: [*labels].index(one["state"]),
+        ),
         "left_out_findings": len(result.findings) - len(shown),
         "evidence": [_evidence(one, caps) for one in result.evidence] if caps.evidence else [],
         "figures": result.figures[: caps.figures],
@@ -124,28 +132,37 @@ def _told(result: RunResult, described: Mapping[str, Any], caps: Caps) -> dict[s
     }
 
 
+def _groups(findings: Iterable[dict[str, Any]]) -> list[tuple[str, list[dict[str, Any]]]]:
+    """Returns findings in a row that have the same heading as groups."""
+    return [(title, [*group]) for title, group in groupby(findings, lambda one: one["heading"])]
+
+
 def _title(result: RunResult) -> str:
-    said = {"violated": "violated", "undecided": "undecided", "holds": "holds"}
+    titles = {"violated": "violated", "undecided": "undecided", "holds": "holds"}
     if result.by_expectation:
-        said = {**said, "holds": "as expected", "violated": "not as expected"}
-    return said[_state(result)]
+        titles |= {"holds": "as expected", "violated": "not as expected"}
+    return titles[_state(result)]
 
 
 def _state(result: RunResult) -> str:
-    """The verdict on everything: the worst of all."""
+    """Returns the verdict on the whole run: the worst of all verdicts."""
     every = {one.judged for one in result.findings}
     return next((one for one in ("violated", "undecided", "holds") if one in every), "undecided")
 
 
 def _state_of(finding: Finding) -> str:
-    """What a finding is filtered by."""
+    """Returns the state by which the page filters and sorts a finding."""
     return "as-expected" if finding.as_expected else finding.judged
 
 
-def _described(told: Mapping[str, Any]) -> list[tuple[str, str]]:
+def _described(description: Mapping[str, Any]) -> list[tuple[str, str]]:
     names = {"started": "started", "seed": "seed", "urteil": "urteil", "python": "Python"}
     names |= {"platform": "platform", "cores": "cores"}
-    return [(label, str(told[key])) for key, label in names.items() if told.get(key) is not None]
+    return [
+        (label, str(description[key]))
+        for key, label in names.items()
+        if description.get(key) is not None
+    ]
 
 
 def _finding(number: int, finding: Finding, caps: Caps) -> dict[str, Any]:
@@ -162,7 +179,7 @@ def _finding(number: int, finding: Finding, caps: Caps) -> dict[str, Any]:
         "grounds": cut(grounds(decision), longest),
         "state": _state_of(finding),
         "statement": cut(decision.statement or "", longest),
-        "known": _known(anomaly, longest) if anomaly is not None else (),
+        "known": _catalogue_texts(anomaly, longest) if anomaly is not None else (),
         "permitted": cut(grounds(decision), longest) if anomaly and anomaly.permitted else None,
         "rows": [_row(row, caps) for row in rows],
         "count": anomaly.count if anomaly is not None else None,
@@ -172,10 +189,10 @@ def _finding(number: int, finding: Finding, caps: Caps) -> dict[str, Any]:
     }
 
 
-def _known(anomaly: AnomalyDecided, longest: int) -> list[tuple[str, str]]:
-    """What the catalogue says of it."""
-    told = {"rule": anomaly.rule, "means": anomaly.explanation, "source": anomaly.source}
-    return [(label, cut(text, longest)) for label, text in told.items() if text]
+def _catalogue_texts(anomaly: AnomalyDecided, longest: int) -> list[tuple[str, str]]:
+    """Returns the texts of the catalogue about an anomaly, with their labels."""
+    texts = {"rule": anomaly.rule, "meaning": anomaly.explanation, "source": anomaly.source}
+    return [(label, cut(text, longest)) for label, text in texts.items() if text]
 
 
 def _row(row: RowShown, caps: Caps) -> dict[str, Any]:
@@ -217,5 +234,5 @@ def _evidence(one: Evidence, caps: Caps) -> dict[str, Any]:
 
 
 def _image(svg: str) -> str:
-    """The drawing as an address: inside an image nothing of it can run."""
+    """Returns the drawing as a data URL: no script in an image can run."""
     return f"data:image/svg+xml;base64,{base64.b64encode(svg.encode()).decode()}"

@@ -1,8 +1,7 @@
-"""A counterexample as ITF, Apalache's Informal Trace Format: read by its tools, and by our own.
+"""Writes and reads a counterexample in ITF, Apalache's Informal Trace Format.
 
-Variables and elements are called as the exported TLA+ module calls them. What the format leaves to
-its users is under `#meta`: which spec, variant and constants, which property, and the action that
-led to each state, so that `urteil replay` can take the steps again.
+Variables and elements have the names of the exported TLA+ module. `#meta` has the spec, variant,
+constants and property, and for each state the action that led to it: `urteil replay` needs them.
 
 Source: https://apalache-mc.org/docs/adr/015adr-trace.html
 """
@@ -28,7 +27,7 @@ NOTHING = "Nothing"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recorded:
-    """A state of a trace that was read; the action that led to it, where the trace says so."""
+    """A state of a trace, and the action that led to it; None if the trace has none."""
 
     action: str | None
     values: tuple[int, ...]
@@ -38,7 +37,7 @@ class Recorded:
 def document(
     spec: Spec, ranges: Ranges, discovery: Discovery, *, name: str, variant: str
 ) -> Document:
-    """The trace of a violation."""
+    """Returns the trace of a violation."""
     constants = {n: getattr(spec, n) for n in spec.constants}
     states = [
         {
@@ -91,51 +90,54 @@ def _written(value: Value, sort: t.SortInfo) -> Any:
 
 
 def recorded(spec: Spec, ranges: Ranges, read: Document) -> list[Recorded]:
-    """The steps of a trace of the spec; raises InputFault where it is of another one."""
+    """Returns the steps of a trace; raises InputFault if it does not fit the spec."""
     if not isinstance(read.get("states"), list) or not read["states"]:
-        raise InputFault("the trace has no states: is it ITF, as `urteil check` writes it?")
+        raise InputFault("the trace has no states; name an *.itf.json file of `urteil check`")
     steps: list[Recorded] = []
-    for k, told in enumerate(read["states"]):
-        meta = told.get("#meta", {})
+    for k, written in enumerate(read["states"]):
+        meta = written.get("#meta", {})
         cells: dict[Cell, Value] = {}
         for v in spec.variables:
-            if flat(v.name) not in told:
-                raise InputFault(f"state {k} of the trace says nothing of {flat(v.name)}")
-            _read(v, ranges, told[flat(v.name)], k, cells)
+            if flat(v.name) not in written:
+                raise InputFault(
+                    f"state {k} of the trace has no variable {flat(v.name)}: is it of another spec?"
+                )
+            _read(v, ranges, written[flat(v.name)], k, cells)
         action = meta.get("action")
         values = tuple(int(x) for x in meta.get("arguments", ()))
         steps.append(Recorded(action=action, values=values, state=cells))
     return steps
 
 
-def _read(v: t.Variable, ranges: Ranges, told: Any, k: int, cells: dict[Cell, Value]) -> None:
+def _read(v: t.Variable, ranges: Ranges, written: Any, k: int, cells: dict[Cell, Value]) -> None:
     for keys in product(*(ranges[key.name] for key in v.keys)):
-        found = told
+        found = written
         for key, sort in zip(keys, v.keys, strict=True):
             pairs = found.get("#map", []) if isinstance(found, dict) else []
             found = next((b for a, b in pairs if _value(a, sort, ranges) == key), _Missing)
         value = _value(found, v.value, ranges)
         if value is _Missing:
             place = f"{flat(v.name)}{''.join(f'[{x}]' for x in keys)}"
+            shown = "missing" if found is _Missing else repr(found)
             raise InputFault(
-                f"state {k} of the trace gives {place} no value of the spec's scope: {found!r}"
+                f"state {k} of the trace: {place} is {shown}, which is not in the spec's scope"
             )
         cells[v.name, keys] = value
 
 
 class _Missing:
-    """No value at all."""
+    """Marks a value that is missing or of another sort."""
 
 
-def _value(told: Any, sort: t.SortInfo, ranges: Ranges) -> Any:
-    """What a value of the trace stands for, `_Missing` where it is none of the sort."""
-    if isinstance(told, dict) and "#bigint" in told:
-        told = int(told["#bigint"])
-    if told == NOTHING:
+def _value(written: Any, sort: t.SortInfo, ranges: Ranges) -> Any:
+    """Returns a value of the trace as the spec's value; `_Missing` if it is not of the sort."""
+    if isinstance(written, dict) and "#bigint" in written:
+        written = int(written["#bigint"])
+    if written == NOTHING:
         return None if sort.optional else _Missing
     if sort.flavour == "bool":
-        return told if isinstance(told, bool) else _Missing
+        return written if isinstance(written, bool) else _Missing
     for k in ranges[sort.name]:
-        if told == (element(sort.name, k) if sort.flavour == "sort" else k):
+        if written == (element(sort.name, k) if sort.flavour == "sort" else k):
             return k
     return _Missing

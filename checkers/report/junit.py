@@ -1,9 +1,9 @@
-"""The verdicts as JUnit XML: a test case for each decision, so that every CI shows them.
+"""The verdicts as JUnit XML, which every CI displays: one test case for each verdict.
 
-What violates fails, with what shows it as text; what nobody knows is an error, for silence must not
-look like success; and so is a run that ended badly without a verdict that says so. What is
-permitted, or expected to be violated, passes. A case is named by what was judged at which
-constants, never by a figure that changes from run to run.
+A violation is a failure, with its evidence as text. An undecided verdict is an error, since it must
+not look like success; so is a run with a bad exit code that no verdict explains. A violation that
+is permitted or expected passes. The name of a case has the spec and its constants, but no figure
+that changes from run to run.
 
 Source: the xunit2 schema that Jenkins and pytest share.
 """
@@ -23,11 +23,11 @@ if TYPE_CHECKING:
 
     from checkers.report.run_result import Finding, RunResult
 
-LONGEST: Final = 20_000  # characters of what shows a violation
+LONGEST: Final = 20_000  # characters of the evidence of a violation
 
 
 def junit(result: RunResult) -> str:
-    """The document; one suite for everything that was judged together."""
+    """Returns the document: one test suite for each spec or input."""
     suites = [
         _suite(name, [*findings])
         for name, findings in groupby(result.findings, lambda one: subject(one.decision))
@@ -52,15 +52,15 @@ def _suite(name: str, findings: Sequence[Finding]) -> str:
 
 def _case(suite: str, finding: Finding) -> str:
     decision = finding.decision
-    said = f"{verdict(decision)}: {grounds(decision)}".removesuffix(": ")
+    message = f"{verdict(decision)}: {grounds(decision)}".removesuffix(": ")
     text = "\n".join(filter(None, (decision.statement, "", finding.text, "", finding.replay)))
     inside: tuple[str, ...] = ()
     if finding.judged == "violated":
-        inside = (element("failure", words(cut(text, LONGEST)), message=said, type="violated"),)
+        inside = (element("failure", words(cut(text, LONGEST)), message=message, type="violated"),)
     elif finding.judged == "undecided":
-        inside = (element("error", words(said), message=said, type="undecided"),)
+        inside = (element("error", words(message), message=message, type="undecided"),)
     elif finding.as_expected:
-        inside = (element("system-out", words(said)),)
+        inside = (element("system-out", words(message)),)
     seconds = decision.seconds if isinstance(decision, PropertyDecided) else None
     return element(
         "testcase", *inside, classname=suite, name=claim(decision), time=f"{seconds or 0:.3f}"
@@ -68,8 +68,8 @@ def _case(suite: str, finding: Finding) -> str:
 
 
 def _the_run(result: RunResult) -> str:
-    said = f"exit code {result.exit_code}, and no verdict says why"
-    error = element("error", words(said), message=said, type="run")
+    message = f"exit code {result.exit_code}, which no verdict explains"
+    error = element("error", words(message), message=message, type="run")
     case = element("testcase", error, classname="urteil", name="the run", time="0")
     return element(
         "testsuite", case, name="urteil", tests="1", failures="0", errors="1", skipped="0"

@@ -1,7 +1,7 @@
-"""Text from anywhere as it may stand in HTML, XML and SVG, and elements made of it.
+"""Escapes any text for HTML, XML and SVG, and builds elements.
 
-A record's value may hold any character. Those that XML has no place for (controls, half of a
-surrogate pair) are written as Python would escape them, so that a reader sees what was there.
+The value of a record may contain any character. A character that XML does not allow (a control, a
+lone surrogate) is written as Python's escape, so that a reader can see it.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _UNPRINTABLE: Final = re.compile(
 
 
 def readable(text: str) -> str:
-    r"""The text without characters that XML has no place for.
+    r"""Returns the text with the characters that XML does not allow as escapes.
 
     >>> readable("a\x00b")
     'a\\x00b'
@@ -27,26 +27,26 @@ def readable(text: str) -> str:
 
 
 def cut(text: str, longest: int) -> str:
-    """The text, or its beginning and `…`, at most so many characters."""
+    """Returns the text, or its beginning and `…`: at most `longest` characters."""
     return text if len(text) <= longest else f"{text[: longest - 1].rstrip()}…"
 
 
 def element(tag: str, *inside: str, **attributes: str | float | None) -> str:
-    """An element of markup that is made already; `class_` is the attribute `class`, None is none.
+    """Returns an element around markup; `class_` is the attribute `class`, None leaves one out.
 
     >>> element("text", words("a < b"), x=3.0, class_="op")
     '<text x="3" class="op">a &lt; b</text>'
     """
-    told = "".join(
+    pairs = "".join(
         f' {name.rstrip("_").replace("_", "-")}="{_attribute(value)}"'
         for name, value in attributes.items()
         if value is not None
     )
-    return f"<{tag}{told}>{''.join(inside)}</{tag}>" if inside else f"<{tag}{told}/>"
+    return f"<{tag}{pairs}>{''.join(inside)}</{tag}>" if inside else f"<{tag}{pairs}/>"
 
 
 def words(text: str) -> str:
-    """Text as markup."""
+    """Returns text as markup."""
     return escape(readable(text))
 
 

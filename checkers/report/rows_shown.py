@@ -1,8 +1,8 @@
-"""The worst rows of an anomaly as events: each in words, the worst with the operations around it.
+"""The worst rows of an anomaly as events: their text, and the operations that a picture needs.
 
-A picture needs little: the operations of the row, and of those that completed shortly before or
-behind them the nearest, first of all those that touch what the row is about. An operation's text
-is cut to that too, for a poll may have been given a thousand records.
+A picture shows the operations of the row and a few that completed shortly before or after, those
+that use a key of the row first. The text of an operation is cut to the part that concerns the row,
+since a poll may return a thousand records.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ if TYPE_CHECKING:
     from model.histories import MicroOperation, Operation
     from properties.anomalies.anomaly import Row
 
-BESIDE: Final = 20  # operations of a picture besides those of its row
+NEARBY: Final = 20  # operations of a picture in addition to those of its row
 MICRO_OPERATIONS: Final = 4  # of one operation
 LONGEST: Final = 200  # characters of an operation's text
 _KEY: Final = re.compile(r"(\w+_)?keys?")  # names of fields that hold keys
 
 
 def since_start(analysis: Analysis) -> dict[int, Operation]:
-    """The operations that are shown, by number, on a clock that starts with the history."""
+    """Returns the shown operations by number, with times since the start of the history."""
     return {op: _since(analysis.started_ns, it) for op, it in analysis.shown.items()}
 
 
@@ -47,7 +47,7 @@ def _since(started_ns: int, operation: Operation) -> Operation:
 
 
 def faults_shown(faults: Iterable[Fault], analysis: Analysis) -> tuple[FaultShown, ...]:
-    """Faults in words, on a clock that starts with the history."""
+    """Returns the injected faults, with times since the start of the history."""
     began = analysis.started_ns
     return tuple(
         FaultShown(
@@ -62,24 +62,24 @@ def faults_shown(faults: Iterable[Fault], analysis: Analysis) -> tuple[FaultShow
 def rows_shown(
     analysis: Analysis, decision: Decision, history: str, faults: Sequence[FaultShown] = ()
 ) -> Iterator[RowShown]:
-    """An event for each row that was kept, the worst first; faults on the history's own clock."""
+    """Yields an event for each of the worst rows, the worst first, with faults at the same time."""
     operations = since_start(analysis)
     for number, row in enumerate(decision.worst, 1):
-        around = _around(row, operations) if number <= PICTURED else ()
+        nearby = _operations_near(row, operations) if number <= PICTURED else ()
         yield RowShown(
             anomaly=decision.anomaly.id,
             history=history,
             number=number,
             text=decision.anomaly.explain(row, operations),
             ops=tuple(dict.fromkeys(row.ops)),
-            operations=around,
-            faults=tuple(fault for fault in faults if _within(fault, around)),
+            operations=nearby,
+            faults=tuple(fault for fault in faults if _overlaps(fault, nearby)),
             edges=tuple(_edges(row)),
         )
 
 
 def _edges(row: Row) -> Iterator[EdgeShown]:
-    """Why each operation of a cycle comes before the next, in few words."""
+    """Yields the edges of a cycle, each with its reason in a few words."""
     if not isinstance(row, Cycle):
         return
     for step in steps(row):
@@ -93,8 +93,8 @@ def _edges(row: Row) -> Iterator[EdgeShown]:
         )
 
 
-def _around(row: Row, operations: Mapping[int, Operation]) -> tuple[OperationShown, ...]:
-    """The row's operations and those nearest to them, in the order of their invocations."""
+def _operations_near(row: Row, operations: Mapping[int, Operation]) -> tuple[OperationShown, ...]:
+    """Returns the row's operations and the nearest others, ordered by invocation."""
     about = _About.of(row)
     marked = [op for op in dict.fromkeys(row.ops[:NAMED]) if op in operations]
 
@@ -103,7 +103,7 @@ def _around(row: Row, operations: Mapping[int, Operation]) -> tuple[OperationSho
         return not about.concerns(operations[op]), distance, op
 
     others = sorted((op for op in operations if op not in marked), key=far)
-    near = [op for op in others if far(op)[1] <= BESIDE][:BESIDE]
+    near = [op for op in others if far(op)[1] <= NEARBY][:NEARBY]
     shown = (_shown(op, operations[op], about) for op in [*marked, *near])
     return tuple(sorted(shown, key=lambda one: (one.invoked_ns, one.op)))
 
@@ -115,7 +115,7 @@ def _shown(op: int, operation: Operation, about: _About) -> OperationShown:
         outcome=operation.outcome,
         invoked_ns=operation.invoked_ns,
         completed_ns=operation.completed_ns,
-        text=about.told(operation),
+        text=about.text(operation),
         label=about.brief(operation),
         relevant=about.concerns(operation),
     )
@@ -123,7 +123,7 @@ def _shown(op: int, operation: Operation, about: _About) -> OperationShown:
 
 @dataclass(frozen=True, slots=True)
 class _About:
-    """What a row names: its keys, and the values and offsets in it."""
+    """The keys, values and offsets that a row names."""
 
     keys: frozenset[str]
     named: frozenset[str | int]
@@ -131,47 +131,48 @@ class _About:
     @classmethod
     def of(cls, row: Row) -> _About:
         made: Any = row
-        told = {field.name: [*_scalars([getattr(row, field.name)])] for field in fields(made)}
-        keys = {key for name, cells in told.items() if _KEY.fullmatch(name) for key in cells}
+        parts = {field.name: [*_scalars([getattr(row, field.name)])] for field in fields(made)}
+        keys = {key for name, cells in parts.items() if _KEY.fullmatch(name) for key in cells}
         named = {
             cell
-            for name, cells in told.items()
+            for name, cells in parts.items()
             for cell in cells
-            if isinstance(cell, str) or "offset" in name  # other numbers are of operations
+            if isinstance(cell, str) or "offset" in name  # other numbers are operations
         }
         return cls(frozenset(key for key in keys if isinstance(key, str) and key), frozenset(named))
 
     def concerns(self, operation: Operation) -> bool:
-        """Does it say anything of a key of the row?"""
+        """True if the operation uses a key of the row."""
         return not self.keys or any(micro.key in self.keys for micro in operation.did)
 
-    def told(self, operation: Operation) -> str:
-        """The operation in notation, cut to what concerns the row."""
-        told, more = self._of_concern(operation)
-        text = cut(show(replace(operation, did=told)), LONGEST)
+    def text(self, operation: Operation) -> str:
+        """Returns the operation in history notation, cut to what concerns the row."""
+        micros, more = self._of_concern(operation)
+        text = cut(show(replace(operation, did=micros)), LONGEST)
         return f"{text}  (and {more:,} more)" if more else text
 
     def brief(self, operation: Operation) -> str:
-        """The same in few words, without the key where the row is of one key."""
-        told, more = self._of_concern(operation)
+        """Returns the operation in a few words, without its key if the row has only one."""
+        micros, more = self._of_concern(operation)
         ended = operation.outcome if operation.completed_ns is not None else "never"
         parts = [
             operation.f,
-            *(_brief(micro, with_key=len(self.keys) != 1) for micro in told),
+            *(_brief(micro, with_key=len(self.keys) != 1) for micro in micros),
             f"+{more:,}" if more else "",
             "" if ended == "ok" else ended,
         ]
         return " ".join(filter(None, parts))
 
     def _of_concern(self, operation: Operation) -> tuple[tuple[MicroOperation, ...], int]:
-        """What names what the row names, else what touches its keys; and how much more there is."""
-        touching = [micro for micro in operation.did if not self.keys or micro.key in self.keys]
-        told = ([micro for micro in touching if self._names(micro)] or touching)[:MICRO_OPERATIONS]
-        return tuple(told), len(operation.did) - len(told)
+        """Returns the micro-operations that the row is about, and the number of the others."""
+        of_keys = [micro for micro in operation.did if not self.keys or micro.key in self.keys]
+        chosen = [micro for micro in of_keys if self._names(micro)] or of_keys
+        chosen = chosen[:MICRO_OPERATIONS]
+        return tuple(chosen), len(operation.did) - len(chosen)
 
     def _names(self, micro: MicroOperation) -> bool:
-        said = getattr(micro, "value", None), getattr(micro, "offset", None)
-        return any(one in self.named for one in said if one is not None)
+        cells = getattr(micro, "value", None), getattr(micro, "offset", None)
+        return any(cell in self.named for cell in cells if cell is not None)
 
 
 def _brief(micro: MicroOperation, *, with_key: bool) -> str:
@@ -190,8 +191,8 @@ def _scalars(of: Iterable[Any]) -> Iterator[str | int]:
             yield from _scalars(one)
 
 
-def _within(fault: FaultShown, operations: Sequence[OperationShown]) -> bool:
-    """Did it last while any of these did?"""
+def _overlaps(fault: FaultShown, operations: Sequence[OperationShown]) -> bool:
+    """True if the fault lasted during any of these operations."""
     if not operations:
         return False
     first = min(one.invoked_ns for one in operations)

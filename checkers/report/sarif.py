@@ -1,9 +1,8 @@
-"""What violates as SARIF 2.1.0, the format of code scanning: rules, results, the run.
+"""The violations as SARIF 2.1.0, the format of code scanning: rules, results, the run.
 
-A rule is a claim that was judged, with its help; a result is one of the worst rows of an anomaly,
-or a property that is violated, at the file that was judged. What is permitted is a suppressed note;
-what nobody knows is a notification of the run, since it is no result. The operations that show a
-row are the steps of its code flow.
+A rule is a claim with its help text. A result is a violated property, or one of the worst rows of
+an anomaly, located at the input file. A permitted violation is a suppressed note. An undecided
+verdict is a notification of the run, not a result. The operations of a row are its code flow.
 
 Source: OASIS, Static Analysis Results Interchange Format 2.1.0.
 """
@@ -27,12 +26,12 @@ if TYPE_CHECKING:
     from checkers.report.run_result import Finding, RunResult
 
 SCHEMA: Final = "https://json.schemastore.org/sarif-2.1.0.json"
-MOST: Final = 5_000  # results: what code scanning takes
+MOST: Final = 5_000  # results that code scanning accepts
 LONGEST: Final = 4_000  # characters of a message
 
 
 def sarif(result: RunResult) -> str:
-    """The document; at most 5,000 results, those of the first decisions."""
+    """Returns the document, with at most 5,000 results."""
     ids = list(dict.fromkeys(claim(one.decision) for one in result.findings))
     first = {claim(one.decision): one.decision for one in reversed(result.findings)}
     results = [result for one in result.findings for result in _results(one, ids)]
@@ -64,8 +63,8 @@ def _rule(decision: Decision) -> dict[str, Any]:
     statement = readable(decision.statement or claim(decision))
     help_ = [statement]
     if isinstance(decision, AnomalyDecided):
-        told = {"Rule": decision.rule, "Means": decision.explanation, "Source": decision.source}
-        help_ += [f"{name}: {text}" for name, text in told.items() if text]
+        texts = {"Rule": decision.rule, "Meaning": decision.explanation, "Source": decision.source}
+        help_ += [f"{name}: {text}" for name, text in texts.items() if text]
     return {
         "id": claim(decision),
         "shortDescription": _text(statement.strip().split("\n")[0] or claim(decision)),
@@ -100,7 +99,7 @@ def _results(finding: Finding, ids: Sequence[str]) -> Iterator[dict[str, Any]]:
 
 
 def _location(decision: Decision) -> dict[str, Any]:
-    """The file that was judged; of what is no file its name."""
+    """Returns the input file as a location, else the name of the input or spec."""
     if isinstance(decision, AnomalyDecided):
         if decision.is_one_file:
             return _file(decision.history or "history")
@@ -135,15 +134,15 @@ def _suppression(decision: Decision) -> dict[str, str]:
 
 
 def _fingerprint(decision: Decision, text: str) -> str:
-    told = f"{claim(decision)}\n{text}".encode(errors="backslashreplace")
-    return hashlib.sha256(told).hexdigest()[:32]
+    content = f"{claim(decision)}\n{text}".encode(errors="backslashreplace")
+    return hashlib.sha256(content).hexdigest()[:32]
 
 
 def _notifications(result: RunResult, results: int) -> Iterator[dict[str, Any]]:
     for one in result.findings:
         if one.judged == "undecided":
-            said = f"{claim(one.decision)} is undecided: {grounds(one.decision)}"
-            yield {"level": "warning", "message": _text(said)}
+            message = f"{claim(one.decision)} is undecided: {grounds(one.decision)}"
+            yield {"level": "warning", "message": _text(message)}
     if results > MOST:
         yield {"level": "note", "message": _text(f"{results - MOST:,} more results are left out")}
 

@@ -1,7 +1,7 @@
-"""A formula as a sentence about one state: places with their values, elements by their names.
+"""Prints a formula as a sentence about one state: variables with values, elements by name.
 
 `offset < log.end_offset[member]` becomes `0 < log[b1].end_offset 0`; membership is written `b1 ∈
-replica[b0].isr`. What has no short sentence is shown as the spec states it.
+replica[b0].isr`. A formula without a short sentence is printed as in the spec.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from model.language.values import Writer
 
 @dataclass(frozen=True, slots=True)
 class Sentences:
-    """Sentences about one state, under values of parameters and bound variables."""
+    """Sentences about one state, with values for parameters and bound variables."""
 
     writer: Writer
     state: State
@@ -25,7 +25,7 @@ class Sentences:
     names: Mapping[t.Node, str]
 
     def say(self, n: t.Node) -> str:
-        """The formula as a sentence."""
+        """Returns the formula as a sentence."""
         match n:
             case t.Eq(left=left, right=right):
                 return self._equal(left, right, "is")
@@ -48,7 +48,7 @@ class Sentences:
             case t.Not(of=inner) if not isinstance(inner, t.Forall | t.Exists):
                 return f"not ({self.say(inner)})"
             case t.Implies():
-                return f"{self._part(n.right)}, as {self._part(n.left)} asks"
+                return f"{self._part(n.right)}, as {self._part(n.left)} requires"
             case _:
                 elements: dict[t.Node, str] = {
                     x: self.writer.value(v, x.sort) for x, v in self.given.items()
@@ -56,7 +56,7 @@ class Sentences:
                 return show(n, {**self.names, **elements})
 
     def term(self, n: t.Node) -> str:
-        """A term with its value: `log[b1].end_offset 0`."""
+        """Returns a term with its value: `log[b1].end_offset 0`."""
         match n:
             case t.Local():
                 return self.writer.value(self.given[n], n.sort)
@@ -77,7 +77,7 @@ class Sentences:
         return self.writer.place(n.variable.name, [self._value(k) for k in n.keys])
 
     def _equal(self, left: t.Node, right: t.Node, verb: str) -> str:
-        """`request[1].leader is b0`: the place, then the value that it is or is not."""
+        """Returns `request[1].leader is b0`: the variable, then the value."""
         if left.sort == t.BOOL:
             return f"({self.say(left)}) {verb} the same as ({self.say(right)})"
         if isinstance(left, t.Some | t.Local | t.Const | t.Least) and isinstance(right, t.Get):
@@ -100,8 +100,8 @@ class Sentences:
         return f"{last} {sign} {whole}"
 
     def _part(self, n: t.Node) -> str:
-        said = self.say(n)
-        return f"({said})" if isinstance(n, t.And | t.Or | t.Implies) else said
+        sentence = self.say(n)
+        return f"({sentence})" if isinstance(n, t.And | t.Or | t.Implies) else sentence
 
     def _value(self, n: t.Node) -> str:
         env = {x.uid: v for x, v in self.given.items()}

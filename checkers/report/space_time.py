@@ -1,14 +1,14 @@
-"""A counterexample as a space-time diagram: a lane for each element of a sort, a dot for each step.
+"""Draws a counterexample as a space-time diagram: lanes are replicas or clients, dots are steps.
 
     b0   ──●────────────●──────────○──▶
             leader_write ╲           ╲
     b1   ─────────────────●───────────◎──▶
                            replicate   shrink_isr
 
-The lanes are those of the sort that actions speak of most: replicas, members, producers. A step
-stands on the lane of its first such parameter, and an arrow leads to the others; a hollow dot marks
-who else's part of the state it changes. What speaks of nobody stands on the lane above. The last
-step of a violation has a ring; where a behaviour goes around for ever, an arc says from where.
+The lanes are the elements of the sort that most actions have as a parameter. A step is a dot on the
+lane of its first such parameter, with an arrow to the others. A hollow dot marks a lane whose state
+the step also changes. A step without such a parameter is on an extra lane at the top. A ring marks
+the last step of a violation; an arc shows the state to which a liveness counterexample loops.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ from model.language.scope import Ranges
 from model.language.spec import Action, Spec
 from model.language.values import Writer
 
-MARGIN: Final = 92.0  # px, in which lanes are named
+MARGIN: Final = 92.0  # px, for the names of lanes
 STEP: Final = 148.0
 LANE: Final = 58.0
 TOP: Final = 34.0
 FOOT: Final = 46.0
 LONGEST: Final = 21  # characters of a label
-ELSE: Final = -1  # the lane of what speaks of nobody
+ELSE: Final = -1  # the lane of steps without a parameter of the lanes' sort
 
 STYLE: Final = """
 .space-time { font: 11px ui-monospace, monospace; fill: CanvasText; color-scheme: light dark }
@@ -46,12 +46,12 @@ STYLE: Final = """
 
 
 def space_time(spec: Spec, ranges: Ranges, discovery: Discovery) -> str:
-    """The trace of a violation as SVG that stands alone."""
+    """Returns the trace of a violation as a complete SVG document."""
     return _Drawing(spec, ranges, discovery).svg()
 
 
 class _Drawing:
-    """One trace being drawn."""
+    """Draws one trace."""
 
     def __init__(self, spec: Spec, ranges: Ranges, discovery: Discovery) -> None:
         self.spec, self.discovery, self.trace = spec, discovery, discovery.trace
@@ -64,11 +64,11 @@ class _Drawing:
             self.lanes.insert(0, ELSE)
 
     def _lane_sort(self) -> str:
-        """The sort of the lanes: of those whose elements can only be told apart, the most asked."""
-        asked = Counter(p.sort.name for a in self.spec.actions for p in a.params)
+        """Returns the unordered sort that most actions have as a parameter; empty if none."""
+        used = Counter(p.sort.name for a in self.spec.actions for p in a.params)
         keyed = Counter(k.name for v in self.spec.variables for k in v.keys)
         plain = [n for n, sort in self.spec.sorts.items() if sort.flavour == "sort"]
-        return max(plain, key=lambda n: (asked[n], keyed[n]), default="")
+        return max(plain, key=lambda n: (used[n], keyed[n]), default="")
 
     def svg(self) -> str:
         width = MARGIN + STEP * len(self.trace) + 20
@@ -118,7 +118,7 @@ class _Drawing:
         for lane in others:
             yield self._dot(x, lane, "step", 3.5)
         call = self.writer.call(action, step.values) if action else step.action
-        told = "\n".join([f"{k}. {call}", *self._changes(k)])
+        tooltip = "\n".join([f"{k}. {call}", *self._changes(k)])
         above = any(self._y(lane) < y for lane in others)
         label = element(
             "text",
@@ -127,19 +127,21 @@ class _Drawing:
             y=y + 20 if above else y - 10,
             text_anchor="middle",
         )
-        yield element("g", element("title", words(told)), self._dot(x, first, "step", 5.5), label)
+        yield element(
+            "g", element("title", words(tooltip)), self._dot(x, first, "step", 5.5), label
+        )
 
     def _dot(self, x: float, lane: int, kind: str, radius: float) -> str:
         return element("circle", cx=x, cy=self._y(lane), r=radius, class_=kind)
 
     def _named(self, action: Action | None, step: Step) -> list[int]:
-        """The lanes that the step speaks of, in the order of its parameters."""
+        """Returns the lanes of the step's parameters, in order."""
         params: tuple[t.Local, ...] = action.params if action else ()
         named = zip(params, step.values, strict=True) if action else ()
         return list(dict.fromkeys(v for p, v in named if p.sort.name == self.sort))
 
     def _changed(self, k: int) -> set[int]:
-        """The lanes whose part of the state the step changes."""
+        """Returns the lanes whose state the step changes."""
         before, after = self.trace[k - 1].state, self.trace[k].state
         first = {v.name: v.keys[0].name for v in self.spec.variables if v.keys}
         return {

@@ -1,13 +1,13 @@
-"""Operations in time as SVG: a lane for each process, a bar for each operation, faults as bands.
+"""Draws operations in time as SVG: lanes are processes, bars are operations, bands are faults.
 
     process 3   ▕▔▔▔ 12 send k=b -> ok @1 ▔▔▔▏
     process 5           ▕▔ 14 poll -> ok k=c@2 ▔▔▔▔▔▔▏
 
-A bar reaches from invocation to completion; one that never completed reaches to the edge. Time
-runs to the right but not to scale: what matters is what came before what, and real pauses would
-leave nothing but pauses. Between two moments lies the logarithm of their distance, within bounds;
-where the bound cut a pause short, the axis is broken. Times stand below the operations of the row.
-What there is no room for is left out and counted: lanes beyond eight, labels that would collide.
+A bar begins at the invocation and ends at the completion, or at the edge if the operation never
+completed. Time runs to the right, but not to scale: the order matters, and long pauses would fill
+the picture. The distance of two moments is the logarithm of their difference, within bounds; `//`
+marks a pause that is cut short. Times are printed below the operations of the row. More than eight
+lanes, and labels that would overlap, are left out.
 """
 
 from __future__ import annotations
@@ -28,22 +28,22 @@ if TYPE_CHECKING:
 LANES: Final = 8
 LANE: Final = 46.0  # px
 BAR: Final = 14.0
-MARGIN: Final = 92.0  # in which processes are named
+MARGIN: Final = 92.0  # for the names of processes
 TOP: Final = 26.0
 FOOT: Final = 40.0
 NARROW: Final = 12.0  # px between two moments, at least and at most
 WIDE: Final = 64.0
-WIDTH: Final = 1_040.0  # px of the whole, if nothing has to be narrower than a squeeze makes it
+WIDTH: Final = 1_040.0  # px of the picture, unless it would shrink below SQUEEZE
 SQUEEZE: Final = 0.7
 CHARACTER: Final = 6.3  # px, of the labels' font
 THIN: Final = 3.0  # px of a band at least
-TAIL: Final = 30.0  # px behind the last moment: what never completed goes on
+TAIL: Final = 30.0  # px after the last moment, for operations that never completed
 NS_PER_MS: Final = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
 class _Axis:
-    """Where moments lie: piecewise linear between those that are drawn."""
+    """The time axis: maps ns to px, linear between two drawn moments."""
 
     moments: tuple[int, ...]  # ns
     places: tuple[float, ...]  # px
@@ -65,7 +65,7 @@ class _Axis:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Timeline:
-    """A picture, and how many operations that completed meanwhile are not in it."""
+    """A picture, and how many operations of the same time it leaves out."""
 
     svg: str
     left_out: int
@@ -78,7 +78,7 @@ def timeline(
     *,
     title: str = "",
 ) -> Timeline:
-    """The operations, those of the row marked; at most eight lanes."""
+    """Draws the operations, marks those of the row; draws at most eight lanes."""
     lanes = _lanes(operations, marked)
     drawn = [one for one in operations if one.process in lanes]
     axis = _axis(drawn)
@@ -107,7 +107,7 @@ def timeline(
 
 
 def _lanes(operations: Sequence[OperationShown], marked: Collection[int]) -> dict[int, int]:
-    """The processes that are drawn, each with its lane: those of the row, then the busiest."""
+    """Returns the lane of each drawn process: the processes of the row, then the busiest."""
 
     def rank(process: int) -> tuple[bool, int, int]:
         own = [one for one in operations if one.process == process]
@@ -158,7 +158,7 @@ def _lasted(fault: FaultShown) -> str:
 
 
 def at(time_ns: int) -> str:
-    """A time of the history: as many decimals as tell it apart from its neighbours, in ms.
+    """Returns a time in ms: with six decimals below 1 ms, else three.
 
     >>> at(15), at(1_234_567_890)
     ('0.000015 ms', '1,234.568 ms')
@@ -175,7 +175,7 @@ def _lane_names(lanes: Mapping[int, int], axis: _Axis) -> Iterator[str]:
 
 
 def _times(marked: Sequence[OperationShown], axis: _Axis, bottom: float) -> Iterator[str]:
-    """A guide and a time for each end of the row's operations, in two rows where they collide."""
+    """Draws a line and a time for each end of the row's operations; times use two rows."""
     ends = {one.invoked_ns for one in marked}
     ends |= {one.completed_ns for one in marked if one.completed_ns is not None}
     free = [0.0, 0.0]
@@ -203,7 +203,7 @@ def _bars(
         top = TOP + LANE * lanes[one.process] + LANE - BAR - 6
         left = axis(one.invoked_ns)
         ended = axis.end if one.completed_ns is None else axis(one.completed_ns)
-        kind = [one.outcome, "of-row" if one.op in marked else "" if one.relevant else "beside"]
+        kind = [one.outcome, "of-row" if one.op in marked else "" if one.relevant else "other"]
         bar = element(
             "rect",
             x=left,
@@ -238,7 +238,7 @@ def _span(one: OperationShown) -> str:
 def _labels(
     drawn: Sequence[OperationShown], marked: Collection[int], axis: _Axis
 ) -> dict[int, tuple[float, str, int]]:
-    """Where labels fit: of the row's operations first, then of those that touch the same key."""
+    """Returns the labels that fit: the row's operations first, then others of the same key."""
     taken: dict[tuple[int, int], list[tuple[float, float]]] = {}
     placed: dict[int, tuple[float, str, int]] = {}
     for one in sorted(drawn, key=lambda one: (one.op not in marked, one.invoked_ns)):

@@ -1,17 +1,18 @@
 "use strict";
-// Filters, expands, copies, and lights up an operation wherever it is named. The page reads without.
+// Filters, expands, copies, and highlights an operation in text and pictures. Optional: the page works without it.
 (() => {
   const all = (selector, within = document) => [...within.querySelectorAll(selector)];
   const root = document.documentElement;
   root.classList.add("scripted");
 
-  // ---- filter: by verdict and by words; the tables and what is shown below follow
+  // ---- filter by verdict and by words: the tables, and the evidence below them
   let state = "all";
+  const rest = document.getElementById("rest");
   const search = document.getElementById("search");
   const filter = () => {
-    const asked = search.value.trim().toLowerCase().split(/\s+/);
+    const words = search.value.trim().toLowerCase().split(/\s+/);
     const fits = (one, text) =>
-      (state === "all" || one.dataset.state === state) && asked.every((word) => text.includes(word));
+      (state === "all" || one.dataset.state === state) && words.every((word) => text.includes(word));
     let left = 0;
     for (const group of all("tbody.group")) {
       const heading = group.querySelector(".heading").textContent.toLowerCase();
@@ -27,7 +28,8 @@
       const head = finding.querySelector("summary").textContent + (finding.querySelector(".lead")?.textContent ?? "");
       finding.hidden = !fits(finding, head.toLowerCase());
     }
-    document.getElementById("none-left").textContent = left ? "" : "nothing fits";
+    if (rest && (state !== "all" || search.value.trim())) rest.open = true;
+    document.getElementById("none-left").textContent = left ? "" : "no verdict matches";
   };
   for (const button of all("[data-show]")) {
     button.addEventListener("click", () => {
@@ -76,7 +78,7 @@
     });
   }
 
-  // ---- point at an operation: it lights up in its row, in words and in pictures
+  // ---- point at an operation: it is highlighted in its row, in text and in pictures
   for (const row of all("details.row")) {
     const light = (event) => {
       const op = event.target.closest("[data-op]")?.dataset.op;

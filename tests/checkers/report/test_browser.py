@@ -99,7 +99,7 @@ def test_verdicts_are_filtered_by_state_and_by_words(page: Chrome) -> None:
     search.clear()
     search.send_keys("no such words")
     assert shown(page, "tbody.group") == []
-    assert page.find_element(By.ID, "none-left").text == "nothing fits"
+    assert page.find_element(By.ID, "none-left").text == "no verdict matches"
 
 
 def test_everything_is_expanded_and_collapsed(page: Chrome) -> None:
@@ -157,16 +157,54 @@ def test_it_is_read_without_scripts(page: Chrome) -> None:
     page.refresh()
     page.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": False})
     assert shown(page, ".needs-script") == []
-    assert len(shown(page, "tr.verdict")) == 4
+    assert len(shown(page, "tr.verdict")) == 3
     assert "but no reader ever polled" in " ".join(shown(page, "details.row summary"))
     assert any(one.is_displayed() for one in css(page, "svg.timeline"))
 
 
-def test_no_picture_is_wider_than_its_place_unless_it_scrolls(page: Chrome) -> None:
-    wide = page.execute_script(
-        "return document.documentElement.scrollWidth - document.documentElement.clientWidth"
+def sideways(page: Chrome) -> int:
+    """Returns by how many px the page is wider than its window."""
+    return int(
+        page.execute_script(
+            "return document.documentElement.scrollWidth - document.documentElement.clientWidth"
+        )
     )
-    assert wide == 0
+
+
+def test_no_picture_is_wider_than_its_place_unless_it_scrolls(page: Chrome) -> None:
+    assert sideways(page) == 0
+
+
+@pytest.fixture
+def phone(page: Chrome) -> Iterator[Chrome]:
+    """The same report in a window of 420 px."""
+    window = {"width": 420, "height": 900, "deviceScaleFactor": 1, "mobile": True}
+    page.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", window)
+    yield page
+    page.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+
+
+def test_on_a_phone_the_page_does_not_scroll_sideways_and_grounds_are_visible(
+    phone: Chrome,
+) -> None:
+    assert sideways(phone) == 0
+    phone.find_element(By.ID, "expand").click()
+    assert sideways(phone) == 0
+    assert len([text for text in shown(phone, "tr.verdict .grounds") if text]) == 3
+
+
+def test_violations_come_first_then_their_evidence_then_the_rest_folded(page: Chrome) -> None:
+    script = "return [...document.querySelectorAll('h2')].map((one) => one.textContent)"
+    headings = page.execute_script(script)
+    assert headings[:3] == ["Violated or undecided", "Evidence", "The other verdicts"]
+    assert [text.split()[1] for text in shown(page, "tr.verdict")] == [
+        "stale-end-offset",
+        "duplicate",
+        "lost-write",
+    ]
+    (rest,) = css(page, "#rest")
+    assert rest.get_attribute("open") is None
+    assert "1 holds" in rest.text
 
 
 def test_labels_of_a_picture_lie_inside_it(page: Chrome) -> None:

@@ -111,7 +111,7 @@ def test_a_real_analysis_has_its_page_in_its_folder(analysed: Analysed) -> None:
     folder = analysed(LOST)
     made = Page((folder / "report.html").read_text())
     told = made.text
-    assert told.index("lost-write") < told.index("What shows it")
+    assert told.index("lost-write") < told.index("Evidence")
     assert "Readers passed the offset and never received the record" in told
     assert "key k: the value b is at offset 1;" in told
     assert "urteil analyze history.parquet --engine local --quiet --anomaly lost-write" in told

@@ -65,14 +65,20 @@ def test_integers_as_apalache_writes_them_and_no_actions() -> None:
         (lambda made: made.pop("states"), "no states"),
         (
             lambda made: made["states"][3].pop("next_id"),
-            "state 3 of the trace says nothing of next",
+            "state 3 of the trace has no variable next",
         ),
-        (lambda made: made["states"][2].update(next_id=77), "gives next_id no value of the spec's"),
+        (
+            lambda made: made["states"][2].update(next_id=77),
+            "next_id is 77, which is not in the spec's scope",
+        ),
         (
             lambda made: made["states"][2].update(registration_isr={}),
-            "registration_isr[0] no value",
+            "registration_isr[0] is missing",
         ),
-        (lambda made: made["states"][2].update(next_id="Nothing"), "next_id no value"),
+        (
+            lambda made: made["states"][2].update(next_id="Nothing"),
+            "next_id is 'Nothing', which is not",
+        ),
     ],
 )
 def test_a_trace_of_something_else_is_refused(change: Any, says: str) -> None:

@@ -9,7 +9,7 @@ import pyarrow as pa
 from checkers.events import FaultShown, RowShown
 from checkers.histories.analysis import KEPT, PICTURED, Decision, analyze
 from checkers.histories.io.recorded import as_table
-from checkers.report.rows_shown import BESIDE, rows_shown
+from checkers.report.rows_shown import NEARBY, rows_shown
 from model.history_notation import history
 from properties.anomalies.cycles import forms
 from properties.anomalies.declarations import NOTHING_DECLARED
@@ -73,7 +73,7 @@ def test_around_are_the_nearest_and_not_everything() -> None:
     assert row.ops == (40, 81)
     shown = [one.op for one in row.operations]
     assert {40, 81} <= set(shown)
-    assert len(shown) == 2 + BESIDE
+    assert len(shown) == 2 + NEARBY
     assert min(shown) >= 30
 
 

@@ -35,7 +35,7 @@ def test_a_run_that_was_killed_has_a_report_of_what_it_had_decided(folder: RunFo
         lines.write('{"v": 2, "event": "property_dec')
     text = write_report(folder.path).read_text()
     assert "weak_isr" in text
-    assert "it has not ended" in text
+    assert "the run has not ended" in text
 
 
 def test_a_run_that_decided_nothing_has_nothing_to_report(folder: RunFolder) -> None:
