@@ -16,7 +16,7 @@ from checkers.histories.analysis import KEPT
 from checkers.histories.anomalies.delivery import consumption
 from checkers.histories.anomalies.delivery import deliveries as kernels
 from checkers.histories.columnar.fingerprints import Ints
-from checkers.histories.facts.bitmaps import WORDS, OwnerOffsets
+from checkers.histories.facts.owner_offsets import OWNER_WORDS, OwnerOffsets
 from checkers.histories.facts.retention import LogStarts
 from checkers.histories.plan.batch import Batch
 from model.histories import History
@@ -42,7 +42,7 @@ TWICE: Final = history("""
     p2  send k=a  -> ok @3
 """)
 NOTHING_TOLD: Final = history("c1 poll -> ok")
-NO_WORDS: Final = OwnerOffsets.of(WORDS.empty_table())
+NO_WORDS: Final = OwnerOffsets.of(OWNER_WORDS.empty_table())
 
 
 def without(rows: Callable[[Any], bool], name: str, declared: Declarations) -> tuple[Anomaly, ...]:

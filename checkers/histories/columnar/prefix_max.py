@@ -15,7 +15,7 @@ from typing import Final
 import numpy as np
 
 from checkers.histories.columnar.fingerprints import Ints
-from checkers.histories.columnar.sorting import Codes, Mask, bits, stable_order
+from checkers.histories.columnar.sorting import Codes, Mask, bits_needed, stable_order
 
 _BITS: Final = 62
 NOWHERE: Final = -(2**62)  # short of anything
@@ -106,7 +106,7 @@ def prefix_max_index(group: Codes, reach: Ints, time_ns: Ints) -> PrefixMaxIndex
     own = reach.take(order)
     low, high = int(own.min()), int(own.max())
     levels: int | Ints = low
-    if bits(high - low + 1) + bits(len(of_group)) <= _BITS:
+    if bits_needed(high - low + 1) + bits_needed(len(of_group)) <= _BITS:
         own -= low
         width = high - low + 1
     else:

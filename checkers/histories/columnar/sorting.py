@@ -31,17 +31,17 @@ _SEVEN: Final = np.uint8(7)
 _ONE: Final = np.uint8(1)
 
 
-def bits(count: int) -> int:
+def bits_needed(count: int) -> int:
     """How many bits numbers below the count need."""
     return max(0, int(count) - 1).bit_length()
 
 
 def stable_order(numbers: Codes, below: int) -> Ints:
     """The order of numbers from 0 to below a bound; equal ones keep theirs."""
-    if bits(below) > _DIGITS * _DIGIT_BITS:
+    if bits_needed(below) > _DIGITS * _DIGIT_BITS:
         return np.argsort(numbers, kind="stable")
     order = np.argsort(numbers.astype(np.uint16), kind="stable")
-    for lower in range(_DIGIT_BITS, bits(below), _DIGIT_BITS):
+    for lower in range(_DIGIT_BITS, bits_needed(below), _DIGIT_BITS):
         digit = (numbers >> lower).astype(np.uint16).take(order)
         order = order.take(np.argsort(digit, kind="stable"))
     return order
@@ -75,7 +75,7 @@ def grouping_order(first: Ints, *rest: Ints) -> Ints:
     """
     if _in_order(first, *rest):
         return np.arange(len(first))
-    if rest and bits(width := _width(rest[0])) + bits(len(first)) <= PACKED_BITS:
+    if rest and bits_needed(width := _width(rest[0])) + bits_needed(len(first)) <= PACKED_BITS:
         code, count = codes(first)
         packed = code * width + (rest[0] - rest[0].min())
         return _settled(stable_order(packed, count * width), packed, *rest[1:])
@@ -199,7 +199,7 @@ class NumberSet:
         return some.compress(byte.take(some) & _bit(numbers.take(some), len(sieve)))
 
     def _made(self) -> _Bytes:
-        size = 1 << min(_SIEVE_BITS, bits(len(self)) + _SPARSE_BITS)
+        size = 1 << min(_SIEVE_BITS, bits_needed(len(self)) + _SPARSE_BITS)
         sieve = np.zeros(size, dtype=np.uint8)
         np.bitwise_or.at(sieve, self.ascending & (size - 1), _bit(self.ascending, size))
         return sieve
@@ -207,4 +207,4 @@ class NumberSet:
 
 def _bit(numbers: Ints, size: int) -> _Bytes:
     """Which bit of its byte each number has: three bits tell that do not tell the byte."""
-    return _ONE << ((numbers >> bits(size)).astype(np.uint8) & _SEVEN)
+    return _ONE << ((numbers >> bits_needed(size)).astype(np.uint8) & _SEVEN)

@@ -21,8 +21,8 @@ import numpy as np
 import pyarrow as pa
 
 from checkers.histories.columnar.arrow import int64_schema, table_from
+from checkers.histories.columnar.bitset import Bitset, packed
 from checkers.histories.columnar.fingerprints import Ints
-from checkers.histories.columnar.operation_set import Bitset, words
 from checkers.histories.columnar.sorting import (
     Mask,
     NumberSet,
@@ -99,7 +99,7 @@ class Stretches:
         starts[1:] = begin[1:] > end[:-1]
         ends = np.roll(starts, -1)  # the last stretch ends where the first begins again
         begin, end = begin[starts], end[ends]
-        covered = words(_every(begin >> 1, (end >> 1) + 1))
+        covered = packed(_every(begin >> 1, (end >> 1) + 1))
         return cls(begin, end, Bitset.of(covered))
 
     def have(self, first: Ints, second: Ints) -> Ints:

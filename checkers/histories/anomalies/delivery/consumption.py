@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from checkers.histories.columnar.arrow import int64_schema, table_from
+from checkers.histories.columnar.bitset import word_of
 from checkers.histories.columnar.fingerprints import NULL, Ints, fingerprints
 from checkers.histories.columnar.sorting import (
     Mask,
@@ -18,7 +19,7 @@ from checkers.histories.columnar.sorting import (
     run_lengths,
     run_starts,
 )
-from checkers.histories.facts.bitmaps import WORDS, OwnerOffsets, word_of, words
+from checkers.histories.facts.owner_offsets import OWNER_WORDS, OwnerOffsets, packed_offsets
 from checkers.histories.facts.record_locations import POLL_OK, SEND_OK, Pairs, hash_of_pair, role_of
 from checkers.histories.plan.batch import UNKNOWN_OFFSET, Batch
 
@@ -87,15 +88,15 @@ def given(outcome: str, batch: Batch) -> pa.Table:
     of = _polls(batch)
     some = np.flatnonzero(batch.is_in("outcome", outcome).take(of.rows))
     offset = batch.ints("offset").take(of.rows.take(some))
-    made = Batch(words(of.owner.take(some), of.key.take(some), offset, batch.number))
+    made = Batch(packed_offsets(of.owner.take(some), of.key.take(some), offset, batch.number))
     named = of.owners[made.ints("owner")], of.keys[made.ints("key")]
-    return table_from(WORDS, *named, *(made.ints(name) for name in WORDS.names[2:]))
+    return table_from(OWNER_WORDS, *named, *(made.ints(name) for name in OWNER_WORDS.names[2:]))
 
 
 def acknowledged(batch: Batch) -> pa.Table:
     rows = np.flatnonzero((role_of(batch) == SEND_OK) & (batch.ints("offset") != UNKNOWN_OFFSET))
     nobody = np.zeros(len(rows), dtype=np.int64)
-    return words(nobody, batch.ints("key")[rows], batch.ints("offset")[rows], batch.number)
+    return packed_offsets(nobody, batch.ints("key")[rows], batch.ints("offset")[rows], batch.number)
 
 
 def reach(batch: Batch) -> pa.Table:
@@ -187,7 +188,7 @@ def repeating(again: OwnerOffsets, batch: Batch) -> pa.Table:
     if not len(here):
         return POLLED.empty_table()
     polls = _delivered(batch, member(word_of(batch.ints("offset")), np.unique(here.word)))
-    several = replace(here, bits=here.again)
+    several = replace(here, bits=here.repeated)
     of = owners(polls), polls.fingerprints("key"), polls.ints("offset")
     return _polled(polls.where(several.has(*of)))
 

@@ -32,9 +32,10 @@ from checkers.histories.anomalies.delivery.consumption import (
 )
 from checkers.histories.anomalies.findings import Context
 from checkers.histories.anomalies.transactions.unread import Record, Stray, stray_records
+from checkers.histories.columnar.bitset import count, members
 from checkers.histories.columnar.fingerprints import NULL, Ints
 from checkers.histories.columnar.sorting import distinct, member, run_lengths, run_starts
-from checkers.histories.facts.bitmaps import WORDS, OwnerOffsets, count, offsets, without
+from checkers.histories.facts.owner_offsets import OWNER_WORDS, OwnerOffsets, without
 from checkers.histories.facts.record_locations import (
     POLL_OK,
     RECORD_COLUMNS,
@@ -110,18 +111,22 @@ def deliveries(context: Context) -> Plan[tuple[Delivery, ...]]:
     ok, info, sent, reached, shared = yield from in_parallel(
         collect(
             Stage(
-                Source.OPERATIONS, Kernel(title, COLUMNS, WORDS, partial(consumption.given, "ok"))
+                Source.OPERATIONS,
+                Kernel(title, COLUMNS, OWNER_WORDS, partial(consumption.given, "ok")),
             )
         ),
         collect(
             Stage(
-                Source.OPERATIONS, Kernel(title, COLUMNS, WORDS, partial(consumption.given, "info"))
+                Source.OPERATIONS,
+                Kernel(title, COLUMNS, OWNER_WORDS, partial(consumption.given, "info")),
             )
         ),
         collect(
             Stage(
                 Source.RECORD_LOCATIONS,
-                Kernel("what was acknowledged", RECORD_COLUMNS, WORDS, consumption.acknowledged),
+                Kernel(
+                    "what was acknowledged", RECORD_COLUMNS, OWNER_WORDS, consumption.acknowledged
+                ),
             )
         ),
         collect(Stage(Source.OPERATIONS, Kernel(title, COLUMNS, REACH, consumption.reach))),
@@ -187,7 +192,7 @@ def _accounts(reach: Batch, polls: Batch) -> dict[int, _Account]:
 def _count(accounts: dict[int, _Account], delivered: OwnerOffsets) -> None:
     for owner, rows in _rows_of(delivered.owner):
         accounts[owner].records += count(delivered.bits[rows])
-        accounts[owner].repeated += count(delivered.again[rows])
+        accounts[owner].repeated += count(delivered.repeated[rows])
 
 
 def _rows_of(owner: Ints) -> list[tuple[int, slice]]:
@@ -230,7 +235,7 @@ def _skips(
             account = accounts[owner]
             account.skipped += count(bits[missed])
             first = missed[run_starts(stretch[missed])]
-            of_word, offset = offsets(log.word[row[first]], bits[first])
+            of_word, offset = members(log.word[row[first]], bits[first])
             lowest = offset[run_starts(of_word)]
             keys = log.key[row[first]].tolist()
             account.gone.extend(map(_Gone, keys, lowest.tolist()))
@@ -302,7 +307,7 @@ def _repetitions(
     accounts: dict[int, _Account], told: pa.Table, delivered: OwnerOffsets
 ) -> Plan[None]:
     """Of each application the record that was first delivered again."""
-    again = delivered.where(delivered.again != 0)
+    again = delivered.where(delivered.repeated != 0)
     where = {owner: int(again.repeated_in[some].min()) for owner, some in _rows_of(again.owner)}
     if not where:
         return

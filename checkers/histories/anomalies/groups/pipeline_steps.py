@@ -15,7 +15,7 @@ from checkers.histories.anomalies.groups.group_commits import LONG_AGO
 from checkers.histories.columnar.arrow import int64_schema, table_from
 from checkers.histories.columnar.fingerprints import Ints
 from checkers.histories.columnar.sorting import Mask, member, run_starts
-from checkers.histories.facts.bitmaps import words
+from checkers.histories.facts.owner_offsets import packed_offsets
 from checkers.histories.facts.record_locations import hash_of_pair
 from checkers.histories.plan.batch import NEVER_NS, Batch
 from properties.anomalies.groups.offsets import NONE
@@ -46,7 +46,7 @@ def given_words(batch: Batch) -> pa.Table:
     """What groups were given by operations that did not fail."""
     rows = polled_rows(batch, ~batch.is_in("outcome", "fail"))
     group, key = batch.fingerprints("group")[rows], batch.fingerprints("key")[rows]
-    return words(group, key, batch.ints("offset")[rows], batch.number)
+    return packed_offsets(group, key, batch.ints("offset")[rows], batch.number)
 
 
 def steps_of(batch: Batch) -> Batch:
@@ -98,7 +98,7 @@ def consumed_words(batch: Batch) -> pa.Table:
     """What committed steps consumed."""
     rows = input_rows(batch)
     group, key = batch.fingerprints("group")[rows], batch.fingerprints("key")[rows]
-    return words(group, key, batch.ints("offset")[rows], batch.number)
+    return packed_offsets(group, key, batch.ints("offset")[rows], batch.number)
 
 
 def where_groups_were(batch: Batch) -> pa.Table:

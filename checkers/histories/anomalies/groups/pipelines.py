@@ -34,11 +34,12 @@ from checkers.histories.anomalies.groups.pipeline_steps import (
     where_groups_were,
 )
 from checkers.histories.columnar.arrow import int64_schema, table_from
+from checkers.histories.columnar.bitset import count, members
 from checkers.histories.columnar.fingerprints import Ints
 from checkers.histories.columnar.rows import schema_of
 from checkers.histories.columnar.sorting import member
 from checkers.histories.facts import occupied_offsets
-from checkers.histories.facts.bitmaps import WORDS, OwnerOffsets, count, offsets
+from checkers.histories.facts.owner_offsets import OWNER_WORDS, OwnerOffsets
 from checkers.histories.facts.record_locations import (
     RECORD_COLUMNS,
     UNCOMMITTED,
@@ -73,7 +74,7 @@ def pipelines(context: Context) -> Plan[tuple[Finding, ...]]:
     title = "what groups consumed"
     at, consumed, untold = yield from in_parallel(
         collect(Stage(Source.OPERATIONS, Kernel(title, COLUMNS, AT, where_groups_were))),
-        collect(Stage(Source.OPERATIONS, Kernel(title, COLUMNS, WORDS, consumed_words))),
+        collect(Stage(Source.OPERATIONS, Kernel(title, COLUMNS, OWNER_WORDS, consumed_words))),
         collect(Stage(Source.OPERATIONS, Kernel(title, COLUMNS, UNTOLD, untold_steps))),
     )
     registers = Batch(of_registers(at))
@@ -100,7 +101,7 @@ def _earliest(untold: pa.Table) -> Batch:
 def _twice(inputs: OwnerOffsets) -> Plan[Finding]:
     """Inputs and pairs of steps that follow each other, unless a commit moved the group back."""
     schema = schema_of(input_processed_twice.InputProcessedTwice)
-    several = inputs.where(inputs.again != 0)
+    several = inputs.where(inputs.repeated != 0)
     if not len(several):
         return Finding(id=TWICE, rows=schema.empty_table(), observations=count(inputs.bits))
     run = partial(_consumers, OwnerOffsets(*_fields(several)))
@@ -147,8 +148,8 @@ def _fields(several: OwnerOffsets) -> tuple[Any, ...]:
         several.owner,
         several.key,
         several.word,
-        several.again,
-        several.again,
+        several.repeated,
+        several.repeated,
         several.repeated_in,
     )
 
@@ -203,7 +204,7 @@ def _skipped(context: Context, registers: Batch, untold: Batch) -> Plan[Finding]
     title = "how far groups committed"
     rises, given, log = yield from in_parallel(
         collect(Stage(Source.OPERATIONS, Kernel(title, COLUMNS, FAR, far))),
-        collect(Stage(Source.OPERATIONS, Kernel(title, COLUMNS, WORDS, given_words))),
+        collect(Stage(Source.OPERATIONS, Kernel(title, COLUMNS, OWNER_WORDS, given_words))),
         collect(occupied_offsets.occupied_offsets(context.unconfirmed.committed)),
     )
     stretches = _stretches(Batch(rises), registers, context)
@@ -212,7 +213,11 @@ def _skipped(context: Context, registers: Batch, untold: Batch) -> Plan[Finding]
     names = np.zeros(len(clean), dtype=np.int64)
     shown = OwnerOffsets.of(
         table_from(
-            WORDS, names, *(clean.ints(name) for name in ("key", "word", "bits")), names, names
+            OWNER_WORDS,
+            names,
+            *(clean.ints(name) for name in ("key", "word", "bits")),
+            names,
+            names,
         )
     )
     stretch, row, bits = shown.within(np.zeros(len(key), dtype=np.int64), key, low, high)
@@ -220,7 +225,7 @@ def _skipped(context: Context, registers: Batch, untold: Batch) -> Plan[Finding]
     at = had.at(group[stretch], key[stretch], shown.word[row])
     missing = bits & ~np.r_[had.bits, np.uint64(0)][at]
     some = np.flatnonzero(missing)
-    of_word, offset = offsets(shown.word[row[some]], missing[some])
+    of_word, offset = members(shown.word[row[some]], missing[some])
     of = stretch[some[of_word]]
     rows = yield from _skips(context, group[of], key[of], offset)
     return Finding(id=SKIPPED, rows=rows, observations=count(bits))

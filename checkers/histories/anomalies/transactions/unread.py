@@ -21,8 +21,8 @@ import pyarrow as pa
 
 from checkers.histories.anomalies.findings import Context
 from checkers.histories.columnar.arrow import int64_schema, table_from
+from checkers.histories.columnar.bitset import WORDS, Bitset, packed
 from checkers.histories.columnar.fingerprints import Ints, fingerprints
-from checkers.histories.columnar.operation_set import WORDS, Bitset, words
 from checkers.histories.columnar.sorting import Mask, distinct, run_lengths, run_starts
 from checkers.histories.facts.observed_offsets import reads_uncommitted
 from checkers.histories.facts.record_locations import (
@@ -90,7 +90,7 @@ def _ask(
 def _sending(least: int, batch: Batch) -> pa.Table:
     """The transactions that ended ok and send so many records."""
     ops, sends = batch.derived(("transactions that send",), _senders)
-    return words(ops[sends >= least])
+    return packed(ops[sends >= least])
 
 
 def _senders(batch: Batch) -> tuple[Ints, Ints]:
@@ -249,7 +249,7 @@ def _block(wanted: Wanted, batch: Batch) -> _Block:
         early=table_from(
             _EARLY, key[sent[early]], value[sent[early]], reader[early], op[sent[early]]
         ),
-        shown=words(shown[np.flatnonzero(wanted.several.has(shown))]),
+        shown=packed(shown[np.flatnonzero(wanted.several.has(shown))]),
         count=table_from(_COUNT, np.array([np.count_nonzero(read)])),
     )
 

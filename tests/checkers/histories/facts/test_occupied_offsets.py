@@ -1,4 +1,4 @@
-"""Which offsets hold a record: counted and found as in a plain set, however far apart they are."""
+"""Occupied offsets are counted and found as in a set, however far apart they are."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from checkers.histories.facts.occupied_offsets import (
-    WORDS,
-    KeyedBitset,
+    KEY_WORDS,
     OccupiedOffsets,
+    OffsetCounts,
     occupied_offsets,
 )
 from checkers.histories.facts.record_locations import shuffle_kernels
@@ -28,23 +28,23 @@ ORDER = ("key", "offset", "value")
 
 
 def words(text: str) -> pa.Table:
-    """The words of a history whose logs are one block."""
-    places = shuffle_kernels(NOTHING_DECLARED)[Source.RECORD_LOCATIONS].run(
+    """The packed words of a history whose logs are one block each."""
+    records = shuffle_kernels(NOTHING_DECLARED)[Source.RECORD_LOCATIONS].run(
         Batch(as_table(history(text)))
     )
     return occupied_offsets(NOBODY).kernel(
-        Batch(places.sort_by([(name, "ascending") for name in ORDER]))
+        Batch(records.sort_by([(name, "ascending") for name in ORDER]))
     )
 
 
-def occupied(of_keys: dict[int, set[int]]) -> KeyedBitset:
-    """A word for each offset, as from as many pieces."""
+def occupied(of_keys: dict[int, set[int]]) -> OffsetCounts:
+    """The union of one word for each offset."""
     rows = [
         {"key": key, "word": offset >> 6, "bits": _signed(1 << (offset & 63)), "clean": True}
         for key, offsets in of_keys.items()
         for offset in offsets
     ]
-    return KeyedBitset.of(pa.Table.from_pylist(rows, schema=WORDS))
+    return OffsetCounts.of(pa.Table.from_pylist(rows, schema=KEY_WORDS))
 
 
 def _signed(bits: int) -> int:
@@ -57,7 +57,7 @@ def _signed(bits: int) -> int:
     first=OFFSETS,
     end=OFFSETS,
 )
-def test_records_between_offsets_are_counted_and_the_next_is_found(
+def test_records_between_offsets_are_counted_and_the_next_record_is_found(
     of_keys: dict[int, set[int]], key: int, first: int, end: int
 ) -> None:
     log, offsets = occupied(of_keys), sorted(of_keys.get(key, ()))
@@ -68,8 +68,8 @@ def test_records_between_offsets_are_counted_and_the_next_is_found(
         assert log.next_from(*at[:2]).tolist() == [offsets[bisect_left(offsets, first)]]
 
 
-def test_a_record_holds_a_place_if_it_was_polled_or_its_send_took_effect() -> None:
-    log = KeyedBitset.of(
+def test_an_offset_is_occupied_if_its_record_was_polled_or_its_send_took_effect() -> None:
+    log = OffsetCounts.of(
         words("""
             p1  send k=a  -> ok @0
             p1  send k=b  -> info @1
@@ -81,7 +81,7 @@ def test_a_record_holds_a_place_if_it_was_polled_or_its_send_took_effect() -> No
     assert log.before[-1] == 3  # 0 and 3 of k, 5 of j
 
 
-def test_what_only_read_uncommitted_saw_is_not_clean() -> None:
+def test_offsets_that_only_read_uncommitted_showed_are_not_clean() -> None:
     log = OccupiedOffsets.of(
         words("""
             c1  poll{isolation=read_uncommitted}  -> ok k=a@0 k=b@1

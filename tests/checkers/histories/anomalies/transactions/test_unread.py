@@ -8,8 +8,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from checkers.histories.anomalies.transactions.unread import Wanted, _block
+from checkers.histories.columnar.bitset import Bitset, packed
 from checkers.histories.columnar.fingerprints import Ints
-from checkers.histories.columnar.operation_set import Bitset, words
 from checkers.histories.facts.record_locations import (
     NO_UNCONFIRMED_VALUES,
     POLL_NOT_OK,
@@ -81,8 +81,8 @@ def test_of_transactions_every_record_is_read_or_not(
     reached = {"key": keys, "offset": [furthest[key] for key in keys], "op": [0] * len(keys)}
     wanted = Wanted(
         unconfirmed=NO_UNCONFIRMED_VALUES,
-        sending=Bitset.of(words(numbers([*sending]))),
-        several=Bitset.of(words(numbers([*several]))),
+        sending=Bitset.of(packed(numbers([*sending]))),
+        several=Bitset.of(packed(numbers([*several]))),
         furthest=Batch(pa.table({name: numbers(of) for name, of in reached.items()})),
         in_order=in_order,
     )

@@ -1,4 +1,4 @@
-"""Offsets of owners in bits are sets of offsets."""
+"""Packed offsets of owners are sets of offsets."""
 
 from __future__ import annotations
 
@@ -11,23 +11,21 @@ import pyarrow as pa
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from checkers.histories.facts.bitmaps import (
-    WORDS,
+from checkers.histories.columnar.bitset import count, members, word_of
+from checkers.histories.facts.owner_offsets import (
+    OWNER_WORDS,
     OwnerOffsets,
     _order,
     _pairs,
-    count,
-    offsets,
+    packed_offsets,
     without,
-    word_of,
-    words,
 )
 
 OFFSET = st.integers(0, 200) | st.integers(2**40, 2**40 + 3)
 FEW = st.integers(-1, 1)
 ROW = st.tuples(FEW, FEW, OFFSET)
 ROWS = st.lists(ROW, max_size=30)
-# owners and keys that are far apart, and those that are fingerprints
+# owners and keys that are far apart, or fingerprints
 FAR = st.sampled_from([0, 1, 2**15])
 WIDE = st.sampled_from([0, 1, 2**31, -(2**63), 2**63 - 1])
 ANYWHERE = OFFSET | st.sampled_from([-(2**63), 2**63 - 1])
@@ -40,78 +38,78 @@ def columns(rows: list[tuple[int, int, int]]) -> list[Any]:
     return [np.array([row[n] for row in rows], dtype=np.int64) for n in range(3)]
 
 
-def of_pieces(pieces: list[list[tuple[int, int, int]]]) -> OwnerOffsets:
-    told = []
-    for batch, rows in enumerate(pieces):
+def of_batches(batches: list[list[tuple[int, int, int]]]) -> OwnerOffsets:
+    words = []
+    for batch, rows in enumerate(batches):
         owner, key, offset = columns(rows)
-        told.append(words(owner, key, offset, batch))
-    return OwnerOffsets.of(pa.concat_tables([WORDS.empty_table(), *told]))
+        words.append(packed_offsets(owner, key, offset, batch))
+    return OwnerOffsets.of(pa.concat_tables([OWNER_WORDS.empty_table(), *words]))
 
 
-def rows_of(made: OwnerOffsets, *, again: bool = False) -> set[tuple[int, int, int]]:
-    row, offset = offsets(made.word, made.again if again else made.bits)
-    told = (made.owner[row].tolist(), made.key[row].tolist(), offset.tolist())
-    return set(zip(*told, strict=True))
+def rows_of(made: OwnerOffsets, *, repeated: bool = False) -> set[tuple[int, int, int]]:
+    row, offset = members(made.word, made.repeated if repeated else made.bits)
+    columns = (made.owner[row].tolist(), made.key[row].tolist(), offset.tolist())
+    return set(zip(*columns, strict=True))
 
 
 @settings(deadline=None)
-@given(pieces=st.lists(ROWS, max_size=4), asked=ROWS)
-def test_what_pieces_show_joined(
-    pieces: list[list[tuple[int, int, int]]], asked: list[tuple[int, int, int]]
+@given(batches=st.lists(ROWS, max_size=4), wanted=ROWS)
+def test_the_union_of_batches_is_the_union_of_their_offsets(
+    batches: list[list[tuple[int, int, int]]], wanted: list[tuple[int, int, int]]
 ) -> None:
-    made = of_pieces(pieces)
-    everything = [row for rows in pieces for row in rows]
+    made = of_batches(batches)
+    everything = [row for rows in batches for row in rows]
     twice = {row for row in everything if everything.count(row) > 1}
     assert rows_of(made) == set(everything)
-    assert rows_of(made, again=True) == twice
+    assert rows_of(made, repeated=True) == twice
     assert count(made.bits) == len(set(everything))
-    assert made.has(*columns(asked)).tolist() == [row in everything for row in asked]
+    assert made.has(*columns(wanted)).tolist() == [row in everything for row in wanted]
     for owner in (-1, 0, 1):
         repeats = [
             number
-            for number, rows in enumerate(pieces)
+            for number, rows in enumerate(batches)
             for at, row in enumerate(rows)
             if row[0] == owner
-            if row in rows[:at] or any(row in earlier for earlier in pieces[:number])
+            if row in rows[:at] or any(row in earlier for earlier in batches[:number])
         ]
         firsts = made.repeated_in[(made.owner == owner) & (made.repeated_in >= 0)]
         assert firsts.min(initial=99) == min(repeats, default=99)
 
 
 @settings(deadline=None)
-@given(rows=ROWS, places=ROWS)
-def test_without_places(
-    rows: list[tuple[int, int, int]], places: list[tuple[int, int, int]]
+@given(rows=ROWS, removed=ROWS)
+def test_offsets_are_removed_from_packed_words(
+    rows: list[tuple[int, int, int]], removed: list[tuple[int, int, int]]
 ) -> None:
-    _, key, offset = columns(places)
-    gone = {place[1:] for place in places}
+    _, key, offset = columns(removed)
+    gone = {row[1:] for row in removed}
     owners, keys, all_offsets = columns(rows)
-    left = OwnerOffsets.of(without(words(owners, keys, all_offsets, 0), key, offset))
+    left = OwnerOffsets.of(without(packed_offsets(owners, keys, all_offsets, 0), key, offset))
     assert rows_of(left) == {row for row in rows if row[1:] not in gone}
 
 
 @settings(deadline=None)
 @given(rows=ROWS, owner=st.integers(-1, 1), key=st.integers(-1, 1), low=OFFSET, high=OFFSET)
-def test_what_lies_between_two_offsets(
+def test_offsets_in_an_interval_are_found(
     rows: list[tuple[int, int, int]], owner: int, key: int, low: int, high: int
 ) -> None:
-    made = of_pieces([rows])
+    made = of_batches([rows])
     asked = (np.array([number]) for number in (owner, key, low, high))
     _, row, bits = made.within(*asked)
-    _, found = offsets(made.word[row], bits)
+    _, found = members(made.word[row], bits)
     wanted = {row[2] for row in rows if row[:2] == (owner, key) and low <= row[2] < high}
     assert sorted(found.tolist()) == sorted(wanted)
 
 
 def ordered(rows: list[tuple[int, int, int]]) -> list[tuple[int, int, int]]:
-    """Each word that has one of these, ascending."""
+    """The words of these rows, ascending."""
     return sorted({(owner, key, offset >> 6) for owner, key, offset in rows})
 
 
 @settings(deadline=None)
 @example(rows=[(0, 0, 2**22 - 1), (0, 0, 2**22)])  # words that differ in more than 16 bits
 @given(rows=ROWS_OF_ANY)
-def test_rows_go_by_owner_key_and_word_and_equal_ones_keep_their_order(
+def test_the_order_is_by_owner_key_and_word_and_stable(
     rows: list[tuple[int, int, int]],
 ) -> None:
     owner, key, offset = columns(rows)
@@ -123,7 +121,7 @@ def test_rows_go_by_owner_key_and_word_and_equal_ones_keep_their_order(
 
 @settings(deadline=None)
 @given(rows=ROWS_OF_ANY.filter(len))
-def test_numbers_of_owners_and_keys_ascend_as_these_do(rows: list[tuple[int, int, int]]) -> None:
+def test_numbers_of_pairs_ascend_with_owner_and_key(rows: list[tuple[int, int, int]]) -> None:
     owner, key, _ = columns(rows)
     number, below = _pairs(owner, key)
     named = {*zip(number.tolist(), (row[:2] for row in rows), strict=True)}
@@ -134,21 +132,21 @@ def test_numbers_of_owners_and_keys_ascend_as_these_do(rows: list[tuple[int, int
 
 @settings(deadline=None)
 @given(rows=ROWS_OF_ANY, some=st.lists(st.one_of(OF_ANY), max_size=5), left=st.integers(0, 9))
-def test_words_are_looked_up_where_they_lie(
+def test_words_are_found_at_their_rows(
     rows: list[tuple[int, int, int]], some: list[tuple[int, int, int]], left: int
 ) -> None:
     lie, (owners, keys, places) = ordered(rows), ({row[n] for row in rows} for n in range(3))
     asked = [*product(owners, keys, places), *some]
     owner, key, offset = columns(asked)
     of_asked = [(owner, key, offset >> 6) for owner, key, offset in asked]
-    made = of_pieces([rows])
+    made = of_batches([rows])
     assert made.has(owner, key, offset).tolist() == [row in rows for row in asked]
     found = [lie.index(word) if word in lie else -1 for word in of_asked]
     assert made.at(owner, key, word_of(offset)).tolist() == found
     pairs = {word[:2] for word in lie}
     where = [bisect_left(lie, word) if word[:2] in pairs else len(lie) for word in of_asked]
-    assert made._place(owner, key, word_of(offset)).tolist() == where
-    # of some of the words the places are others
+    assert made._insertion_point(owner, key, word_of(offset)).tolist() == where
+    # a selection has an index of its own
     few = made.where(np.arange(len(made)) >= left)
     held = [row in rows and word in lie[left:] for row, word in zip(asked, of_asked, strict=True)]
     assert few.has(owner, key, offset).tolist() == held

@@ -1,0 +1,179 @@
+"""Sparse bitsets of integers: a word of 64 bits for each 64 numbers that have a member.
+
+A hundred million operations fit into 12.5 MB, so every task can have the whole set. A kernel packs
+the members that its batch shows into words (`packed`), and `Bitset.of` is the union of the words of
+all batches.
+
+    members     3, 5, 64           words  0: 0b101000, 1: 0b1
+
+Sets of several keys share one bitset. `KeyedWords` gives each word of each key an address, so that
+the words of a key are consecutive and all addresses ascend:
+
+    address = rank of the key * (number of distinct words + 1) + rank of the word
+
+`facts.occupied_offsets` adds to this the number of members before each word, and
+`facts.owner_offsets` adds which members several batches show.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final, Self
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from checkers.histories.columnar.arrow import as_ints
+from checkers.histories.columnar.fingerprints import Ints
+from checkers.histories.columnar.sorting import Mask, distinct, run_lengths, run_starts
+
+Bits = npt.NDArray[np.uint64]
+WORD_BITS: Final = 6  # 2**6 numbers a word
+LAST_BIT: Final = 63
+ONE: Final = np.uint64(1)
+_ALL: Final = np.uint64(2**64 - 1)
+_GAPS: Final = 4  # fewer missing words than this for each present one are stored as empty words
+WORDS: Final = pa.schema([("word", pa.int64()), ("bits", pa.int64())])
+
+
+def word_of(number: Ints) -> Ints:
+    """The word that holds each number."""
+    return number >> WORD_BITS
+
+
+def bit_of(number: Ints) -> Bits:
+    """The bit of each number in its word."""
+    return ONE << (number & LAST_BIT).astype(np.uint64)
+
+
+def bits_between(word: Ints, low: Ints, high: Ints) -> Bits:
+    """The bits of each word for the numbers from `low` on and below `high`."""
+    begin = word << WORD_BITS
+    from_low = _ALL << np.clip(low - begin, 0, LAST_BIT).astype(np.uint64)
+    left = np.clip(begin + 64 - high, 0, 64)
+    shift = np.minimum(left, LAST_BIT).astype(np.uint64)
+    to_high = np.where(left == 64, np.uint64(0), _ALL >> shift)
+    return np.where(low - begin > LAST_BIT, np.uint64(0), from_low & to_high)
+
+
+def union_of_runs(bits: Bits, starts: Ints) -> Bits:
+    """The union of the bits of each run of rows; the first run begins at the first row."""
+    return np.bitwise_or.reduceat(bits, starts) if len(starts) else bits
+
+
+def count(bits: Bits) -> int:
+    """The number of bits that are set."""
+    return int(np.bitwise_count(bits).sum())
+
+
+def members(word: Ints, bits: Bits) -> tuple[Ints, Ints]:
+    """Each number whose bit is set, with the row of its word."""
+    flags = np.unpackbits(bits.view(np.uint8).reshape(-1, 8), axis=1, bitorder="little")
+    row, bit = np.nonzero(flags)
+    return row, (word[row] << WORD_BITS) + bit
+
+
+def packed(numbers: Ints) -> pa.Table:
+    """The words of these numbers, which may repeat."""
+    numbers = np.sort(numbers, kind="stable")  # mostly long runs are sorted already
+    starts = run_starts(word_of(numbers))
+    bits = union_of_runs(bit_of(numbers), starts)
+    columns = {"word": word_of(numbers[starts]), "bits": bits.view(np.int64)}
+    return pa.table(columns, schema=WORDS)
+
+
+@dataclass(frozen=True, slots=True)
+class Bitset:
+    """A set of numbers."""
+
+    words: Ints  # ascending
+    bits: Bits
+
+    @classmethod
+    def of(cls, words: pa.Table) -> Self:
+        """The union of packed words."""
+        number = as_ints(words["word"])
+        present = distinct(number)
+        if len(present) and present[-1] - present[0] < _GAPS * len(present):
+            present = np.arange(present[0], present[-1] + 1)
+        bits = np.zeros(len(present), dtype=np.uint64)
+        row = np.searchsorted(present, number)
+        np.bitwise_or.at(bits, row, as_ints(words["bits"]).view(np.uint64))
+        return cls(present, bits)
+
+    def __len__(self) -> int:
+        return count(self.bits)
+
+    def has(self, numbers: Ints) -> Mask:
+        """True for each number that is a member."""
+        if not len(self.words):
+            return np.zeros(len(numbers), dtype=np.bool_)
+        word = word_of(numbers)
+        at, found = find_near(self.words, word, word - self.words[0])
+        bit = self.bits.take(at, mode="clip") >> (numbers & LAST_BIT).view(np.uint64)
+        is_member: Mask = found & (bit & ONE).view(np.int64).astype(np.bool_)
+        return is_member
+
+
+# ---------------------------------------------------------------- words of several keys
+
+
+@dataclass(frozen=True, slots=True)
+class KeyedWords:
+    """The address of each word of each key, for lookups."""
+
+    keys: Ints  # ascending
+    ranks: Ints | None  # of each key in the order of addresses; None: keys are in that order
+    words: Ints  # the words that any key has, ascending
+    addresses: Ints  # of the words of all keys, ascending
+
+    def find(self, key: Ints, word: Ints) -> tuple[Ints, Mask]:
+        """The row of each word of each key, and whether it exists."""
+        if not len(self.addresses):
+            return np.zeros_like(key), np.zeros(len(key), dtype=np.bool_)
+        rank, occurs = find_near(self.words, word, word - self.words[0])
+        starts = run_starts(key)
+        of_key, exists = self._ranks_of(key[starts])
+        begin = of_key * (len(self.words) + 1)
+        first = np.searchsorted(self.addresses, begin)  # the first word of each key
+        ahead = first - self.addresses.take(first, mode="clip")
+        of_run = np.array([begin, ahead, exists])
+        begin, ahead, exists = np.repeat(of_run, run_lengths(starts, len(key)), axis=1)
+        address = begin + exists * rank
+        at, found = find_near(self.addresses, address, address + ahead)
+        return at, found & occurs & (exists > 0)
+
+    def insertion_point(self, key: Ints, starts: Ints, word: Ints) -> Ints:
+        """The row of each word, or of the next word of its key; the end if the key is absent.
+
+        A run of words, which begins at one of `starts`, has one key.
+        """
+        of_key, exists = self._ranks_of(key)
+        of_key = np.where(exists, of_key, len(self.keys))  # after all keys
+        begin = np.repeat(of_key, run_lengths(starts, len(word))) * (len(self.words) + 1)
+        return np.searchsorted(self.addresses, begin + np.searchsorted(self.words, word))
+
+    def _ranks_of(self, key: Ints) -> tuple[Ints, Mask]:
+        at, exists = _find(self.keys, key)
+        if self.ranks is None or not len(self.ranks):
+            return at, exists
+        return self.ranks.take(at, mode="clip"), exists
+
+
+def find_near(ascending: Ints, numbers: Ints, guess: Ints) -> tuple[Ints, Mask]:
+    """The position of each number, or where it belongs, and whether it is there.
+
+    Looks first at the guess, which is right where no number before it is missing.
+    """
+    at = guess.clip(0, len(ascending) - 1)
+    found = ascending.take(at) == numbers
+    other = np.flatnonzero(~found)
+    at[other], found[other] = _find(ascending, numbers[other])
+    return at, found
+
+
+def _find(ascending: Ints, numbers: Ints) -> tuple[Ints, Mask]:
+    at = np.searchsorted(ascending, numbers)
+    found = ascending.take(at, mode="clip") == numbers if len(ascending) else at < 0
+    return at, found
