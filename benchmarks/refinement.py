@@ -15,17 +15,17 @@ from dataclasses import dataclass, field
 from random import Random
 
 from benchmarks.pairs import Pairing, paired
-from properties.refinement.mutants.runs import judged as judged_mutants
-from properties.refinement.scenarios import OF, Events, judged
-from properties.refinement.seeded_bugs import SHOWN, UNSEEN, Shown
-from properties.refinement.trace_validation import Refinement, follow
+from properties.refinement.mutants.runs import validate_mutants
+from properties.refinement.scenarios import SCENARIOS, Events, validate_scenario
+from properties.refinement.seeded_bugs import DETECTED, NOT_DETECTED, Detection
+from properties.refinement.trace_validation import Refinement, validate
 
 # Of `replicated`, seed 15 elects a last known leader, of an ISR that is empty: that is no step of
 # the spec, and is reported; in seed 25 the controller refuses a proposal.
 LATE = {"late markers": (0,), "late ends": (0,)}
 SEEDS = {"replicated": (*range(10), 15, 25), "transactional": range(4), **LATE}
 MUTATED = {"replicated": range(10), "transactional": range(6), **LATE}
-OF_EACH = 12  # of a kind, in each run
+PER_KIND = 12  # of a kind, in each run
 TIMED = ("replicated", "transactional")
 
 
@@ -43,10 +43,10 @@ def events_of(*, is_followed: bool) -> int:
     """How many events the timed runs have."""
     events = 0
     for scenario in TIMED:
-        found = OF[scenario].make(0)
+        found = SCENARIOS[scenario].make(0)
         events += len(found)
         if is_followed:
-            assert all(after.accepted for after in judged(scenario, found).values())
+            assert all(after.accepted for after in validate_scenario(scenario, found).values())
     return events
 
 
@@ -54,17 +54,17 @@ def facts() -> Mapping[str, object]:
     return {
         "specs": specs(),
         "seeded bugs": {
-            **{row.bug.value: noticed(row) for row in SHOWN},
-            **{bug.value: f"not in these states: {why}" for bug, why in UNSEEN.items()},
+            **{row.bug.value: noticed(row) for row in DETECTED},
+            **{bug.value: f"not in these states: {why}" for bug, why in NOT_DETECTED.items()},
         },
-        "mutants": {name: of_mutants(name) for name in OF},
+        "mutants": {name: of_mutants(name) for name in SCENARIOS},
     }
 
 
 def specs() -> Mapping[str, object]:
     """What becomes of the runs of all scenarios and seeds, by spec."""
     found: dict[str, OfSpec] = {}
-    for name, runs in OF.items():
+    for name, runs in SCENARIOS.items():
         for seed in SEEDS[name]:
             events = runs.make(seed)
             for key, mapping in runs.mappings(events).items():
@@ -88,7 +88,7 @@ class OfSpec:
     def follows(self, mapping: Refinement, events: Events, run: str) -> None:
         """One more run."""
         started = time.process_time()
-        after = follow(mapping, events)
+        after = validate(mapping, events)
         self.cpu_s += time.process_time() - started
         self.actions = tuple(action.name for action in mapping.behaviour.spec.actions)
         self.taken += after.actions
@@ -111,11 +111,11 @@ class OfSpec:
         }
 
 
-def noticed(row: Shown) -> str:
+def noticed(row: Detection) -> str:
     """The first step of the run with the bug that its spec does not explain."""
-    runs = OF[row.scenario]
+    runs = SCENARIOS[row.scenario]
     events = runs.make(row.seed, frozenset({row.bug}))
-    found = follow(runs.mappings(events)[row.spec], events)
+    found = validate(runs.mappings(events)[row.spec], events)
     return f"{row.scenario}, seed {row.seed}, {row.spec}: {found.unexplained or 'missed'}"
 
 
@@ -125,14 +125,16 @@ def of_mutants(scenario: str) -> Mapping[str, object]:
     rejected: Counter[str] = Counter()
     equivalent: Counter[str] = Counter()
     survivors: list[str] = []
-    runs = OF[scenario]
+    runs = SCENARIOS[scenario]
     started = time.process_time()
     for seed in MUTATED[scenario]:
         events = runs.make(seed)
-        drawn = [*runs.mutants(events, Random(seed), OF_EACH)]
+        drawn = [*runs.mutants(events, Random(seed), PER_KIND)]
         equivalent.update(mutant.kind for mutant in drawn if mutant.is_equivalent)
         wrong = (mutant for mutant in drawn if not mutant.is_equivalent)
-        for mutant, unexplained in judged_mutants([*runs.mappings(events).values()], events, wrong):
+        for mutant, unexplained in validate_mutants(
+            [*runs.mappings(events).values()], events, wrong
+        ):
             made[mutant.kind] += 1
             if unexplained is None:
                 survivors.append(f"seed {seed}: {mutant}")
@@ -147,7 +149,7 @@ def of_mutants(scenario: str) -> Mapping[str, object]:
         "survivors": survivors,
         "made, rejected, equivalent and not counted": {
             kind: [made[kind], rejected[kind], equivalent[kind]]
-            for wrongs in runs.wrongs
-            for kind in wrongs.kinds
+            for mutations in runs.mutations
+            for kind in mutations.kinds
         },
     }

@@ -54,7 +54,7 @@ class Behaviour:
     taken: Counter[str] = field(default_factory=Counter[str])
 
     @classmethod
-    def beginning(
+    def initial(
         cls, spec: Spec, sorts: Mapping[str, int | range], chosen: Sequence[int] = ()
     ) -> Self:
         """The spec in its initial state for this choice, with sorts of these sizes."""

@@ -26,7 +26,7 @@ from model.language.interpreter import Cell, Value
 from model.vocabulary import ProducerId, TopicPartition
 from properties.refinement.behaviour import Behaviour, Call
 from properties.refinement.log_entries import SIGNED_FROM
-from properties.refinement.trace_validation import Seen
+from properties.refinement.trace_validation import ExpectedStep
 from reference_impl.broker.broker import Broker
 from reference_impl.log.partition_log import PartitionLog
 from reference_impl.log.record_batch import CorruptBatch, batches, header
@@ -81,7 +81,7 @@ class Stamps:
 class BrokerIdempotence:
     """The topic partition, as far as the run has come."""
 
-    place: TopicPartition
+    topic_partition: TopicPartition
     behaviour: Behaviour
     _stamps: Stamps
     _leader_epoch: int = -1  # of the leader whose log it is
@@ -91,13 +91,15 @@ class BrokerIdempotence:
     )
 
     @classmethod
-    def of(cls, place: TopicPartition, events: Sequence[Traced]) -> BrokerIdempotence:
+    def of(cls, topic_partition: TopicPartition, events: Sequence[Traced]) -> BrokerIdempotence:
         """The spec at the size of the run and one more, its log empty."""
         stamps = Stamps()
-        logs = {id(r.log): r.log for e in events for r in [_leader(e.after, place)] if r}
+        logs = {id(r.log): r.log for e in events for r in [_leader(e.after, topic_partition)] if r}
         seen = [s for log in logs.values() for b in log.batches() for s in stamps.of(b.data)]
-        seen += [s for e in events for sent in [_produced(e, place, stamps)] for s in sent]
-        behaviour = Behaviour.beginning(
+        seen += [
+            s for e in events for sent in [_produced(e, topic_partition, stamps)] for s in sent
+        ]
+        behaviour = Behaviour.initial(
             IdempotentProducer(),
             {
                 "Producer": max(len(stamps.numbers), 1),
@@ -107,7 +109,7 @@ class BrokerIdempotence:
             },
             (0,),
         )
-        return cls(place, behaviour, stamps)
+        return cls(topic_partition, behaviour, stamps)
 
     def fork(self) -> Self:
         """The same, to go on in another way."""
@@ -115,18 +117,18 @@ class BrokerIdempotence:
             self, behaviour=self.behaviour.fork(), _held=dict(self._held), _sent=dict(self._sent)
         )
 
-    def seen(self, traced: Traced) -> Seen | None:
+    def expected_step(self, traced: Traced) -> ExpectedStep | None:
         """The actions that make the step, and what the spec's state has to be after them."""
         if isinstance(traced.after, Broker):
-            sent = _produced(traced, self.place, self._stamps)
+            sent = _produced(traced, self.topic_partition, self._stamps)
             if sent and isinstance(traced.event, RequestReceived):
                 self._sent[traced.event.sender, traced.event.correlation] = sent
-            return self._leads(traced.node, _leader(traced.after, self.place))
+            return self._leads(traced.node, _leader(traced.after, self.topic_partition))
         return self._told(traced)
 
     # ---- the log
 
-    def _leads(self, node: NodeId, leader: Leader | None) -> Seen | None:
+    def _leads(self, node: NodeId, leader: Leader | None) -> ExpectedStep | None:
         before = self._held.get(node)
         if leader is None or leader is before:
             return None
@@ -143,7 +145,9 @@ class BrokerIdempotence:
         state, mark = self.behaviour.state, leader.log.high_watermark
         if mark > _int(state["high_watermark", ()]):
             calls.append(Call("advance_high_watermark", (mark,)))
-        return Seen(calls=tuple(calls), shows=shows, at_least={("high_watermark", ()): mark})
+        return ExpectedStep(
+            calls=tuple(calls), shows=shows, at_least={("high_watermark", ()): mark}
+        )
 
     def _writes(self, leader: Leader, log: dict[int, Stamp]) -> Iterator[Call]:
         """A leader appends; a new one begins with what it shares with the log of before."""
@@ -181,7 +185,7 @@ class BrokerIdempotence:
 
     # ---- what clients hold
 
-    def _told(self, traced: Traced) -> Seen | None:
+    def _told(self, traced: Traced) -> ExpectedStep | None:
         """The records that the client sent are where it is told that they are, and committed."""
         match traced.event:
             case ResponseReceived(
@@ -192,21 +196,21 @@ class BrokerIdempotence:
                 shows: dict[Cell, Value] = {("acked", tuple(stamp)): True for stamp in sent}
                 for k, stamp in enumerate(sent):
                     shows |= _stamped(told.base_offset + k, stamp)
-                return Seen(calls=tuple(calls), shows=shows) if sent else None
+                return ExpectedStep(calls=tuple(calls), shows=shows) if sent else None
             case _:
                 return None
 
 
-def _leader(node: object, place: TopicPartition) -> Leader | None:
-    replica = node.replicas.get(place) if isinstance(node, Broker) else None
+def _leader(node: object, topic_partition: TopicPartition) -> Leader | None:
+    replica = node.replicas.get(topic_partition) if isinstance(node, Broker) else None
     return replica if isinstance(replica, Leader) else None
 
 
-def _produced(traced: Traced, place: TopicPartition, stamps: Stamps) -> tuple[Stamp, ...]:
+def _produced(traced: Traced, topic_partition: TopicPartition, stamps: Stamps) -> tuple[Stamp, ...]:
     """The records that a broker is sent with acks=all."""
     match traced.event:
         case RequestReceived(request=Produce(topic_partition=asked, acks=acks, batches=data)):
-            if asked != place or acks != ACKS_ALL:
+            if asked != topic_partition or acks != ACKS_ALL:
                 return ()
             try:
                 return tuple(stamp for batch in batches(data) for stamp in stamps.of(batch))

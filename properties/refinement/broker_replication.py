@@ -30,8 +30,8 @@ from model.replication_abstract.versions import ReplicationProof
 from model.vocabulary import BrokerId, TopicPartition
 from properties.refinement.behaviour import ANY, Behaviour, Call
 from properties.refinement.log_entries import Messages
-from properties.refinement.message_knowledge import Hearsay, Questions
-from properties.refinement.trace_validation import Seen
+from properties.refinement.message_knowledge import MessageKnowledge, RequestsReceived
+from properties.refinement.trace_validation import ExpectedStep
 from reference_impl.broker.broker import Broker
 from reference_impl.controller.controller import Controller
 from reference_impl.log.partition_log import PartitionLog
@@ -82,11 +82,11 @@ _LEADS: Final = frozenset({
 class BrokerReplication:
     """The topic partition, as far as the run has come."""
 
-    place: TopicPartition
+    topic_partition: TopicPartition
     behaviour: Behaviour
     replicas: dict[NodeId, int]  # brokers first, in the order of the replicas, then consumers
-    _hearsay: Hearsay
-    _questions: Questions = field(default_factory=Questions)
+    _knowledge: MessageKnowledge
+    _requests: RequestsReceived = field(default_factory=RequestsReceived)
     _messages: Messages = field(default_factory=Messages)
     _decided: PartitionState | None = None
     _lives: dict[NodeId, int] = field(default_factory=dict[NodeId, int])
@@ -94,17 +94,19 @@ class BrokerReplication:
     _polls: dict[tuple[NodeId, int], int] = field(default_factory=dict[tuple[NodeId, int], int])
 
     @classmethod
-    def of(cls, place: TopicPartition, events: Sequence[Traced]) -> BrokerReplication:
+    def of(cls, topic_partition: TopicPartition, events: Sequence[Traced]) -> BrokerReplication:
         """The spec at the size of the run and one more, in the state in which the controller began.
 
         Consumers are out of sync before anything happens.
         """
-        states = [s for e in events for s in [_decision(e.after, place)] if s is not None]
-        held = [r for e in events for r in [_replica(e.after, place)] if r is not None]
+        states = [s for e in events for s in [_decision(e.after, topic_partition)] if s is not None]
+        held = [r for e in events for r in [_replica(e.after, topic_partition)] if r is not None]
         brokers = states[0].replicas
-        consumers = dict.fromkeys(who for e in events for who in [_polls(e, place)] if who)
+        consumers = dict.fromkeys(
+            who for e in events for who in [_polls(e, topic_partition)] if who
+        )
         replicas = {node: k for k, node in enumerate((*map(NodeId, brokers), *consumers))}
-        behaviour = Behaviour.beginning(
+        behaviour = Behaviour.initial(
             ReplicationProof(),
             {
                 "Replica": len(replicas),
@@ -118,15 +120,15 @@ class BrokerReplication:
             for call in (Call("shrink_isr", (outsider,)), Call("drop_member", (leader, outsider))):
                 assert behaviour.take(call) is None
         behaviour.taken.clear()
-        return cls(place, behaviour, replicas, Hearsay(place))
+        return cls(topic_partition, behaviour, replicas, MessageKnowledge(topic_partition))
 
     def fork(self) -> Self:
         """The same, to go on in another way."""
         return replace(
             self,
             behaviour=self.behaviour.fork(),
-            _hearsay=self._hearsay.fork(),
-            _questions=self._questions.fork(),
+            _knowledge=self._knowledge.fork(),
+            _requests=self._requests.fork(),
             _lives=dict(self._lives),
             _held=dict(self._held),
             _polls=dict(self._polls),
@@ -134,14 +136,16 @@ class BrokerReplication:
 
     # ------------------------------------------------------------ what a step looks like
 
-    def seen(self, traced: Traced) -> Seen | None:
+    def expected_step(self, traced: Traced) -> ExpectedStep | None:
         """The actions that make the step, and what the spec's state has to be after them."""
-        unasked = self._questions.amiss(traced)
-        if unasked:
-            return Seen(calls=(), amiss=unasked)
+        violation = self._requests.violation(traced)
+        if violation:
+            return ExpectedStep(calls=(), violation=violation)
         match traced.after:
             case Controller():
-                return self._controller(traced, traced.after.topic_partitions.get(self.place))
+                return self._controller(
+                    traced, traced.after.topic_partitions.get(self.topic_partition)
+                )
             case Broker():
                 return self._broker(traced, traced.after)
             case _:
@@ -149,16 +153,16 @@ class BrokerReplication:
 
     # ---- the controller
 
-    def _controller(self, traced: Traced, after: PartitionState | None) -> Seen | None:
+    def _controller(self, traced: Traced, after: PartitionState | None) -> ExpectedStep | None:
         before, self._decided = self._decided, after
         if after is None:
             return None
-        self._hearsay.decided.add(after)
+        self._knowledge.decided.add(after)
         if before is None:
-            return Seen(calls=(), shows=self._shows_decided(after))
+            return ExpectedStep(calls=(), shows=self._shows_decided(after))
         if before is after or before == after:
             refused = self._is_refused(traced, after)
-            return Seen(calls=(Call("refuse"),)) if refused else None
+            return ExpectedStep(calls=(Call("refuse"),)) if refused else None
         calls: list[Call] = []
         newest = after.leader_epoch
         was, members = self._members(before), self._members(after)
@@ -172,7 +176,9 @@ class BrokerReplication:
         calls += [Call("expand_isr", (r,)) for r in sorted(members - was)]
         calls += [Call("shrink_isr", (r,)) for r in sorted(was - members)]
         # A change of anything else, too, refuses what is on its way: it is of an older state.
-        return Seen(calls=tuple(calls or [Call("refuse")]), shows=self._shows_decided(after))
+        return ExpectedStep(
+            calls=tuple(calls or [Call("refuse")]), shows=self._shows_decided(after)
+        )
 
     def _shows_decided(self, after: PartitionState) -> dict[Cell, Value]:
         newest, members = after.leader_epoch, self._members(after)
@@ -186,7 +192,7 @@ class BrokerReplication:
         """The controller was asked for another ISR than there is, by who knows that one."""
         match traced.event:
             case RequestReceived(request=AlterPartition() as asked) if (
-                asked.topic_partition == self.place
+                asked.topic_partition == self.topic_partition
             ):
                 members = {member for member, _ in asked.isr}
                 knows = asked.leader_epoch, asked.partition_epoch
@@ -204,14 +210,14 @@ class BrokerReplication:
 
     # ---- brokers
 
-    def _broker(self, traced: Traced, broker: Broker) -> Seen | None:
+    def _broker(self, traced: Traced, broker: Broker) -> ExpectedStep | None:
         node = traced.node
         if node not in self.replicas:
             return None
         life, self._lives[node] = self._lives.get(node), broker.incarnation
         if life not in {None, broker.incarnation}:
             return self._restarted(node, broker)
-        before, after = self._held.get(node), broker.replicas.get(self.place)
+        before, after = self._held.get(node), broker.replicas.get(self.topic_partition)
         self._note_poll(traced, after)
         if after is None or after is before:
             return None
@@ -231,29 +237,31 @@ class BrokerReplication:
         calls += self._marks(traced, r, after)
         if isinstance(after, Follower) and _sent(before) != _sent(after) is not None:
             calls.append(Call("fetch_request", (r, _last(after.log.end_offset)), maybe=True))
-        return Seen(
+        return ExpectedStep(
             calls=tuple(calls),
             shows=self._shows(r, after),
             at_least=self._heard(after),
-            may_make=self._may_make(traced),
-            amiss=self._hearsay.amiss(traced, before, after),
+            allowed_actions=self._allowed_actions(traced),
+            violation=self._knowledge.violation(traced, before, after),
         )
 
-    def _may_make(self, traced: Traced) -> frozenset[str]:
+    def _allowed_actions(self, traced: Traced) -> frozenset[str]:
         match traced.event:
-            case ResponseReceived(response=Fetched(topic_partition=about)) if about != self.place:
+            case ResponseReceived(response=Fetched(topic_partition=about)) if (
+                about != self.topic_partition
+            ):
                 return frozenset()
             case _:
                 return _HEARS.get(_told(traced), _LEADS)
 
-    def _restarted(self, node: NodeId, broker: Broker) -> Seen | None:
+    def _restarted(self, node: NodeId, broker: Broker) -> ExpectedStep | None:
         """A new life begins with what the old one left on the disk."""
         self._held.pop(node, None)
-        log, r = broker.unassigned.get(self.place), self.replicas[node]
+        log, r = broker.unassigned.get(self.topic_partition), self.replicas[node]
         if log is None:
             return None
         shows = {**self._log(r, log), ("replica.is_leader", (r,)): False}
-        return Seen(calls=(Call("restart", (r, log.high_watermark)),), shows=shows)
+        return ExpectedStep(calls=(Call("restart", (r, log.high_watermark)),), shows=shows)
 
     def _moves(self, r: int, before: Replica | None, after: Replica) -> Iterator[Call]:
         """A replica enters a leader epoch; a fetch of before may still reach its old leader."""
@@ -344,27 +352,31 @@ class BrokerReplication:
         match traced.event:
             case RequestReceived(
                 who, correlation, Fetch(replica_id=-1) | ListOffsets() as asked
-            ) if asked.topic_partition == self.place and isinstance(replica, Leader):
+            ) if asked.topic_partition == self.topic_partition and isinstance(replica, Leader):
                 self._polls[who, correlation] = replica.state.leader_epoch
             case _:
                 pass
 
-    def _consumer(self, traced: Traced) -> Seen | None:
+    def _consumer(self, traced: Traced) -> ExpectedStep | None:
         match traced.event:
             case ResponseReceived(
                 correlation=correlation, response=Fetched(error=ErrorCode.NONE) as told
             ):
                 epoch = self._polls.pop((traced.node, correlation), None)
-                if epoch is not None and told.topic_partition == self.place and told.batches:
+                if (
+                    epoch is not None
+                    and told.topic_partition == self.topic_partition
+                    and told.batches
+                ):
                     return self._read(self.replicas[traced.node], epoch, told)
             case ResponseReceived(correlation=correlation, response=ListedOffsets(offset=end)):
                 if self._polls.pop((traced.node, correlation), None) is not None:
-                    return Seen(calls=(), at_least={("committed_end", ()): end})
+                    return ExpectedStep(calls=(), at_least={("committed_end", ()): end})
             case _:
                 pass
         return None
 
-    def _read(self, c: int, leader_epoch: int, told: Fetched) -> Seen | None:
+    def _read(self, c: int, leader_epoch: int, told: Fetched) -> ExpectedStep | None:
         """What it was given is in the log of the epoch, below a high watermark of it."""
         state = self.behaviour.state
         given = [e for batch in batches(told.batches) for e in self._messages.entries(batch)]
@@ -381,22 +393,22 @@ class BrokerReplication:
         for offset, written_in, message in given:
             shows["replica.entry.leader_epoch", (c, offset)] = written_in
             shows["replica.entry.message", (c, offset)] = message
-        return Seen(calls=tuple(calls), shows=shows)
+        return ExpectedStep(calls=tuple(calls), shows=shows)
 
 
-def _decision(node: object, place: TopicPartition) -> PartitionState | None:
-    return node.topic_partitions.get(place) if isinstance(node, Controller) else None
+def _decision(node: object, topic_partition: TopicPartition) -> PartitionState | None:
+    return node.topic_partitions.get(topic_partition) if isinstance(node, Controller) else None
 
 
-def _replica(node: object, place: TopicPartition) -> Replica | None:
-    return node.replicas.get(place) if isinstance(node, Broker) else None
+def _replica(node: object, topic_partition: TopicPartition) -> Replica | None:
+    return node.replicas.get(topic_partition) if isinstance(node, Broker) else None
 
 
-def _polls(traced: Traced, place: TopicPartition) -> NodeId | None:
+def _polls(traced: Traced, topic_partition: TopicPartition) -> NodeId | None:
     """The consumer whose fetch has reached a broker."""
     match traced.event:
         case RequestReceived(sender, request=Fetch(topic_partition=asked, replica_id=replica)):
-            return sender if asked == place and replica < 0 else None
+            return sender if asked == topic_partition and replica < 0 else None
         case _:
             return None
 

@@ -31,7 +31,7 @@ from model.language.interpreter import Cell, Value
 from model.transactions_abstract.versions import Transactions
 from model.vocabulary import ProducerEpoch, ProducerId, TopicPartition
 from properties.refinement.behaviour import ANY, Behaviour, Call
-from properties.refinement.trace_validation import Seen
+from properties.refinement.trace_validation import ExpectedStep
 from reference_impl.broker.broker import Broker
 from reference_impl.log import transaction_marker
 from reference_impl.log.segment import Batch
@@ -93,7 +93,7 @@ class BrokerTransactions:
 
     behaviour: Behaviour
     producers: dict[str, int]  # transactional ids
-    places: dict[TopicPartition, int]
+    topic_partitions: dict[TopicPartition, int]
     _begun: int = 0  # transactions that have names
     _now: dict[str, int] = field(default_factory=dict[str, int])  # the transaction of each
     _known: dict[str, TransactionMetadata] = field(default_factory=dict[str, TransactionMetadata])
@@ -123,19 +123,25 @@ class BrokerTransactions:
         roles = {id(r): r for b in brokers for r in _coordinators(b)}
         found = {(t.transactional_id, t) for r in roles.values() for t in r.transactions.values()}
         ids = sorted({id_ for id_, _ in found})
-        places = sorted({place for b in brokers for place in b.replicas})
-        behaviour = Behaviour.beginning(
+        topic_partitions = sorted(
+            {topic_partition for b in brokers for topic_partition in b.replicas}
+        )
+        behaviour = Behaviour.initial(
             Transactions(),
             {
                 "Producer": max(len(ids), 1),
                 "Transaction": len({(i, t.producer_id, t.producer_epoch) for i, t in found}) + 1,
-                "TopicPartition": max(len(places), 1),
+                "TopicPartition": max(len(topic_partitions), 1),
                 "ProducerEpoch": ANY,
             },
             (0,),
         )
         numbers = {id_: k for k, id_ in enumerate(ids)}
-        return cls(behaviour, numbers, {place: k for k, place in enumerate(places)})
+        return cls(
+            behaviour,
+            numbers,
+            {topic_partition: k for k, topic_partition in enumerate(topic_partitions)},
+        )
 
     def fork(self) -> Self:
         """The same, to go on in another way."""
@@ -155,57 +161,68 @@ class BrokerTransactions:
             _marks=dict(self._marks),
         )
 
-    def seen(self, traced: Traced) -> Seen | None:
+    def expected_step(self, traced: Traced) -> ExpectedStep | None:
         """The actions that make the step, and what the spec's state has to be after them."""
         unfounded = self._unfounded(traced)
         if unfounded:
-            return Seen(calls=(), amiss=unfounded)
+            return ExpectedStep(calls=(), violation=unfounded)
         if not isinstance(traced.after, Broker):
             return self._told(traced)
         calls: list[Call] = []
         shows: dict[Cell, Value] = {}
-        amiss = ""
+        violation = ""
         passed = [
-            (place, batch)
-            for place, replica in traced.after.replicas.items()
+            (topic_partition, batch)
+            for topic_partition, replica in traced.after.replicas.items()
             if isinstance(replica, Leader)
-            for batch in self._passes(place, replica)
+            for batch in self._passes(topic_partition, replica)
         ]
         for role in _coordinators(traced.after):
-            amiss = amiss or self._unlearned(traced, traced.after, role)
+            violation = violation or self._unlearned(traced, traced.after, role)
             for transaction in self._news(role):
                 before = self._known.get(transaction.transactional_id)
                 if transaction.state is TxnState.PREPARE_COMMIT and (
                     before is None or before.state is not TxnState.PREPARE_COMMIT
                 ):
-                    amiss = "" if self._is_wished(before, transaction) else _UNASKED
+                    violation = "" if self._is_wished(before, transaction) else _UNASKED
                 moves, seen = self._moved(transaction)
                 calls += moves
                 shows |= seen
         if not (passed or calls or shows):
             return None
-        return Seen(calls=chain(starmap(self._passed, passed), calls), shows=shows, amiss=amiss)
+        return ExpectedStep(
+            calls=chain(starmap(self._passed, passed), calls), shows=shows, violation=violation
+        )
 
     # ---- the coordinator
 
     def _unlearned(self, traced: Traced, broker: Broker, role: TransactionCoordinator) -> str:
         """What a coordinator remembers changes when its log is committed further."""
-        place = role.topic_partition
-        known, was = self._roles.get(place), self._marks.get((traced.node, place))
-        self._marks[traced.node, place] = mark = broker.replicas[place].log.high_watermark
+        topic_partition = role.topic_partition
+        known, was = (
+            self._roles.get(topic_partition),
+            self._marks.get((traced.node, topic_partition)),
+        )
+        self._marks[traced.node, topic_partition] = mark = broker.replicas[
+            topic_partition
+        ].log.high_watermark
         if known is None or known.coordinator_epoch != role.coordinator_epoch:
             return ""
         is_news = known.transactions != role.transactions
-        return _UNCOMMITTED if is_news and (was == mark or not _concerns(traced, place)) else ""
+        return (
+            _UNCOMMITTED
+            if is_news and (was == mark or not _concerns(traced, topic_partition))
+            else ""
+        )
 
     def _news(self, role: TransactionCoordinator) -> Iterator[TransactionMetadata]:
         """The transactional ids that are not as they were, at the coordinator of the latest
         epoch.
         """
-        place, known = role.topic_partition, self._roles.get(role.topic_partition)
-        if role is known or role.coordinator_epoch < self._epochs.get(place, 0):
+        topic_partition, known = role.topic_partition, self._roles.get(role.topic_partition)
+        if role is known or role.coordinator_epoch < self._epochs.get(topic_partition, 0):
             return
-        self._roles[place], self._epochs[place] = role, role.coordinator_epoch
+        self._roles[topic_partition], self._epochs[topic_partition] = role, role.coordinator_epoch
         if known is not None and known.transactions is role.transactions:
             return
         for id_, transaction in role.transactions.items():
@@ -252,9 +269,11 @@ class BrokerTransactions:
     ) -> Iterator[Call]:
         is_open = before is not None and before.state is TxnState.ONGOING
         had = before.topic_partitions if is_open and before is not None else ()
-        for place in after.topic_partitions:
-            if place not in had:
-                yield Call("add_partition", (self._now[id_], self.places[place]))
+        for topic_partition in after.topic_partitions:
+            if topic_partition not in had:
+                yield Call(
+                    "add_partition", (self._now[id_], self.topic_partitions[topic_partition])
+                )
 
     def _ends(
         self, id_: str, before: TransactionMetadata | None, after: TransactionMetadata, epoch: int
@@ -280,8 +299,8 @@ class BrokerTransactions:
             shows["complete", (x,)] = not is_open and not after.is_prepared
             if is_open:
                 shows |= {
-                    ("added", (x, t)): place in after.topic_partitions
-                    for place, t in self.places.items()
+                    ("added", (x, t)): topic_partition in after.topic_partitions
+                    for topic_partition, t in self.topic_partitions.items()
                 }
         return shows
 
@@ -316,11 +335,11 @@ class BrokerTransactions:
             case Produce(transactional_id=str(), acks=-1), Produced(base_offset=told):
                 committed = self._committed.get(request.topic_partition, 0)
                 return "" if told < committed else f"offset {told} is not committed"
-            case WriteTxnMarker(topic_partition=place), _:
-                is_marked = self._has(request, "marker_epoch", "marked", (place,))
+            case WriteTxnMarker(topic_partition=topic_partition), _:
+                is_marked = self._has(request, "marker_epoch", "marked", (topic_partition,))
                 return "" if is_marked else "the marker is not committed"
-            case AddPartitionsToTxn(topic_partitions=places), _:
-                is_added = self._has(request, "producer_epoch", "added", places)
+            case AddPartitionsToTxn(topic_partitions=topic_partitions), _:
+                is_added = self._has(request, "producer_epoch", "added", topic_partitions)
                 return "" if is_added else "the transaction has not heard of the topic partition"
             case _:
                 return ""
@@ -339,12 +358,15 @@ class BrokerTransactions:
         request: WriteTxnMarker | AddPartitionsToTxn,
         carries: str,
         which: str,
-        places: Sequence[TopicPartition],
+        topic_partitions: Sequence[TopicPartition],
     ) -> bool:
         state, named = self.behaviour.state, self._named(request, carries)
-        return all(any(state[which, (x, self.places[at])] for x in named) for at in places)
+        return all(
+            any(state[which, (x, self.topic_partitions[at])] for x in named)
+            for at in topic_partitions
+        )
 
-    def _told(self, traced: Traced) -> Seen | None:
+    def _told(self, traced: Traced) -> ExpectedStep | None:
         """An epoch that another instance was given before is none for a new one."""
         match traced.event:
             case ResponseReceived(
@@ -358,28 +380,28 @@ class BrokerTransactions:
                 owner = self._given.setdefault((told.producer_id, told.producer_epoch), by)
                 again = Call("init_producer", (p, told.producer_epoch))
                 is_new = (p, told.producer_epoch) in self._taken
-                return Seen(
+                return ExpectedStep(
                     calls=() if owner == by else (again,),
-                    amiss="" if is_new else f"no instance took epoch {told.producer_epoch}",
+                    violation="" if is_new else f"no instance took epoch {told.producer_epoch}",
                 )
             case _:
                 return None
 
     # ---- topic partitions
 
-    def _passes(self, place: TopicPartition, leader: Leader) -> Iterator[Batch]:
+    def _passes(self, topic_partition: TopicPartition, leader: Leader) -> Iterator[Batch]:
         """What a high watermark passes for the first time."""
-        mark, known = leader.log.high_watermark, self._committed.get(place, 0)
+        mark, known = leader.log.high_watermark, self._committed.get(topic_partition, 0)
         if mark <= known:
             return
-        self._committed[place] = mark
+        self._committed[topic_partition] = mark
         for batch in leader.log.batches():
             head = batch.header
             if known < head.next_offset <= mark and head.producer_id in self._ids:
                 yield batch
 
-    def _passed(self, place: TopicPartition, batch: Batch) -> Call:
-        head, t = batch.header, self.places[place]
+    def _passed(self, topic_partition: TopicPartition, batch: Batch) -> Call:
+        head, t = batch.header, self.topic_partitions[topic_partition]
         state = self.behaviour.state
         named = self._named(head, "marker_epoch" if head.is_control else "producer_epoch")
         x = named[-1] if named else self._begun  # of nobody: that has not begun
@@ -406,17 +428,17 @@ class BrokerTransactions:
         ]
 
 
-def _concerns(traced: Traced, place: TopicPartition) -> bool:
+def _concerns(traced: Traced, topic_partition: TopicPartition) -> bool:
     """The high watermark of the topic partition may move at such an event."""
     match traced.event:
         case RequestReceived(request=UpdateMetadata()):
             return True
         case RequestReceived(request=Fetch(topic_partition=about)):
-            return about == place
+            return about == topic_partition
         case ResponseReceived(response=AlteredPartition(topic_partition=about)):
-            return about == place
+            return about == topic_partition
         case TimerFired(timer):
-            return timer.topic_partition == place
+            return timer.topic_partition == topic_partition
         case _:
             return False
 

@@ -1,8 +1,8 @@
 """Replication gives what transactions stand on: one log, of which what is committed is kept.
 
 Transactions are modelled over an abstract *committed log*: a leader appends, a high watermark
-advances, and a new leader may lack what is above it. `replication_gives` says which such log a
-state of the replication spec is, `transactions_use` which one a partition of the transactions spec
+advances, and a new leader may lack what is above it. `log_of_replication` says which such log a
+state of the replication spec is, `log_of_partition` which one a partition of the transactions spec
 is, and `explained` how one becomes another by the abstract actions, if it does. Every transition of
 both specs, explored at a finite scope, must be explained: then replicas that lag, are cut and
 follow leaders of the past do not show in what is claimed of transactions over one log.
@@ -42,7 +42,7 @@ class CommittedLog:
     high_watermark: int  # so many of them are committed
 
 
-def replication_gives(state: State, replicas: int) -> CommittedLog | None:
+def log_of_replication(state: State, replicas: int) -> CommittedLog | None:
     """The log that a state of replication stands for (`model.replication.history`).
 
     It is the log of the leader in the latest leader epoch that a replica has heard of, or what is
@@ -62,7 +62,7 @@ def replication_gives(state: State, replicas: int) -> CommittedLog | None:
     return CommittedLog(leader_epoch=latest, records=records, high_watermark=high_watermark)
 
 
-def transactions_use(state: State, partition: int) -> CommittedLog:
+def log_of_partition(state: State, partition: int) -> CommittedLog:
     """The log that a partition of the transactions spec is."""
     end = _int(state["log.end_offset", (partition,)])
     names = sorted({name for name, _ in state if name.startswith("log.record.")})
@@ -73,7 +73,9 @@ def transactions_use(state: State, partition: int) -> CommittedLog:
     )
 
 
-def explained(before: CommittedLog | None, after: CommittedLog | None) -> tuple[str, ...] | None:
+def actions_between(
+    before: CommittedLog | None, after: CommittedLog | None
+) -> tuple[str, ...] | None:
     """The abstract actions that lead from one log to the other; None if none do.
 
     The law: what is committed stays, and only a change of leader removes what is not.
@@ -99,7 +101,7 @@ def coverage(
     """How many steps take each abstract action, are stuttering (none), or are unexplained."""
     found: Counter[str] = Counter()
     for before, after in steps:
-        actions = explained(before, after)
+        actions = actions_between(before, after)
         found.update({UNEXPLAINED} if actions is None else set(actions or ("none",)))
     return found
 

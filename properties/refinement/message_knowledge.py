@@ -35,7 +35,7 @@ Replica = Leader | Follower
 
 
 @dataclass(slots=True)
-class Questions:
+class RequestsReceived:
     """Who has been asked what, in the whole cluster."""
 
     heard: set[tuple[NodeId, NodeId, int]] = field(default_factory=set[tuple[NodeId, NodeId, int]])
@@ -44,7 +44,7 @@ class Questions:
         """The same, to go on in another way."""
         return replace(self, heard=set(self.heard))
 
-    def amiss(self, traced: Traced) -> str:
+    def violation(self, traced: Traced) -> str:
         """Why this is no answer that could arrive by now; empty if it is none, or could."""
         match traced.event:
             case RequestReceived(sender, correlation):
@@ -58,17 +58,17 @@ class Questions:
 
 
 @dataclass(slots=True)
-class Hearsay:
+class MessageKnowledge:
     """What may be known of one topic partition by now."""
 
-    place: TopicPartition
+    topic_partition: TopicPartition
     decided: set[PartitionState] = field(default_factory=set[PartitionState])
 
     def fork(self) -> Self:
         """The same, to go on in another way."""
         return replace(self, decided=set(self.decided))
 
-    def amiss(self, traced: Traced, before: Replica | None, after: Replica) -> str:
+    def violation(self, traced: Traced, before: Replica | None, after: Replica) -> str:
         """What the broker has no reason to believe or to do; empty if there is no such thing."""
         return next(self._doubts(traced, before, after), "")
 
@@ -88,11 +88,13 @@ class Hearsay:
         match traced.event:
             case _ if before is None:
                 return
-            case RequestReceived(request=Fetch(topic_partition=self.place)) if _end(after) != _end(
-                before
-            ):
+            case RequestReceived(request=Fetch(topic_partition=self.topic_partition)) if _end(
+                after
+            ) != _end(before):
                 yield "a fetch appends nothing to the log that it reads"
-            case RequestReceived(request=Produce(topic_partition=self.place, batches=sent)):
+            case RequestReceived(
+                request=Produce(topic_partition=self.topic_partition, batches=sent)
+            ):
                 if not _new(before, after) <= _signed(batches(sent)):
                     yield "the records are not those that were sent"
             case _:
@@ -113,7 +115,7 @@ class Hearsay:
 
     def _is_said(self, traced: Traced, broker: BrokerId, end: Offset) -> bool:
         match traced.event:
-            case RequestReceived(request=Fetch(topic_partition=self.place) as fetch):
+            case RequestReceived(request=Fetch(topic_partition=self.topic_partition) as fetch):
                 return (fetch.replica_id, fetch.fetch_offset) == (broker, end)
             case _:
                 return False

@@ -49,7 +49,7 @@ class Refinement:
         )
 
     @cached_property
-    def _meaning(self) -> Interpreter:
+    def _interpreter(self) -> Interpreter:
         return Interpreter.of(self.abstract)
 
     @cached_property
@@ -108,23 +108,23 @@ class Refinement:
 
     # ---- the check
 
-    def explained(self, before: State, after: State) -> Actions | None:
+    def actions_between(self, before: State, after: State) -> Actions | None:
         """The abstract actions, at most two, that lead from one to the other; None if none do."""
         a, b = self.abstraction(before), self.abstraction(after)
         key = frozenset(a.items()), frozenset(b.items())
         if key not in self._known:
-            self._known[key] = self._way(a, b)
+            self._known[key] = self._search(a, b)
         return self._known[key]
 
-    def _way(self, before: State, after: State) -> Actions | None:
+    def _search(self, before: State, after: State) -> Actions | None:
         if before == after:
             return ()
-        firsts = list(self._meaning.steps(self.abstract, before))
+        firsts = list(self._interpreter.steps(self.abstract, before))
         for action, _, between in firsts:
             if between == after:
                 return (action.name,)
         for action, _, between in firsts:
-            for then, _, reached in self._meaning.steps(self.abstract, between):
+            for then, _, reached in self._interpreter.steps(self.abstract, between):
                 if reached == after:
                     return action.name, then.name
         return None

@@ -1,4 +1,4 @@
-"""Runs to be followed: producers and consumers, or transactions, under faults drawn from the seed.
+"""ScenarioKind to be followed: producers and consumers, or transactions, under faults drawn from the seed.
 
 Unlike `reference_impl.simulation.runs.draw_faults`, the faults of `replicated` may take any number
 of brokers away at once: epochs without a leader occur. Where the ISR is empty then, and the last
@@ -21,8 +21,8 @@ from properties.refinement.broker_replication import BrokerReplication
 from properties.refinement.broker_transactions import BrokerTransactions
 from properties.refinement.mutants import partitions
 from properties.refinement.mutants import transactions as transaction_mutants
-from properties.refinement.mutants.runs import Mutant, Wrongs, mutants
-from properties.refinement.trace_validation import Followed, Refinement, follow
+from properties.refinement.mutants.runs import Mutant, Mutations, mutants
+from properties.refinement.trace_validation import Refinement, Validated, validate
 from reference_impl.node.bugs import NO_BUGS, Bugs
 from reference_impl.protocol.controller import CreateTopic
 from reference_impl.protocol.messages import NodeId
@@ -48,7 +48,7 @@ from reference_impl.simulation.transactional_producer import TransactionalProduc
 
 Events = tuple[Traced, ...]
 BROKERS: Final = tuple(map(BrokerId, (1, 2, 3)))
-PLACES: Final = (TopicPartition("pairs", 0), TopicPartition("pairs", 1))
+PAIR_PARTITIONS: Final = (TopicPartition("pairs", 0), TopicPartition("pairs", 1))
 _LATE: Final[tuple[tuple[str, Literal["before", "after"]], ...]] = (
     ("WriteTxnMarker", "before"),
     ("WriteTxnMarker", "before"),
@@ -74,15 +74,15 @@ def replicated(seed: int, bugs: Bugs = NO_BUGS, *, sends: int = 60, faults: int 
 
 
 def _any_faults(seed: int, count: int, every_ms: int = 120) -> Plan:
-    coins = Random(f"any {seed}")
+    rng = Random(f"any {seed}")
     plan: list[At] = []
     for number in range(1, count + 1):
-        broker, other = coins.choice(BROKERS), coins.choice(BROKERS)
-        fault = coins.choice((
+        broker, other = rng.choice(BROKERS), rng.choice(BROKERS)
+        fault = rng.choice((
             Crash(broker), Restart(broker), Restart(broker), Isolate(broker), Heal(), Heal(),
             OneWaySplit(NodeId(broker), NodeId(other)),
         ))  # fmt: skip
-        plan.append(At(number * every_ms + coins.randrange(every_ms), fault))
+        plan.append(At(number * every_ms + rng.randrange(every_ms), fault))
     return tuple(plan)
 
 
@@ -122,14 +122,14 @@ def _with_pairs(cluster: Cluster) -> Cluster:
 
 def _held(seed: int) -> tuple[On, ...]:
     """Markers, answers of verification and ends of transactions that come too late."""
-    coins = Random(f"held {seed}")
+    rng = Random(f"held {seed}")
     return tuple(
         On(
             api=api,
-            occurrence=1 + coins.randrange(8),
-            count=1 + coins.randrange(3),
+            occurrence=1 + rng.randrange(8),
+            count=1 + rng.randrange(3),
             moment=moment,
-            does=Hold(50 + coins.randrange(400)),
+            does=Hold(50 + rng.randrange(400)),
         )
         for api, moment in _LATE
     )
@@ -139,7 +139,7 @@ def _pairs(name: str, seed: int, transactions: int) -> Callable[[Application], P
     """Each transaction writes to one topic partition or both; some rest, some are aborted."""
 
     def conduct(app: Application) -> Program:
-        coins, number = Random(f"{name} {seed}"), 0
+        rng, number = Random(f"{name} {seed}"), 0
         brokers = BrokerClient(app=app)
         while number < transactions:
             producer = TransactionalProducer(
@@ -152,12 +152,12 @@ def _pairs(name: str, seed: int, transactions: int) -> Callable[[Application], P
             while producer.over is None and number < transactions:
                 number += 1
                 producer.begin()
-                for place in coins.sample(PLACES, 1 + coins.randrange(2)):
-                    yield from producer.send(place, f"{name}{number}")
-                if coins.randrange(4) == 0:
-                    yield Pause(coins.randrange(600))
-                yield from producer.abort() if coins.randrange(3) == 0 else producer.commit()
-                if coins.randrange(6) == 0:
+                for topic_partition in rng.sample(PAIR_PARTITIONS, 1 + rng.randrange(2)):
+                    yield from producer.send(topic_partition, f"{name}{number}")
+                if rng.randrange(4) == 0:
+                    yield Pause(rng.randrange(600))
+                yield from producer.abort() if rng.randrange(3) == 0 else producer.commit()
+                if rng.randrange(6) == 0:
                     break
 
     return conduct
@@ -176,8 +176,8 @@ def late(seed: int, bugs: Bugs = NO_BUGS, *, what: On, call_ms: int = CALL_MS) -
         yield from producer.init_transactions()
         for number in range(3):
             producer.begin()
-            for place in PLACES:
-                yield from producer.send(place, f"x{number}")
+            for topic_partition in PAIR_PARTITIONS:
+                yield from producer.send(topic_partition, f"x{number}")
             yield Pause(370 * (number == 1))
             yield from producer.commit()
             yield Pause(370 * (number == 0))
@@ -192,55 +192,73 @@ _END: Final = On(api="EndTxn", moment="before", does=Hold(700))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Runs:
-    """Runs of one kind, who follows them, and what may be wrong with them."""
+class ScenarioKind:
+    """ScenarioKind of one kind, who follows them, and what may be wrong with them."""
 
     make: Callable[..., Events]  # of a seed, and of bugs
-    places: tuple[TopicPartition, ...]
-    wrongs: tuple[Wrongs, ...]
+    topic_partitions: tuple[TopicPartition, ...]
+    mutations: tuple[Mutations, ...]
     transactions: bool = False
 
     def mappings(self, events: Events) -> dict[str, Refinement]:
         """Every spec that speaks of such runs."""
         found: dict[str, Refinement] = {}
-        for place in self.places:
-            of = f" of {place}" if len(self.places) > 1 else ""
-            found[f"replication-abstract{of}"] = BrokerReplication.of(place, events)
-            found[f"idempotence-abstract{of}"] = BrokerIdempotence.of(place, events)
+        for topic_partition in self.topic_partitions:
+            of = f" of {topic_partition}" if len(self.topic_partitions) > 1 else ""
+            found[f"replication-abstract{of}"] = BrokerReplication.of(topic_partition, events)
+            found[f"idempotence-abstract{of}"] = BrokerIdempotence.of(topic_partition, events)
         if self.transactions:
             found["transactions-abstract"] = BrokerTransactions.of(events)
         return found
 
-    def mutants(self, events: Events, coins: Random, of_each: int) -> Iterator[Mutant]:
+    def mutants(self, events: Events, rng: Random, per_kind: int) -> Iterator[Mutant]:
         """The run with one thing wrong: so many of each kind."""
-        for wrongs in self.wrongs:
-            yield from mutants(events, wrongs, coins, of_each)
+        for mutations in self.mutations:
+            yield from mutants(events, mutations, rng, per_kind)
 
 
-_WITH_ORDERS: Final = (partitions.wrongs_of(TOPIC_PARTITION),)
+_WITH_ORDERS: Final = (partitions.mutations_of(TOPIC_PARTITION),)
 _WITH_PAIRS: Final = (
-    *map(partitions.wrongs_of, PLACES),
-    transaction_mutants.wrongs_of(PLACES),
+    *map(partitions.mutations_of, PAIR_PARTITIONS),
+    transaction_mutants.mutations_of(PAIR_PARTITIONS),
 )
-OF: Final[Mapping[str, Runs]] = {
-    "replicated": Runs(make=replicated, places=(TOPIC_PARTITION,), wrongs=_WITH_ORDERS),
-    "transactional": Runs(make=transactional, places=PLACES, wrongs=_WITH_PAIRS, transactions=True),
-    "late markers": Runs(
-        make=partial(late, what=_MARKERS), places=PLACES, wrongs=_WITH_PAIRS, transactions=True
+SCENARIOS: Final[Mapping[str, ScenarioKind]] = {
+    "replicated": ScenarioKind(
+        make=replicated, topic_partitions=(TOPIC_PARTITION,), mutations=_WITH_ORDERS
     ),
-    "late ends": Runs(
+    "transactional": ScenarioKind(
+        make=transactional,
+        topic_partitions=PAIR_PARTITIONS,
+        mutations=_WITH_PAIRS,
+        transactions=True,
+    ),
+    "late markers": ScenarioKind(
+        make=partial(late, what=_MARKERS),
+        topic_partitions=PAIR_PARTITIONS,
+        mutations=_WITH_PAIRS,
+        transactions=True,
+    ),
+    "late ends": ScenarioKind(
         make=partial(late, what=_END, call_ms=100),
-        places=PLACES,
-        wrongs=_WITH_PAIRS,
+        topic_partitions=PAIR_PARTITIONS,
+        mutations=_WITH_PAIRS,
         transactions=True,
     ),
 }
 
 
-def judged(scenario: str, events: Events) -> dict[str, Followed]:
+def validate_scenario(scenario: str, events: Events) -> dict[str, Validated]:
     """The run, followed by every spec that speaks of such runs."""
-    mappings = OF[scenario].mappings(events)
-    return {spec: follow(mapping, events) for spec, mapping in mappings.items()}
+    mappings = SCENARIOS[scenario].mappings(events)
+    return {spec: validate(mapping, events) for spec, mapping in mappings.items()}
 
 
-__all__ = ["BROKERS", "OF", "Runs", "judged", "late", "replicated", "transactional"]
+__all__ = [
+    "BROKERS",
+    "SCENARIOS",
+    "ScenarioKind",
+    "late",
+    "replicated",
+    "transactional",
+    "validate_scenario",
+]

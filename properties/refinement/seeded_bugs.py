@@ -1,6 +1,6 @@
 """Which seeded bugs of the broker the abstract specs see, in which run; and why not the others.
 
-A row of `SHOWN` is a run that some spec does not go along with. `UNSEEN` says what of a bug is in
+A row of `DETECTED` is a run that some spec does not go along with. `NOT_DETECTED` says what of a bug is in
 no state of these specs: mostly a lie told to a consumer, or the business of groups and retention.
 """
 
@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 from reference_impl.node.bugs import Bug
 
 
-class Shown(NamedTuple):
+class Detection(NamedTuple):
     """A bug, and the run in which a spec sees it first."""
 
     bug: Bug
@@ -22,36 +22,36 @@ class Shown(NamedTuple):
     action: str  # what is not allowed, does not make the state, or has no reason
 
 
-SHOWN: Final = (
-    Shown(Bug.NO_DEDUP, "replicated", 1, "idempotence-abstract", "append_next"),
-    Shown(Bug.DEDUP_LOST_ON_FAILOVER, "replicated", 4, "idempotence-abstract", "append_next"),
-    Shown(Bug.TRUNCATE_TO_HIGH_WATERMARK, "replicated", 0, "replication-abstract", "truncate"),
-    Shown(Bug.ACK_BEFORE_REPLICATION, "replicated", 0, "idempotence-abstract", "acknowledge"),
-    Shown(
+DETECTED: Final = (
+    Detection(Bug.NO_DEDUP, "replicated", 1, "idempotence-abstract", "append_next"),
+    Detection(Bug.DEDUP_LOST_ON_FAILOVER, "replicated", 4, "idempotence-abstract", "append_next"),
+    Detection(Bug.TRUNCATE_TO_HIGH_WATERMARK, "replicated", 0, "replication-abstract", "truncate"),
+    Detection(Bug.ACK_BEFORE_REPLICATION, "replicated", 0, "idempotence-abstract", "acknowledge"),
+    Detection(
         Bug.READ_ABOVE_HIGH_WATERMARK,
         "replicated",
         0,
         "replication-abstract",
         "follower_high_watermark",
     ),
-    Shown(Bug.ZERO_OFFSET_ACK, "replicated", 0, "idempotence-abstract", "acked"),
-    Shown(Bug.REORDERED_ACK_OFFSET, "replicated", 0, "idempotence-abstract", "acked"),
-    Shown(Bug.LOST_APPEND, "replicated", 0, "replication-abstract", "replica.end_offset"),
-    Shown(
+    Detection(Bug.ZERO_OFFSET_ACK, "replicated", 0, "idempotence-abstract", "acked"),
+    Detection(Bug.REORDERED_ACK_OFFSET, "replicated", 0, "idempotence-abstract", "acked"),
+    Detection(Bug.LOST_APPEND, "replicated", 0, "replication-abstract", "replica.end_offset"),
+    Detection(
         Bug.MARKER_ON_ONE_PARTITION,
         "transactional",
         0,
         "transactions-abstract",
         "complete_transaction",
     ),
-    Shown(Bug.ZOMBIE_NOT_FENCED, "transactional", 0, "transactions-abstract", "took epoch"),
-    Shown(
+    Detection(Bug.ZOMBIE_NOT_FENCED, "transactional", 0, "transactions-abstract", "took epoch"),
+    Detection(
         Bug.LATE_MARKER_ACCEPTED, "late markers", 0, "transactions-abstract", "write_marker_again"
     ),
-    Shown(
+    Detection(
         Bug.DELAYED_END_ACCEPTED, "late ends", 0, "transactions-abstract", "asked for this commit"
     ),
-    Shown(Bug.LATE_PRODUCE_ACCEPTED, "transactional", 0, "transactions-abstract", "append"),
+    Detection(Bug.LATE_PRODUCE_ACCEPTED, "transactional", 0, "transactions-abstract", "append"),
 )
 
 _GROUPS = "no spec of these has groups or their offsets"
@@ -59,7 +59,7 @@ _DELETION = "no spec of these deletes or compacts"
 _UNCLEAN = "power losses and unclean elections are no steps of the spec, with the bug or without"
 _STABLE = "last stable offsets and lists of aborted transactions are told to consumers alone"
 
-UNSEEN: Final[Mapping[Bug, str]] = {
+NOT_DETECTED: Final[Mapping[Bug, str]] = {
     Bug.STALE_END_OFFSET: "an end offset that was true once may be told late; the spec has no time",
     Bug.LAST_STABLE_OFFSET_READ: _STABLE,
     Bug.ABORTED_NOT_TOLD: _STABLE,

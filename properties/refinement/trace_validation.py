@@ -26,14 +26,14 @@ from reference_impl.simulation.trace import Traced
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Seen:
+class ExpectedStep:
     """What an event looks like to a spec."""
 
     calls: Iterable[Call]  # may look at the state that those before have made
     shows: Mapping[Cell, Value] = field(default_factory=dict[Cell, Value])  # true afterwards
     at_least: Mapping[Cell, int] = field(default_factory=dict[Cell, int])  # and so
-    may_make: frozenset[str] | None = None  # actions that such an event can be; None: any
-    amiss: str = ""  # what no such event does, whatever the spec allows
+    allowed_actions: frozenset[str] | None = None  # actions that such an event can be; None: any
+    violation: str = ""  # what no such event does, whatever the spec allows
 
 
 class Refinement(Protocol):
@@ -45,7 +45,7 @@ class Refinement(Protocol):
         """The same, to go on in another way."""
         ...
 
-    def seen(self, traced: Traced) -> Seen | None:
+    def expected_step(self, traced: Traced) -> ExpectedStep | None:
         """What the event looks like; None: nothing that this spec speaks of has changed."""
         ...
 
@@ -63,7 +63,7 @@ class Unexplained:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Followed:
+class Validated:
     """What became of a run."""
 
     events: int
@@ -78,18 +78,18 @@ class Followed:
         return self.unexplained is None and self.consumed == self.events
 
 
-def follow(mapping: Refinement, events: Sequence[Traced], done: int = 0) -> Followed:
+def validate(mapping: Refinement, events: Sequence[Traced], done: int = 0) -> Validated:
     """The run as far as the spec goes along; so many events were followed before."""
     consumed, steps = done, 0
     unexplained: Unexplained | None = None
     for number, traced in enumerate(islice(events, done, None), done):
-        seen = mapping.seen(traced)
+        seen = mapping.expected_step(traced)
         unexplained = None if seen is None else _unexplained(mapping, seen, number, traced)
         steps += seen is not None
         if unexplained is not None:
             break
         consumed += 1
-    return Followed(
+    return Validated(
         events=len(events),
         consumed=consumed,
         steps=steps,
@@ -104,7 +104,7 @@ def first_unexplained(
     """The first event at which one of the specs does not go along; they follow side by side."""
     for number, traced in enumerate(islice(events, done, None), done):
         for mapping in mappings:
-            seen = mapping.seen(traced)
+            seen = mapping.expected_step(traced)
             found = None if seen is None else _unexplained(mapping, seen, number, traced)
             if found is not None:
                 return found
@@ -112,28 +112,28 @@ def first_unexplained(
 
 
 def _unexplained(
-    mapping: Refinement, seen: Seen, number: int, traced: Traced
+    mapping: Refinement, seen: ExpectedStep, number: int, traced: Traced
 ) -> Unexplained | None:
     why = explain(mapping.behaviour, seen)
     return Unexplained(number=number, event=_told(traced), why=why) if why else None
 
 
-def explain(behaviour: Behaviour, seen: Seen) -> tuple[str, ...]:
+def explain(behaviour: Behaviour, seen: ExpectedStep) -> tuple[str, ...]:
     """The behaviour takes the actions; why it could not, or empty."""
     tried: list[str] = []
     for call in seen.calls:
-        if seen.may_make is not None and call.action not in seen.may_make:
+        if seen.allowed_actions is not None and call.action not in seen.allowed_actions:
             return (*tried, f"such an event makes no {call.action}")
         refusal = behaviour.take(call)
         if refusal is not None:
             tried.append(str(refusal))
             if not call.maybe:
                 return tuple(tried)
-    different = _different(behaviour.state, seen) or seen.amiss
+    different = _different(behaviour.state, seen) or seen.violation
     return (*tried, different) if different else ()
 
 
-def _different(state: State, seen: Seen) -> str:
+def _different(state: State, seen: ExpectedStep) -> str:
     """What is not as the event shows it."""
     for cell, value in seen.shows.items():
         if state[cell] != value:

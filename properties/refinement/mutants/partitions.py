@@ -14,7 +14,7 @@ from typing import Final
 from model.vocabulary import BrokerId, LeaderEpoch, Offset, TopicPartition
 from model.vocabulary import Sequence as SequenceNumber
 from properties.refinement.mutants import runs
-from properties.refinement.mutants.runs import Node, Wrongs
+from properties.refinement.mutants.runs import Mutations, Node
 from reference_impl.broker.broker import Broker
 from reference_impl.controller.controller import Controller
 from reference_impl.log.partition_log import PartitionLog
@@ -31,20 +31,22 @@ Replica = Leader | Follower
 Alteration = Callable[[Traced, TopicPartition], Traced | None]
 
 
-def wrongs_of(place: TopicPartition) -> Wrongs:
+def mutations_of(topic_partition: TopicPartition) -> Mutations:
     """What can be wrong with the topic partition."""
 
     def visible(node: Node) -> object:
         if isinstance(node, Controller):
-            return node.topic_partitions.get(place)
-        return _visible(node.replicas.get(place))
+            return node.topic_partitions.get(topic_partition)
+        return _visible(node.replicas.get(topic_partition))
 
     def is_part(before: Node, altered: Node, real: Node) -> bool:
         match before, altered, real:
-            case Broker(), Broker(), Broker() if place in before.replicas:
-                return _is_part(*(b.replicas[place] for b in (before, altered, real)))
-            case Controller(), Controller(), Controller() if place in before.topic_partitions:
-                decided = (c.topic_partitions[place] for c in (before, altered, real))
+            case Broker(), Broker(), Broker() if topic_partition in before.replicas:
+                return _is_part(*(b.replicas[topic_partition] for b in (before, altered, real)))
+            case Controller(), Controller(), Controller() if (
+                topic_partition in before.topic_partitions
+            ):
+                decided = (c.topic_partitions[topic_partition] for c in (before, altered, real))
                 had, fewer, has = ({*state.isr, *state.elr} for state in decided)
                 return had <= fewer < has or had >= fewer > has
             case _:
@@ -53,22 +55,22 @@ def wrongs_of(place: TopicPartition) -> Wrongs:
     def is_private(before: Node, after: Node) -> bool:
         if not isinstance(before, Broker) or not isinstance(after, Broker):
             return False
-        was, did = before.replicas.get(place), after.replicas.get(place)
+        was, did = before.replicas.get(topic_partition), after.replicas.get(topic_partition)
         if not isinstance(was, Follower) or not isinstance(did, Follower):
             return False
         return was.log == replace(did.log, high_watermark=was.log.high_watermark)
 
-    return Wrongs(
+    return Mutations(
         visible=visible,
         is_part=is_part,
         is_private=is_private,
-        of_steps={kind: _at(place, alter) for kind, alter in OF_STEPS.items()},
-        of_answers={kind: _at(place, alter) for kind, alter in OF_ANSWERS.items()},
+        of_steps={kind: _at(topic_partition, alter) for kind, alter in OF_STEPS.items()},
+        of_responses={kind: _at(topic_partition, alter) for kind, alter in OF_RESPONSES.items()},
     )
 
 
-def _at(place: TopicPartition, alter: Alteration) -> runs.Alteration:
-    return lambda traced: alter(traced, place)
+def _at(topic_partition: TopicPartition, alter: Alteration) -> runs.Alteration:
+    return lambda traced: alter(traced, topic_partition)
 
 
 def _visible(replica: Replica | None) -> object:
@@ -94,10 +96,10 @@ def _is_part(before: Replica, altered: Replica, real: Replica) -> bool:
 def _of_log(change: Callable[[Replica], PartitionLog | None]) -> Alteration:
     """The log of the broker's replica is another one."""
 
-    def altered(traced: Traced, place: TopicPartition) -> Traced | None:
-        if not isinstance(traced.after, Broker) or place not in traced.after.replicas:
+    def altered(traced: Traced, topic_partition: TopicPartition) -> Traced | None:
+        if not isinstance(traced.after, Broker) or topic_partition not in traced.after.replicas:
             return None
-        replica = traced.after.replicas[place]
+        replica = traced.after.replicas[topic_partition]
         log = change(replica)
         return None if log is None else _with(traced, replace(replica, log=log))
 
@@ -107,10 +109,10 @@ def _of_log(change: Callable[[Replica], PartitionLog | None]) -> Alteration:
 def _of_leader(change: Callable[[Leader], Leader | None]) -> Alteration:
     """The broker leads with another state."""
 
-    def altered(traced: Traced, place: TopicPartition) -> Traced | None:
+    def altered(traced: Traced, topic_partition: TopicPartition) -> Traced | None:
         if not isinstance(traced.after, Broker):
             return None
-        leader = traced.after.replicas.get(place)
+        leader = traced.after.replicas.get(topic_partition)
         changed = change(leader) if isinstance(leader, Leader) else None
         return None if changed is None else _with(traced, changed)
 
@@ -120,13 +122,13 @@ def _of_leader(change: Callable[[Leader], Leader | None]) -> Alteration:
 def _of_decision(change: Callable[[PartitionState], PartitionState | None]) -> Alteration:
     """The controller has decided something else."""
 
-    def altered(traced: Traced, place: TopicPartition) -> Traced | None:
+    def altered(traced: Traced, topic_partition: TopicPartition) -> Traced | None:
         if not isinstance(traced.after, Controller):
             return None
-        state = change(traced.after.topic_partitions[place])
+        state = change(traced.after.topic_partitions[topic_partition])
         if state is None:
             return None
-        decided = {**traced.after.topic_partitions, place: state}
+        decided = {**traced.after.topic_partitions, topic_partition: state}
         return traced._replace(after=replace(traced.after, topic_partitions=decided))
 
     return altered
@@ -238,8 +240,8 @@ def _other_leader(state: PartitionState) -> PartitionState:
 
 
 def _told(by: int) -> Alteration:
-    def altered(traced: Traced, place: TopicPartition) -> Traced | None:
-        del place
+    def altered(traced: Traced, topic_partition: TopicPartition) -> Traced | None:
+        del topic_partition
         match traced.event:
             case ResponseReceived(response=Produced(error=ErrorCode.NONE) as told) as answered if (
                 told.base_offset + by >= 0
@@ -267,7 +269,7 @@ OF_STEPS: Final[Mapping[str, Alteration]] = {
     "ISR with a stranger": _of_decision(_with_member),
     "another leader": _of_decision(_other_leader),
 }
-OF_ANSWERS: Final[Mapping[str, Alteration]] = {
+OF_RESPONSES: Final[Mapping[str, Alteration]] = {
     "told one offset more": _told(+1),
     "told one offset less": _told(-1),
 }

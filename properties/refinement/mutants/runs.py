@@ -1,4 +1,4 @@
-"""Runs with one thing wrong, to see whether following them notices.
+"""ScenarioKind with one thing wrong, to see whether following them notices.
 
     dropped    an event is missing, with the state after it
     swapped    two events of a run that follow each other, the other way round
@@ -52,32 +52,32 @@ Node = Broker | Controller
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wrongs:
+class Mutations:
     """What can be wrong with runs, seen by who looks at a part of each node."""
 
     visible: Callable[[Node], object]  # a step is what changes it
     is_part: Callable[[Node, Node, Node], bool]  # before, altered, real: it did a part of the step
     is_private: Callable[[Node, Node], bool]  # before, after: the change is told to nobody
     of_steps: Mapping[str, Alteration]
-    of_answers: Mapping[str, Alteration]  # events at clients
+    of_responses: Mapping[str, Alteration]  # events at clients
 
     @property
     def kinds(self) -> tuple[str, ...]:
         """Everything that can be wrong."""
-        return ("dropped", "swapped", *self.of_steps, *self.of_answers)
+        return ("dropped", "swapped", *self.of_steps, *self.of_responses)
 
 
-def mutants(events: Events, wrongs: Wrongs, coins: Random, of_each: int) -> Iterator[Mutant]:
+def mutants(events: Events, mutations: Mutations, rng: Random, per_kind: int) -> Iterator[Mutant]:
     """Mutants of a run, drawn: so many of each kind, or as many as there are."""
-    steps = [k for k in range(len(events)) if _is_step(events, k, wrongs)]
+    steps = [k for k in range(len(events)) if _is_step(events, k, mutations)]
     clients = [k for k, traced in enumerate(events) if not isinstance(traced.after, Node)]
-    for kind in wrongs.kinds:
-        numbers = clients if kind in wrongs.of_answers else steps
-        drawn = (_made(kind, k, events, wrongs) for k in coins.sample(numbers, len(numbers)))
-        yield from islice((mutant for mutant in drawn if mutant is not None), of_each)
+    for kind in mutations.kinds:
+        numbers = clients if kind in mutations.of_responses else steps
+        drawn = (_made(kind, k, events, mutations) for k in rng.sample(numbers, len(numbers)))
+        yield from islice((mutant for mutant in drawn if mutant is not None), per_kind)
 
 
-def judged(
+def validate_mutants(
     mappings: Sequence[Refinement], events: Events, wrong: Iterable[Mutant]
 ) -> Iterator[tuple[Mutant, Unexplained | None]]:
     """Each mutant with the event at which it is noticed; None: it is gone along with to its end.
@@ -92,23 +92,23 @@ def judged(
         yield mutant, first_unexplained(forks, mutant.events, done)
 
 
-def _made(kind: str, k: int, events: Events, wrongs: Wrongs) -> Mutant | None:
+def _made(kind: str, k: int, events: Events, mutations: Mutations) -> Mutant | None:
     if kind == "dropped":
         rest = (*events[:k], *events[k + 1 :])
-        told = _is_heard(events, k) and not _is_private(events, k, wrongs)
+        told = _is_heard(events, k) and not _is_private(events, k, mutations)
         return Mutant(kind=kind, number=k, events=rest, is_equivalent=not told)
     if kind == "swapped":
         if k + 1 == len(events):
             return None
         swapped = (*events[:k], events[k + 1], events[k], *events[k + 2 :])
         return Mutant(
-            kind=kind, number=k, events=swapped, is_equivalent=_commute(events, k, wrongs)
+            kind=kind, number=k, events=swapped, is_equivalent=_commute(events, k, mutations)
         )
-    after = {**wrongs.of_steps, **wrongs.of_answers}[kind](events[k])
+    after = {**mutations.of_steps, **mutations.of_responses}[kind](events[k])
     if after is None:
         return None
     altered = (*events[:k], after, *events[k + 1 :])
-    late = _is_part(events, k, after, wrongs) and not _is_heard(events, k)
+    late = _is_part(events, k, after, mutations) and not _is_heard(events, k)
     return Mutant(kind=kind, number=k, events=altered, is_equivalent=late)
 
 
@@ -127,12 +127,12 @@ def _node_before(events: Events, k: int) -> Node | None:
     return None
 
 
-def _is_step(events: Events, k: int, wrongs: Wrongs) -> bool:
+def _is_step(events: Events, k: int, mutations: Mutations) -> bool:
     """A broker or the controller changed something that is looked at."""
     before, after = _node_before(events, k), events[k].after
     if before is None or not isinstance(after, Node):
         return False
-    return wrongs.visible(after) != wrongs.visible(before)
+    return mutations.visible(after) != mutations.visible(before)
 
 
 def _is_heard(events: Events, k: int) -> bool:
@@ -146,27 +146,27 @@ def _is_heard(events: Events, k: int) -> bool:
     return False
 
 
-def _is_part(events: Events, k: int, altered: Traced, wrongs: Wrongs) -> bool:
+def _is_part(events: Events, k: int, altered: Traced, mutations: Mutations) -> bool:
     """The altered step did a part of what the real one did: the next step may do the rest."""
     before, after, real = _node_before(events, k), altered.after, events[k].after
     return (
         before is not None
         and isinstance(after, Node)
         and isinstance(real, Node)
-        and wrongs.is_part(before, after, real)
+        and mutations.is_part(before, after, real)
     )
 
 
-def _is_private(events: Events, k: int, wrongs: Wrongs) -> bool:
+def _is_private(events: Events, k: int, mutations: Mutations) -> bool:
     before, after = _node_before(events, k), events[k].after
-    return before is not None and isinstance(after, Node) and wrongs.is_private(before, after)
+    return before is not None and isinstance(after, Node) and mutations.is_private(before, after)
 
 
-def _commute(events: Events, k: int, wrongs: Wrongs) -> bool:
+def _commute(events: Events, k: int, mutations: Mutations) -> bool:
     """Nodes of their own, and no message between them; or one node comes to the same either way."""
     first, second = events[k], events[k + 1]
     if first.node != second.node:
-        return _received(second) not in _sent(events, k) or _is_private(events, k, wrongs)
+        return _received(second) not in _sent(events, k) or _is_private(events, k, mutations)
     node = _node_before(events, k)
     for traced in (second, first):
         if node is None or not isinstance(
@@ -174,7 +174,7 @@ def _commute(events: Events, k: int, wrongs: Wrongs) -> bool:
         ):
             return False
         node, _ = node.step(traced.at_ms, traced.event)
-        if not isinstance(traced.after, Node) or wrongs.visible(node) != wrongs.visible(
+        if not isinstance(traced.after, Node) or mutations.visible(node) != mutations.visible(
             traced.after
         ):
             return False

@@ -12,7 +12,7 @@ from functools import partial
 from typing import Final
 
 from model.vocabulary import ProducerEpoch, TopicPartition
-from properties.refinement.mutants.runs import Alteration, Node, Wrongs
+from properties.refinement.mutants.runs import Alteration, Mutations, Node
 from reference_impl.broker.broker import Broker
 from reference_impl.log import transaction_marker
 from reference_impl.log.partition_log import PartitionLog
@@ -43,13 +43,13 @@ _OTHER: Final[Mapping[TxnResult, TxnResult]] = {
 }
 
 
-def wrongs_of(places: tuple[TopicPartition, ...]) -> Wrongs:
+def mutations_of(topic_partitions: tuple[TopicPartition, ...]) -> Mutations:
     """What can be wrong with transactions that write to these topic partitions."""
 
     def visible(node: Node) -> object:
         if not isinstance(node, Broker):
             return None
-        leaders = (node.replicas.get(place) for place in places)
+        leaders = (node.replicas.get(topic_partition) for topic_partition in topic_partitions)
         marks = {
             leader.topic_partition: leader.log.high_watermark
             for leader in leaders
@@ -57,22 +57,22 @@ def wrongs_of(places: tuple[TopicPartition, ...]) -> Wrongs:
         }
         return _transactions(node), marks
 
-    return Wrongs(
+    return Mutations(
         visible=visible,
         is_part=lambda before, altered, _: visible(before) == visible(altered),
         is_private=lambda before, after: False,
         of_steps={
             **{kind: partial(_coordinated, change) for kind, change in OF_COORDINATORS.items()},
-            **{kind: partial(_held, change, places) for kind, change in OF_LOGS.items()},
+            **{kind: partial(_held, change, topic_partitions) for kind, change in OF_LOGS.items()},
         },
-        of_answers=OF_ANSWERS,
+        of_responses=OF_RESPONSES,
     )
 
 
 def _transactions(broker: Broker) -> dict[TopicPartition, Mapping[str, TransactionMetadata]]:
     return {
-        place: role.transactions
-        for place, role in broker.local_coordinators.roles.items()
+        topic_partition: role.transactions
+        for topic_partition, role in broker.local_coordinators.roles.items()
         if isinstance(role, TransactionCoordinator) and role.transactions
     }
 
@@ -87,14 +87,14 @@ def _coordinated(change: Change, traced: Traced) -> Traced | None:
     broker = traced.after
     if not isinstance(broker, Broker):
         return None
-    for place, role in broker.local_coordinators.roles.items():
+    for topic_partition, role in broker.local_coordinators.roles.items():
         if not isinstance(role, TransactionCoordinator):
             continue
         for id_, transaction in role.transactions.items():
             changed = change(transaction)
             if changed is not None:
                 wrong = replace(role, transactions={**role.transactions, id_: changed})
-                roles = {**broker.local_coordinators.roles, place: wrong}
+                roles = {**broker.local_coordinators.roles, topic_partition: wrong}
                 local_coordinators = replace(broker.local_coordinators, roles=roles)
                 return traced._replace(after=replace(broker, local_coordinators=local_coordinators))
     return None
@@ -128,20 +128,20 @@ def _without_place(transaction: TransactionMetadata) -> TransactionMetadata | No
 
 def _held(
     change: Callable[[Batch], Iterable[bytes] | None],
-    places: Iterable[TopicPartition],
+    topic_partitions: Iterable[TopicPartition],
     traced: Traced,
 ) -> Traced | None:
     """The newest committed batch of which this can be wrong is so."""
     broker = traced.after
     if not isinstance(broker, Broker):
         return None
-    for place in places:
-        leader = broker.replicas.get(place)
+    for topic_partition in topic_partitions:
+        leader = broker.replicas.get(topic_partition)
         if not isinstance(leader, Leader):
             continue
         log = _with_last(leader.log, change)
         if log is not None:
-            replicas = {**broker.replicas, place: replace(leader, log=log)}
+            replicas = {**broker.replicas, topic_partition: replace(leader, log=log)}
             return traced._replace(after=replace(broker, replicas=replicas))
     return None
 
@@ -228,7 +228,7 @@ OF_LOGS: Final[Mapping[str, Callable[[Batch], Iterable[bytes] | None]]] = {
     "record of the next producer epoch": partial(_record, by=+1),
     "record of the producer epoch before": partial(_record, by=-1),
 }
-OF_ANSWERS: Final[Mapping[str, Alteration]] = {
+OF_RESPONSES: Final[Mapping[str, Alteration]] = {
     "given the next epoch": _given(+1),
     "given the epoch before": _given(-1),
 }

@@ -14,10 +14,10 @@ import pytest
 from model.idempotence_abstract.versions import IdempotentProducer
 from properties.refinement.behaviour import Behaviour, Call
 from properties.refinement.broker_replication import BrokerReplication
-from properties.refinement.mutants.runs import judged as judged_mutants
-from properties.refinement.scenarios import OF, Events, judged, replicated
-from properties.refinement.seeded_bugs import SHOWN, UNSEEN, Shown
-from properties.refinement.trace_validation import Followed, first_unexplained, follow
+from properties.refinement.mutants.runs import validate_mutants
+from properties.refinement.scenarios import SCENARIOS, Events, replicated, validate_scenario
+from properties.refinement.seeded_bugs import DETECTED, NOT_DETECTED, Detection
+from properties.refinement.trace_validation import Validated, first_unexplained, validate
 from reference_impl.broker.broker import Broker
 from reference_impl.controller.controller import Controller
 from reference_impl.node.bugs import Bug
@@ -28,19 +28,19 @@ SEEDS = {"replicated": (4, 25), "transactional": (0, 3), "late markers": (0,), "
 
 @cache
 def events_of(scenario: str, seed: int) -> Events:
-    return OF[scenario].make(seed)
+    return SCENARIOS[scenario].make(seed)
 
 
 @cache
-def followed(scenario: str, seed: int) -> dict[str, Followed]:
-    return judged(scenario, events_of(scenario, seed))
+def followed(scenario: str, seed: int) -> dict[str, Validated]:
+    return validate_scenario(scenario, events_of(scenario, seed))
 
 
 # ---- a behaviour takes what the spec allows
 
 
 def test_the_spec_says_what_may_happen_and_why_not() -> None:
-    behaviour = Behaviour.beginning(
+    behaviour = Behaviour.initial(
         IdempotentProducer(),
         {"Producer": 1, "ProducerEpoch": 1, "Sequence": 3, "Offset": 3},
         (0,),
@@ -78,7 +78,7 @@ def test_the_runs_take_every_action_of_the_specs() -> None:
         for seed in seeds:
             for after in followed(scenario, seed).values():
                 taken += after.actions
-    for mapping in OF["late markers"].mappings(events_of("late markers", 0)).values():
+    for mapping in SCENARIOS["late markers"].mappings(events_of("late markers", 0)).values():
         actions |= {action.name for action in mapping.behaviour.spec.actions}
     assert {action for action in actions if not taken[action]} <= {"elect_nobody"}
 
@@ -105,7 +105,7 @@ def test_a_change_of_log_mark_epoch_or_isr_is_no_stutter(seed: int) -> None:
     changes = 0
     for traced in events:
         taken = mapping.behaviour.taken.total()
-        seen = mapping.seen(traced)
+        seen = mapping.expected_step(traced)
         for call in () if seen is None else seen.calls:
             mapping.behaviour.take(call)
         now = _state(traced.after)
@@ -121,27 +121,27 @@ def test_a_change_of_log_mark_epoch_or_isr_is_no_stutter(seed: int) -> None:
 # ---- it can fail
 
 
-@pytest.mark.parametrize("row", SHOWN, ids=lambda row: row.bug.value)
-def test_a_seeded_bug_is_no_behaviour(row: Shown) -> None:
-    events = OF[row.scenario].make(row.seed, frozenset({row.bug}))
-    unexplained = follow(OF[row.scenario].mappings(events)[row.spec], events).unexplained
+@pytest.mark.parametrize("row", DETECTED, ids=lambda row: row.bug.value)
+def test_a_seeded_bug_is_no_behaviour(row: Detection) -> None:
+    events = SCENARIOS[row.scenario].make(row.seed, frozenset({row.bug}))
+    unexplained = validate(SCENARIOS[row.scenario].mappings(events)[row.spec], events).unexplained
     assert unexplained is not None
     assert row.action in unexplained.why[-1]
 
 
 def test_every_seeded_bug_is_shown_or_said_to_be_unseen() -> None:
-    shown = [row.bug for row in SHOWN]
-    assert sorted(b.value for b in (*shown, *UNSEEN)) == sorted(b.value for b in Bug)
+    shown = [row.bug for row in DETECTED]
+    assert sorted(b.value for b in (*shown, *NOT_DETECTED)) == sorted(b.value for b in Bug)
 
 
 @pytest.mark.parametrize(("scenario", "seed"), [("replicated", 4), ("transactional", 0)])
 def test_runs_with_one_thing_wrong_are_not_gone_along_with(scenario: str, seed: int) -> None:
     """Some of each kind; those that are no other order of the same run are noticed."""
-    events, runs = events_of(scenario, seed), OF[scenario]
-    drawn = runs.mutants(events, Random(1), of_each=6)
+    events, runs = events_of(scenario, seed), SCENARIOS[scenario]
+    drawn = runs.mutants(events, Random(1), per_kind=6)
     wrong = [mutant for mutant in drawn if not mutant.is_equivalent]
-    found = [*judged_mutants([*runs.mappings(events).values()], events, wrong)]
-    kinds = {kind for wrongs in runs.wrongs for kind in wrongs.kinds}
+    found = [*validate_mutants([*runs.mappings(events).values()], events, wrong)]
+    kinds = {kind for mutations in runs.mutations for kind in mutations.kinds}
     assert {mutant.kind for mutant, _ in found} >= kinds - {"ISR with a stranger"}
     survivors = [str(mutant) for mutant, unexplained in found if unexplained is None]
     assert len(survivors) <= len(found) // 100, survivors  # the benchmark names them
@@ -149,9 +149,9 @@ def test_runs_with_one_thing_wrong_are_not_gone_along_with(scenario: str, seed: 
 
 def test_a_mutant_is_noticed_where_it_is_when_followed_from_its_beginning() -> None:
     """What is said of a fork of the real run, another following of the whole says again."""
-    runs, events = OF["late markers"], events_of("late markers", 0)
-    drawn = Random(3).sample([*runs.mutants(events, Random(2), of_each=1)], 8)
-    for mutant, unexplained in judged_mutants([*runs.mappings(events).values()], events, drawn):
+    runs, events = SCENARIOS["late markers"], events_of("late markers", 0)
+    drawn = Random(3).sample([*runs.mutants(events, Random(2), per_kind=1)], 8)
+    for mutant, unexplained in validate_mutants([*runs.mappings(events).values()], events, drawn):
         again = first_unexplained([*runs.mappings(mutant.events).values()], mutant.events)
         assert (again is None) == (unexplained is None), mutant
         if again is not None and unexplained is not None:
@@ -173,7 +173,7 @@ def test_an_event_left_out_is_named_with_what_was_tried() -> None:
         for k, traced in enumerate(replication)
         if k < number or not isinstance(traced.after, Controller)
     )
-    after = follow(BrokerReplication.of(TOPIC_PARTITION, epoch_unheard), epoch_unheard)
+    after = validate(BrokerReplication.of(TOPIC_PARTITION, epoch_unheard), epoch_unheard)
     assert after.unexplained is not None
     assert "elected[newer]" in after.unexplained.why[-1]
     assert str(after.unexplained).startswith(f"event {after.consumed}, UpdateMetadata at node ")

@@ -15,10 +15,10 @@ from model.transactions.state import QUIET
 from model.transactions.versions import Transactions
 from properties.refinement.committed_log import (
     CommittedLog,
+    actions_between,
     coverage,
-    explained,
-    replication_gives,
-    transactions_use,
+    log_of_partition,
+    log_of_replication,
 )
 
 
@@ -33,7 +33,7 @@ class RememberingKip101(RemembersWhatIsCommitted, Kip101):
 def of_replication(spec: RemembersWhatIsCommitted) -> tuple[int, Counter[str]]:
     """How many states, and what their transitions are, seen as one log."""
     found = compiled_graph(spec)
-    logs = [replication_gives(state, spec.replicas) for state in found.states]
+    logs = [log_of_replication(state, spec.replicas) for state in found.states]
     return len(logs), coverage((logs[a], logs[b]) for a, b in found.graph.edges())
 
 
@@ -41,7 +41,7 @@ def of_transactions(spec: Transactions) -> Counter[str]:
     found = compiled_graph(spec)
     steps: Counter[str] = Counter()
     for p in range(spec.partitions):
-        logs = [transactions_use(state, p) for state in found.states]
+        logs = [log_of_partition(state, p) for state in found.states]
         steps += coverage((logs[a], logs[b]) for a, b in found.graph.edges())
     return steps
 
@@ -74,7 +74,7 @@ def log(ids: str, high_watermark: int, leader_epoch: int = 0) -> CommittedLog:
 def test_what_may_become_of_a_log(
     before: CommittedLog, after: CommittedLog | None, actions: tuple[str, ...] | None
 ) -> None:
-    assert explained(before, after) == actions
+    assert actions_between(before, after) == actions
 
 
 # ---- replication gives it

@@ -22,7 +22,7 @@ def coverage(spec: Transactions) -> Counter[str]:
     found, refinement = compiled_graph(spec), Refinement(spec)
     steps: Counter[str] = Counter()
     for a, b in found.graph.edges():
-        actions = refinement.explained(found.states[a], found.states[b])
+        actions = refinement.actions_between(found.states[a], found.states[b])
         steps.update({UNEXPLAINED} if actions is None else set(actions or ("none",)))
     return steps
 
