@@ -1,7 +1,8 @@
-"""The audit of log directories: read with NumPy against plain Python, and in-process against Spark.
+"""The audit of log directories: NumPy against plain Python, and in-process against Spark.
 
-Three replicas of eight topic partitions, idempotent producers, half of the batches compressed with
-zstd. The plain reader is the oracle of the fast one, and reads one segment of them.
+The data: three replicas of eight topic partitions, written by idempotent producers, with half of
+the batches compressed with zstd. The plain reader is the oracle of the fast one; both read one
+segment.
 """
 
 from __future__ import annotations
@@ -21,8 +22,8 @@ from properties.log_audit.notation import segment
 from tests.checkers.log_dirs import writing
 
 BATCHES = 3_000
-RECORDS = 100  # of a batch
-BYTES = 100  # of a record's value
+RECORDS = 100  # in a batch
+BYTES = 100  # in a record's value
 PARTITIONS = 8
 REPLICAS = ("A", "B", "C")
 ZSTD = 4
@@ -55,7 +56,7 @@ def run() -> list[Pairing]:
 
 
 def made(base: Path) -> list[Path]:
-    """The log directories of three brokers."""
+    """Writes the log directories of three brokers and returns them."""
     batches = tuple(_batch(number) for number in range(BATCHES))
     beside = Beside(
         replica="A",

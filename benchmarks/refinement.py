@@ -1,9 +1,8 @@
-"""Whether runs of the broker are behaviours of the specs: how much of them, how fast, and what is
-noticed.
+"""Trace validation of broker runs: its coverage, its speed, and the defects that it detects.
 
-Timed are runs that are made and followed, against the same runs made and not followed. Kept beside
-that: the share of events that change nothing of which a spec speaks, how often each action was
-taken and which never, the seeded bugs, and runs with one thing wrong.
+The timing compares runs that are made and validated with the same runs only made. The facts beside
+the timing: the share of events that are stutters, how often each action was taken and which never,
+the seeded bugs, and the mutants.
 """
 
 from __future__ import annotations
@@ -20,32 +19,32 @@ from properties.refinement.scenarios import SCENARIOS, Events, validate_scenario
 from properties.refinement.seeded_bugs import DETECTED, NOT_DETECTED, Detection
 from properties.refinement.trace_validation import Refinement, validate
 
-# Of `replicated`, seed 15 elects a last known leader, of an ISR that is empty: that is no step of
+# In `replicated`, seed 15 elects a last known leader while the ISR is empty: that is no step of
 # the spec, and is reported; in seed 25 the controller refuses a proposal.
 LATE = {"late markers": (0,), "late ends": (0,)}
 SEEDS = {"replicated": (*range(10), 15, 25), "transactional": range(4), **LATE}
 MUTATED = {"replicated": range(10), "transactional": range(6), **LATE}
-PER_KIND = 12  # of a kind, in each run
+PER_KIND = 12  # mutants of a kind in each run
 TIMED = ("replicated", "transactional")
 
 
 def run() -> list[Pairing]:
     return [
         paired(
-            ("2 runs, made and followed", lambda: events_of(is_followed=True)),
-            ("2 runs, made", lambda: events_of(is_followed=False)),
+            ("2 runs, made and validated", lambda: events_of(validated=True)),
+            ("2 runs, made", lambda: events_of(validated=False)),
             runs=3,
         )
     ]
 
 
-def events_of(*, is_followed: bool) -> int:
-    """How many events the timed runs have."""
+def events_of(*, validated: bool) -> int:
+    """Returns the number of events of the timed runs."""
     events = 0
     for scenario in TIMED:
         found = SCENARIOS[scenario].make(0)
         events += len(found)
-        if is_followed:
+        if validated:
             assert all(after.accepted for after in validate_scenario(scenario, found).values())
     return events
 
@@ -54,7 +53,7 @@ def facts() -> Mapping[str, object]:
     return {
         "specs": specs(),
         "seeded bugs": {
-            **{row.bug.value: noticed(row) for row in DETECTED},
+            **{row.bug.value: detected(row) for row in DETECTED},
             **{bug.value: f"not in these states: {why}" for bug, why in NOT_DETECTED.items()},
         },
         "mutants": {name: of_mutants(name) for name in SCENARIOS},
@@ -62,20 +61,20 @@ def facts() -> Mapping[str, object]:
 
 
 def specs() -> Mapping[str, object]:
-    """What becomes of the runs of all scenarios and seeds, by spec."""
+    """Returns, by spec, the results of validating the runs of all scenarios and seeds."""
     found: dict[str, OfSpec] = {}
     for name, runs in SCENARIOS.items():
         for seed in SEEDS[name]:
             events = runs.make(seed)
             for key, mapping in runs.mappings(events).items():
                 of_spec = found.setdefault(key.split(" of ")[0], OfSpec())
-                of_spec.follows(mapping, events, f"{name} {seed}, {key}")
+                of_spec.add_run(mapping, events, f"{name} {seed}, {key}")
     return {spec: of_spec.shown() for spec, of_spec in found.items()}
 
 
 @dataclass(slots=True)
 class OfSpec:
-    """What became of the runs that a spec followed."""
+    """The results of all runs that one spec validated."""
 
     actions: tuple[str, ...] = ()
     taken: Counter[str] = field(default_factory=Counter[str])
@@ -85,8 +84,8 @@ class OfSpec:
     cpu_s: float = 0.0
     unexplained: dict[str, str] = field(default_factory=dict[str, str])
 
-    def follows(self, mapping: Refinement, events: Events, run: str) -> None:
-        """One more run."""
+    def add_run(self, mapping: Refinement, events: Events, run: str) -> None:
+        """Validates one more run."""
         started = time.process_time()
         after = validate(mapping, events)
         self.cpu_s += time.process_time() - started
@@ -111,8 +110,8 @@ class OfSpec:
         }
 
 
-def noticed(row: Detection) -> str:
-    """The first step of the run with the bug that its spec does not explain."""
+def detected(row: Detection) -> str:
+    """Returns the first event of the run with the bug that the spec rejects."""
     runs = SCENARIOS[row.scenario]
     events = runs.make(row.seed, frozenset({row.bug}))
     found = validate(runs.mappings(events)[row.spec], events)
@@ -120,7 +119,7 @@ def noticed(row: Detection) -> str:
 
 
 def of_mutants(scenario: str) -> Mapping[str, object]:
-    """How many runs with one thing wrong are noticed, of those that are no other order."""
+    """Counts the mutants that are made and rejected; equivalent ones do not count."""
     made: Counter[str] = Counter()
     rejected: Counter[str] = Counter()
     equivalent: Counter[str] = Counter()

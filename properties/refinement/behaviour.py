@@ -1,12 +1,12 @@
-"""A behaviour of a spec, grown action by action: the spec's own text says what may happen next.
+"""A behaviour of a spec that grows action by action; the spec's own text decides what may happen.
 
-Whoever validates a run keeps the state that the spec is in and asks it for actions, with all their
-arguments. The interpreter of the language (`model.language.interpreter`) evaluates the guards and
-makes the next state; no rule is written down a second time. What no run shows, as who committed a
-record first, the actions fill in.
+Trace validation keeps the spec's current state here, and takes actions with all their arguments.
+The interpreter of the language (`model.language.interpreter`) evaluates the guards and makes the
+next state, so no rule is written twice. Facts that no run shows, such as which leader committed a
+record first, are set by the actions.
 
-The sorts are as large as the run needs. Nothing ranges over a sort but what the text itself does,
-so a sort that is no key may be as large as one likes (`ANY`).
+The sorts are as large as the run needs. Only the text of the spec ranges over a sort, so a sort
+that is no key of a variable may have any size (`ANY`).
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from dataclasses import dataclass, field, replace
 from itertools import product
 from typing import Final, NamedTuple, Self
 
-from model.language.interpreter import Interpreter, State, Undefined, called
+from model.language.interpreter import Interpreter, State, Undefined, Value, called
 from model.language.spec import Spec
 
-ANY: Final = range(2**63)  # of a sort that is not the key of a variable
+ANY: Final = range(2**63)  # the size of a sort that is no key of a variable
 
 
 class Call(NamedTuple):
-    """An action with its arguments; a `maybe` is taken where the spec allows it."""
+    """An action with its arguments; one marked `maybe` is skipped if the spec does not allow it."""
 
     action: str
     arguments: tuple[int, ...] = ()
@@ -35,7 +35,7 @@ class Call(NamedTuple):
 
 
 class Refusal(NamedTuple):
-    """An action that the spec does not allow now, and the conjunct of its guard that is false."""
+    """An action that the spec does not allow now, and the false conjunct of its guard."""
 
     action: str  # with its arguments
     conjunct: str
@@ -46,7 +46,7 @@ class Refusal(NamedTuple):
 
 @dataclass(slots=True)
 class Behaviour:
-    """The state that a spec is in, and how often each action was taken so far."""
+    """The current state of a spec, and how often each action was taken."""
 
     spec: Spec
     interpreter: Interpreter
@@ -57,7 +57,7 @@ class Behaviour:
     def initial(
         cls, spec: Spec, sorts: Mapping[str, int | range], chosen: Sequence[int] = ()
     ) -> Self:
-        """The spec in its initial state for this choice, with sorts of these sizes."""
+        """Returns the initial state of the spec for this choice, with sorts of these sizes."""
         ranges = {n: s if isinstance(s, range) else range(s) for n, s in sorts.items()}
         interpreter = Interpreter({"Bool": range(2), **ranges})
         blank: State = {
@@ -70,12 +70,12 @@ class Behaviour:
         return cls(spec, interpreter, state)
 
     def take(self, call: Call) -> Refusal | None:
-        """The action is taken; or the state stays, and the refusal says why."""
+        """Takes the action; if the spec does not allow it, returns the refusal and stays."""
         action = next(a for a in self.spec.actions if a.name == call.action)
         try:
             after = self.interpreter.step(action, self.state, call.arguments)
         except Undefined as fault:
-            return Refusal(called(action, call.arguments), f"what has a meaning: {fault.what}")
+            return Refusal(called(action, call.arguments), f"a value that exists: {fault.what}")
         if after is None:
             guard = self.interpreter.why_disabled(action, self.state, call.arguments)
             return Refusal(called(action, call.arguments), str(guard))
@@ -84,10 +84,16 @@ class Behaviour:
         return None
 
     def fork(self) -> Self:
-        """The same, to go on in another way."""
+        """Returns an independent copy."""
         return replace(self, taken=self.taken.copy())
 
     @property
     def never_taken(self) -> tuple[str, ...]:
-        """The actions that this behaviour has not shown."""
+        """Returns the actions that were never taken."""
         return tuple(a.name for a in self.spec.actions if not self.taken[a.name])
+
+
+def as_int(value: Value) -> int:
+    """Returns the value as a number; the value must not be absent."""
+    assert value is not None
+    return int(value)

@@ -1,17 +1,17 @@
 """One topic partition of the reference broker as a behaviour of the abstract idempotent producer.
 
-    stamp, end_offset   the log of the leader of the latest epoch that has begun
-    high_watermark      the largest that any leader had: of a history, the committed beginning
-    acked               what clients were told, at the offset at which they were told it
+    stamp, end_offset   the log of the leader of the latest leader epoch that has begun
+    high_watermark      the highest that any leader had
+    acked               the records that were acknowledged to clients, at the acknowledged offset
 
-A new leader may have records that were out of sight since some leader of the past appended them: a
-change of leader, then appends, as if they came again. What a leader remembers of a producer is the
-stamp at the offset that it remembers, or the run is no behaviour.
+The log of a new leader may contain records that earlier leaders appended and that the leader before
+it lacked. They are mapped to a change of leader and then appends, as if they were appended again. A
+leader's producer state must name the stamp that the log has at that offset.
 
-Records without producer or sequence number, and markers, are each of a producer of its own.
+Records without a producer id or sequence number, and markers, have a producer of their own each.
 
 Source: KIP-98, KIP-360; `model.idempotence_abstract.versions`.
-Simplified: an acknowledgement counts when it has arrived, and only with acks=all.
+Simplified: an acknowledgement counts when the client receives it, and only with acks=all.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from typing import NamedTuple, Self
 from model.idempotence_abstract.versions import IdempotentProducer
 from model.language.interpreter import Cell, Value
 from model.vocabulary import ProducerId, TopicPartition
-from properties.refinement.behaviour import Behaviour, Call
+from properties.refinement.behaviour import Behaviour, Call, as_int
 from properties.refinement.log_entries import SIGNED_FROM
 from properties.refinement.trace_validation import ExpectedStep
 from reference_impl.broker.broker import Broker
@@ -37,7 +37,7 @@ from reference_impl.simulation.trace import Traced
 
 
 class Stamp(NamedTuple):
-    """What a record carries of its producer, numbered as the spec has it."""
+    """Producer, producer epoch and sequence number of a record, numbered as in the spec."""
 
     producer: int
     producer_epoch: int
@@ -46,13 +46,13 @@ class Stamp(NamedTuple):
 
 @dataclass(slots=True)
 class Stamps:
-    """The numbers of producers: one for each producer id, and for each record without."""
+    """The numbers of producers: one for each producer id, and for each record without one."""
 
     numbers: dict[ProducerId | bytes, int] = field(default_factory=dict[ProducerId | bytes, int])
     known: dict[bytes, tuple[Stamp, ...]] = field(default_factory=dict[bytes, tuple[Stamp, ...]])
 
     def of(self, batch: bytes) -> tuple[Stamp, ...]:
-        """The stamps of the records of a batch, in their order."""
+        """Returns the stamps of the records of a batch, in order."""
         if batch not in self.known:
             head = header(batch)
             is_numbered = head.base_sequence >= 0 and not head.is_control
@@ -69,7 +69,7 @@ class Stamps:
         return self.numbers.setdefault(producer, len(self.numbers))
 
     def in_log(self, log: PartitionLog) -> dict[int, Stamp]:
-        """The stamps of a log, by their offsets."""
+        """Returns the stamps of a log by offset."""
         return {
             batch.header.base_offset + k: stamp
             for batch in log.batches()
@@ -79,12 +79,12 @@ class Stamps:
 
 @dataclass(slots=True)
 class BrokerIdempotence:
-    """The topic partition, as far as the run has come."""
+    """The topic partition at the current event of the run."""
 
     topic_partition: TopicPartition
     behaviour: Behaviour
     _stamps: Stamps
-    _leader_epoch: int = -1  # of the leader whose log it is
+    _leader_epoch: int = -1  # of the leader whose log is mapped
     _held: dict[NodeId, Leader] = field(default_factory=dict[NodeId, Leader])
     _sent: dict[tuple[NodeId, int], tuple[Stamp, ...]] = field(
         default_factory=dict[tuple[NodeId, int], tuple[Stamp, ...]]
@@ -92,7 +92,7 @@ class BrokerIdempotence:
 
     @classmethod
     def of(cls, topic_partition: TopicPartition, events: Sequence[Traced]) -> BrokerIdempotence:
-        """The spec at the size of the run and one more, its log empty."""
+        """Returns the mapping at the start of the run, with sorts as large as it needs."""
         stamps = Stamps()
         logs = {id(r.log): r.log for e in events for r in [_leader(e.after, topic_partition)] if r}
         seen = [s for log in logs.values() for b in log.batches() for s in stamps.of(b.data)]
@@ -112,19 +112,19 @@ class BrokerIdempotence:
         return cls(topic_partition, behaviour, stamps)
 
     def fork(self) -> Self:
-        """The same, to go on in another way."""
+        """Returns an independent copy."""
         return replace(
             self, behaviour=self.behaviour.fork(), _held=dict(self._held), _sent=dict(self._sent)
         )
 
     def expected_step(self, traced: Traced) -> ExpectedStep | None:
-        """The actions that make the step, and what the spec's state has to be after them."""
+        """Returns the actions that the event is, and the state that must follow them."""
         if isinstance(traced.after, Broker):
             sent = _produced(traced, self.topic_partition, self._stamps)
             if sent and isinstance(traced.event, RequestReceived):
                 self._sent[traced.event.sender, traced.event.correlation] = sent
             return self._leads(traced.node, _leader(traced.after, self.topic_partition))
-        return self._told(traced)
+        return self._acknowledged(traced)
 
     # ---- the log
 
@@ -136,22 +136,22 @@ class BrokerIdempotence:
         if before is not None and (before.log, before.producers) == (leader.log, leader.producers):
             return None
         calls: list[Call] = []
-        shows: dict[Cell, Value] = {}
+        cells: dict[Cell, Value] = {}
         if leader.state.leader_epoch >= self._leader_epoch:
             log = self._stamps.in_log(leader.log)
             calls += self._writes(leader, log)
-            shows = self._shows(leader, log)
+            cells = self._cells(leader, log)
             self._leader_epoch = leader.state.leader_epoch
         state, mark = self.behaviour.state, leader.log.high_watermark
-        if mark > _int(state["high_watermark", ()]):
+        if mark > as_int(state["high_watermark", ()]):
             calls.append(Call("advance_high_watermark", (mark,)))
         return ExpectedStep(
-            calls=tuple(calls), shows=shows, at_least={("high_watermark", ()): mark}
+            calls=tuple(calls), cells=cells, at_least={("high_watermark", ()): mark}
         )
 
     def _writes(self, leader: Leader, log: dict[int, Stamp]) -> Iterator[Call]:
-        """A leader appends; a new one begins with what it shares with the log of before."""
-        end = _int(self.behaviour.state["end_offset", ()])
+        """Yields the appends of a leader; a new leader keeps the shared start of the log."""
+        end = as_int(self.behaviour.state["end_offset", ()])
         if leader.state.leader_epoch > self._leader_epoch >= 0:
             deleted = leader.log.log_start
             shared = takewhile(lambda o: o < deleted or self._at(o) == log.get(o), range(end))
@@ -170,33 +170,36 @@ class BrokerIdempotence:
 
     def _at(self, offset: int) -> Stamp:
         state = self.behaviour.state
-        return Stamp(*(_int(state[f"stamp.{name}", (offset,)]) for name in Stamp._fields))
+        return Stamp(*(as_int(state[f"stamp.{name}", (offset,)]) for name in Stamp._fields))
 
-    def _shows(self, leader: Leader, log: dict[int, Stamp]) -> dict[Cell, Value]:
-        shows: dict[Cell, Value] = {("end_offset", ()): leader.log.end_offset}
+    def _cells(self, leader: Leader, log: dict[int, Stamp]) -> dict[Cell, Value]:
+        cells: dict[Cell, Value] = {("end_offset", ()): leader.log.end_offset}
         for offset, stamp in log.items():
-            shows |= _stamped(offset, stamp)
+            cells |= _stamped(offset, stamp)
         for producer_id, known in leader.producers.producers.items():
             for batch in known.batches[-1:]:
                 producer = self._stamps.numbers.get(producer_id, -1)
                 remembered = Stamp(producer, known.producer_epoch, batch.last_sequence)
-                shows |= _stamped(batch.next_offset - 1, remembered)
-        return shows
+                cells |= _stamped(batch.next_offset - 1, remembered)
+        return cells
 
-    # ---- what clients hold
+    # ---- acknowledgements
 
-    def _told(self, traced: Traced) -> ExpectedStep | None:
-        """The records that the client sent are where it is told that they are, and committed."""
+    def _acknowledged(self, traced: Traced) -> ExpectedStep | None:
+        """Returns the step of a client that receives an acknowledgement.
+
+        The records that the client sent must be at the acknowledged offsets, and committed.
+        """
         match traced.event:
             case ResponseReceived(
-                correlation=correlation, response=Produced(error=ErrorCode.NONE) as told
+                correlation=correlation, response=Produced(error=ErrorCode.NONE) as response
             ):
                 sent = self._sent.get((traced.node, correlation), ())
-                calls = [Call("acknowledge", (told.base_offset + k,)) for k in range(len(sent))]
-                shows: dict[Cell, Value] = {("acked", tuple(stamp)): True for stamp in sent}
+                calls = [Call("acknowledge", (response.base_offset + k,)) for k in range(len(sent))]
+                cells: dict[Cell, Value] = {("acked", tuple(stamp)): True for stamp in sent}
                 for k, stamp in enumerate(sent):
-                    shows |= _stamped(told.base_offset + k, stamp)
-                return ExpectedStep(calls=tuple(calls), shows=shows) if sent else None
+                    cells |= _stamped(response.base_offset + k, stamp)
+                return ExpectedStep(calls=tuple(calls), cells=cells) if sent else None
             case _:
                 return None
 
@@ -207,15 +210,15 @@ def _leader(node: object, topic_partition: TopicPartition) -> Leader | None:
 
 
 def _produced(traced: Traced, topic_partition: TopicPartition, stamps: Stamps) -> tuple[Stamp, ...]:
-    """The records that a broker is sent with acks=all."""
+    """Returns the stamps of the records in a Produce request with acks=all."""
     match traced.event:
-        case RequestReceived(request=Produce(topic_partition=asked, acks=acks, batches=data)):
-            if asked != topic_partition or acks != ACKS_ALL:
+        case RequestReceived(request=Produce(topic_partition=written, acks=acks, batches=data)):
+            if written != topic_partition or acks != ACKS_ALL:
                 return ()
             try:
                 return tuple(stamp for batch in batches(data) for stamp in stamps.of(batch))
             except CorruptBatch:
-                return ()  # it is refused
+                return ()  # the broker refuses it
         case _:
             return ()
 
@@ -225,8 +228,3 @@ def _stamped(offset: int, stamp: Stamp) -> dict[Cell, Value]:
         (f"stamp.{name}", (offset,)): value
         for name, value in zip(Stamp._fields, stamp, strict=True)
     }
-
-
-def _int(value: Value) -> int:
-    assert value is not None
-    return int(value)

@@ -1,22 +1,22 @@
 """One topic partition of the reference broker as a behaviour of abstract replication.
 
-The abstract spec, not a rich one: it is proved for any number of everything, and its grain is the
-broker's. There a fetch is a look at what the leader of an epoch did, however late; the rich specs
-take fetch and answer as one step, which no simulated network lets happen.
+The broker is mapped to the abstract spec, not to a rich one. The abstract spec is proved for any
+number of replicas, epochs and offsets, and its steps are as small as the broker's: a fetch reads,
+however late, what the leader of an epoch did. The rich specs take a fetch and its response as one
+step, which a simulated network does not do.
 
-    replica[r]       the log, the high watermark and the role of a broker; in its last life the disk
-    led[e]           what the leader of an epoch has, waits for, and was told by fetches
-    isr[e]           the ISR *and* the ELR: while the one is too small nothing is committed, so the
-                     members of the other have all that is
-    a consumer       a replica that never is in sync: it follows, and its log and its high watermark
-                     are what it was given; so what was read is committed, and the same everywhere
+    replica[r]       the log, the high watermark and the role of a broker; after a restart, its disk
+    led[e]           the log of the leader of an epoch, its ISR, and the fetches that it received
+    isr[e]           the ISR *and* the ELR: while the ISR is too small nothing is committed, so the
+                     members of the ELR have every committed record
+    a consumer       a replica that is never in sync (`consumer_reads`)
 
-A fetch is taken where the follower sends it, which is before its leader hears of it: the leader may
-only count on less than the abstract one knows.
+A fetch is taken when the follower sends it, which is before its leader receives it. So the leader
+may only rely on less than the abstract leader does; `message_knowledge` checks this.
 
-Source: KIP-101, KIP-320, KIP-497, KIP-966; `model.replication_abstract.spec`.
-Simplified: what is not yet, or no longer, in a log is not seen; power losses and unclean elections
-are no steps of the spec, and are reported; the end offset that a client is told may be an old one.
+Source: KIP-101, KIP-320, KIP-497, KIP-966; `model.replication_abstract.claims`.
+Simplified: records that are not in a log yet, or no longer, are not mapped. Power losses and
+unclean elections are no steps of the spec, and are reported.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ from typing import Final, Self
 from model.language.interpreter import Cell, Value
 from model.replication_abstract.versions import ReplicationProof
 from model.vocabulary import BrokerId, TopicPartition
-from properties.refinement.behaviour import ANY, Behaviour, Call
-from properties.refinement.log_entries import Messages
+from properties.refinement.behaviour import ANY, Behaviour, Call, as_int
+from properties.refinement.consumer_reads import ConsumerReads, consumer_of
+from properties.refinement.log_entries import Messages, last_offset
 from properties.refinement.message_knowledge import MessageKnowledge, RequestsReceived
 from properties.refinement.trace_validation import ExpectedStep
 from reference_impl.broker.broker import Broker
 from reference_impl.controller.controller import Controller
 from reference_impl.log.partition_log import PartitionLog
-from reference_impl.log.record_batch import batches
 from reference_impl.node.step import RequestReceived, ResponseReceived
 from reference_impl.partition.follower import Follower
 from reference_impl.partition.leader import Leader
@@ -48,10 +48,7 @@ from reference_impl.protocol.controller import (
 from reference_impl.protocol.messages import (
     NO_BROKER,
     ErrorCode,
-    Fetch,
     Fetched,
-    ListedOffsets,
-    ListOffsets,
     NodeId,
     OffsetOfLeaderEpoch,
 )
@@ -60,9 +57,9 @@ from reference_impl.simulation.trace import Traced
 Replica = Leader | Follower
 
 
-# What a broker may do when it hears something. A leader that coordinates, too, may append whenever
-# what its own coordinator waits for is replicated: all within the step.
-_HEARS: Final[Mapping[type, frozenset[str]]] = {
+# The actions that a broker may take at each message. A leader that is also a coordinator may append
+# whenever the record that its own coordinator waits for is replicated, all within the step.
+_ACTIONS_AT: Final[Mapping[type, frozenset[str]]] = {
     UpdateMetadata: frozenset({
         "become_leader", "become_follower", "propose_member", "drop_member", "fetch_request",
         "truncate", "append", "advance_high_watermark",
@@ -73,38 +70,37 @@ _HEARS: Final[Mapping[type, frozenset[str]]] = {
     OffsetOfLeaderEpoch: frozenset({"truncate", "fetch_request"}),
     BrokerHeartbeated: frozenset(),
 }  # fmt: skip
-_LEADS: Final = frozenset({
+_LEADER_ACTIONS: Final = frozenset({
     "append", "propose_member", "drop_member", "fetch_request", "advance_high_watermark"
 })  # fmt: skip
 
 
 @dataclass(slots=True)
 class BrokerReplication:
-    """The topic partition, as far as the run has come."""
+    """The topic partition at the current event of the run."""
 
     topic_partition: TopicPartition
     behaviour: Behaviour
     replicas: dict[NodeId, int]  # brokers first, in the order of the replicas, then consumers
     _knowledge: MessageKnowledge
+    _reads: ConsumerReads
     _requests: RequestsReceived = field(default_factory=RequestsReceived)
     _messages: Messages = field(default_factory=Messages)
-    _decided: PartitionState | None = None
-    _lives: dict[NodeId, int] = field(default_factory=dict[NodeId, int])
+    _registration: PartitionState | None = None
+    _incarnations: dict[NodeId, int] = field(default_factory=dict[NodeId, int])
     _held: dict[NodeId, Replica] = field(default_factory=dict[NodeId, Replica])
-    _polls: dict[tuple[NodeId, int], int] = field(default_factory=dict[tuple[NodeId, int], int])
 
     @classmethod
     def of(cls, topic_partition: TopicPartition, events: Sequence[Traced]) -> BrokerReplication:
-        """The spec at the size of the run and one more, in the state in which the controller began.
+        """Returns the mapping at the start of the run, with sorts as large as the run needs.
 
-        Consumers are out of sync before anything happens.
+        The spec is in the state in which the controller creates the partition; consumers are out of
+        sync.
         """
         states = [s for e in events for s in [_decision(e.after, topic_partition)] if s is not None]
         held = [r for e in events for r in [_replica(e.after, topic_partition)] if r is not None]
         brokers = states[0].replicas
-        consumers = dict.fromkeys(
-            who for e in events for who in [_polls(e, topic_partition)] if who
-        )
+        consumers = dict.fromkeys(c for e in events if (c := consumer_of(e, topic_partition)))
         replicas = {node: k for k, node in enumerate((*map(NodeId, brokers), *consumers))}
         behaviour = Behaviour.initial(
             ReplicationProof(),
@@ -120,24 +116,30 @@ class BrokerReplication:
             for call in (Call("shrink_isr", (outsider,)), Call("drop_member", (leader, outsider))):
                 assert behaviour.take(call) is None
         behaviour.taken.clear()
-        return cls(topic_partition, behaviour, replicas, MessageKnowledge(topic_partition))
+        return cls(
+            topic_partition,
+            behaviour,
+            replicas,
+            MessageKnowledge(topic_partition),
+            ConsumerReads(topic_partition),
+        )
 
     def fork(self) -> Self:
-        """The same, to go on in another way."""
+        """Returns an independent copy."""
         return replace(
             self,
             behaviour=self.behaviour.fork(),
             _knowledge=self._knowledge.fork(),
             _requests=self._requests.fork(),
-            _lives=dict(self._lives),
+            _incarnations=dict(self._incarnations),
             _held=dict(self._held),
-            _polls=dict(self._polls),
+            _reads=self._reads.fork(),
         )
 
-    # ------------------------------------------------------------ what a step looks like
+    # ------------------------------------------------------------ the actions of an event
 
     def expected_step(self, traced: Traced) -> ExpectedStep | None:
-        """The actions that make the step, and what the spec's state has to be after them."""
+        """Returns the actions that the event is, and the state that must follow them."""
         violation = self._requests.violation(traced)
         if violation:
             return ExpectedStep(calls=(), violation=violation)
@@ -149,17 +151,19 @@ class BrokerReplication:
             case Broker():
                 return self._broker(traced, traced.after)
             case _:
-                return self._consumer(traced)
+                return self._reads.expected_step(
+                    traced, self.behaviour, self.replicas, self._messages
+                )
 
     # ---- the controller
 
     def _controller(self, traced: Traced, after: PartitionState | None) -> ExpectedStep | None:
-        before, self._decided = self._decided, after
+        before, self._registration = self._registration, after
         if after is None:
             return None
         self._knowledge.decided.add(after)
         if before is None:
-            return ExpectedStep(calls=(), shows=self._shows_decided(after))
+            return ExpectedStep(calls=(), cells=self._registration_cells(after))
         if before is after or before == after:
             refused = self._is_refused(traced, after)
             return ExpectedStep(calls=(Call("refuse"),)) if refused else None
@@ -175,34 +179,34 @@ class BrokerReplication:
             ]
         calls += [Call("expand_isr", (r,)) for r in sorted(members - was)]
         calls += [Call("shrink_isr", (r,)) for r in sorted(was - members)]
-        # A change of anything else, too, refuses what is on its way: it is of an older state.
+        # Any other change also refuses proposals on their way: they name an older partition epoch.
         return ExpectedStep(
-            calls=tuple(calls or [Call("refuse")]), shows=self._shows_decided(after)
+            calls=tuple(calls or [Call("refuse")]), cells=self._registration_cells(after)
         )
 
-    def _shows_decided(self, after: PartitionState) -> dict[Cell, Value]:
+    def _registration_cells(self, after: PartitionState) -> dict[Cell, Value]:
         newest, members = after.leader_epoch, self._members(after)
-        shows: dict[Cell, Value] = {("newest", ()): newest}
-        shows |= {("isr", (newest, r)): r in members for r in self.replicas.values()}
+        cells: dict[Cell, Value] = {("newest", ()): newest}
+        cells |= {("isr", (newest, r)): r in members for r in self.replicas.values()}
         if after.leader != NO_BROKER:
-            shows["leader", (newest,)] = self.replicas[NodeId(after.leader)]
-        return shows
+            cells["leader", (newest,)] = self.replicas[NodeId(after.leader)]
+        return cells
 
     def _is_refused(self, traced: Traced, state: PartitionState) -> bool:
-        """The controller was asked for another ISR than there is, by who knows that one."""
+        """True if the controller receives a current proposal of another ISR and keeps its own."""
         match traced.event:
-            case RequestReceived(request=AlterPartition() as asked) if (
-                asked.topic_partition == self.topic_partition
+            case RequestReceived(request=AlterPartition() as proposal) if (
+                proposal.topic_partition == self.topic_partition
             ):
-                members = {member for member, _ in asked.isr}
-                knows = asked.leader_epoch, asked.partition_epoch
+                members = {member for member, _ in proposal.isr}
+                proposed = proposal.leader_epoch, proposal.partition_epoch
                 current = state.leader_epoch, state.partition_epoch
-                return knows == current and members != set(state.isr)
+                return proposed == current and members != set(state.isr)
             case _:
                 return False
 
     def _members(self, state: PartitionState) -> set[int]:
-        """Who has all that is committed, as the controller knows it."""
+        """Returns the replicas that have every committed record, as the controller knows."""
         return self._numbers((*state.isr, *state.elr))
 
     def _numbers(self, brokers: Iterable[BrokerId]) -> set[int]:
@@ -214,33 +218,33 @@ class BrokerReplication:
         node = traced.node
         if node not in self.replicas:
             return None
-        life, self._lives[node] = self._lives.get(node), broker.incarnation
-        if life not in {None, broker.incarnation}:
+        incarnation, self._incarnations[node] = self._incarnations.get(node), broker.incarnation
+        if incarnation not in {None, broker.incarnation}:
             return self._restarted(node, broker)
         before, after = self._held.get(node), broker.replicas.get(self.topic_partition)
-        self._note_poll(traced, after)
+        self._reads.note_request(traced, after)
         if after is None or after is before:
             return None
         self._held[node] = after
         r, state = self.replicas[node], self.behaviour.state
         calls = [*self._moves(r, before, after)]
-        end = _int(state["replica.end_offset", (r,)])
+        end = as_int(state["replica.end_offset", (r,)])
         if after.log.end_offset < end:
             calls.append(Call("truncate", (r, after.log.end_offset)))
         new = [*self._messages.of(after.log, end)]
         if isinstance(after, Leader):
-            calls += self._hears(after)
+            calls += self._late_fetches(after)
             calls += [Call("append", (r, e.message, e.offset + 1)) for e in new]
-            calls += self._waits_for(r, after)
+            calls += self._maximal_isr_changes(r, after)
         else:
-            calls += [Call("fetch_response", (r, _last(e.offset), e.offset + 1)) for e in new]
-        calls += self._marks(traced, r, after)
+            calls += [Call("fetch_response", (r, last_offset(e.offset), e.offset + 1)) for e in new]
+        calls += self._high_watermark_advance(traced, r, after)
         if isinstance(after, Follower) and _sent(before) != _sent(after) is not None:
-            calls.append(Call("fetch_request", (r, _last(after.log.end_offset)), maybe=True))
+            calls.append(Call("fetch_request", (r, last_offset(after.log.end_offset)), maybe=True))
         return ExpectedStep(
             calls=tuple(calls),
-            shows=self._shows(r, after),
-            at_least=self._heard(after),
+            cells=self._cells(r, after),
+            at_least=self._fetched_offsets(after),
             allowed_actions=self._allowed_actions(traced),
             violation=self._knowledge.violation(traced, before, after),
         )
@@ -252,38 +256,38 @@ class BrokerReplication:
             ):
                 return frozenset()
             case _:
-                return _HEARS.get(_told(traced), _LEADS)
+                return _ACTIONS_AT.get(_type_of(traced), _LEADER_ACTIONS)
 
     def _restarted(self, node: NodeId, broker: Broker) -> ExpectedStep | None:
-        """A new life begins with what the old one left on the disk."""
+        """Returns the restart of a broker: it begins with the log on its disk."""
         self._held.pop(node, None)
         log, r = broker.unassigned.get(self.topic_partition), self.replicas[node]
         if log is None:
             return None
-        shows = {**self._log(r, log), ("replica.is_leader", (r,)): False}
-        return ExpectedStep(calls=(Call("restart", (r, log.high_watermark)),), shows=shows)
+        cells = {**self._log(r, log), ("replica.is_leader", (r,)): False}
+        return ExpectedStep(calls=(Call("restart", (r, log.high_watermark)),), cells=cells)
 
     def _moves(self, r: int, before: Replica | None, after: Replica) -> Iterator[Call]:
-        """A replica enters a leader epoch; a fetch of before may still reach its old leader."""
+        """Yields the entry into a new leader epoch, after an open fetch to the old leader."""
         state, newer = self.behaviour.state, after.state.leader_epoch
         if newer == state["replica.leader_epoch", (r,)]:
             return
         if _sent(before) is not None:
-            end = _int(state["replica.end_offset", (r,)])
-            yield Call("fetch_request", (r, _last(end)), maybe=True)
+            end = as_int(state["replica.end_offset", (r,)])
+            yield Call("fetch_request", (r, last_offset(end)), maybe=True)
         yield Call("become_leader" if isinstance(after, Leader) else "become_follower", (r, newer))
 
-    def _hears(self, leader: Leader) -> Iterator[Call]:
-        """A fetch that was sent before its leader had begun counts when the leader hears of it."""
+    def _late_fetches(self, leader: Leader) -> Iterator[Call]:
+        """Yields fetches sent before their leader's epoch began, once the leader receives them."""
         state, e = self.behaviour.state, leader.state.leader_epoch
         for broker, remote in leader.in_sync.remotes.items():
             f = self.replicas[NodeId(broker)]
             in_epoch = state["replica.leader_epoch", (f,)] == e
-            if in_epoch and remote.end_offset > _int(state["led.fetched", (e, f)]):
-                yield Call("fetch_request", (f, _last(remote.end_offset)), maybe=True)
+            if in_epoch and remote.end_offset > as_int(state["led.fetched", (e, f)]):
+                yield Call("fetch_request", (f, last_offset(remote.end_offset)), maybe=True)
 
-    def _waits_for(self, r: int, leader: Leader) -> Iterator[Call]:
-        """Whom the leader proposes it waits for; whom neither it nor the ISR names, no more."""
+    def _maximal_isr_changes(self, r: int, leader: Leader) -> Iterator[Call]:
+        """Yields the changes of the maximal ISR: proposed members, and members dropped."""
         state, e = self.behaviour.state, leader.state.leader_epoch
         begins = state["replica.leader_epoch", (r,)] != e
         waited = "first_isr" if begins else "led.maximal_isr"
@@ -292,14 +296,14 @@ class BrokerReplication:
         yield from (Call("propose_member", (r, f)) for f in sorted(members - was))
         yield from (Call("drop_member", (r, f)) for f in sorted(was - members))
 
-    def _marks(self, traced: Traced, r: int, after: Replica) -> Iterator[Call]:
-        """The high watermark moves; that of a follower to the one that it is told."""
+    def _high_watermark_advance(self, traced: Traced, r: int, after: Replica) -> Iterator[Call]:
+        """Yields the high watermark's advance; a follower's follows the fetch response."""
         mark: int = after.log.high_watermark
         match traced.event:
             case ResponseReceived(
-                response=Fetched(error=ErrorCode.NONE, diverging_epoch=None, high_watermark=told)
+                response=Fetched(error=ErrorCode.NONE, diverging_epoch=None, high_watermark=leaders)
             ) if isinstance(after, Follower):
-                mark = min(told, after.log.end_offset)
+                mark = min(leaders, after.log.end_offset)
             case _:
                 pass
         if mark == self.behaviour.state["replica.high_watermark", (r,)]:
@@ -307,33 +311,33 @@ class BrokerReplication:
         if isinstance(after, Leader):
             yield Call("advance_high_watermark", (r, mark))
         else:
-            yield Call("follower_high_watermark", (r, _last(after.log.end_offset), mark))
+            yield Call("follower_high_watermark", (r, last_offset(after.log.end_offset), mark))
 
-    # ---- what has to be true of a broker afterwards
+    # ---- the state that must follow
 
-    def _shows(self, r: int, after: Replica) -> dict[Cell, Value]:
+    def _cells(self, r: int, after: Replica) -> dict[Cell, Value]:
         e, leads = after.state.leader_epoch, isinstance(after, Leader)
-        shows = self._log(r, after.log)
-        shows["replica.leader_epoch", (r,)] = e
-        shows["replica.is_leader", (r,)] = leads
+        cells = self._log(r, after.log)
+        cells["replica.leader_epoch", (r,)] = e
+        cells["replica.is_leader", (r,)] = leads
         if isinstance(after, Leader):
             members = self._maximal(r, after)
-            shows["led.start_offset", (e,)] = after.epoch_start
-            shows |= {("led.maximal_isr", (e, f)): f in members for f in self.replicas.values()}
-        return shows
+            cells["led.start_offset", (e,)] = after.epoch_start
+            cells |= {("led.maximal_isr", (e, f)): f in members for f in self.replicas.values()}
+        return cells
 
     def _log(self, r: int, log: PartitionLog) -> dict[Cell, Value]:
-        shows: dict[Cell, Value] = {
+        cells: dict[Cell, Value] = {
             ("replica.end_offset", (r,)): log.end_offset,
             ("replica.high_watermark", (r,)): log.high_watermark,
         }
         for offset, leader_epoch, message in self._messages.of(log):
-            shows["replica.entry.leader_epoch", (r, offset)] = leader_epoch
-            shows["replica.entry.message", (r, offset)] = message
-        return shows
+            cells["replica.entry.leader_epoch", (r, offset)] = leader_epoch
+            cells["replica.entry.message", (r, offset)] = message
+        return cells
 
-    def _heard(self, after: Replica) -> dict[Cell, int]:
-        """No leader counts on more than its followers have said."""
+    def _fetched_offsets(self, after: Replica) -> dict[Cell, int]:
+        """Returns the fetch offsets that the leader relies on; its followers have sent them."""
         if isinstance(after, Follower):
             return {}
         e = after.state.leader_epoch
@@ -346,55 +350,6 @@ class BrokerReplication:
         state = leader.state
         return {r, *self._numbers((*state.isr, *state.elr, *leader.in_sync.proposed))}
 
-    # ---- consumers
-
-    def _note_poll(self, traced: Traced, replica: Replica | None) -> None:
-        match traced.event:
-            case RequestReceived(
-                who, correlation, Fetch(replica_id=-1) | ListOffsets() as asked
-            ) if asked.topic_partition == self.topic_partition and isinstance(replica, Leader):
-                self._polls[who, correlation] = replica.state.leader_epoch
-            case _:
-                pass
-
-    def _consumer(self, traced: Traced) -> ExpectedStep | None:
-        match traced.event:
-            case ResponseReceived(
-                correlation=correlation, response=Fetched(error=ErrorCode.NONE) as told
-            ):
-                epoch = self._polls.pop((traced.node, correlation), None)
-                if (
-                    epoch is not None
-                    and told.topic_partition == self.topic_partition
-                    and told.batches
-                ):
-                    return self._read(self.replicas[traced.node], epoch, told)
-            case ResponseReceived(correlation=correlation, response=ListedOffsets(offset=end)):
-                if self._polls.pop((traced.node, correlation), None) is not None:
-                    return ExpectedStep(calls=(), at_least={("committed_end", ()): end})
-            case _:
-                pass
-        return None
-
-    def _read(self, c: int, leader_epoch: int, told: Fetched) -> ExpectedStep | None:
-        """What it was given is in the log of the epoch, below a high watermark of it."""
-        state = self.behaviour.state
-        given = [e for batch in batches(told.batches) for e in self._messages.entries(batch)]
-        held, end = _int(state["replica.end_offset", (c,)]), given[-1].offset + 1
-        calls = [
-            Call("become_follower", (c, leader_epoch))
-            for known in [_int(state["replica.leader_epoch", (c,)])]
-            if known < leader_epoch
-        ]
-        calls += [Call("fetch_response", (c, _last(o), o + 1)) for o in range(held, end)]
-        if _int(state["replica.high_watermark", (c,)]) < end:
-            calls.append(Call("follower_high_watermark", (c, _last(end), end)))
-        shows: dict[Cell, Value] = {}
-        for offset, written_in, message in given:
-            shows["replica.entry.leader_epoch", (c, offset)] = written_in
-            shows["replica.entry.message", (c, offset)] = message
-        return ExpectedStep(calls=tuple(calls), shows=shows)
-
 
 def _decision(node: object, topic_partition: TopicPartition) -> PartitionState | None:
     return node.topic_partitions.get(topic_partition) if isinstance(node, Controller) else None
@@ -404,36 +359,17 @@ def _replica(node: object, topic_partition: TopicPartition) -> Replica | None:
     return node.replicas.get(topic_partition) if isinstance(node, Broker) else None
 
 
-def _polls(traced: Traced, topic_partition: TopicPartition) -> NodeId | None:
-    """The consumer whose fetch has reached a broker."""
+def _type_of(traced: Traced) -> type:
+    """Returns the type of the message that the node received, or of its timer."""
     match traced.event:
-        case RequestReceived(sender, request=Fetch(topic_partition=asked, replica_id=replica)):
-            return sender if asked == topic_partition and replica < 0 else None
-        case _:
-            return None
-
-
-def _told(traced: Traced) -> type:
-    """What a node was told, or the timer that fired."""
-    match traced.event:
-        case RequestReceived(request=told) | ResponseReceived(response=told):
-            return type(told)
-        case told:
-            return type(told)
+        case RequestReceived(request=message) | ResponseReceived(response=message):
+            return type(message)
+        case timer:
+            return type(timer)
 
 
 def _sent(replica: Replica | None) -> int | None:
-    """The correlation of the fetch that a follower has open."""
+    """Returns the correlation of a follower's open fetch, or None."""
     if not isinstance(replica, Follower) or replica.is_truncating:
         return None
     return replica.awaits
-
-
-def _last(end: int) -> int:
-    """The offset of the last record of a log with this end; of an empty one any will do."""
-    return max(end - 1, 0)
-
-
-def _int(value: Value) -> int:
-    assert value is not None
-    return int(value)

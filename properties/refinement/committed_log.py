@@ -1,18 +1,20 @@
-"""Replication gives what transactions stand on: one log, of which what is committed is kept.
+"""Replication provides what transactions are modelled on: one log whose committed records stay.
 
-Transactions are modelled over an abstract *committed log*: a leader appends, a high watermark
-advances, and a new leader may lack what is above it. `log_of_replication` says which such log a
-state of the replication spec is, `log_of_partition` which one a partition of the transactions spec
-is, and `explained` how one becomes another by the abstract actions, if it does. Every transition of
-both specs, explored at a finite scope, must be explained: then replicas that lag, are cut and
-follow leaders of the past do not show in what is claimed of transactions over one log.
+The transactions spec uses an abstract *committed log*: a leader appends, a high watermark advances,
+and a new leader may lack records above the high watermark. `log_of_replication` maps a state of the
+replication spec to such a log, `log_of_partition` maps a partition of the transactions spec, and
+`actions_between` finds the abstract actions from one log to the next. Every transition of both
+specs, explored at a finite scope, must be such actions. Then replicas that lag, truncate, or follow
+old leaders do not affect claims about transactions over one log.
 
-A new leader has, beyond what it shares with the log before, records that some leader appended once
-and that were out of sight since: a change of leader, then appends, as if they came again.
+The log of a new leader may contain records that some leader appended once and that the previous
+leader lacked. They are mapped to a change of leader and then appends, as if they were appended
+again.
 
 Source: Lamport, Specifying Systems, chapter 5.8; Abadi and Lamport, The Existence of Refinement
 Mappings (history variables); KIP-101; KIP-320.
-Simplified: of the coordinator's log the transactions spec keeps the last record: it is not mapped.
+Simplified: the transactions spec keeps only the last record of the coordinator's log; that log is
+not mapped.
 """
 
 from __future__ import annotations
@@ -24,6 +26,7 @@ from itertools import takewhile
 from typing import Final
 
 from model.language.interpreter import State, Value
+from properties.refinement.behaviour import as_int
 
 APPEND: Final = "append"
 ADVANCE: Final = "advance_high_watermark"
@@ -35,23 +38,23 @@ Record = tuple[Value, ...]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommittedLog:
-    """The log of a partition as one would see it who knew all, oldest record first."""
+    """The log of a partition as an all-knowing observer sees it, oldest record first."""
 
-    leader_epoch: int  # of the leader, or of a leader to be
+    leader_epoch: int  # of the leader, or of the next leader
     records: tuple[Record, ...]
-    high_watermark: int  # so many of them are committed
+    high_watermark: int  # number of committed records
 
 
 def log_of_replication(state: State, replicas: int) -> CommittedLog | None:
-    """The log that a state of replication stands for (`model.replication.history`).
+    """Returns the log that a state of replication stands for (`model.replication.history`).
 
-    It is the log of the leader in the latest leader epoch that a replica has heard of, or what is
-    committed, until that leader has heard of it too. None where a member of the ISR or that leader
-    lacks what is committed, or has something else: that is no log.
+    It is the log of the leader in the latest leader epoch of any replica. If that leader has not
+    become leader yet, it is the committed part. Returns None if a member of the ISR or that leader
+    lacks a committed record or has another one: that state stands for no log.
     """
-    high_watermark = _int(state["true_high_watermark", ()])
+    high_watermark = as_int(state["true_high_watermark", ()])
     isr = [r for r in range(replicas) if state["registration.isr", (r,)]]
-    epochs = {r: _int(state["replica.leader_epoch", (r,)]) for r in range(replicas)}
+    epochs = {r: as_int(state["replica.leader_epoch", (r,)]) for r in range(replicas)}
     latest = max(epochs.values())
     leads = [r for r, e in epochs.items() if e == latest and state["replica.leader", (r,)] == r]
     committed = {_records(state, r)[:high_watermark] for r in (*isr, *leads)}
@@ -63,22 +66,22 @@ def log_of_replication(state: State, replicas: int) -> CommittedLog | None:
 
 
 def log_of_partition(state: State, partition: int) -> CommittedLog:
-    """The log that a partition of the transactions spec is."""
-    end = _int(state["log.end_offset", (partition,)])
+    """Returns the log of a partition of the transactions spec."""
+    end = as_int(state["log.end_offset", (partition,)])
     names = sorted({name for name, _ in state if name.startswith("log.record.")})
     return CommittedLog(
-        leader_epoch=_int(state["leader_epoch", (partition,)]),
+        leader_epoch=as_int(state["leader_epoch", (partition,)]),
         records=tuple(tuple(state[n, (partition, o)] for n in names) for o in range(end)),
-        high_watermark=_int(state["log.high_watermark", (partition,)]),
+        high_watermark=as_int(state["log.high_watermark", (partition,)]),
     )
 
 
 def actions_between(
     before: CommittedLog | None, after: CommittedLog | None
 ) -> tuple[str, ...] | None:
-    """The abstract actions that lead from one log to the other; None if none do.
+    """Returns the abstract actions that lead from one log to the other, or None.
 
-    The law: what is committed stays, and only a change of leader removes what is not.
+    The law: committed records stay, and only a change of leader removes uncommitted ones.
     """
     if before is None or after is None or after.high_watermark < before.high_watermark:
         return None
@@ -98,7 +101,7 @@ def actions_between(
 def coverage(
     steps: Iterable[tuple[CommittedLog | None, CommittedLog | None]],
 ) -> Counter[str]:
-    """How many steps take each abstract action, are stuttering (none), or are unexplained."""
+    """Counts the steps that take each abstract action, no action, or are unexplained."""
     found: Counter[str] = Counter()
     for before, after in steps:
         actions = actions_between(before, after)
@@ -107,18 +110,13 @@ def coverage(
 
 
 def _records(state: State, replica: int) -> tuple[Record, ...]:
-    end = _int(state["log.end_offset", (replica,)])
+    end = as_int(state["log.end_offset", (replica,)])
     names = ("log.record.id", "log.record.leader_epoch")
     return tuple(tuple(state[n, (replica, o)] for n in names) for o in range(end))
 
 
 def _shared(left: Sequence[Record], right: Sequence[Record]) -> int:
-    """How many records both begin with."""
+    """Returns how many records the two have in common at their start."""
     return sum(
         1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(left, right, strict=False))
     )
-
-
-def _int(value: Value) -> int:
-    assert value is not None
-    return int(value)

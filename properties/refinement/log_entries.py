@@ -1,6 +1,6 @@
-"""The records of logs as abstract replication sees them: an epoch, and a message with a number.
+"""The records of logs as abstract replication sees them: a leader epoch and a message number.
 
-Equal bytes that producers sent have one number, in whatever log and under whatever leader epoch.
+Equal bytes from producers have the same message number, in any log and under any leader epoch.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 from reference_impl.log.partition_log import PartitionLog
 from reference_impl.log.record_batch import header
 
-SIGNED_FROM: Final = 21  # bytes of a batch: what comes before is the broker's own
+SIGNED_FROM: Final = 21  # where the producer's bytes of a batch begin; the broker sets the others
 
 
 class Entry(NamedTuple):
@@ -25,13 +25,13 @@ class Entry(NamedTuple):
 
 @dataclass(slots=True)
 class Messages:
-    """Numbers for what producers sent: equal bytes under one number, at every offset and epoch."""
+    """The message numbers: equal bytes have one number, at every offset and leader epoch."""
 
     numbers: dict[tuple[bytes, int], int] = field(default_factory=dict[tuple[bytes, int], int])
     known: dict[bytes, tuple[Entry, ...]] = field(default_factory=dict[bytes, tuple[Entry, ...]])
 
     def entries(self, batch: bytes) -> tuple[Entry, ...]:
-        """The records of a batch."""
+        """Returns the records of a batch."""
         if batch not in self.known:
             head, signed = header(batch), batch[SIGNED_FROM:]
             self.known[batch] = tuple(
@@ -45,7 +45,12 @@ class Messages:
         return self.known[batch]
 
     def of(self, log: PartitionLog, start: int = 0) -> Iterator[Entry]:
-        """The records of a log from the offset on."""
+        """Yields the records of a log from the offset on."""
         for batch in log.batches():
             if batch.header.next_offset > start:
                 yield from (e for e in self.entries(batch.data) if e.offset >= start)
+
+
+def last_offset(end: int) -> int:
+    """Returns the offset of the last record of a log with this end; 0 for an empty log."""
+    return max(end - 1, 0)

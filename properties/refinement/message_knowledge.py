@@ -1,18 +1,18 @@
-"""What a broker may know of a topic partition: what it has heard, and what was decided.
+"""What a broker may know of a topic partition: the facts that messages have carried to it.
 
-The abstract specs let a node look at what others did, however late: that a follower has a record
-is known where it has it. So they go along with a leader that counts on a fetch before the fetch
-arrives. These are the bounds that messages set:
+In the abstract specs a node can read what others did, however late: a leader may use a follower's
+record as soon as the follower has it. So these specs accept a leader that relies on a fetch before
+the fetch arrives. These are the bounds that messages set:
 
-    a partition state    one that the controller has decided
-    a follower's end     the offset of a fetch of that follower, from the moment that it arrives
-    a high watermark     moves to where the leader has heard that all it waits for are
-    a record             appended by a leader as a request to it carries it
-    an answer            comes behind its question
-    a log                nothing is deleted from its middle
+    a partition state    is one that the controller has decided
+    a follower's end     is the offset of a fetch of that follower, once the fetch has arrived
+    a high watermark     moves only up to the fetch offsets of the replicas that the leader awaits
+    a record             is appended by a leader as a request carried it
+    a response           follows its request
+    a log                has no hole
 
 Source: the happened-before relation of Lamport; protocol rules A1, A4, A5.
-Simplified: what a coordinator appends on its own broker is in no message.
+Simplified: records that a coordinator appends on its own broker are in no message.
 """
 
 from __future__ import annotations
@@ -36,22 +36,24 @@ Replica = Leader | Follower
 
 @dataclass(slots=True)
 class RequestsReceived:
-    """Who has been asked what, in the whole cluster."""
+    """The requests that nodes have received, in the whole cluster."""
 
-    heard: set[tuple[NodeId, NodeId, int]] = field(default_factory=set[tuple[NodeId, NodeId, int]])
+    received: set[tuple[NodeId, NodeId, int]] = field(
+        default_factory=set[tuple[NodeId, NodeId, int]]
+    )
 
     def fork(self) -> Self:
-        """The same, to go on in another way."""
-        return replace(self, heard=set(self.heard))
+        """Returns an independent copy."""
+        return replace(self, received=set(self.received))
 
     def violation(self, traced: Traced) -> str:
-        """Why this is no answer that could arrive by now; empty if it is none, or could."""
+        """Reports why a response cannot have arrived yet; empty if it can, or for other events."""
         match traced.event:
             case RequestReceived(sender, correlation):
-                self.heard.add((sender, traced.node, correlation))
+                self.received.add((sender, traced.node, correlation))
             case ResponseReceived(sender, correlation):
-                if (traced.node, sender, correlation) not in self.heard:
-                    return f"node {sender} has not heard yet what it answers"
+                if (traced.node, sender, correlation) not in self.received:
+                    return f"node {sender} has not received the request that it answers"
             case _:
                 pass
         return ""
@@ -59,24 +61,24 @@ class RequestsReceived:
 
 @dataclass(slots=True)
 class MessageKnowledge:
-    """What may be known of one topic partition by now."""
+    """The facts about one topic partition that a node may know by now."""
 
     topic_partition: TopicPartition
     decided: set[PartitionState] = field(default_factory=set[PartitionState])
 
     def fork(self) -> Self:
-        """The same, to go on in another way."""
+        """Returns an independent copy."""
         return replace(self, decided=set(self.decided))
 
     def violation(self, traced: Traced, before: Replica | None, after: Replica) -> str:
-        """What the broker has no reason to believe or to do; empty if there is no such thing."""
-        return next(self._doubts(traced, before, after), "")
+        """Reports a belief or an act of the broker without a reason; empty if there is none."""
+        return next(self._violations(traced, before, after), "")
 
-    def _doubts(self, traced: Traced, before: Replica | None, after: Replica) -> Iterator[str]:
+    def _violations(self, traced: Traced, before: Replica | None, after: Replica) -> Iterator[str]:
         if after.state not in self.decided:
-            yield f"nobody decided {after.state}"
-        if (before is None or before.state != after.state) and not _tells_state(traced):
-            yield "such an event tells no partition state"
+            yield f"the controller did not decide {after.state}"
+        if (before is None or before.state != after.state) and not _carries_state(traced):
+            yield "the event carries no partition state"
         offsets = sum(b.header.next_offset - b.header.base_offset for b in after.log.batches())
         if offsets != _end(after) - after.log.log_start:
             yield "the log has a hole"
@@ -91,29 +93,29 @@ class MessageKnowledge:
             case RequestReceived(request=Fetch(topic_partition=self.topic_partition)) if _end(
                 after
             ) != _end(before):
-                yield "a fetch appends nothing to the log that it reads"
+                yield "a fetch appended to the log that it reads"
             case RequestReceived(
                 request=Produce(topic_partition=self.topic_partition, batches=sent)
             ):
                 if not _new(before, after) <= _signed(batches(sent)):
-                    yield "the records are not those that were sent"
+                    yield "the appended records are not those in the request"
             case _:
                 pass
 
     def _counted(self, traced: Traced, before: Replica | None, after: Leader) -> Iterator[str]:
-        """Fetches that the leader did not hear, and a high watermark above what it did hear."""
+        """Yields fetch offsets that the leader did not receive, and a high watermark above them."""
         known = _remote_ends(before, after)
         for broker, end in _ends(after).items():
             is_known = end in {known.get(broker, UNKNOWN_OFFSET), UNKNOWN_OFFSET}
-            if not is_known and not self._is_said(traced, broker, end):
-                yield f"broker {broker} did not say that it has {end} records"
+            if not is_known and not self._is_fetched(traced, broker, end):
+                yield f"broker {broker} did not fetch at offset {end}"
         mark = after.log.high_watermark
         if before is not None and mark > before.log.high_watermark:
             for broker, end in _ends(after).items():
                 if broker in after.in_sync.maximal and end < mark:
-                    yield f"broker {broker} did not say that it has {mark} records"
+                    yield f"broker {broker} did not fetch at offset {mark}, the high watermark"
 
-    def _is_said(self, traced: Traced, broker: BrokerId, end: Offset) -> bool:
+    def _is_fetched(self, traced: Traced, broker: BrokerId, end: Offset) -> bool:
         match traced.event:
             case RequestReceived(request=Fetch(topic_partition=self.topic_partition) as fetch):
                 return (fetch.replica_id, fetch.fetch_offset) == (broker, end)
@@ -121,7 +123,7 @@ class MessageKnowledge:
                 return False
 
 
-def _tells_state(traced: Traced) -> bool:
+def _carries_state(traced: Traced) -> bool:
     match traced.event:
         case (
             RequestReceived(request=UpdateMetadata())
@@ -133,7 +135,7 @@ def _tells_state(traced: Traced) -> bool:
 
 
 def _remote_ends(before: Replica | None, after: Leader) -> Mapping[BrokerId, Offset]:
-    """How far the leader knew its followers to be, in this leader epoch."""
+    """Returns the fetch offsets that the leader had of its followers, in this leader epoch."""
     if not isinstance(before, Leader) or before.state.leader_epoch != after.state.leader_epoch:
         return {}
     return _ends(before)

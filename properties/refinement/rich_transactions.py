@@ -1,16 +1,17 @@
-"""What is proved of abstract transactions is said of the rich ones: each step is one of theirs.
+"""Every step of the rich transactions spec is steps of the abstract one, so its proof covers both.
 
-The abstract spec, small enough to be proved for any number of everything, has no log, no failover,
-no client and no end of epochs. `abstraction` says which of its states a state of the rich spec is;
-every transition of the rich one, explored at a finite scope, must be explained by abstract actions.
-Then the proof says something of a coordinator with a log and of partitions with offsets.
+The abstract spec is small enough to be proved for any number of producers, transactions and
+partitions. It has no log, no failover, no client, and its epochs do not run out. `abstraction` maps
+a state of the rich spec to an abstract state; every transition of the rich spec, explored at a
+finite scope, must be abstract actions. So the proof also covers a coordinator with a log, and
+partitions with offsets.
 
-A producer id whose epochs ran out and the one that follows it are one abstract producer, whose
-epochs go on: abstract epochs count through all ids. A transaction begins when the coordinator hears
-of it, which may be with its first partition, or with an abort of nothing: two abstract steps.
+A producer id whose epochs ran out and its successor are one abstract producer, whose epochs go on:
+abstract epochs count through all ids. A transaction begins when the coordinator first learns of it,
+which may be with its first partition, or with an abort without a transaction: two abstract steps.
 
 Source: Lamport, Specifying Systems, chapter 5.8.
-Simplified: transactional ids do not expire, and no log is cut: the abstract spec has neither.
+Simplified: transactional ids do not expire and no log is truncated, as in the abstract spec.
 """
 
 from __future__ import annotations
@@ -24,13 +25,14 @@ from model.language.interpreter import Interpreter, State, Value
 from model.transactions.state import Outcome, TransactionState
 from model.transactions.versions import Transactions
 from model.transactions_abstract.versions import Transactions as AbstractTransactions
+from properties.refinement.behaviour import as_int
 
 ONGOING: Final = TransactionState.labels.index("ONGOING")
 PREPARE: Final = TransactionState.labels.index("PREPARE")
 COMMIT: Final = Outcome.labels.index("COMMIT")
 ABORT: Final = Outcome.labels.index("ABORT")
-PRODUCER: Final = 0  # the abstract one
-EPOCHS: Final = 9  # as many as the abstract spec is explored with
+PRODUCER: Final = 0  # the only abstract producer
+EPOCHS: Final = 9  # number of epochs in the abstract spec's exploration
 
 Actions = tuple[str, ...]
 Steps = dict[tuple[frozenset[object], frozenset[object]], Actions | None]
@@ -38,7 +40,7 @@ Steps = dict[tuple[frozenset[object], frozenset[object]], Actions | None]
 
 @dataclass(frozen=True)
 class Refinement:
-    """The rich spec at its scope, seen as the abstract one at a scope that fits."""
+    """The rich spec at its scope, mapped to the abstract spec at a scope that fits."""
 
     rich: Transactions
 
@@ -59,7 +61,7 @@ class Refinement:
     # ---- the mapping
 
     def abstraction(self, state: State) -> State:
-        """The abstract state that a rich state is."""
+        """Returns the abstract state of a rich state."""
         out: dict[tuple[str, tuple[int, ...]], Value] = {}
         stamp = (state["memory.producer_id", ()], state["memory.producer_epoch", ()])
         out["current_epoch", (PRODUCER,)] = self._epoch(*stamp)
@@ -104,12 +106,12 @@ class Refinement:
             out["dropped", (k, p)] = ABORT in closed
 
     def _epoch(self, producer_id: Value, producer_epoch: Value) -> int:
-        return _int(producer_id) * (self.rich.max_epoch + 1) + _int(producer_epoch)
+        return as_int(producer_id) * (self.rich.max_epoch + 1) + as_int(producer_epoch)
 
     # ---- the check
 
     def actions_between(self, before: State, after: State) -> Actions | None:
-        """The abstract actions, at most two, that lead from one to the other; None if none do."""
+        """Returns at most two abstract actions that lead from one to the other, or None."""
         a, b = self.abstraction(before), self.abstraction(after)
         key = frozenset(a.items()), frozenset(b.items())
         if key not in self._known:
@@ -131,7 +133,7 @@ class Refinement:
 
 
 def _records(state: State, p: int) -> list[Mapping[str, Value]]:
-    end = _int(state["log.end_offset", (p,)])
+    end = as_int(state["log.end_offset", (p,)])
     names = ("outcome", "producer_id", "producer_epoch", "transaction")
     return [{n: state[f"log.record.{n}", (p, o)] for n in names} for o in range(end)]
 
@@ -141,11 +143,6 @@ def _is_of(record: Mapping[str, Value], k: int) -> bool:
 
 
 def _outcome(records: list[Mapping[str, Value]], o: int) -> Value:
-    """How the record at the offset was closed: by the first marker of its producer behind it."""
+    """Returns the outcome of the first marker of the record's producer after it, or None."""
     markers = (r for r in records[o:] if r["producer_id"] == records[o]["producer_id"])
     return next((r["outcome"] for r in markers if r["outcome"] is not None), None)
-
-
-def _int(value: Value) -> int:
-    assert value is not None
-    return int(value)

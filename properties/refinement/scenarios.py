@@ -1,10 +1,10 @@
-"""ScenarioKind to be followed: producers and consumers, or transactions, under faults drawn from the seed.
+"""Runs to be validated: producers and consumers, or transactions, under faults drawn from the seed.
 
 Unlike `reference_impl.simulation.runs.draw_faults`, the faults of `replicated` may take any number
-of brokers away at once: epochs without a leader occur. Where the ISR is empty then, and the last
-known leader is elected, the run leaves the spec, and that is reported.
+of brokers away at once, so leader epochs without a leader occur. If the ISR becomes empty and the
+last known leader is elected, the run leaves the spec, and this is reported.
 
-Simplified: no power losses, no disks replaced, nothing deleted: no action of the specs is that.
+Simplified: no power losses, no replaced disks and no deletion: the specs have no such actions.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ _LATE: Final[tuple[tuple[str, Literal["before", "after"]], ...]] = (
 
 
 def replicated(seed: int, bugs: Bugs = NO_BUGS, *, sends: int = 60, faults: int = 8) -> Events:
-    """Two producers and a consumer of one topic partition; NoProgress."""
+    """Returns a run of two producers and a consumer on one topic partition; raises NoProgress."""
     scenario = Scenario(
         seed=seed,
         sends=sends,
@@ -87,7 +87,10 @@ def _any_faults(seed: int, count: int, every_ms: int = 120) -> Plan:
 
 
 def transactional(seed: int, bugs: Bugs = NO_BUGS, *, transactions: int = 8) -> Events:
-    """Two transactional ids over two topic partitions, at times with a second instance."""
+    """Returns a run of two transactional ids on two topic partitions.
+
+    Some seeds also start a second instance of a transactional id.
+    """
     cluster = Cluster(
         seed=seed,
         min_insync_replicas=2,
@@ -99,7 +102,7 @@ def transactional(seed: int, bugs: Bugs = NO_BUGS, *, transactions: int = 8) -> 
         ),
     )
     _with_pairs(cluster)
-    for fault in _held(seed):
+    for fault in _delays(seed):
         cluster.apply(fault)
     programs = [cluster.run_program(_pairs(name, seed, transactions)) for name in "xy"]
     start_ms = cluster.now_ms
@@ -120,8 +123,8 @@ def _with_pairs(cluster: Cluster) -> Cluster:
     return cluster
 
 
-def _held(seed: int) -> tuple[On, ...]:
-    """Markers, answers of verification and ends of transactions that come too late."""
+def _delays(seed: int) -> tuple[On, ...]:
+    """Returns faults that delay markers, verification responses and EndTxn requests."""
     rng = Random(f"held {seed}")
     return tuple(
         On(
@@ -136,7 +139,7 @@ def _held(seed: int) -> tuple[On, ...]:
 
 
 def _pairs(name: str, seed: int, transactions: int) -> Callable[[Application], Program]:
-    """Each transaction writes to one topic partition or both; some rest, some are aborted."""
+    """Returns a client whose transactions write to one or both partitions; some of them abort."""
 
     def conduct(app: Application) -> Program:
         rng, number = Random(f"{name} {seed}"), 0
@@ -164,7 +167,7 @@ def _pairs(name: str, seed: int, transactions: int) -> Callable[[Application], P
 
 
 def late(seed: int, bugs: Bugs = NO_BUGS, *, what: On, call_ms: int = CALL_MS) -> Events:
-    """What is on its way at the end of a transaction is sent again, and arrives in the next one."""
+    """Returns a run in which a delayed message of one transaction arrives during the next one."""
     cluster = _with_pairs(Cluster(seed=seed, min_insync_replicas=2, bugs=bugs))
     cluster.run_for(100)
     cluster.apply(what)
@@ -193,15 +196,15 @@ _END: Final = On(api="EndTxn", moment="before", does=Hold(700))
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScenarioKind:
-    """ScenarioKind of one kind, who follows them, and what may be wrong with them."""
+    """Runs of one kind, the specs that validate them, and the mutations for them."""
 
-    make: Callable[..., Events]  # of a seed, and of bugs
+    make: Callable[..., Events]  # takes a seed and seeded bugs
     topic_partitions: tuple[TopicPartition, ...]
     mutations: tuple[Mutations, ...]
     transactions: bool = False
 
     def mappings(self, events: Events) -> dict[str, Refinement]:
-        """Every spec that speaks of such runs."""
+        """Returns a mapping to every spec that covers such runs."""
         found: dict[str, Refinement] = {}
         for topic_partition in self.topic_partitions:
             of = f" of {topic_partition}" if len(self.topic_partitions) > 1 else ""
@@ -212,7 +215,7 @@ class ScenarioKind:
         return found
 
     def mutants(self, events: Events, rng: Random, per_kind: int) -> Iterator[Mutant]:
-        """The run with one thing wrong: so many of each kind."""
+        """Yields runs with one mutation: `per_kind` of each kind of mutation."""
         for mutations in self.mutations:
             yield from mutants(events, mutations, rng, per_kind)
 
@@ -248,7 +251,7 @@ SCENARIOS: Final[Mapping[str, ScenarioKind]] = {
 
 
 def validate_scenario(scenario: str, events: Events) -> dict[str, Validated]:
-    """The run, followed by every spec that speaks of such runs."""
+    """Returns the result of validating the run against every spec that covers it."""
     mappings = SCENARIOS[scenario].mappings(events)
     return {spec: validate(mapping, events) for spec, mapping in mappings.items()}
 

@@ -1,7 +1,7 @@
-"""Which seeded bugs of the broker the abstract specs see, in which run; and why not the others.
+"""Which seeded bugs of the broker the abstract specs detect, in which run, and why not the others.
 
-A row of `DETECTED` is a run that some spec does not go along with. `NOT_DETECTED` says what of a bug is in
-no state of these specs: mostly a lie told to a consumer, or the business of groups and retention.
+A row of `DETECTED` is a run that some spec rejects. `NOT_DETECTED` says why a bug changes no state
+of these specs: mostly it affects only responses to consumers, or only groups or retention.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from reference_impl.node.bugs import Bug
 
 
 class Detection(NamedTuple):
-    """A bug, and the run in which a spec sees it first."""
+    """A bug, and the run in which a spec detects it first."""
 
     bug: Bug
     scenario: str
     seed: int
     spec: str
-    action: str  # what is not allowed, does not make the state, or has no reason
+    action: str  # part of the reason for which the run is rejected
 
 
 DETECTED: Final = (
@@ -49,25 +49,25 @@ DETECTED: Final = (
         Bug.LATE_MARKER_ACCEPTED, "late markers", 0, "transactions-abstract", "write_marker_again"
     ),
     Detection(
-        Bug.DELAYED_END_ACCEPTED, "late ends", 0, "transactions-abstract", "asked for this commit"
+        Bug.DELAYED_END_ACCEPTED, "late ends", 0, "transactions-abstract", "requested this commit"
     ),
     Detection(Bug.LATE_PRODUCE_ACCEPTED, "transactional", 0, "transactions-abstract", "append"),
 )
 
-_GROUPS = "no spec of these has groups or their offsets"
-_DELETION = "no spec of these deletes or compacts"
-_UNCLEAN = "power losses and unclean elections are no steps of the spec, with the bug or without"
-_STABLE = "last stable offsets and lists of aborted transactions are told to consumers alone"
+_GROUPS = "these specs have no groups and no group offsets"
+_DELETION = "these specs do not delete or compact"
+_UNCLEAN = "power losses and unclean elections are no steps of the spec, with or without the bug"
+_STABLE = "only consumers receive last stable offsets and lists of aborted transactions"
 
 NOT_DETECTED: Final[Mapping[Bug, str]] = {
-    Bug.STALE_END_OFFSET: "an end offset that was true once may be told late; the spec has no time",
+    Bug.STALE_END_OFFSET: "an end offset may be an old one; the spec has no time",
     Bug.LAST_STABLE_OFFSET_READ: _STABLE,
     Bug.ABORTED_NOT_TOLD: _STABLE,
     Bug.UNREPLICATED_MARKER_COUNTS: _STABLE,
-    Bug.MINIMUM_IGNORED: "the spec is proved for an ISR of any size, and asks for no minimum",
-    Bug.FAILED_FENCE_COUNTS: "a producer may take any larger epoch, however often",
-    Bug.GUARD_OUTLIVES_MARKER: "in version 2 the marker's epoch refuses the batch all the same; "
-    "version 1, where it does not, is no behaviour of the spec",
+    Bug.MINIMUM_IGNORED: "the spec is proved for an ISR of any size, without a minimum",
+    Bug.FAILED_FENCE_COUNTS: "in the spec a producer may take any larger epoch at any time",
+    Bug.GUARD_OUTLIVES_MARKER: "in version 2 the epoch of the marker still fences the batch; "
+    "version 1, which does not, is not mapped to the spec",
     **dict.fromkeys((Bug.DEAD_LEADER_RETURNS, Bug.UNCLEAN_SHUTDOWN_UNNOTICED), _UNCLEAN),
     **dict.fromkeys(
         (

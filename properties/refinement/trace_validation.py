@@ -1,12 +1,12 @@
-"""A run is followed, event by event: each is actions of a spec, in order, or changes nothing.
+"""Trace validation: a run is checked event by event; each event is actions of a spec, or no change.
 
-A mapping says what an event looks like: which actions made it, and what the state of the spec must
-be after them. There is no search: a table of what changed gives the actions, bounded by what
-changed, and the spec decides. A step is a stutter only if nothing that the mapping sees has
-changed; what has changed must be in the state that the actions made, so it takes some action.
+A mapping returns for each event the actions that it is, and the part of the spec's state that must
+follow them. There is no search: the change of the broker's state determines the actions, and the
+spec decides whether they are allowed. An event is a stutter only if nothing that the mapping covers
+has changed; a change must be in the state that the actions make, so it takes at least one action.
 
-A run is accepted when its last event was consumed, and that is counted. Else the answer is the
-first event that no actions explain, what was tried, and the conjunct that was false.
+A run is accepted when its last event was consumed. Otherwise the result names the first event that
+no actions explain, the actions tried, and the conjunct that was false.
 
 Source: Cirstea, Kuppe, Loillier, Merz, Validating Traces of Distributed Programs Against TLA+
 Specifications; smart casual verification (arXiv 2406.17455).
@@ -27,26 +27,30 @@ from reference_impl.simulation.trace import Traced
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExpectedStep:
-    """What an event looks like to a spec."""
+    """The actions of an event, and the state of the spec that must follow them."""
 
-    calls: Iterable[Call]  # may look at the state that those before have made
-    shows: Mapping[Cell, Value] = field(default_factory=dict[Cell, Value])  # true afterwards
-    at_least: Mapping[Cell, int] = field(default_factory=dict[Cell, int])  # and so
-    allowed_actions: frozenset[str] | None = None  # actions that such an event can be; None: any
-    violation: str = ""  # what no such event does, whatever the spec allows
+    calls: Iterable[Call]  # lazy: a call may depend on the state after the calls before it
+    cells: Mapping[Cell, Value] = field(
+        default_factory=dict[Cell, Value]
+    )  # values that must follow
+    at_least: Mapping[Cell, int] = field(
+        default_factory=dict[Cell, int]
+    )  # lower bounds that must follow
+    allowed_actions: frozenset[str] | None = None  # that such an event can be; None: any
+    violation: str = ""  # a reason to reject the event, whatever the spec allows
 
 
 class Refinement(Protocol):
-    """How events look to one spec."""
+    """A mapping of events to one spec."""
 
     behaviour: Behaviour
 
     def fork(self) -> Self:
-        """The same, to go on in another way."""
+        """Returns an independent copy."""
         ...
 
     def expected_step(self, traced: Traced) -> ExpectedStep | None:
-        """What the event looks like; None: nothing that this spec speaks of has changed."""
+        """Returns the step of the event, or None if nothing that this spec covers changes."""
         ...
 
 
@@ -56,7 +60,7 @@ class Unexplained:
 
     number: int  # of the event in the run
     event: str
-    why: tuple[str, ...]  # what was tried, the decisive reason last
+    why: tuple[str, ...]  # the attempts, with the decisive reason last
 
     def __str__(self) -> str:
         return f"event {self.number}, {self.event}: {'; '.join(self.why)}"
@@ -64,7 +68,7 @@ class Unexplained:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Validated:
-    """What became of a run."""
+    """The result of validating a run."""
 
     events: int
     consumed: int
@@ -74,12 +78,12 @@ class Validated:
 
     @property
     def accepted(self) -> bool:
-        """Every event was consumed."""
+        """True if every event was consumed."""
         return self.unexplained is None and self.consumed == self.events
 
 
 def validate(mapping: Refinement, events: Sequence[Traced], done: int = 0) -> Validated:
-    """The run as far as the spec goes along; so many events were followed before."""
+    """Validates the run from event `done` on, up to the first unexplained event."""
     consumed, steps = done, 0
     unexplained: Unexplained | None = None
     for number, traced in enumerate(islice(events, done, None), done):
@@ -101,7 +105,7 @@ def validate(mapping: Refinement, events: Sequence[Traced], done: int = 0) -> Va
 def first_unexplained(
     mappings: Sequence[Refinement], events: Sequence[Traced], done: int = 0
 ) -> Unexplained | None:
-    """The first event at which one of the specs does not go along; they follow side by side."""
+    """Returns the first event that one of the specs rejects; the specs advance together."""
     for number, traced in enumerate(islice(events, done, None), done):
         for mapping in mappings:
             seen = mapping.expected_step(traced)
@@ -115,15 +119,15 @@ def _unexplained(
     mapping: Refinement, seen: ExpectedStep, number: int, traced: Traced
 ) -> Unexplained | None:
     why = explain(mapping.behaviour, seen)
-    return Unexplained(number=number, event=_told(traced), why=why) if why else None
+    return Unexplained(number=number, event=_described(traced), why=why) if why else None
 
 
 def explain(behaviour: Behaviour, seen: ExpectedStep) -> tuple[str, ...]:
-    """The behaviour takes the actions; why it could not, or empty."""
+    """Takes the actions in the behaviour; returns why the step fails, or () if it succeeds."""
     tried: list[str] = []
     for call in seen.calls:
         if seen.allowed_actions is not None and call.action not in seen.allowed_actions:
-            return (*tried, f"such an event makes no {call.action}")
+            return (*tried, f"such an event cannot be {call.action}")
         refusal = behaviour.take(call)
         if refusal is not None:
             tried.append(str(refusal))
@@ -134,13 +138,13 @@ def explain(behaviour: Behaviour, seen: ExpectedStep) -> tuple[str, ...]:
 
 
 def _different(state: State, seen: ExpectedStep) -> str:
-    """What is not as the event shows it."""
-    for cell, value in seen.shows.items():
+    """Reports the first cell that is not as the event requires; empty if all are."""
+    for cell, value in seen.cells.items():
         if state[cell] != value:
-            return f"{_named(cell)} is {value}, and by these actions {state[cell]}"
+            return f"{_named(cell)} is {value}, but {state[cell]} after these actions"
     for cell, least in seen.at_least.items():
         if int(state[cell] or 0) < least:
-            return f"{_named(cell)} is {least}, and by these actions {state[cell]} at most"
+            return f"{_named(cell)} is {least}, but at most {state[cell]} after these actions"
     return ""
 
 
@@ -149,7 +153,7 @@ def _named(cell: Cell) -> str:
     return f"{name}[{', '.join(map(str, keys))}]" if keys else name
 
 
-def _told(traced: Traced) -> str:
+def _described(traced: Traced) -> str:
     event = traced.event
-    told = getattr(event, "request", getattr(event, "response", event))
-    return f"{type(told).__name__} at node {traced.node}, {traced.at_ms} ms"
+    message = getattr(event, "request", getattr(event, "response", event))
+    return f"{type(message).__name__} at node {traced.node}, {traced.at_ms} ms"

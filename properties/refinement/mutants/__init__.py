@@ -1,1 +1,1 @@
-"""Altered runs that trace validation must reject."""
+"""Mutated runs, each with one event or one state altered, which trace validation must reject."""

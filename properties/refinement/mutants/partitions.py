@@ -1,8 +1,8 @@
-"""What may be wrong with a topic partition in a run: with its logs, its leader, its state.
+"""Mutations of a topic partition in a run: of its logs, its leader, its partition state.
 
-A step that moves a high watermark less far, or appends fewer records, has done a part of the real
-one; so has a decision that leaves out some of those who come or go. The high watermark of a
-follower is told to nobody.
+A step that advances a high watermark less far, or appends fewer records, did a part of the real
+step; so does a decision that adds or removes only some of the members. The high watermark of a
+follower is private: no other node learns it.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ Alteration = Callable[[Traced, TopicPartition], Traced | None]
 
 
 def mutations_of(topic_partition: TopicPartition) -> Mutations:
-    """What can be wrong with the topic partition."""
+    """Returns the mutations of this topic partition."""
 
     def visible(node: Node) -> object:
         if isinstance(node, Controller):
@@ -77,8 +77,8 @@ def _visible(replica: Replica | None) -> object:
     if replica is None:
         return None
     log, leads = replica.log, isinstance(replica, Leader)
-    told = (replica.state, replica.in_sync.maximal) if isinstance(replica, Leader) else None
-    return log.segments, log.end_offset, log.high_watermark, replica.state.leader_epoch, leads, told
+    isr = (replica.state, replica.in_sync.maximal) if isinstance(replica, Leader) else None
+    return log.segments, log.end_offset, log.high_watermark, replica.state.leader_epoch, leads, isr
 
 
 def _is_part(before: Replica, altered: Replica, real: Replica) -> bool:
@@ -90,11 +90,11 @@ def _is_part(before: Replica, altered: Replica, real: Replica) -> bool:
     return replace(real, log=less) == altered and less != did and marks and ends and parts
 
 
-# ---------------------------------------------------------------- what is altered
+# ---------------------------------------------------------------- the mutations
 
 
 def _of_log(change: Callable[[Replica], PartitionLog | None]) -> Alteration:
-    """The log of the broker's replica is another one."""
+    """Returns the mutation that changes the log of the broker's replica."""
 
     def altered(traced: Traced, topic_partition: TopicPartition) -> Traced | None:
         if not isinstance(traced.after, Broker) or topic_partition not in traced.after.replicas:
@@ -107,7 +107,7 @@ def _of_log(change: Callable[[Replica], PartitionLog | None]) -> Alteration:
 
 
 def _of_leader(change: Callable[[Leader], Leader | None]) -> Alteration:
-    """The broker leads with another state."""
+    """Returns the mutation that changes the state of a leader."""
 
     def altered(traced: Traced, topic_partition: TopicPartition) -> Traced | None:
         if not isinstance(traced.after, Broker):
@@ -120,7 +120,7 @@ def _of_leader(change: Callable[[Leader], Leader | None]) -> Alteration:
 
 
 def _of_decision(change: Callable[[PartitionState], PartitionState | None]) -> Alteration:
-    """The controller has decided something else."""
+    """Returns the mutation that changes the controller's partition state."""
 
     def altered(traced: Traced, topic_partition: TopicPartition) -> Traced | None:
         if not isinstance(traced.after, Controller):
@@ -187,14 +187,14 @@ def _epoch_on(leader: Leader) -> Leader:
 
 
 def _fetched_on(leader: Leader) -> Leader | None:
-    """The leader believes that its last follower has one record more than the leader."""
+    """Makes the leader rely on a fetch that is one record above its own log end."""
     for broker, remote in leader.in_sync.remotes.items():
         ahead = replace(remote, end_offset=Offset(leader.log.end_offset + 1))
         return replace(leader, in_sync=leader.in_sync.with_remote(broker, ahead))
     return None
 
 
-def _waits_for_less(leader: Leader) -> Leader | None:
+def _alone_in_isr(leader: Leader) -> Leader | None:
     mine = leader.state.isr[:1]
     if leader.state.isr == mine:
         return None
@@ -203,7 +203,7 @@ def _waits_for_less(leader: Leader) -> Leader | None:
 
 
 def _next_sequence(leader: Leader) -> Leader | None:
-    """The leader remembers of a producer a number that comes after its last."""
+    """Makes the leader's producer state one sequence number too high."""
     for producer_id, known in leader.producers.producers.items():
         for last in known.batches[-1:]:
             wrong = last._replace(last_sequence=SequenceNumber(last.last_sequence + 1))
@@ -239,15 +239,15 @@ def _other_leader(state: PartitionState) -> PartitionState:
     return replace(state, leader=other)
 
 
-def _told(by: int) -> Alteration:
+def _acknowledged_offset(by: int) -> Alteration:
     def altered(traced: Traced, topic_partition: TopicPartition) -> Traced | None:
         del topic_partition
         match traced.event:
-            case ResponseReceived(response=Produced(error=ErrorCode.NONE) as told) as answered if (
-                told.base_offset + by >= 0
-            ):
-                offset = Offset(told.base_offset + by)
-                event = replace(answered, response=replace(told, base_offset=offset))
+            case (
+                ResponseReceived(response=Produced(error=ErrorCode.NONE) as response) as received
+            ) if response.base_offset + by >= 0:
+                offset = Offset(response.base_offset + by)
+                event = replace(received, response=replace(response, base_offset=offset))
                 return traced._replace(event=event)
             case _:
                 return None
@@ -263,13 +263,13 @@ OF_STEPS: Final[Mapping[str, Alteration]] = {
     "last record of the next epoch": _of_log(_last_of_next_epoch),
     "leader in the next epoch": _of_leader(_epoch_on),
     "leader counts on a fetch": _of_leader(_fetched_on),
-    "leader waits for itself alone": _of_leader(_waits_for_less),
+    "leader waits for itself alone": _of_leader(_alone_in_isr),
     "leader remembers the next number": _of_leader(_next_sequence),
     "ISR without a member": _of_decision(_without_member),
     "ISR with a stranger": _of_decision(_with_member),
     "another leader": _of_decision(_other_leader),
 }
 OF_RESPONSES: Final[Mapping[str, Alteration]] = {
-    "told one offset more": _told(+1),
-    "told one offset less": _told(-1),
+    "told one offset more": _acknowledged_offset(+1),
+    "told one offset less": _acknowledged_offset(-1),
 }

@@ -1,15 +1,15 @@
-"""ScenarioKind with one thing wrong, to see whether following them notices.
+"""Runs with one mutation, to test whether trace validation rejects them.
 
     dropped    an event is missing, with the state after it
-    swapped    two events of a run that follow each other, the other way round
-    altered    one thing in the state after an event, or in what a client was told, is not so
+    swapped    two consecutive events of a run are exchanged
+    altered    the state after an event, or a response that a client received, is changed
 
-Not every mutant is wrong. Nodes hear of each other by messages alone, so what a step did may as
-well be done in the next step of the same node, unless a message of it has arrived before; and
-neighbours of two nodes commute, unless the second hears the first; those of one node, if it comes
-to the same. Such a mutant is the same run in another order, and *equivalent*. That is decided
-without any spec: brokers and the controller are values, so their steps are taken again, and show
-where they lead and which messages they send.
+Not every mutant is wrong. Nodes learn of each other by messages only. So the effect of a step may
+as well come in the next step of the same node, unless a message of the step arrived before. Two
+consecutive events of two nodes commute, unless the second receives a message of the first; those of
+one node commute if they lead to the same state. Such a mutant is another order of the same run: it
+is *equivalent*. No spec is needed to decide this. Brokers and the controller are values, so their
+steps are run again, and show the states and the messages that they lead to.
 
 Source: the happened-before relation of Lamport, Time, Clocks and the Ordering of Events.
 """
@@ -53,22 +53,22 @@ Node = Broker | Controller
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mutations:
-    """What can be wrong with runs, seen by who looks at a part of each node."""
+    """The mutations of one kind of run, and the part of each node that they concern."""
 
-    visible: Callable[[Node], object]  # a step is what changes it
-    is_part: Callable[[Node, Node, Node], bool]  # before, altered, real: it did a part of the step
-    is_private: Callable[[Node, Node], bool]  # before, after: the change is told to nobody
+    visible: Callable[[Node], object]  # the part of a node; an event that changes it is a step
+    is_part: Callable[[Node, Node, Node], bool]  # before, altered, real: it is a part of the step
+    is_private: Callable[[Node, Node], bool]  # before, after: no other node learns of it
     of_steps: Mapping[str, Alteration]
     of_responses: Mapping[str, Alteration]  # events at clients
 
     @property
     def kinds(self) -> tuple[str, ...]:
-        """Everything that can be wrong."""
+        """Returns the names of all mutations."""
         return ("dropped", "swapped", *self.of_steps, *self.of_responses)
 
 
 def mutants(events: Events, mutations: Mutations, rng: Random, per_kind: int) -> Iterator[Mutant]:
-    """Mutants of a run, drawn: so many of each kind, or as many as there are."""
+    """Yields mutants of a run, drawn at random: at most `per_kind` of each kind."""
     steps = [k for k in range(len(events)) if _is_step(events, k, mutations)]
     clients = [k for k, traced in enumerate(events) if not isinstance(traced.after, Node)]
     for kind in mutations.kinds:
@@ -80,9 +80,9 @@ def mutants(events: Events, mutations: Mutations, rng: Random, per_kind: int) ->
 def validate_mutants(
     mappings: Sequence[Refinement], events: Events, wrong: Iterable[Mutant]
 ) -> Iterator[tuple[Mutant, Unexplained | None]]:
-    """Each mutant with the event at which it is noticed; None: it is gone along with to its end.
+    """Yields each mutant with the event at which it is rejected, or None if it is accepted.
 
-    Up to its event a mutant is the real run, which is followed once for all of them.
+    Up to its mutation a mutant is the real run, which is validated once for all of them.
     """
     done = 0
     for mutant in sorted(wrong, key=lambda mutant: mutant.number):
@@ -95,8 +95,8 @@ def validate_mutants(
 def _made(kind: str, k: int, events: Events, mutations: Mutations) -> Mutant | None:
     if kind == "dropped":
         rest = (*events[:k], *events[k + 1 :])
-        told = _is_heard(events, k) and not _is_private(events, k, mutations)
-        return Mutant(kind=kind, number=k, events=rest, is_equivalent=not told)
+        is_visible = _is_received(events, k) and not _is_private(events, k, mutations)
+        return Mutant(kind=kind, number=k, events=rest, is_equivalent=not is_visible)
     if kind == "swapped":
         if k + 1 == len(events):
             return None
@@ -108,15 +108,15 @@ def _made(kind: str, k: int, events: Events, mutations: Mutations) -> Mutant | N
     if after is None:
         return None
     altered = (*events[:k], after, *events[k + 1 :])
-    late = _is_part(events, k, after, mutations) and not _is_heard(events, k)
+    late = _is_part(events, k, after, mutations) and not _is_received(events, k)
     return Mutant(kind=kind, number=k, events=altered, is_equivalent=late)
 
 
-# ---------------------------------------------------------------- what is equivalent
+# ---------------------------------------------------------------- equivalence
 
 
 def _node_before(events: Events, k: int) -> Node | None:
-    """The node as it was before the event, if it took a step in the same life."""
+    """Returns the node before the event, or None if it took no step since it started."""
     after = events[k].after
     for traced in reversed(events[:k]):
         if traced.node == events[k].node and isinstance(traced.after, Broker | Controller):
@@ -128,15 +128,15 @@ def _node_before(events: Events, k: int) -> Node | None:
 
 
 def _is_step(events: Events, k: int, mutations: Mutations) -> bool:
-    """A broker or the controller changed something that is looked at."""
+    """True if a broker or the controller changed its visible part."""
     before, after = _node_before(events, k), events[k].after
     if before is None or not isinstance(after, Node):
         return False
     return mutations.visible(after) != mutations.visible(before)
 
 
-def _is_heard(events: Events, k: int) -> bool:
-    """A message that was sent in the step arrives before the node takes its next one."""
+def _is_received(events: Events, k: int) -> bool:
+    """True if a message sent in the step arrives before the node's next step."""
     sent = _sent(events, k)
     for traced in events[k + 1 :]:
         if traced.node == events[k].node:
@@ -147,7 +147,7 @@ def _is_heard(events: Events, k: int) -> bool:
 
 
 def _is_part(events: Events, k: int, altered: Traced, mutations: Mutations) -> bool:
-    """The altered step did a part of what the real one did: the next step may do the rest."""
+    """True if the altered step is a part of the real one, so that the next step may do the rest."""
     before, after, real = _node_before(events, k), altered.after, events[k].after
     return (
         before is not None
@@ -163,7 +163,10 @@ def _is_private(events: Events, k: int, mutations: Mutations) -> bool:
 
 
 def _commute(events: Events, k: int, mutations: Mutations) -> bool:
-    """Nodes of their own, and no message between them; or one node comes to the same either way."""
+    """True if the two events may be exchanged.
+
+    They are of two nodes with no message between them, or lead one node to the same state.
+    """
     first, second = events[k], events[k + 1]
     if first.node != second.node:
         return _received(second) not in _sent(events, k) or _is_private(events, k, mutations)
@@ -181,7 +184,7 @@ def _commute(events: Events, k: int, mutations: Mutations) -> bool:
     return True
 
 
-_Message = tuple[str, NodeId, NodeId, int]  # what it is, from, to, correlation
+_Message = tuple[str, NodeId, NodeId, int]  # request or response, sender, receiver, correlation
 
 
 def _sent(events: Events, k: int) -> set[_Message]:

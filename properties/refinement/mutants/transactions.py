@@ -1,7 +1,8 @@
-"""What may be wrong with transactions in a run: with what was decided, committed, and told.
+"""Mutations of transactions in a run: of decisions, of committed records, of responses.
 
-Of a node is seen what it coordinates, and how far it has committed the topic partitions of whose
-records and markers the transactions consist. A step that did nothing of this has it done later.
+The visible part of a node is the transactions that it coordinates, and the high watermarks of the
+topic partitions that the transactions write to. A mutant whose step changes none of these did
+nothing yet: it may do so later.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from reference_impl.simulation.trace import Traced
 from reference_impl.transactions.coordinator import TransactionCoordinator
 from reference_impl.transactions.metadata import TransactionMetadata, TxnState
 
-_EPOCH_AT: Final = 51  # bytes of a batch: its producer epoch, of two
+_EPOCH_AT: Final = 51  # where the two bytes of a batch's producer epoch begin
 _OPPOSITE: Final[Mapping[TxnState, TxnState]] = {
     TxnState.PREPARE_COMMIT: TxnState.PREPARE_ABORT,
     TxnState.PREPARE_ABORT: TxnState.PREPARE_COMMIT,
@@ -44,7 +45,7 @@ _OTHER: Final[Mapping[TxnResult, TxnResult]] = {
 
 
 def mutations_of(topic_partitions: tuple[TopicPartition, ...]) -> Mutations:
-    """What can be wrong with transactions that write to these topic partitions."""
+    """Returns the mutations of transactions that write to these topic partitions."""
 
     def visible(node: Node) -> object:
         if not isinstance(node, Broker):
@@ -63,7 +64,10 @@ def mutations_of(topic_partitions: tuple[TopicPartition, ...]) -> Mutations:
         is_private=lambda before, after: False,
         of_steps={
             **{kind: partial(_coordinated, change) for kind, change in OF_COORDINATORS.items()},
-            **{kind: partial(_held, change, topic_partitions) for kind, change in OF_LOGS.items()},
+            **{
+                kind: partial(_committed, change, topic_partitions)
+                for kind, change in OF_LOGS.items()
+            },
         },
         of_responses=OF_RESPONSES,
     )
@@ -77,13 +81,13 @@ def _transactions(broker: Broker) -> dict[TopicPartition, Mapping[str, Transacti
     }
 
 
-# ---------------------------------------------------------------- what a coordinator has decided
+# ---------------------------------------------------------------- decisions of a coordinator
 
 Change = Callable[[TransactionMetadata], TransactionMetadata | None]
 
 
 def _coordinated(change: Change, traced: Traced) -> Traced | None:
-    """The first transactional id of which this can be wrong is so."""
+    """Changes the first transactional id that the mutation applies to."""
     broker = traced.after
     if not isinstance(broker, Broker):
         return None
@@ -100,7 +104,7 @@ def _coordinated(change: Change, traced: Traced) -> Traced | None:
     return None
 
 
-def _stands(states: Mapping[TxnState, TxnState]) -> Change:
+def _in_state(states: Mapping[TxnState, TxnState]) -> Change:
     def changed(transaction: TransactionMetadata) -> TransactionMetadata | None:
         state = states.get(transaction.state)
         return None if state is None else replace(transaction, state=state)
@@ -123,15 +127,15 @@ def _without_place(transaction: TransactionMetadata) -> TransactionMetadata | No
     )
 
 
-# ---------------------------------------------------------------- what a leader has committed
+# ---------------------------------------------------------------- committed records of a leader
 
 
-def _held(
+def _committed(
     change: Callable[[Batch], Iterable[bytes] | None],
     topic_partitions: Iterable[TopicPartition],
     traced: Traced,
 ) -> Traced | None:
-    """The newest committed batch of which this can be wrong is so."""
+    """Changes the newest committed batch that the mutation applies to."""
     broker = traced.after
     if not isinstance(broker, Broker):
         return None
@@ -164,7 +168,7 @@ def _with_last(
 
 
 def _marker(batch: Batch, *, is_opposite: bool = False, by: int = 0) -> Iterable[bytes] | None:
-    """The marker with another result, or an epoch that much larger."""
+    """Returns the marker with the opposite result, or with an epoch changed by this much."""
     head, epoch = batch.header, batch.header.producer_epoch + by
     if not head.is_control or epoch < 0:
         return None
@@ -179,7 +183,7 @@ def _marker(batch: Batch, *, is_opposite: bool = False, by: int = 0) -> Iterable
 
 
 def _record(batch: Batch, *, by: int) -> Iterable[bytes] | None:
-    """The batch of a producer with an epoch that much larger; nobody reads its checksum."""
+    """Returns the batch with a producer epoch changed by this much; no node checks its checksum."""
     head, epoch = batch.header, batch.header.producer_epoch + by
     if head.is_control or epoch < 0:
         return None
@@ -191,22 +195,23 @@ def _is_missing(batch: Batch) -> Iterable[bytes] | None:
     return () if batch.header.is_control else None
 
 
-# ---------------------------------------------------------------- what clients were told
+# ---------------------------------------------------------------- responses to clients
 
 
-def _given(by: int) -> Alteration:
-    """Another epoch, with a new instance or with the end of a transaction."""
+def _epoch_received(by: int) -> Alteration:
+    """Returns the mutation of the epoch in an InitProducerId or EndTxn response."""
 
     def changed(traced: Traced) -> Traced | None:
         match traced.event:
             case (
                 ResponseReceived(
                     response=InitializedProducerId(error=ErrorCode.NONE)
-                    | EndedTxn(error=ErrorCode.NONE) as told
-                ) as answered
-            ) if told.producer_epoch + by >= 0:
-                wrong = replace(told, producer_epoch=ProducerEpoch(told.producer_epoch + by))
-                return traced._replace(event=replace(answered, response=wrong))
+                    | EndedTxn(error=ErrorCode.NONE) as response
+                ) as received
+            ) if response.producer_epoch + by >= 0:
+                epoch = ProducerEpoch(response.producer_epoch + by)
+                changed_response = replace(response, producer_epoch=epoch)
+                return traced._replace(event=replace(received, response=changed_response))
             case _:
                 return None
 
@@ -214,8 +219,8 @@ def _given(by: int) -> Alteration:
 
 
 OF_COORDINATORS: Final[Mapping[str, Change]] = {
-    "decided the other way": _stands(_OPPOSITE),
-    "complete too early": _stands(_TOO_EARLY),
+    "decided the other way": _in_state(_OPPOSITE),
+    "complete too early": _in_state(_TOO_EARLY),
     "producer in the next epoch": _in_epoch(+1),
     "producer in the epoch before": _in_epoch(-1),
     "without a topic partition": _without_place,
@@ -229,6 +234,6 @@ OF_LOGS: Final[Mapping[str, Callable[[Batch], Iterable[bytes] | None]]] = {
     "record of the producer epoch before": partial(_record, by=-1),
 }
 OF_RESPONSES: Final[Mapping[str, Alteration]] = {
-    "given the next epoch": _given(+1),
-    "given the epoch before": _given(-1),
+    "given the next epoch": _epoch_received(+1),
+    "given the epoch before": _epoch_received(-1),
 }

@@ -1,6 +1,6 @@
-"""The reference broker does what the proved specs allow, and what is wrong is not gone along with.
+"""Runs of the reference broker are behaviours of the proved specs; runs with a defect are not.
 
-python -m benchmarks.refinement     more seeds, and the mutants in their hundreds
+`python -m benchmarks.refinement` validates more seeds and hundreds of mutants.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ def events_of(scenario: str, seed: int) -> Events:
 
 
 @cache
-def followed(scenario: str, seed: int) -> dict[str, Validated]:
+def validated(scenario: str, seed: int) -> dict[str, Validated]:
     return validate_scenario(scenario, events_of(scenario, seed))
 
 
-# ---- a behaviour takes what the spec allows
+# ---- behaviours
 
 
-def test_the_spec_says_what_may_happen_and_why_not() -> None:
+def test_a_behaviour_takes_only_actions_that_the_spec_allows() -> None:
     behaviour = Behaviour.initial(
         IdempotentProducer(),
         {"Producer": 1, "ProducerEpoch": 1, "Sequence": 3, "Offset": 3},
@@ -63,20 +63,20 @@ def test_the_spec_says_what_may_happen_and_why_not() -> None:
 @pytest.mark.parametrize(
     ("scenario", "seed"), [(name, seed) for name, seeds in SEEDS.items() for seed in seeds]
 )
-def test_a_run_is_a_behaviour_to_its_last_event(scenario: str, seed: int) -> None:
-    for spec, after in followed(scenario, seed).items():
+def test_a_run_is_accepted_to_its_last_event(scenario: str, seed: int) -> None:
+    for spec, after in validated(scenario, seed).items():
         assert after.unexplained is None, (spec, str(after.unexplained))
         assert after.consumed == after.events == len(events_of(scenario, seed))
         assert after.accepted
 
 
 def test_the_runs_take_every_action_of_the_specs() -> None:
-    """But an epoch without a leader, which asks for more seeds: the benchmark has it."""
+    """Only an epoch without a leader needs more seeds: the benchmark has them."""
     taken: Counter[str] = Counter()
     actions: set[str] = set()
     for scenario, seeds in SEEDS.items():
         for seed in seeds:
-            for after in followed(scenario, seed).values():
+            for after in validated(scenario, seed).values():
                 taken += after.actions
     for mapping in SCENARIOS["late markers"].mappings(events_of("late markers", 0)).values():
         actions |= {action.name for action in mapping.behaviour.spec.actions}
@@ -84,7 +84,7 @@ def test_the_runs_take_every_action_of_the_specs() -> None:
 
 
 def _state(node: object) -> object:
-    """What may never change unnoticed, read without the mapping."""
+    """Returns the state that must not change without an action, read without the mapping."""
     match node:
         case Broker() if TOPIC_PARTITION in node.replicas:
             replica = node.replicas[TOPIC_PARTITION]
@@ -98,10 +98,10 @@ def _state(node: object) -> object:
 
 
 @pytest.mark.parametrize("seed", SEEDS["replicated"][1:])
-def test_a_change_of_log_mark_epoch_or_isr_is_no_stutter(seed: int) -> None:
+def test_a_change_of_log_high_watermark_epoch_or_isr_takes_an_action(seed: int) -> None:
     events = events_of("replicated", seed)
     mapping = BrokerReplication.of(TOPIC_PARTITION, events)
-    known: dict[object, object] = {}
+    last: dict[object, object] = {}
     changes = 0
     for traced in events:
         taken = mapping.behaviour.taken.total()
@@ -109,34 +109,34 @@ def test_a_change_of_log_mark_epoch_or_isr_is_no_stutter(seed: int) -> None:
         for call in () if seen is None else seen.calls:
             mapping.behaviour.take(call)
         now = _state(traced.after)
-        before = known.get(traced.node)
+        before = last.get(traced.node)
         if now is not None:
-            known[traced.node] = now
+            last[traced.node] = now
         if before is not None and now is not None and before != now:
             changes += 1
             assert mapping.behaviour.taken.total() > taken, traced
     assert changes > 250
 
 
-# ---- it can fail
+# ---- defects
 
 
 @pytest.mark.parametrize("row", DETECTED, ids=lambda row: row.bug.value)
-def test_a_seeded_bug_is_no_behaviour(row: Detection) -> None:
+def test_a_run_with_a_seeded_bug_is_rejected(row: Detection) -> None:
     events = SCENARIOS[row.scenario].make(row.seed, frozenset({row.bug}))
     unexplained = validate(SCENARIOS[row.scenario].mappings(events)[row.spec], events).unexplained
     assert unexplained is not None
     assert row.action in unexplained.why[-1]
 
 
-def test_every_seeded_bug_is_shown_or_said_to_be_unseen() -> None:
+def test_every_seeded_bug_is_detected_or_has_a_reason_why_not() -> None:
     shown = [row.bug for row in DETECTED]
     assert sorted(b.value for b in (*shown, *NOT_DETECTED)) == sorted(b.value for b in Bug)
 
 
 @pytest.mark.parametrize(("scenario", "seed"), [("replicated", 4), ("transactional", 0)])
-def test_runs_with_one_thing_wrong_are_not_gone_along_with(scenario: str, seed: int) -> None:
-    """Some of each kind; those that are no other order of the same run are noticed."""
+def test_mutants_that_are_not_equivalent_are_rejected(scenario: str, seed: int) -> None:
+    """Some mutants of each kind; at most one in a hundred may survive."""
     events, runs = events_of(scenario, seed), SCENARIOS[scenario]
     drawn = runs.mutants(events, Random(1), per_kind=6)
     wrong = [mutant for mutant in drawn if not mutant.is_equivalent]
@@ -147,19 +147,19 @@ def test_runs_with_one_thing_wrong_are_not_gone_along_with(scenario: str, seed: 
     assert len(survivors) <= len(found) // 100, survivors  # the benchmark names them
 
 
-def test_a_mutant_is_noticed_where_it_is_when_followed_from_its_beginning() -> None:
-    """What is said of a fork of the real run, another following of the whole says again."""
+def test_a_fork_rejects_a_mutant_at_the_same_event_as_a_whole_validation() -> None:
+    """A fork of the real run's validation agrees with a validation from the first event."""
     runs, events = SCENARIOS["late markers"], events_of("late markers", 0)
     drawn = Random(3).sample([*runs.mutants(events, Random(2), per_kind=1)], 8)
     for mutant, unexplained in validate_mutants([*runs.mappings(events).values()], events, drawn):
         again = first_unexplained([*runs.mappings(mutant.events).values()], mutant.events)
         assert (again is None) == (unexplained is None), mutant
         if again is not None and unexplained is not None:
-            # Who leads at first is read off the run itself: there, what comes next tells.
+            # The first leader is read from the run itself, so a later event reveals another one.
             assert again.number == unexplained.number or mutant.kind == "another leader"
 
 
-def test_an_event_left_out_is_named_with_what_was_tried() -> None:
+def test_a_missing_event_is_reported_with_the_actions_tried() -> None:
     replication = replicated(4, sends=20)
     number = next(
         k

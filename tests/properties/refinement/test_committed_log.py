@@ -1,4 +1,4 @@
-"""What transactions stand on, replication gives: every explored transition of both is explained."""
+"""Replication provides the log that transactions use: every explored transition is explained."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ from properties.refinement.committed_log import (
 
 
 class RememberingKip320(RemembersWhatIsCommitted, Kip320):
-    """Before 2.7."""
+    """KIP-320 before Kafka 2.7, with the history variable."""
 
 
 class RememberingKip101(RemembersWhatIsCommitted, Kip101):
-    """It loses a record in eleven steps."""
+    """KIP-101 with the history variable; it loses a record in eleven steps."""
 
 
 def of_replication(spec: RemembersWhatIsCommitted) -> tuple[int, Counter[str]]:
-    """How many states, and what their transitions are, seen as one log."""
+    """Returns the number of states, and the abstract actions of their transitions."""
     found = compiled_graph(spec)
     logs = [log_of_replication(state, spec.replicas) for state in found.states]
     return len(logs), coverage((logs[a], logs[b]) for a, b in found.graph.edges())
@@ -50,7 +50,7 @@ def of_transactions(spec: Transactions) -> Counter[str]:
 
 
 def log(ids: str, high_watermark: int, leader_epoch: int = 0) -> CommittedLog:
-    """`log("ab", 1)` has the records a and b, of which a is committed."""
+    """Returns a log: `log("ab", 1)` has the records a and b, of which a is committed."""
     records = tuple((ord(i),) for i in ids)
     return CommittedLog(leader_epoch=leader_epoch, records=records, high_watermark=high_watermark)
 
@@ -64,23 +64,23 @@ def log(ids: str, high_watermark: int, leader_epoch: int = 0) -> CommittedLog:
         (log("ab", 1), log("a", 1, 1), ("change_leader",)),
         (log("ab", 1), log("ac", 1, 1), ("change_leader", "append")),
         (log("ab", 1), log("ab", 1, 1), ("change_leader",)),
-        (log("ab", 1), log("a", 1), None),  # the same leader does not cut
-        (log("ab", 2), log("a", 1, 1), None),  # nor does another cut what is committed
+        (log("ab", 1), log("a", 1), None),  # the same leader does not truncate
+        (log("ab", 2), log("a", 1, 1), None),  # nor does a new leader truncate a committed record
         (log("ab", 1), log("cb", 1, 1), None),
         (log("a", 0, 1), log("a", 0, 0), None),
         (log("a", 0), None, None),
     ],
 )
-def test_what_may_become_of_a_log(
+def test_the_abstract_actions_between_two_logs(
     before: CommittedLog, after: CommittedLog | None, actions: tuple[str, ...] | None
 ) -> None:
     assert actions_between(before, after) == actions
 
 
-# ---- replication gives it
+# ---- replication
 
 
-def test_todays_replication_gives_a_committed_log() -> None:
+def test_todays_replication_provides_a_committed_log() -> None:
     """Two replicas, epochs 0..2: the coverage of the abstract actions, and nothing unexplained."""
     states, steps = of_replication(Replication(replicas=2, max_leader_epoch=2))
     assert states == 7_043
@@ -92,14 +92,14 @@ def test_todays_replication_gives_a_committed_log() -> None:
     }
 
 
-def test_so_do_three_replicas_with_one_record() -> None:
+def test_three_replicas_with_one_record_provide_a_committed_log() -> None:
     spec = Replication(replicas=3, max_leader_epoch=1, log_size=1, max_records=1)
     states, steps = of_replication(spec)
     assert states > 2_000
     assert set(steps) == {"none", "append", "advance_high_watermark", "change_leader"}
 
 
-def test_so_did_kip_320_before() -> None:
+def test_kip_320_before_kafka_2_7_provides_a_committed_log() -> None:
     _, steps = of_replication(RememberingKip320(replicas=2, max_leader_epoch=2))
     assert not steps["unexplained"]
 
@@ -111,14 +111,14 @@ def test_so_did_kip_320_before() -> None:
         (RememberingKip101(replicas=2, max_leader_epoch=2), 26),
     ],
 )
-def test_replication_that_loses_records_does_not(
+def test_replication_that_loses_records_provides_no_committed_log(
     spec: RemembersWhatIsCommitted, unexplained: int
 ) -> None:
     assert of_replication(spec)[1]["unexplained"] == unexplained
 
 
-def test_remembering_changes_nothing_else() -> None:
-    """Without what is remembered, the states are those of the spec itself."""
+def test_the_history_variable_changes_no_other_variable() -> None:
+    """Without the history variable, the states are those of the spec itself."""
     remembering = compiled_graph(RemembersWhatIsCommitted(replicas=2))
     forgetful = compiled_graph(TruncateToHighWatermark(replicas=2))
     seen = {
@@ -128,15 +128,15 @@ def test_remembering_changes_nothing_else() -> None:
     assert seen == {frozenset(state.items()) for state in forgetful.states}
 
 
-# ---- transactions use it
+# ---- transactions
 
 
-def test_transactions_ask_for_no_more() -> None:
+def test_transactions_need_only_a_committed_log() -> None:
     faults = {**QUIET, "leader_changes": 1, "replication_lags": True}
     steps = of_transactions(Transactions(**faults))
     assert set(steps) == {"none", "append", "advance_high_watermark", "change_leader"}
 
 
-def test_an_unclean_election_gives_less() -> None:
+def test_an_unclean_election_breaks_the_committed_log() -> None:
     steps = of_transactions(UncleanElection(**{**QUIET, "leader_changes": 1}))
     assert steps["unexplained"]

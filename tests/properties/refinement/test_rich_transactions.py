@@ -1,4 +1,4 @@
-"""Every explored step of the rich transactions is one, or two, of those that are proved."""
+"""Every explored step of the rich transactions spec is one or two steps of the proved spec."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ UNEXPLAINED = "unexplained"
 
 
 def coverage(spec: Transactions) -> Counter[str]:
-    """How many transitions take each abstract action, none, or are unexplained."""
+    """Counts the transitions that take each abstract action, no action, or are unexplained."""
     found, refinement = compiled_graph(spec), Refinement(spec)
     steps: Counter[str] = Counter()
     for a, b in found.graph.edges():
@@ -27,8 +27,8 @@ def coverage(spec: Transactions) -> Counter[str]:
     return steps
 
 
-def test_two_transactions_with_late_copies() -> None:
-    """The coverage, published: a fence has the same effect as a decision to abort."""
+def test_two_transactions_with_late_copies_refine_the_abstract_spec() -> None:
+    """The published coverage; a fence has the same effect as a decision to abort."""
     assert coverage(Transactions(**LATE)) == {
         "none": 526,
         "begin": 27,
@@ -46,25 +46,27 @@ def test_two_transactions_with_late_copies() -> None:
     "constants",
     [{**LATE, "instances": 2}, {**LATE, "coordinator_failures": 1}, {**QUIET, "partitions": 2}],
 )
-def test_so_are_a_new_instance_a_failover_and_two_partitions(constants: Constants) -> None:
+def test_a_new_instance_a_failover_and_two_partitions_refine_the_abstract_spec(
+    constants: Constants,
+) -> None:
     assert not coverage(Transactions(**constants))[UNEXPLAINED]
 
 
 @pytest.mark.parametrize("version", [LaxMarkers, Version1])
-def test_versions_that_break_the_proof_take_other_steps(version: type[Transactions]) -> None:
+def test_versions_that_break_the_proof_take_unexplained_steps(version: type[Transactions]) -> None:
     assert coverage(version(**LATE))[UNEXPLAINED]
 
 
 def test_initial_states_agree() -> None:
-    """Of the abstract ones there are as many as producers whom no transaction has yet."""
+    """There is one abstract initial state for each producer of an unbegun transaction."""
     refinement = Refinement(Transactions(**QUIET))
     (rich,) = Interpreter.of(refinement.rich).initial(refinement.rich)
     (abstract,) = Interpreter.of(refinement.abstract).initial(refinement.abstract)
     assert refinement.abstraction(rich) == abstract
 
 
-def test_every_abstract_state_on_the_way_is_one_that_is_proved() -> None:
-    """The invariants and lemmas of the proof, in each state that the rich spec reaches."""
+def test_every_mapped_state_satisfies_the_invariants_of_the_proof() -> None:
+    """The invariants and lemmas of the proof hold in each state that the rich spec reaches."""
     spec = Transactions(**LATE)
     refinement = Refinement(spec)
     interpreter = Interpreter.of(refinement.abstract)

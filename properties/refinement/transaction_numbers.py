@@ -1,0 +1,67 @@
+"""The numbers of producers, topic partitions and transactions in the abstract transactions spec.
+
+A transaction gets its number when its coordinator first shows it. It is recognised by a producer
+epoch: its records carry the epoch under which it began, its markers the epoch to which its end
+moved the producer. In version 2 these epochs tell the transactions of a producer apart.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Literal, Protocol, Self
+
+from model.language.interpreter import State
+from model.vocabulary import ProducerEpoch, ProducerId, TopicPartition
+
+CarriedEpoch = Literal["producer_epoch", "marker_epoch"]  # of records, of markers
+
+
+class Stamped(Protocol):
+    """Anything that carries a producer id and epoch: a batch, a marker, a request."""
+
+    @property
+    def producer_id(self) -> ProducerId:
+        """Returns the producer id."""
+        ...
+
+    @property
+    def producer_epoch(self) -> ProducerEpoch:
+        """Returns the epoch of the producer's instance, or of the transaction."""
+        ...
+
+
+@dataclass(slots=True)
+class TransactionNumbers:
+    """The numbers given so far."""
+
+    producers: Mapping[str, int]  # transactional ids
+    topic_partitions: Mapping[TopicPartition, int]
+    begun: int = 0  # number of transactions
+    latest: dict[str, int] = field(default_factory=dict[str, int])  # of each transactional id
+    transactional_ids: dict[ProducerId, str] = field(default_factory=dict[ProducerId, str])
+
+    def fork(self) -> Self:
+        """Returns an independent copy."""
+        return replace(
+            self, latest=dict(self.latest), transactional_ids=dict(self.transactional_ids)
+        )
+
+    def begin(self, transactional_id: str) -> int:
+        """Returns the number of a new transaction of the transactional id."""
+        number = self.latest[transactional_id] = self.begun
+        self.begun += 1
+        return number
+
+    def carrying(self, state: State, stamped: Stamped, carries: CarriedEpoch) -> list[int]:
+        """Returns the transactions whose records, or whose markers, carry this producer epoch."""
+        if stamped.producer_id not in self.transactional_ids:
+            return []
+        p = self.producers[self.transactional_ids[stamped.producer_id]]
+        return [
+            x
+            for x in range(self.begun)
+            if state["begun", (x,)]
+            and state["producer", (x,)] == p
+            and state[carries, (x,)] == stamped.producer_epoch
+        ]
