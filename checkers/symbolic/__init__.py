@@ -1,6 +1,6 @@
 """Unbounded proof with Z3.
 
-`prove` decides the conditions of an induction, `counterexample_to_induction` shows why one fails.
+`prove` decides the conditions of an induction; `counterexample_to_induction` shows why one fails.
 """
 
 from checkers.symbolic.counterexample import (

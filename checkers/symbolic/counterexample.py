@@ -1,9 +1,9 @@
-"""Counterexamples to induction: a state in which every claim is true, and a step that breaks one.
+"""Counterexamples to induction: a state that satisfies every claim, and a step that violates one.
 
-Such a state is one that the *claims* allow. It may be unreachable: then the protocol is right and a
-lemma is missing. Only a run from an initial state, which exploration finds, violates a property. A
-counterexample here is looked for at a finite scope, made as quiet as possible (values at their
-least), and confirmed by the reference interpreter, which takes the step too.
+The *claims* allow this state, but it may be unreachable. Then the protocol is correct and a lemma
+is missing. Only a run from an initial state, which exploration finds, violates a property. The
+search is at a finite scope. It minimizes the state: as many cells as possible hold their least
+value. The reference interpreter takes the step too and confirms it.
 """
 
 from __future__ import annotations
@@ -23,54 +23,57 @@ from model.language.scope import Scope
 from model.language.spec import Action, Claim, Spec, title_of
 from model.language.values import Writer
 
-LIMIT_MS: Final = 10_000  # for one question
+LIMIT_MS: Final = 10_000  # for one Z3 query
 NOT_KNOWN_REACHABLE: Final = "a state of the candidate invariant, not known to be reachable"
 INITIAL: Final = "an initial state"
 
 
 class EnginesDisagree(Exception):
-    """Z3 and the reference interpreter differ about a step: a bug of ours."""
+    """Z3 and the reference interpreter disagree about a step, which is a bug of this program."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CounterexampleToInduction:
-    """A state, the step out of it, and the claim that is false afterwards.
+    """A state, a step from it, and the claim that is false after the step.
 
-    Where the action is `init`, both states are the initial one.
+    If the action is `init`, both states are the initial state.
     """
 
     spec: str
     action: str
     arguments: Mapping[str, int]
     claim: str
-    scope: Mapping[str, int]  # a sort -> how many elements
+    scope: Mapping[str, int]  # sort -> number of elements
     state: State
     after: State
-    quiet: State  # every cell at its least value: what is not shown of `state` is as here
+    quiet: State  # every cell at its least value; the text shows only differences from it
     step: str  # the action with its arguments, as text
     writer: Writer = field(repr=False)
 
     @property
     def label(self) -> str:
-        """What is known of the state, to be shown with it."""
+        """The kind of the state: initial, or of the candidate invariant."""
         return INITIAL if self.action == INIT else NOT_KNOWN_REACHABLE
 
     def by_variable(self) -> dict[str, str]:
-        """The state as text, by variable and field; what is not named is at its least value."""
+        """Returns the cells of the state that are not at their least values, as text."""
         items = zip(self.writer.items(self.state), self.writer.items(self.quiet), strict=True)
         return {item.place: item.value for item, least in items if item.value != least.value}
 
     def changed(self) -> list[str]:
-        """What the step changes, as text."""
+        """Returns the changes of the step as text."""
         changes = self.writer.changes(self.state, self.after)
         return [f"{where} {', '.join(what)}" for where, what in changes]
 
     def __str__(self) -> str:
         state = self.by_variable()
         width = max(map(len, state), default=0)
-        lines = [f"{self.step} breaks {self.claim}   (at {told(self.scope)})", f"  {self.label}:"]
+        lines = [
+            f"{self.step} breaks {self.claim}   (at {scope_text(self.scope)})",
+            f"  {self.label}:",
+        ]
         lines += [f"    {where:<{width}}  {value}" for where, value in state.items()]
-        lines += ["    (all else at its least value)"]
+        lines += ["    (all other cells at their least values)"]
         if self.action != INIT:
             lines += [f"  {self.step} changes:", *(f"    {line}" for line in self.changed())]
         return "\n".join(lines)
@@ -78,7 +81,7 @@ class CounterexampleToInduction:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NoneFound:
-    """No counterexample to show, and why: no state of the scope, or no answer within the limit."""
+    """The reason why there is no counterexample: the scope has none, or time ran out."""
 
     reason: str
 
@@ -95,17 +98,17 @@ def counterexample_to_induction(
     seed: int = 0,
     limit_ms: int = LIMIT_MS,
 ) -> CounterexampleToInduction | NoneFound:
-    """A state of the scope in which every claim is true and from which the action breaks the claim.
+    """Finds a state that satisfies every claim and from which the action violates the claim.
 
-    The action `init` asks for an initial state in which the claim is false. Without a scope, the
-    spec's own is tried. Raises SpecError for unknown names, EnginesDisagree when the interpreter
-    does not confirm what Z3 found.
+    For the action `init` it finds an initial state in which the claim is false. The default scopes
+    are the spec's own and a larger one. Raises SpecError for unknown names, and EnginesDisagree if
+    the interpreter does not confirm the result of Z3.
     """
     among(spec, "action", action, [INIT, *(a.name for a in spec.actions)])
     among(spec, "claim", claim, [c.name for c in spec.claims])
     taken = next(a for a in (spec.initial, *spec.actions) if a.name == action)
     broken = next(c for c in spec.claims if c.name == claim)
-    found: CounterexampleToInduction | NoneFound = NoneFound(reason="the spec names no scope")
+    found: CounterexampleToInduction | NoneFound = NoneFound(reason="the spec has no scope")
     for tried in scopes_of(spec, scope):
         found = _at(SmallScope(spec, tried), taken, broken, limit_ms=limit_ms, seed=seed)
         if isinstance(found, CounterexampleToInduction):
@@ -126,12 +129,14 @@ def _at(
     if answer.verdict == "unknown":
         return NoneFound(reason=f"no answer within {limit_ms} ms: {answer.reason}")
     if answer.verdict == "unsat":
-        return NoneFound(reason=f"no state shows it at {told(at.sizes)}; a larger scope may")
+        return NoneFound(
+            reason=f"no counterexample at {scope_text(at.sizes)}; a larger scope may have one"
+        )
     return _confirmed(at, _quietest(at, solver), action, claim)
 
 
 def _quietest(at: SmallScope, solver: Solver) -> Model:
-    """A model in which no further cell can be at its least, given those before it."""
+    """Returns a model that sets each cell to its least value if possible, one cell at a time."""
     model = solver.model()
     for _, info, term in at.cells():
         least = at.sorts.least(info)
@@ -150,7 +155,7 @@ def _quietest(at: SmallScope, solver: Solver) -> Model:
 def _confirmed(
     at: SmallScope, model: Model, action: Action, claim: Claim
 ) -> CounterexampleToInduction:
-    """The model as states of the interpreter, once that has taken the step too."""
+    """Returns the counterexample, after the interpreter has taken the step too."""
     interpreter, values = at.interpreter, at.arguments(model, action)
     quiet = {cell: interpreter.least(info) for cell, info, _ in at.cells()}
     start = quiet if action.name == INIT else at.state(model)
@@ -177,5 +182,6 @@ def _confirmed(
     )
 
 
-def told(sizes: Mapping[str, int]) -> str:
+def scope_text(sizes: Mapping[str, int]) -> str:
+    """Returns the sizes of a scope as text: `2 Replica, 3 Offset`."""
     return ", ".join(f"{n} {sort}" for sort, n in sizes.items())

@@ -1,12 +1,12 @@
-"""Induction: what must be proved so that every claim is true in every reachable state.
+"""Induction: the conditions that prove that every claim is true in every reachable state.
 
-Each claim is true initially, and each action that finds all claims true leaves each of them true. A
-claim that reads nothing that an action changes is preserved by that action's frame, and no solver
-is asked.
+Each claim is true in every initial state. Each action, taken in a state that satisfies all claims,
+preserves each claim. An action preserves a claim by its *frame* if it changes no variable that the
+claim reads; this needs no solver.
 
-A *slice* names the claims that suffice for one condition, where all of them together overwhelm the
-solver. It is a hint: fewer facts prove no more, so a wrong one costs time and never truth. A spec
-writes its slices as a class attribute
+A *slice* names the claims that suffice for one condition, when all claims together are too many for
+the solver. It is a hint: a proof from fewer facts is still a proof, so a wrong slice costs time but
+never soundness. A spec writes its slices as a class attribute
 
     using = {("append", "log_is_complete"): ("fetched_is_copied", "one_leader")}
 """
@@ -27,41 +27,41 @@ from model.language.expressions import SpecError
 from model.language.spec import Action, Claim, Spec, title_of
 
 INIT: Final = "init"  # the name of the initial condition among the actions
-Using = Mapping[tuple[str, str], Sequence[str]]  # (action, claim) -> the claims that suffice
+Using = Mapping[tuple[str, str], Sequence[str]]  # (action, claim) -> the claims of its slice
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Facts:
-    """What one attempt may assume."""
+    """The assumptions of one attempt."""
 
     formulas: Sequence[Expr]
-    claims: Sequence[Claim] = ()  # what of this is said of all elements
+    claims: Sequence[Claim] = ()  # the claims among the formulas
     named: str = ""  # the claims of a slice; empty for all of them
-    missing: str = ""  # claims without a reading: a model without them refutes nothing
+    missing: str = ""  # claims that cannot be translated: without them a model refutes nothing
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Goal:
-    """One condition as formulas: the goal follows from each of the facts, or so it is hoped."""
+    """One condition as formulas: the goal should follow from any one of the sets of facts."""
 
-    facts: Sequence[Facts]  # in the order in which they are tried, all claims last
+    facts: Sequence[Facts]  # in the order of the attempts; the last has all claims
     formula: Expr
-    instantiated: Callable[[Facts], tuple[Facts, Expr]] | None = None  # the same, of few things
+    instantiated: Callable[[Facts], tuple[Facts, Expr]] | None = None  # with ground instances
 
 
 class Induction:
-    """The conditions of a spec, under one reading of its sorts."""
+    """The conditions of a spec, under one translation of its sorts."""
 
     def __init__(self, spec: Spec, step: Step, using: Using | None = None) -> None:
         self.spec, self.step = spec, step
         self.using = checked(spec, declared(spec) if using is None else using)
 
     def goal(self, action: Action, claim: Claim) -> Goal:
-        """The condition of the action and the claim, the initial one of `init`; raises Declined."""
+        """Returns the condition for the action (or `init`) and the claim; raises Declined."""
         return self._initially(claim) if action.name == INIT else self._preserved(action, claim)
 
     def _initially(self, claim: Claim) -> Goal:
-        """The claim is true in every initial state."""
+        """Returns the condition that the claim is true in every initial state."""
         start = self.step.initial()
         return Goal(
             facts=[Facts(formulas=[*self.step.guard(self.spec.initial)])],
@@ -69,7 +69,7 @@ class Induction:
         )
 
     def _preserved(self, action: Action, claim: Claim) -> Goal:
-        """Where all claims are true and the action may happen, the claim is true after it."""
+        """Returns the condition that the action preserves the claim, if all claims hold before."""
         guard = self.step.guard(action)
         slices = [c for c in [self.using.get((action.name, claim.name))] if c is not None]
 
@@ -85,7 +85,7 @@ class Induction:
         )
 
     def assumed(self, claims: Sequence[Claim]) -> tuple[dict[str, Expr], list[str]]:
-        """The claims about the state before, by name, and the names of those without a reading."""
+        """Returns the claims about the state before, and the names that cannot be translated."""
         formulas: dict[str, Expr] = {}
         missing: list[str] = []
         for claim in claims:
@@ -113,18 +113,18 @@ class Induction:
 
 
 def framed(action: Action, claim: Claim) -> bool:
-    """Whether the claim reads nothing that the action changes."""
+    """True if the action changes no variable that the claim reads."""
     return not t.reads(claim.formula) & action.changes
 
 
 def declared(spec: Spec) -> Using:
-    """The slices that the spec's class writes down."""
+    """Returns the slices that the spec's class declares."""
     slices: Any = getattr(type(spec), "using", {})
-    return slices  # type: ignore[no-any-return]  # a spec is open: the attribute is no part of its base
+    return slices  # type: ignore[no-any-return]  # the base class has no such attribute
 
 
 def checked(spec: Spec, using: Using) -> Using:
-    """The slices, once every name in them is one of the spec's; raises SpecError."""
+    """Returns the slices; raises SpecError for a name that the spec does not have."""
     actions, claims = [INIT, *(a.name for a in spec.actions)], [c.name for c in spec.claims]
     for (action, claim), names in using.items():
         among(spec, "action", action, actions)
@@ -134,7 +134,8 @@ def checked(spec: Spec, using: Using) -> Using:
 
 
 def among(spec: Spec, kind: str, name: str, known: Sequence[str]) -> None:
-    """Raises SpecError, with the nearest names, unless the name is known."""
+    """Raises SpecError, with the nearest names, if the name is unknown."""
     if name not in known:
-        told = f"{title_of(spec)} has no {kind} {name!r}"
-        raise SpecError(f"{told}; the nearest: {nearest(name, known)}")
+        raise SpecError(
+            f"{title_of(spec)} has no {kind} {name!r}; the nearest: {nearest(name, known)}"
+        )

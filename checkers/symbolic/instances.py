@@ -1,12 +1,12 @@
-"""Ground instances: the claims, said outright of the things that a step is about.
+"""Ground instances: the claims, instantiated for the terms of a step.
 
-E-matching instantiates a quantifier only where some term matches its trigger, and stops at once
-where none does, however short the proof. So a hard condition is helped to terms: the parameters of
-the action, one thing of each kind that the goal is said to fail for, and every variable read at
-these. Each claim is then added for all of them, beside its general form.
+E-matching instantiates a quantifier only where a term matches its trigger. Without such a term it
+stops at once, however short the proof is. So a hard condition gets additional terms: the parameters
+of the action, a fresh element for each quantifier of the goal, and every variable at these keys.
+Each claim is added for all of these terms, in addition to its general form.
 
-Measured on the abstract replication spec: conditions that no configuration of Z3 settled in forty
-seconds take a tenth of one, on every seed.
+Measured on the abstract replication spec: conditions that no configuration of Z3 decided in 40
+seconds take 0.1 seconds, with every seed.
 """
 
 from __future__ import annotations
@@ -24,59 +24,59 @@ from checkers.symbolic.translation import Env, extended
 from model.language import terms as t
 from model.language.spec import Action, Claim
 
-MOST: Final = 20_000  # instances of one quantifier; with more it stays general
+MOST: Final = 20_000  # instances of one quantifier; a quantifier with more is not instantiated
 
-Things = dict[str, list[Expr]]  # sort -> terms of it, each once
+Terms = dict[str, list[Expr]]  # sort -> its distinct terms
 
 
 def failing(step: Step, action: Action, claim: Claim) -> tuple[Expr, list[tuple[str, Expr]]]:
-    """The claim after the step, of things that it may fail for, and these things."""
-    formula, env, things = claim.formula, dict[int, Expr](), list[tuple[str, Expr]]()
+    """Returns the claim after the step for fresh elements, and these elements."""
+    formula, env, terms = claim.formula, dict[int, Expr](), list[tuple[str, Expr]]()
     if isinstance(formula, t.Forall):
         fresh = [z3.FreshConst(step.sorts.of(b.sort), b.name) for b in formula.binders]
         env = dict(extended(env, formula.binders, fresh))
-        things = [(b.sort.name, c) for b, c in zip(formula.binders, fresh, strict=True)]
+        terms = [(b.sort.name, c) for b, c in zip(formula.binders, fresh, strict=True)]
         formula = formula.body
-    return step.formula(formula, step.after(action), env), things
+    return step.formula(formula, step.after(action), env), terms
 
 
 def instances(
     step: Step, action: Action, about: Sequence[tuple[str, Expr]], claims: Sequence[Claim]
 ) -> list[Expr]:
-    """The claims about the state before, for all things that the step is about."""
-    things = _things(step, action, about)
+    """Returns the claims about the state before, for all terms of the step."""
+    terms = _terms(step, action, about)
     return [
         step.formula(quantifier.body, step.before, env)
         for claim in claims
         for quantifier in _quantifiers(claim.formula)
-        for env in _bindings(quantifier, things)
+        for env in _bindings(quantifier, terms)
     ]
 
 
-def _things(step: Step, action: Action, about: Sequence[tuple[str, Expr]]) -> Things:
+def _terms(step: Step, action: Action, about: Sequence[tuple[str, Expr]]) -> Terms:
     args = step.arguments(action)
     named = [(p.sort.name, args[p.uid]) for p in action.params]
-    start = _each_once([*named, *about])
+    start = _distinct([*named, *about])
     read = [
         (v.value.name, step.before.at(v, keys))
         for v in step.spec.variables
         if v.value.flavour != "bool" and not v.value.optional and len(v.keys) <= 1
         for keys in product(*(start.get(key.name, []) for key in v.keys))
     ]
-    return _each_once([*named, *about, *read])
+    return _distinct([*named, *about, *read])
 
 
-def _each_once(terms: Sequence[tuple[str, Expr]]) -> Things:
-    things: Things = {}
-    for sort, term in terms:
-        known = things.setdefault(sort, [])
+def _distinct(found: Sequence[tuple[str, Expr]]) -> Terms:
+    terms: Terms = {}
+    for sort, term in found:
+        known = terms.setdefault(sort, [])
         if not any(term.eq(other) for other in known):
             known.append(term)
-    return things
+    return terms
 
 
 def _quantifiers(formula: t.Node) -> Iterator[t.Forall]:
-    """The universal quantifiers that the formula is a conjunction of."""
+    """Yields the universal quantifiers of a conjunction."""
     match formula:
         case t.And():
             for part in formula.of:
@@ -87,8 +87,8 @@ def _quantifiers(formula: t.Node) -> Iterator[t.Forall]:
             return
 
 
-def _bindings(quantifier: t.Forall, things: Things) -> Iterator[Env]:
-    domains = [things.get(b.sort.name, []) for b in quantifier.binders]
+def _bindings(quantifier: t.Forall, terms: Terms) -> Iterator[Env]:
+    domains = [terms.get(b.sort.name, []) for b in quantifier.binders]
     if prod(map(len, domains)) <= MOST:
         for values in product(*domains):
             yield extended({}, quantifier.binders, values)

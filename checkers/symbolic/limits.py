@@ -1,8 +1,8 @@
-"""Z3 under limits: every question to the solver in this room is asked here.
+"""Z3 with limits: this package makes every solver query here.
 
-A question has a time limit and a resource limit, also where it cannot be slow: closing a sort by an
-axiom once kept a question of a finite scope running for ten minutes. One that reaches a limit is
-answered `unknown`, with the reason; it is never forgotten.
+Every query has a time limit and a resource limit, even one that should be fast: an axiom that
+closes a sort once made a query at a finite scope run for ten minutes. A query that reaches a limit
+returns `unknown` with the reason.
 """
 
 from __future__ import annotations
@@ -14,21 +14,21 @@ from typing import Any, Final, Literal
 
 import z3
 
-Expr = Any  # z3 ships no types: its terms live behind this room
+Expr = Any  # z3 has no type annotations
 Model = Any
 Options = Mapping[str, object]
 
-# several times what Z3 spends: the clock decides, unless it stands still
+# several times the usual consumption of Z3: the time limit normally comes first
 RESOURCES_PER_MS: Final = 40_000
 LARGEST_RLIMIT: Final = 2**32 - 1
 
-# With `ctrl_c` on, Z3 takes the signal itself and stops; left to Python, it would end its question.
+# With `ctrl_c`, Z3 handles the signal and stops; Python would handle it only after the query.
 INTERRUPTED: Final = ("interrupted from keyboard", "interrupted")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """What Z3 said of a set of facts; `reason` is why it did not know."""
+    """The result of a query; `reason` explains `unknown`."""
 
     verdict: Literal["unsat", "sat", "unknown"]
     seconds: float
@@ -36,12 +36,12 @@ class Answer:
 
 
 class Solver:
-    """A set of facts that questions are asked about, each within `limit_ms` milliseconds."""
+    """A set of facts; each query about them takes at most `limit_ms` milliseconds."""
 
     def __init__(
         self, context: z3.Context, *, limit_ms: int, seed: int = 0, options: Options | None = None
     ) -> None:
-        limit = max(1, limit_ms)  # to Z3, 0 means no limit
+        limit = max(1, limit_ms)  # for Z3, 0 is no limit
         self._solver = z3.Solver(ctx=context)
         self._solver.set(
             timeout=limit,
@@ -52,13 +52,13 @@ class Solver:
         )
 
     def add(self, facts: Iterable[Expr]) -> None:
-        """From here on these facts are among those asked about."""
+        """Adds facts."""
         self._solver.add(*facts)
 
     def check(self, *assumptions: Expr) -> Answer:
-        """Whether the facts and the assumptions can be true together.
+        """Decides whether the facts and the assumptions can be true together.
 
-        Raises KeyboardInterrupt when the user interrupts Z3.
+        Raises KeyboardInterrupt if the user interrupts Z3.
         """
         started = time.perf_counter()
         verdict = str(self._solver.check(*assumptions))
@@ -73,16 +73,17 @@ class Solver:
                 return Answer(verdict="unknown", seconds=seconds, reason=reason)
 
     def push(self) -> None:
-        """Facts added from here on are forgotten by the next pop."""
+        """Marks the current facts; the next `pop` removes all facts added after them."""
         self._solver.push()
 
     def pop(self) -> None:
+        """Removes the facts added since the last `push`."""
         self._solver.pop()
 
     def core(self) -> list[str]:
-        """The assumptions that, with the facts, contradict each other; not the fewest."""
+        """Returns assumptions that contradict each other and the facts; not a minimal set."""
         return sorted(str(name) for name in self._solver.unsat_core())
 
     def model(self) -> Model:
-        """The interpretation that made the last question's facts true."""
+        """Returns the model of the last query, which was `sat`."""
         return self._solver.model()

@@ -1,16 +1,15 @@
-"""The portfolio: the ways in which one condition is tried, in order, until one settles it.
+"""The portfolio: the attempts at one condition, in order, until one decides it.
 
-E-matching instantiates quantifiers at the terms that it sees: quick where the claims say enough,
-and it never refutes. A finite scope needs no instantiation: quick to refute, and it never proves.
-Ground instances help e-matching to terms. Model-based instantiation is slow, and complete where the
-sorts allow it. What a condition's slice
-suffices for is tried first.
+E-matching instantiates quantifiers at existing terms: it is fast if the claims suffice, and it
+never refutes. A finite scope needs no instantiation: it is fast to refute, and it never proves.
+Ground instances give e-matching more terms. Model-based instantiation is slow, and complete if the
+sorts allow it. Each strategy tries the slice of a condition before all claims.
 
-How long a hard condition takes has a heavy tail: the same facts are settled in a tenth of a second
-or not in a minute, by how Z3 happens to branch. So several short searches that branch differently
-are worth more than one long one.
+The time for a hard condition has a heavy tail: the same facts take 0.1 seconds or more than a
+minute, depending on how Z3 branches. So several short searches that branch differently are better
+than one long search.
 
-A condition has one limit. What an attempt leaves of its part goes to those after it.
+A condition has one time limit. The time that an attempt does not use goes to later attempts.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ from checkers.symbolic.sorts import Sorts
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Strategy:
-    """A configuration of Z3, and the part that it may have of the time left for a condition."""
+    """A configuration of Z3, and its share of the time that is left for a condition."""
 
     name: str
     options: Mapping[str, object]
@@ -54,30 +53,32 @@ AT_LENGTH: Final = (
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Attempt:
-    """A question to Z3, whether the goal can be false, and which answers settle the condition."""
+    """A Z3 query: can the goal be false? `settles` are the answers that decide the condition."""
 
     strategy: Strategy
     facts: Facts
     goal: Expr
     sorts: Sorts
-    settles: frozenset[str]  # of sat, which refutes, and unsat, which proves
+    settles: frozenset[str]  # a subset of sat, which refutes, and unsat, which proves
 
     @property
     def name(self) -> str:
+        """The name of the strategy, and whether the attempt uses a slice."""
         return f"{self.strategy.name} of a slice" if self.facts.named else self.strategy.name
 
-    def ask(self, *, limit_ms: int, seed: int) -> Answer:
+    def run(self, *, limit_ms: int, seed: int) -> Answer:
+        """Runs the query."""
         options = self.strategy.options
         solver = Solver(self.sorts.context, limit_ms=limit_ms, seed=seed, options=options)
         solver.add([*self.sorts.axioms, *self.facts.formulas, z3.Not(self.goal)])
         return solver.check()
 
     def remark(self, answer: Answer) -> str:
-        """Why the answer does not settle the condition."""
+        """Returns the reason why the answer does not decide the condition."""
         if answer.verdict == "unknown":
             return f"{self.name}: {answer.reason}"
         if self.facts.missing:
-            return f"{self.name}: not without {self.facts.missing}, which has no reading"
+            return f"{self.name}: cannot translate {self.facts.missing}"
         return (
             f"{self.name}: {'too few claims' if answer.verdict == 'sat' else 'no counterexample'}"
         )
@@ -85,7 +86,7 @@ class Attempt:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """How a condition was decided, or why it was not; seconds are those spent in Z3."""
+    """The verdict on a condition with its reason; `seconds` is the time in Z3."""
 
     verdict: Literal["proved", "refuted", "unknown"]
     how: str
@@ -96,7 +97,7 @@ AtScopes = Callable[[], Iterator[tuple[Goal, Sorts]]]  # the same condition at f
 
 
 def attempts(goal: Goal, sorts: Sorts, at_scopes: AtScopes) -> Iterator[Attempt]:
-    """The attempts at a condition, in order; a finite scope is formulated only when reached."""
+    """Yields the attempts at a condition, in order; translates a finite scope only when needed."""
     for facts in goal.facts:
         yield unbounded(goal, facts, sorts, AT_FIRST_SIGHT)
     for finite, finite_sorts in at_scopes():
@@ -129,19 +130,16 @@ def unbounded(goal: Goal, facts: Facts, sorts: Sorts, strategy: Strategy) -> Att
 
 
 def decide(goal: Goal, sorts: Sorts, at_scopes: AtScopes, *, limit_ms: int, seed: int) -> Outcome:
-    """Whether the goal follows from its facts, as the first attempt says that settles it.
-
-    A finite scope is asked for only when no proof is seen at first sight.
-    """
-    spent, said = 0.0, list[str]()
+    """Decides whether the goal follows from its facts, with the first attempt that settles it."""
+    spent, remarks = 0.0, list[str]()
     for attempt in attempts(goal, sorts, at_scopes):
         left_ms = limit_ms - spent * 1000
-        answer = attempt.ask(limit_ms=int(left_ms * attempt.strategy.part), seed=seed)
+        answer = attempt.run(limit_ms=int(left_ms * attempt.strategy.part), seed=seed)
         spent += answer.seconds
         if answer.verdict in attempt.settles:
             verdict: Literal["proved", "refuted"] = (
                 "proved" if answer.verdict == "unsat" else "refuted"
             )
             return Outcome(verdict=verdict, how=attempt.name, seconds=spent)
-        said.append(attempt.remark(answer))
-    return Outcome(verdict="unknown", how="; ".join(said), seconds=spent)
+        remarks.append(attempt.remark(answer))
+    return Outcome(verdict="unknown", how="; ".join(remarks), seconds=spent)

@@ -1,9 +1,9 @@
 """Unbounded proof: every claim is true in every reachable state, for scopes of any size.
 
-The claims are proved together, by induction: each condition may assume all of them before the step,
-so none of them holds unless every condition of every claim is proved. A condition that is refuted
-shows a state that the claims allow; whether a run reaches it is for exploration to say, so a failed
-proof leaves a property undecided.
+The claims are proved together, by induction. Each condition assumes all claims before the step, so
+a claim holds only if every condition of every claim is proved. A refuted condition has a
+counterexample: a state that the claims allow. Only exploration decides whether a run reaches it, so
+a failed proof leaves a property undecided.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ DECLINED: Final = "declined: "
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Condition:
-    """One condition of the induction, and how it was decided; initially, the action is `init`."""
+    """One condition of the induction and its verdict; `init` is the initial condition."""
 
     action: str
     claim: str
@@ -40,6 +40,7 @@ class Condition:
 
     @classmethod
     def of(cls, action: Action, claim: Claim, outcome: Outcome) -> Condition:
+        """Returns the condition with its outcome."""
         return cls(
             action=action.name,
             claim=claim.name,
@@ -49,37 +50,38 @@ class Condition:
         )
 
     def __str__(self) -> str:
-        told = f"{self.verdict} ({self.how}, {self.seconds:.2f} s)"
-        return f"{self.action} preserves {self.claim}: {told}"
+        verdict = f"{self.verdict} ({self.how}, {self.seconds:.2f} s)"
+        return f"{self.action} preserves {self.claim}: {verdict}"
 
 
-# is told a condition, its number from 1, and how many there are
+# called with a condition, its number from 1, and the number of conditions
 Progress = Callable[[Condition, int, int], None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Summary:
-    """What the proof says of one claim."""
+    """The result of the proof for one claim."""
 
     claim: str
     says: str
     lemma: bool
-    verdict: Verdict  # holds or undecided: a proof alone violates nothing
+    verdict: Verdict  # holds or undecided: a failed proof is no violation
     conditions: tuple[Condition, ...]
 
     @property
     def failed(self) -> tuple[Condition, ...]:
+        """The conditions that are not proved."""
         return tuple(c for c in self.conditions if c.verdict != "proved")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Proof:
-    """The conditions of a spec, decided or not, and whether they amount to a proof."""
+    """The verdicts on all conditions of a spec, and whether they make a proof."""
 
     spec: str
     seed: int
-    claims: tuple[Claim, ...]  # those whose conditions were asked for
-    left_out: tuple[str, ...]  # those that `only` excluded
+    claims: tuple[Claim, ...]  # claims whose conditions were tried
+    left_out: tuple[str, ...]  # claims that `only` excluded
     conditions: tuple[Condition, ...]
     vacuity: Vacuity
     interrupted: bool
@@ -96,9 +98,9 @@ class Proof:
 
     @property
     def reason(self) -> str:
-        """Why nothing is proved; empty when everything is."""
+        """The reason why the proof failed; empty if it succeeded."""
         if not self.claims:
-            return "the spec claims nothing"
+            return "the spec has no claims"
         if self.interrupted:
             return "interrupted"
         declined = [c.how for c in self.failed if c.how.startswith(DECLINED)]
@@ -113,12 +115,12 @@ class Proof:
 
     @property
     def holds(self) -> bool:
-        """Whether every claim is true in every reachable state, for scopes of any size."""
+        """True if every claim is true in every reachable state, for scopes of any size."""
         return not self.reason
 
     @property
     def summaries(self) -> tuple[Summary, ...]:
-        """What is said of each claim, invariants before lemmas."""
+        """The result for each claim, invariants before lemmas."""
         return tuple(
             Summary(
                 claim=claim.name,
@@ -148,12 +150,12 @@ def prove(
     using: Using | None = None,
     scope: Scope | None = None,
 ) -> Proof:
-    """The proof that every claim of the spec is true in every reachable state, as far as it goes.
+    """Tries to prove that every claim of the spec is true in every reachable state.
 
-    `limit_ms` bounds the solver's time for one condition. `only` names the claims whose conditions
-    are tried: the others are still assumed, so nothing holds by it. `using` replaces the spec's
-    slices. `scope` is where counterexamples are looked for and vacuity is checked, by default the
-    spec's own. An interruption (Ctrl-C) keeps what is decided, and the rest is unknown. Raises
+    `limit_ms` limits the solver's time for one condition. `only` names the claims whose conditions
+    are tried; the others are still assumed, so the proof stays incomplete. `using` replaces the
+    spec's slices. `scope` is the scope for counterexamples and vacuity, by default the spec's own.
+    An interruption (Ctrl-C) keeps the decided conditions and leaves the others unknown. Raises
     SpecError for unknown names.
     """
     for name in only:
@@ -171,8 +173,8 @@ def prove(
         vacuity = vacuity_of(spec, scope, seed=seed, limit_ms=limit_ms)
     except KeyboardInterrupt:
         interrupted = True
-        unasked = Outcome(verdict="unknown", how="interrupted")
-        conditions += [Condition.of(a, c, unasked) for a, c in planned[len(conditions) :]]
+        untried = Outcome(verdict="unknown", how="interrupted")
+        conditions += [Condition.of(a, c, untried) for a, c in planned[len(conditions) :]]
     return Proof(
         spec=title_of(spec),
         seed=seed,
@@ -196,6 +198,7 @@ class _Prover:
         self.seed, self.limit_ms = seed, limit_ms
 
     def outcome(self, action: Action, claim: Claim) -> Outcome:
+        """Decides the condition of an action and a claim."""
         if action.name != INIT and framed(action, claim):
             return Outcome(verdict="proved", how=FRAME)
         try:

@@ -1,7 +1,7 @@
-"""A spec at a finite scope, for questions that must have an answer and a state to show for it.
+"""A spec at a finite scope, for queries that Z3 can decide and that need a concrete state.
 
-Every sort is the enumeration of its elements and no quantifier is left. What Z3 finds is a state of
-the reference interpreter, so that its steps can be taken there too.
+Every sort is an enumeration of its elements, and all quantifiers are expanded. A model of Z3
+becomes a state of the reference interpreter, which can take the same steps.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from model.language.spec import Action, Spec
 
 
 class SmallScope:
-    """A spec with so many elements of each sort, as formulas and as the interpreter's states."""
+    """A spec at a finite scope, as formulas of Z3 and as states of the interpreter."""
 
     def __init__(self, spec: Spec, scope: Scope | None = None) -> None:
         self.spec = spec
@@ -33,15 +33,15 @@ class SmallScope:
 
     @property
     def sizes(self) -> dict[str, int]:
-        """How many elements each sort has."""
+        """The number of elements of each sort."""
         return {name: len(r) for name, r in self.interpreter.ranges.items() if name != "Bool"}
 
     def solver(self, *, limit_ms: int, seed: int = 0) -> Solver:
-        """A solver without facts."""
+        """Returns a solver without facts."""
         return Solver(self.sorts.context, limit_ms=limit_ms, seed=seed)
 
     def cells(self) -> list[tuple[Cell, t.SortInfo, Expr]]:
-        """Every cell of the state before a step, its sort, and the term that is its value."""
+        """Returns every cell of the state before a step, with its sort and its Z3 term."""
         out: list[tuple[Cell, t.SortInfo, Expr]] = []
         for v in self.spec.variables:
             domains = [range(len(self.sorts.elements(key))) for key in v.keys]
@@ -52,16 +52,16 @@ class SmallScope:
         return out
 
     def state(self, model: Model) -> State:
-        """The state before the step, as the model has it."""
+        """Returns the state before the step in the model."""
         return {cell: self.value(model, info, term) for cell, info, term in self.cells()}
 
     def arguments(self, model: Model, action: Action) -> tuple[int, ...]:
-        """The parameters of the step, as the model has them."""
+        """Returns the parameters of the step in the model."""
         env = self.step.arguments(action)
         return tuple(int(self.value(model, p.sort, env[p.uid]) or 0) for p in action.params)
 
     def value(self, model: Model, info: t.SortInfo, term: Expr) -> Value:
-        """The value of a term in the model, as the interpreter writes it."""
+        """Returns the value of a term in the model, as a value of the interpreter."""
         found: Expr = model.eval(term, model_completion=True)
         if info.flavour == "bool":
             return bool(z3.is_true(found))
@@ -77,7 +77,7 @@ class SmallScope:
 
 
 def scopes_of(spec: Spec, scope: Scope | None = None) -> list[Scope]:
-    """Where counterexamples are looked for: the scope given, or the spec's own and a larger."""
+    """Returns the scopes for counterexamples: `scope`, or the spec's own and a larger one."""
     if scope is not None:
         return [scope]
     own = spec.scope()
@@ -85,7 +85,7 @@ def scopes_of(spec: Spec, scope: Scope | None = None) -> list[Scope]:
 
 
 def larger(scope: Scope) -> Scope:
-    """One element more of each sort."""
+    """Returns the scope with one more element of each sort."""
     return {
         sort: range(size.start, size.stop + 1) if isinstance(size, range) else size + 1
         for sort, size in scope.items()

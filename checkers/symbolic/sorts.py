@@ -1,16 +1,16 @@
-"""The sorts of a spec as Z3 sorts, in two readings.
+"""The sorts of a spec as Z3 sorts, in two translations.
 
 *Unbounded*: a sort is uninterpreted, with any number of elements, and an ordered sort has the
-axioms of a total order with a least element. *Finite*: a sort is the enumeration of its elements,
-and quantifiers are expanded over them, so that no question needs instantiation.
+axioms of a total order with a least element. *Finite*: a sort is an enumeration of its elements,
+and quantifiers are expanded over them, so no query needs instantiation.
 
-An order by axioms admits more than the protocol has, dense and endless orders included: what is
-proved of all of them is true of ours, and a failure is shown at a finite scope before it is
-believed.
+The axioms of an order admit more orders than the protocol has, also dense and infinite ones. A
+proof for all of them is a proof for ours. A failure counts only with a counterexample at a finite
+scope.
 
-Simplified: sorts of integers are declined in both readings. They have bounds in a scope and none in
-a proof, so `+ 1` would mean two things; and wherever the two were compared, an order by axioms
-proved what integers left open.
+Simplified: both translations decline sorts of integers. Integers have bounds in a scope and none in
+a proof, so `+ 1` would have two meanings. Wherever we compared the two, axioms of an order proved
+conditions that integers left unknown.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ from model.language.scope import Ranges
 
 
 class Declined(SpecError):
-    """The engine has no reading for a word of the spec: the verdict is undecided."""
+    """The engine cannot translate a part of the spec, so the verdict is undecided."""
 
 
 class Sorts(ABC):
-    """What a translation must know of sorts: each is made once, an optional one around it."""
+    """The Z3 sorts of one translation; each sort and each optional sort is made once."""
 
     def __init__(self) -> None:
-        # its own: what was asked before must not change what is answered next
+        # a context of its own, so that earlier queries cannot change the result of later ones
         self.context = z3.Context()
         self.axioms: list[Expr] = []
         self._plain: dict[str, Expr] = {}
@@ -44,11 +44,11 @@ class Sorts(ABC):
 
     @abstractmethod
     def elements(self, info: t.SortInfo) -> Sequence[Expr] | None:
-        """All elements, least first; None when there may be any number."""
+        """Returns all elements, least first; None if the number is unbounded."""
 
     @abstractmethod
     def comes_next(self, info: t.SortInfo, left: Expr, right: Expr) -> Expr:
-        """That `right` is next after `left`: a relation, which needs no next element to exist."""
+        """Returns the formula that `right` is next after `left`; a next element need not exist."""
 
     @abstractmethod
     def _make(self, info: t.SortInfo) -> Expr: ...
@@ -57,11 +57,11 @@ class Sorts(ABC):
     def _least_element(self, info: t.SortInfo) -> Expr: ...
 
     def of(self, info: t.SortInfo) -> Expr:
-        """The Z3 sort of the values; raises Declined for a sort of integers."""
+        """Returns the Z3 sort of the values; raises Declined for a sort of integers."""
         if info.flavour == "int":
             raise Declined(
-                f"{info.name} is a sort of integers, which a proof does not read\n"
-                f"  write {info.name}(Ordered), with is_next_after(...) in the place of + 1"
+                f"{info.name} is a sort of integers, which a proof cannot use\n"
+                f"  write {info.name}(Ordered), and is_next_after(...) instead of + 1"
             )
         if info.optional:
             return self._maybe(info)
@@ -72,7 +72,7 @@ class Sorts(ABC):
         return self._plain[info.name]
 
     def least(self, info: t.SortInfo) -> Expr:
-        """The least value: nothing, false, the first of an order; else raises Declined."""
+        """Returns the least value: nothing, false or the first of an order; or raises Declined."""
         sort = self.of(info)
         if info.optional:
             return sort.constructor(0)()
@@ -81,15 +81,15 @@ class Sorts(ABC):
         return self._least_element(info)
 
     def untouched(self, info: t.SortInfo) -> Expr | None:
-        """What a cell holds that init leaves out: its least value; None where it is arbitrary."""
+        """Returns the value of a cell that `init` leaves out; None if the value is arbitrary."""
         return self.least(info)
 
     def some(self, info: t.SortInfo, element: Expr) -> Expr:
-        """The element, as a value that could have been `nothing`."""
+        """Returns the element as a value of the optional sort."""
         return self.of(info).constructor(1)(element)
 
     def at_most(self, info: t.SortInfo, left: Expr, right: Expr) -> Expr:
-        """That `left` comes before `right` in the order, or is the same."""
+        """Returns the formula that `left` is less than or equal to `right`."""
         self.of(info)
         return self._at_most[info.name](left, right)
 
@@ -104,7 +104,7 @@ class Sorts(ABC):
 
 
 class Unbounded(Sorts):
-    """Every sort with any number of elements, at least one."""
+    """Sorts with any number of elements, at least one."""
 
     def elements(self, info: t.SortInfo) -> Sequence[Expr] | None:
         self.of(info)
@@ -135,7 +135,9 @@ class Unbounded(Sorts):
 
     def _least_element(self, info: t.SortInfo) -> Expr:
         if info.flavour != "ordered":
-            raise Declined(f"{info.name} has no least element in a proof: init must assign it")
+            raise Declined(
+                f"{info.name} has no least element in a proof\n  assign its cells in init"
+            )
         return z3.Const(f"least_{info.name}", self.of(info))
 
     def comes_next(self, info: t.SortInfo, left: Expr, right: Expr) -> Expr:
@@ -147,7 +149,7 @@ class Unbounded(Sorts):
 
 
 class Finite(Sorts):
-    """Every sort with the elements that a scope gives it."""
+    """Sorts with the elements of a scope."""
 
     def __init__(self, ranges: Ranges) -> None:
         super().__init__()
@@ -162,7 +164,9 @@ class Finite(Sorts):
 
     def _make(self, info: t.SortInfo) -> Expr:
         if info.name not in self.ranges:
-            raise Declined(f"the scope says nothing of {info.name}: give it a number of elements")
+            raise Declined(
+                f"no scope for the sort {info.name}\n  add its number of elements to scope()"
+            )
         names = [f"{info.name}_{i}" for i in range(len(self.ranges[info.name]))]
         sort, elements = z3.EnumSort(info.name, names, ctx=self.context)
         self._elements[info.name] = elements

@@ -1,8 +1,8 @@
-"""States before and after a step.
+"""The states before and after a step, as functions.
 
-The state after an action is a substitution, not a relation: a variable is, at keys, what the action
-wrote there, else what it was before. What an action leaves alone is therefore the same function,
-and frames need no axioms.
+The state after an action is a substitution, not a relation: a cell has the value that the action
+writes, else its value before. So an unchanged variable is the same function, and frames need no
+axioms.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from model.language.spec import Action, Spec
 
 
 class Step:
-    """The states around the actions of one spec, under one reading of its sorts."""
+    """The states before and after the actions of one spec, under one translation of its sorts."""
 
     def __init__(self, spec: Spec, translation: Translation) -> None:
         self.spec, self.translation, self.sorts = spec, translation, translation.sorts
@@ -27,28 +27,29 @@ class Step:
         self._after: dict[str, tuple[Env, Valuation]] = {}
 
     def formula(self, node: t.Node, state: Valuation, env: Env | None = None) -> Expr:
+        """Returns the term in the state as a Z3 formula."""
         return self.translation.formula(node, env or {}, state)
 
     def arguments(self, action: Action) -> Env:
-        """Any value for each parameter of the action; raises Declined."""
+        """Returns a Z3 constant for each parameter of the action; raises Declined."""
         return {
             p.uid: z3.Const(f"{action.name}.{p.name}", self.sorts.of(p.sort)) for p in action.params
         }
 
     def guard(self, action: Action) -> list[Expr]:
-        """The conjuncts under which the action may happen in the state before."""
+        """Returns the conjuncts of the guard in the state before."""
         env = self.arguments(action)
         return [self.formula(g.formula, self.before, env) for g in action.guards]
 
     def after(self, action: Action) -> Valuation:
-        """The state to which the action leads from the state before."""
+        """Returns the state after the action."""
         if action.name not in self._after:
             env = self.arguments(action)
             self._after[action.name] = env, self._written(action, env, self.before)
         return self._after[action.name][1]
 
     def initial(self) -> Valuation:
-        """The initial state: what init assigns, elsewhere the least value."""
+        """Returns the initial state: the assignments of `init`, elsewhere the least value."""
         blank = Valuation({v.name: self._untouched(v) for v in self.spec.variables})
         init = self.spec.initial
         return self._written(init, self.arguments(init), blank)
@@ -68,8 +69,8 @@ class Step:
         anything = self._anything(v)
 
         def value(*keys: Expr) -> Expr:
-            settled = self.sorts.untouched(v.value)
-            return anything(*keys) if settled is None else settled
+            least = self.sorts.untouched(v.value)
+            return anything(*keys) if least is None else least
 
         return value
 
@@ -96,7 +97,7 @@ class Step:
     def _write(
         self, w: t.Write, keys: Iterable[Any], env: Env, before: Valuation
     ) -> tuple[list[Expr], Expr]:
-        """Where the assignment reaches the cell at these keys, and what it puts there."""
+        """Returns the conditions under which the assignment reaches the cell, and its value."""
         loops, bound = {b.uid for b in w.binders}, dict(env)
         here: list[tuple[t.Node, Expr]] = []
 
@@ -105,7 +106,7 @@ class Step:
 
         for name, key in zip(w.keys, keys, strict=True):
             if isinstance(name, t.Local) and name.uid in loops and name.uid not in bound:
-                bound[name.uid] = key  # the cell says which turn of the loop assigns it
+                bound[name.uid] = key  # the key of the cell selects the iteration
             else:
                 here.append((name, key))
         reached = [z(name) == key for name, key in here]

@@ -1,7 +1,7 @@
-"""Terms as Z3 formulas: one match over the grammar, for every reading of the sorts.
+"""Translates terms to Z3 formulas: one match over the grammar, for both translations of sorts.
 
-A word without a reading raises Declined. Terms are a graph, and a shared term is translated once
-for the values of the names that occur free in it and the state that it reads.
+A word that cannot be translated raises Declined. Terms form a graph: a shared term is translated
+once for each state and each choice of values for its free locals.
 """
 
 from __future__ import annotations
@@ -17,21 +17,22 @@ from checkers.symbolic.limits import Expr
 from checkers.symbolic.sorts import Declined, Sorts
 from model.language import terms as t
 
-Env = Mapping[int, Expr]  # the uid of a parameter or bound variable -> its value
+Env = Mapping[int, Expr]  # uid of a parameter or bound variable -> its value
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Valuation:
-    """A state as functions: the value of each variable at keys."""
+    """A state as functions from keys to values, one for each variable."""
 
     cells: Mapping[str, Callable[..., Expr]]
 
     def at(self, variable: t.Variable, keys: Sequence[Expr]) -> Expr:
+        """Returns the value of the variable at the keys."""
         return self.cells[variable.name](*keys)
 
 
 class Translation:
-    """The formulas of a spec's terms under one reading of its sorts."""
+    """Translates the terms of a spec, under one translation of its sorts."""
 
     def __init__(self, sorts: Sorts) -> None:
         self.sorts = sorts
@@ -39,15 +40,18 @@ class Translation:
         self._free: dict[int, tuple[frozenset[int], t.Node]] = {}
 
     def formula(self, node: t.Node, env: Env, state: Valuation) -> Expr:
-        """The term as Z3 says it, in the state, with these values of the names; raises Declined."""
+        """Returns the term in the state, with these values of its locals; raises Declined."""
         values = [env[uid] for uid in sorted(self.free(node))]
         key = (id(node), id(state), *(value.get_id() for value in values))
         if key not in self._done:
             made = self._translated(node, env, state)
-            self._done[key] = made, (node, state, values)  # what an id stands for must outlive it
+            self._done[key] = (
+                made,
+                (node, state, values),
+            )  # keeps the objects alive, so that their ids stay unique
         return self._done[key][0]
 
-    def _translated(self, n: t.Node, env: Env, state: Valuation) -> Expr:  # noqa: C901 one case for each word
+    def _translated(self, n: t.Node, env: Env, state: Valuation) -> Expr:  # noqa: C901 - one case for each word
         def z(of: t.Node) -> Expr:
             return self.formula(of, env, state)
 
@@ -87,8 +91,8 @@ class Translation:
                 return self._quantified(n, env, state, self.any_of, z3.Exists)
             case t.Plus() | t.Count() | t.Extreme():
                 raise Declined(
-                    f"{SPELT[type(n)]} has no unbounded reading\n"
-                    "  make the value a parameter of the action, and say in its guard which it is"
+                    f"a proof cannot use {CONSTRUCTS[type(n)]}\n"
+                    "  make the value a parameter of the action, and define it in the guard"
                 )
             case _:
                 assert_never(n)
@@ -115,13 +119,15 @@ class Translation:
         return bound(fresh, self.formula(n.body, extended(env, n.binders, fresh), state))
 
     def all_of(self, formulas: list[Expr]) -> Expr:
+        """Returns the conjunction of the formulas."""
         return z3.And(*formulas, self.sorts.context)
 
     def any_of(self, formulas: list[Expr]) -> Expr:
+        """Returns the disjunction of the formulas."""
         return z3.Or(*formulas, self.sorts.context)
 
     def free(self, n: t.Node) -> frozenset[int]:
-        """The uids of the names that occur in the term and are not bound there."""
+        """Returns the uids of the free locals of the term."""
         if id(n) not in self._free:
             own = frozenset({n.uid}) if isinstance(n, t.Local) else frozenset[int]()
             below = frozenset[int]().union(*(self.free(x) for x in t.children(n)))
@@ -129,7 +135,7 @@ class Translation:
         return self._free[id(n)][0]
 
 
-SPELT: Mapping[type, str] = {
+CONSTRUCTS: Mapping[type, str] = {
     t.Plus: "arithmetic",
     t.Count: "count(...)",
     t.Extreme: "first(...) or last(...)",
@@ -137,6 +143,7 @@ SPELT: Mapping[type, str] = {
 
 
 def binders(n: t.Node) -> tuple[t.Local, ...]:
+    """Returns the variables that the term binds."""
     match n:
         case t.Forall() | t.Exists() | t.Count():
             return n.binders
@@ -147,4 +154,5 @@ def binders(n: t.Node) -> tuple[t.Local, ...]:
 
 
 def extended(env: Env, names: Sequence[t.Local], values: Sequence[Expr]) -> Env:
+    """Returns the environment with values for more locals."""
     return {**env, **{name.uid: value for name, value in zip(names, values, strict=True)}}

@@ -1,8 +1,8 @@
-"""Vacuity gates: whether a proof says anything.
+"""Vacuity checks: is a proof meaningful?
 
-From claims that contradict each other everything follows, and of an action that no state of the
-invariant enables everything is true. Both are looked for at a finite scope: some state satisfies
-all claims, and for every action some state satisfies the claims and the guard.
+Contradictory claims prove everything, and an action that is never enabled preserves everything. So
+two checks run at a finite scope: some state satisfies all claims, and for every action some state
+satisfies the claims and the guard.
 """
 
 from __future__ import annotations
@@ -22,22 +22,23 @@ from model.language.spec import Action, Spec
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Vacuity:
-    """What the gates found at a finite scope; `reason` is empty when the proof says something."""
+    """The result of the vacuity checks at a finite scope."""
 
-    scope: Mapping[str, int]  # a sort -> how many elements
+    scope: Mapping[str, int]  # sort -> number of elements
     contradictory: tuple[str, ...] = ()  # claims that no state satisfies together
     never_enabled: tuple[str, ...] = ()  # actions that no state of the invariant enables
     undecided: str = ""
 
     @property
     def reason(self) -> str:
+        """The reason why the proof may be vacuous; empty if the checks passed."""
         if self.contradictory:
             return (
                 f"vacuous: no state of the scope satisfies all of {', '.join(self.contradictory)}"
             )
         if self.never_enabled:
             names = ", ".join(self.never_enabled)
-            return f"vacuous: no state of the scope enables {names}; one of a larger may"
+            return f"vacuous: no state of the scope enables {names}; a larger scope may"
         return self.undecided
 
 
@@ -45,9 +46,9 @@ UNCHECKED: Final = Vacuity(scope={}, undecided="vacuity was not checked")
 
 
 def vacuity_of(spec: Spec, scope: Scope | None = None, *, seed: int = 0, limit_ms: int) -> Vacuity:
-    """What the gates find at the scope, by default the spec's own; each question has the limit."""
+    """Runs the vacuity checks at the scope, by default the spec's own; the limit is for a query."""
     if not (spec.scope() if scope is None else scope):
-        return Vacuity(scope={}, undecided="vacuity was not checked: the spec names no scope")
+        return Vacuity(scope={}, undecided="vacuity was not checked: the spec has no scope")
     at = SmallScope(spec, scope)
     try:
         return _gates(at, at.solver(limit_ms=limit_ms, seed=seed))
@@ -58,7 +59,7 @@ def vacuity_of(spec: Spec, scope: Scope | None = None, *, seed: int = 0, limit_m
 def _gates(at: SmallScope, solver: Solver) -> Vacuity:
     claims, missing = at.induction.assumed(at.spec.claims)
     if missing:
-        raise Declined(f"no reading of {', '.join(missing)}")
+        raise Declined(f"cannot translate {', '.join(missing)}")
     switches = [z3.Bool(name, at.sorts.context) for name in claims]
     solver.add(z3.Implies(on, f) for on, f in zip(switches, claims.values(), strict=True))
     solver.add(at.sorts.axioms)
@@ -71,7 +72,9 @@ def _gates(at: SmallScope, solver: Solver) -> Vacuity:
     return Vacuity(
         scope=at.sizes,
         never_enabled=tuple(n for n, a in enabled.items() if a.verdict == "unsat"),
-        undecided="; ".join(f"whether {n} is ever enabled: {why}" for n, why in unknown.items()),
+        undecided="; ".join(
+            f"cannot decide if {n} is enabled: {why}" for n, why in unknown.items()
+        ),
     )
 
 

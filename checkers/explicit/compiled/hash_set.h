@@ -1,28 +1,29 @@
-/* The set in which a shard finds its states: their indices by hash; `runtime.c` has the keys.
+/* The hash set of a shard: maps hashes to indices of states; `runtime.c` stores the keys.
 
-   It is buckets of a cache line, ordered by the first 28 bits of the hash. A state is in the first
-   bucket from its own on that had room, with the last 16 of those bits as its tag. Where a bucket
-   stands says the others, unless a state is far from its own: so the set grows in place, in one
-   sweep from its end to its start, and no key is read. A sweep costs little, so among fingerprints,
-   where its slots are half of what is kept, the set grows often and stays 79 to 85 % full.
+   A bucket is one cache line. Buckets are ordered by the first 28 bits of the hash (the prefix). A
+   state is in the first bucket with room, from its home bucket on, and the last 16 bits of the prefix
+   are its tag. The position of the bucket implies the other bits of the prefix, unless a state is far
+   from its home. So the set grows in place, in one sweep from the last bucket to the first, without
+   reading keys. A sweep is cheap. With fingerprints, where the slots are half of the memory, the set
+   therefore grows often and stays 79 to 85 % full.
 
-   A small set, of whose buckets a tag does not say enough, is made anew from the keys. */
+   In a small set a tag and a bucket do not determine the prefix, so it is rebuilt from the keys. */
 
 #ifdef FINGERPRINTS
-#define SLOTS_A_STATE 1.27 /* of a hash set that was just swept */
+#define SLOTS_A_STATE 1.27 /* after a sweep */
 #else
 #define SLOTS_A_STATE 1.6
 #endif
 
 #ifndef PREFIX
-#define PREFIX 28 /* bits of a hash that order buckets */
+#define PREFIX 28 /* bits of a hash that order the buckets */
 #endif
 
 enum {
-  SLOTS = 10,  /* of a bucket */
-  TAG = 16,    /* bits of the prefix that are kept */
-  REACH = 128, /* buckets that a state may be away from its own, or it is far */
-  BATCH = 64,  /* states that are taken into a new hash set at a time */
+  SLOTS = 10,  /* per bucket */
+  TAG = 16,    /* bits of the prefix that a slot stores */
+  REACH = 128, /* a state at this distance from its home bucket is far */
+  BATCH = 64,  /* states that a rebuild inserts together */
 };
 
 struct Bucket { uint16_t tag[SLOTS]; uint32_t used, index[SLOTS]; };
@@ -39,7 +40,7 @@ static inline void look_ahead(const Shard *w, uint64_t h) {
   __builtin_prefetch(w->buckets + home_of(w, prefix_of(h)), 1);
 }
 
-/* Puts a state that is not in the set into the first bucket that has room. */
+/* Inserts a state that is not in the set into the first bucket with room. */
 static inline void put_in(Shard *w, uint64_t prefix, uint32_t index) {
   uint64_t bucket = home_of(w, prefix), away = 0;
   for (; w->buckets[bucket].used == SLOTS; bucket = after(w, bucket)) away++;
@@ -59,7 +60,7 @@ static inline uint64_t hash_of_key(const Shard *w, uint64_t index) {
 #endif
 }
 
-/* The hash set anew, from the keys. */
+/* Rebuilds the hash set from the keys. */
 static void put_in_all(Shard *w) {
   memset(w->buckets, 0, (w->size + REACH) * sizeof(Bucket));
   w->far = 0;
@@ -70,16 +71,16 @@ static void put_in_all(Shard *w) {
   }
 }
 
-/* Every state of a bucket to its own, in a set that was smaller. It was at most REACH beyond its own,
-   so its prefix is the largest with its tag that belongs no further than here. */
+/* Reinserts every state of a bucket of the smaller set. A state is less than REACH buckets beyond its
+   home, so its prefix is the largest one with its tag whose home is not after this bucket. */
 static void put_again(Shard *w, const Bucket *here, uint64_t bucket, uint64_t smaller) {
   uint64_t last = (((bucket + 1) << PREFIX) + smaller - 1) / smaller - 1;
   for (uint32_t k = 0; k < here->used; k++)
     put_in(w, last - tag_of(last - here->tag[k]), here->index[k]);
 }
 
-/* From the last bucket to the first: all that is put is put where the sweep has been. At the start,
-   where a state may stay as it is or even go back, all buckets are emptied before. */
+/* Moves all states, from the last bucket to the first: a state moves only to buckets that the sweep
+   has passed. In the first buckets a state may stay or move back, so these are emptied before. */
 static void sweep(Shard *w, uint64_t smaller) {
   uint64_t early = (REACH + 2) * w->size / (w->size - smaller) + 2;
   Bucket *first = malloc(early * sizeof *first);
@@ -100,7 +101,7 @@ static void sweep(Shard *w, uint64_t smaller) {
   free(first);
 }
 
-/* Makes a hash set that has room for so many states, if it has none. */
+/* Makes room for so many states; returns false if there is no memory. */
 static int has_buckets(Shard *w, uint64_t states) {
   if (states * 20 <= w->size * SLOTS * 17) return 1;
   uint64_t smaller = w->size;
@@ -114,12 +115,12 @@ static int has_buckets(Shard *w, uint64_t states) {
   return 1;
 }
 
-/* In which slots of its bucket a state may be that has this tag. */
+/* Returns the slots of a bucket with this tag, as a bit set. */
 static inline uint32_t slots_of(const Bucket *b, uint16_t tag) {
   uint32_t same = 0;
 #ifdef __SSE2__
   __m128i wanted = _mm_set1_epi16(tag), half[2];
-  memcpy(half, b, sizeof half); /* and some of `index`, which is masked out */
+  memcpy(half, b, sizeof half); /* and a part of `index`, which is masked out */
   same = _mm_movemask_epi8(
       _mm_packs_epi16(_mm_cmpeq_epi16(half[0], wanted), _mm_cmpeq_epi16(half[1], wanted)));
 #else

@@ -1,23 +1,24 @@
-/* Breadth-first search over the states of one spec, a level at a time.
+/* Breadth-first search over the states of one spec, level by level.
 
-   States live in shards; the hash of a state says in which. A shard keeps its states in the order
-   in which they were found, so that a level is a range of them and needs no queue: `keys` (the
-   stored state, or its fingerprint), `parents`, and a set of their indices (`hash_set.h`). Each
-   round the shards, a thread each, expand some of their level into letters for all shards, wait for
-   each other, and take in the letters for them, those of shard 0 first: what is found, and in which
-   order, depends on the number of shards and on nothing else. Fingerprints need the states of two
-   levels beside them: those that are expanded go as the next ones come.
+   States are divided into shards by their hash. A shard stores its states in the order in which they
+   were found, so a level is a range of indices and needs no queue. It stores `keys` (the stored
+   state, or its fingerprint), `parents`, and a hash set of the indices (`hash_set.h`). Each shard
+   has a thread. In each round the shards expand part of their level into letters (successors
+   addressed to a shard), wait for each other, and insert the letters addressed to them, those of
+   shard 0 first. So the states found and their order depend only on the number of shards.
+   With fingerprints a shard also stores the states of two levels: it frees expanded states while the
+   next level grows.
 
-   States are looked at in blocks: `cells` holds a byte of each in a row, so that one instruction
-   tests a cell of many, and a set of bits says which of them a guard or a claim leaves. What is born
-   of a block is set in order again before it is posted.
+   States are processed in blocks. `cells` holds one cell of all states of a block in a row, so one
+   instruction tests that cell in all of them. A bit set holds the states for which a guard or claim
+   is true. The successors of a block are sorted by their source state before they are posted.
 
-   A state's number is its index in its shard times the number of shards, plus its shard. The caller
-   judges a level, expands it, goes on to the next, all in slices, and reads `Found` between them.
+   The number of a state is its index in its shard times the number of shards, plus its shard. The
+   caller judges a level, expands it and moves to the next, a limited number of states at a time, and
+   reads `Found` between calls.
 
-   -DFINGERPRINTS keeps 64 bits of hash in place of a state; -DCOVERAGE counts false conjuncts;
-   -DHASH_BITS=n makes hashes that often collide, -DPREFIX=n hash sets that soon are swept, for
-   tests. */
+   -DFINGERPRINTS stores 64 bits of hash instead of a state; -DCOVERAGE counts false conjuncts. For
+   tests, -DHASH_BITS=n makes hashes collide often, and -DPREFIX=n makes hash sets grow early. */
 
 #include <pthread.h>
 #include <stdint.h>
@@ -36,27 +37,28 @@
 #define KEY_BYTES STATE_BYTES
 #endif
 
-#define BLOCK 16 /* states that are looked at together */
+#define BLOCK 16 /* states that are processed together */
 
 enum {
   SHARDS = 16,      /* at most */
-  ROUND = 512,      /* states expanded between two meetings */
-  AHEAD = 12,       /* letters that are looked up before their turn */
-  RECENT_BITS = 11, /* of a hash: as many letters are remembered as a cache has room for */
-  PAGES = 1 << 16,  /* bytes of the level that are given back at a time: whole pages */
+  ROUND = 512,      /* states expanded between two barriers */
+  AHEAD = 12,       /* letters whose buckets are prefetched */
+  RECENT_BITS = 11, /* log2 of the number of recent letters, which fit into the CPU cache */
+  PAGES = 1 << 16,  /* bytes of the level that are freed together: whole pages */
 };
 
 typedef struct { uint64_t word[WORDS]; } Packed;
 typedef struct Bucket Bucket;
-typedef struct { uint32_t first, parent; } Run; /* from a state on, parents soon after this one */
+typedef struct { uint32_t first, parent; } Run; /* from this state on, parents close after this one */
 typedef struct { Packed state; uint64_t hash; uint64_t parent; } Letter;
-typedef struct { Packed state; uint32_t action, next; } Born; /* the next one of the same state */
-typedef int8_t Many __attribute__((vector_size(BLOCK)));       /* a cell of each state of a block */
+typedef struct { Packed state; uint32_t action, next; } Born; /* the next successor of the same state */
+typedef int8_t Many __attribute__((vector_size(BLOCK)));       /* one cell of each state of a block */
 typedef uint16_t Wide __attribute__((vector_size(BLOCK)));
-typedef uint32_t Bits;                                         /* some states of a block */
+typedef uint32_t Bits;                                         /* a bit set of states of a block */
 typedef struct { Letter *letters; uint64_t count, room; } Outbox;
 
-/* Numbers of states are kept plus one: 0 is none. One array may be empty, hence the `+ 1`. */
+/* Numbers of states are stored plus one: 0 is no state. Arrays have one element more than needed,
+   so that none is empty. */
 typedef struct {
   uint64_t generated, stuck, first_stuck, undefined, undefined_step, failed;
   uint64_t taken[ACTIONS + 1], missed[CONJUNCTS + 1];
@@ -66,27 +68,27 @@ typedef struct {
 
 typedef struct Search Search;
 typedef struct {
-  Many cells[CELLS + 1];                      /* of a block of states, which are */
-  Packed packed[BLOCK];
-  Born *born;                                 /* from 1 on, by */
+  Many cells[CELLS + 1];                      /* the block of states, unpacked, and */
+  Packed packed[BLOCK];                       /* packed */
+  Born *born;                                 /* successors of the block, from index 1 on */
   uint32_t births, first[BLOCK], last[BLOCK];
-  uint32_t reading;                           /* the state of the block that is read, for `inside` */
-  Bits undefined;                             /* in which states a term has no value */
+  uint32_t reading;                           /* the state of the block that `inside` reads */
+  Bits undefined;                             /* the states in which a term is undefined */
   Search *search;
   uint64_t number;
   uint8_t *keys;
-  uint8_t *parents;                           /* how many after its run's, in the same shard */
+  uint8_t *parents;                           /* distance from the parent of its run, in the same shard */
   Run *runs;
   uint64_t run_count, run_room;
   uint64_t count, room;
   Bucket *buckets;
-  uint64_t size;                              /* of the hash set: so many, and REACH to spare */
-  int far;                                    /* some state is far from its own bucket */
+  uint64_t size;                              /* buckets of the hash set, without REACH spare ones */
+  int far;                                    /* true if some state is far from its home bucket */
   uint64_t level, end, judged, expanded;      /* the level is [level, end) */
-  const uint8_t *given;                       /* its states, where the caller keeps them */
-  uint8_t *now, *next;                        /* its states, where keys are fingerprints */
-  uint64_t next_room, left;                   /* `now` is given back up to `left`, in bytes */
-  Packed recent[1 << RECENT_BITS];            /* the last letter of each such hash */
+  const uint8_t *given;                       /* the states of the level, if the caller stores them */
+  uint8_t *now, *next;                        /* the states of the level, if keys are fingerprints */
+  uint64_t next_room, left;                   /* `now` is freed up to byte `left` */
+  Packed recent[1 << RECENT_BITS];            /* the last letter for each hash prefix */
   Outbox out[SHARDS];
   Found found;
 } Shard;
@@ -127,7 +129,7 @@ static inline void put(Packed *p, int cell, int value) {
   p->word[WORD[cell]] = (p->word[WORD[cell]] & ~mask) | (uint64_t)value << SHIFT[cell];
 }
 
-/* Murmur3's finalizer, a word after the other: a bijection of each word. */
+/* Murmur3's finalizer, applied to one word after another: a bijection of each word. */
 static inline uint64_t hash(const Packed *p) {
   uint64_t h = 0x9e3779b97f4a7c15u;
   for (int k = 0; k < WORDS; k++) {
@@ -154,8 +156,8 @@ static void *grown(Shard *w, void *old, uint64_t bytes) {
   return made ? made : old;
 }
 
-/* What was expanded is read no more: its pages go to who wants them, so a level and the next one
-   take little more than the larger. */
+/* Frees the pages of expanded states, which are not read again. So a level and the next one together
+   take little more memory than the larger of them. */
 static void give_back(Shard *w) {
   uintptr_t from = ((uintptr_t)w->now + w->left + PAGES - 1) & -PAGES;
   uintptr_t to = ((uintptr_t)w->now + (w->expanded - w->level) * STATE_BYTES) & -PAGES;
@@ -176,7 +178,7 @@ static int has_room(Shard *w, uint64_t more) {
 
 #include "hash_set.h"
 
-/* ---- parents: they come in order, so a byte says how far one is from where its run began */
+/* ---- parents: they are ascending, so one byte stores the distance from the start of a run */
 
 static void keep_parent(Shard *w, uint64_t parent) {
   uint64_t shards = w->search->shards;
@@ -230,7 +232,7 @@ static void take_in(Shard *w, Outbox *box) {
   for (uint64_t k = 0; k < n && k < AHEAD; k++) look_ahead(w, l[k].hash);
   for (uint64_t k = 0; k < n && !w->found.failed; k++) {
     if (k + AHEAD < n) look_ahead(w, l[k + AHEAD].hash);
-    if (k + AHEAD / 2 < n) {  /* its bucket is here by now: fetch the key of who may be it */
+    if (k + AHEAD / 2 < n) {  /* its bucket is cached by now: prefetch the key of a candidate */
       uint64_t prefix = prefix_of(l[k + AHEAD / 2].hash);
       const Bucket *b = w->buckets + home_of(w, prefix);
       uint32_t may = slots_of(b, tag_of(prefix));
@@ -241,10 +243,11 @@ static void take_in(Shard *w, Outbox *box) {
   box->count = 0;
 }
 
-/* Most states are reached again soon after they were found: of these no letter is sent. */
+/* Most states are reached again soon after they were found. Such repetitions send no letter. */
 static inline Packed *recent_of(Shard *w, uint64_t h) { return w->recent + (h >> (64 - RECENT_BITS)); }
 
-/* No place begins with a state that belongs there: not zeros where the state of zeros does. */
+/* Initially no slot may hold a state that belongs there. So the slot of the all-zero state holds
+   another state. */
 static void remember_nothing(Shard *w) {
   Packed *own = recent_of(w, hash(w->recent));
   while (own == recent_of(w, hash(own))) own->word[0]++;
@@ -264,11 +267,11 @@ static void post(Shard *w, const Packed *state, uint64_t parent) {
   box->letters[box->count++] = (Letter){*state, h, parent};
 }
 
-/* ---- what the spec says, of a block of states */
+/* ---- the actions and claims of the spec, on a block of states */
 
 #define BIT(k) ((Bits)1 << (k))
 
-/* Each of some states in turn, as `k`. */
+/* Loops over a bit set of states, with `k` as the state. */
 #define FOR_EACH(k, some)                                                                   \
   for (Bits rest = (some), k; rest && (k = w->reading = __builtin_ctz(rest), 1); rest &= rest - 1)
 
@@ -284,7 +287,7 @@ static inline int inside(Shard *w, int value, int size) {
 static inline Many every(int value) { return (Many){0} + (int8_t)value; }
 static inline Many chosen(Many test, Many then, Many other) { return (test & then) | (~test & other); }
 
-/* In which lanes a truth is true. */
+/* Returns the lanes in which a truth value is true. */
 static inline Bits which(Many truth) {
   Bits out = 0;
 #ifdef __SSE2__
@@ -325,7 +328,7 @@ static const uint8_t *states_of_level(const Shard *w) {
 #endif
 }
 
-/* Unpacks a block of stored states, at most `most` of them. */
+/* Unpacks a block of stored states, at most `most` of them; returns the states of the block. */
 static Bits read_block(Shard *w, uint64_t start, uint64_t most) {
   const uint8_t *stored = states_of_level(w) + (start - w->level) * STATE_BYTES;
   uint64_t n = w->end - start;
@@ -387,7 +390,7 @@ static void judge_step(Shard *w, uint32_t k, uint64_t name, const Packed *to) {
   if (w->undefined && !before) w->found.undefined_step = 1;
 }
 
-/* Posts what was born of a state of the block. */
+/* Posts the successors of a state of the block. */
 static void post_born(Shard *w, uint32_t k, uint64_t number) {
   w->reading = k;
   if (!w->first[k] && !w->found.stuck++) w->found.first_stuck = number + 1;
@@ -419,7 +422,7 @@ static uint64_t expand_some(Shard *w, uint64_t quota) {
   return quota;
 }
 
-/* ---- threads: shard 0 is the caller's */
+/* ---- threads: the caller's thread runs shard 0 */
 
 static void meet(Search *all) {
   if (all->shards == 1) return;
@@ -462,7 +465,7 @@ static void on_all(Search *all, void *(*work)(void *), uint64_t quota) {
   for (uint64_t k = 1; k < all->shards; k++) pthread_join(threads[k], NULL);
 }
 
-/* ---- what is called from outside */
+/* ---- the interface */
 
 Search *search_open(uint64_t shards) {
   uint64_t size = (sizeof(Search) + shards * sizeof(Shard) + 63) / 64 * 64;
@@ -494,14 +497,14 @@ void search_close(Search *all) {
   free(all);
 }
 
-/* An initial state; its parent is all ones. */
+/* Adds an initial state; its parent is UINT32_MAX. */
 void search_start(Search *all, const uint8_t *stored) {
   Packed p = load(stored);
   post(all->shard, &p, UINT32_MAX);
   for (uint64_t k = 0; k < all->shards; k++) take_in(all->shard + k, all->shard->out + k);
 }
 
-/* The states found since the last call are the level from now on: how many they are. */
+/* Makes the states found since the last call the current level; returns their number. */
 uint64_t search_next_level(Search *all) {
   uint64_t states = 0;
   for (uint64_t k = 0; k < all->shards; k++) {
@@ -551,20 +554,20 @@ const uint8_t *search_key(const Search *all, uint64_t number) {
   return all->shard[number % all->shards].keys + number / all->shards * KEY_BYTES;
 }
 
-/* What is kept of the first shard's states. */
+/* Returns the keys of the first shard. */
 const uint8_t *search_keys(const Search *all) { return all->shard->keys; }
 
-/* The parents of so many of its states. */
+/* Copies the parents of `count` of its states. */
 void search_parents(const Search *all, uint64_t first, uint64_t count, uint32_t *parents) {
   for (uint64_t k = 0; k < count; k++) parents[k] = parent_of(all->shard, first + k);
 }
 
-/* The current level, where keys are fingerprints; where they are states, it is among them. */
+/* Returns the states of the current level of the first shard. */
 const uint8_t *search_level(const Search *all) { return states_of_level(all->shard); }
 
-/* ---- for a caller that keeps the states itself, on disk */
+/* ---- for a caller that stores the states itself, on disk */
 
-/* No state is kept here any more. */
+/* Frees all states of the first shard. */
 void search_forget(Search *all) {
   Shard *w = all->shard;
   free(w->keys), free(w->parents), free(w->runs), free(w->buckets);
@@ -573,7 +576,7 @@ void search_forget(Search *all) {
   w->runs = NULL, w->buckets = NULL;
 }
 
-/* The level is these states for now, numbered from `first` on. */
+/* Replaces the level by these states, numbered from `first` on. */
 void search_give(Search *all, const uint8_t *states, uint64_t first, uint64_t count) {
   Shard *w = all->shard;
   w->given = states;
@@ -581,13 +584,13 @@ void search_give(Search *all, const uint8_t *states, uint64_t first, uint64_t co
   w->end = first + count;
 }
 
-/* Expands the level, and says how many letters wait. */
+/* Expands the level; returns the number of waiting letters. */
 uint64_t search_post(Search *all) {
   expand_some(all->shard, UINT64_MAX);
   return all->shard->out->count;
 }
 
-/* The letters that wait; they are as good as read. */
+/* Returns the waiting letters and empties the outbox. */
 const Letter *search_letters(Search *all) {
   all->shard->out->count = 0;
   return all->shard->out->letters;

@@ -68,7 +68,7 @@ def test_it_reads_as_a_state_and_a_step() -> None:
         f"    aborted     {{{x}}}",
         f"    complete    {{{x}}}",
         f"    marked[{x}]  {{tp0}}",
-        "    (all else at its least value)",
+        "    (all other cells at their least values)",
         f"  append({x}, tp0) changes:",
         f"    written[{x}] {{}} → {{tp0}}",
         f"    pending[{x}] {{}} → {{tp0}}",
@@ -109,7 +109,7 @@ def test_what_is_proved_has_no_counterexample(spec: Spec) -> None:
     for step, claim in product(spec.actions, spec.claims):
         found = counterexample_to_induction(spec, step.name, claim.name, scope=spec.scope())
         assert isinstance(found, NoneFound)
-        assert str(found).startswith("no state shows it at ")
+        assert str(found).startswith("no counterexample at ")
 
 
 def test_a_limit_is_told(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -76,7 +76,7 @@ def test_an_action_that_the_invariant_never_enables_is_named() -> None:
     proof = prove(Stuck())
     assert not proof.failed
     assert not proof.holds
-    assert proof.reason == "vacuous: no state of the scope enables jump; one of a larger may"
+    assert proof.reason == "vacuous: no state of the scope enables jump; a larger scope may"
 
 
 def test_a_scope_may_be_too_small_for_an_action() -> None:
@@ -90,10 +90,10 @@ def test_without_a_scope_nothing_is_checked_and_nothing_holds() -> None:
 
     proof = prove(Unscoped())
     assert not proof.failed
-    assert proof.reason == "vacuity was not checked: the spec names no scope"
+    assert proof.reason == "vacuity was not checked: the spec has no scope"
 
 
 def test_a_limit_leaves_the_gates_undecided(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(limits, "RESOURCES_PER_MS", 1)
     found = vacuity_of(Transactions(), limit_ms=1)
-    assert "whether begin is ever enabled: " in found.reason
+    assert "cannot decide if begin is enabled: " in found.reason
