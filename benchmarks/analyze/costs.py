@@ -4,7 +4,7 @@ CPU is the time of the live processes of the tree plus that of ended ones, which
 the parent that waited for them. Memory is proportional: a page shared by three processes counts a
 third in each. It is sampled, so a peak shorter than a sample can be missed.
 
-Source: proc(5).
+Source: Linux, proc(5).
 """
 
 from __future__ import annotations

@@ -3,9 +3,9 @@
 The topic `__transaction_state` is compacted: the last value of a key counts, and a null value
 deletes the key. Of each partition, the replica with the longest log is read.
 
-Source: TransactionLogKey.json, TransactionLogValue.json of Kafka, versions 0 and 1. Simplified:
-read in plain Python, before anything else; the topic is small when compacted. A value that is
-malformed or of an unknown version is skipped; its transactions are judged by time.
+Source: Kafka message schemas TransactionLogKey and TransactionLogValue, versions 0 and 1.
+Simplified: read in plain Python, before anything else; the topic is small when compacted. A value
+that is malformed or of an unknown version is skipped; its transactions are judged by time.
 """
 
 from __future__ import annotations

@@ -14,9 +14,9 @@ The folder of a single partition may be named too; the checkpoints are then read
 Folders that a broker is deleting or still filling (`…-delete`, `…-future`, `…-stray`) are skipped.
 
 Source: LogManager, OffsetCheckpointFile, LeaderEpochCheckpointFile, TransactionIndex and
-ProducerStateManager of Kafka. Simplified: an incomplete entry at the end of a transaction index is
-skipped; the check then reports its marker as missing an entry. A snapshot with a wrong checksum is
-ignored, as by a broker.
+ProducerStateManager of Kafka.
+Simplified: an incomplete entry at the end of a transaction index is skipped; the check then reports
+its marker as missing an entry. A snapshot with a wrong checksum is ignored, as by a broker.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 Variables and elements have the names of the exported TLA+ module. `#meta` has the spec, variant,
 constants and property, and for each state the action that led to it: `urteil replay` needs them.
 
-Source: https://apalache-mc.org/docs/adr/015adr-trace.html
+Source: Apalache ADR 015, https://apalache-mc.org/docs/adr/015adr-trace.html
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ A rule is a claim with its help text. A result is a violated property, or one of
 an anomaly, located at the input file. A permitted violation is a suppressed note. An undecided
 verdict is a notification of the run, not a result. The operations of a row are its code flow.
 
-Source: OASIS, Static Analysis Results Interchange Format 2.1.0.
+Source: SARIF 2.1.0 (OASIS).
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ A consumer's fetch with `max_wait_ms` 0 gets its response at once; a longer one 
 A runtime that implements long polls itself (a wire request covers many topic partitions) sends 0
 and reacts to `Readable`.
 
-Source: protocol rules, sections a and b.
+Source: docs/kafka-rules.md A1 to B10.
 Simplified: producer ids are made from the broker epoch, not from a block assigned by the
 controller; no controlled shutdown; topics are never deleted.
 """

@@ -6,7 +6,7 @@ A request goes to the coordinator of its key. If this broker is not that coordin
 NOT_COORDINATOR, and FindCoordinator returns the right one. The internal topics are created by the
 first FindCoordinator.
 
-Source: KIP-98; protocol rules D6.
+Source: KIP-98; docs/kafka-rules.md D6.
 Simplified: a log is loaded within one step, so this needs no COORDINATOR_LOAD_IN_PROGRESS.
 """
 

@@ -11,7 +11,7 @@ each ISR; `elections` decides the new leaders. A broker that registers without a
 have lost the end of its logs, so it is removed from each ELR. `topics` handles requests about
 topics.
 
-Source: KIP-497, KIP-500, KIP-631, KIP-903, KIP-966; protocol rules B1 to B6.
+Source: KIP-497, KIP-500, KIP-631, KIP-903, KIP-966; docs/kafka-rules.md B1 to B6.
 Simplified: one controller that neither crashes nor loses state; a broker that wants to shut down is
 fenced at once, and not when it leads nothing any more; no reassignment, no preferred leader
 election.

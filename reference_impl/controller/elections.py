@@ -15,7 +15,8 @@ below it. The ELR becomes empty when the ISR is large enough again. Without the 
 member never leaves the ISR, not even after an unclean shutdown: it may lead although it may have
 lost the end of its log.
 
-Source: KIP-966 as shipped in Kafka 4.0 and 4.1, KAFKA-18635, KAFKA-19522; protocol rules B2 to B6.
+Source: KIP-966 as shipped in Kafka 4.0 and 4.1, KAFKA-18635, KAFKA-19522; docs/kafka-rules.md B2 to
+B6.
 Simplified: no reassignment, no preferred leader, no balanced recovery.
 """
 

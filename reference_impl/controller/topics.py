@@ -10,7 +10,7 @@ have further effects. Setting `min.insync.replicas`, also to its old value, clea
 was valid for the old minimum. A partition without a leader then needs an unclean election. Allowing
 unclean election starts one for each partition without a leader.
 
-Source: KIP-195, KIP-339, KIP-966, KAFKA-16540; protocol rules B4, B10.
+Source: KIP-195, KIP-339, KIP-966, KAFKA-16540; docs/kafka-rules.md B4, B10.
 Simplified: brokers apply a configuration with the whole image, so at one moment for all topic
 partitions; the unclean election happens at once, not within unclean.leader.election.interval.ms;
 the controller places replicas round-robin. Deviates: internal topics cannot get more partitions,

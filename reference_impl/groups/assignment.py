@@ -4,7 +4,7 @@
     SyncGroup of the leader    the assignment is appended to the log, once per generation
     the append has a response  all waiting members get it; after an error the group tries again
 
-Source: KIP-62, KIP-345; protocol rules, section e.
+Source: KIP-62, KIP-345; docs/kafka-rules.md E1.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ Between two generations all members join again. One of them, the group leader, r
 members and assigns partitions to them. A static member (KIP-345) is identified by its instance id:
 a new process with the instance id replaces the old one, which is fenced.
 
-Source: KIP-62, KIP-134, KIP-345, KIP-394; KAFKA-8500; protocol rules, section e.
+Source: KIP-62, KIP-134, KIP-345, KIP-394; KAFKA-8500; docs/kafka-rules.md E1.
 Simplified: no state Dead: an expired group is created again; a member that joined and never sends
 SyncGroup is removed only by its session timeout.
 """

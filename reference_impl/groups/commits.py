@@ -4,7 +4,7 @@ Members may commit in their own generation or member epoch. A client outside the
 while the group has no members. A transactional commit without a member id comes from a client
 before KIP-447, and is not fenced.
 
-Source: KIP-98, KIP-447, KIP-848, KIP-1251; protocol rules, section e.
+Source: KIP-98, KIP-447, KIP-848, KIP-1251; docs/kafka-rules.md E2, E5.
 """
 
 from __future__ import annotations

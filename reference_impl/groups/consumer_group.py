@@ -11,7 +11,7 @@ partition is assigned to another member only after the owner has reported its re
 left the group.
 
 Source: KIP-848, KIP-1251 (the epoch in which each partition was assigned); Apache Kafka,
-ConsumerGroup; protocol rules, section e.
+ConsumerGroup; docs/kafka-rules.md E4.
 Simplified: a group never changes its protocol while it has members.
 """
 

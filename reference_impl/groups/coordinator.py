@@ -5,7 +5,7 @@ its assignment (`assignment`), so a new coordinator continues with the same gene
 groups (`consumer_group_log`) and offsets (`offsets`) are computed from the log alone. A group id
 belongs to one protocol at a time; the other protocol may use it once the group is empty.
 
-Source: KIP-62, KIP-98, KIP-134, KIP-345, KIP-447, KIP-848; protocol rules, section e.
+Source: KIP-62, KIP-98, KIP-134, KIP-345, KIP-447, KIP-848; docs/kafka-rules.md E1 to E5.
 Simplified: a coordinator whose high watermark is below its log end at election responds
 COORDINATOR_LOAD_IN_PROGRESS; no group has members of both protocols.
 """

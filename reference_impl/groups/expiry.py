@@ -7,7 +7,7 @@ KIP-848 group no longer subscribes. Offsets of a group that never had members ex
 their commit. An offset that is pending in a transaction does not expire, and neither does the
 committed offset that it would replace.
 
-Source: KIP-211; KAFKA-13636, KAFKA-8069; the setting offsets.retention.minutes.
+Source: KIP-211; KAFKA-13636, KAFKA-8069; Kafka documentation, offsets.retention.minutes.
 Simplified: classic groups keep the offsets of topics that they no longer read. Deviates: the
 offsets of an empty KIP-848 group expire by the time when it became empty, as documented; Kafka 4
 uses the time of each commit.

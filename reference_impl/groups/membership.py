@@ -4,7 +4,7 @@ start.
 A rebalance ends once every member has joined, or when its time is up. The first rebalance of a
 group also waits for group.initial.rebalance.delay.ms, so that later members need no second one.
 
-Source: KIP-62, KIP-134, KIP-345, KIP-394; KAFKA-8500; protocol rules, section e.
+Source: KIP-62, KIP-134, KIP-345, KIP-394; KAFKA-8500; docs/kafka-rules.md E1.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ running coordinator and a new one read the same log in the same way, so they can
 
 A tombstone deletes the committed offset, and a pending one.
 
-Source: KIP-98, KIP-447; KAFKA-4704; protocol rules D3, section e.
+Source: KIP-98, KIP-447; KAFKA-4704; docs/kafka-rules.md D3, E3.
 """
 
 from __future__ import annotations

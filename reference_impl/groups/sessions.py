@@ -3,7 +3,7 @@
 Only these times are not in the group's log: a new coordinator gives each member its full time
 again.
 
-Source: KIP-848 (group.consumer.session.timeout.ms; the member's own rebalance timeout).
+Source: KIP-848 (group.consumer.session.timeout.ms, the member's own rebalance timeout).
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ Offsets do not change: gaps appear.
 A log is compacted when a large enough part of it is dirty, so that the cost per record is constant.
 Each replica compacts its own log.
 
-Source: KIP-58, KIP-534, KAFKA-13194; protocol rules D9.
+Source: KIP-58, KIP-534, KAFKA-13194; docs/kafka-rules.md D9.
 Simplified: a segment is compacted as a whole or not at all; compacted segments are not merged;
 transaction markers stay for good; `min.compaction.lag.ms` is 0. A batch without records is removed.
 Kafka keeps the newest one of each producer; here the snapshots have the producer state.

@@ -4,7 +4,7 @@ A coordinator appends through the leader of its topic partition, as a producer w
 change takes effect when the append is acknowledged. A new coordinator replays the whole log, or
 what compaction has left of it: the last record of each key counts.
 
-Source: KIP-98; protocol rules D6, section e.
+Source: KIP-98; docs/kafka-rules.md D6, E3.
 Simplified: keys and values are JSON, not Kafka's own schemas.
 """
 

@@ -12,7 +12,7 @@ open again, and the last stable offset would decrease.
 The aborted-transaction index contains the first offset and the marker offset of each aborted
 transaction. A read_committed reader skips their records.
 
-Source: KIP-98; KAFKA-5121, KAFKA-9807; protocol rules D5, D9.
+Source: KIP-98; KAFKA-5121, KAFKA-9807; docs/kafka-rules.md D5, D9.
 Simplified: the index is kept in memory and rebuilt with the producer state, not stored per segment.
 """
 

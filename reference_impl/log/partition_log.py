@@ -22,7 +22,7 @@ After a crash of the process the whole log remains, since the operating system h
 loss the flushed part remains, and perhaps some of the rest. In both cases the high watermark and
 the log start are those of the last checkpoint.
 
-Source: KIP-101, KIP-107; protocol rules A1, A8, A11, B9, section c.
+Source: KIP-101, KIP-107; docs/kafka-rules.md A1, A8, A11, B9, C4.
 Simplified: a batch that a power loss has torn is removed as a whole, as its checksum would decide;
 no index: a position is found by bisection. A segment closes after `SEGMENT_BATCHES` batches, also
 below segment.bytes, and not by its age. Deleted segments do not reappear after a power loss.

@@ -11,7 +11,7 @@ replica continues after a crash or a truncation, keeps only the newest batch of 
 
 A marker may raise the producer epoch. A new epoch begins at sequence number 0.
 
-Source: KIP-98, KIP-360, KIP-890; protocol rules, section c, in their order.
+Source: KIP-98, KIP-360, KIP-890; docs/kafka-rules.md C1, in this order.
 Simplified: a snapshot is the value itself, not Kafka's file; it keeps the aborted-transaction index
 too.
 """

@@ -10,7 +10,7 @@ holds:
 So a record stays at least as long as configured, and mostly longer. Retention waits for no consumer
 and for no open transaction. The last segment may be deleted too: a new one is begun first.
 
-Source: KIP-107; protocol rules A11.
+Source: KIP-107; docs/kafka-rules.md A11.
 Simplified: a deleted segment disappears at once.
 """
 

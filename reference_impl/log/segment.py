@@ -3,7 +3,7 @@
 Only the last segment of a log grows. A segment stores its size and its newest timestamp, so
 retention reads no batch.
 
-Source: protocol rules A11.
+Source: docs/kafka-rules.md A11.
 """
 
 from __future__ import annotations

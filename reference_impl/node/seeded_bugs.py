@@ -45,14 +45,14 @@ SEEDED_BUGS: Final = (
             "duplicate",
         ),
         caught_by=("suite transactions", "suite replication", "history analysis"),
-        source="redpanda#3039; anomalies M1",
+        source="redpanda#3039",
     ),
     SeededBug(
         bug=Bug.DEDUP_LOST_ON_FAILOVER,
         changes="Followers keep no producer state, so a new leader appends a retried batch again.",
         breaks=("exactly_once_publish", "duplicate"),
         caught_by=("suite replication", "history analysis"),
-        source="redpanda#5355; anomalies M2",
+        source="redpanda#5355",
     ),
     SeededBug(
         bug=Bug.PRODUCERS_GO_WITH_RECORDS,
@@ -60,7 +60,7 @@ SEEDED_BUGS: Final = (
         "Kafka 2.4.",
         breaks=("exactly_once_publish", "duplicate"),
         caught_by=("transcripts of producers", "model idempotence, variant kip-98"),
-        source="KIP-360 (KAFKA-7190); bugs I2",
+        source="KIP-360 (KAFKA-7190)",
     ),
     SeededBug(
         bug=Bug.DELETES_UNCOMMITTED,
@@ -89,7 +89,7 @@ SEEDED_BUGS: Final = (
         changes="The controller elects the last known leader although that broker is fenced.",
         breaks=("wait_for_last_leader",),
         caught_by=("transcripts of elections", "model election, variant elects-the-dead"),
-        source="KAFKA-19522; bugs R12",
+        source="KAFKA-19522",
     ),
     SeededBug(
         bug=Bug.UNCLEAN_SHUTDOWN_UNNOTICED,
@@ -97,7 +97,7 @@ SEEDED_BUGS: Final = (
         "may be lost.",
         breaks=("committed_survives", "clean_election", "lost-write"),
         caught_by=("transcripts of elections", "model election, variant admits-unclean"),
-        source="KAFKA-18635; bugs R13",
+        source="KAFKA-18635",
     ),
     SeededBug(
         bug=Bug.TRUNCATE_TO_HIGH_WATERMARK,
@@ -105,35 +105,35 @@ SEEDED_BUGS: Final = (
         "and sends no last fetched epoch.",
         breaks=("committed_survives", "exactly_once_publish", "inconsistent-offsets", "lost-write"),
         caught_by=("suite replication", "model replication, variant truncate-to-hw"),
-        source="KIP-101 (KAFKA-1211); anomalies M5",
+        source="KIP-101 (KAFKA-1211)",
     ),
     SeededBug(
         bug=Bug.ACK_BEFORE_REPLICATION,
         changes="A leader acknowledges an acks=all produce before the record is replicated.",
         breaks=("committed_survives", "exactly_once_publish", "lost-write"),
         caught_by=("suite replication", "history analysis"),
-        source="Jepsen, Bufstream 0.1.0; anomalies M4",
+        source="Jepsen, Bufstream 0.1.0",
     ),
     SeededBug(
         bug=Bug.READ_ABOVE_HIGH_WATERMARK,
         changes="A leader returns records above the high watermark to consumers.",
         breaks=("reads_are_committed", "inconsistent-offsets"),
         caught_by=("suite replication", "history analysis"),
-        source="KAFKA-9835; anomalies M16",
+        source="KAFKA-9835",
     ),
     SeededBug(
         bug=Bug.STALE_END_OFFSET,
         changes=f"Every {STALE_EVERY}rd response to ListOffsets(latest) is one offset too low.",
         breaks=("linearizable_offsets", "stale-end-offset"),
         caught_by=("suite replication", "history analysis"),
-        source="Jepsen's realtime lag; anomalies M20",
+        source="jepsen.tests.kafka, realtime lag",
     ),
     SeededBug(
         bug=Bug.ZERO_OFFSET_ACK,
         changes=f"Every {ZERO_OFFSET_EVERY}th produce acknowledgement has offset 0.",
         breaks=("offset_identifies", "inconsistent-offsets"),
         caught_by=("suite replication", "history analysis"),
-        source="Jepsen, Bufstream 0.1.0; anomalies M15",
+        source="Jepsen, Bufstream 0.1.0",
     ),
     SeededBug(
         bug=Bug.REORDERED_ACK_OFFSET,
@@ -146,7 +146,7 @@ SEEDED_BUGS: Final = (
             "inconsistent-offsets",
         ),
         caught_by=("suite replication", "history analysis"),
-        source="linearizable offsets, D3",
+        source="docs/sources.md D3",
     ),
     SeededBug(
         bug=Bug.LOST_APPEND,
@@ -168,14 +168,14 @@ SEEDED_BUGS: Final = (
         changes="A read_committed fetch returns the record at the last stable offset too.",
         breaks=("read_committed_waits", "atomic_commit", "G1a", "open-transaction-read"),
         caught_by=("suite transactions", "transcripts of transactions", "history analysis"),
-        source="redpanda#3036; anomalies M6",
+        source="redpanda#3036",
     ),
     SeededBug(
         bug=Bug.ABORTED_NOT_TOLD,
         changes="The response to a read_committed fetch lists no aborted transactions.",
         breaks=("atomic_commit", "G1a"),
         caught_by=("suite transactions", "transcripts of transactions", "history analysis"),
-        source="redpanda#7819; anomalies M7",
+        source="redpanda#7819",
     ),
     SeededBug(
         bug=Bug.UNREPLICATED_MARKER_COUNTS,
@@ -183,7 +183,7 @@ SEEDED_BUGS: Final = (
         "replicated.",
         breaks=("read_committed_waits", "stale-end-offset"),
         caught_by=("suite transactions", "transcripts of transactions", "history analysis"),
-        source="KAFKA-5121; bugs T12",
+        source="KAFKA-5121",
     ),
     SeededBug(
         bug=Bug.COMPACTS_UNCOMMITTED,
@@ -193,7 +193,7 @@ SEEDED_BUGS: Final = (
             "transcripts of compaction",
             "model retention, variant cleans-past-hw",
         ),
-        source="KAFKA-13194; bugs T13",
+        source="KAFKA-13194",
     ),
     SeededBug(
         bug=Bug.GUARD_OUTLIVES_MARKER,
@@ -206,7 +206,7 @@ SEEDED_BUGS: Final = (
             "model transactions, variant keeps-guard",
             "history analysis",
         ),
-        source="KAFKA-14884; bugs T3",
+        source="KAFKA-14884",
     ),
     SeededBug(
         bug=Bug.LATE_MARKER_ACCEPTED,
@@ -219,7 +219,7 @@ SEEDED_BUGS: Final = (
             "model transactions-abstract, variant lax-markers",
             "history analysis",
         ),
-        source="KAFKA-19446, KIP-1228; bugs T20",
+        source="KAFKA-19446, KIP-1228",
     ),
     SeededBug(
         bug=Bug.MARKER_ON_ONE_PARTITION,
@@ -227,7 +227,7 @@ SEEDED_BUGS: Final = (
         "partitions.",
         breaks=("atomic_commit", "torn-transaction", "unseen"),
         caught_by=("suite transactions", "transcripts of transactions", "history analysis"),
-        source="anomalies M11",
+        source="docs/kafka-rules.md D5",
     ),
     SeededBug(
         bug=Bug.ZOMBIE_NOT_FENCED,
@@ -235,7 +235,7 @@ SEEDED_BUGS: Final = (
         "transactional id.",
         breaks=("retry_resumes", "exactly_once_pipeline", "zombie-write"),
         caught_by=("suite transactions", "transcripts of transactions", "history analysis"),
-        source="anomalies M12",
+        source="docs/kafka-rules.md D1",
     ),
     SeededBug(
         bug=Bug.FAILED_FENCE_COUNTS,
@@ -246,7 +246,7 @@ SEEDED_BUGS: Final = (
             "transcripts of transactional ids",
             "model transactions, variant forgets-failed-fence",
         ),
-        source="KAFKA-9666; bugs T9",
+        source="KAFKA-9666",
     ),
     SeededBug(
         bug=Bug.DELAYED_END_ACCEPTED,
@@ -259,7 +259,7 @@ SEEDED_BUGS: Final = (
             "model transactions, variant verification",
             "history analysis",
         ),
-        source="KAFKA-17754; anomalies M8, M9",
+        source="KAFKA-17754",
     ),
     SeededBug(
         bug=Bug.LATE_PRODUCE_ACCEPTED,
@@ -272,7 +272,7 @@ SEEDED_BUGS: Final = (
             "model transactions-abstract, variant v1",
             "history analysis",
         ),
-        source="KIP-890, KAFKA-14402; bugs T1, anomalies M10",
+        source="KIP-890, KAFKA-14402",
     ),
     SeededBug(
         bug=Bug.OFFSETS_DESPITE_ABORT,
@@ -289,7 +289,7 @@ SEEDED_BUGS: Final = (
             "transcripts of groups",
             "history analysis",
         ),
-        source="anomalies M13",
+        source="docs/kafka-rules.md D3",
     ),
     SeededBug(
         bug=Bug.OFFSETS_LOST_AT_COMMIT,
@@ -306,7 +306,7 @@ SEEDED_BUGS: Final = (
             "transcripts of groups",
             "history analysis",
         ),
-        source="anomalies M14",
+        source="docs/kafka-rules.md D3",
     ),
     SeededBug(
         bug=Bug.GENERATION_NOT_CHECKED,
@@ -314,7 +314,7 @@ SEEDED_BUGS: Final = (
         "generation.",
         breaks=("exactly_once_pipeline", "input-processed-twice"),
         caught_by=("suite delivery", "transcripts of groups"),
-        source="KIP-447; bugs T15",
+        source="KIP-447",
     ),
     SeededBug(
         bug=Bug.PARTITION_EPOCH_ERASED,
@@ -326,14 +326,14 @@ SEEDED_BUGS: Final = (
             "transcripts of groups",
             "model consumer-group, variant erases-what-comes-back",
         ),
-        source="KAFKA-16147; bugs G1",
+        source="KAFKA-16147",
     ),
     SeededBug(
         bug=Bug.REJOIN_REFUSED,
         changes="A KIP-848 group rejects a fenced member that joins again with epoch 0.",
         breaks=("position_resumes",),
         caught_by=("transcripts of groups", "model consumer-group, variant refuses-return"),
-        source="KAFKA-19233; bugs G2",
+        source="KAFKA-19233",
     ),
     SeededBug(
         bug=Bug.EMPTY_GROUP_UNSETTLED,
@@ -344,7 +344,7 @@ SEEDED_BUGS: Final = (
             "transcripts of groups",
             "model consumer-group, variant leaves-empty-group-open",
         ),
-        source="KAFKA-20442; bugs G3",
+        source="KAFKA-20442",
     ),
     SeededBug(
         bug=Bug.EXACT_EPOCH_WANTED,
@@ -352,7 +352,7 @@ SEEDED_BUGS: Final = (
         "received its newest member epoch.",
         breaks=("position_resumes",),
         caught_by=("transcripts of groups", "model consumer-group, variant wants-exact-epoch"),
-        source="KIP-1251, KAFKA-20066; bugs G4",
+        source="KIP-1251, KAFKA-20066",
     ),
     SeededBug(
         bug=Bug.STATIC_REPLACED_WHEN_STABLE,
@@ -363,7 +363,7 @@ SEEDED_BUGS: Final = (
             "transcripts of groups",
             "model classic-group, variant adds-instances",
         ),
-        source="KAFKA-8500; bugs G6",
+        source="KAFKA-8500",
     ),
     SeededBug(
         bug=Bug.STATIC_REPLACEMENT_NOT_KEPT,
@@ -373,7 +373,7 @@ SEEDED_BUGS: Final = (
             "transcripts of groups",
             "model classic-group, variant forgets-replacement",
         ),
-        source="KAFKA-10284; bugs G6",
+        source="KAFKA-10284",
     ),
     SeededBug(
         bug=Bug.OFFSETS_EXPIRE_WHILE_ALIVE,
@@ -383,7 +383,7 @@ SEEDED_BUGS: Final = (
             "transcripts of groups",
             "model group-offsets, variant expires-in-rebalance",
         ),
-        source="KAFKA-13636, KAFKA-8069; bugs G7",
+        source="KAFKA-13636, KAFKA-8069",
     ),
     SeededBug(
         bug=Bug.OFFSETS_DROPPED_WITH_GROUP,
@@ -394,6 +394,6 @@ SEEDED_BUGS: Final = (
             "transcripts of groups",
             "model group-offsets, variant drops-deleted-groups",
         ),
-        source="KAFKA-4704; bugs G8",
+        source="KAFKA-4704",
     ),
 )

@@ -4,7 +4,7 @@ The defaults are Kafka's. Tests and simulations use shorter ones. The relations 
 checked, because a heartbeat interval above the session timeout, for example, would fence every
 broker.
 
-Source: Apache Kafka's broker configuration; the names in the comments are its settings.
+Source: Kafka documentation, "Broker Configs", whose settings the comments name.
 """
 
 from __future__ import annotations

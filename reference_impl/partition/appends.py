@@ -10,7 +10,7 @@ that the transaction contains the partition. Otherwise nobody might ever end the
 hanging transaction, KIP-890). For a producer of version 2 the leader's verification request also
 adds the partition. Batches that arrive in between wait after the first one, in their order.
 
-Source: KIP-98, KIP-890, KIP-1228; protocol rules A1, D5, D8, section c.
+Source: KIP-98, KIP-890, KIP-1228; docs/kafka-rules.md A1, C1, D5, D8.
 Simplified: one record batch per request, as clients have sent since Kafka 0.11. A retry of a batch
 that is in the log is not verified again.
 """

@@ -7,7 +7,7 @@
 Records above the high watermark are not deleted: they may yet be truncated. Deletion does not wait
 for open transactions.
 
-Source: KIP-107; protocol rules A11.
+Source: KIP-107; docs/kafka-rules.md A11.
 """
 
 from __future__ import annotations

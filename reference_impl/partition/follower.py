@@ -13,8 +13,8 @@ flight and ignores responses to any other, so a late, repeated or outdated respo
 If the leader has deleted records, the follower raises its log start with the next fetch, unless its
 own retention has deleted more.
 
-Source: KIP-101, KIP-107, KIP-279, KIP-320, KIP-595 (as in Kafka 2.7), KAFKA-9491; protocol rules
-A3, A8, A11.
+Source: KIP-101, KIP-107, KIP-279, KIP-320, KIP-595 (as in Kafka 2.7), KAFKA-9491;
+docs/kafka-rules.md A3, A8, A11.
 Simplified: one topic partition per fetch; no fetch sessions.
 """
 

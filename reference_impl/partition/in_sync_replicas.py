@@ -5,7 +5,7 @@ The controller decides the ISR; a leader proposes changes. Until the response th
 replica that may be in the controller's ISR.
 
 Source: KIP-497 (AlterPartition), KIP-903 (broker epochs), KIP-966 (the high watermark does not
-advance below min.insync.replicas), KAFKA-7128, KAFKA-13091; protocol rules A4 to A7.
+advance below min.insync.replicas), KAFKA-7128, KAFKA-13091; docs/kafka-rules.md A4 to A7.
 Simplified: no reassignment and no controlled shutdown; a leader that is elected again forgets its
 followers' end offsets, which Kafka keeps.
 """

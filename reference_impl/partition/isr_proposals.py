@@ -1,6 +1,6 @@
 """A leader's ISR proposals: lagging followers leave the ISR, caught-up ones join.
 
-Source: KIP-497, KIP-903; protocol rules A4 to A6.
+Source: KIP-497, KIP-903; docs/kafka-rules.md A4 to A6.
 """
 
 from __future__ import annotations

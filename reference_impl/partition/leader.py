@@ -7,7 +7,7 @@ A produce request with acks=all waits until the high watermark passes its last r
 expires, or the leadership ends. In the last two cases the record stays in the log: the outcome is
 unknown, not a failure.
 
-Source: KIP-101, KIP-966; protocol rules A1, A4, A7, A10, section c.
+Source: KIP-101, KIP-966; docs/kafka-rules.md A1, A4, A7, A10, C1.
 Simplified: no throttling. A leader that is elected again in a newer leader epoch resigns first, so
 waiting requests get NOT_LEADER_OR_FOLLOWER; in Kafka they keep waiting. The high watermark is also
 computed with each check for lagging followers, not only with a fetch or append.

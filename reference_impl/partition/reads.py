@@ -9,7 +9,8 @@ fetch later.
 A consumer reads only below the high watermark, at read_committed only below the last stable offset.
 A read_committed response lists the aborted transactions in its range.
 
-Source: KIP-207, KIP-320, KIP-595, KIP-903, KAFKA-13141, KAFKA-15221; protocol rules A2, A6, A7, A9.
+Source: KIP-207, KIP-320, KIP-595, KIP-903, KAFKA-13141, KAFKA-15221; docs/kafka-rules.md A2, A6,
+A7, A9.
 Simplified: consumers read from the leader only.
 """
 

@@ -4,7 +4,7 @@
     a request                        -> the leader handles it, or it is rejected
     a response, a timer              -> the role that the table names, otherwise ignored
 
-Source: protocol rules A7, A8.
+Source: docs/kafka-rules.md A7, A8.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 A heartbeat carries the member's subscription and the partitions it owns. The response carries the
 member's epoch and its assignment. A field that has not changed since the last message is None.
 
-Source: KIP-848, KIP-1082; the message schemas of Apache Kafka.
+Source: KIP-848, KIP-1082; Kafka message schemas.
 Simplified: as in `messages`; no regular expressions, no racks, no client-side assignors.
 """
 

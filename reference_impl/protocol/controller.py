@@ -6,7 +6,7 @@
     controller -> brokers           UpdateMetadata: the whole image, after each change
     client -> broker                Metadata: the image that the broker has applied
 
-Source: the message schemas of Apache Kafka; KIP-497, KIP-631, KIP-903, KIP-966.
+Source: Kafka message schemas; KIP-497, KIP-631, KIP-903, KIP-966.
 Simplified: as in `messages`; brokers receive the metadata as a whole image, not as a log of
 changes; there is one controller, and it is never replaced.
 """

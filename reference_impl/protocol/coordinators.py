@@ -4,7 +4,8 @@ Each coordinator stores its state in an internal topic, an ordinary replicated o
 group or transactional id selects a partition of that topic. The partition's leader is the
 coordinator.
 
-Source: KIP-98; `Utils.abs(id.hashCode()) % partitions` of Apache Kafka.
+Source: KIP-98; `Utils.abs(id.hashCode()) % partitions`, as in GroupCoordinatorService and
+TransactionStateManager.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The requests of group members: membership, assignment, and committed offsets.
 
-Source: KIP-98, KIP-345 (static members), KIP-394 (MEMBER_ID_REQUIRED), KIP-447; the message schemas
-of Apache Kafka.
+Source: KIP-98, KIP-345 (static members), KIP-394 (MEMBER_ID_REQUIRED), KIP-447; Kafka message
+schemas.
 Simplified: as in `messages`; the offsets of a request are accepted or rejected together.
 """
 

@@ -10,7 +10,7 @@ wire.
 All nodes share one space of ids: brokers have small ones, the controller is -1, clients start at
 `FIRST_CLIENT`.
 
-Source: the message schemas of Apache Kafka; KIP-98, KIP-101, KIP-320, KIP-595, KIP-903.
+Source: Kafka message schemas; KIP-98, KIP-101, KIP-320, KIP-595, KIP-903.
 Simplified: no topic ids, fetch sessions, throttling, racks, log directories or authentication.
 """
 

@@ -1,6 +1,6 @@
 """The part of a topic's configuration that its logs obey: what is kept, and for how long.
 
-Source: Apache Kafka's topic configuration; the names in the comments are its settings.
+Source: Kafka documentation, "Topic Configs", whose settings the comments name.
 Simplified: `cleanup.policy` is one of two, not both.
 """
 

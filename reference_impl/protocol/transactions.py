@@ -4,7 +4,7 @@
     partition leader -> coordinator   AddPartitionsToTxn: verify that a transaction is open
     coordinator -> partition leader   WriteTxnMarker, one topic partition each
 
-Source: KIP-98, KIP-360, KIP-890, KIP-1228; the message schemas of Apache Kafka.
+Source: KIP-98, KIP-360, KIP-890, KIP-1228; Kafka message schemas.
 Simplified: as in `messages`; Kafka's WriteTxnMarkers carries many topic partitions, and here it is
 not served on the wire.
 """

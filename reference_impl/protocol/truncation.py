@@ -11,7 +11,7 @@
 Each of the first four loses or mixes records that the next one keeps (KAFKA-1211, KAFKA-6361,
 KAFKA-6880): the suites and the model show how. All brokers of a cluster use one version.
 
-Source: KIP-101, KIP-279, KIP-320, KIP-595; protocol rules A8.
+Source: KIP-101, KIP-279, KIP-320, KIP-595; docs/kafka-rules.md A8.
 """
 
 from __future__ import annotations

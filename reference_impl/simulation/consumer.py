@@ -4,7 +4,7 @@ It fetches from the leader, one request at a time. A response with records is an
 history; an empty one is not recorded. If its offset is out of range, it goes back to the log start,
 as with auto.offset.reset=earliest, and the history records that.
 
-Source: protocol rules A2, A7.
+Source: docs/kafka-rules.md A2, A7.
 Simplified: no group, no committed offsets; it sends no leader epoch and does not validate its
 position (KIP-320).
 """

@@ -4,7 +4,7 @@ The unflushed bytes are truncated at any position, which may tear a batch, and t
 ones may be corrupted. The log is then read as a starting broker reads it: batch by batch, up to the
 first one with a wrong length or checksum.
 
-Source: protocol rule B9; Pillai et al., All File Systems Are Not Created Equal (OSDI 2014).
+Source: docs/kafka-rules.md B9; Pillai et al., All File Systems Are Not Created Equal (OSDI 2014).
 Simplified: sectors reach the disk in order, so only the end of a log is lost.
 """
 

@@ -7,7 +7,7 @@ has applied to `count` requests.
 A crashed broker starts again by a fault of its own, `Restart`, so the length of the outage is part
 of the plan.
 
-Source: protocol rule B9 (the kinds of crashes); TigerBeetle's and FoundationDB's simulators.
+Source: docs/kafka-rules.md B9 (the kinds of crashes); TigerBeetle's and FoundationDB's simulators.
 """
 
 from __future__ import annotations

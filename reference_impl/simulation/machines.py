@@ -4,7 +4,7 @@ A fault is carried out at once, by a method of its own or as data (`apply`). A f
 a request is armed. The state of the disk depends on the fault: crash of the process, power loss,
 disk replaced, or clean shutdown.
 
-Source: protocol rule B9.
+Source: docs/kafka-rules.md B9.
 """
 
 from __future__ import annotations

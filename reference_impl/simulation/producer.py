@@ -9,7 +9,7 @@ The outcome of a send is `ok` with its offset, `fail` if the record was certainl
 otherwise `info`. With retries a send ends only with its acknowledgement, or with an error that ends
 the session.
 
-Source: KIP-98; protocol rules, section c, "Client"; the Java client's Sender.
+Source: KIP-98; docs/kafka-rules.md C7; the Java client's Sender.
 Simplified: no batching and no delivery timeout; the first batch must be acknowledged before others
 are in flight, because a leader accepts any first sequence number of an unknown producer
 (KAFKA-15591).

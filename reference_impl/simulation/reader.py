@@ -4,7 +4,7 @@ A read_committed fetch ends at the last stable offset, and its response lists th
 transactions. The reader drops their records, and all markers. A poll with records is an operation
 of the history; an empty one is not recorded.
 
-Source: KIP-98, "Reading transactional messages"; protocol rules A2, A7.
+Source: KIP-98, "Reading transactional messages"; docs/kafka-rules.md A2, A7.
 Simplified: one topic partition each; it sends no leader epoch (KIP-320).
 """
 

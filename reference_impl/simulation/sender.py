@@ -3,7 +3,7 @@
 A retry keeps the sequence number. The outcome is `ok` with an offset, `fail` if the record was
 certainly not written, otherwise `info`.
 
-Source: KIP-98; protocol rules, section c, "Client".
+Source: KIP-98; docs/kafka-rules.md C7.
 Simplified: one record in flight; `reference_impl.simulation.producer` keeps five.
 """
 

@@ -4,7 +4,7 @@ After each rebalance it continues at the committed offsets: records that were pr
 committed are read again. The program decides whether and when to commit; `commit_due` commits at an
 interval, as clients with enable.auto.commit do.
 
-Source: the Java client's KafkaConsumer; protocol rules, section e.
+Source: the Java client's KafkaConsumer; docs/kafka-rules.md E1.
 Simplified: one topic.
 """
 

@@ -16,7 +16,7 @@ sends are recorded before they are sent. The outcome is `ok` after an acknowledg
 `fail` if no commit was requested, or if the first commit request was rejected. Otherwise it is
 `info`. Each new producer is a new process, recorded by an operation `init_producer`.
 
-Source: KIP-98, KIP-360, KIP-588, KIP-890; protocol rules D1 to D4, D8, D10; the Java client's
+Source: KIP-98, KIP-360, KIP-588, KIP-890; docs/kafka-rules.md D1 to D4, D8, D10; the Java client's
 TransactionManager.
 Simplified: one record in flight; a producer whose commit has no response after `attempts` is over.
 """

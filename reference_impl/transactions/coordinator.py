@@ -14,7 +14,8 @@ While a change of a transactional id is being appended, every other request for 
 CONCURRENT_TRANSACTIONS. Markers are sent to the leaders of the transaction's topic partitions, and
 resent until each has responded. A new coordinator resumes the prepared transactions in its log.
 
-Source: KIP-98, KIP-360, KIP-890, KAFKA-17754, KAFKA-18660, KAFKA-19367; protocol rules D1 to D7.
+Source: KIP-98, KIP-360, KIP-890, KAFKA-17754, KAFKA-18660, KAFKA-19367; docs/kafka-rules.md D1 to
+D7.
 Simplified: the coordinator's own aborts (timeout, new instance) use V2, as with
 transaction.version=2.
 """

@@ -8,7 +8,7 @@ markers.
 In V1 the request does not identify a transaction within a producer epoch. In V2 each transaction
 has an epoch of its own.
 
-Source: KIP-98, KIP-890, KAFKA-17754, KAFKA-18464; protocol rules D4, D5.
+Source: KIP-98, KIP-890, KAFKA-17754, KAFKA-18464; docs/kafka-rules.md D4, D5.
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ The producer epoch counts the instances of a transactional id, and with KIP-890 
 transactions. The last epoch of a client is `LAST_EPOCH`; after it the coordinator assigns another
 producer id.
 
-Source: KIP-98, KIP-360, KIP-890; protocol rules, section d.
+Source: KIP-98, KIP-360, KIP-890; docs/kafka-rules.md D1 to D7.
 Simplified: PrepareEpochFence, which Kafka never stores, is the pending append of PrepareAbort.
 """
 

@@ -4,7 +4,7 @@ Each instance gets the next epoch, which fences all earlier ones. An instance th
 an error of its own sends its producer id and epoch (KIP-360); it is rejected if a newer instance
 exists.
 
-Source: KIP-98, KIP-360; protocol rules D1.
+Source: KIP-98, KIP-360; docs/kafka-rules.md D1.
 """
 
 from __future__ import annotations

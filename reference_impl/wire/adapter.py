@@ -10,7 +10,7 @@ kio loads schemas lazily, which takes up to a second for all: `load_schemas` loa
 Bytes after a body are ignored, as by Kafka: librdkafka 2.16 sends three after a Metadata request
 for all topics.
 
-Source: Kafka protocol guide; KIP-482 (flexible versions), KIP-511 (ApiVersions).
+Source: Kafka documentation, "Protocol Guide"; KIP-482 (flexible versions), KIP-511 (ApiVersions).
 Simplified: responses have no throttle time. An unknown tagged field is rejected, as by kio, and not
 skipped.
 """

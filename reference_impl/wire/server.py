@@ -5,7 +5,8 @@ frame is read when the response has been sent. So a connection that a fault clos
 request after the one whose response was dropped. An invalid frame closes its connection and is
 logged in one line.
 
-Source: Kafka protocol guide, "Network" and "Common Request and Response Structure".
+Source: Kafka documentation, "Protocol Guide": "Network" and "Common Request and Response
+Structure".
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The supported settings of a topic: a table from Kafka's names to fields, used in both directions.
 
-Source: Apache Kafka's topic configuration.
+Source: Kafka documentation, "Topic Configs".
 Simplified: a setting outside the table is rejected, even with its default value.
 """
 

@@ -4,7 +4,7 @@ The ranges are those of Apache Kafka 4.1, so clients choose the same versions; a
 request is not listed. Produce is advertised from version 0, as Kafka does for old librdkafka, and
 rejected below 3, as by Kafka.
 
-Source: the message schemas of Apache Kafka 4.1; KIP-896; KAFKA-18659.
+Source: Kafka message schemas, 4.1; KIP-896; KAFKA-18659.
 """
 
 from __future__ import annotations
