@@ -23,7 +23,7 @@ class Began:
     member: str
     epoch: int
     partition: str
-    asked_ns: int  # when it asked for the position
+    requested_ns: int  # when it asked for the position
     at_ns: int
     position: int  # 0: none was committed
 
@@ -35,7 +35,7 @@ class Committed:
     member: str
     epoch: int
     partition: str
-    asked_ns: int
+    requested_ns: int
     at_ns: int
     position: int
 
@@ -67,7 +67,7 @@ def _owners(run: Grouped) -> Iterator[str]:
     for commit in run.committed:
         for one in run.began:
             is_later = one.partition == commit.partition and one.epoch > commit.epoch
-            if is_later and one.member != commit.member and one.at_ns < commit.asked_ns:
+            if is_later and one.member != commit.member and one.at_ns < commit.requested_ns:
                 yield (
                     f"{commit.member} commits {commit.partition} in epoch {commit.epoch} "
                     f"when {one.member} has it in epoch {one.epoch}"
@@ -86,7 +86,7 @@ def position_resumes(run: Grouped) -> tuple[Breach, ...]:
 def _resumed(run: Grouped) -> Iterator[str]:
     for one in run.began:
         here = [commit for commit in run.committed if commit.partition == one.partition]
-        over = [commit.position for commit in here if commit.at_ns < one.asked_ns]
+        over = [commit.position for commit in here if commit.at_ns < one.requested_ns]
         if one.position < max(over, default=0):
             yield (
                 f"{one.member} begins {one.partition} at {one.position}, "

@@ -26,7 +26,7 @@ class Absence:
 
     process: int
     left_ns: int
-    asked_ns: int  # when it asked where the log ends, before it read up to there
+    requested_ns: int  # when it asked where the log ends, before it read up to there
     back_ns: int
 
 
@@ -56,7 +56,7 @@ def retention_loses(run: KeptForReaders) -> tuple[Breach, ...]:
         for operation in run.history
         if operation.outcome == "ok"
         and absence.left_ns <= operation.invoked_ns
-        and (operation.completed_ns or absence.asked_ns) < absence.asked_ns
+        and (operation.completed_ns or absence.requested_ns) < absence.requested_ns
         for did in operation.did
         if isinstance(did, Send) and did.value not in given[absence.process]
     )

@@ -1,11 +1,11 @@
-"""The applications of Kafka's documents: each a program of a few lines, with a database.
+"""The applications of Kafka's documents: each is a program of a few lines, with a database.
 
-What an application does between two `yield`s nobody interrupts. `at.step()` marks the moments at
-which it may die, or be held up for so long that its group goes on without it: it does not know,
-and is a zombie.
+Nothing interrupts an application between two `yield`s. `at.step()` marks the moments at which the
+rules may kill it, or pause it until its group has removed it: it does not notice, and continues as
+a zombie.
 
 Source: D0 (position and processing, the two-phase commit), D1 (the consumer's side), D2 (the
-pipeline, side effects, the idempotent consumer, a database beside Kafka); KIP-447.
+pipeline, side effects, the idempotent consumer, a database next to Kafka); KIP-447.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ HELD_MS: Final = 20
 TRANSACTION_MS: Final = 400  # transaction.timeout.ms
 AUTO_COMMIT_MS: Final = 50  # auto.commit.interval.ms, a hundredth of Kafka's
 
-Asking = Generator[Call | Pause, Response | None, None]
+Steps = Generator[Call | Pause, Response | None, None]
 ProgramFactory = Callable[["Instance"], Program]
 
 
@@ -42,12 +42,12 @@ class Instance:
 
     app: Application
     database: Store
-    elsewhere: Store  # another one, for positions that are not kept with the output
+    elsewhere: Store  # a second database, for positions that are not stored with the output
     brokers: BrokerClient = field(init=False)
     consumer: Subscription = field(init=False)
     steps: int = 0
     is_held: bool = False
-    waiting: list[str] = field(default_factory=list[str])  # polled, and handed over
+    waiting: list[str] = field(default_factory=list[str])  # polled, and not yet processed
     rewind_to: Offset | None = None
     rewinds: list[Rewind] = field(default_factory=list[Rewind])
 
@@ -56,7 +56,7 @@ class Instance:
         self.consumer = self.subscribed()
 
     def subscribed(self, offset_reset: OffsetReset = "earliest") -> Subscription:
-        """The consumer, a member of the group."""
+        """Creates and returns a consumer that is a member of the group."""
         self.consumer = Subscription(
             app=self.app,
             brokers=self.brokers,
@@ -67,7 +67,7 @@ class Instance:
         return self.consumer
 
     def producer(self, transactional_id: str | None = None) -> TransactionalProducer:
-        """A transactional producer; without a name it has one that nobody else has."""
+        """Returns a transactional producer; the default transactional id is unique."""
         return TransactionalProducer(
             app=self.app,
             brokers=self.brokers,
@@ -75,30 +75,30 @@ class Instance:
             timeout_ms=TRANSACTION_MS,
         )
 
-    def step(self) -> Asking:
-        """Here the process may die, or be held up; it is heard of by its group until then."""
+    def step(self) -> Steps:
+        """Marks a moment at which the process may be killed or paused; then sends a heartbeat."""
         self.steps += 1
         yield Pause(STEP_MS)
         while self.is_held:
             yield Pause(HELD_MS)
         yield from self.consumer.member.heartbeat()
 
-    def seek_to_kept(self, kept_in: Store) -> None:
-        """The consumer goes on where this database says that the application is."""
+    def seek_to_stored(self, database: Store) -> None:
+        """Moves the consumer to the positions that this database stores."""
         for place in self.consumer.positions:
-            self.consumer.seek(place, Offset(store.position(kept_in, str(place))))
+            self.consumer.seek(place, Offset(store.position(database, str(place))))
 
-    def keep_positions(self, keeps: Store) -> None:
-        """This database says from now on that the application is where its consumer is."""
+    def store_positions(self, database: Store) -> None:
+        """Stores the positions of the consumer in this database."""
         for place, offset in self.consumer.positions.items():
-            store.set_position(keeps, str(place), offset)
+            store.set_position(database, str(place), offset)
 
 
 # ---------------------------------------------------------------- position and processing, D0
 
 
 def position_first(at: Instance) -> Program:
-    """Commits, then processes: what it has committed and not processed when it dies is lost."""
+    """Commits, then processes: a record that is committed but unprocessed at a death is lost."""
     while True:
         records = yield from at.consumer.poll()
         if records and (yield from at.consumer.commit()):
@@ -108,7 +108,7 @@ def position_first(at: Instance) -> Program:
 
 
 def processing_first(at: Instance) -> Program:
-    """Processes, then commits: what it has processed and not committed when it dies comes again."""
+    """Processes, then commits: a record that is processed but uncommitted at a death repeats."""
     while True:
         for record in (yield from at.consumer.poll()):
             store.add_effect(at.database, record.value)
@@ -117,7 +117,7 @@ def processing_first(at: Instance) -> Program:
 
 
 def rewinding(at: Instance, *, by_commit: bool = False) -> Program:
-    """The same, and when it is told to it goes back; with `by_commit` it only commits that."""
+    """Processes records, and rewinds on demand: by a seek, or only by a commit (`by_commit`)."""
     while True:
         if at.rewind_to is not None and TOPIC_PARTITION in at.consumer.readers:
             to, at.rewind_to = min(at.consumer.positions[TOPIC_PARTITION], at.rewind_to), None
@@ -132,7 +132,7 @@ def rewinding(at: Instance, *, by_commit: bool = False) -> Program:
 
 
 def idempotent_consumer(at: Instance) -> Program:
-    """Notes the message in the transaction of its effect; one that is known does nothing."""
+    """Marks the message as consumed in the transaction of its effect; skips a known message."""
     while True:
         for record in (yield from at.consumer.poll()):
             with transaction(at.database):
@@ -142,8 +142,8 @@ def idempotent_consumer(at: Instance) -> Program:
         yield from at.consumer.commit()
 
 
-def noting_apart(at: Instance) -> Program:
-    """Notes that the message is consumed in a transaction of its own, before the effect."""
+def marking_apart(at: Instance) -> Program:
+    """Marks the message as consumed in a separate transaction, before the effect."""
     while True:
         for record in (yield from at.consumer.poll()):
             is_new = store.mark_consumed(at.database, record.value)
@@ -153,11 +153,11 @@ def noting_apart(at: Instance) -> Program:
         yield from at.consumer.commit()
 
 
-# ---------------------------------------------------------------- clients that commit by themselves
+# ---------------------------------------------------------------- clients with auto-commit
 
 
 def committing_in_poll(at: Instance, *, offset_reset: OffsetReset = "earliest") -> Program:
-    """A poll commits, when it is due, what earlier polls gave: the application is done with it."""
+    """A due poll commits the records of earlier polls, which the application has processed."""
     at.subscribed(offset_reset)
     while True:
         yield from at.consumer.commit_due(AUTO_COMMIT_MS)
@@ -166,8 +166,8 @@ def committing_in_poll(at: Instance, *, offset_reset: OffsetReset = "earliest") 
             store.add_effect(at.database, record.value)
 
 
-def committing_behind(at: Instance) -> Program:
-    """A thread of the client commits, when it is due, what the application was given."""
+def committing_in_background(at: Instance) -> Program:
+    """A client thread commits, when due, all records that were handed to the application."""
     while True:
         for record in (yield from at.consumer.poll()):
             yield from at.consumer.commit_due(AUTO_COMMIT_MS)
@@ -176,7 +176,7 @@ def committing_behind(at: Instance) -> Program:
 
 
 def handing_over(at: Instance) -> Program:
-    """Polls again before what it was given is processed: another thread has it."""
+    """Polls again before the records are processed: another thread processes them."""
     while True:
         at.waiting += (record.value for record in (yield from at.consumer.poll()))
         yield from at.consumer.commit_due(AUTO_COMMIT_MS)
@@ -188,11 +188,11 @@ def handing_over(at: Instance) -> Program:
 # ---------------------------------------------------------------- the position in a database, D0
 
 
-def position_with_output(at: Instance, *, looks: bool = True) -> Program:
-    """Output and position in one transaction, if the position still is what it was (`looks`)."""
+def position_with_output(at: Instance, *, checks_position: bool = True) -> Program:
+    """Stores output and position in one transaction; may check that the position is unchanged."""
     while True:
         yield from at.consumer.ensure_membership()
-        at.seek_to_kept(at.database)
+        at.seek_to_stored(at.database)
         before = at.consumer.positions
         records = yield from at.consumer.read()
         if not records:
@@ -202,35 +202,36 @@ def position_with_output(at: Instance, *, looks: bool = True) -> Program:
             with transaction(at.database):
                 for record in records:
                     store.add_effect(at.database, record.value)
-                if looks:
+                if checks_position:
                     for place, offset in at.consumer.positions.items():
                         store.advance_position(at.database, str(place), before[place], offset)
                 else:
-                    at.keep_positions(at.database)
+                    at.store_positions(at.database)
         except Conflict:
-            continue  # another instance was faster: from where it is
+            continue  # another instance was faster: continue from its position
 
 
 def two_databases(at: Instance, *, output_first: bool) -> Program:
-    """Output here, position there, one after the other."""
+    """Stores the output in one database and the position in another, one after the other."""
     while True:
         yield from at.consumer.ensure_membership()
-        at.seek_to_kept(at.elsewhere)
+        at.seek_to_stored(at.elsewhere)
         records = yield from at.consumer.read()
         for does_output in (output_first, not output_first) if records else ():
             if does_output:
                 for record in records:
                     store.add_effect(at.database, record.value)
             else:
-                at.keep_positions(at.elsewhere)
+                at.store_positions(at.elsewhere)
             yield from at.step()
 
 
 def two_phase_commit(at: Instance) -> Program:
-    """The output is prepared; the position, in one write, decides; then the output is committed.
+    """Prepares the output; the write of the position decides; then commits the output.
 
-    Who starts looks first for what was prepared and never ended: the position says how it ends. The
-    last participant need not prepare: its own commit is the decision.
+    At its start an instance first ends all prepared transactions: it commits those that the stored
+    position covers, and rolls back the others. The last participant need not prepare, because its
+    own commit is the decision.
     """
     for name in at.database.prepared():
         key, _, next_offset = name.rpartition("@")
@@ -238,7 +239,7 @@ def two_phase_commit(at: Instance) -> Program:
         (at.database.commit_prepared if is_decided else at.database.roll_back_prepared)(name)
     while True:
         yield from at.consumer.ensure_membership()
-        at.seek_to_kept(at.elsewhere)
+        at.seek_to_stored(at.elsewhere)
         records = yield from at.consumer.read()
         for place, offset in at.consumer.positions.items() if records else ():
             name = f"{place}@{offset}"
@@ -256,9 +257,9 @@ def two_phase_commit(at: Instance) -> Program:
 
 
 def pipeline(
-    at: Instance, *, tells_generation: bool = True, transactional_id: str | None = None
+    at: Instance, *, sends_generation: bool = True, transactional_id: str | None = None
 ) -> Program:
-    """Consumes, processes and produces, with its position, in one transaction."""
+    """Consumes, processes, produces and commits its position in one transaction."""
     producer = at.producer(transactional_id)
     yield from producer.init_transactions()
     while producer.over is None:
@@ -267,13 +268,13 @@ def pipeline(
         for record in (yield from at.consumer.poll_in_transaction()):
             yield from at.step()
             yield from producer.send(OUTPUT, record.value)
-        yield from send_offsets(at, producer, tells_generation=tells_generation)
+        yield from send_offsets(at, producer, sends_generation=sends_generation)
         if (yield from producer.commit()) != "ok":
             yield from at.consumer.resume()
 
 
 def producing_apart(at: Instance) -> Program:
-    """A transaction for each output, and the position behind it, by itself."""
+    """Commits each output in a transaction, and the position separately after it."""
     producer = at.producer()
     yield from producer.init_transactions()
     while producer.over is None:
@@ -286,7 +287,7 @@ def producing_apart(at: Instance) -> Program:
 
 
 def with_side_effect(at: Instance, *, is_guarded: bool = False) -> Program:
-    """A pipeline whose processing does something besides: it calls, it writes to a database."""
+    """A pipeline whose processing has a side effect: a write to a database."""
     producer = at.producer()
     yield from producer.init_transactions()
     while producer.over is None:
@@ -304,17 +305,18 @@ def with_side_effect(at: Instance, *, is_guarded: bool = False) -> Program:
 
 
 def kafka_then_database(at: Instance, *, repairs: bool = False) -> Program:
-    """Commits the transaction of Kafka, then that of the database.
+    """Commits the Kafka transaction, then the database transaction.
 
-    Between the two the position has moved on, and what it read will not come again: a repair begins
-    where the database is (`repairs`), knows what it has, and says the rest downstream again.
+    After a death between the two, the committed position is past records that the database lacks.
+    With `repairs` the application starts at the position of the database, skips the messages that
+    the database has, and sends the results again.
     """
     producer = at.producer()
     yield from producer.init_transactions()
     while producer.over is None:
         yield from at.consumer.ensure_membership()
         if repairs:
-            at.seek_to_kept(at.database)
+            at.seek_to_stored(at.database)
         producer.begin(group=GROUP)
         records = yield from at.consumer.poll_in_transaction()
         for record in records:
@@ -329,16 +331,17 @@ def kafka_then_database(at: Instance, *, repairs: bool = False) -> Program:
             for record in records:
                 if not repairs or store.mark_consumed(at.database, record.value):
                     store.add_effect(at.database, record.value)
-            at.keep_positions(at.database)
+            at.store_positions(at.database)
 
 
 def database_then_kafka(
     at: Instance, *, is_idempotent: bool = False, drops_known: bool = False
 ) -> Program:
-    """Commits the transaction of the database, then that of Kafka.
+    """Commits the database transaction, then the Kafka transaction.
 
-    Between the two the database has the effect, and the message comes again. An idempotent consumer
-    has the effect once, and still says the result downstream, unless it `drops_known` messages.
+    After a death between the two, the database has the effect and the message is redelivered. An
+    idempotent consumer stores the effect once and still sends the result, unless it `drops_known`
+    messages.
     """
     producer = at.producer()
     yield from producer.init_transactions()
@@ -359,13 +362,13 @@ def database_then_kafka(
 
 
 def send_offsets(
-    at: Instance, producer: TransactionalProducer, *, tells_generation: bool = True
-) -> Asking:
-    """The positions, as a part of the transaction; KIP-447: and in which generation they are so."""
+    at: Instance, producer: TransactionalProducer, *, sends_generation: bool = True
+) -> Steps:
+    """Adds the positions to the transaction, with the member's generation (KIP-447) if wanted."""
     if at.consumer.empty_polls:
         return
     member = at.consumer.member
-    if tells_generation:
+    if sends_generation:
         yield from producer.send_offsets(
             GROUP,
             at.consumer.positions,

@@ -1,9 +1,9 @@
-"""What client libraries do when nobody configures them, as far as delivery depends on it.
+"""The default settings of client libraries, as far as delivery guarantees depend on them.
 
-`default_is_at_least_once` is decided for each row by the setting of the suite `delivery` that acts
-as the library does, and for confluent-kafka also on the wire. A library whose defaults break the
-claim is a result, not an error. Which one does is a matter of one moment: when a position that is
-to be committed moves past a record.
+The claim `default_is_at_least_once` is decided for each row by the setting of the suite `delivery`
+that acts as the library does, and for confluent-kafka also over the wire. A library whose defaults
+break the claim is a result, not an error. The verdict depends on one moment: when the position to
+be committed moves past a record.
 
 Source: Java: ConsumerConfig, ProducerConfig, ConsumerCoordinator.maybeAutoCommitOffsetsAsync;
 librdkafka: CONFIGURATION.md and its wiki, "Consumer offset management" (what is committed is "the
@@ -18,12 +18,12 @@ from typing import Final
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClientDefaults:
-    """A library, and the setting of the suite `delivery` that does as it does."""
+    """The defaults of a library, and the setting of the suite `delivery` that acts like them."""
 
     library: str
     commits: str
     every_ms: int  # auto.commit.interval.ms
-    begins_at: str  # auto.offset.reset: a group that has committed nothing
+    starts_at: str  # auto.offset.reset, for a group without a committed offset
     acks: str
     retries: str
     setting: str
@@ -33,9 +33,9 @@ class ClientDefaults:
 CLIENT_DEFAULTS: Final = (
     ClientDefaults(
         library="Java client, 3.0 and later",
-        commits="in a poll, what earlier polls gave",
+        commits="in a poll, the records of earlier polls",
         every_ms=5_000,
-        begins_at="latest",
+        starts_at="latest",
         acks="all, idempotent",
         retries="until delivery.timeout.ms (120 s)",
         setting="commits in poll",
@@ -43,9 +43,9 @@ CLIENT_DEFAULTS: Final = (
     ),
     ClientDefaults(
         library="librdkafka (confluent-kafka for Python, Go, .NET)",
-        commits="in a thread, what the application was given",
+        commits="in a thread, the records handed to the application",
         every_ms=5_000,
-        begins_at="latest",
+        starts_at="latest",
         acks="all",
         retries="until message.timeout.ms (300 s)",
         setting="commits behind",
@@ -53,9 +53,9 @@ CLIENT_DEFAULTS: Final = (
     ),
     ClientDefaults(
         library="franz-go",
-        commits="in a goroutine, what earlier polls gave",
+        commits="in a goroutine, the records of earlier polls",
         every_ms=5_000,
-        begins_at="earliest",
+        starts_at="earliest",
         acks="all, idempotent",
         retries="without a limit",
         setting="commits in poll",

@@ -1,13 +1,13 @@
-"""The suite `delivery`: an application that stores what it does, killed and held up at every step.
+"""The rules of the suite `delivery`: an application is killed and paused at each of its steps.
 
-A producer sends to `orders-0`; the application, a program of `applications`, consumes it in a
-group and writes to a database that outlives it. The rules send, kill the application at one of its
-steps, start it again, and *replace* it: it is held up until another instance has taken over, and
-then goes on as a zombie. A broker crashes, answers are lost. A run ends with the end of all faults,
-and the application reads to the end. Then what is stored, and what lies downstream, is compared
-with what was sent.
+A producer sends to `orders-0`. The application, a program of `applications`, consumes in a group
+and writes to a database that outlives it. The rules send, kill the application at one of its steps,
+start it again, and *replace* it: they pause it until another instance has taken over, and then it
+continues as a zombie. Brokers crash, responses are lost. A run ends after all faults have ended and
+the application has read to the end. Then the rows of the database and the records of the output are
+compared with the records sent.
 
-The rules are fewer than those of `cluster`: what is searched for here happens in the application.
+The machine has no faults of leaders and links: the failures of interest are the application's.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ CATCH_UP_MS: Final = 20_000
 
 
 class DeliveryMachine(ClusterMachine):
-    """A producer, a cluster and the instances of one application, of which the last one counts."""
+    """A producer, a cluster, and the instances of one application; the last one is current."""
 
     ALWAYS = ALWAYS
     SOMETIMES = SOMETIMES
@@ -74,26 +74,26 @@ class DeliveryMachine(ClusterMachine):
         self._printed = 0  # how many effects `new_events` has returned
         self._instances: dict[NodeId, Instance] = {}
         self._current = self._start()
-        self.cluster.run_for(150)  # the producer has its id, the application its part
+        self.cluster.run_for(150)  # until the producer has its id and the application its partition
 
-    # ------------------------------------------------------------ what arrives
+    # ------------------------------------------------------------ sends
 
     @rule(count=st.integers(1, 3))
     def send(self, count: int) -> None:
-        """Some values are sent; time passes until all are acknowledged, or 200 ms."""
+        """Sends values and waits until all are acknowledged, at most 200 ms."""
         self._send(count)
         self.cluster.run_until(lambda: self.cluster.producer(self._producer).idle, 200)
 
     @rule(count=st.integers(1, 3))
     def send_and_lose_responses(self, count: int) -> None:
-        """Some values are sent and appended; the answers are lost."""
+        """Sends values; they are appended, but their responses are lost."""
         self.cluster.drop_responses(self._producer, count)
         self._send(count)
         self.cluster.run_for(10)
 
     @rule(count=st.integers(1, 3))
     def send_and_lose_requests(self, count: int) -> None:
-        """Some values are sent and never arrive."""
+        """Sends values; their requests are lost."""
         brokers = [NodeId(broker) for broker in self.cluster.broker_ids]
         for broker in brokers:
             self.cluster.split_one_way(self._producer, broker)
@@ -106,13 +106,13 @@ class DeliveryMachine(ClusterMachine):
 
     @rule(pause_ms=st.sampled_from(_PAUSES_MS))
     def pass_time(self, pause_ms: int) -> None:
-        """Nothing happens but what is on its way."""
+        """Lets virtual time pass."""
         self.cluster.run_for(pause_ms)
 
     @precondition(lambda self: not self.cluster.is_over(self._current))
     @rule(count=st.integers(1, 3), steps=st.integers(1, 4))
     def send_and_kill(self, count: int, steps: int) -> None:
-        """Some values are sent; at such a step of processing them the application dies."""
+        """Sends values, and kills the application after this many steps of its work."""
         self._send(count)
         self._work(steps)
         self.cluster.kill(self._current)
@@ -120,15 +120,15 @@ class DeliveryMachine(ClusterMachine):
     @precondition(lambda self: self.cluster.is_over(self._current))
     @rule()
     def start(self) -> None:
-        """Another process of it begins."""
+        """Starts the application again."""
         self._current = self._start()
 
     @precondition(lambda self: self._may_be_replaced())
     @rule(count=st.integers(1, 3), steps=st.integers(1, 4))
     def send_and_replace(self, count: int, steps: int) -> None:
-        """Some values are sent; at such a step it is held up until another process has taken over.
+        """Sends values, and pauses the application until another instance has taken over.
 
-        Then it goes on: a zombie.
+        The pause comes after `steps` steps of its work. Then it continues as a zombie.
         """
         self._send(count)
         self._work(steps)
@@ -142,13 +142,13 @@ class DeliveryMachine(ClusterMachine):
     @precondition(lambda self: self._may_be_replaced())
     @rule()
     def rebalance(self) -> None:
-        """Another process joins, and shares the work."""
+        """Starts another instance, which joins the group."""
         self._current = self._start()
 
     @precondition(lambda self: self.setting.is_rewound)
     @rule(offset=st.integers(0, 2))
     def rewind(self, offset: int) -> None:
-        """Some values are sent and processed; it is told to go back; one more value is sent."""
+        """Sends three values, rewinds the application to this offset, and sends one more."""
         self.send(3)
         self.cluster.run_for(100)
         self._instances[self._current].rewind_to = Offset(offset)
@@ -157,7 +157,7 @@ class DeliveryMachine(ClusterMachine):
 
     @rule(count=st.integers(1, 3))
     def lose_responses(self, count: int) -> None:
-        """The next answers to the application are lost."""
+        """Drops the next responses to the application."""
         self.cluster.drop_responses(self._current, count)
 
     def new_events(self) -> tuple[str, ...]:
@@ -170,7 +170,7 @@ class DeliveryMachine(ClusterMachine):
     # ------------------------------------------------------------ the end
 
     def end(self) -> Delivered:
-        """Nothing goes wrong any more, and the application comes to the end of its input."""
+        """Ends all faults, and lets the application read to the end of its input."""
         try:
             self.cluster.recover()
             self._catch_up()
@@ -191,7 +191,7 @@ class DeliveryMachine(ClusterMachine):
             self._elsewhere.close()
 
     def _catch_up(self) -> None:
-        """An application that has ended is started again, as whoever runs it would."""
+        """Waits until the application has read everything; restarts it whenever it ends."""
         end_ms = self.cluster.now_ms + CATCH_UP_MS
         while self.cluster.now_ms < end_ms:
             if not self._running():
@@ -199,10 +199,12 @@ class DeliveryMachine(ClusterMachine):
             self.cluster.run_until(lambda: self._is_done() or not self._running(), CATCH_UP_MS)
             if self._is_done():
                 return
-        raise NoProgress(f"the application is not at its end within {CATCH_UP_MS} ms")
+        raise NoProgress(
+            f"the application has not read its input to the end within {CATCH_UP_MS} ms"
+        )
 
     def _is_done(self) -> bool:
-        """All who run find nothing more, and one of them stands at the end of the input."""
+        """True if no running instance finds more records, and one is at the end of the input."""
         running = self._running()
         end = self.cluster.log(self.cluster.leader()).end_offset
         return any(one.consumer.positions.get(TOPIC_PARTITION) == end for one in running) and all(
@@ -210,27 +212,27 @@ class DeliveryMachine(ClusterMachine):
         )
 
     def _downstream(self) -> tuple[str, ...]:
-        """What a reader finds up to the end of the output, once no transaction is open there."""
+        """Returns the values of the output up to its end, at the isolation level of the setting."""
         found: list[str] = []
 
         def reads(app: Application) -> Program:
             brokers = BrokerClient(app=app)
-            asks = Reader(
+            lister = Reader(
                 app=app, brokers=brokers, topic_partition=OUTPUT, isolation="read_uncommitted"
             )
             reader = Reader(
                 app=app, brokers=brokers, topic_partition=OUTPUT, isolation=self.setting.reads
             )
-            end = yield from asks.end_offset()
+            end = yield from lister.end_offset()
             while reader.position < end:
                 found.extend(record.value for record in (yield from reader.poll()))
 
         program = self.cluster.run_program(reads)
         if not self.cluster.run_until(lambda: self.cluster.is_over(program), CATCH_UP_MS):
-            raise NoProgress(f"the output can't be read to its end within {CATCH_UP_MS} ms")
+            raise NoProgress(f"the output cannot be read to its end within {CATCH_UP_MS} ms")
         return tuple(found)
 
-    # ------------------------------------------------------------ its parts
+    # ------------------------------------------------------------ instances
 
     def _send(self, count: int) -> None:
         values = [f"v{len(self._sent) + number}" for number in range(count)]
@@ -238,7 +240,7 @@ class DeliveryMachine(ClusterMachine):
         self.cluster.send(self._producer, *values)
 
     def _work(self, steps: int) -> None:
-        """Time passes until the application stands at such a step, or 200 ms."""
+        """Waits until the application has done this many more steps, at most 200 ms."""
         instance = self._instances[self._current]
         until = instance.steps + steps
         self.cluster.run_until(lambda: instance.steps >= until, 200)

@@ -58,13 +58,13 @@ SETTINGS: Final = {
     "pipeline, a transactional id for each partition": Setting(
         condition="output and position in one transaction; the transactional id is the partition's",
         runs=partial(
-            applications.pipeline, tells_generation=False, transactional_id=str(TOPIC_PARTITION)
+            applications.pipeline, sends_generation=False, transactional_id=str(TOPIC_PARTITION)
         ),
         has_output=True,
     ),
     "pipeline without generation": Setting(
         condition="output and position in one transaction without the group's generation",
-        runs=partial(applications.pipeline, tells_generation=False),
+        runs=partial(applications.pipeline, sends_generation=False),
         has_output=True,
     ),
     "pipeline, position apart": Setting(
@@ -94,7 +94,7 @@ SETTINGS: Final = {
     ),
     "position with output, overwritten": Setting(
         condition="output and position in one database transaction that overwrites the position",
-        runs=partial(applications.position_with_output, looks=False),
+        runs=partial(applications.position_with_output, checks_position=False),
     ),
     "output, then position": Setting(
         condition="output in one database, then the position in another",
@@ -117,7 +117,7 @@ SETTINGS: Final = {
     ),
     "commits behind": Setting(
         condition="a client thread commits all records handed over (librdkafka's default)",
-        runs=applications.committing_behind,
+        runs=applications.committing_in_background,
     ),
     "commits in poll, processed elsewhere": Setting(
         condition="as commits in poll, but processing ends after the next poll",
@@ -144,7 +144,7 @@ SETTINGS: Final = {
     ),
     "consumed table apart": Setting(
         condition="a consumed-messages table written in a separate transaction before the effect",
-        runs=applications.noting_apart,
+        runs=applications.marking_apart,
     ),
     "database, then Kafka": Setting(
         condition="commits the database transaction, then the Kafka transaction",

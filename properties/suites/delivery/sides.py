@@ -1,4 +1,4 @@
-"""The suite `delivery`: the claims about applications, on both sides of their conditions."""
+"""The suite `delivery`: its claims inside and outside their conditions."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def _holds(claim: str, setting: str) -> Side:
 
 SUITE: Final = Suite(
     name="delivery",
-    summary="applications that store what they do, killed and held up at every step",
+    summary="consumer applications with a database, killed and paused at every step",
     machine=DeliveryMachine,
     share_of_runs=0.2,
     share_of_rules=0.5,
@@ -37,20 +37,22 @@ SUITE: Final = Suite(
         _holds("side_effects_repeat", "pipeline with a side effect"),
     ),
     outside=(
-        outside("at_most_once", "processing first", "it dies before it commits"),
+        outside("at_most_once", "processing first", "it dies before it commits the position"),
         outside(
             "at_most_once",
             "position first, the producer retries",
-            "the retry is another record: it is processed too",
+            "the retry is another record, which is processed too",
         ),
-        outside("at_least_once", "position first", "it dies behind the commit"),
         outside(
-            "at_least_once", "processing first, no retries", "what never arrived is not sent again"
+            "at_least_once", "position first", "it dies after the commit and before processing"
+        ),
+        outside(
+            "at_least_once", "processing first, no retries", "a lost request is not sent again"
         ),
         outside(
             "exactly_once_pipeline",
             "pipeline without generation",
-            "a zombie's transaction is committed: nothing tells it from the owner's",
+            "a zombie's transaction is committed: nothing distinguishes it from the owner's",
         ),
         outside(
             "exactly_once_pipeline",
@@ -60,54 +62,58 @@ SUITE: Final = Suite(
         outside(
             "exactly_once_pipeline",
             "pipeline, read uncommitted",
-            "what an aborted transaction sent is read too",
+            "records of aborted transactions are read too",
         ),
         outside(
             "exactly_once_pipeline",
             "pipeline",
-            "a zombie's offsets are taken",
+            "a zombie's offsets are accepted",
             Bug.GENERATION_NOT_CHECKED,
         ),
         outside(
             "exactly_once_pipeline",
             "pipeline",
-            "the position moves on, the output is gone",
+            "the position advances, but the output is aborted",
             Bug.OFFSETS_DESPITE_ABORT,
         ),
         outside(
             "exactly_once_pipeline",
             "pipeline",
-            "the output is there, the position is not",
+            "the output is committed, but the position is not",
             Bug.OFFSETS_LOST_AT_COMMIT,
         ),
         outside(
             "exactly_once_external",
             "position with output, overwritten",
-            "a zombie stores what its successor has stored",
+            "a zombie stores the output that its successor has stored",
         ),
-        outside("exactly_once_external", "processing first", "the position lies elsewhere"),
-        outside("exactly_once_external", "position first", "the position lies elsewhere"),
+        outside("exactly_once_external", "processing first", "the position is in another store"),
+        outside("exactly_once_external", "position first", "the position is in another store"),
         outside("two_phase_commit", "output, then position", "it dies in between: a repeat"),
         outside("two_phase_commit", "position, then output", "it dies in between: a loss"),
         outside(
             "default_is_at_least_once",
             "commits behind",
-            "committed before it is processed; then it dies",
+            "a record is committed before it is processed; then the application dies",
         ),
         outside(
             "default_is_at_least_once",
             "commits in poll, processed elsewhere",
-            "the next poll commits what is not processed yet; then it dies",
+            "the next poll commits an unprocessed record; then the application dies",
         ),
         outside(
             "default_is_at_least_once",
             "commits in poll, from the latest",
-            "what came before the group's first commit is skipped",
+            "records before the first commit of the group are skipped",
         ),
-        outside("rewind_redelivers", "rewinds by a commit", "the position stays where it was"),
-        outside("idempotent_consumer", "processing first", "redelivery does it again"),
+        outside("rewind_redelivers", "rewinds by a commit", "the running consumer does not move"),
         outside(
-            "idempotent_consumer", "consumed table apart", "noted, and not done: it dies in between"
+            "idempotent_consumer", "processing first", "a redelivered message has a second effect"
+        ),
+        outside(
+            "idempotent_consumer",
+            "consumed table apart",
+            "it dies between the table and the effect",
         ),
         outside(
             "kafka_and_database_not_atomic",
@@ -122,12 +128,12 @@ SUITE: Final = Suite(
         outside(
             "kafka_and_database_not_atomic",
             "database, then Kafka, known messages dropped",
-            "what is known to the database was never said downstream",
+            "the result of a known message was never sent downstream",
         ),
         outside(
             "side_effects_repeat",
             "pipeline with a side effect that is guarded",
-            "the consumed-messages table knows it",
+            "the consumed-messages table prevents the second effect",
         ),
     ),
 )

@@ -1,9 +1,8 @@
-"""The suite `elections`: who is in sync, who may lead, and what is committed, seen from outside and
-from inside.
+"""The rules of the suite `elections`: brokers crash and return in every order.
 
-It drives the cluster of the suite `replication`, and goes where elections are in doubt: all brokers
-die, one comes back alone, a machine loses power and with it what it had not flushed. What is judged
-is every moment of every replica besides what the clients observed.
+The machine drives the cluster of the suite `replication` to the elections that are hardest to get
+right: all brokers crash, one returns alone, or a machine loses power and its unflushed records. The
+claims judge the state of each replica after each step, besides the history of the clients.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ from reference_impl.simulation.faults import Crash, PowerLoss
 
 
 class ElectionsMachine(ReplicationMachine):
-    """A cluster that is watched, and whose brokers die and come back in every order."""
+    """A cluster whose brokers crash and return in every order; all replica states are judged."""
 
     ALWAYS = ALWAYS
     SOMETIMES = SOMETIMES
@@ -32,14 +31,14 @@ class ElectionsMachine(ReplicationMachine):
     @precondition(lambda self: self.some_down())
     @rule(broker=st.integers(0, 2))
     def restart(self, broker: int) -> None:
-        """One broker starts again, alone, and the controller has time to notice."""
+        """Restarts one broker, and waits until the controller has noticed."""
         self.cluster.restart(self.broker(broker))
         self.cluster.run_for(600)
 
     @precondition(lambda self: self.leads_well())
     @rule()
     def leave_alone(self) -> None:
-        """All but the leader die, and the controller has time to notice."""
+        """Crashes all brokers but the leader, and waits until the controller has noticed."""
         leader = self.cluster.leader()
         for broker in self.cluster.broker_ids:
             if broker != leader:
@@ -49,8 +48,9 @@ class ElectionsMachine(ReplicationMachine):
     @precondition(lambda self: self.leads_well())
     @rule(count=st.integers(1, 2))
     def take_turns(self, count: int) -> None:
-        """The leader goes on alone and dies before it answers; another comes back alone, and is
-        told the same again.
+        """Crashes a lone leader before it responds, and restarts another broker alone.
+
+        The producer then sends the same values to that broker.
         """
         self.send_and_await(1)
         leader = self.cluster.leader()
@@ -62,20 +62,20 @@ class ElectionsMachine(ReplicationMachine):
 
     @rule()
     def crash_all(self) -> None:
-        """The processes of all brokers die, one right after the other."""
+        """Crashes all brokers, one right after the other."""
         for broker in self.cluster.broker_ids:
             self.fail(Crash(broker))
 
     @precondition(lambda self: self.loses_power)
     @rule(broker=st.integers(0, 2))
     def lose_power(self, broker: int) -> None:
-        """A machine dies, and with it what it had not flushed."""
+        """Cuts the power of a machine: its unflushed records are lost."""
         self.fail(PowerLoss(self.broker(broker)))
 
     @precondition(lambda self: self.loses_power)
     @rule(count=st.integers(1, 2))
     def send_and_lose_power(self, count: int) -> None:
-        """Right behind an acknowledgement all machines die that may, the leader's first."""
+        """Sends values; after the acknowledgement all machines lose power, the leader's first."""
         self.send_and_await(count)
         leader = self.cluster.leader()
         for broker in sorted(self.cluster.broker_ids, key=lambda broker: broker != leader):
@@ -83,11 +83,11 @@ class ElectionsMachine(ReplicationMachine):
 
     @property
     def loses_power(self) -> bool:
-        """Machines die in this setting, not only processes."""
+        """True if machines lose power in this setting, besides crashes of processes."""
         return self._setting.loses_power
 
     def end(self) -> Watched:
-        """The cluster recovers, the log is read, and the trace is looked through."""
+        """Recovers the cluster, reads the log, and extracts the replica states from the trace."""
         published = self.publish()
         return Watched(
             published=published,

@@ -11,7 +11,7 @@ from reference_impl.node.bugs import Bug
 
 SUITE: Final = Suite(
     name="elections",
-    summary="who is in sync, who leads and what is committed while brokers die in every order",
+    summary="the in-sync set, elections and committed records while brokers crash in every order",
     machine=ElectionsMachine,
     inside=(
         *(
@@ -24,49 +24,64 @@ SUITE: Final = Suite(
                 "wait_for_last_leader",
             )
         ),
-        inside("writes_to_leader", "acks=1", "a stale leader's own is replaced"),
-        inside("survives_f_failures", "two failures", "the third has everything"),
-        inside("isr_shrinks", "min.insync.replicas=1", "alone in sync, the leader goes on"),
-        inside("unclean_election", "unclean", "who lacks the end of the log leads"),
+        inside("writes_to_leader", "acks=1", "the records of a stale leader are replaced"),
+        inside(
+            "survives_f_failures", "two failures", "the third replica has every committed record"
+        ),
+        inside(
+            "isr_shrinks", "min.insync.replicas=1", "the leader that is alone in sync continues"
+        ),
+        inside("unclean_election", "unclean", "a replica that lacks the end of the log leads"),
     ),
     outside=(
-        outside("clean_election", "unclean", "the last in sync is away, and another leads"),
-        outside("wait_for_last_leader", "unclean", "nobody waits"),
-        outside("wait_for_last_leader", "power loss", "it comes back without its end"),
-        outside("writes_to_leader", "unclean", "what was committed is replaced"),
-        outside("identical_replicas", "unclean", "who was away has other records"),
-        outside("survives_f_failures", "three failures", "nobody has it any more"),
-        outside("isr_shrinks", "clean", "below its minimum the high watermark stands still"),
-        outside("unclean_election", "min.insync.replicas=1", "the last one in sync is awaited"),
+        outside("clean_election", "unclean", "the last in-sync replica is down, and another leads"),
+        outside("wait_for_last_leader", "unclean", "the election does not wait"),
+        outside(
+            "wait_for_last_leader", "power loss", "the replica returns without the end of its log"
+        ),
+        outside("writes_to_leader", "unclean", "committed records are replaced"),
+        outside("identical_replicas", "unclean", "a replica that was down has other records"),
+        outside("survives_f_failures", "three failures", "no replica has the record any more"),
+        outside("isr_shrinks", "clean", "below min.insync.replicas the high watermark stops"),
+        outside(
+            "unclean_election",
+            "min.insync.replicas=1",
+            "the partition waits for the last in-sync replica",
+        ),
         outside(
             "committed_definition",
             "clean",
-            "a member of the set forgets what it had",
+            "an in-sync replica truncates committed records",
             Bug.TRUNCATE_TO_HIGH_WATERMARK,
         ),
         outside(
             "committed_definition",
             "clean",
-            "committed by the leader alone",
+            "the leader commits alone",
             Bug.MINIMUM_IGNORED,
         ),
         outside(
             "min_isr_refuses",
             "clean",
-            "acknowledged before anybody else has it",
+            "a record is acknowledged before any follower has it",
             Bug.ACK_BEFORE_REPLICATION,
         ),
-        outside("min_isr_refuses", "clean", "weakly accepted", Bug.MINIMUM_IGNORED),
+        outside(
+            "min_isr_refuses",
+            "clean",
+            "a send is accepted with too few in-sync replicas",
+            Bug.MINIMUM_IGNORED,
+        ),
         outside(
             "clean_election",
             "clean",
-            "who was in sync forgot what it had",
+            "an in-sync replica truncated committed records",
             Bug.TRUNCATE_TO_HIGH_WATERMARK,
         ),
         outside(
             "survives_f_failures",
             "two failures",
-            "only the leader had it",
+            "only the leader had the record",
             Bug.ACK_BEFORE_REPLICATION,
         ),
     ),

@@ -1,4 +1,4 @@
-"""The members of the suite `groups`: each commits a count of its work as its position."""
+"""The members of the suite `groups`: each counts its tasks and commits the count as position."""
 
 from __future__ import annotations
 
@@ -18,26 +18,26 @@ GROUP: Final = "workers"
 PARTITIONS: Final = tuple(TopicPartition(TOPIC, index) for index in range(3))
 WORK_MS: Final = 20
 
-Asking = Generator[Call | Pause, Response | None, None]
+Steps = Generator[Call | Pause, Response | None, None]
 Positions = dict[TopicPartition, Offset]
 
 
 @dataclass(slots=True, kw_only=True)
 class Worker:
-    """One member, what it has done, and what it was told from outside."""
+    """One member: its beginnings and commits, and the flags that the rules set."""
 
     app: Application
     began: list[Began] = field(default_factory=list[Began])
     committed: list[Committed] = field(default_factory=list[Committed])
     positions: Positions = field(default_factory=Positions)
-    owes: bool = False  # it was told to give something up, and has not yet
+    must_revoke: bool = False  # the coordinator has asked for partitions that it still owns
     is_held: bool = False
     is_leaving: bool = False
     _printed: tuple[int, int] = (0, 0)  # how many beginnings and commits `new_events` has returned
 
     @property
     def name(self) -> str:
-        """Tells it from all others of the run."""
+        """The name of the member, unique in the run."""
         return f"m{self.app.process}"
 
     def new_events(self) -> list[str]:
@@ -56,22 +56,24 @@ class Worker:
             ),
         ]
 
-    def resumes(self, epoch: int, told: Mapping[TopicPartition, Offset | None], ns: int) -> None:
-        """It begins what is new to it at these positions, which it asked for at that time."""
-        for place, offset in told.items():
+    def resumes(
+        self, epoch: int, committed: Mapping[TopicPartition, Offset | None], ns: int
+    ) -> None:
+        """Begins new partitions at these committed positions, which it requested at time `ns`."""
+        for place, offset in committed.items():
             self.positions[place] = offset or Offset(0)
             began = Began(
                 member=self.name,
                 epoch=epoch,
                 partition=str(place),
-                asked_ns=ns,
+                requested_ns=ns,
                 at_ns=self.app.now_ns,
                 position=self.positions[place],
             )
             self.began.append(began)
 
-    def works(self) -> Asking:
-        """One more task of each partition; it may be held up behind it."""
+    def works(self) -> Steps:
+        """Does one task of each partition; then waits while it is paused."""
         yield Pause(WORK_MS)
         self.positions = {place: Offset(at + 1) for place, at in self.positions.items()}
         while self.is_held:
@@ -81,16 +83,16 @@ class Worker:
         self,
         epoch: int,
         commit: Callable[[Positions], Generator[Call | Pause, Response | None, bool]],
-    ) -> Asking:
-        """It tells its group how far it is."""
-        positions, asked_ns = dict(self.positions), self.app.now_ns
+    ) -> Steps:
+        """Commits the positions, and records the commit if it is accepted."""
+        positions, requested_ns = dict(self.positions), self.app.now_ns
         if positions and (yield from commit(positions)):
             self.committed += [
                 Committed(
                     member=self.name,
                     epoch=epoch,
                     partition=str(place),
-                    asked_ns=asked_ns,
+                    requested_ns=requested_ns,
                     at_ns=self.app.now_ns,
                     position=position,
                 )
@@ -99,15 +101,15 @@ class Worker:
 
 
 def classic(worker: Worker) -> Program:
-    """A member of a classic group that gives all up at each rebalance."""
+    """Runs a member of a classic group, which revokes all partitions at each rebalance."""
     brokers = BrokerClient(app=worker.app)
     member = classic_member.Member(app=worker.app, brokers=brokers, group=GROUP, topic=TOPIC)
     while not worker.is_leaving:
         if not (yield from member.ensure_membership()):
             worker.positions = {}
-            asked_ns = worker.app.now_ns
-            told = yield from member.committed()
-            worker.resumes(member.generation, told, asked_ns)
+            requested_ns = worker.app.now_ns
+            committed = yield from member.committed()
+            worker.resumes(member.generation, committed, requested_ns)
         yield from worker.works()
         yield from worker.commits(member.generation, member.commit)
     worker.positions = {}
@@ -115,32 +117,32 @@ def classic(worker: Worker) -> Program:
 
 
 def consumer(worker: Worker) -> Program:
-    """A member of a group of KIP-848 that commits before it gives something up."""
+    """Runs a member of a KIP-848 group, which commits before it revokes partitions."""
     brokers = BrokerClient(app=worker.app)
     member = consumer_member.Member(app=worker.app, brokers=brokers, group=GROUP, topic=TOPIC)
     while not worker.is_leaving:
         yield from member.heartbeat()
-        worker.owes = bool(member.to_revoke)
+        worker.must_revoke = bool(member.to_revoke)
         yield from worker.works()
         yield from worker.commits(member.epoch, member.commit)
         yield from member.revoke()
         worker.positions = {p: at for p, at in worker.positions.items() if p in member.owned}
-        epoch, asked_ns = member.epoch, worker.app.now_ns
+        epoch, requested_ns = member.epoch, worker.app.now_ns
         if new := member.begin():
-            told = yield from member.committed(new)
-            worker.resumes(epoch, told, asked_ns)
+            committed = yield from member.committed(new)
+            worker.resumes(epoch, committed, requested_ns)
     worker.positions = {}
     yield from member.leave()
 
 
 def by_hand(worker: Worker) -> Program:
-    """A consumer that is in no group: it takes everything, and commits for whom it likes."""
+    """Runs a consumer outside the group, which assigns itself all partitions and commits."""
     brokers = BrokerClient(app=worker.app)
     nobody = classic_member.Member(app=worker.app, brokers=brokers, group=GROUP, topic=TOPIC)
     nobody.owned = PARTITIONS
-    asked_ns = worker.app.now_ns
-    told = yield from nobody.committed()
-    worker.resumes(nobody.generation, told, asked_ns)
+    requested_ns = worker.app.now_ns
+    committed = yield from nobody.committed()
+    worker.resumes(nobody.generation, committed, requested_ns)
     while not worker.is_leaving:
         yield from worker.works()
         yield from worker.commits(nobody.generation, nobody.commit)

@@ -1,9 +1,9 @@
-"""The suite `groups`: members join, leave, die, are held up and come back; brokers crash.
+"""The rules of the suite `groups`: members join, leave, die and pause; brokers crash.
 
-The topic has three partitions. What a member does for one of them is counted, and the count is the
-position that it commits; no records are read, as none are needed to tell where somebody begins.
-A member that is held up stands between its work and the commit of it, and goes on as a zombie. A
-run ends with the end of all faults, and when somebody owns every partition.
+The topic has three partitions. A member counts its tasks of each partition, and commits the count
+as its position; it reads no records, because the position alone shows where an owner begins. A
+paused member stops between its work and its commit, and then continues as a zombie. A run ends
+after all faults have ended and every partition has an owner.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ from reference_impl.simulation.programs import Application, Program
 from reference_impl.simulation.world import NoProgress
 
 CATCH_UP_MS: Final = 20_000
-REST_MS: Final = 700  # longer than a session: who is out has noticed
-_MEMBERS: Final = 4  # at a time
+REST_MS: Final = 700  # longer than a session, so that removed members have noticed
+_MEMBERS: Final = 4  # at the same time
 _PAUSES_MS: Final = (20, 150, 500)
 
 
@@ -70,19 +70,19 @@ class GroupsMachine(ClusterMachine):
     @precondition(lambda self: len(self.living()) < _MEMBERS)
     @rule()
     def join(self) -> None:
-        """One more member, and time to begin."""
+        """Starts a member and waits 200 ms."""
         self._start()
         self.cluster.run_for(200)
 
     @precondition(lambda self: 0 < len(self.living()) < _MEMBERS)
     @rule(number=st.integers(0, _MEMBERS - 1))
     def come_and_go(self, number: int) -> None:
-        """One more member joins, and leaves before another has given up what it was to have."""
+        """Starts a member that leaves before another has revoked the partitions meant for it."""
         self._start()
         newcomer = [*self._workers.values()][-1]
         for at in self._one(number):
             held = self._workers[at]
-            self.cluster.run_until(lambda: held.owes, 200)  # noqa: B023 - it is called at once
+            self.cluster.run_until(lambda: held.must_revoke, 200)  # noqa: B023 - called at once
             held.is_held = True
             newcomer.is_leaving = True
             self.cluster.run_for(200)
@@ -92,7 +92,7 @@ class GroupsMachine(ClusterMachine):
     @precondition(lambda self: self.living())
     @rule(number=st.integers(0, _MEMBERS - 1))
     def leave(self, number: int) -> None:
-        """A member leaves when it has done its work."""
+        """Lets a member leave after its current work."""
         for at in self._one(number):
             self._workers[at].is_leaving = True
         self.cluster.run_for(100)
@@ -100,7 +100,7 @@ class GroupsMachine(ClusterMachine):
     @precondition(lambda self: self.living())
     @rule()
     def stand_empty(self) -> None:
-        """All members leave, and nobody comes for a while."""
+        """Lets all members leave, and waits 800 ms."""
         for at in self.living():
             self._workers[at].is_leaving = True
         self.cluster.run_for(800)
@@ -108,27 +108,27 @@ class GroupsMachine(ClusterMachine):
     @precondition(lambda self: self.living())
     @rule(number=st.integers(0, _MEMBERS - 1))
     def kill(self, number: int) -> None:
-        """A member's process dies."""
+        """Kills the process of a member."""
         for at in self._one(number):
             self.cluster.kill(at)
 
     @precondition(lambda self: self.living())
     @rule(number=st.integers(0, _MEMBERS - 1))
     def hold(self, number: int) -> None:
-        """A member is held up behind its work."""
+        """Pauses a member between its work and its commit."""
         for at in self._one(number):
             self._workers[at].is_held = True
 
     @rule()
     def release(self) -> None:
-        """Whoever was held up goes on."""
+        """Resumes all paused members."""
         self._release()
         self.cluster.run_for(50)
 
     @precondition(lambda self: self.living())
     @rule(number=st.integers(0, _MEMBERS - 1), count=st.integers(1, 3))
     def lose_responses(self, number: int, count: int) -> None:
-        """The next answers to a member are lost."""
+        """Drops the next responses to a member."""
         for at in self._one(number):
             self.cluster.drop_responses(at, count)
 
@@ -136,7 +136,7 @@ class GroupsMachine(ClusterMachine):
 
     @rule(pause_ms=st.sampled_from(_PAUSES_MS))
     def pass_time(self, pause_ms: int) -> None:
-        """Nothing happens but what is on its way."""
+        """Lets virtual time pass."""
         self.cluster.run_for(pause_ms)
 
     def new_events(self) -> tuple[str, ...]:
@@ -149,13 +149,13 @@ class GroupsMachine(ClusterMachine):
     # ------------------------------------------------------------ the end
 
     def end(self) -> Grouped:
-        """Nothing goes wrong any more, and everything is owned, by whomever."""
+        """Ends all faults, waits for owners of all partitions, and returns the observations."""
         self.cluster.recover()
         self._release()
         if not any(not self._workers[at].is_leaving for at in self.living()):
             self._start()
         if not self.cluster.run_until(self._is_covered, CATCH_UP_MS):
-            raise NoProgress(f"nobody owns some partition within {CATCH_UP_MS} ms")
+            raise NoProgress(f"a partition has no owner {CATCH_UP_MS} ms after the last fault")
         self.cluster.run_for(REST_MS)
         self.cluster.run_until(self._is_covered, CATCH_UP_MS)
         workers = self._workers.values()
@@ -170,7 +170,7 @@ class GroupsMachine(ClusterMachine):
         )
 
     def living(self) -> list[NodeId]:
-        """The members that run."""
+        """The members whose programs run."""
         return [at for at in self._workers if not self.cluster.is_over(at)]
 
     def _is_covered(self) -> bool:
@@ -179,7 +179,7 @@ class GroupsMachine(ClusterMachine):
         return owned == {*PARTITIONS} and not any(worker.is_leaving for worker in living)
 
     def _one(self, number: int) -> list[NodeId]:
-        """The member that an argument of a rule means; none if none lives."""
+        """Returns the member for a rule argument, in a list; an empty list if no member runs."""
         living = self.living()
         return [living[number % len(living)]] if living else []
 

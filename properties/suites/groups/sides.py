@@ -13,24 +13,22 @@ _CLAIMS: Final = ("one_owner", "idle_members", "position_resumes")
 
 SUITE: Final = Suite(
     name="groups",
-    summary="members of both protocols join, leave, die and are held up while coordinators fail",
+    summary="members of both protocols join, leave, die and pause while coordinators crash",
     machine=GroupsMachine,
     inside=(
         *(inside(claim, "classic", SETTINGS["classic"].condition) for claim in _CLAIMS),
         *(inside(claim, "KIP-848", SETTINGS["KIP-848"].condition) for claim in _CLAIMS),
     ),
     outside=(
-        outside("one_owner", "by hand", "nobody divides the partitions"),
-        outside("idle_members", "by hand", "everybody owns everything"),
+        outside("one_owner", "by hand", "no coordinator assigns the partitions"),
+        outside("idle_members", "by hand", "every consumer owns every partition"),
         outside(
             "one_owner",
             "KIP-848",
-            "what was given up and had back is free on the books",
+            "the coordinator forgets the owner of a partition that was revoked and returned",
             Bug.PARTITION_EPOCH_ERASED,
         ),
-        outside(
-            "position_resumes", "KIP-848, soon forgotten", "the group stood empty for too long"
-        ),
+        outside("position_resumes", "KIP-848, soon forgotten", "the group was empty for too long"),
     ),
     share_of_runs=0.5,
 )

@@ -1,8 +1,8 @@
-"""The suite `log`: writers and readers of a replicated log, who come and go while leaders change.
+"""The rules of the suite `log`: writers and readers of a replicated log while leaders change.
 
-Writers send one record at a time, to one topic partition or to two; readers begin at any offset and
-read on. A run ends when the faults have, every writer has an end to what it sends, and every reader
-has come to the end of the log.
+Each writer sends one record at a time, to one topic partition or to two; each reader starts at some
+offset and reads on. At the end of a run all faults end, the writers finish their sends, and the
+readers read to the end of the log.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ END_MS: Final = 20_000
 
 
 class LogMachine(LeaderFaultsMachine):
-    """A cluster under faults, its writers and its readers."""
+    """A cluster under faults, with writers and readers."""
 
     ALWAYS = ALWAYS
     SOMETIMES = SOMETIMES
@@ -66,64 +66,64 @@ class LogMachine(LeaderFaultsMachine):
         )
         self._places = cluster.topic_partitions(TOPIC)
         self._sent = 0
-        self._writing, self._reading = True, True  # whether more is to come
-        self._desks = [deque[tuple[TopicPartition, str]]() for _ in range(self._setting.writers)]
-        self._writers = [cluster.run_program(self._writes(desk)) for desk in self._desks]
+        self._writing, self._reading = True, True  # whether more records may come
+        self._queues = [deque[tuple[TopicPartition, str]]() for _ in range(self._setting.writers)]
+        self._writers = [cluster.run_program(self._writes(queue)) for queue in self._queues]
         self._readers: list[NodeId] = []
         self._starts: dict[int, dict[str, int]] = {}
-        self.send(writer=0, place=0, count=5)  # there is something to read from the first rule on
+        self.send(writer=0, place=0, count=5)  # so that the first rule finds records to read
         cluster.run_until(self._has_written, 1_000)
 
     # ------------------------------------------------------------ clients
 
     @rule(writer=st.integers(0, 1), place=st.integers(0, 1), count=st.integers(1, 3))
     def send(self, writer: int, place: int, count: int) -> None:
-        """Some values are given to a writer; no time passes."""
+        """Queues values at a writer; no time passes."""
         for number in range(self._sent, self._sent + count):
             where = self._places[place % len(self._places)]
-            self._desks[writer % len(self._desks)].append((where, f"v{number}"))
+            self._queues[writer % len(self._queues)].append((where, f"v{number}"))
         self._sent += count
 
     @rule(writer=st.integers(0, 1))
     def cut_off(self, writer: int) -> None:
-        """What a writer sends arrives nowhere, until splits are healed."""
+        """Cuts a writer off from all brokers, until all links are healed."""
         for broker in self.cluster.broker_ids:
             self.cluster.split_one_way(self._writers[writer % len(self._writers)], NodeId(broker))
 
     @precondition(lambda self: self.wants_readers)
     @rule(offset=st.integers(0, 3), place=st.integers(0, 1))
     def read_from(self, offset: int, place: int) -> None:
-        """A reader begins at this offset, or at the end if that comes first; and in this place."""
+        """Starts a reader at this offset, or at the end of the log if that is lower."""
         first = place % len(self._places)
         places = (*self._places[first:], *self._places[:first])
-        starts = {place: self._at_most(offset, place) for place in places}
+        starts = {place: self._capped(offset, place) for place in places}
         self._readers.append(self.cluster.run_program(self._reads(starts)))
 
     @precondition(lambda self: self.deletes_records)
     @rule(offset=st.integers(1, 3))
     def delete_records(self, offset: int) -> None:
-        """What lies below the offset is deleted, on all replicas."""
+        """Deletes the records below the offset on all replicas."""
         self.cluster.run_program(self._deletes(offset))
         self.cluster.run_for(400)
 
     @property
     def wants_readers(self) -> bool:
-        """One reader more is in the setting."""
+        """True if the setting allows one more reader."""
         return len(self._readers) < self._setting.readers
 
     @property
     def deletes_records(self) -> bool:
-        """Somebody deletes records in this setting."""
+        """True if records are deleted in this setting."""
         return self._setting.deletes_records
 
     # ------------------------------------------------------------ programs
 
-    def _writes(self, desk: deque[tuple[TopicPartition, str]]) -> ProgramFactory:
+    def _writes(self, queue: deque[tuple[TopicPartition, str]]) -> ProgramFactory:
         def conduct(app: Application) -> Program:
             sender = Sender(app=app, brokers=BrokerClient(app=app))
-            while desk or self._writing:
-                if desk:
-                    yield from sender.send(*desk.popleft())
+            while queue or self._writing:
+                if queue:
+                    yield from sender.send(*queue.popleft())
                 else:
                     yield Pause(IDLE_MS)
 
@@ -155,20 +155,20 @@ class LogMachine(LeaderFaultsMachine):
         def conduct(app: Application) -> Program:
             brokers = BrokerClient(app=app)
             for place in self._places:
-                request = DeleteRecords(topic_partition=place, before=self._at_most(offset, place))
+                request = DeleteRecords(topic_partition=place, before=self._capped(offset, place))
                 yield from brokers.call_leader(place, request, attempts=3)
 
         return conduct
 
-    def _at_most(self, offset: int, place: TopicPartition) -> Offset:
+    def _capped(self, offset: int, place: TopicPartition) -> Offset:
         leader = self.cluster.leader(place)
-        known = Offset(0) if leader == NO_BROKER else self.cluster.log(leader, place).high_watermark
-        return Offset(min(offset, known))
+        end = Offset(0) if leader == NO_BROKER else self.cluster.log(leader, place).high_watermark
+        return Offset(min(offset, end))
 
     # ------------------------------------------------------------ the end
 
     def end(self) -> ReadAndWritten:
-        """The cluster recovers, the writers end, then the readers; the logs are the leaders'."""
+        """Recovers the cluster, ends the writers and the readers, and returns the leaders' logs."""
         self.cluster.recover()
         self._writing = False
         self._await_end_of(self._writers)
@@ -190,8 +190,8 @@ class LogMachine(LeaderFaultsMachine):
         )
 
     def _has_written(self) -> bool:
-        return self._at_most(self._sent, self._places[0]) == self._sent
+        return self._capped(self._sent, self._places[0]) == self._sent
 
     def _await_end_of(self, programs: Sequence[NodeId]) -> None:
         if not self.cluster.run_until(lambda: all(map(self.cluster.is_over, programs)), END_MS):
-            raise NoProgress(f"some application has not ended {END_MS} ms after the last fault")
+            raise NoProgress(f"an application has not ended {END_MS} ms after the last fault")

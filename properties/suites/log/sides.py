@@ -10,21 +10,29 @@ from reference_impl.node.bugs import Bug
 
 SUITE: Final = Suite(
     name="log",
-    summary="writing to a log and reading it from anywhere, while its leaders change",
+    summary="writers and readers of a replicated log, while its leaders change",
     machine=LogMachine,
     inside=(
         inside("consumer_order", "several", "each consumer instance has one position"),
-        inside("any_offset_readable", "several", "nothing is deleted, and positions are their own"),
-        inside("order_is_per_partition", "two partitions", "each partition is read by itself"),
-        inside("two_writers_two_readers", "several", "nobody puts the two in order"),
+        inside(
+            "any_offset_readable",
+            "several",
+            "nothing is deleted, and each reader has its own position",
+        ),
+        inside("order_is_per_partition", "two partitions", "each partition is read independently"),
+        inside(
+            "two_writers_two_readers",
+            "several",
+            "nothing orders the two producers or the two consumers",
+        ),
     ),
     outside=(
-        outside("consumer_order", "one instance", "two positions are not one"),
-        outside("any_offset_readable", "deletion", "what is deleted is not retained"),
+        outside("consumer_order", "one instance", "two positions are not one position"),
+        outside("any_offset_readable", "deletion", "deleted records are not retained"),
         outside(
             "any_offset_readable",
             "several",
-            "an offset that was acknowledged and not kept has nothing to read",
+            "an offset was acknowledged, but its record was not kept",
             Bug.LOST_APPEND,
         ),
         outside("order_is_per_partition", "several", "one partition has one order"),

@@ -1,7 +1,7 @@
-"""What a simulated cluster looked like at every moment, told from its trace.
+"""Extracts from the trace of a simulated cluster the states of one topic partition.
 
-The trace has every node after each of its steps; what is seen here is one topic partition, whenever
-something about it has changed.
+The trace has every node after each of its steps. A `Moment` is the state of all replicas of the
+topic partition; one is returned after each change.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from reference_impl.simulation.cluster import TOPIC_PARTITION, Cluster
 
 
 def moments(cluster: Cluster) -> Iterator[Moment]:
-    """Every moment of the cluster's topic partition, from its creation on."""
+    """Yields the states of `orders-0` after each change, from its creation on."""
     state: PartitionState | None = None
     replicas = {int(broker): Replica() for broker in cluster.broker_ids}
     last: Moment | None = None
@@ -58,11 +58,11 @@ def _is_registered(broker: Broker) -> bool:
 
 def _replica(broker: Broker) -> Replica:
     role = broker.replicas.get(TOPIC_PARTITION)
-    if role is None:  # it has just started, and knows of no topics yet
+    if role is None:  # it has just started, and has received no metadata yet
         stored = broker.unassigned.get(TOPIC_PARTITION)
         log = () if stored is None else entries(stored)
-        mark = 0 if stored is None else stored.high_watermark
-        return Replica(log=log, high_watermark=mark, is_registered=_is_registered(broker))
+        high_watermark = 0 if stored is None else stored.high_watermark
+        return Replica(log=log, high_watermark=high_watermark, is_registered=_is_registered(broker))
     return Replica(
         is_registered=_is_registered(broker),
         leads=isinstance(role, Leader),
@@ -74,7 +74,7 @@ def _replica(broker: Broker) -> Replica:
 
 
 def entries(log: PartitionLog) -> tuple[Entry, ...]:
-    """The records of a log from its start on."""
+    """Returns the records of a log, from its log start offset on."""
     return tuple(
         entry
         for batch in log.batches()
@@ -83,7 +83,7 @@ def entries(log: PartitionLog) -> tuple[Entry, ...]:
     )
 
 
-@lru_cache(maxsize=4_096)  # the same bytes lie in the logs of all replicas, at every moment
+@lru_cache(maxsize=4_096)  # all replicas have the same bytes, at every moment
 def _entries_of(batch: bytes) -> tuple[Entry, ...]:
     epoch = header(batch).leader_epoch
     return tuple(

@@ -1,13 +1,9 @@
-"""The suite `replication`: one producer session, one consumer and a cluster of three brokers,
-driven by Hypothesis.
+"""The rules of the suite `replication`: one producer session, one consumer, and three brokers.
 
-The rules send, lose answers, crash, isolate and heal; a focused one goes to the moment right behind
-an acknowledgement. A run ends with the end of all faults: the cluster has to recover in bounded
-virtual time, and the log is read from its beginning. Then the claims are judged on what the clients
-observed.
-
-A `Setting` says under which condition a run stands. Inside the condition of a claim no run may
-break it; outside some run does.
+The rules send, lose responses, crash brokers, cut links and heal them; a focused rule crashes the
+leader right after an acknowledgement. At the end of a run all faults end, the cluster must recover
+in bounded virtual time, and the log is read from its start. Then the claims are judged on the
+history of the clients.
 """
 
 from __future__ import annotations
@@ -31,7 +27,7 @@ from reference_impl.simulation.producer import PROCESSES_PER_CLIENT
 
 
 class ReplicationMachine(LeaderFaultsMachine):
-    """A cluster under faults, its producer and its consumer."""
+    """A cluster under faults, with one producer and one consumer."""
 
     ALWAYS = ALWAYS
     SOMETIMES = SOMETIMES
@@ -63,31 +59,33 @@ class ReplicationMachine(LeaderFaultsMachine):
         self._sent = 0
         self._producer = self.cluster.add_producer(self._setting.producer)
         self.cluster.add_consumer(end_offset_every=3)
-        self.cluster.run_for(30)  # the producer has its id, the consumer its first end offset
+        self.cluster.run_for(
+            30
+        )  # until the producer has its id and the consumer its first end offset
 
     # ------------------------------------------------------------ clients
 
     @rule(count=st.integers(1, 3))
     def send(self, count: int) -> None:
-        """Some values are given to the producer; no time passes."""
+        """Queues values at the producer; no time passes."""
         self._send(count)
 
     @rule(count=st.integers(1, 3))
     def send_and_await(self, count: int) -> None:
-        """Some values are sent; time passes until all are acknowledged, or 200 ms."""
+        """Sends values and waits until all are acknowledged, at most 200 ms."""
         self._send(count)
         self.cluster.run_until(lambda: self.cluster.producer(self._producer).idle, 200)
 
     @rule(count=st.integers(1, 3))
     def send_and_lose_responses(self, count: int) -> None:
-        """Some values are sent and applied; the answers are lost."""
+        """Sends values; they are appended, but their responses are lost."""
         self.cluster.drop_responses(self._producer, count)
         self._send(count)
         self.cluster.run_for(10)
 
     @rule(count=st.integers(1, 2))
     def send_and_lose_requests(self, count: int) -> None:
-        """Some values are sent and never arrive."""
+        """Sends values; their requests are lost."""
         for broker in self.cluster.broker_ids:
             self.cluster.split_one_way(self._producer, NodeId(broker))
         self._send(count)
@@ -97,25 +95,25 @@ class ReplicationMachine(LeaderFaultsMachine):
 
     @rule(count=st.integers(1, 2))
     def send_and_crash_leader(self, count: int) -> None:
-        """The leader's process dies at the moment at which the last value is acknowledged."""
+        """Sends values, and crashes the leader when the last one is acknowledged."""
         self.send_and_await(count)
         self.fail(Crash(self.cluster.leader()))
 
     # ------------------------------------------------------------ the end
 
     def end(self) -> object:
-        """The cluster recovers, and the log is read."""
+        """Recovers the cluster and reads the log."""
         return self.publish()
 
     def stuck(self) -> str | None:
-        """A session that should last has ended."""
+        """Returns the error that ended a session that should last; None if there is none."""
         over = self.cluster.producer(self._producer).over
         if not self._setting.session_lasts or over is None:
             return None
         return f"the producer session ended with {over.name}"
 
     def publish(self) -> Published:
-        """What the clients have observed after recovery, the reader of the whole log included."""
+        """Recovers the cluster, reads the whole log, and returns the history of the clients."""
         self.cluster.recover()
         log = self.cluster.read_all()
         history = self.cluster.history()

@@ -1,8 +1,8 @@
-"""The suite `retention`: readers who leave and come back, while old records are deleted.
+"""The rules of the suite `retention`: a reader leaves and returns while old records are deleted.
 
-A reader leaves when it has read to the end of the log. Whoever is back within the limit finds
-everything that was sent meanwhile, also when a leader has died; whoever stays away for longer may
-not. Whole segments go, so what is lost is known of each run only in the end.
+The reader leaves when it has read to the end of the log. A reader that returns within the limit
+finds every record that was sent meanwhile, even after a leader has crashed; one that stays away for
+longer may not. Whole segments are deleted, so only the end of a run shows which records are lost.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ END_MS: Final = 30_000
 
 
 class RetentionMachine(LeaderFaultsMachine):
-    """A cluster under faults, a writer, and a reader who comes and goes."""
+    """A cluster under faults, with a writer and a reader that leaves and returns."""
 
     ALWAYS = ALWAYS
     SOMETIMES: ClassVar = {}
@@ -57,7 +57,7 @@ class RetentionMachine(LeaderFaultsMachine):
     ) -> None:
         timeouts = replace(QUICK, retention_check_ms=50)
         cluster = Cluster(min_insync_replicas=2, timeouts=timeouts, bugs=bugs)
-        # A leader that is cut off tells its readers an old end of the log: that is not retention's.
+        # No isolated leaders: they return old end offsets, which is no fault of retention.
         super().__init__(
             setting, cluster, isolates_leaders=False, bugs=bugs, judge=judge, tally=tally
         )
@@ -69,7 +69,7 @@ class RetentionMachine(LeaderFaultsMachine):
         )
         self._ending = False
         self._sent = 0
-        self._desk = deque[str]()
+        self._queue = deque[str]()
         self._leaves = deque[int]()
         self._absences: list[Absence] = []
         self._programs = [cluster.run_program(self._writes()), cluster.run_program(self._reads())]
@@ -77,22 +77,22 @@ class RetentionMachine(LeaderFaultsMachine):
 
     @rule(count=st.integers(1, 3))
     def send(self, count: int) -> None:
-        """Some values are given to the writer; no time passes."""
-        self._desk.extend(f"v{number}" for number in range(self._sent, self._sent + count))
+        """Queues values at the writer; no time passes."""
+        self._queue.extend(f"v{number}" for number in range(self._sent, self._sent + count))
         self._sent += count
 
     @rule(away_ms=st.sampled_from(AWAY_MS))
     def leave(self, away_ms: int) -> None:
-        """The reader leaves as soon as it has read to the end, for so long."""
+        """Sends the reader away for this time, as soon as it has read to the end."""
         self._leaves.append(away_ms)
         self.cluster.run_for(IDLE_MS)
 
     def _writes(self) -> ProgramFactory:
         def conduct(app: Application) -> Program:
             sender = Sender(app=app, brokers=BrokerClient(app=app))
-            while self._desk or not self._ending:
-                if self._desk:
-                    yield from sender.send(LETTERS, self._desk.popleft())
+            while self._queue or not self._ending:
+                if self._queue:
+                    yield from sender.send(LETTERS, self._queue.popleft())
                 else:
                     yield Pause(IDLE_MS)
 
@@ -110,12 +110,12 @@ class RetentionMachine(LeaderFaultsMachine):
             while self._leaves or not self._ending:
                 left_ns = app.now_ns
                 yield Pause(self._leaves.popleft() if self._leaves else IDLE_MS)
-                asked_ns = yield from _catches_up(reader)
+                requested_ns = yield from _catches_up(reader)
                 self._absences.append(
                     Absence(
                         process=app.process,
                         left_ns=left_ns,
-                        asked_ns=asked_ns,
+                        requested_ns=requested_ns,
                         back_ns=app.now_ns,
                     )
                 )
@@ -123,13 +123,13 @@ class RetentionMachine(LeaderFaultsMachine):
         return conduct
 
     def end(self) -> KeptForReaders:
-        """The cluster recovers, and the writer and the reader end."""
+        """Recovers the cluster, and ends the writer and the reader."""
         self.cluster.recover()
         self._ending = True
         if not self.cluster.run_until(
             lambda: all(map(self.cluster.is_over, self._programs)), END_MS
         ):
-            raise NoProgress(f"some application has not ended {END_MS} ms after the last fault")
+            raise NoProgress(f"an application has not ended {END_MS} ms after the last fault")
         return KeptForReaders(
             history=self.cluster.history(),
             absences=tuple(self._absences),
@@ -138,11 +138,11 @@ class RetentionMachine(LeaderFaultsMachine):
 
 
 def _catches_up(reader: Reader) -> Generator[Call | Pause, Response | None, int]:
-    """The reader reads to the end of the log, once it is told where that is: when it had asked."""
-    asked_ns = reader.app.now_ns
+    """Lists the end offset and reads up to it; returns the time of that ListOffsets request."""
+    requested_ns = reader.app.now_ns
     while (end := (yield from reader.end_offset())) < 0:
         yield Pause(IDLE_MS)
-        asked_ns = reader.app.now_ns
+        requested_ns = reader.app.now_ns
     while reader.position < end:
         yield from reader.poll()
-    return asked_ns
+    return requested_ns

@@ -9,11 +9,11 @@ from properties.suites.suite import Suite, inside, outside
 
 SUITE: Final = Suite(
     name="retention",
-    summary="readers who leave and come back, while old records are deleted",
+    summary="a reader leaves and returns while old records are deleted",
     machine=RetentionMachine,
-    inside=(inside("retention_loses", "away for less", "no record goes before its limit"),),
+    inside=(inside("retention_loses", "away for less", "no record is deleted before its limit"),),
     outside=(
-        outside("retention_loses", "away for longer", "what is older than the limit is gone"),
-        outside("retention_loses", "by size", "a limit of bytes promises no time"),
+        outside("retention_loses", "away for longer", "records older than the limit are deleted"),
+        outside("retention_loses", "by size", "retention.bytes deletes records of any age"),
     ),
 )

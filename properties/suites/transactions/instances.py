@@ -1,8 +1,8 @@
-"""The clients of the suite `transactions`: instances of a transactional id that do what they are
-told, readers, and whoever looks at the end.
+"""The clients of the suite `transactions`: instances of a transactional id, readers, and checks.
 
-An instance is one application with one transactional producer. It does its deeds one after the
-other; when its producer is over it does nothing any more, and another instance is to be made.
+An instance is one application with one transactional producer. It runs the actions that the rules
+queue, one after the other. When its producer is fenced or has failed, the instance ends and the
+rules start another one.
 """
 
 from __future__ import annotations
@@ -26,31 +26,33 @@ from reference_impl.simulation.transactional_producer import TransactionalProduc
 
 IDLE_MS: Final = 10
 SEND_ATTEMPTS: Final = 2
-ASK_EVERY_MS: Final = 200
+LIST_EVERY_MS: Final = 200
 LEVELS: Final[tuple[Isolation, ...]] = ("read_committed", "read_uncommitted")
 GROUP: Final = "readers"
 
-Deed = Callable[[TransactionalProducer], Steps[Any]]
+Action = Callable[[TransactionalProducer], Steps[Any]]
 
 
 @dataclass(slots=True, kw_only=True)
 class Instance:
-    """One instance of a transactional id: what it has still to do, and what came of it."""
+    """One instance of a transactional id, its queued actions, and their outcomes."""
 
     transactional_id: str
     version: TransactionVersion
     timeout_ms: int
-    todo: deque[Deed] = field(default_factory=deque[Deed])
+    todo: deque[Action] = field(default_factory=deque[Action])
     is_busy: bool = True
     is_over: bool = False
-    in_transaction: bool = False  # it was told to begin, and not yet to end
-    work: str = ""  # of the transaction that is open
+    in_transaction: bool = (
+        False  # `begin` is queued or done, and neither `commit` nor `abort` is queued
+    )
+    work: str = ""  # the work of the open transaction; a retry after an abort has the same one
     attempt: int = 0
     sent: int = 0
     outcomes: list[Outcome] = field(default_factory=list[Outcome])
 
-    def conduct(self, app: Application) -> Program:
-        """The application; it is over with its producer."""
+    def program(self, app: Application) -> Program:
+        """Runs the queued actions until the producer is fenced or has failed."""
         producer = TransactionalProducer(
             app=app,
             brokers=BrokerClient(app=app),
@@ -73,27 +75,27 @@ class Instance:
         self.ends()
 
     def ends(self) -> None:
-        """Nothing more is to be expected of it."""
+        """Marks the instance as over: it runs no more actions."""
         self.is_busy, self.in_transaction, self.is_over = False, False, True
 
     def begin(self, producer: TransactionalProducer) -> Steps[None]:
-        """A transaction begins."""
+        """Begins a transaction."""
         producer.begin(group=GROUP)
         yield Pause(0)
 
     def commit(self, producer: TransactionalProducer) -> Steps[None]:
-        """It is committed."""
+        """Commits the open transaction."""
         self.outcomes.append((yield from producer.commit()))
 
     def abort(self, producer: TransactionalProducer) -> Steps[None]:
-        """It is aborted."""
+        """Aborts the open transaction."""
         self.outcomes.append((yield from producer.abort()))
 
 
-def reads_for_ever(place: TopicPartition, isolation: Isolation) -> ProgramFactory:
-    """Reads a topic partition from its beginning, and asks for its end after each look."""
+def reads_until_killed(place: TopicPartition, isolation: Isolation) -> ProgramFactory:
+    """Polls a topic partition from offset 0, and lists its end offset after each poll."""
 
-    def conduct(app: Application) -> Program:
+    def program(app: Application) -> Program:
         reader = Reader(
             app=app, brokers=BrokerClient(app=app), topic_partition=place, isolation=isolation
         )
@@ -102,29 +104,29 @@ def reads_for_ever(place: TopicPartition, isolation: Isolation) -> ProgramFactor
             yield from reader.end_offset()
             yield Pause(IDLE_MS)
 
-    return conduct
+    return program
 
 
-def reads_once(
+def reads_to_end(
     places: tuple[TopicPartition, ...], isolation: Isolation, found: dict[str, tuple[Poll, ...]]
 ) -> ProgramFactory:
-    """Reads topic partitions from their beginnings to their ends."""
+    """Reads topic partitions from offset 0 to their end offsets."""
 
-    def conduct(app: Application) -> Program:
+    def program(app: Application) -> Program:
         for place in places:
             reader = Reader(
                 app=app, brokers=BrokerClient(app=app), topic_partition=place, isolation=isolation
             )
             found[str(place)] = yield from reader.read_to_end()
 
-    return conduct
+    return program
 
 
-def compares_ends(places: tuple[TopicPartition, ...], found: dict[str, Ends]) -> ProgramFactory:
-    """Asks for both ends of topic partitions until they are the same."""
+def awaits_equal_ends(places: tuple[TopicPartition, ...], found: dict[str, Ends]) -> ProgramFactory:
+    """Lists the end offsets at both isolation levels until they are equal."""
 
-    def conduct(app: Application) -> Program:
-        waits, all_there = (
+    def program(app: Application) -> Program:
+        committed, uncommitted = (
             [
                 Reader(
                     app=app, brokers=BrokerClient(app=app), topic_partition=place, isolation=level
@@ -134,31 +136,31 @@ def compares_ends(places: tuple[TopicPartition, ...], found: dict[str, Ends]) ->
             for level in LEVELS
         )
         while True:
-            for stable, high in zip(waits, all_there, strict=True):
+            for stable, high in zip(committed, uncommitted, strict=True):
                 last_stable_offset = yield from stable.end_offset()
                 high_watermark = yield from high.end_offset()
                 key = str(stable.topic_partition)
                 found[key] = Ends(last_stable_offset, high_watermark)
             if all(ends.last_stable_offset == ends.high_watermark for ends in found.values()):
                 return
-            yield Pause(ASK_EVERY_MS)
+            yield Pause(LIST_EVERY_MS)
 
-    return conduct
+    return program
 
 
-def sends_plainly(place: TopicPartition, value: str) -> ProgramFactory:
+def sends_without_transaction(place: TopicPartition, value: str) -> ProgramFactory:
     """Sends one record outside of any transaction."""
 
-    def conduct(app: Application) -> Program:
+    def program(app: Application) -> Program:
         yield from Sender(app=app, brokers=BrokerClient(app=app)).send(place, value)
 
-    return conduct
+    return program
 
 
-def asks_for_offset(place: TopicPartition, isolation: Isolation) -> ProgramFactory:
-    """Asks how far the group is; at read_committed it waits for transactions that may change it."""
+def fetches_offset(place: TopicPartition, isolation: Isolation) -> ProgramFactory:
+    """Fetches the committed offset of the group; at read_committed it waits for transactions."""
 
-    def conduct(app: Application) -> Program:
+    def program(app: Application) -> Program:
         brokers = BrokerClient(app=app)
         app.begin("fetch_offset", group=GROUP, isolation=isolation)
         request = FetchOffsets(
@@ -173,13 +175,13 @@ def asks_for_offset(place: TopicPartition, isolation: Isolation) -> ProgramFacto
             yield Pause(BACKOFF_MS)
         app.end("ok", FetchOffset(str(place), None if kept is None else kept.offset))
 
-    return conduct
+    return program
 
 
-def works_once(instance: Instance, places: tuple[TopicPartition, ...]) -> ProgramFactory:
-    """Commits one transaction, however many instances that takes."""
+def commits_once(instance: Instance, places: tuple[TopicPartition, ...]) -> ProgramFactory:
+    """Commits one transaction; starts new producers until a commit succeeds."""
 
-    def conduct(app: Application) -> Program:
+    def program(app: Application) -> Program:
         brokers = BrokerClient(app=app)
         for attempt in range(1_000):
             producer = TransactionalProducer(
@@ -197,4 +199,4 @@ def works_once(instance: Instance, places: tuple[TopicPartition, ...]) -> Progra
                     return
             yield Pause(BACKOFF_MS)
 
-    return conduct
+    return program

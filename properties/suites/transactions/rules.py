@@ -1,11 +1,11 @@
-"""The suite `transactions`: instances of one transactional id, readers, and a cluster of three
-brokers, driven by Hypothesis.
+"""The rules of the suite `transactions`: instances of one transactional id, readers, and faults.
 
-An instance sends to two topic partitions and to the offsets of a group, and ends what it began, or
-does not; it is replaced, dies, is too slow. Requests and answers are lost, or come so late that
-others overtake them. Brokers die, those that coordinate at delicate moments: *focused* rules calm
-the cluster down and go straight to such a moment. A run ends with the end of all faults: time
-passes until every transaction must have ended, one more is committed, and everything is read.
+An instance sends to two topic partitions and to the offsets of a group, and commits, aborts or
+leaves the transaction open; it is replaced, dies, or is too slow. Requests and responses are lost,
+or so late that later ones overtake them. Brokers crash, transaction coordinators among them.
+*Focused* rules first calm the cluster down, and then drive it to a fragile moment. At the end of a
+run all faults end, time passes until every transaction must have ended, one more transaction is
+committed, and all records are read.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ from properties.suites.machines.leader_faults import LeaderFaultsMachine
 from properties.suites.transactions.instances import (
     GROUP,
     SEND_ATTEMPTS,
-    Deed,
+    Action,
     Instance,
-    asks_for_offset,
-    compares_ends,
-    reads_for_ever,
-    reads_once,
-    sends_plainly,
-    works_once,
+    awaits_equal_ends,
+    commits_once,
+    fetches_offset,
+    reads_to_end,
+    reads_until_killed,
+    sends_without_transaction,
 )
 from properties.suites.transactions.settings import SETTINGS
 from reference_impl.log import transaction_marker
@@ -46,9 +46,9 @@ from reference_impl.simulation.faults import Hold, Lose, On
 from reference_impl.simulation.programs import ProgramFactory
 
 ID: Final = "t"
-TIMEOUT_MS: Final = 500  # of a transaction
+TIMEOUT_MS: Final = 500  # transaction.timeout.ms
 CLOSED_WITHIN_MS: Final = 2_000  # after the end of all faults
-# Followers ask half as often as elsewhere, so that more can happen in a second of CPU.
+# Followers fetch half as often as in other suites, so a CPU second covers more events.
 CALM_FOLLOWERS: Final = replace(
     QUICK, replica_fetch_wait_ms=200, replica_fetch_timeout_ms=300, replica_lag_ms=400
 )
@@ -102,14 +102,13 @@ class TransactionsMachine(LeaderFaultsMachine):
                     min_insync_replicas=min(2, replicas),
                 )
             )
-        # The first is led by another broker than the coordinator's: what they say can be late.
+        # The coordinator's broker does not lead the first one: their requests can be late.
         self._outputs = self.cluster.topic_partitions("output")[::-1]
-        self._works = 0  # begun
         self._attempts = 0
-        self._offset = 0  # that was committed last
+        self._offset = 0  # the last committed one
         self._clients: list[NodeId] = []
         for place in self._outputs:
-            self._run(reads_for_ever(place, self.setting.isolation))
+            self._run(reads_until_killed(place, self.setting.isolation))
         self._instances: list[tuple[Instance, NodeId]] = []
         self._stuck: str | None = None
         self.replace()
@@ -118,13 +117,13 @@ class TransactionsMachine(LeaderFaultsMachine):
 
     @rule(count=st.integers(1, 3))
     def send(self, count: int) -> None:
-        """Some values, in the open transaction or in a new one, until they are acknowledged."""
+        """Sends values in the open or a new transaction, and waits for acknowledgements."""
         instance = self._newest()
-        self._tell(instance, *self._sends(instance, count))
+        self._run_actions(instance, *self._sends(instance, count))
 
     @rule(count=st.integers(1, 2))
     def send_without_waiting(self, count: int) -> None:
-        """Some values are given to the instance; no time passes."""
+        """Queues sends at the newest instance; no time passes."""
         instance = self._newest()
         if not instance.is_over:
             instance.todo.extend(self._sends(instance, count))
@@ -132,41 +131,41 @@ class TransactionsMachine(LeaderFaultsMachine):
 
     @rule()
     def send_offset(self) -> None:
-        """The next offset of the group, in the open transaction or in a new one."""
+        """Sends the next group offset in the open or a new transaction."""
         instance = self._newest()
         begins = self._begins(instance)
         self._offset += 1
         offsets = {TOPIC_PARTITION: Offset(self._offset)}
-        self._tell(instance, *begins, lambda producer: producer.send_offsets(GROUP, offsets))
+        self._run_actions(instance, *begins, lambda producer: producer.send_offsets(GROUP, offsets))
 
     @rule()
     def commit(self) -> None:
-        """The open transaction is committed, if there is one."""
+        """Commits the open transaction, if there is one."""
         self._end(self.newest, self.newest.commit)
 
     @rule()
     def abort(self) -> None:
-        """The open transaction is aborted, if there is one."""
+        """Aborts the open transaction, if there is one."""
         self._end(self.newest, self.newest.abort)
 
     @rule(count=st.integers(1, 3))
     def lose_responses(self, count: int) -> None:
-        """The next answers to the newest instance are lost."""
+        """Drops the next responses to the newest instance."""
         self.cluster.drop_responses(self._instances[-1][1], count)
 
     @rule()
     def replace(self) -> None:
-        """Another instance is made, and the one before does not know."""
+        """Starts a new instance; the old one does not notice."""
         instance = Instance(
             transactional_id=ID, version=self.setting.version, timeout_ms=TIMEOUT_MS
         )
-        self._instances.append((instance, self._run(instance.conduct)))
+        self._instances.append((instance, self._run(instance.program)))
         self.cluster.run_until(lambda: not instance.is_busy, 400)
 
     @precondition(lambda self: not self.newest.is_over)
     @rule()
     def kill(self) -> None:
-        """The newest instance dies where it stands."""
+        """Kills the newest instance."""
         instance, client = self._instances[-1]
         self.cluster.kill(client)
         instance.ends()
@@ -175,35 +174,37 @@ class TransactionsMachine(LeaderFaultsMachine):
 
     @rule(count=st.integers(1, 2))
     def zombie_commits(self, count: int) -> None:
-        """An instance that was replaced, by now at the latest, goes on: it sends, and commits."""
+        """Lets a replaced instance send and commit; first replaces the newest one if needed."""
         if self._zombie() is None:
             self._newest()
             self.replace()
         zombie = self._zombie()
         if zombie is not None:
-            self._tell(zombie, *self._sends(zombie, count))
+            self._run_actions(zombie, *self._sends(zombie, count))
             self._end(zombie, zombie.commit)
 
     @rule(output=st.integers(0, 1))
     def send_plainly(self, output: int) -> None:
-        """Somebody sends a record outside of any transaction."""
+        """Sends a record outside of any transaction."""
         self._attempts += 1
-        self._await(sends_plainly(self._outputs[output], f"plain:{self._attempts}"), 100)
+        self._await(
+            sends_without_transaction(self._outputs[output], f"plain:{self._attempts}"), 100
+        )
 
     @rule(stable=st.integers(0, 1))
     def ask_offset(self, stable: int) -> None:
-        """Somebody asks how far the group is, and waits for open transactions or does not."""
+        """Fetches the group offset; with stable=1 it waits for open transactions."""
         isolation: Isolation = "read_committed" if stable else "read_uncommitted"
-        self._await(asks_for_offset(TOPIC_PARTITION, isolation), 100)
+        self._await(fetches_offset(TOPIC_PARTITION, isolation), 100)
 
     # ------------------------------------------------------------ faults
 
     @precondition(lambda self: "records" in self.setting.late)
     @rule()
     def send_late(self) -> None:
-        """A value is given up, its transaction is aborted, and it arrives behind the marker."""
+        """Sends a record that times out, aborts, and delays the record past the marker."""
         self.calm_down()
-        self._delay(_on_its_way("Produce", count=SEND_ATTEMPTS), 400)
+        self._delay(_requests("Produce", count=SEND_ATTEMPTS), 400)
         self.send(1)
         self.abort()
         self.cluster.run_for(200)
@@ -211,11 +212,11 @@ class TransactionsMachine(LeaderFaultsMachine):
     @precondition(lambda self: "verifications" in self.setting.late)
     @rule()
     def verify_late(self) -> None:
-        """The same, and it waits at the leader, which hears late that it belongs there."""
+        """Delays the verification of a record past the abort of its transaction."""
         self.calm_down()
         for place in self._outputs:
             leader = NodeId(self.cluster.leader(place))
-            self._delay(On(api="AddPartitionsToTxn", source=leader), 270)  # the answer
+            self._delay(On(api="AddPartitionsToTxn", source=leader), 270)  # the response
         self.send(1)
         self.abort()
         self.cluster.run_for(200)
@@ -223,10 +224,10 @@ class TransactionsMachine(LeaderFaultsMachine):
     @precondition(lambda self: "ends" in self.setting.late)
     @rule(commits=st.integers(0, 1))
     def end_late(self, commits: int) -> None:
-        """The end is asked for again; what asked first arrives in the next transaction."""
+        """Delays an EndTxn until the next transaction is open; its retry ends the first."""
         self.calm_down()
         self.send(1)
-        self._delay(_on_its_way("EndTxn", topic=None), 300)
+        self._delay(_requests("EndTxn", topic=None), 300)
         self._end(self.newest, self.newest.commit if commits else self.newest.abort)
         self.send(1)
         self.cluster.run_for(200)
@@ -234,10 +235,10 @@ class TransactionsMachine(LeaderFaultsMachine):
     @precondition(lambda self: "markers" in self.setting.late)
     @rule()
     def mark_late(self) -> None:
-        """Markers are written again, and the first of them arrive in the next transaction."""
+        """Delays the first markers of a commit until the next transaction is open."""
         self.calm_down()
         self.send(2)
-        self._delay(_on_its_way("WriteTxnMarker"), 550)
+        self._delay(_requests("WriteTxnMarker"), 550)
         self.commit()
         self.cluster.run_for(370)
         self.send(2)
@@ -245,20 +246,20 @@ class TransactionsMachine(LeaderFaultsMachine):
 
     @rule(count=st.integers(1, 2))
     def lose_marker_answers(self, count: int) -> None:
-        """Markers are written, and the coordinator is not told."""
+        """Loses the responses to the next markers: the coordinator does not learn of them."""
         self.cluster.apply(On(api="WriteTxnMarker", count=count, does=Lose()))
 
     @precondition(lambda self: self.newest.in_transaction)
     @rule()
     def commit_and_crash_coordinator(self) -> None:
-        """The coordinator dies at the moment at which the commit is acknowledged."""
+        """Commits, and crashes the coordinator when the commit is acknowledged."""
         self.commit()
         self.cluster.crash(self._coordinator())
 
     @precondition(lambda self: not self.some_down() and self.cluster.all_in_sync())
     @rule()
     def lose_coordinator(self) -> None:
-        """The coordinator's broker dies, and comes back with an empty disk."""
+        """Restarts the broker of the coordinator with an empty disk."""
         broker = self._coordinator()
         self.cluster.replace_disk(broker)
         if broker != NO_BROKER:
@@ -266,39 +267,39 @@ class TransactionsMachine(LeaderFaultsMachine):
 
     @rule()
     def commit_and_crash_leader_of_marker(self) -> None:
-        """A leader dies when nobody but readers has seen the marker in its log."""
+        """Crashes a leader before its followers have fetched the marker of a commit."""
         self.calm_down()
         place = self._outputs[0]
         leader = self.cluster.leader(place)
         self.send(1)
         for broker in self.cluster.broker_ids:
-            fetches = _on_its_way("Fetch", count=2)
+            fetches = _requests("Fetch", count=2)
             of_follower = replace(fetches, partition=place.index, source=NodeId(broker))
             self._delay(replace(of_follower, target=NodeId(leader)), 1_000)
-        self.cluster.run_for(210)  # what the followers had asked before is answered
+        self.cluster.run_for(210)  # the open fetches of the followers are answered
         self.commit()
         self.cluster.run_for(80)
         self.cluster.crash(leader)
-        self._delay(_on_its_way("WriteTxnMarker", count=2), 600)
+        self._delay(_requests("WriteTxnMarker", count=2), 600)
         self.cluster.run_until(lambda: self._is_led_by_another(place, leader), 600)
         self.cluster.run_for(400)
 
     # ------------------------------------------------------------ the end
 
     def end(self) -> Transacted:
-        """The cluster recovers, works once more, and comes to rest; everything is read."""
+        """Recovers the cluster, commits one more transaction, and reads all partitions."""
         for client in self._clients:
             self.cluster.kill(client)
         self.cluster.recover()
         ends: dict[str, Ends] = {}
-        self._await(compares_ends(self._outputs, ends), CLOSED_WITHIN_MS)
-        works = works_once(self.newest, self._outputs)
+        self._await(awaits_equal_ends(self._outputs, ends), CLOSED_WITHIN_MS)
+        works = commits_once(self.newest, self._outputs)
         if not self._await(works, CLOSED_WITHIN_MS):
             self._stuck = f"nobody could commit as {ID} within {CLOSED_WITHIN_MS} ms"
         read: dict[str, tuple[Poll, ...]] = {}
         for looks in (
-            reads_once(self._outputs, self.setting.isolation, read),
-            asks_for_offset(TOPIC_PARTITION, "read_committed"),
+            reads_to_end(self._outputs, self.setting.isolation, read),
+            fetches_offset(TOPIC_PARTITION, "read_committed"),
         ):
             self._await(looks, CLOSED_WITHIN_MS)
         return Transacted(
@@ -310,39 +311,39 @@ class TransactionsMachine(LeaderFaultsMachine):
         )
 
     def stuck(self) -> str | None:
-        """After all faults transactions can't be committed any more."""
+        """Returns why no transaction can be committed after all faults; None if one can."""
         return self._stuck
 
     # ------------------------------------------------------------ doing it
 
     @property
     def newest(self) -> Instance:
-        """The instance that was made last."""
+        """The instance that was started last."""
         return self._instances[-1][0]
 
     def _newest(self) -> Instance:
-        """The newest instance; where that is over another is made."""
+        """Returns the newest instance; starts another one if its producer is fenced or failed."""
         if self.newest.is_over:
             self.replace()
         return self.newest
 
     def _zombie(self) -> Instance | None:
-        """The last instance before the newest one, if it goes on."""
+        """Returns the instance before the newest one, if it still runs."""
         before = self._instances[-2][0] if len(self._instances) > 1 else None
         return None if before is None or before.is_over else before
 
-    def _sends(self, instance: Instance, count: int) -> list[Deed]:
+    def _sends(self, instance: Instance, count: int) -> list[Action]:
         begins = self._begins(instance)
-        deeds: list[Deed] = []
+        actions: list[Action] = []
         for _ in range(count):
             place = self._outputs[instance.sent % len(self._outputs)]
             value = f"{instance.work}.{instance.sent}:{instance.attempt}"
             instance.sent += 1
-            deeds.append(_sending(place, value))
-        return [*begins, *deeds]
+            actions.append(_sending(place, value))
+        return [*begins, *actions]
 
-    def _begins(self, instance: Instance) -> list[Deed]:
-        """Unless one is open a transaction begins; after an abort the same work is done again."""
+    def _begins(self, instance: Instance) -> list[Action]:
+        """Begins a transaction unless one is open; after an abort it repeats the same work."""
         if instance.in_transaction:
             return []
         self._attempts += 1
@@ -351,26 +352,26 @@ class TransactionsMachine(LeaderFaultsMachine):
         instance.attempt, instance.sent, instance.in_transaction = self._attempts, 0, True
         return [instance.begin]
 
-    def _tell(self, instance: Instance, *deeds: Deed) -> None:
-        """The instance does these, if it is not over, in at most 400 ms."""
+    def _run_actions(self, instance: Instance, *actions: Action) -> None:
+        """Lets the instance run these actions, for at most 400 ms; nothing if it is over."""
         if not instance.is_over:
-            instance.todo.extend(deeds)
+            instance.todo.extend(actions)
             instance.is_busy = True
             self.cluster.run_until(lambda: not instance.is_busy, 400)
 
-    def _end(self, instance: Instance, deed: Deed) -> None:
+    def _end(self, instance: Instance, action: Action) -> None:
         if instance.in_transaction:
             instance.in_transaction = False
-            self._tell(instance, deed)
+            self._run_actions(instance, action)
 
-    def _run(self, conduct: ProgramFactory) -> NodeId:
-        client = self.cluster.run_program(conduct)
+    def _run(self, program: ProgramFactory) -> NodeId:
+        client = self.cluster.run_program(program)
         self._clients.append(client)
         return client
 
-    def _await(self, conduct: ProgramFactory, within_ms: int) -> bool:
-        """Whether the application came to its last line in that time; else it dies."""
-        client = self.cluster.run_program(conduct)
+    def _await(self, program: ProgramFactory, within_ms: int) -> bool:
+        """Returns True if the application ends within that time; otherwise kills it."""
+        client = self.cluster.run_program(program)
         is_over = self.cluster.run_until(lambda: self.cluster.is_over(client), within_ms)
         if not is_over:
             self.cluster.kill(client)
@@ -400,9 +401,9 @@ class TransactionsMachine(LeaderFaultsMachine):
         return tuple(found)
 
 
-def _sending(place: TopicPartition, value: str) -> Deed:
+def _sending(place: TopicPartition, value: str) -> Action:
     return lambda producer: producer.send(place, value)
 
 
-def _on_its_way(api: str, *, topic: str | None = "output", count: int = 1) -> On:
+def _requests(api: str, *, topic: str | None = "output", count: int = 1) -> On:
     return On(api=api, topic=topic, count=count, moment="before")

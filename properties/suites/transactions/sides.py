@@ -1,4 +1,4 @@
-"""The suite `transactions`: the claims about transactions, on both sides."""
+"""The suite `transactions`: its claims inside and outside their conditions."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from reference_impl.node.bugs import Bug
 
 SUITE: Final = Suite(
     name="transactions",
-    summary="instances of a transactional id that are replaced, die and are late, under crashes",
+    summary="transactional producers that are replaced, die or are late, while brokers crash",
     machine=TransactionsMachine,
     inside=(
         *(
@@ -23,15 +23,25 @@ SUITE: Final = Suite(
         inside(
             "read_committed_waits", "read at the leader", SETTINGS["read at the leader"].condition
         ),
-        inside("read_uncommitted_sees_aborted", "read_uncommitted", "nothing holds such a reader"),
-        inside("writes_may_repeat_before_commit", "V2", "work is done again after an abort"),
+        inside(
+            "read_uncommitted_sees_aborted",
+            "read_uncommitted",
+            "such a reader does not wait for markers",
+        ),
+        inside("writes_may_repeat_before_commit", "V2", "after an abort the work is repeated"),
     ),
     outside=(
-        outside("atomic_commit", "V1, late ends", "a late end ends the next transaction"),
-        outside("atomic_commit", "read_uncommitted", "what was aborted is read"),
-        outside("read_committed_waits", "read_uncommitted", "what is open is read"),
-        outside("coordinator_log_is_replicated", "one replica", "nobody else had the log"),
-        outside("timeout_aborts", "V1, not verified", "a late record opens what nobody ends"),
+        outside("atomic_commit", "V1, late ends", "a late EndTxn ends the next transaction"),
+        outside("atomic_commit", "read_uncommitted", "aborted records are read"),
+        outside(
+            "read_committed_waits", "read_uncommitted", "records of open transactions are read"
+        ),
+        outside("coordinator_log_is_replicated", "one replica", "no other broker has the log"),
+        outside(
+            "timeout_aborts",
+            "V1, not verified",
+            "a late record opens a transaction that nobody ends",
+        ),
         outside("read_uncommitted_sees_aborted", "V2", "a reader at read_committed waits"),
         outside(
             "writes_may_repeat_before_commit", "read_uncommitted", "each of the writes is read"
@@ -39,14 +49,29 @@ SUITE: Final = Suite(
         *(
             outside(claim, setting, because, bug)
             for claim, setting, bug, because in (
-                ("atomic_commit", "V2", Bug.ABORTED_NOT_TOLD, "nobody says what to leave out"),
-                ("atomic_commit", "V2", Bug.LATE_MARKER_ACCEPTED, "half of the next one is ended"),
-                ("atomic_commit", "V2", Bug.MARKER_ON_ONE_PARTITION, "the other half stays open"),
+                (
+                    "atomic_commit",
+                    "V2",
+                    Bug.ABORTED_NOT_TOLD,
+                    "the fetch names no aborted transactions",
+                ),
+                (
+                    "atomic_commit",
+                    "V2",
+                    Bug.LATE_MARKER_ACCEPTED,
+                    "half of the next transaction is ended",
+                ),
+                (
+                    "atomic_commit",
+                    "V2",
+                    Bug.MARKER_ON_ONE_PARTITION,
+                    "the other partition gets no marker",
+                ),
                 (
                     "atomic_commit",
                     "V2",
                     Bug.DELAYED_END_ACCEPTED,
-                    "a late end ends the next transaction",
+                    "a late EndTxn ends the next transaction",
                 ),
                 (
                     "transactional_implies_idempotent",
@@ -58,38 +83,43 @@ SUITE: Final = Suite(
                     "read_committed_waits",
                     "read at the leader",
                     Bug.LAST_STABLE_OFFSET_READ,
-                    "the first record of what is open is read",
+                    "the first record of an open transaction is read",
                 ),
                 (
                     "read_committed_waits",
                     "read at the leader",
                     Bug.UNREPLICATED_MARKER_COUNTS,
-                    "the marker is lost with its leader, and the end goes back",
+                    "the marker is lost with its leader, and the end offset goes back",
                 ),
                 (
                     "offsets_in_transaction",
                     "V2",
                     Bug.OFFSETS_DESPITE_ABORT,
-                    "what was aborted is kept",
+                    "aborted offsets are kept",
                 ),
                 (
                     "offsets_in_transaction",
                     "V2",
                     Bug.OFFSETS_LOST_AT_COMMIT,
-                    "what was committed is not kept",
+                    "committed offsets are dropped",
                 ),
-                ("retry_resumes", "V2", Bug.ZOMBIE_NOT_FENCED, "both have the same epoch"),
+                (
+                    "retry_resumes",
+                    "V2",
+                    Bug.ZOMBIE_NOT_FENCED,
+                    "both instances have the same epoch",
+                ),
                 (
                     "timeout_aborts",
                     "V1",
                     Bug.LATE_PRODUCE_ACCEPTED,
-                    "a late record opens what nobody ends",
+                    "a late record opens a transaction that nobody ends",
                 ),
                 (
                     "timeout_aborts",
                     "V1",
                     Bug.GUARD_OUTLIVES_MARKER,
-                    "a verified record comes behind the marker, and nobody ends it",
+                    "a verified record arrives after the marker, and nobody ends it",
                 ),
             )
         ),

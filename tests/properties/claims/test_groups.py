@@ -21,7 +21,7 @@ def began(at: int, member: str, epoch: int, partition: str = A, position: int = 
         member=member,
         epoch=epoch,
         partition=partition,
-        asked_ns=at,
+        requested_ns=at,
         at_ns=at + 1,
         position=position,
     )
@@ -32,7 +32,7 @@ def committed(at: int, member: str, epoch: int, position: int, partition: str = 
         member=member,
         epoch=epoch,
         partition=partition,
-        asked_ns=at,
+        requested_ns=at,
         at_ns=at + 1,
         position=position,
     )

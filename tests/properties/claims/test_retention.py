@@ -25,7 +25,7 @@ def run(*history: Operation, left_ms: int = 10, asked_ms: int = 50) -> KeptForRe
     absence = Absence(
         process=READER,
         left_ns=left_ms * NS_PER_MS,
-        asked_ns=asked_ms * NS_PER_MS,
+        requested_ns=asked_ms * NS_PER_MS,
         back_ns=(asked_ms + 5) * NS_PER_MS,
     )
     return KeptForReaders(history=history, absences=(absence,), promised_ms=100)
