@@ -85,13 +85,14 @@ class Variant:
 
     @property
     def summary(self) -> str:
-        """The first line of the class's docstring."""
-        return (inspect.getdoc(self.cls) or "").split("\n")[0]
+        """The first paragraph of the class's docstring, on one line."""
+        return " ".join((inspect.getdoc(self.cls) or "").split("\n\n")[0].split())
 
     @property
     def explanation(self) -> str:
         """The rest of the class's docstring: how the variant fails, and which claim."""
-        return " ".join((inspect.getdoc(self.cls) or "").split("\n", 1)[1:]).strip()
+        _, _, rest = (inspect.getdoc(self.cls) or "").partition("\n\n")
+        return " ".join(rest.split())
 
     def make(self, constants: Constants | None = None) -> Spec:
         """The spec with these constants; raises SpecError for a constant that it does not have."""

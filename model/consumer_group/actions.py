@@ -131,23 +131,23 @@ class ConsumerGroupActions(ConsumerGroupState):
     def hear(s, m: Member) -> None:
         """The answer arrives: the member's epoch, and whether it has the partition."""
         when(s.consumer[m].answered)
-        told = s.member[m].assigned != nothing
+        assigned = s.member[m].assigned != nothing
         s.consumer[m].answered = false
         s.consumer[m].epoch = s.member[m].epoch
-        s.consumer[m].told = told
-        s.consumer[m].owns = s.consumer[m].owns | told
+        s.consumer[m].assigned = assigned
+        s.consumer[m].owns = s.consumer[m].owns | assigned
 
     @action(fair="weak")
     def revoke(s, m: Member) -> None:
         """The consumer has committed, and gives the partition up."""
-        when(s.consumer[m].owns, ~s.consumer[m].told)
+        when(s.consumer[m].owns, ~s.consumer[m].assigned)
         s.consumer[m].owns = false
 
     @action(fair="weak")
     def be_fenced(s, m: Member) -> None:
         """The coordinator does not know the member, or not in that epoch: it drops everything."""
         when(s.consumer[m].epoch != 0, ~s.accepts_heartbeat(m))
-        s.consumer[m] = Consumer(epoch=Epoch(0), answered=false, told=false, owns=false)
+        s.consumer[m] = Consumer(epoch=Epoch(0), answered=false, assigned=false, owns=false)
 
     def accepts_commit(s, m: Member) -> Bool:
         """KIP-1251: in any epoch since the member was given the partition."""

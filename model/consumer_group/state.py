@@ -44,7 +44,7 @@ class Consumer(Record):
 
     epoch: Epoch  # 0: it has to join
     answered: Bool  # a heartbeat's answer is on its way
-    told: Bool  # to have the partition
+    assigned: Bool  # to have the partition
     owns: Bool  # it reads the partition
 
 

@@ -1,4 +1,14 @@
-"""DOC election"""
+"""Elections of one partition: a controller, and brokers that stop cleanly, crash or lose a disk.
+
+Every record that acks=all acknowledged must survive any election, as long as fewer than
+min.insync.replicas brokers have stopped uncleanly. acks=1 acknowledges every record when it is
+written, and a planned move may lose it: the bug `trusts-one-ack` is that control.
+
+Source: KIP-497, KIP-903, KIP-966; Kafka 4.1 (PartitionChangeBuilder, ReplicationControlManager,
+Partition); Vanlightly's kip-966 and v3.5 specifications for the claims.
+Simplified: one partition without reassignment. unclean.leader.election.enable is false, except in
+the bug `elects-anybody`.
+"""
 
 from model.election import bugs, versions
 from model.variants import variants_in

@@ -1,7 +1,7 @@
-"""Rules of elections left out: each replaces one, and loses a record or a leader.
+"""Bugs of elections: each class leaves out one rule, and its decorator names the claim that fails.
 
-Source: the issues that each names; KIP-497, KIP-903 and KIP-966 for what they mended before it
-shipped. Those without a source break what no other variant breaks.
+Source: the issue of each class; KIP-497, KIP-903 and KIP-966 for faults that those designs fixed
+before they shipped. A bug without an issue breaks a claim that no other variant breaks.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ from model.variants import LATEST, UNKNOWN, UNRELEASED, bug, kafka
     in_force=UNRELEASED,
 )
 class CountsKnownIsr(Election):
-    """A leader commits when the ISR that it knows has a record, whatever it has proposed.
+    """A leader commits when the ISR that it knows has a record, although a larger ISR is proposed.
 
-    The controller may have granted a member that lacks it, and elect that one: what KIP-497's
-    maximal ISR is for. Fails leader_completeness.
+    The controller may have granted a member that lacks the record, and may elect that member:
+    KIP-497's maximal ISR prevents that. Fails leader_completeness.
     """
 
     def is_maximal_isr(s, leader: Replica, r: Replica) -> Bool:
@@ -49,12 +49,13 @@ class CountsKnownIsr(Election):
     in_force=kafka(None, "3.4"),
 )
 class IgnoresBrokerEpochs(Election):
-    """A fetch of a broker's last life lets it into the ISR, with an empty disk (KAFKA-14139).
+    """A fetch from a broker's last life lets the broker into the ISR with an empty disk
+    (KAFKA-14139).
 
-    What KIP-903 mended. Fails leader_completeness.
+    KIP-903 fixed that. Fails leader_completeness.
     """
 
-    def is_same_life(s, r: Replica, broker_epoch: BrokerEpoch) -> Bool:
+    def is_same_registration(s, r: Replica, broker_epoch: BrokerEpoch) -> Bool:
         return true
 
 
@@ -70,20 +71,20 @@ class IgnoresBrokerEpochs(Election):
 class ReadsReplicaTwice(Election):
     """A leader reads a follower's offset in one life and its broker epoch in the next.
 
-    Between the two reads the follower has come back, with an empty disk, and fetched
-    (KAFKA-15221). Fails leader_completeness.
+    Between the two reads the follower has returned with an empty disk and fetched (KAFKA-15221).
+    Fails leader_completeness.
     """
 
     @action
     def take_late_fetch(s, leader: Replica, follower: Replica) -> None:
-        """The offset is that of a late fetch, the broker epoch that of the newest."""
+        """The offset is that of a late fetch, the broker epoch that of the newest fetch."""
         fetch = s.late_fetch
         when(
             fetch.follower == follower,
             s.presumes_leadership(leader),
             follower != leader,
             fetch.leader_epoch == s.broker[leader].leader_epoch,
-            s.finds(fetch, leader),
+            s.has_last_record_of(fetch, leader),
         )
         joins = s.may_join(leader, follower, fetch.end_offset)
         newest = s.broker[leader].follower[follower].broker_epoch
@@ -100,9 +101,9 @@ class ReadsReplicaTwice(Election):
     in_force=kafka(None, "3.6"),
 )
 class CommitsBelowMinIsr(Election):
-    """A leader commits alone, though its ISR is below min.insync.replicas.
+    """A leader commits alone, although its ISR has fewer than min.insync.replicas members.
 
-    What left the ISR lacks the record, and is eligible all the same (KIP-966). Fails
+    A replica that left the ISR lacks the record and is eligible all the same (KIP-966). Fails
     leader_completeness.
     """
 
@@ -120,13 +121,13 @@ class CommitsBelowMinIsr(Election):
     in_force=kafka("4.0", "4.0"),
 )
 class ElectsTheDead(Election):
-    """The last known leader is elected though it is fenced (KAFKA-19522).
+    """The last known leader is elected although it is fenced (KAFKA-19522).
 
     Fails leader_is_alive_and_in_isr.
     """
 
-    def is_last_resort(s, r: Replica, alive: Set[Replica], is_nobody: Bool) -> Bool:
-        return is_nobody & s.partition_registration.last_known[r]
+    def is_last_known_leader(s, r: Replica, alive: Set[Replica], none_eligible: Bool) -> Bool:
+        return none_eligible & s.partition_registration.last_known[r]
 
 
 @bug(
@@ -140,7 +141,7 @@ class ElectsTheDead(Election):
 class AdmitsUnclean(Election):
     """A broker that stopped uncleanly stays eligible (KAFKA-18635).
 
-    Fails leader_completeness: it has lost what was committed and is elected.
+    It has lost committed records and is elected. Fails leader_completeness.
     """
 
     def is_unclean(s, r: Replica) -> Bool:
@@ -157,16 +158,16 @@ class AdmitsUnclean(Election):
     in_force=UNKNOWN,
 )
 class FencesInBatch(Election):
-    """Every broker whose session has ended is fenced at once, each as if it were the only one.
+    """All brokers whose sessions ended are fenced at once, each as if the others were alive.
 
-    Another that is being fenced is elected (KAFKA-13173). Fails leader_is_alive_and_in_isr.
+    Another broker that is being fenced is elected (KAFKA-13173). Fails leader_is_alive_and_in_isr.
     """
 
     @action(fair="weak")
     def detect_crash(s, r: Replica) -> None:
-        """The sessions of all brokers that are down end."""
+        """The sessions of all stopped brokers end in one step."""
         when(~s.broker[r].is_up, s.is_alive(r))
-        s.settle(s.remaining_isr(r), s.alive() - {r})
+        s.change_partition(s.remaining_isr(r), s.alive() - {r})
         for x in Replica:
             s.registration[x].fenced = s.registration[x].fenced | ~s.broker[x].is_up
 
@@ -181,9 +182,10 @@ class FencesInBatch(Election):
     in_force=kafka(None, LATEST, "with acks=1, as documented"),
 )
 class TrustsOneAck(Election):
-    """A record that its leader alone has is taken for durable, as acks=1 acknowledges it.
+    """A record on its leader alone counts as durable, because acks=1 acknowledges it.
 
-    The control: a planned move loses it, and may (KAFKA-20554). Fails leader_completeness.
+    A control, not a bug of Kafka: a planned move may lose such a record (KAFKA-20554). Fails
+    leader_completeness.
     """
 
     def is_committed(s, record: RecordId) -> Bool:
@@ -198,12 +200,14 @@ class TrustsOneAck(Election):
     in_force=kafka(None, LATEST, "with unclean.leader.election.enable=true"),
 )
 class ElectsAnybody(Election):
-    """With nobody eligible alive, whoever is alive leads: unclean.leader.election.enable.
+    """When no eligible replica is alive, any live replica leads:
+    unclean.leader.election.enable=true.
 
-    The control: it loses what is committed, and may. Fails leader_completeness.
+    A control, not a bug of Kafka: that setting accepts the loss of committed records. Fails
+    leader_completeness.
     """
 
-    def is_last_resort(s, r: Replica, alive: Set[Replica], is_nobody: Bool) -> Bool:
+    def is_last_known_leader(s, r: Replica, alive: Set[Replica], none_eligible: Bool) -> Bool:
         return alive[r]
 
 
@@ -217,10 +221,12 @@ class ElectsAnybody(Election):
     in_force=kafka("4.0", LATEST, "reproduced on real brokers of 4.3"),
 )
 class TrustsLastLeader(Election):
-    """What shipped, judged by the promise of KIP-966: fewer losses than min.insync.replicas.
+    """The shipped election of the last known leader, judged by the promise of KIP-966.
 
-    Two brokers stop uncleanly and one of them loses a record: if it led last, it leads again, and
-    the other, which has the record, cuts it. Fails leader_completeness.
+    KIP-966 promises that fewer losses than min.insync.replicas lose no record. Two brokers stop
+    uncleanly and one of them loses a record. If that one led last, it leads again, and the other
+    truncates the record that it still has. Reproduced on brokers of Kafka 4.3. Fails
+    leader_completeness.
     """
 
     def is_tolerable(s) -> Bool:
@@ -235,7 +241,7 @@ class TrustsLastLeader(Election):
     in_force=UNRELEASED,
 )
 class EligibleForEver(Election):
-    """Who was eligible once stays so, though the ISR is large enough and commits without it.
+    """A replica that was eligible once stays eligible, while a large enough ISR commits without it.
 
     Fails candidate_completeness and isr_and_elr.
     """
@@ -253,18 +259,18 @@ class EligibleForEver(Election):
     in_force=UNRELEASED,
 )
 class FallsBackOnAnyRefusal(Election):
-    """A leader takes any refusal to mean that its ISR is what it was before it asked.
+    """After any refusal of AlterPartition a leader returns to the ISR that it had before.
 
-    Its request may have been granted, and refused when it came again with an older partition epoch:
-    only INELIGIBLE_REPLICA says that it was not. Fails leader_completeness.
+    The request may have been granted, and refused when it was repeated with an old partition epoch.
+    Only INELIGIBLE_REPLICA means that it was not granted. Fails leader_completeness.
     """
 
     @action(fair="weak")
     def refuse_isr(s, leader: Replica) -> None:
-        """The controller refuses; the ISR is what the leader last heard."""
+        """The controller refuses, and the leader returns to the ISR that it last knew."""
         granted = s.broker[leader].is_current & s.may_be_members(leader)
         when(s.presumes_leadership(leader), s.broker[leader].is_pending, ~granted)
-        s.settle_request(leader)
+        s.clear_request(leader)
 
 
 @bug(
@@ -275,7 +281,7 @@ class FallsBackOnAnyRefusal(Election):
     in_force=UNRELEASED,
 )
 class JoinsBelowMark(Election):
-    """A follower joins the ISR once it has all that older leaders wrote, whatever is committed.
+    """A follower joins the ISR with all records of older leaders, but below the high watermark.
 
     Fails candidate_completeness.
     """
@@ -286,9 +292,10 @@ class JoinsBelowMark(Election):
 
 @bug("keeps-epoch", breaks="one_leader_per_epoch", steps=2, in_force=UNRELEASED)
 class KeepsEpoch(Election):
-    """A leader epoch begins only when somebody leads after nobody did.
+    """A leader epoch begins only when the partition had no leader.
 
-    One that is replaced at once is not told. Fails one_leader_per_epoch and epochs_grow.
+    A leader that is replaced at once does not learn that. Fails one_leader_per_epoch and
+    epochs_grow.
     """
 
     def begins_epoch(s, moves: Bool) -> Bool:
@@ -297,12 +304,12 @@ class KeepsEpoch(Election):
 
 @bug("keeps-mark", breaks="high_watermark_in_log", steps=5, in_force=UNRELEASED)
 class KeepsMark(Election):
-    """A broker that lost a tail of its log starts with the high watermark of before.
+    """A broker that lost the tail of its log starts with the high watermark that it had before.
 
     Fails high_watermark_in_log.
     """
 
-    def mark_after_cut(s, r: Replica, end: Offset) -> Offset:
+    def high_watermark_after_truncation(s, r: Replica, end: Offset) -> Offset:
         return s.broker[r].high_watermark
 
 
@@ -314,7 +321,8 @@ class KeepsMark(Election):
     in_force=UNRELEASED,
 )
 class ElectsFromIsrOnly(Election):
-    """Only members of the ISR are elected: once it is empty, nobody leads ever again.
+    """Only members of the ISR are elected, so an empty ISR leaves the partition without a leader
+    for ever.
 
     Fails somebody_leads.
     """
@@ -331,14 +339,14 @@ class ElectsFromIsrOnly(Election):
     in_force=UNRELEASED,
 )
 class WaitsAfterRefusal(Election):
-    """A leader whose request was refused waits on, and asks for nothing else.
+    """A leader whose AlterPartition request was refused keeps waiting for an answer.
 
     Fails requests_are_answered.
     """
 
     @action(fair="weak")
     def refuse_isr(s, leader: Replica) -> None:
-        """The answer is not understood."""
+        """The controller refuses, and the leader ignores the answer."""
         refused = s.broker[leader].is_current & ~s.may_be_members(leader)
         when(s.broker[leader].is_pending, refused)
 
@@ -352,10 +360,13 @@ class WaitsAfterRefusal(Election):
     in_force=UNRELEASED,
 )
 class RemembersOne(Kip966):
-    """Of those that were eligible only the last leader is remembered, and its log alone asked for.
+    """Of the last known eligible leaders only the last leader is kept, and only its log is asked
+    for.
 
     Fails enough_are_asked and leader_completeness.
     """
 
-    def is_remembered(s, r: Replica, isr: Set[Replica], elr: Set[Replica], leads: Bool) -> Bool:
-        return Election.is_remembered(s, r, isr, elr, leads)
+    def is_kept_as_last_known(
+        s, r: Replica, isr: Set[Replica], elr: Set[Replica], leads: Bool
+    ) -> Bool:
+        return Election.is_kept_as_last_known(s, r, isr, elr, leads)

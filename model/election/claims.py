@@ -1,7 +1,8 @@
-"""What is claimed of elections, and what must be possible.
+"""The claims about elections: which records survive, which controller states are legal, what
+recovers.
 
-The claims about records are made while no more has failed than min.insync.replicas allows. What
-shipped counts unclean stops, of which any may have lost records.
+Claims about records are limited to failures that min.insync.replicas tolerates. The shipped
+protocol counts unclean stops, because each of them may have lost records.
 
 Source: Vanlightly's kip-966 and v3.5 specifications; KIP-966; Kafka's documentation of acks.
 """
@@ -33,17 +34,17 @@ from model.language import (
 
 
 class ElectionClaims(Controller):
-    """Safety of every state and step, and what happens in the end."""
+    """What must hold in every state and step, and what must happen once failures end."""
 
     def is_tolerable(s) -> Bool:
-        """Fewer unclean stops than min.insync.replicas."""
+        """True if fewer than min.insync.replicas brokers have stopped uncleanly."""
         return s.unclean < min(s.min_isr, s.replicas)
 
     # ---- records
 
     @invariant
     def leader_completeness(s) -> Bool:
-        """Whoever is elected and up has every committed record."""
+        """An elected leader that is up has every committed record, within the tolerated failures."""
         return forall(
             implies(
                 all_of(s.is_tolerable(), s.partition_registration.leader == r, s.broker[r].is_up),
@@ -54,7 +55,9 @@ class ElectionClaims(Controller):
 
     @invariant
     def candidate_completeness(s) -> Bool:
-        """Whoever may be elected and is up has every committed record."""
+        """Every running member of ISR and ELR has every committed record, within the tolerated
+        failures.
+        """
         return forall(
             implies(
                 all_of(
@@ -69,7 +72,7 @@ class ElectionClaims(Controller):
 
     @invariant
     def nothing_committed_is_lost(s) -> Bool:
-        """Some replica has each committed record."""
+        """Every committed record is in the log of some replica, within the tolerated failures."""
         return forall(
             implies(
                 s.is_tolerable() & s.is_committed(x), exists(s.has_record(r, x) for r in Replica)
@@ -79,7 +82,9 @@ class ElectionClaims(Controller):
 
     @invariant
     def log_matching(s) -> Bool:
-        """Two replicas have the same records below both their high watermarks."""
+        """Two replicas have the same records below both of their high watermarks, within the
+        tolerated failures.
+        """
         return forall(
             implies(
                 all_of(
@@ -101,7 +106,9 @@ class ElectionClaims(Controller):
 
     @action_property
     def committed_by_enough(s, after: Self) -> Bool:
-        """A record that becomes committed is on min.insync.replicas, if no disk was lost."""
+        """A record that becomes committed is on min.insync.replicas replicas, unless a disk was
+        lost.
+        """
         return forall(
             implies(
                 all_of(s.losses == 0, ~s.committed[x], after.committed[x]),
@@ -112,7 +119,9 @@ class ElectionClaims(Controller):
 
     @action_property
     def acknowledged_within_isr(s, after: Self) -> Bool:
-        """No high watermark of a leader passes while its ISR is below min.insync.replicas."""
+        """A leader raises its high watermark only while its ISR has at least min.insync.replicas
+        members.
+        """
         return forall(
             implies(
                 all_of(
@@ -134,20 +143,22 @@ class ElectionClaims(Controller):
 
     @invariant
     def isr_and_elr(s) -> Bool:
-        """Nobody is in both, and while the ISR is large enough nobody else is eligible."""
+        """ISR and ELR are disjoint, and the ELR is empty while the ISR has min.insync.replicas
+        members.
+        """
         return all_of(
             forall(
                 ~(s.partition_registration.isr[r] & s.partition_registration.elr[r])
                 for r in Replica
             ),
             implies(
-                s.is_enough(s.partition_registration.isr), s.is_nobody(s.partition_registration.elr)
+                s.is_enough(s.partition_registration.isr), s.is_empty(s.partition_registration.elr)
             ),
         )
 
     @invariant
     def leader_is_alive_and_in_isr(s) -> Bool:
-        """The leader, if there is one, is in the ISR and not fenced."""
+        """The leader, if one exists, is in the ISR and not fenced."""
         return forall(
             implies(
                 s.partition_registration.leader == r,
@@ -158,7 +169,7 @@ class ElectionClaims(Controller):
 
     @invariant
     def one_leader_per_epoch(s) -> Bool:
-        """No two brokers presume to lead in the same leader epoch."""
+        """No two brokers presume leadership in the same leader epoch."""
         return forall(
             implies(
                 all_of(
@@ -174,7 +185,7 @@ class ElectionClaims(Controller):
 
     @invariant
     def replication_quorum_superset(s) -> Bool:
-        """A leader that may commit waits for all of whom the controller could elect one."""
+        """A leader that may commit waits for every replica that the controller could elect."""
         return forall(
             implies(
                 all_of(
@@ -190,7 +201,7 @@ class ElectionClaims(Controller):
 
     @action_property
     def epochs_grow(s, after: Self) -> Bool:
-        """Epochs do not go back, and a new leader has a new one."""
+        """Leader epochs and broker epochs never fall, and a new leader has a new leader epoch."""
         return all_of(
             s.partition_registration.leader_epoch <= after.partition_registration.leader_epoch,
             any_of(
@@ -211,7 +222,7 @@ class ElectionClaims(Controller):
 
     @action_property
     def unclean_is_excluded(s, after: Self) -> Bool:
-        """A broker that comes back after an unclean stop is not eligible."""
+        """A broker that returns after an unclean stop is neither in the ISR nor in the ELR."""
         return forall(
             implies(
                 all_of(~s.broker[r].is_up, after.broker[r].is_up, ~s.broker[r].stopped_cleanly),
@@ -224,22 +235,22 @@ class ElectionClaims(Controller):
 
     @liveness
     def requests_are_answered(s, leader: Replica) -> Temporal:
-        """A pending AlterPartition request is granted or dropped."""
+        """A pending AlterPartition request is answered in the end."""
         return leads_to(s.broker[leader].is_pending, ~s.broker[leader].is_pending)
 
     @liveness
     def everybody_is_in_sync(s) -> Temporal:
-        """The ISR becomes all replicas, as all come back."""
+        """In the end the ISR has all replicas and stays so."""
         return eventually_always(forall(s.partition_registration.isr[r] for r in Replica))
 
     @liveness
     def somebody_leads(s) -> Temporal:
-        """There is a leader again and again, and it is up and knows."""
+        """Again and again a leader exists that is up and knows that it leads."""
         return always_eventually(exists(s.is_true_leader(r) for r in Replica))
 
     @liveness
     def everything_is_committed(s) -> Temporal:
-        """The high watermark of the leader reaches the end of its log."""
+        """Again and again the leader's high watermark reaches the end of its log."""
         return always_eventually(
             exists(
                 s.is_true_leader(r) & (s.broker[r].high_watermark == s.broker[r].end_offset)
@@ -251,7 +262,7 @@ class ElectionClaims(Controller):
 
     @witness
     def committed_and_elected_anew(s) -> Bool:
-        """Something is committed, and another leader than the first is up and knows."""
+        """A record is committed, and a leader other than the first is up and knows that it leads."""
         return exists(
             all_of(s.is_true_leader(r), r != Replica.least(), s.is_committed(x))
             for r in Replica
@@ -260,7 +271,7 @@ class ElectionClaims(Controller):
 
     @witness
     def a_deposed_leader_has_not_heard(s) -> Bool:
-        """Two brokers presume to lead."""
+        """Two brokers presume leadership."""
         return exists(
             all_of(a != b, s.presumes_leadership(a), s.presumes_leadership(b))
             for a in Replica
@@ -276,7 +287,7 @@ class ElectionClaims(Controller):
 
     @witness
     def a_request_is_pending(s) -> Bool:
-        """The controller has granted a member of which the leader does not know."""
+        """The controller's ISR has a member that the leader does not know yet."""
         return exists(
             all_of(
                 s.is_true_leader(leader), s.partition_registration.isr[r], ~s.broker[leader].isr[r]

@@ -1,13 +1,12 @@
-"""One partition as its controller and its brokers know it, through elections and crashes.
+"""The state of elections: the controller's view of a partition, and that of each broker.
 
-The controller's word is the truth; a broker knows what it has applied of the metadata log, and may
-be late. A broker that restarts is a new one to the controller: it registers, and takes the next
-broker epoch.
+A broker knows the part of the metadata log that it has applied, which may be old. A broker that
+restarts registers again and takes the next broker epoch.
 
 Source: KIP-500, KIP-497 (AlterPartition), KIP-903 (broker epochs), KIP-966 (eligible leaders).
-Simplified: partition epochs are only ever compared with the controller's, so kept is whether they
-are equal (`is_current`). A broker that applies metadata applies all of it. Records hold their
-identity; the epoch in which each was written is kept once for all (`written_in`).
+Simplified: a partition epoch is only compared with the controller's, so the state keeps whether
+both are equal (`is_current`). A broker that applies metadata applies all of it. A record is its
+identity; the leader epoch in which it was written is kept once, in `written_in`.
 """
 
 from __future__ import annotations
@@ -37,17 +36,19 @@ from model.language import (
 
 
 class Replica(Ordered):
-    """A broker that keeps a copy; their order is that of the replica list, the preferred first."""
+    """A broker that keeps a copy; the order is that of the replica list, the preferred replica
+    first.
+    """
 
     prefix = "b"
 
 
 class Offset(Int):
-    """A position in a log, or the end of one."""
+    """A position in a log, or the end of a log."""
 
 
 class LeaderEpoch(Int):
-    """Counts the controller's decisions on who leads; -1 for a broker that has heard of none."""
+    """Counts the controller's changes of the leader; -1 for a broker without metadata."""
 
 
 class BrokerEpoch(Int):
@@ -55,15 +56,15 @@ class BrokerEpoch(Int):
 
 
 class RecordId(Int):
-    """Tells every record ever written from every other."""
+    """Identifies a record among all records ever written."""
 
 
 class Faults(Int):
-    """How many of a budget have happened."""
+    """Counts the faults of one kind, up to its budget."""
 
 
 class PartitionState(Record):
-    """What the controller has decided."""
+    """The controller's state of the partition."""
 
     leader: Replica | Nothing
     leader_epoch: LeaderEpoch
@@ -73,21 +74,21 @@ class PartitionState(Record):
 
 
 class Registration(Record):
-    """What the controller knows of a broker."""
+    """The controller's state of a broker."""
 
     broker_epoch: BrokerEpoch
     fenced: Bool
 
 
 class Follower(Record):
-    """What a leader knows of a follower, from its fetches in this leader epoch."""
+    """A follower's progress as the leader knows it from fetches in this leader epoch."""
 
     end_offset: Offset  # 0 before the first
     broker_epoch: BrokerEpoch
 
 
 class BrokerState(Record):
-    """A broker's log, and what it has applied of the metadata."""
+    """A broker's log, and the metadata that the broker has applied."""
 
     is_up: Bool
     stopped_cleanly: Bool  # the file that a clean shutdown leaves behind
@@ -104,11 +105,11 @@ class BrokerState(Record):
     follower: Map[Replica, Follower]
     is_pending: Bool  # an AlterPartition request is not known to be answered
     proposed: Set[Replica]
-    stamp: BrokerEpoch  # of the member that it adds
+    proposed_broker_epoch: BrokerEpoch  # of the member that it adds
 
 
 class LateFetch(Record):
-    """A fetch request that is under way when its sender stops."""
+    """A fetch request that is in flight when its sender stops."""
 
     follower: Replica | Nothing
     end_offset: Offset
@@ -118,7 +119,7 @@ class LateFetch(Record):
 
 
 class ElectedPartition(Spec):
-    """The state, and the words for it."""
+    """The variables of elections, and predicates over them."""
 
     replicas: Annotated[int, range(1, 6)] = 2
     min_isr: Annotated[int, range(1, 6)] = 2
@@ -142,6 +143,7 @@ class ElectedPartition(Spec):
     disruptions: Faults
 
     def scope(s) -> Scope:
+        """Returns the finite size of each sort."""
         registrations = s.max_unclean + s.max_disruptions + s.max_losses
         return {
             Replica: s.replicas,
@@ -154,7 +156,7 @@ class ElectedPartition(Spec):
         }
 
     def init(s) -> None:
-        """The preferred replica leads, and all are in sync."""
+        """The preferred replica leads, and all replicas are in sync."""
         preferred = Replica.least()
         s.partition_registration.leader = preferred
         s.partition_registration.leader_epoch = LeaderEpoch(0)
@@ -169,17 +171,21 @@ class ElectedPartition(Spec):
     # ---- words
 
     def is_enough(s, members: Set[Replica]) -> Bool:
-        """As many as min.insync.replicas asks for, the leader among them."""
+        """True if the set has at least min.insync.replicas members, at most all replicas."""
         return count(members[r] for r in Replica) >= min(s.min_isr, s.replicas)
 
     def is_alive(s, r: Replica) -> Bool:
-        """The controller takes the broker for running."""
+        """True if the broker is not fenced at the controller."""
         return ~s.registration[r].fenced
 
     def presumes_leadership(s, r: Replica) -> Bool:
+        """True if the broker is up and believes that it leads."""
         return s.broker[r].is_up & (s.broker[r].leader == r)
 
     def is_true_leader(s, r: Replica) -> Bool:
+        """True if the broker is the controller's leader, is up, and knows that in the same leader
+        epoch.
+        """
         return all_of(
             s.presumes_leadership(r),
             s.partition_registration.leader == r,
@@ -187,7 +193,9 @@ class ElectedPartition(Spec):
         )
 
     def is_following(s, follower: Replica, leader: Replica) -> Bool:
-        """Both are up and in the same leader epoch."""
+        """True if follower and leader are up, in the same leader epoch, and the follower follows
+        the leader.
+        """
         return all_of(
             follower != leader,
             s.broker[follower].is_up,
@@ -197,15 +205,17 @@ class ElectedPartition(Spec):
         )
 
     def has_offset(s, r: Replica, offset: Offset) -> Bool:
+        """True if the broker's log has a record at the offset."""
         return offset < s.broker[r].end_offset
 
     def has_record(s, r: Replica, record: RecordId) -> Bool:
+        """True if the record is in the broker's log."""
         return exists(
             s.has_offset(r, offset) & (s.broker[r].record[offset] == record) for offset in Offset
         )
 
     def shared_end(s, follower: Replica, leader: Replica) -> Offset:
-        """Where the follower's log begins to differ from the leader's."""
+        """Returns the first offset at which the follower's log differs from the leader's."""
         ours, theirs = s.broker[follower], s.broker[leader]
         return first(
             Offset,
@@ -218,7 +228,7 @@ class ElectedPartition(Spec):
         )
 
     def start_offset(s, leader: Replica) -> Offset:
-        """Where the records of the leader's own epoch begin."""
+        """Returns the first offset of the leader's own leader epoch."""
         log = s.broker[leader]
         return first(
             Offset,
@@ -230,8 +240,9 @@ class ElectedPartition(Spec):
         )
 
     def has_all_committed(s, r: Replica) -> Bool:
+        """True if every committed record is in the broker's log."""
         return forall(implies(s.is_committed(x), s.has_record(r, x)) for x in RecordId)
 
     def is_committed(s, record: RecordId) -> Bool:
-        """What producers and consumers may rely on."""
+        """True if producers and consumers may rely on the record."""
         return s.committed[record]

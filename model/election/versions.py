@@ -1,15 +1,16 @@
-"""Elections as they were, and as a KIP has them.
+"""The versions of elections: Kafka 4.1, the protocol before KIP-966 and KIP-903, and KIP-966's
+text.
 
-Before KIP-966 the last member of an ISR stays in it, whatever has happened to its disk. Before
-KIP-903 nobody asks in which life a broker has fetched.
+Before KIP-966 the last member of an ISR stays in the ISR, even if it has lost its disk. Before
+KIP-903 a leader ignores in which broker epoch a fetch was sent.
 
-Source: KIP-903 (3.5); KAFKA-15583 (3.7: no commit below min.insync.replicas); KIP-966, its text:
-the balanced recovery asks all last known eligible leaders how far their logs go.
+Source: KIP-903 (3.5); KAFKA-15583 (3.7: no commit below min.insync.replicas); KIP-966, whose
+balanced recovery asks all last known eligible leaders for the end of their logs.
 """
 
 from __future__ import annotations
 
-from model.election.actions.controller import NOBODY
+from model.election.actions.controller import NO_REPLICA
 from model.election.claims import ElectionClaims
 from model.election.state import BrokerEpoch, LeaderEpoch, Replica
 from model.language import (
@@ -33,7 +34,7 @@ from model.variants import LATEST, kafka, unreleased, version
 
 @version("kafka-4.1", in_force=kafka("4.1", LATEST), default=True)
 class Election(ElectionClaims):
-    """Kafka 4.1: eligible leaders, and the last known leader when there is none."""
+    """Kafka 4.1: eligible leader replicas, and the last known leader when no replica is eligible."""
 
     @witness
     def somebody_is_eligible(s) -> Bool:
@@ -50,19 +51,25 @@ class Election(ElectionClaims):
     in_force=kafka("3.7", "3.9"),
 )
 class BeforeElr(Election):
-    """Kafka 3.7: the last member of the ISR stays in it, and leads again with what it has.
+    """Kafka 3.7: the last member of the ISR stays in it and leads again with the log that it has.
 
-    Fails leader_completeness: it has stopped uncleanly and lost what was committed (KIP-966).
+    Fails leader_completeness: that member has stopped uncleanly and lost committed records
+    (KIP-966).
     """
 
     def remaining_isr(s, r: Replica) -> Set[Replica]:
+        """Returns the ISR without the broker, unless it is the last member."""
         alone = s.partition_registration.isr == {r}
         return ite(alone, s.partition_registration.isr, s.partition_registration.isr - {r})
 
     def ends_eligibility(s, isr: Set[Replica]) -> Bool:
+        """Always true: no ELR exists."""
         return true
 
-    def is_remembered(s, r: Replica, isr: Set[Replica], elr: Set[Replica], leads: Bool) -> Bool:
+    def is_kept_as_last_known(
+        s, r: Replica, isr: Set[Replica], elr: Set[Replica], leads: Bool
+    ) -> Bool:
+        """Always false: no last known leader is kept."""
         return false
 
 
@@ -74,16 +81,18 @@ class BeforeElr(Election):
     in_force=kafka(None, "3.4"),
 )
 class BeforeKip903(BeforeElr):
-    """Kafka 3.4: a leader commits alone, and nobody asks in which life a broker has fetched.
+    """Kafka 3.4: a leader commits alone, and ignores in which broker epoch a fetch was sent.
 
-    Fails leader_completeness: what one broker alone has committed is lost with its page cache. What
-    KIP-903 mended takes more steps, and is the bug `ignores-broker-epochs`.
+    Fails leader_completeness: a record that one broker alone has committed is lost with its page
+    cache. The counterexample that KIP-903 fixed needs more steps: the bug `ignores-broker-epochs`.
     """
 
-    def is_same_life(s, r: Replica, broker_epoch: BrokerEpoch) -> Bool:
+    def is_same_registration(s, r: Replica, broker_epoch: BrokerEpoch) -> Bool:
+        """Always true: the broker epoch is not compared."""
         return true
 
     def may_commit(s, leader: Replica) -> Bool:
+        """Always true: the ISR may be smaller than min.insync.replicas."""
         return true
 
 
@@ -93,20 +102,25 @@ class BeforeKip903(BeforeElr):
     in_force=unreleased("KIP-966's recovery by the longest log was not released up to 4.3"),
 )
 class Kip966(Election):
-    """The text of KIP-966: all that left the ELR uncleanly are asked, and the longest log leads.
+    """KIP-966's text: when no replica is eligible, the longest log among the last known ELR leads.
 
     So a record survives as long as fewer than min.insync.replicas have lost it.
     """
 
     def is_tolerable(s) -> Bool:
-        """Fewer losses than min.insync.replicas, however many stopped uncleanly."""
+        """True if fewer than min.insync.replicas logs lost records, whatever the number of unclean
+        stops.
+        """
         return s.losses < min(s.min_isr, s.replicas)
 
-    def is_last_resort(s, r: Replica, alive: Set[Replica], is_nobody: Bool) -> Bool:
+    def is_last_known_leader(s, r: Replica, alive: Set[Replica], none_eligible: Bool) -> Bool:
+        """Always false: `recover_balanced` elects instead."""
         return false
 
-    def is_remembered(s, r: Replica, isr: Set[Replica], elr: Set[Replica], leads: Bool) -> Bool:
-        """Whoever was eligible and is so no more, until the ISR is large enough."""
+    def is_kept_as_last_known(
+        s, r: Replica, isr: Set[Replica], elr: Set[Replica], leads: Bool
+    ) -> Bool:
+        """True for every replica that was eligible and is no longer, until the ISR is large enough."""
         was = any_of(
             s.partition_registration.last_known[r],
             s.partition_registration.elr[r],
@@ -115,13 +129,16 @@ class Kip966(Election):
         return all_of(~s.is_enough(isr), was, ~isr[r], ~elr[r])
 
     def last_epoch(s, r: Replica) -> LeaderEpoch:
+        """Returns the leader epoch of the broker's last record, or -1 for an empty log."""
         log = s.broker[r]
         return ite(
             log.end_offset == 0, LeaderEpoch(-1), s.written_in[log.record[log.end_offset - 1]]
         )
 
     def is_as_long(s, a: Replica, b: Replica) -> Bool:
-        """The log of `a` ends in a larger leader epoch, or in the same and not before that of b."""
+        """True if the log of `a` ends in a larger leader epoch, or in the same epoch at or after
+        the end of b's.
+        """
         return any_of(
             s.last_epoch(b) < s.last_epoch(a),
             all_of(
@@ -132,21 +149,28 @@ class Kip966(Election):
 
     @action(fair="weak")
     def recover_balanced(s, r: Replica) -> None:
-        """With nobody eligible, all last known answer, and the longest log leads."""
+        """When no replica is eligible, all last known eligible leaders answer, and the longest log
+        leads.
+
+        KIP-966, section on unclean recovery: not released. Simplified: asking is one step. If only
+        the last leader answers, `remembers-one` fails enough_are_asked in 6 steps.
+        """
         asked = s.partition_registration.last_known
         when(
-            s.is_nobody(s.partition_registration.isr),
-            s.is_nobody(s.partition_registration.elr),
+            s.is_empty(s.partition_registration.isr),
+            s.is_empty(s.partition_registration.elr),
             asked[r],
             forall(s.is_alive(x) & s.broker[x].is_up for x in asked),
             forall(s.is_as_long(r, x) for x in asked),
         )
-        s.decide(r, NOBODY | {r}, NOBODY, NOBODY)
+        s.write_partition_change(r, NO_REPLICA | {r}, NO_REPLICA, NO_REPLICA)
 
     @invariant
     def enough_are_asked(s) -> Bool:
-        """With nobody eligible, min.insync.replicas are remembered: one of them lost nothing."""
+        """When no replica is eligible, at least min.insync.replicas are last known: one of them
+        lost nothing.
+        """
         return implies(
-            s.is_nobody(s.partition_registration.isr) & s.is_nobody(s.partition_registration.elr),
+            s.is_empty(s.partition_registration.isr) & s.is_empty(s.partition_registration.elr),
             s.is_enough(s.partition_registration.last_known),
         )

@@ -127,7 +127,7 @@ class GroupOffsetsActions(GroupOffsetsState):
         s.consumer[m].generation = s.group.generation
         s.stop_reading(m)
 
-    def may_tell(s) -> Bool:
+    def may_return_offset(s) -> Bool:
         """With requireStable no offset is told while one is pending."""
         return s.is_stable()
 
@@ -140,7 +140,7 @@ class GroupOffsetsActions(GroupOffsetsState):
             ~s.consumer[m].reads,
             ~s.consumer[m].ended,
             s.serves(),
-            s.may_tell(),
+            s.may_return_offset(),
         )
         s.consumer[m].reads = true
         s.consumer[m].position = first(

@@ -40,7 +40,7 @@ class TellsUnstable(GroupOffsets):
     The marker of its predecessor is still on the way (KIP-447). Fails each_input_once.
     """
 
-    def may_tell(s) -> Bool:
+    def may_return_offset(s) -> Bool:
         return true
 
 

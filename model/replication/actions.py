@@ -1,16 +1,22 @@
-"""Replication of one partition: a leader appends, followers copy, a controller moves leadership.
+"""The actions of replication, in the protocol before KIP-101; `versions.py` replaces some of them.
 
-What a follower does with its own records when it meets a new leader has been mended four times:
-this is the protocol before the first, and `versions.py` says what each replaced.
+Next, as in TLA+. WF: weakly fair, taken if it stays enabled. SF: strongly fair, taken if it is
+enabled again and again. Actions without a mark may never happen.
+
+    controller   controller_elect_leader, controller_shrink_isr
+    leaders      WF become_leader, leader_write, SF leader_inc_high_watermark, leader_shrink_isr,
+                 leader_expand_isr
+    followers    WF become_follower, WF follower_replicate; WF follower_truncate in three versions
 
 Source: hachikuji/kafka-specification d68782b: KafkaReplication, KafkaTruncateToHighWatermark.
-Simplified: a replica fetches and a leader answers in one step; the quorum's state is read and
-written in one place.
+Simplified: a fetch and its response are one step. The controller's state is one variable, which the
+controller and the true leader read and write atomically. Only logs and epochs are modelled: no
+batches, no producers, no consumers.
 
-With `as_published` the text keeps two defects of its source, to reproduce the counts that are known
-of it: the controller may empty the ISR, and KIP-101 does not truncate where the leader's answer
-lies beyond the follower's end. What the source claims and could not be checked (TypeOk), or is
-false before the first election (LeaderInIsr), is not claimed here.
+With `as_published` the text keeps two defects of its source, so that its published state counts are
+reproduced: the controller may empty the ISR, and KIP-101 does not truncate where the leader's
+answer is beyond the follower's end. Two claims of the source are left out: TypeOk, which could not
+be checked, and LeaderInIsr, which is false before the first election.
 """
 
 from __future__ import annotations
@@ -49,15 +55,16 @@ from model.variants import kafka, version
     in_force=kafka(None, "0.10"),
 )
 class TruncateToHighWatermark(ReplicationClaims):
-    """Before KIP-101: a new follower cuts its log at its own high watermark.
+    """Before KIP-101: a new follower truncates its log to its own high watermark.
 
-    Fails weak_isr: that watermark may be behind the leader's.
+    That high watermark may be behind the leader's, so the follower removes a committed record.
+    Fails weak_isr.
     """
 
     # ---- the controller
 
     def decide(s, leader: Replica | Nothing, isr: Set[Replica]) -> None:
-        """The controller takes the next leader epoch and sends its decision to the replicas."""
+        """Takes the next leader epoch and sends the decision to the replicas."""
         leader_epoch = s.registration.leader_epoch + 1
         when(leader_epoch <= s.max_leader_epoch)
         decision = LeaderAndIsr(leader_epoch=leader_epoch, leader=leader, isr=isr)
@@ -66,13 +73,25 @@ class TruncateToHighWatermark(ReplicationClaims):
 
     @action
     def controller_elect_leader(s, leader: Replica) -> None:
-        """The controller makes another member of the ISR the leader."""
+        """The controller makes another member of the ISR the leader.
+
+        Kafka: PartitionChangeBuilder.electLeader. Simplified: any member may be elected at any
+        time; no replica needs to fail first. A member outside the ISR is never elected, because it
+        may lack a committed record.
+        """
         when(s.registration.isr[leader], s.registration.leader != leader)
         s.decide(leader, s.registration.isr)
 
     @action
     def controller_shrink_isr(s, failed: Replica) -> None:
-        """A failed replica leaves leadership and ISR; one that led last stays in the ISR."""
+        """The controller removes a failed replica from leadership and ISR; the last leader stays in
+        the ISR.
+
+        Kafka: ReplicationControlManager.handleBrokerFenced. Simplified: a replica fails without
+        losing its log, and the controller alone notices. Without the guard that a sole member
+        stays, the ISR is empty and no leader can be elected again: `as_published` has that
+        behaviour.
+        """
         led = s.registration.leader == failed
         alone = s.registration.isr == {failed}
         when(led | s.registration.isr[failed])
@@ -87,14 +106,21 @@ class TruncateToHighWatermark(ReplicationClaims):
 
     @action(fair="weak")
     def become_leader(s, leader: Replica, leader_epoch: LeaderEpoch) -> None:
-        """A replica learns that it leads; its high watermark may be behind its predecessor's."""
-        when(s.request[leader_epoch].leader == leader, s.is_news(leader, leader_epoch))
+        """A replica learns that it leads; its high watermark may lag behind its predecessor's.
+
+        Kafka: Partition.makeLeader. Simplified: requests are never lost, and arrive in any order.
+        Without `is_newer`, a late request takes the replica back to an older epoch:
+        `obeys-old-requests` fails leader_epochs_grow in 4 steps.
+        """
+        when(s.request[leader_epoch].leader == leader, s.is_newer(leader, leader_epoch))
         s.adopt(leader, s.request[leader_epoch], s.replica[leader].high_watermark)
 
-    def is_news(s, replica: Replica, leader_epoch: LeaderEpoch) -> Bool:
+    def is_newer(s, replica: Replica, leader_epoch: LeaderEpoch) -> Bool:
+        """True if the leader epoch is larger than the one that the replica knows."""
         return s.replica[replica].leader_epoch < leader_epoch
 
     def adopt(s, replica: Replica, request: LeaderAndIsr, high_watermark: Offset) -> None:
+        """Sets what the replica believes to the request and this high watermark."""
         s.replica[replica] = ReplicaState(
             high_watermark=high_watermark,
             leader_epoch=request.leader_epoch,
@@ -104,7 +130,13 @@ class TruncateToHighWatermark(ReplicationClaims):
 
     @action
     def leader_write(s, leader: Replica) -> None:
-        """Whoever believes to lead appends what producers send; only replication can fence it."""
+        """A replica that presumes leadership appends a record; nothing fences a deposed leader
+        here.
+
+        Kafka: Partition.appendRecordsToLeader. Simplified: one record, and no check of
+        min.insync.replicas. A Produce request carries no leader epoch (KIP-359 never shipped), so a
+        deposed leader appends too; only the high watermark decides what is committed.
+        """
         when(
             s.presumes_leadership(leader),
             s.next_id < s.max_records,
@@ -115,7 +147,13 @@ class TruncateToHighWatermark(ReplicationClaims):
 
     @action(fair="strong")
     def leader_inc_high_watermark(s, leader: Replica) -> None:
-        """The high watermark passes an offset that all of the ISR has; no epoch is compared."""
+        """The leader raises its high watermark past an offset that every member of its ISR has.
+
+        Kafka: Partition.maybeIncrementLeaderHW. Simplified: the leader reads the followers' logs,
+        and waits for no fetch. No leader epoch is compared. If the leader recomputed the high
+        watermark from scratch, the high watermark could fall: `recomputes-mark` fails
+        a_leaders_mark_grows in 9 steps.
+        """
         hw = s.replica[leader].high_watermark
         when(
             s.presumes_leadership(leader),
@@ -128,18 +166,26 @@ class TruncateToHighWatermark(ReplicationClaims):
         s.replica[leader].high_watermark = hw + 1
 
     def set_isr(s, leader: Replica, isr: Set[Replica]) -> None:
-        """The write to the quorum fences: it succeeds for the true leader alone."""
+        """Writes the ISR, which succeeds only for the true leader: this write fences deposed
+        leaders.
+        """
         when(s.is_true_leader(leader))
         s.registration.isr = isr
         s.replica[leader].isr = isr
 
     def is_caught_up(s, follower: Replica, leader: Replica, end: Offset) -> Bool:
+        """True if the follower follows this leader and both have the record before `end`."""
         reached = s.log[leader].has_offset(end - 1) & s.log[follower].has_offset(end - 1)
         return s.is_following(follower, leader) & ((end == 0) | reached)
 
     @action
     def leader_shrink_isr(s, leader: Replica, follower: Replica) -> None:
-        """The leader drops a follower that has not all of its records."""
+        """The leader removes a follower that lacks some of its records from the ISR.
+
+        Kafka: Partition.maybeShrinkIsr. Simplified: a follower may be removed as soon as it lags;
+        replica.lag.time.max.ms is not modelled. Removing a member never loses a record, because the
+        controller accepts the write of the true leader only.
+        """
         isr = s.replica[leader].isr
         when(
             isr[follower],
@@ -150,7 +196,13 @@ class TruncateToHighWatermark(ReplicationClaims):
 
     @action
     def leader_expand_isr(s, leader: Replica, follower: Replica) -> None:
-        """A follower that has reached the high watermark joins the ISR."""
+        """A follower that has reached the leader's high watermark joins the ISR.
+
+        Kafka: Partition.maybeExpandIsr. Simplified: leader and controller change together. Here a
+        new leader's lagging high watermark is enough to join. From KIP-320 on
+        `has_reached_its_epoch` is required too: without it `joins-before-epoch` fails strong_isr in
+        11 steps (KAFKA-7128).
+        """
         isr = s.replica[leader].isr
         when(~isr[follower], s.is_caught_up(follower, leader, s.replica[leader].high_watermark))
         s.set_isr(leader, isr | {follower})
@@ -158,16 +210,22 @@ class TruncateToHighWatermark(ReplicationClaims):
     # ---- followers
 
     def truncation_offset(s, follower: Replica, leader: Replica) -> Offset:
+        """Returns the offset to which a new follower truncates: its own high watermark."""
         return s.replica[follower].high_watermark
 
     @action(fair="weak")
     def become_follower(s, follower: Replica, leader: Replica, leader_epoch: LeaderEpoch) -> None:
-        """A replica learns of a new leader and cuts its log where the two may differ."""
+        """A replica learns of a new leader and truncates its log where the two logs may differ.
+
+        Kafka: Partition.makeFollower and ReplicaFetcherThread.truncate. Simplified: both happen in
+        one step, and requests may arrive in any order. A replica that truncates to its own high
+        watermark removes a committed record in 8 steps (`truncate-to-hw`, weak_isr).
+        """
         end = s.truncation_offset(follower, leader)
         when(
             s.request[leader_epoch].leader == leader,
             follower != leader,
-            s.is_news(follower, leader_epoch),
+            s.is_newer(follower, leader_epoch),
             end <= s.log[follower].end_offset,
         )
         s.log[follower].truncate_to(end)
@@ -175,26 +233,38 @@ class TruncateToHighWatermark(ReplicationClaims):
             follower, s.request[leader_epoch], least_of(end, s.replica[follower].high_watermark)
         )
 
-    def follow(s, follower: Replica, leader: Replica, leader_epoch: LeaderEpoch) -> None:
+    def make_follower(s, follower: Replica, leader: Replica, leader_epoch: LeaderEpoch) -> None:
+        """The replica follows the leader of a newer epoch and keeps its log."""
         when(
             s.request[leader_epoch].leader == leader,
             follower != leader,
-            s.is_news(follower, leader_epoch),
+            s.is_newer(follower, leader_epoch),
         )
         s.adopt(follower, s.request[leader_epoch], s.replica[follower].high_watermark)
 
     def replicate(s, follower: Replica, leader: Replica) -> None:
+        """The follower appends the leader's next record and takes over its high watermark."""
         end = s.log[follower].end_offset
         when(s.log[leader].has_offset(end))
         s.log[follower].append(s.log[leader].record[end])
-        s.replica[follower].high_watermark = s.mark_of_follower(leader, end + 1)
+        s.replica[follower].high_watermark = s.follower_high_watermark(leader, end + 1)
 
-    def mark_of_follower(s, leader: Replica, end: Offset) -> Offset:
-        """The leader's high watermark, as far as the follower has its records."""
+    def follower_high_watermark(s, leader: Replica, end: Offset) -> Offset:
+        """Returns the leader's high watermark, but no more than the end of the follower's log.
+
+        Without that limit, `takes-leaders-mark` fails high_watermark_in_log in 9 steps.
+        """
         return least_of(s.replica[leader].high_watermark, end)
 
     @action(fair="weak")
     def follower_replicate(s, follower: Replica, leader: Replica) -> None:
-        """A follower copies the next record; neither epoch nor what came before it is compared."""
+        """A follower copies the leader's next record; neither epochs nor earlier records are
+        compared.
+
+        Kafka: ReplicaFetcherThread.processPartitionData before KIP-320. Simplified: one record at a
+        time. A leader of an older epoch serves the fetch as well, so the epochs in a log may
+        decrease; with KIP-101 that loses a committed record in 11 steps (`kip-101`, strong_isr, 2
+        replicas).
+        """
         when(s.presumes_leadership(leader), s.is_following(follower, leader))
         s.replicate(follower, leader)

@@ -1,7 +1,9 @@
-"""Rules left out, each with what is lost without it.
+"""Bugs of replication: each class leaves out one rule, and its decorator names the claim that
+fails.
 
-Those of KIP-320 were found by verifying it, and lose a committed record with three brokers and
-leader epochs 0..2. Those without a source break what no other variant breaks.
+The rules of KIP-320 were found by the authors of its public specification while they verified it.
+Without one of them a committed record is lost with three replicas and leader epochs 0..2. A bug
+without an issue breaks a claim that no other variant breaks.
 
 Source: KIP-101; KIP-320; KAFKA-7128; KAFKA-13141; hachikuji/kafka-specification d68782b.
 """
@@ -26,10 +28,10 @@ from model.variants import UNKNOWN, UNRELEASED, bug, kafka
     in_force=kafka(None, "0.10"),
 )
 class CutsOnEitherSide(TruncateToHighWatermark):
-    """Both replicas cut at their own high watermarks, and the shorter one leads.
+    """Both replicas truncate to their own high watermarks, and the one with the shorter log leads.
 
-    It writes at an offset where the other keeps another record, below its mark (KAFKA-1211). Fails
-    log_matching, for good.
+    The leader writes another record at an offset where the other replica keeps one below its high
+    watermark (KAFKA-1211). Fails log_matching.
     """
 
 
@@ -43,9 +45,9 @@ class CutsOnEitherSide(TruncateToHighWatermark):
     in_force=UNRELEASED,
 )
 class CountsOldEpochs(Kip320):
-    """The high watermark advances on a follower that is still in an older epoch.
+    """The high watermark advances on a follower that is still in an older leader epoch.
 
-    That follower may cut the record when it meets the leader of an epoch in between. Fails
+    That follower may truncate the record when it meets the leader of an epoch in between. Fails
     strong_isr.
     """
 
@@ -63,9 +65,10 @@ class CountsOldEpochs(Kip320):
     in_force=UNRELEASED,
 )
 class TruncatesEarly(Kip320):
-    """A follower cuts its log against a leader that does not know yet that it leads the epoch.
+    """A follower truncates against a leader that does not yet know that it leads the epoch.
 
-    The leader may cut its own log before it begins: what they shared is gone. Fails strong_isr.
+    The leader may truncate its own log before it begins to lead, so the records that both shared
+    are lost. Fails strong_isr.
     """
 
     def answers_truncation(s, leader: Replica, leader_epoch: LeaderEpoch) -> Bool:
@@ -85,7 +88,8 @@ class TruncatesEarly(Kip320):
 class JoinsBeforeEpoch(Kip320):
     """A follower joins the ISR at a high watermark that has not reached the leader's epoch.
 
-    A new leader's mark lags behind what its predecessor committed (KAFKA-7128). Fails strong_isr.
+    A new leader's high watermark lags behind what its predecessor committed, so the follower may
+    lack a committed record (KAFKA-7128). Fails strong_isr.
     """
 
     def has_reached_its_epoch(s, leader: Replica) -> Bool:
@@ -101,9 +105,10 @@ class JoinsBeforeEpoch(Kip320):
     in_force=kafka("2.7", None),
 )
 class CountsDivergingFetches(FetchDivergence):
-    """A fetch that is answered with a diverging epoch still tells the leader how far it is.
+    """A fetch that is answered with a diverging epoch still advances the follower's offset at the
+    leader.
 
-    What the follower has there is another record, which it is about to cut (KAFKA-13141). Fails
+    The follower has another record at that offset, and is about to truncate it (KAFKA-13141). Fails
     weak_isr and strong_isr.
     """
 
@@ -124,12 +129,12 @@ class CountsDivergingFetches(FetchDivergence):
     in_force=UNRELEASED,
 )
 class TakesLeadersMark(FetchDivergence):
-    """A follower takes over the leader's high watermark, however little it has fetched.
+    """A follower takes over the leader's high watermark, even beyond the end of its own log.
 
     Fails high_watermark_in_log.
     """
 
-    def mark_of_follower(s, leader: Replica, end: Offset) -> Offset:
+    def follower_high_watermark(s, leader: Replica, end: Offset) -> Offset:
         return s.replica[leader].high_watermark
 
 
@@ -141,12 +146,12 @@ class TakesLeadersMark(FetchDivergence):
     in_force=UNRELEASED,
 )
 class ObeysOldRequests(FetchDivergence):
-    """A replica obeys a request of the controller that comes late, with an older leader epoch.
+    """A replica obeys a late request of the controller that has an older leader epoch.
 
     Fails leader_epochs_grow.
     """
 
-    def is_news(s, replica: Replica, leader_epoch: LeaderEpoch) -> Bool:
+    def is_newer(s, replica: Replica, leader_epoch: LeaderEpoch) -> Bool:
         return s.replica[replica].leader_epoch != leader_epoch
 
 
@@ -158,15 +163,15 @@ class ObeysOldRequests(FetchDivergence):
     in_force=UNRELEASED,
 )
 class RecomputesMark(FetchDivergence):
-    """The high watermark is wherever all of the ISR is, even if that is behind where it was.
+    """A leader recomputes its high watermark from the followers it knows, and may lower it.
 
-    Of a follower that has not fetched in this epoch the leader knows nothing. Fails
+    The leader knows nothing of a follower that has not fetched in this epoch. Fails
     a_leaders_mark_grows.
     """
 
     @action(fair="strong")
     def leader_inc_high_watermark(s, leader: Replica) -> None:
-        """The high watermark is computed anew."""
+        """The leader sets its high watermark to the first offset that some member of its ISR lacks."""
         when(s.presumes_leadership(leader))
         s.replica[leader].high_watermark = first(
             Offset,
@@ -185,12 +190,13 @@ class RecomputesMark(FetchDivergence):
     in_force=UNRELEASED,
 )
 class NeverCuts(FetchDivergence):
-    """A follower is told where its log differs, and cuts nothing: it fetches the same for ever.
+    """A follower learns where its log diverges but does not truncate, so it fetches the same for
+    ever.
 
-    Fails everything_is_committed while it is in the ISR.
+    Fails everything_is_committed while the follower is in the ISR.
     """
 
     @action(fair="weak")
     def follower_truncate(s, follower: Replica, leader: Replica) -> None:
-        """The follower asks again."""
+        """The follower ignores the diverging epoch and fetches again."""
         when(s.is_following(follower, leader), s.diverges(follower, leader))

@@ -1,9 +1,10 @@
-"""What is claimed of replication, of every version of truncation.
+"""The claims about replication, which every version of truncation is checked against.
 
-A claim that an old version breaks stands here all the same: `variants.py` says which, and how soon.
+Old versions break some of these claims: the decorators in `versions.py` and `bugs.py` name the
+claim and the length of a shortest counterexample.
 
 Source: hachikuji/kafka-specification d68782b (WeakIsr, StrongIsr); Vanlightly's kip-966
-specification (LogMatching); the liveness is that of a cluster in which nobody fails any more.
+specification (LogMatching). The liveness claim assumes that no replica fails any more.
 """
 
 from __future__ import annotations
@@ -29,11 +30,12 @@ from model.replication.state import Offset, Replica, ReplicatedPartition
 
 
 class ReplicationClaims(ReplicatedPartition):
-    """Safety of every state and step, and what happens in the end."""
+    """What must hold in every state and step, and what must happen once failures end."""
 
     # ---- of every state
 
     def has_replicated(s, leader: Replica, member: Replica) -> Bool:
+        """True if the member has all of the leader's records below the leader's high watermark."""
         return forall(
             implies(
                 offset < s.replica[leader].high_watermark,
@@ -44,7 +46,7 @@ class ReplicationClaims(ReplicatedPartition):
 
     @invariant
     def weak_isr(s) -> Bool:
-        """What is below a presumed leader's high watermark is on all of the ISR it believes in."""
+        """Every record below a presumed leader's high watermark is on each member of its own ISR."""
         return forall(
             implies(s.presumes_leadership(leader), s.has_replicated(leader, member))
             for leader in Replica
@@ -53,7 +55,7 @@ class ReplicationClaims(ReplicatedPartition):
 
     @invariant
     def strong_isr(s) -> Bool:
-        """What is below a presumed leader's high watermark is on all of the true ISR."""
+        """Every record below a presumed leader's high watermark is on each member of the true ISR."""
         return forall(
             implies(s.presumes_leadership(leader), s.has_replicated(leader, member))
             for leader in Replica
@@ -62,7 +64,7 @@ class ReplicationClaims(ReplicatedPartition):
 
     @invariant
     def log_matching(s) -> Bool:
-        """Two replicas have the same records below both their high watermarks."""
+        """Two replicas have the same records below both of their high watermarks."""
         return forall(
             implies(
                 (offset < s.replica[a].high_watermark) & (offset < s.replica[b].high_watermark),
@@ -90,7 +92,7 @@ class ReplicationClaims(ReplicatedPartition):
 
     @action_property
     def a_leaders_mark_grows(s, after: Self) -> Bool:
-        """While a replica leads in one epoch, its high watermark does not go back."""
+        """While a replica leads in one leader epoch, its high watermark never falls."""
         return forall(
             implies(
                 all_of(
@@ -106,7 +108,9 @@ class ReplicationClaims(ReplicatedPartition):
 
     @liveness
     def everything_is_committed(s) -> Temporal:
-        """The high watermark of the leader, if there is one, reaches the end of its log."""
+        """The true leader's high watermark reaches the end of its log again and again, unless no
+        leader exists.
+        """
         return always_eventually(
             any_of(
                 s.registration.leader == nothing,
@@ -122,7 +126,7 @@ class ReplicationClaims(ReplicatedPartition):
 
     @witness
     def a_record_is_committed_by_two(s) -> Bool:
-        """A leader's high watermark covers a record, with a follower in its ISR."""
+        """A leader with a follower in its ISR has committed a record."""
         return exists(
             all_of(
                 s.presumes_leadership(leader),
@@ -135,7 +139,7 @@ class ReplicationClaims(ReplicatedPartition):
 
     @witness
     def two_presume_leadership(s) -> Bool:
-        """A deposed leader has not heard of its successor."""
+        """A deposed leader does not know its successor: two replicas presume leadership."""
         return exists(
             all_of(a != b, s.presumes_leadership(a), s.presumes_leadership(b))
             for a in Replica

@@ -1,8 +1,8 @@
-"""Replication with a history variable: how far the log was ever committed.
+"""Replication with a history variable: the largest high watermark that any leader ever had.
 
-No replica knows it: a follower takes over the high watermark of a leader that lags behind, and then
-every mark is lower than one that was. What is committed is kept all the same; to say so, a spec has
-to remember.
+No replica knows that value. A follower takes over the high watermark of a leader that lags, and
+then every replica's high watermark is lower than an earlier one. The records below the largest are
+committed all the same, so a claim about them needs this variable.
 
 Source: Abadi and Lamport, The Existence of Refinement Mappings; the true high watermark of public
 specifications of KIP-966.
@@ -17,13 +17,13 @@ from model.replication.versions import FetchDivergence
 
 
 class RemembersWhatIsCommitted(TruncateToHighWatermark):
-    """The largest high watermark that any leader ever had; of any version, as its first base."""
+    """Any version of replication, with the largest high watermark that a leader ever had."""
 
     true_high_watermark: Offset
 
     @action(fair="strong")
     def leader_inc_high_watermark(s, leader: Replica) -> None:
-        """The high watermark advances, and is remembered if none was as high."""
+        """The leader raises its high watermark, and the history variable follows if it was lower."""
         reached = s.replica[leader].high_watermark + 1
         known = s.true_high_watermark
         super().leader_inc_high_watermark(leader)
@@ -31,4 +31,4 @@ class RemembersWhatIsCommitted(TruncateToHighWatermark):
 
 
 class Replication(RemembersWhatIsCommitted, FetchDivergence):
-    """Today's replication, which remembers."""
+    """Today's replication with the history variable."""

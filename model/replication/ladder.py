@@ -1,9 +1,9 @@
-"""How far each version of truncation carries: at which scope it loses a committed record.
+"""The scopes at which each version of truncation loses a committed record.
 
-Every fix needs one more replica or one more leader epoch to be told apart from the next, and below
-that scope it holds. A row is what an exploration finds of strong_isr, on the mended texts with logs
-of two records: the steps of a shortest counterexample, or, where it holds, all distinct states.
-Tests explore every row.
+Each fix needs one more replica or one more leader epoch to differ from the next version; at smaller
+scopes the version holds. A row is the result of an exploration of strong_isr, without the defects
+of `as_published`, with logs of two records: the steps of a shortest counterexample, or, where the
+claim holds, the number of distinct states. Tests explore every row.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rung:
-    """One version at one scope; exactly one of the two numbers is known."""
+    """The result for one version at one scope; exactly one of the two numbers is set."""
 
     version: str
     replicas: int
@@ -23,12 +23,12 @@ class Rung:
 
     @property
     def row(self) -> tuple[str, str]:
-        """The spec and the variant."""
+        """Returns the names of the spec and the variant."""
         return "replication", self.version
 
     @property
     def constants(self) -> dict[str, int]:
-        """The scope as the spec takes it: epochs count from 0."""
+        """Returns the scope as constants of the spec, which count epochs from 0."""
         return {"replicas": self.replicas, "max_leader_epoch": self.leader_epochs - 1}
 
     def __str__(self) -> str:

@@ -1,6 +1,6 @@
-"""One partition as its replicas and its controller know it: logs, beliefs, requests.
+"""The state of replication: logs, what each replica believes, and the controller's requests.
 
-Source: hachikuji/kafka-specification d68782b: KafkaReplication.
+Source: hachikuji/kafka-specification d68782b: KafkaReplication, FiniteReplicatedLog.
 """
 
 from __future__ import annotations
@@ -32,38 +32,44 @@ class Replica(Sort):
 
 
 class Offset(Int):
-    """A position in a log, or the end of one."""
+    """A position in a log, or the end of a log."""
 
 
 class LeaderEpoch(Int):
-    """Counts the controller's decisions; -1 before the first."""
+    """Counts the controller's decisions; -1 before the first decision."""
 
 
 class RecordId(Int):
-    """Tells every record ever written from every other."""
+    """Identifies a record among all records ever written."""
 
 
 class LogRecord(Record):
+    """A record of the log, without its content."""
+
     id: RecordId
     leader_epoch: LeaderEpoch  # of the leader that appended it
 
 
 class Log(Record):
-    """Records below the end offset, blank above it."""
+    """The log of a replica: records below the end offset, blank records from there on."""
 
     end_offset: Offset
     record: Map[Offset, LogRecord]
 
     def is_empty(self) -> Bool:
+        """True if the log has no record."""
         return self.end_offset == 0
 
     def has_offset(self, offset: Offset) -> Bool:
+        """True if the log has a record at the offset."""
         return offset < self.end_offset
 
     def latest(self) -> LogRecord:
+        """Returns the last record of the log."""
         return self.record[self.end_offset - 1]
 
     def agrees_with(self, other: Log, offset: Offset) -> Bool:
+        """True if both logs have the same record at the offset."""
         return all_of(
             self.has_offset(offset),
             other.has_offset(offset),
@@ -71,7 +77,10 @@ class Log(Record):
         )
 
     def end_offset_for(self, leader_epoch: LeaderEpoch) -> Offset:
-        """Where the first record of a larger epoch is, or the end."""
+        """Returns the offset of the first record with a larger epoch, or the end offset of the log.
+
+        Kafka: LeaderEpochFileCache.endOffsetFor.
+        """
         return first(
             Offset,
             lambda offset: any_of(
@@ -81,17 +90,19 @@ class Log(Record):
         )
 
     def append(self, record: LogRecord) -> None:
+        """Adds the record at the end of the log."""
         self.record[self.end_offset] = record
         self.end_offset = self.end_offset + 1
 
     def truncate_to(self, end: Offset) -> None:
+        """Removes the records from the offset `end` on."""
         for offset in Offset:
             self.record[offset] = ite(offset < end, self.record[offset], LogRecord.blank())
         self.end_offset = end
 
 
 class LeaderAndIsr(Record):
-    """A decision about the partition, and the request that tells replicas of it."""
+    """The controller's decision about the partition, and the request that carries it to replicas."""
 
     leader_epoch: LeaderEpoch
     leader: Replica | Nothing
@@ -99,7 +110,7 @@ class LeaderAndIsr(Record):
 
 
 class ReplicaState(Record):
-    """What a replica believes."""
+    """What a replica believes about the partition."""
 
     high_watermark: Offset
     leader_epoch: LeaderEpoch
@@ -108,7 +119,7 @@ class ReplicaState(Record):
 
 
 class ReplicatedPartition(Spec):
-    """The state, and the words for it."""
+    """The variables of replication, and predicates over them."""
 
     replicas: Annotated[int, range(1, 10)] = 3
     log_size: Annotated[int, range(1, 20)] = 2
@@ -126,6 +137,7 @@ class ReplicatedPartition(Spec):
     next_id: RecordId
 
     def scope(s) -> Scope:
+        """Returns the finite size of each sort."""
         return {
             Replica: s.replicas,
             Offset: range(s.log_size + 1),
@@ -134,15 +146,21 @@ class ReplicatedPartition(Spec):
         }
 
     def init(s) -> None:
+        """No replica leads, every log is empty, and all replicas are in the ISR."""
         s.registration.isr = everything(Replica)
 
     def presumes_leadership(s, leader: Replica) -> Bool:
+        """True if the replica believes that it leads; another replica may lead already."""
         return s.replica[leader].leader == leader
 
     def is_following(s, follower: Replica, leader: Replica) -> Bool:
+        """True if the follower believes that this replica leads."""
         return s.replica[follower].leader == leader
 
     def is_true_leader(s, leader: Replica) -> Bool:
+        """True if the controller chose the replica, and the replica knows that in the same leader
+        epoch.
+        """
         return all_of(
             s.registration.leader == leader,
             s.presumes_leadership(leader),

@@ -1,10 +1,12 @@
-"""Replication as it was mended: KIP-101, KIP-279, KIP-320, KIP-595; each a few methods of another.
+"""The versions of truncation after the first: KIP-101, KIP-279, KIP-320 and KIP-595.
 
-The last is today's. What each lets happen is a script of the catalogue of bugs: `kip-101` loses a
-record that two brokers had, `kip-279` one that a stale leader's follower cuts.
+Each version replaces a few methods of an earlier one, as the modules of the public specification
+do. `FetchDivergence` is today's protocol. `ladder.py` lists the scopes at which each version fails
+or holds.
 
-Source: hachikuji/kafka-specification d68782b: Kip101, Kip279, Kip320FirstTry, Kip320; the KIPs; of
-the last, KIP-595 and Kafka 2.7 and later (a Fetch carries the epoch of the follower's last record).
+Source: hachikuji/kafka-specification d68782b: Kip101, Kip279, Kip320FirstTry, Kip320; the KIPs.
+`FetchDivergence`: KIP-595 and Kafka 2.7 and later, where a Fetch carries the epoch of the
+follower's last record.
 """
 
 from __future__ import annotations
@@ -38,12 +40,20 @@ from model.variants import LATEST, kafka, unreleased, version
     in_force=kafka("0.11", "1.1"),
 )
 class Kip101(TruncateToHighWatermark):
-    """KIP-101: the follower cuts where its last leader epoch ends in the leader's log.
+    """KIP-101: the follower truncates to the end of its own last leader epoch in the leader's log.
 
-    Fails strong_isr after two quick elections: epochs in a log may decrease.
+    Fails strong_isr after two quick elections: a follower fetched from a leader of a newer epoch,
+    then led in an older one, so the epochs in its log decrease. The leader's answer then names an
+    offset too low (KAFKA-6361).
     """
 
     def truncation_offset(s, follower: Replica, leader: Replica) -> Offset:
+        """Returns the end of the follower's last epoch in the leader's log, as OffsetForLeaderEpoch
+        does.
+
+        The answer falls back to the follower's high watermark if the leader does not know the
+        epoch.
+        """
         ours, theirs = s.log[follower], s.log[leader]
         hw, leader_epoch = s.replica[follower].high_watermark, ours.latest().leader_epoch
         end_of_epoch = first(
@@ -74,12 +84,17 @@ class Kip101(TruncateToHighWatermark):
     in_force=kafka("2.0", "2.0"),
 )
 class Kip279(Kip101):
-    """KIP-279: the follower cuts after the last record that both logs share.
+    """KIP-279: the follower truncates to the end of the common prefix of both logs.
 
-    Fails strong_isr: the leader that it asks may be a stale one.
+    Fails strong_isr with three replicas: the leader that answers may be deposed, with a log that
+    ends before what is committed (KAFKA-6880).
     """
 
     def truncation_offset(s, follower: Replica, leader: Replica) -> Offset:
+        """Returns the offset after the last record that both logs have at the same offset.
+
+        Simplified: KIP-279 reaches that offset by rounds of OffsetForLeaderEpoch.
+        """
         ours, theirs = s.log[follower], s.log[leader]
         return ite(
             exists(ours.agrees_with(theirs, offset) for offset in Offset),
@@ -88,7 +103,9 @@ class Kip279(Kip101):
         )
 
     def has_reached_its_epoch(s, leader: Replica) -> Bool:
-        """The high watermark is at the leader's end, or at a record of its own epoch."""
+        """True if the high watermark is at the leader's end, or at a record of the leader's own
+        epoch.
+        """
         hw, log = s.replica[leader].high_watermark, s.log[leader]
         own = log.record[hw].leader_epoch == s.replica[leader].leader_epoch
         return (hw == log.end_offset) | (log.has_offset(hw) & own)
@@ -105,24 +122,33 @@ class Kip279(Kip101):
     in_force=unreleased("the design was rejected while KIP-320 was verified"),
 )
 class Kip320FirstTry(Kip279):
-    """KIP-320 as first proposed: a fetch carries the epoch of the follower's last record, no other.
+    """KIP-320 as first proposed: a fetch carries the epoch of the last record, but no current
+    epoch.
 
-    The follower cuts its log when a fetch shows that the two differ. Fails strong_isr: the high
-    watermark may advance on a follower that is still in an older epoch.
+    The follower truncates when a fetch shows that the logs differ. Fails strong_isr: the high
+    watermark may advance on a follower that is still in an older epoch. The design was replaced
+    before it shipped.
     """
 
     def follows_with(s, follower: Replica, leader: Replica, offset: Offset) -> Bool:
-        """The follower fetches from the leader, and has the leader's record at the offset."""
+        """True if the follower fetches from the leader and has the leader's record at the offset."""
         agree = s.log[leader].agrees_with(s.log[follower], offset)
         return s.is_following(follower, leader) & agree
 
     def shares_its_last_record(s, follower: Replica, leader: Replica) -> Bool:
+        """True if the follower's log is empty, or the leader has the follower's last record."""
         ours, theirs = s.log[follower], s.log[leader]
         return ours.is_empty() | ours.agrees_with(theirs, ours.end_offset - 1)
 
     @action(fair="strong")
     def leader_inc_high_watermark(s, leader: Replica) -> None:
-        """The high watermark passes an offset at which all of the ISR agrees with the leader."""
+        """The leader raises its high watermark past a record that all of its ISR has too.
+
+        Kafka: never shipped. Simplified: as in the base. The guard compares records, not leader
+        epochs: a follower of an older epoch counts, then truncates the record against the leader
+        between the two epochs. That loses a committed record in 12 steps (3 replicas, 3 leader
+        epochs).
+        """
         hw = s.replica[leader].high_watermark
         when(
             s.presumes_leadership(leader),
@@ -132,23 +158,37 @@ class Kip320FirstTry(Kip279):
         s.replica[leader].high_watermark = hw + 1
 
     def is_caught_up(s, follower: Replica, leader: Replica, end: Offset) -> Bool:
+        """True if the follower has the leader's record before `end`, or `end` is 0."""
         at_zero = s.is_following(follower, leader) & (end == 0)
         return at_zero | ((end != 0) & s.follows_with(follower, leader, end - 1))
 
     @action
     def leader_expand_isr(s, leader: Replica, follower: Replica) -> None:
-        """A follower at the high watermark joins, once that mark has reached the leader's epoch."""
+        """A follower at the high watermark joins the ISR, once that has reached the leader's epoch.
+
+        Kafka: Partition.maybeExpandIsr. Simplified: as in the base. Without
+        `has_reached_its_epoch`, a new leader's lagging high watermark lets an empty follower join:
+        `joins-before-epoch` shows that with KIP-320.
+        """
         when(s.has_reached_its_epoch(leader))
         super().leader_expand_isr(leader, follower)
 
     @action(fair="weak")
     def become_follower(s, follower: Replica, leader: Replica, leader_epoch: LeaderEpoch) -> None:
-        """A replica learns of a new leader and keeps its log for now."""
-        s.follow(follower, leader, leader_epoch)
+        """A replica learns of a new leader and keeps its log.
+
+        Kafka: Partition.makeFollower. Simplified: requests may arrive in any order. The log is
+        truncated later, by `follower_truncate`.
+        """
+        s.make_follower(follower, leader, leader_epoch)
 
     @action(fair="weak")
     def follower_truncate(s, follower: Replica, leader: Replica) -> None:
-        """A fetch shows that the last records differ: the follower cuts after what they share."""
+        """A follower whose last record differs from the leader's truncates to the common prefix.
+
+        Kafka: never shipped. Simplified: one step from fetch to truncation. The follower compares
+        no leader epoch, so a deposed leader can make it truncate.
+        """
         end = s.truncation_offset(follower, leader)
         when(
             s.presumes_leadership(leader),
@@ -160,7 +200,11 @@ class Kip320FirstTry(Kip279):
 
     @action(fair="weak")
     def follower_replicate(s, follower: Replica, leader: Replica) -> None:
-        """A follower copies the next record where the last ones agree."""
+        """A follower copies the leader's next record if the leader has the follower's last record.
+
+        Kafka: never shipped. Simplified: one record. The guard replaces the comparison of epochs
+        that `Kip320` makes.
+        """
         when(
             s.presumes_leadership(leader),
             s.is_following(follower, leader),
@@ -173,10 +217,11 @@ class Kip320FirstTry(Kip279):
 class Kip320(Kip279):
     """KIP-320: fetching, truncating, the high watermark and the ISR compare leader epochs.
 
-    Both sides must be in the same one.
+    Leader and follower must be in the same leader epoch.
     """
 
     def is_following_epoch(s, follower: Replica, leader: Replica) -> Bool:
+        """True if the follower follows the leader and both are in the same leader epoch."""
         return all_of(
             s.presumes_leadership(leader),
             s.is_following(follower, leader),
@@ -185,17 +230,31 @@ class Kip320(Kip279):
 
     @action(fair="weak")
     def follower_replicate(s, follower: Replica, leader: Replica) -> None:
-        """A follower copies the next record from the leader of its own epoch."""
+        """A follower copies the next record from the leader of its own leader epoch.
+
+        Kafka: Partition.fetchRecords refuses a fetch with FENCED_LEADER_EPOCH or
+        UNKNOWN_LEADER_EPOCH. Simplified: one record. Without the epoch the follower could copy from
+        a deposed leader, as in `kip-279`, which fails strong_isr in 10 steps.
+        """
         when(s.is_following_epoch(follower, leader))
         s.replicate(follower, leader)
 
     def acknowledges(s, follower: Replica, leader: Replica, offset: Offset) -> Bool:
-        """The leader knows, of its own epoch, that the follower has the offset."""
+        """True if the leader may count the offset for the follower: both are in one epoch, and it
+        is there.
+        """
         return s.is_following_epoch(follower, leader) & s.log[follower].has_offset(offset)
 
     @action(fair="strong")
     def leader_inc_high_watermark(s, leader: Replica) -> None:
-        """The high watermark passes an offset once all of the ISR follows this epoch and has it."""
+        """The leader raises its high watermark once all of its ISR is in its epoch and has the
+        offset.
+
+        Kafka: Partition.maybeIncrementLeaderHW, on fetches of the leader's epoch only. Simplified:
+        the leader reads the followers' logs. A follower of an older epoch must not count: it may
+        truncate the record when it meets the leader between the epochs. Without the epoch,
+        `counts-old-epochs` fails strong_isr in 12 steps.
+        """
         hw = s.replica[leader].high_watermark
         when(
             s.log[leader].has_offset(hw),
@@ -205,7 +264,12 @@ class Kip320(Kip279):
 
     @action
     def leader_shrink_isr(s, leader: Replica, follower: Replica) -> None:
-        """The leader drops a follower that lags or follows another epoch."""
+        """The leader removes a follower that lags or is in another leader epoch from the ISR.
+
+        Kafka: Partition.maybeShrinkIsr. Simplified: no time passes. The guard on the epoch allows
+        the leader to go on without a member that will never fetch in this epoch; a smaller ISR
+        loses nothing.
+        """
         isr = s.replica[leader].isr
         lags = s.log[follower].end_offset < s.log[leader].end_offset
         when(isr[follower], follower != leader, ~s.is_following_epoch(follower, leader) | lags)
@@ -213,7 +277,14 @@ class Kip320(Kip279):
 
     @action
     def leader_expand_isr(s, leader: Replica, follower: Replica) -> None:
-        """A follower at the high watermark joins, once that mark has reached the leader's epoch."""
+        """A follower at the high watermark joins the ISR, once that has reached the leader's epoch.
+
+        Kafka: Partition.isFollowerInSync: the follower's end is at least the high watermark and the
+        leader epoch's start offset. Simplified: leader and controller change together. A new
+        leader's high watermark lags behind what its predecessor committed. Without
+        `has_reached_its_epoch`, a replica that lacks a committed record joins: `joins-before-epoch`
+        fails strong_isr in 11 steps (KAFKA-7128).
+        """
         isr, hw = s.replica[leader].isr, s.replica[leader].high_watermark
         when(
             ~isr[follower],
@@ -224,25 +295,38 @@ class Kip320(Kip279):
         s.set_isr(leader, isr | {follower})
 
     def answers_truncation(s, leader: Replica, leader_epoch: LeaderEpoch) -> Bool:
-        """Only a leader that is already in the epoch says where the logs agree."""
+        """True if the leader is already in the leader epoch: only then it answers
+        OffsetForLeaderEpoch.
+
+        Without this guard the leader answers, then truncates its own log before it begins the
+        epoch: `truncates-early` fails strong_isr in 13 steps.
+        """
         return s.presumes_leadership(leader) & (s.replica[leader].leader_epoch == leader_epoch)
 
     @action(fair="weak")
     def become_follower(s, follower: Replica, leader: Replica, leader_epoch: LeaderEpoch) -> None:
-        """A replica cuts its log after what it shares with a leader already in the same epoch."""
+        """A replica truncates to the common prefix with a leader that is already in the same epoch.
+
+        Kafka: OffsetForLeaderEpoch with a current leader epoch. Simplified: request, answer and
+        truncation are one step. `answers_truncation` is the guard that KIP-279 lacks: there, a
+        deposed leader's log decides, and `kip-279` fails strong_isr in 10 steps.
+        """
         when(s.answers_truncation(leader, leader_epoch))
         super().become_follower(follower, leader, leader_epoch)
 
 
 @version("fetch-divergence", in_force=kafka("2.7", LATEST), default=True)
 class FetchDivergence(Kip320):
-    """Kafka 2.7 and later: the answer to a fetch says where the follower's log differs.
+    """Kafka 2.7 and later: a fetch response names the offset where the follower's log diverges.
 
-    A follower keeps its log when it meets a new leader, fetches at once, and cuts when told.
+    A follower keeps its log when it meets a new leader, fetches at once, and truncates when the
+    response has a diverging epoch.
     """
 
     def diverges(s, follower: Replica, leader: Replica) -> Bool:
-        """The leader's last record of the follower's latest epoch, or an older, ends before it."""
+        """True if the leader's end of the follower's last epoch, or an older one, is before the
+        follower's.
+        """
         ours, theirs = s.log[follower], s.log[leader]
         leader_epoch = ours.latest().leader_epoch
         end = theirs.end_offset_for(leader_epoch)
@@ -251,7 +335,10 @@ class FetchDivergence(Kip320):
         )
 
     def truncation_offset(s, follower: Replica, leader: Replica) -> Offset:
-        """Where the follower has no more of the epoch that the leader's answer names, or before."""
+        """Returns where the follower's records of the diverging epoch, or of older epochs, end.
+
+        Kafka: AbstractFetcherThread.truncateOnFetchResponse.
+        """
         ours, theirs = s.log[follower], s.log[leader]
         end = theirs.end_offset_for(ours.latest().leader_epoch)
         return ite(
@@ -261,12 +348,22 @@ class FetchDivergence(Kip320):
         )
 
     def is_following_epoch(s, follower: Replica, leader: Replica) -> Bool:
-        """The follower's fetch is answered with records, and tells the leader how far it is."""
+        """True if the follower's fetch is answered with records and tells the leader how far it is.
+
+        A diverging fetch must not count: `counts-diverging-fetches` fails strong_isr in 8 steps
+        (KAFKA-13141).
+        """
         return super().is_following_epoch(follower, leader) & ~s.diverges(follower, leader)
 
     @action(fair="weak")
     def follower_truncate(s, follower: Replica, leader: Replica) -> None:
-        """A fetch is answered with an epoch and an offset: the follower cuts its log there."""
+        """A fetch response has a diverging epoch and offset: the follower truncates its log there.
+
+        Kafka: Partition.readRecords returns a diverging epoch;
+        AbstractFetcherThread.truncateOnFetchResponse truncates. Simplified: one step. A follower
+        that never truncates fetches the same again for ever: `never-cuts` fails
+        everything_is_committed.
+        """
         when(super().is_following_epoch(follower, leader), s.diverges(follower, leader))
         end = s.truncation_offset(follower, leader)
         s.log[follower].truncate_to(end)
@@ -274,5 +371,10 @@ class FetchDivergence(Kip320):
 
     @action(fair="weak")
     def become_follower(s, follower: Replica, leader: Replica, leader_epoch: LeaderEpoch) -> None:
-        """A replica learns of a new leader and keeps its log for now."""
-        s.follow(follower, leader, leader_epoch)
+        """A replica learns of a new leader and keeps its log.
+
+        Kafka: Partition.makeFollower. Simplified: requests may arrive in any order. Keeping the log
+        is safe, because the leader serves and counts a follower only in its own epoch and after
+        divergence is resolved.
+        """
+        s.make_follower(follower, leader, leader_epoch)

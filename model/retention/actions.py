@@ -69,7 +69,7 @@ class RetentionActions(RetentionState):
         s.leader = r
         s.leader_epoch = leader_epoch
         s.epoch[r] = leader_epoch
-        s.asked = s.deleted  # who asked the old leader is told to ask again
+        s.requested = s.deleted  # who asked the old leader is told to ask again
 
     # ---- what deletes
 
@@ -89,17 +89,17 @@ class RetentionActions(RetentionState):
         """DeleteRecords: the leader moves its log start, and then waits for all replicas."""
         when(s.leads(r), s.log[r].log_start < to, to <= s.log[r].high_watermark)
         s.log[r].drop_outside(to, s.log[r].end_offset)
-        s.asked = later_of(s.asked, to)
+        s.requested = later_of(s.requested, to)
 
     def is_deleted(s, r: Replica) -> Bool:
         """All replicas have the log start: whoever is elected, it does not go back."""
-        return forall(s.asked <= s.log[x].log_start for x in Replica)
+        return forall(s.requested <= s.log[x].log_start for x in Replica)
 
     @action
     def answer_delete_records(s, r: Replica) -> None:
         """DeleteRecords is done."""
-        when(s.leads(r), s.deleted < s.asked, s.is_deleted(r))
-        s.deleted = s.asked
+        when(s.leads(r), s.deleted < s.requested, s.is_deleted(r))
+        s.deleted = s.requested
 
     def cleanable_end(s, r: Replica) -> Offset:
         """Below it compaction may drop, and trusts what is later."""
@@ -126,7 +126,7 @@ class RetentionActions(RetentionState):
     # ---- followers
 
     @action
-    def follow(s, r: Replica) -> None:
+    def make_follower(s, r: Replica) -> None:
         """A replica hears of the leader epoch, and cuts its log where the two part."""
         ours, theirs = s.log[r], s.log[s.leader]
         when(~s.leads(r), s.epoch[r] < s.leader_epoch)
@@ -159,14 +159,14 @@ class RetentionActions(RetentionState):
         s.log[r].log_start = start
         s.log[r].end_offset = new_end
 
-    def mark_after_restart(s, r: Replica) -> Offset:
+    def high_watermark_after_truncation(s, r: Replica) -> Offset:
         """The high watermark is not left below the log."""
         return s.log[s.leader].log_start
 
     @action
-    def start_anew(s, r: Replica) -> None:
+    def truncate_fully(s, r: Replica) -> None:
         """The leader has deleted the follower's next record: it drops all, and begins there."""
         start = s.log[s.leader].log_start
         when(s.is_following(r), s.log[r].end_offset < start)
-        s.log[r].high_watermark = s.mark_after_restart(r)
+        s.log[r].high_watermark = s.high_watermark_after_truncation(r)
         s.log[r].drop_outside(start, start)

@@ -58,7 +58,7 @@ class LeavesMarkBehind(Retention):
     Once it leads, what it is asked there is out of range. Fails log_start_is_committed.
     """
 
-    def mark_after_restart(s, r: Replica) -> Offset:
+    def high_watermark_after_truncation(s, r: Replica) -> Offset:
         return s.log[r].high_watermark
 
 
@@ -70,7 +70,7 @@ class AnswersAlone(Retention):
     """
 
     def is_deleted(s, r: Replica) -> Bool:
-        return s.asked <= s.log[r].log_start
+        return s.requested <= s.log[r].log_start
 
 
 @bug("takes-leaders-start", breaks="log_starts_grow", steps=6, in_force=UNRELEASED)

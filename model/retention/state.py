@@ -77,7 +77,7 @@ class RetentionState(Spec):
     # what happened
     committed: Map[Offset, Key | Nothing]
     true_high_watermark: Offset  # the greatest that a leader reached
-    asked: Offset  # below it, DeleteRecords was accepted
+    requested: Offset  # below it, DeleteRecords was accepted
     deleted: Offset  # below it, DeleteRecords was answered to be done
 
     def scope(s) -> Scope:

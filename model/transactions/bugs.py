@@ -264,7 +264,7 @@ class FencesTwice(Transactions):
     def fence(s) -> None:
         """An ongoing transaction is aborted: it took too long, or a new instance has come."""
         when(s.may_fence())
-        s.prepare(s.memory.transaction, ABORT, s.epoch_of_decision() + 1, s.ends_epochs())
+        s.prepare(s.metadata.transaction, ABORT, s.epoch_of_decision() + 1, s.ends_epochs())
 
 
 @bug(
@@ -288,7 +288,7 @@ class FenceKeepsId(Transactions):
     def fence(s) -> None:
         """An ongoing transaction is aborted: it took too long, or a new instance has come."""
         when(s.may_fence())
-        s.prepare(s.memory.transaction, ABORT, s.epoch_of_decision(), false)
+        s.prepare(s.metadata.transaction, ABORT, s.epoch_of_decision(), false)
 
 
 @bug(
@@ -308,7 +308,7 @@ class ForgetsFailedFence(Version1):
     """
 
     def epoch_of_fence(s) -> ProducerEpoch:
-        return s.memory.producer_epoch + 1
+        return s.metadata.producer_epoch + 1
 
 
 # ---- clients
@@ -335,7 +335,7 @@ class ReturnsAfterExpiry(Transactions):
         """A client is told that its producer id is not known, and takes a new one."""
         unused = s.take_producer_id(true)
         when(
-            s.memory.state == DEAD,
+            s.metadata.state == DEAD,
             ~s.is_busy(),
             s.producer[i].producer_id != nothing,
             s.producer[i].error == nothing,
@@ -363,7 +363,7 @@ class BumpsInMidTransaction(Version1):
     @action
     def bump(s, k: Transaction, i: Instance) -> None:
         """InitProducerId, with the epoch that was fenced, is answered with the one after."""
-        m = s.memory
+        m = s.metadata
         when(
             s.owner[k] == i,
             s.is_waiting(k),

@@ -130,7 +130,7 @@ class Metadata(Record):
     partitions: Set[TopicPartition]
 
 
-class StateLog(Record):
+class TransactionStateLog(Record):
     """The coordinator's log, by its last record: as far as it is appended, and committed."""
 
     appended: Metadata
@@ -177,13 +177,13 @@ class State(Spec):
     owner: Map[Transaction, Instance | Nothing]  # nothing before it begins
     stamp: Map[Transaction, Stamp]
     sent: Map[Transaction, Set[TopicPartition]]
-    asked: Map[Transaction, Outcome | Nothing]  # what its client asked for
-    told: Set[Transaction]  # the client knows that it is so
+    requested: Map[Transaction, Outcome | Nothing]  # what its client asked for
+    end_confirmed: Set[Transaction]  # the client knows that it is so
 
     # the coordinator
     coordinator_epoch: CoordinatorEpoch
-    state_log: StateLog
-    memory: Metadata  # what it answers from
+    transaction_state: TransactionStateLog
+    metadata: Metadata  # what it answers from
     answering: Instance | Nothing  # whose InitProducerId waits for the append
     next_producer_id: ProducerId
 
@@ -230,11 +230,11 @@ class State(Spec):
 
     def is_current(s, k: Transaction) -> Bool:
         """Its stamp is the one that the coordinator knows."""
-        return s.is_stamped(k, s.memory.producer_id, s.memory.producer_epoch)
+        return s.is_stamped(k, s.metadata.producer_id, s.metadata.producer_epoch)
 
     def is_waiting(s, k: Transaction) -> Bool:
         """Its client is in the transaction, and has not asked to end it."""
         return all_of(
-            s.asked[k] == nothing,
+            s.requested[k] == nothing,
             exists((s.owner[k] == i) & (s.producer[i].error == nothing) for i in Instance),
         )

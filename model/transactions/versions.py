@@ -90,11 +90,11 @@ class Version1(Transactions):
         return false
 
     def epoch_of_decision(s) -> ProducerEpoch:
-        return s.memory.producer_epoch
+        return s.metadata.producer_epoch
 
     def epoch_of_fence(s) -> ProducerEpoch:
         """The next one; the same again where the append of the last fence failed (KAFKA-9666)."""
-        producer_epoch = s.memory.producer_epoch
+        producer_epoch = s.metadata.producer_epoch
         return ite(s.fence_failed, producer_epoch, producer_epoch + 1)
 
     @action(fair="weak")
@@ -102,8 +102,8 @@ class Version1(Transactions):
         """An ongoing transaction is aborted under the next epoch, which memory has at once."""
         producer_epoch = s.epoch_of_fence()
         when(s.may_fence())
-        s.prepare(s.memory.transaction, ABORT, producer_epoch, s.ends_epochs())
-        s.memory.producer_epoch = producer_epoch
+        s.prepare(s.metadata.transaction, ABORT, producer_epoch, s.ends_epochs())
+        s.metadata.producer_epoch = producer_epoch
 
     def appends_wait(s) -> bool:
         return s.coordinator_failures + s.append_failures > 0
@@ -111,13 +111,13 @@ class Version1(Transactions):
     @action
     def fail_append(s) -> None:
         """An append to the coordinator's log fails: too few replicas are in sync."""
-        appended, committed = s.state_log.appended, s.state_log.committed
+        appended, committed = s.transaction_state.appended, s.transaction_state.committed
         fenced = (appended.state == PREPARE) & (committed.producer_epoch < appended.producer_epoch)
         when(s.is_appending(), s.failures < s.append_failures)
         s.failures = s.failures + 1
         s.fence_failed = s.fence_failed | fenced
         s.answering = nothing
-        s.state_log.appended = committed
+        s.transaction_state.appended = committed
 
     @action(fair="weak")
     def commit_append(s) -> None:
@@ -141,7 +141,7 @@ class Version1(Transactions):
 
     def may_end(s, k: Transaction, outcome: Outcome) -> Bool:
         """The stamp is the latest, and something is open: the call does not say which."""
-        return s.is_current(k) & (s.memory.state == ONGOING)
+        return s.is_current(k) & (s.metadata.state == ONGOING)
 
     def is_decided_under(s, k: Transaction) -> Bool:
         return s.is_current(k)
@@ -154,7 +154,7 @@ class Version1(Transactions):
     @invariant
     def memory_is_the_log(s) -> Bool:
         """Memory is the last committed record, but for the epoch of one fence."""
-        m, committed = s.memory, s.state_log.committed
+        m, committed = s.metadata, s.transaction_state.committed
         return all_of(
             m.state == committed.state,
             m.partitions == committed.partitions,

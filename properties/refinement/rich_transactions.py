@@ -63,7 +63,7 @@ class Refinement:
     def abstraction(self, state: State) -> State:
         """Returns the abstract state of a rich state."""
         out: dict[tuple[str, tuple[int, ...]], Value] = {}
-        stamp = (state["memory.producer_id", ()], state["memory.producer_epoch", ()])
+        stamp = (state["metadata.producer_id", ()], state["metadata.producer_epoch", ()])
         out["current_epoch", (PRODUCER,)] = self._epoch(*stamp)
         for p in range(self.rich.partitions):
             records = _records(state, p)
@@ -76,8 +76,8 @@ class Refinement:
     def _transaction(
         self, state: State, k: int, out: dict[tuple[str, tuple[int, ...]], Value]
     ) -> None:
-        decided, current = state["decided", (k,)], state["memory.transaction", ()] == k
-        open_now = current and state["memory.state", ()] == ONGOING
+        decided, current = state["decided", (k,)], state["metadata.transaction", ()] == k
+        open_now = current and state["metadata.state", ()] == ONGOING
         begun = decided is not None or open_now
         stamped = self._epoch(state["stamp.producer_id", (k,)], state["stamp.producer_epoch", (k,)])
         marking = self._epoch(
@@ -90,11 +90,11 @@ class Refinement:
         out["aborted", (k,)] = decided == ABORT
         out["marker_epoch", (k,)] = marking if decided is not None else 0
         out["complete", (k,)] = decided is not None and not (
-            current and state["memory.state", ()] == PREPARE
+            current and state["metadata.state", ()] == PREPARE
         )
         for p in range(self.rich.partitions):
             records = _records(state, p)
-            added = state["memory.partitions", (p,)] if open_now else state["addressed", (k, p)]
+            added = state["metadata.partitions", (p,)] if open_now else state["addressed", (k, p)]
             closed = [_outcome(records, o) for o, r in enumerate(records) if _is_of(r, k)]
             out["added", (k, p)] = added
             out["marked", (k, p)] = any(

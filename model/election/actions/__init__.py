@@ -1,4 +1,15 @@
-"""The actions of elections, by role: brokers, and the controller."""
+"""The actions of elections, by role: brokers, and the controller.
+
+Next, as in TLA+. WF: weakly fair, taken if it stays enabled. SF: strongly fair, taken if it is
+enabled again and again. Actions without a mark may never happen.
+
+    brokers      WF apply_metadata, write, SF advance_high_watermark, shrink_isr, WF fetch,
+                 WF truncate_to_shared, take_late_fetch
+    faults       kill, lose_power, replace_disk
+    operator     move_leader, shut_down
+    controller   expire_session, WF detect_crash, WF register, WF unfence, WF grant_isr,
+                 WF refuse_isr
+"""
 
 from model.election.actions.controller import Controller
 

@@ -1,13 +1,15 @@
-"""Brokers: a leader appends, followers fetch, and either may stop in four ways.
+"""The actions of brokers: a leader appends, followers fetch, and any broker stops in four ways.
 
-A leader asks the controller to change the ISR. Until it hears the answer, the controller may have
-granted it: a record is committed only when the members that it knows and those that it proposed all
-have it (the maximal ISR of KIP-497). Crashes are those of the rule book: a clean shutdown, a killed
-process (what it wrote is kept), a power loss (an unflushed tail is lost), and a replaced disk.
+A leader asks the controller to change the ISR. Until the answer arrives, the controller may have
+granted the change. So a record is committed only when the members of the known ISR and of the
+proposed ISR all have it: the maximal ISR of KIP-497. A broker stops by a clean shutdown, by a
+killed process (the log is kept), by a power loss (an unflushed tail is lost), or its disk is
+replaced.
 
 Source: Kafka's Partition and ReplicaManager; KIP-497; KIP-903 and KAFKA-15221; KIP-966 (the high
 watermark stands still while the ISR is too small).
-Simplified: a fetch and its answer are one step, but for the one under way when a follower stops.
+Simplified: a fetch and its response are one step, except a fetch that is in flight when the
+follower stops.
 """
 
 from __future__ import annotations
@@ -38,13 +40,19 @@ from model.language import (
 
 
 class Brokers(ElectedPartition):
-    """What brokers do, and what happens to them."""
+    """The actions of brokers, and the faults that stop them."""
 
     # ---- metadata
 
     @action(fair="weak")
     def apply_metadata(s, r: Replica) -> None:
-        """A broker learns what the controller decided; a new leader epoch is a new beginning."""
+        """A broker applies the controller's decision; a new leader epoch clears what it knew of
+        followers.
+
+        Kafka: Partition.makeLeader and makeFollower. Simplified: all metadata at once. A leader
+        that is not told of a change keeps `is_current` false, and its AlterPartition requests are
+        refused.
+        """
         known, decided = s.broker[r], s.partition_registration
         is_new = (known.leader_epoch < decided.leader_epoch) | (known.leader != decided.leader)
         leads = decided.leader == r
@@ -56,15 +64,15 @@ class Brokers(ElectedPartition):
                 is_new, BrokerEpoch(0), follower.broker_epoch
             )
             s.broker[r].isr[f] = leads & decided.isr[f]
-        s.settle_request(r)
+        s.clear_request(r)
         s.broker[r].leader_epoch = decided.leader_epoch
         s.broker[r].leader = decided.leader
         s.broker[r].is_current = leads
 
-    def settle_request(s, r: Replica) -> None:
-        """No AlterPartition request is pending any more."""
+    def clear_request(s, r: Replica) -> None:
+        """Clears the pending AlterPartition request."""
         s.broker[r].is_pending = false
-        s.broker[r].stamp = BrokerEpoch(0)
+        s.broker[r].proposed_broker_epoch = BrokerEpoch(0)
         for f in Replica:
             s.broker[r].proposed[f] = false
 
@@ -72,7 +80,12 @@ class Brokers(ElectedPartition):
 
     @action
     def write(s, leader: Replica) -> None:
-        """Whoever believes to lead appends, and acknowledges at once to those who ask acks=1."""
+        """A broker that presumes leadership appends a record, and acknowledges acks=1 at once.
+
+        Kafka: Partition.appendRecordsToLeader. Simplified: no check of min.insync.replicas before
+        the append. A deposed leader appends too, so what acks=1 acknowledged may be lost:
+        `trusts-one-ack`, 2 steps.
+        """
         end = s.broker[leader].end_offset
         when(s.presumes_leadership(leader), s.next_id < s.max_records, end < s.log_size)
         s.broker[leader].record[end] = s.next_id
@@ -81,17 +94,29 @@ class Brokers(ElectedPartition):
         s.next_id = s.next_id + 1
 
     def is_maximal_isr(s, leader: Replica, r: Replica) -> Bool:
-        """A member, or one that the controller may have let in."""
+        """True for members of the known ISR, and for members that the controller may have added.
+
+        Without the proposed members, `counts-known-isr` fails leader_completeness in 10 steps.
+        """
         log = s.broker[leader]
         return log.isr[r] | (log.is_pending & log.proposed[r])
 
     def may_commit(s, leader: Replica) -> Bool:
-        """Nothing is committed while the ISR is smaller than min.insync.replicas."""
+        """True if the ISR has at least min.insync.replicas members.
+
+        Without this rule (before Kafka 3.7) `commits-below-min-isr` fails leader_completeness in 6
+        steps.
+        """
         return s.is_enough(s.broker[leader].isr)
 
     @action(fair="strong")
     def advance_high_watermark(s, leader: Replica) -> None:
-        """All of the maximal ISR has a record: it is committed, and those who ask acks=all hear."""
+        """The leader commits a record that all of the maximal ISR has; acks=all is acknowledged
+        then.
+
+        Kafka: Partition.maybeIncrementLeaderHW. Simplified: one record at a time. The guards are
+        `may_commit` and `is_maximal_isr`; each names the bug that shows why.
+        """
         log = s.broker[leader]
         hw = log.high_watermark
         when(
@@ -106,16 +131,24 @@ class Brokers(ElectedPartition):
         s.committed[log.record[hw]] = true
         s.broker[leader].high_watermark = hw + 1
 
-    def propose(s, leader: Replica, isr: Set[Replica], test: Bool, stamp: BrokerEpoch) -> None:
-        """Where the test is true, an AlterPartition request asks for this ISR."""
+    def propose(
+        s, leader: Replica, isr: Set[Replica], test: Bool, proposed_broker_epoch: BrokerEpoch
+    ) -> None:
+        """Makes an AlterPartition request for this ISR pending, if the test is true."""
         log = s.broker[leader]
         s.broker[leader].is_pending = log.is_pending | test
-        s.broker[leader].stamp = ite(test, stamp, log.stamp)
+        s.broker[leader].proposed_broker_epoch = ite(
+            test, proposed_broker_epoch, log.proposed_broker_epoch
+        )
         s.broker[leader].proposed = ite(test, isr, log.proposed)
 
     @action
     def shrink_isr(s, leader: Replica, follower: Replica) -> None:
-        """A follower has not caught up for too long: the leader asks to drop it."""
+        """A follower lags for too long: the leader asks the controller to remove it from the ISR.
+
+        Kafka: Partition.maybeShrinkIsr. Simplified: no replica.lag.time.max.ms; any lag is enough.
+        One request at a time is pending.
+        """
         log = s.broker[leader]
         when(
             s.presumes_leadership(leader),
@@ -129,11 +162,15 @@ class Brokers(ElectedPartition):
     # ---- followers
 
     def has_caught_up(s, leader: Replica, end: Offset) -> Bool:
-        """A log up to there has all that is committed, by this leader or by those before it."""
+        """True if a log up to `end` has every record that this leader or an earlier one committed.
+
+        Without the comparison with the high watermark, `joins-below-mark` fails
+        candidate_completeness in 9 steps.
+        """
         return (s.broker[leader].high_watermark <= end) & (s.start_offset(leader) <= end)
 
     def may_join(s, leader: Replica, follower: Replica, end: Offset) -> Bool:
-        """A fetch at this offset makes the leader ask to let the follower into the ISR."""
+        """True if a fetch at this offset makes the leader ask to add the follower to the ISR."""
         log = s.broker[leader]
         return all_of(
             ~log.is_pending,
@@ -145,7 +182,7 @@ class Brokers(ElectedPartition):
     def take_fetch(
         s, leader: Replica, follower: Replica, end: Offset, broker_epoch: BrokerEpoch
     ) -> None:
-        """The leader notes how far a follower is, and may ask to let it into the ISR."""
+        """The leader records the follower's progress, and may ask to add the follower to the ISR."""
         joins = s.may_join(leader, follower, end)
         s.propose(leader, s.broker[leader].isr | {follower}, joins, broker_epoch)
         s.broker[leader].follower[follower].end_offset = end
@@ -153,9 +190,11 @@ class Brokers(ElectedPartition):
 
     @action(fair="weak")
     def fetch(s, follower: Replica, leader: Replica) -> None:
-        """A follower says where its log ends and gets the next record, if there is one.
+        """A follower reports its end offset and receives the next record, if one exists.
 
-        The high watermark in the answer is that of before.
+        Kafka: Partition.fetchRecords, updateFollowerFetchState and maybeExpandIsr. Simplified:
+        request and response are one step. The high watermark in the response is the one before the
+        fetch. Only a fetch whose last record agrees with the leader's is counted.
         """
         end, hw = s.broker[follower].end_offset, s.broker[leader].high_watermark
         when(s.is_following(follower, leader), s.shared_end(follower, leader) == end)
@@ -172,17 +211,25 @@ class Brokers(ElectedPartition):
 
     @action(fair="weak")
     def truncate_to_shared(s, follower: Replica, leader: Replica) -> None:
-        """The leader answers where the logs begin to differ, and the follower cuts its own."""
+        """The leader's response names the offset where the logs differ, and the follower truncates
+        to it.
+
+        Kafka: AbstractFetcherThread.truncateOnFetchResponse. Simplified: one step finds the offset.
+        """
         end = s.shared_end(follower, leader)
         when(s.is_following(follower, leader), end < s.broker[follower].end_offset)
-        s.cut(follower, end)
+        s.truncate_to(follower, end)
 
-    def is_same_life(s, r: Replica, broker_epoch: BrokerEpoch) -> Bool:
-        """The broker has not registered anew since it had this broker epoch."""
+    def is_same_registration(s, r: Replica, broker_epoch: BrokerEpoch) -> Bool:
+        """True if the broker has not registered again since it had this broker epoch.
+
+        Without this rule (before KIP-903) `ignores-broker-epochs` fails leader_completeness in 12
+        steps.
+        """
         return s.registration[r].broker_epoch == broker_epoch
 
-    def finds(s, fetch: LateFetch, leader: Replica) -> Bool:
-        """The leader has the follower's last record where the follower has it."""
+    def has_last_record_of(s, fetch: LateFetch, leader: Replica) -> Bool:
+        """True if the leader has the record that the late fetch names as the follower's last."""
         end = fetch.end_offset
         return all_of(
             end <= s.broker[leader].end_offset,
@@ -191,20 +238,27 @@ class Brokers(ElectedPartition):
 
     @action
     def take_late_fetch(s, leader: Replica, follower: Replica) -> None:
-        """A fetch reaches the leader after its sender has stopped, perhaps after it is back."""
+        """A fetch reaches the leader after its sender stopped, perhaps after the sender restarted.
+
+        Kafka: Partition.updateFollowerFetchState, which refuses an older broker epoch. Simplified:
+        one fetch may be late. Offset and broker epoch come from the same fetch;
+        `reads-replica-twice` mixes two lives and fails leader_completeness in 17 steps
+        (KAFKA-15221).
+        """
         fetch = s.late_fetch
         when(
             fetch.follower == follower,
             s.presumes_leadership(leader),
             follower != leader,
             fetch.leader_epoch == s.broker[leader].leader_epoch,
-            s.finds(fetch, leader),
-            s.is_same_life(follower, fetch.broker_epoch),
+            s.has_last_record_of(fetch, leader),
+            s.is_same_registration(follower, fetch.broker_epoch),
         )
         s.take_fetch(leader, follower, fetch.end_offset, fetch.broker_epoch)
         s.forget_late_fetch()
 
     def forget_late_fetch(s) -> None:
+        """No fetch is in flight any more."""
         s.late_fetch.follower = nothing
         s.late_fetch.end_offset = Offset(0)
         s.late_fetch.record = RecordId(0)
@@ -213,18 +267,19 @@ class Brokers(ElectedPartition):
 
     # ---- faults
 
-    def cut(s, r: Replica, end: Offset) -> None:
-        """The log ends there, and the high watermark not beyond it."""
+    def truncate_to(s, r: Replica, end: Offset) -> None:
+        """Truncates the log to `end`, and lowers the high watermark to it."""
         for offset in Offset:
             s.broker[r].record[offset] = ite(offset < end, s.broker[r].record[offset], RecordId(0))
-        s.broker[r].high_watermark = s.mark_after_cut(r, end)
+        s.broker[r].high_watermark = s.high_watermark_after_truncation(r, end)
         s.broker[r].end_offset = end
 
-    def mark_after_cut(s, r: Replica, end: Offset) -> Offset:
+    def high_watermark_after_truncation(s, r: Replica, end: Offset) -> Offset:
+        """Returns the high watermark, but no more than `end`."""
         return least_of(end, s.broker[r].high_watermark)
 
     def stop(s, r: Replica, *, cleanly: Bool) -> None:
-        """The process ends: it forgets the metadata, and its last fetch may still be under way."""
+        """The process ends: it loses its metadata, and its last fetch may still be in flight."""
         known = s.broker[r]
         end = known.end_offset
         late = LateFetch(
@@ -235,7 +290,7 @@ class Brokers(ElectedPartition):
             broker_epoch=s.registration[r].broker_epoch,
         )
         s.late_fetch = ite(all_of(known.leader != r, known.leader != nothing), late, s.late_fetch)
-        s.settle_request(r)
+        s.clear_request(r)
         for f in Replica:
             s.broker[r].follower[f].end_offset = Offset(0)
             s.broker[r].follower[f].broker_epoch = BrokerEpoch(0)
@@ -248,14 +303,22 @@ class Brokers(ElectedPartition):
 
     @action
     def kill(s, r: Replica) -> None:
-        """A process dies; what it wrote is in the page cache, and stays."""
+        """A process dies; its writes are in the page cache and stay.
+
+        Kafka: SIGKILL. Simplified: the number of unclean stops is bounded by `max_unclean`.
+        """
         when(s.broker[r].is_up, s.unclean < s.max_unclean)
         s.stop(r, cleanly=false)
         s.unclean = s.unclean + 1
 
     @action
     def lose_power(s, r: Replica, end: Offset) -> None:
-        """A machine dies, and with it a tail of the log that was not flushed."""
+        """A machine dies, and the unflushed tail of its log is lost.
+
+        Kafka: flushing is left to the operating system by default. Simplified: any tail may be
+        lost; `max_losses` bounds how often. With the ISR kept as it was (before KIP-966) that loses
+        committed records: `before-elr`, 9 steps.
+        """
         when(
             s.broker[r].is_up,
             s.unclean < s.max_unclean,
@@ -263,17 +326,20 @@ class Brokers(ElectedPartition):
             end < s.broker[r].end_offset,
         )
         s.stop(r, cleanly=false)
-        s.cut(r, end)
+        s.truncate_to(r, end)
         s.unclean = s.unclean + 1
         s.losses = s.losses + 1
 
     @action
     def replace_disk(s, r: Replica) -> None:
-        """A broker that is down gets an empty disk, without the file of a clean shutdown."""
+        """A stopped broker gets an empty disk, without the file of a clean shutdown.
+
+        Kafka: the operator replaces the disk. Simplified: the loss counts as an unclean stop.
+        """
         down = s.broker[r]
         when(~down.is_up, down.end_offset > 0, s.losses < s.max_losses)
         when(~down.stopped_cleanly | (s.unclean < s.max_unclean))
         s.unclean = ite(down.stopped_cleanly, s.unclean + 1, s.unclean)
         s.broker[r].stopped_cleanly = false
-        s.cut(r, Offset(0))
+        s.truncate_to(r, Offset(0))
         s.losses = s.losses + 1

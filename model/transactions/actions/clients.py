@@ -51,7 +51,7 @@ class Clients(Coordinator):
             s.is_next(k),
             s.producer[i].producer_id != nothing,
             s.producer[i].error == nothing,
-            forall(implies(s.owner[j] == i, s.told[j]) for j in Transaction),
+            forall(implies(s.owner[j] == i, s.end_confirmed[j]) for j in Transaction),
         )
         s.owner[k] = i
         s.stamp[k].producer_id = s.own_id(i)
@@ -93,24 +93,24 @@ class Clients(Coordinator):
 
     def may_end(s, k: Transaction, outcome: Outcome) -> Bool:
         """The stamp is the latest, and there is something to end; an abort may end nothing."""
-        state = s.memory.state
+        state = s.metadata.state
         return s.is_current(k) & ((state == ONGOING) | ((state != DEAD) & (outcome == ABORT)))
 
     @action
     def end(s, k: Transaction, outcome: Outcome) -> None:
         """The coordinator decides what a client asked for: now, or in a copy long before."""
-        again = s.asked[k] == outcome
+        again = s.requested[k] == outcome
         if not s.ends_late:
-            again = again & ~s.told[k]
+            again = again & ~s.end_confirmed[k]
         asks = all_of(s.may_ask(k, outcome), s.may_ask_for_nothing(k, outcome))
         when(asks | again, ~s.is_busy(), s.may_end(k, outcome))
-        s.asked[k] = outcome
-        decided = ite(s.memory.state == ONGOING, s.memory.transaction, k)
+        s.requested[k] = outcome
+        decided = ite(s.metadata.state == ONGOING, s.metadata.transaction, k)
         s.prepare(decided, outcome, s.epoch_of_decision(), s.ends_epochs())
 
     def is_decided_under(s, k: Transaction) -> Bool:
         """The last decision was taken under the epoch of the transaction, and moved it on."""
-        m, stamp = s.memory, s.stamp[k]
+        m, stamp = s.metadata, s.stamp[k]
         return any_of(
             all_of(
                 stamp.producer_id == m.producer_id, stamp.producer_epoch + 1 == m.producer_epoch
@@ -124,23 +124,23 @@ class Clients(Coordinator):
 
     def is_done(s, k: Transaction, outcome: Outcome) -> Bool:
         """EndTxn is answered: the call that decided once it has, any other when all is complete."""
-        m = s.memory
-        decides = (m.state == PREPARE) & (s.asked[k] == outcome)
+        m = s.metadata
+        decides = (m.state == PREPARE) & (s.requested[k] == outcome)
         return all_of(m.outcome == outcome, (m.state == COMPLETE) | decides, s.is_decided_under(k))
 
     @action(fair="weak")
     def hear_end(s, k: Transaction, i: Instance, outcome: Outcome) -> None:
         """A client hears that its transaction ended as it asked; it has a new epoch now."""
-        m = s.memory
+        m = s.metadata
         when(
             s.owner[k] == i,
             s.producer[i].error == nothing,
-            ~s.told[k],
-            (s.asked[k] == outcome) | s.may_ask(k, outcome),
+            ~s.end_confirmed[k],
+            (s.requested[k] == outcome) | s.may_ask(k, outcome),
             s.is_done(k, outcome),
         )
-        s.asked[k] = outcome
-        s.told[k] = True
+        s.requested[k] = outcome
+        s.end_confirmed[k] = True
         s.producer[i].producer_id = m.next_id
         s.producer[i].producer_epoch = ite(
             m.next_id != m.producer_id, ProducerEpoch(0), m.producer_epoch
@@ -148,7 +148,7 @@ class Clients(Coordinator):
 
     def is_known(s, k: Transaction) -> Bool:
         """The stamp of the transaction passes the test of producer id and epoch."""
-        m = s.memory
+        m = s.metadata
         return any_of(
             all_of(s.is_current(k), m.state != PREPARE, m.state != DEAD),
             all_of(s.is_decided_under(k), (m.state == PREPARE) | (m.state == COMPLETE)),

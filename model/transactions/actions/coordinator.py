@@ -64,11 +64,11 @@ class Coordinator(Partitions):
     # ---- its log
 
     def is_appending(s) -> Bool:
-        return s.state_log.appended != s.state_log.committed
+        return s.transaction_state.appended != s.transaction_state.committed
 
     def is_busy(s) -> Bool:
         """Calls are answered CONCURRENT_TRANSACTIONS."""
-        return s.is_appending() | (s.memory.state == PREPARE)
+        return s.is_appending() | (s.metadata.state == PREPARE)
 
     def appends_wait(s) -> bool:
         """Whether an append may be lost; where none may, it is committed at once."""
@@ -77,10 +77,10 @@ class Coordinator(Partitions):
     def write(s, metadata: Metadata, answering: Instance | Nothing) -> None:
         """Appends to the log."""
         if s.appends_wait():
-            s.state_log.appended = metadata
+            s.transaction_state.appended = metadata
             s.answering = answering
         else:
-            s.state_log.appended = metadata
+            s.transaction_state.appended = metadata
             s.take_effect(metadata, answering)
 
     def take_effect(s, metadata: Metadata, answering: Instance | Nothing) -> None:
@@ -102,27 +102,27 @@ class Coordinator(Partitions):
             s.producer[i].producer_epoch = ite(
                 asks, metadata.producer_epoch, s.producer[i].producer_epoch
             )
-        s.state_log.committed = metadata
-        s.memory = metadata
+        s.transaction_state.committed = metadata
+        s.metadata = metadata
 
     @action(fair="weak")
     def commit_append(s) -> None:
         """What the coordinator appended is committed."""
         when(s.is_appending())
-        s.take_effect(s.state_log.appended, s.answering)
+        s.take_effect(s.transaction_state.appended, s.answering)
         s.answering = nothing
 
     @action
     def fail_over(s, epoch: CoordinatorEpoch) -> None:
         """Another coordinator reads the log; what was not committed is lost, and all memory."""
         when(epoch == s.coordinator_epoch + 1, epoch <= s.coordinator_failures)
-        committed = s.state_log.committed
+        committed = s.transaction_state.committed
         k, decided = committed.transaction, committed.state == PREPARE
         s.marker_sent[k][epoch] = decided | s.marker_sent[k][epoch]
         s.coordinator_epoch = epoch
         s.answering = nothing
-        s.state_log.appended = committed
-        s.memory = committed
+        s.transaction_state.appended = committed
+        s.metadata = committed
 
     # ---- producer ids and epochs
 
@@ -144,7 +144,7 @@ class Coordinator(Partitions):
     @action
     def init_producer(s, i: Instance) -> None:
         """A new instance takes the next epoch, or the next producer id."""
-        m = s.memory
+        m = s.metadata
         fresh = (m.state == DEAD) | s.is_exhausted(m.producer_epoch)
         when(~s.is_busy(), m.state != ONGOING, s.may_init(i))
         unused = s.take_producer_id(fresh)
@@ -161,7 +161,7 @@ class Coordinator(Partitions):
     def expire(s) -> None:
         """A transactional id that was not used for long is forgotten."""
         when(true if s.ids_expire else false, ~s.is_busy())
-        when((s.memory.state == EMPTY) | (s.memory.state == COMPLETE))
+        when((s.metadata.state == EMPTY) | (s.metadata.state == COMPLETE))
         s.write(s.idle(DEAD, ProducerId(0), ProducerEpoch(0)), answering=nothing)
 
     def idle(
@@ -187,7 +187,7 @@ class Coordinator(Partitions):
 
     def has_added(s, k: Transaction, p: TopicPartition) -> Bool:
         """The coordinator knows that the transaction of this producer and epoch writes there."""
-        m = s.memory
+        m = s.metadata
         return all_of(m.state == ONGOING, s.is_current(k), m.partitions[p])
 
     @action
@@ -195,7 +195,7 @@ class Coordinator(Partitions):
         """The coordinator learns that a transaction writes to a partition; the first one opens it.
 
         Only then may its leader append."""
-        m = s.memory
+        m = s.metadata
         when(
             s.asks_to_add(k, p),
             ~s.is_busy(),
@@ -238,16 +238,16 @@ class Coordinator(Partitions):
 
     def ends_epochs(s) -> Bool:
         """The decision uses up the epochs of the producer id, which gives way to another."""
-        return s.is_exhausted(s.memory.producer_epoch)
+        return s.is_exhausted(s.metadata.producer_epoch)
 
     def epoch_of_decision(s) -> ProducerEpoch:
-        return s.memory.producer_epoch + 1
+        return s.metadata.producer_epoch + 1
 
     def prepare(
         s, k: Transaction, outcome: Outcome, producer_epoch: ProducerEpoch, last: Bool
     ) -> None:
         """Appends a decision, and with it the epoch of its markers."""
-        m, unused = s.memory, s.take_producer_id(last)
+        m, unused = s.metadata, s.take_producer_id(last)
         opened = m.state == ONGOING  # else a client aborts nothing, to be sure
         s.write(
             Metadata(
@@ -264,13 +264,13 @@ class Coordinator(Partitions):
         )
 
     def may_fence(s) -> Bool:
-        return ~s.is_busy() & (s.memory.state == ONGOING)
+        return ~s.is_busy() & (s.metadata.state == ONGOING)
 
     @action(fair="weak")
     def fence(s) -> None:
         """An ongoing transaction is aborted: it took too long, or a new instance has come."""
         when(s.may_fence())
-        s.prepare(s.memory.transaction, ABORT, s.epoch_of_decision(), s.ends_epochs())
+        s.prepare(s.metadata.transaction, ABORT, s.epoch_of_decision(), s.ends_epochs())
 
     # ---- markers
 
@@ -279,8 +279,8 @@ class Coordinator(Partitions):
         """A partition appends the marker that the coordinator sends until it hears that it did."""
         epoch, end = s.coordinator_epoch, s.log[p].end_offset
         when(
-            s.memory.state == PREPARE,
-            s.memory.transaction == k,
+            s.metadata.state == PREPARE,
+            s.metadata.transaction == k,
             ~s.has_marker(p, k, epoch, end),
         )
         s.put_marker(p, k, epoch)
@@ -303,7 +303,7 @@ class Coordinator(Partitions):
     @action(fair="weak")
     def complete(s) -> None:
         """Every partition has committed a marker of this coordinator."""
-        m = s.memory
+        m = s.metadata
         rotates = m.next_id != m.producer_id
         when(
             m.state == PREPARE,

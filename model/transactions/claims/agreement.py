@@ -104,7 +104,7 @@ class Agreement(Clients):
     @invariant
     def no_hanging_transaction(s) -> Bool:
         """What is open in a partition the coordinator knows of, and will end."""
-        m = s.memory
+        m = s.metadata
         return forall(
             implies(
                 s.is_open(p, o) & s.is_in(p, o, k),
@@ -122,7 +122,7 @@ class Agreement(Clients):
     @invariant
     def markers_are_accepted(s) -> Bool:
         """A partition refuses no marker that the coordinator has not heard of: it would give up."""
-        m = s.memory
+        m = s.metadata
         return forall(
             implies(
                 (m.state == PREPARE)
@@ -149,14 +149,14 @@ class Agreement(Clients):
     @action_property
     def states_follow_the_table(s, after: Self) -> Bool:
         """The coordinator's log goes from state to state as the table says."""
-        before, then = s.state_log.committed, after.state_log.committed
+        before, then = s.transaction_state.committed, after.transaction_state.committed
         unchanged = before.state == then.state
         return unchanged | any_of(*((before.state == a) & (then.state == b) for a, b in FOLLOWS))
 
     @invariant
     def memory_is_the_log(s) -> Bool:
         """What the coordinator answers from is the last committed record of its log."""
-        return s.memory == s.state_log.committed
+        return s.metadata == s.transaction_state.committed
 
     # ---- fencing
 
@@ -230,6 +230,6 @@ class Agreement(Clients):
     def epochs_stay_in_range(s) -> Bool:
         """The largest epoch is for markers alone: no client has it, and none is larger."""
         return all_of(
-            s.memory.producer_epoch <= s.max_epoch,
+            s.metadata.producer_epoch <= s.max_epoch,
             forall(s.producer[i].producer_epoch < s.max_epoch for i in Instance),
         )

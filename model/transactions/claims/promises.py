@@ -48,14 +48,17 @@ class TransactionsClaims(Agreement):
     @invariant
     def the_client_decides(s) -> Bool:
         """A transaction is committed only if its client asked for that."""
-        return forall(implies(s.decided[k] == COMMIT, s.asked[k] == COMMIT) for k in Transaction)
+        return forall(
+            implies(s.decided[k] == COMMIT, s.requested[k] == COMMIT) for k in Transaction
+        )
 
     @invariant
     def told_is_true(s) -> Bool:
         """A client that was told of a commit, or of an abort, was told what was decided."""
         return forall(
             implies(
-                s.told[k] & exists(s.sent[k][p] for p in TopicPartition), s.decided[k] == s.asked[k]
+                s.end_confirmed[k] & exists(s.sent[k][p] for p in TopicPartition),
+                s.decided[k] == s.requested[k],
             )
             for k in Transaction
         )
@@ -65,7 +68,7 @@ class TransactionsClaims(Agreement):
         """Of a transaction that its client knows committed, every record is there, none aborted."""
         return forall(
             implies(
-                s.told[k] & (s.asked[k] == COMMIT),
+                s.end_confirmed[k] & (s.requested[k] == COMMIT),
                 exists(s.is_in(p, o, k) & ~s.closed_as(p, o, ABORT) for o in Offset),
             )
             for k in Transaction
@@ -77,10 +80,10 @@ class TransactionsClaims(Agreement):
         return any_of(
             exists((i < j) & (s.producer[j].producer_id != nothing) for j in Instance),
             exists(
-                all_of(s.owner[k] == i, s.asked[k] == nothing, s.decided[k] == ABORT)
+                all_of(s.owner[k] == i, s.requested[k] == nothing, s.decided[k] == ABORT)
                 for k in Transaction
             ),
-            s.memory.state == DEAD,
+            s.metadata.state == DEAD,
         )
 
     @invariant
@@ -150,7 +153,7 @@ class TransactionsClaims(Agreement):
     @liveness
     def decisions_are_carried_out(s) -> Temporal:
         """What is decided is complete in the end."""
-        return leads_to(s.memory.state == PREPARE, s.memory.state != PREPARE)
+        return leads_to(s.metadata.state == PREPARE, s.metadata.state != PREPARE)
 
     @liveness
     def open_transactions_close(s, p: TopicPartition, o: Offset) -> Temporal:
@@ -180,13 +183,13 @@ class TransactionsClaims(Agreement):
     @witness
     def epochs_ran_out(s) -> Bool:
         """The producer goes on under another id."""
-        return s.memory.previous_id != s.memory.producer_id
+        return s.metadata.previous_id != s.metadata.producer_id
 
     @witness
     def an_open_transaction_is_behind_the_decision(s) -> Bool:
         """A record waits for the marker of a decision that was taken."""
         return exists(
-            s.is_open(p, o) & (s.memory.state == PREPARE) for p in TopicPartition for o in Offset
+            s.is_open(p, o) & (s.metadata.state == PREPARE) for p in TopicPartition for o in Offset
         )
 
     @witness
@@ -197,8 +200,8 @@ class TransactionsClaims(Agreement):
                 j < k,
                 s.owner[j] == i,
                 s.owner[k] == i,
-                s.told[j] & (s.asked[j] == COMMIT),
-                s.told[k] & (s.asked[k] == COMMIT),
+                s.end_confirmed[j] & (s.requested[j] == COMMIT),
+                s.end_confirmed[k] & (s.requested[k] == COMMIT),
             )
             for i in Instance
             for j in Transaction

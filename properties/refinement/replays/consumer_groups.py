@@ -191,7 +191,7 @@ def cells(harness: ConsumerGroupHarness) -> Mapping[Cell, Value]:
             ("member.revoking", (m,)): member.revoking.get(PARTITION),
             ("consumer.epoch", (m,)): consumer.epoch,
             ("consumer.answered", (m,)): consumer.answer is not None,
-            ("consumer.told", (m,)): PARTITION in consumer.assigned,
+            ("consumer.assigned", (m,)): PARTITION in consumer.assigned,
             ("consumer.owns", (m,)): PARTITION in consumer.owned,
         }
     return read

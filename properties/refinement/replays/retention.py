@@ -226,7 +226,7 @@ def records(log: PartitionLog) -> Mapping[Offset, tuple[int, LeaderEpoch]]:
 EFFECTS: Final[Mapping[str, Effect]] = {
     "produce": RetentionHarness.produce,
     "fetch": RetentionHarness.fetch,
-    "start_anew": RetentionHarness.fetch,
+    "truncate_fully": RetentionHarness.fetch,
     "advance_high_watermark": RetentionHarness.advance,
     "shrink_isr": RetentionHarness.shrink,
     "elect": RetentionHarness.elect,
@@ -252,7 +252,7 @@ def cells(harness: RetentionHarness) -> Mapping[Cell, Value]:
         ("leader", ()): BROKERS.index(harness.state.leader),
         ("leader_epoch", ()): harness.state.leader_epoch,
         ("true_high_watermark", ()): harness.true_high_watermark,
-        ("asked", ()): harness.asked,
+        ("requested", ()): harness.asked,
         ("deleted", ()): harness.deleted,
     }
     for r, replica in enumerate(harness.replicas):

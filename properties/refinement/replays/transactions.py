@@ -70,12 +70,12 @@ def read_coordinator_and_log(harness: TransactionHarness) -> Reading:
     """Reads the coordinator's cache, both logs and the client's requests as version 1."""
     entries, transactions = harness.entries(), harness.transactions()
     cells: dict[Cell, Value] = {
-        ("memory.transaction", ()): len(transactions) - 1,
+        ("metadata.transaction", ()): len(transactions) - 1,
         ("log.end_offset", (0,)): len(entries),
     }
     for name, metadata in (
-        ("memory", harness.memory()),
-        ("state_log.committed", harness.committed()[-1]),
+        ("metadata", harness.memory()),
+        ("transaction_state.committed", harness.committed()[-1]),
     ):
         label = metadata.state.name.partition("_")[0]
         cells[f"{name}.state", ()] = TransactionState.labels.index(label)
@@ -88,7 +88,7 @@ def read_coordinator_and_log(harness: TransactionHarness) -> Reading:
         cells["log.record.transaction", (0, offset)] = entry.transaction
     for k, state in enumerate(transactions):
         cells["decided", (k,)] = _number(RESULTS.get(state))
-        cells["asked", (k,)] = _number(harness.requested.get(k))
+        cells["requested", (k,)] = _number(harness.requested.get(k))
     sorts = {
         "Transaction": range(harness.begun),
         "TopicPartition": range(1),

@@ -41,9 +41,9 @@ def test_the_new_owner_waits_until_the_old_one_has_revoked(play: Begin) -> None:
 
 
 def test_freeing_at_once_has_two_read_it(play: Begin) -> None:
-    told = (*OWNED_BY_0, *TO_1, "heartbeat 0", "heartbeat 1", "hear 1")
-    assert play(ConsumerGroup()).do(*told)["consumer.owns 1"] is False
-    assert play(FreesAtOnce()).do(*told, "hear 0").broken() == {"one_reader"}
+    assigned = (*OWNED_BY_0, *TO_1, "heartbeat 0", "heartbeat 1", "hear 1")
+    assert play(ConsumerGroup()).do(*assigned)["consumer.owns 1"] is False
+    assert play(FreesAtOnce()).do(*assigned, "hear 0").broken() == {"one_reader"}
 
 
 # ---- the books (KAFKA-16147)

@@ -68,7 +68,7 @@ def test_an_offset_and_a_broker_epoch_of_two_lives_do_the_same(play: Begin) -> N
         *("fetch 1 0", "advance_high_watermark 0", *RESTARTS_EMPTY, "apply_metadata 0"),
         *("apply_metadata 1", "fetch 1 0", "unfence 1", "take_late_fetch 0 1"),
     )
-    assert run["broker.stamp 0"] == run["registration.broker_epoch 1"] == 1
+    assert run["broker.proposed_broker_epoch 0"] == run["registration.broker_epoch 1"] == 1
     assert "leader_completeness" in run.do("grant_isr 0", "expire_session 0").broken()
 
 

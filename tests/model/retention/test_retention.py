@@ -72,9 +72,9 @@ TOO_FAR_BEHIND = ("produce 0 0", *ALONE, "expire 0")
 def test_a_follower_that_is_too_far_behind_starts_anew(play: Begin) -> None:
     log = play(Retention()).do(*TOO_FAR_BEHIND)
     assert "log_start" in log.refused("fetch 1")
-    log.do("start_anew 1")
+    log.do("truncate_fully 1")
     assert (log["log.log_start 1"], log["log.high_watermark 1"]) == (1, 1)
-    wrong = play(LeavesMarkBehind()).do(*TOO_FAR_BEHIND, "start_anew 1")
+    wrong = play(LeavesMarkBehind()).do(*TOO_FAR_BEHIND, "truncate_fully 1")
     assert wrong.broken() == {"log_start_is_committed"}
 
 
@@ -87,7 +87,7 @@ def test_a_log_start_does_not_go_back(play: Begin) -> None:
 
 PARTED_BELOW = (
     "produce 0 0", "elect 1", "produce 1 1", "shrink_isr 0", "advance_high_watermark 1", "expire 1",
-    "follow 0",
+    "make_follower 0",
 )  # fmt: skip
 
 

@@ -28,7 +28,7 @@ class OneEpochForAll(Transactions):
     def idle(
         s, state: TransactionState, producer_id: ProducerId, producer_epoch: ProducerEpoch
     ) -> Metadata:
-        return super().idle(state, producer_id, s.memory.producer_epoch)
+        return super().idle(state, producer_id, s.metadata.producer_epoch)
 
 
 class FencesNobody(Version1):
@@ -49,7 +49,7 @@ class SaysYes(Transactions):
     """The coordinator answers a call that comes again without asking what it was decided."""
 
     def is_done(s, k: Transaction, outcome: Outcome) -> Bool:
-        return all_of(s.memory.state == COMPLETE, s.is_decided_under(k))
+        return all_of(s.metadata.state == COMPLETE, s.is_decided_under(k))
 
 
 class NeverBusy(Transactions):

@@ -245,5 +245,5 @@ def test_states_and_outcomes_are_printed_by_their_labels() -> None:
     after, _, _ = taken(spec, "init_producer 0\n begin 0 0\n end 0 ABORT")
     assert writer.call(action(spec, "end"), [0, 1]) == "end(k 0, outcome ABORT)"
     changed = dict(writer.changes(before, after))
-    assert changed["memory"] == ["state EMPTY → PREPARE", "outcome COMMIT → ABORT",
+    assert changed["metadata"] == ["state EMPTY → PREPARE", "outcome COMMIT → ABORT",
                                  "producer_epoch 0 → 1"]  # fmt: skip
