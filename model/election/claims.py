@@ -44,7 +44,9 @@ class ElectionClaims(Controller):
 
     @invariant
     def leader_completeness(s) -> Bool:
-        """An elected leader that is up has every committed record, within the tolerated failures."""
+        """An elected leader that is up has every committed record, within the tolerated
+        failures.
+        """
         return forall(
             implies(
                 all_of(s.is_tolerable(), s.partition_registration.leader == r, s.broker[r].is_up),
@@ -262,7 +264,9 @@ class ElectionClaims(Controller):
 
     @witness
     def committed_and_elected_anew(s) -> Bool:
-        """A record is committed, and a leader other than the first is up and knows that it leads."""
+        """A record is committed, and a leader other than the first is up and knows that it
+        leads.
+        """
         return exists(
             all_of(s.is_true_leader(r), r != Replica.least(), s.is_committed(x))
             for r in Replica

@@ -183,8 +183,8 @@ class ElectedPartition(Spec):
         return s.broker[r].is_up & (s.broker[r].leader == r)
 
     def is_true_leader(s, r: Replica) -> Bool:
-        """True if the broker is the controller's leader, is up, and knows that in the same leader
-        epoch.
+        """True if the broker is the controller's leader, is up, and knows that in the same
+        leader epoch.
         """
         return all_of(
             s.presumes_leadership(r),

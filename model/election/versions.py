@@ -34,7 +34,9 @@ from model.variants import LATEST, kafka, unreleased, version
 
 @version("kafka-4.1", in_force=kafka("4.1", LATEST), default=True)
 class Election(ElectionClaims):
-    """Kafka 4.1: eligible leader replicas, and the last known leader when no replica is eligible."""
+    """Kafka 4.1: eligible leader replicas, and the last known leader when no replica is
+    eligible.
+    """
 
     @witness
     def somebody_is_eligible(s) -> Bool:
@@ -108,8 +110,8 @@ class Kip966(Election):
     """
 
     def is_tolerable(s) -> Bool:
-        """True if fewer than min.insync.replicas logs lost records, whatever the number of unclean
-        stops.
+        """True if fewer than min.insync.replicas logs lost records, whatever the number of
+        unclean stops.
         """
         return s.losses < min(s.min_isr, s.replicas)
 
@@ -120,7 +122,9 @@ class Kip966(Election):
     def is_kept_as_last_known(
         s, r: Replica, isr: Set[Replica], elr: Set[Replica], leads: Bool
     ) -> Bool:
-        """True for every replica that was eligible and is no longer, until the ISR is large enough."""
+        """True for every replica that was eligible and is no longer, until the ISR is large
+        enough.
+        """
         was = any_of(
             s.partition_registration.last_known[r],
             s.partition_registration.elr[r],

@@ -1,4 +1,6 @@
-"""Replication of one partition: append, fetch, truncation, high watermark and ISR, in six versions."""
+"""Replication of one partition: append, fetch, truncation, high watermark and ISR, in six
+versions.
+"""
 
 from model.replication import actions, bugs, versions
 from model.variants import variants_in

@@ -6,7 +6,7 @@ enabled again and again. Actions without a mark may never happen.
     controller   controller_elect_leader, controller_shrink_isr
     leaders      WF become_leader, leader_write, SF leader_inc_high_watermark, leader_shrink_isr,
                  leader_expand_isr
-    followers    WF become_follower, WF follower_replicate; WF follower_truncate in three versions
+    followers    WF become_follower, WF follower_replicate; WF follower_truncate in two versions
 
 Source: hachikuji/kafka-specification d68782b: KafkaReplication, KafkaTruncateToHighWatermark.
 Simplified: a fetch and its response are one step. The controller's state is one variable, which the

@@ -171,7 +171,9 @@ class RecomputesMark(FetchDivergence):
 
     @action(fair="strong")
     def leader_inc_high_watermark(s, leader: Replica) -> None:
-        """The leader sets its high watermark to the first offset that some member of its ISR lacks."""
+        """The leader sets its high watermark to the first offset that some member of its ISR
+        lacks.
+        """
         when(s.presumes_leadership(leader))
         s.replica[leader].high_watermark = first(
             Offset,

@@ -46,7 +46,9 @@ class ReplicationClaims(ReplicatedPartition):
 
     @invariant
     def weak_isr(s) -> Bool:
-        """Every record below a presumed leader's high watermark is on each member of its own ISR."""
+        """Every record below a presumed leader's high watermark is on each member of its own
+        ISR.
+        """
         return forall(
             implies(s.presumes_leadership(leader), s.has_replicated(leader, member))
             for leader in Replica
@@ -55,7 +57,9 @@ class ReplicationClaims(ReplicatedPartition):
 
     @invariant
     def strong_isr(s) -> Bool:
-        """Every record below a presumed leader's high watermark is on each member of the true ISR."""
+        """Every record below a presumed leader's high watermark is on each member of the true
+        ISR.
+        """
         return forall(
             implies(s.presumes_leadership(leader), s.has_replicated(leader, member))
             for leader in Replica

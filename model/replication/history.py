@@ -23,7 +23,9 @@ class RemembersWhatIsCommitted(TruncateToHighWatermark):
 
     @action(fair="strong")
     def leader_inc_high_watermark(s, leader: Replica) -> None:
-        """The leader raises its high watermark, and the history variable follows if it was lower."""
+        """The leader raises its high watermark, and the history variable follows if it was
+        lower.
+        """
         reached = s.replica[leader].high_watermark + 1
         known = s.true_high_watermark
         super().leader_inc_high_watermark(leader)

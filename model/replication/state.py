@@ -102,7 +102,9 @@ class Log(Record):
 
 
 class LeaderAndIsr(Record):
-    """The controller's decision about the partition, and the request that carries it to replicas."""
+    """The controller's decision about the partition, and the request that carries it to
+    replicas.
+    """
 
     leader_epoch: LeaderEpoch
     leader: Replica | Nothing
@@ -158,8 +160,8 @@ class ReplicatedPartition(Spec):
         return s.replica[follower].leader == leader
 
     def is_true_leader(s, leader: Replica) -> Bool:
-        """True if the controller chose the replica, and the replica knows that in the same leader
-        epoch.
+        """True if the controller chose the replica, and the replica knows that in the same
+        leader epoch.
         """
         return all_of(
             s.registration.leader == leader,

@@ -131,7 +131,9 @@ class Kip320FirstTry(Kip279):
     """
 
     def follows_with(s, follower: Replica, leader: Replica, offset: Offset) -> Bool:
-        """True if the follower fetches from the leader and has the leader's record at the offset."""
+        """True if the follower fetches from the leader and has the leader's record at the
+        offset.
+        """
         agree = s.log[leader].agrees_with(s.log[follower], offset)
         return s.is_following(follower, leader) & agree
 
@@ -240,8 +242,8 @@ class Kip320(Kip279):
         s.replicate(follower, leader)
 
     def acknowledges(s, follower: Replica, leader: Replica, offset: Offset) -> Bool:
-        """True if the leader may count the offset for the follower: both are in one epoch, and it
-        is there.
+        """True if the leader may count the offset for the follower: both are in one epoch, and
+        it is there.
         """
         return s.is_following_epoch(follower, leader) & s.log[follower].has_offset(offset)
 

@@ -1,4 +1,8 @@
-"""DOC transactions"""
+"""Transactions of one transactional id: its clients, its coordinator, and partitions with markers.
+
+Source: KIP-98; KIP-890; KIP-1228; Apache Kafka's design documentation on delivery semantics.
+Simplified: one transactional id, one coordinator partition. No deleted topics and no KIP-939.
+"""
 
 from model.transactions import bugs, versions
 from model.variants import variants_in

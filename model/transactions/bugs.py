@@ -1,6 +1,7 @@
-"""What went wrong with transactions: each replaces one rule of a version, and says what catches it.
+"""Bugs of transactions: each class replaces a rule of a version; its decorator names the failing
+claim.
 
-Source: the issues of Apache Kafka and librdkafka that each one names.
+Source: the issues of Apache Kafka and librdkafka that each class names.
 """
 
 from __future__ import annotations
@@ -50,10 +51,10 @@ from model.variants import LATEST, UNKNOWN, InForce, bug, kafka
     in_force=UNKNOWN,
 )
 class KeepsGuard(Verification):
-    """What was verified before a marker is appended after it.
+    """A verification that was answered before a marker still permits an append after the marker.
 
-    The answer to a verification is handled when the transaction has been aborted meanwhile: the
-    record opens one that nobody ends (KAFKA-14884). Fails no_hanging_transaction.
+    The leader handles the answer after the transaction was aborted: the record opens a transaction
+    that nobody ends (KAFKA-14884). Fails no_hanging_transaction.
     """
 
     def keeps_guard(s, k: Transaction, producer_id: ProducerId) -> Bool:
@@ -71,9 +72,9 @@ class KeepsGuard(Verification):
     in_force=UNKNOWN,
 )
 class OngoingById(LaxMarkers):
-    """A leader takes any open transaction of the producer id for the one that a record is of.
+    """A leader appends a record if any transaction of its producer id is open.
 
-    While the marker of one transaction is on its way, a record of the next is appended into it
+    While the marker of one transaction is in flight, a record of the next one is appended into it
     (KAFKA-18575, KAFKA-18654). Fails markers_close_their_own.
     """
 
@@ -91,11 +92,10 @@ class OngoingById(LaxMarkers):
     in_force=UNKNOWN,
 )
 class RefusesRepeatedMarkers(Transactions):
-    """A partition refuses a marker that it has, and the coordinator gives up.
+    """A partition refuses a marker that it already has, and the coordinator gives up.
 
-    A coordinator that takes over sends every marker again, and is told INVALID_PRODUCER_EPOCH,
-    which is not retried: the transaction is never complete (KAFKA-19999). Fails
-    markers_are_accepted.
+    A new coordinator sends every marker again. INVALID_PRODUCER_EPOCH is not retried, so the
+    transaction never completes (KAFKA-19999). Fails markers_are_accepted.
     """
 
     def accepts_marker(s, p: TopicPartition, i: ProducerId, producer_epoch: ProducerEpoch) -> Bool:
@@ -112,10 +112,10 @@ class RefusesRepeatedMarkers(Transactions):
     in_force=kafka("3.6", "4.1"),
 )
 class GuardBeforeEpoch(Transactions):
-    """A leader looks for the guard before it looks at the epoch.
+    """A leader checks the verification guard before the epoch.
 
-    A producer that was fenced while it was slow is told INVALID_TXN_STATE, which is fatal, and not
-    that it was fenced (KAFKA-19690). Fails the_fenced_are_told_so.
+    A slow producer that was fenced gets INVALID_TXN_STATE, which is fatal, and not
+    INVALID_PRODUCER_EPOCH (KAFKA-19690). Fails the_fenced_are_told_so.
     """
 
     def refusal(s, p: TopicPartition, k: Transaction) -> Error:
@@ -132,9 +132,9 @@ class GuardBeforeEpoch(Transactions):
     in_force=kafka(None, LATEST, "with unclean.leader.election.enable=true"),
 )
 class UncleanElection(Transactions):
-    """A replica leads that lacks what is committed.
+    """A replica without a committed record becomes the partition's leader.
 
-    What it lacks is a marker: the coordinator is done with the transaction, which is open again
+    It lacks a marker: the coordinator has completed the transaction, which is open again
     (KAFKA-20716). Fails no_hanging_transaction.
     """
 
@@ -154,7 +154,7 @@ class UncleanElection(Transactions):
 class StableAtFirstOpen(Transactions):
     """The last stable offset passes a transaction whose marker is not committed.
 
-    A new leader may lack the marker: the offset goes back (KAFKA-5121). Fails
+    A new leader may lack the marker, and then the offset goes back (KAFKA-5121). Fails
     stable_offsets_do_not_go_back.
     """
 
@@ -173,10 +173,10 @@ class StableAtFirstOpen(Transactions):
     in_force=UNKNOWN,
 )
 class ReadsMarkTwice(Transactions):
-    """A fetch compares the first open offset with a high watermark, and returns a later one.
+    """A fetch reads the high watermark twice: before the last stable offset is computed, and after.
 
-    Between the two looks the mark passes the record of an open transaction (KAFKA-9807). Fails
-    no_aborted_read.
+    Between the two reads the high watermark passes a record of an open transaction (KAFKA-9807).
+    Fails no_aborted_read.
     """
 
     compared: Set[TopicPartition]  # nothing was open below the mark when the fetch looked first
@@ -184,13 +184,13 @@ class ReadsMarkTwice(Transactions):
 
     @action
     def compare(s, p: TopicPartition) -> None:
-        """The fetch looks: nothing is open below the high watermark."""
+        """The fetch finds nothing open below the high watermark."""
         when(s.last_stable_offset(p) == s.log[p].high_watermark)
         s.compared[p] = True
 
     @action
     def look_again(s, p: TopicPartition) -> None:
-        """The fetch returns what is below the high watermark."""
+        """The fetch returns everything below the present high watermark."""
         when(s.compared[p])
         s.compared[p] = False
         s.returned[p] = s.log[p].high_watermark
@@ -214,10 +214,10 @@ class ReadsMarkTwice(Transactions):
     in_force=UNKNOWN,
 )
 class VouchesWhenIdle(Verification):
-    """The coordinator vouches for a transaction only while nothing waits to be appended.
+    """The coordinator confirms a transaction only while no append waits.
 
-    A client that adds one partition while it sends to another is refused there, for no fault of its
-    own (KAFKA-14904). Fails what_is_added_is_vouched_for.
+    A client that adds one partition while it sends to another is refused there without a fault of
+    its own (KAFKA-14904). Fails what_is_added_is_vouched_for.
     """
 
     def vouches(s, k: Transaction, p: TopicPartition) -> Bool:
@@ -234,10 +234,10 @@ class VouchesWhenIdle(Verification):
     in_force=kafka(None, "3.9"),
 )
 class EpochBeforePending(Transactions):
-    """The coordinator tests the epoch of a call before it says that it is busy.
+    """The coordinator checks the epoch of a call before it checks whether it is busy.
 
-    The epoch of a decision is the client's before it is complete: a client that goes on at once
-    fences itself (KAFKA-18464, KAFKA-18660). Fails none_fences_itself.
+    A decision moves the epoch before it is complete: a client that goes on at once fences itself
+    (KAFKA-18464, KAFKA-18660). Fails none_fences_itself.
     """
 
     def is_turned_away(s) -> Bool:
@@ -254,15 +254,14 @@ class EpochBeforePending(Transactions):
     in_force=kafka("4.0", None),
 )
 class FencesTwice(Transactions):
-    """A fence takes an epoch, and the decision to abort another.
+    """A fence takes one epoch, and the decision to abort takes another.
 
-    Where one is left, that is one too many: it overflows (KAFKA-19367). Fails
-    epochs_stay_in_range.
+    If only one epoch is left, the epoch overflows (KAFKA-19367). Fails epochs_stay_in_range.
     """
 
     @action(fair="weak")
     def fence(s) -> None:
-        """An ongoing transaction is aborted: it took too long, or a new instance has come."""
+        """The coordinator aborts an ongoing transaction, and takes two epochs."""
         when(s.may_fence())
         s.prepare(s.metadata.transaction, ABORT, s.epoch_of_decision() + 1, s.ends_epochs())
 
@@ -277,16 +276,15 @@ class FencesTwice(Transactions):
     in_force=kafka("4.0", None),
 )
 class FenceKeepsId(Transactions):
-    """A fence that uses up the epochs of a producer id keeps the id.
+    """A fence that uses the last epoch of a producer id keeps the id.
 
-    The client that was fenced aborts, which counts as a call that comes again: it is handed the
-    largest epoch, and its next transaction can never end (KAFKA-20090). Fails
-    epochs_stay_in_range.
+    The fenced client aborts, which counts as a repeated call: it receives the largest epoch, and
+    its next transaction can never end (KAFKA-20090). Fails epochs_stay_in_range.
     """
 
     @action(fair="weak")
     def fence(s) -> None:
-        """An ongoing transaction is aborted: it took too long, or a new instance has come."""
+        """The coordinator aborts an ongoing transaction, and keeps the producer id."""
         when(s.may_fence())
         s.prepare(s.metadata.transaction, ABORT, s.epoch_of_decision(), false)
 
@@ -304,7 +302,8 @@ class FenceKeepsId(Transactions):
 class ForgetsFailedFence(Version1):
     """A fence takes another epoch each time that its append fails.
 
-    Memory runs ahead of the log, until the epochs run out (KAFKA-9666). Fails memory_is_the_log.
+    The coordinator's metadata runs ahead of the log until the epochs run out (KAFKA-9666). Fails
+    memory_is_the_log.
     """
 
     def epoch_of_fence(s) -> ProducerEpoch:
@@ -324,15 +323,15 @@ class ForgetsFailedFence(Version1):
     in_force=UNKNOWN,
 )
 class ReturnsAfterExpiry(Transactions):
-    """An instance whose transactional id was forgotten asks for a producer id again.
+    """An instance whose transactional id expired asks for a producer id again.
 
-    It was fenced by another before that, and does not know: INVALID_PRODUCER_ID_MAPPING is no
-    reason to close (KAFKA-18019). Fails zombies_write_nothing.
+    Another instance had fenced it before, which it does not know: it should close on
+    INVALID_PRODUCER_ID_MAPPING (KAFKA-18019). Fails zombies_write_nothing.
     """
 
     @action
     def init_again(s, i: Instance) -> None:
-        """A client is told that its producer id is not known, and takes a new one."""
+        """A client whose producer id is unknown receives a new one."""
         unused = s.take_producer_id(true)
         when(
             s.metadata.state == DEAD,
@@ -354,15 +353,15 @@ class ReturnsAfterExpiry(Transactions):
     in_force=InForce(of="librdkafka"),
 )
 class BumpsInMidTransaction(Version1):
-    """A client whose record was refused takes a new epoch, and goes on with its transaction.
+    """A client whose record was refused takes a new epoch and goes on with its transaction.
 
-    The broker has aborted what came before: the client commits the rest (librdkafka 3575). Fails
-    a_commit_is_whole.
+    The broker has aborted the earlier records, and the client commits the rest (librdkafka 3575).
+    Fails a_commit_is_whole.
     """
 
     @action
     def bump(s, k: Transaction, i: Instance) -> None:
-        """InitProducerId, with the epoch that was fenced, is answered with the one after."""
+        """InitProducerId with the fenced epoch is answered with the next epoch."""
         m = s.metadata
         when(
             s.owner[k] == i,

@@ -1,15 +1,16 @@
-"""What transactions are made of: clients, the coordinator and its log, partitions and their logs.
+"""The state of transactions: clients, the coordinator with its log, and the logs of partitions.
 
-One transactional id, whose *instances* are clients that replace each other; one that was replaced
-and does not know is a zombie. Their transactions are numbered in the order in which they begin:
-the number is what the spec knows and no request carries. Requests name a producer id and an epoch.
+The transactional id has several *instances*: clients that replace each other. A replaced instance
+that does not know so is a zombie. Transactions are numbered in the order in which they begin. Only
+the spec knows that number: requests carry a producer id and an epoch, no number.
 
-What a log has below its high watermark is kept by every leader to come; what is above may be lost.
-That is all that is asked of replication: `properties/refinement.py` shows that it gives it.
+A partition keeps what is below its high watermark through every change of leader, and may lose the
+rest. That is the only property of replication used here; `properties/refinement` shows that the
+spec `replication` has it.
 
 Source: KIP-98; KIP-890; TransactionMetadata, ProducerStateManager of Apache Kafka.
-Simplified: the log of the coordinator is known by its last record, appended and committed: it has
-one transactional id. A new leader of a partition keeps its predecessor's high watermark.
+Simplified: the coordinator's log is its last appended and its last committed record. A new leader
+of a partition keeps its predecessor's high watermark.
 """
 
 from __future__ import annotations
@@ -46,25 +47,25 @@ QUIET: Constants = {  # no faults; a variant adds the fault that its counterexam
 
 
 class TopicPartition(Sort):
-    """Keeps records in a log, and has a leader."""
+    """A partition with a log and a leader."""
 
     prefix = "p"
 
 
 class Transaction(Int):
-    """A transaction as its client sees it, numbered from 0."""
+    """A transaction of a client, numbered from 0."""
 
 
 class Instance(Int):
-    """A client of the transactional id; a larger one was started later."""
+    """A client of the transactional id; a larger number was started later."""
 
 
 class ProducerId(Int):
-    """Names the producer in requests and in records."""
+    """The producer id in requests and records."""
 
 
 class ProducerEpoch(Int):
-    """Fences requests of the past; the largest plays 32767."""
+    """The producer epoch; the largest value stands for 32767."""
 
 
 class CoordinatorEpoch(Int):
@@ -76,23 +77,27 @@ class LeaderEpoch(Int):
 
 
 class Offset(Int):
-    """A position in a partition's log, or the end of one."""
+    """A position in a partition's log, or the end of the log."""
 
 
 class Outcome(Int):
-    """What a client asks for, a coordinator decides, a marker says."""
+    """Commit or abort: in a client's request, a coordinator's decision, or a marker."""
 
     labels = ("COMMIT", "ABORT")
 
 
 class TransactionState(Int):
-    """Where the coordinator is with a transactional id; with its outcome, as Kafka names them."""
+    """The coordinator's state of the transactional id; DEAD also stands for an unknown
+    transactional id.
+
+    PREPARE with an outcome is Kafka's PREPARE_COMMIT or PREPARE_ABORT; COMPLETE likewise.
+    """
 
     labels = ("DEAD", "EMPTY", "ONGOING", "PREPARE", "COMPLETE")
 
 
 class Error(Int):
-    """What makes an instance give up."""
+    """An error after which an instance closes."""
 
     labels = ("FENCED", "INVALID_TXN_STATE")
 
@@ -103,14 +108,14 @@ FENCED, INVALID_TXN_STATE = map(Error, range(2))
 
 
 class Stamp(Record):
-    """What a request or a record says of who sent it."""
+    """The producer id and epoch of a request or a record."""
 
     producer_id: ProducerId
     producer_epoch: ProducerEpoch
 
 
 class Producer(Record):
-    """What an instance knows of itself."""
+    """The producer id and epoch that an instance has received, and its error."""
 
     producer_id: ProducerId | Nothing  # nothing before InitProducerId is answered
     producer_epoch: ProducerEpoch
@@ -118,7 +123,7 @@ class Producer(Record):
 
 
 class Metadata(Record):
-    """A record of the coordinator's log: all there is to know of the transactional id."""
+    """The transaction metadata of the transactional id: a record of the coordinator's log."""
 
     state: TransactionState
     outcome: Outcome  # without meaning before PREPARE
@@ -131,14 +136,14 @@ class Metadata(Record):
 
 
 class TransactionStateLog(Record):
-    """The coordinator's log, by its last record: as far as it is appended, and committed."""
+    """The `__transaction_state` log: its last appended and its last committed record."""
 
     appended: Metadata
     committed: Metadata
 
 
 class LogRecord(Record):
-    """A record of a client, or with an outcome a marker."""
+    """A record of a client, or a marker if it has an outcome."""
 
     outcome: Outcome | Nothing
     producer_id: ProducerId
@@ -149,13 +154,15 @@ class LogRecord(Record):
 
 
 class Log(Record):
+    """A partition's log."""
+
     end_offset: Offset
     high_watermark: Offset
     record: Map[Offset, LogRecord]
 
 
 class State(Spec):
-    """The variables of transactions, and what bounds them."""
+    """The variables of transactions, and the bounds of their exploration."""
 
     instances: Annotated[int, range(1, 5)] = 1
     transactions: Annotated[int, range(1, 5)] = 2
@@ -199,6 +206,7 @@ class State(Spec):
     verified: Map[Transaction, Set[TopicPartition]]  # its leader may append, by the same guard
 
     def scope(s) -> Scope:
+        """Returns the finite size of each sort."""
         markers = (s.coordinator_failures + 1) * (1 + s.markers_late)
         return {
             TopicPartition: s.partitions,
@@ -215,25 +223,28 @@ class State(Spec):
         }
 
     def init(s) -> None:
-        """No client has come, and every log is empty."""
+        """No client has started, and every log is empty."""
 
     # ---- words of many rooms
 
     def is_next(s, k: Transaction) -> Bool:
-        """The transaction has not begun, and every smaller one has."""
+        """True if the transaction has not begun, and every transaction with a smaller number
+        has.
+        """
         earlier = forall(implies(j < k, s.owner[j] != nothing) for j in Transaction)
         return (s.owner[k] == nothing) & earlier
 
     def is_stamped(s, k: Transaction, i: ProducerId, producer_epoch: ProducerEpoch) -> Bool:
+        """True if the transaction's requests carry this producer id and epoch."""
         stamp = s.stamp[k]
         return (stamp.producer_id == i) & (stamp.producer_epoch == producer_epoch)
 
     def is_current(s, k: Transaction) -> Bool:
-        """Its stamp is the one that the coordinator knows."""
+        """True if the transaction's producer id and epoch are those of the coordinator."""
         return s.is_stamped(k, s.metadata.producer_id, s.metadata.producer_epoch)
 
     def is_waiting(s, k: Transaction) -> Bool:
-        """Its client is in the transaction, and has not asked to end it."""
+        """True if the transaction's client is in the transaction and has not asked to end it."""
         return all_of(
             s.requested[k] == nothing,
             exists((s.owner[k] == i) & (s.producer[i].error == nothing) for i in Instance),

@@ -1,4 +1,5 @@
-"""Transactions as they were: before KIP-890, with its first part, and with its second as shipped.
+"""The versions of transactions: version 2 today, and the protocols before KIP-890 and before
+KIP-1228.
 
 Source: KIP-98; KIP-890; KAFKA-9666; Apache Kafka 3.5, 3.6 and 4.0.
 """
@@ -58,9 +59,9 @@ class Transactions(TransactionsClaims):
     in_force=kafka("0.11", "3.5"),
 )
 class Version1(Transactions):
-    """Before KIP-890: all transactions of an instance have one epoch, and leaders ask nobody.
+    """Before KIP-890: all transactions of an instance share one epoch, and leaders verify nothing.
 
-    A record that comes after its marker opens a transaction that nobody ends: it hangs
+    A record that arrives after its marker opens a transaction that nobody ends: it hangs
     (KAFKA-14402). Fails no_hanging_transaction.
     """
 
@@ -70,47 +71,61 @@ class Version1(Transactions):
     fence_failed: Bool  # the epoch in memory is one that no log has
 
     def scope(s) -> Scope:
+        """Returns the finite size of each sort."""
         return {**super().scope(), Failure: s.append_failures + 1}
 
     # ---- partitions
 
     def may_append(s, p: TopicPartition, k: Transaction) -> Bool:
+        """Always true: nothing is verified."""
         return true
 
     def accepts_marker(s, p: TopicPartition, i: ProducerId, producer_epoch: ProducerEpoch) -> Bool:
+        """True if the marker's epoch is not smaller than the producer's epochs in the log."""
         return ~s.fences(p, i, producer_epoch)
 
     # ---- the coordinator
 
     def asks_to_add(s, k: Transaction, p: TopicPartition) -> Bool:
-        """A client adds a partition, and sends its record when it hears that it is added."""
+        """True if the client may add the partition, which it does before it sends the record."""
         return s.is_waiting(k) & ~s.sent[k][p]
 
     def ends_epochs(s) -> Bool:
+        """Always false: a decision does not change the epoch."""
         return false
 
     def epoch_of_decision(s) -> ProducerEpoch:
+        """Returns the present producer epoch."""
         return s.metadata.producer_epoch
 
     def epoch_of_fence(s) -> ProducerEpoch:
-        """The next one; the same again where the append of the last fence failed (KAFKA-9666)."""
+        """Returns the next epoch, or the same epoch again if the append of the last fence failed
+        (KAFKA-9666).
+        """
         producer_epoch = s.metadata.producer_epoch
         return ite(s.fence_failed, producer_epoch, producer_epoch + 1)
 
     @action(fair="weak")
     def fence(s) -> None:
-        """An ongoing transaction is aborted under the next epoch, which memory has at once."""
+        """The coordinator aborts an ongoing transaction under the next epoch, which its metadata
+        has at once.
+
+        Kafka: TransactionCoordinator before 4.0. Simplified: may happen at any time. A fence whose
+        append fails must not take another epoch: `forgets-failed-fence` fails memory_is_the_log in
+        8 steps.
+        """
         producer_epoch = s.epoch_of_fence()
         when(s.may_fence())
         s.prepare(s.metadata.transaction, ABORT, producer_epoch, s.ends_epochs())
         s.metadata.producer_epoch = producer_epoch
 
     def appends_wait(s) -> bool:
+        """True if an append may be lost or may fail."""
         return s.coordinator_failures + s.append_failures > 0
 
     @action
     def fail_append(s) -> None:
-        """An append to the coordinator's log fails: too few replicas are in sync."""
+        """An append to the coordinator's log fails because too few replicas are in sync."""
         appended, committed = s.transaction_state.appended, s.transaction_state.committed
         fenced = (appended.state == PREPARE) & (committed.producer_epoch < appended.producer_epoch)
         when(s.is_appending(), s.failures < s.append_failures)
@@ -121,39 +136,47 @@ class Version1(Transactions):
 
     @action(fair="weak")
     def commit_append(s) -> None:
-        """What the coordinator appended is committed."""
+        """The record that the coordinator appended is committed."""
         super().commit_append()
         s.fence_failed = false
 
     @action
     def fail_over(s, epoch: CoordinatorEpoch) -> None:
-        """Another coordinator reads the log; what was not committed is lost, and all memory."""
+        """Another coordinator reads the log; uncommitted appends and all memory are lost."""
         super().fail_over(epoch)
         s.fence_failed = false
 
     # ---- clients
 
     def may_send(s, p: TopicPartition, k: Transaction) -> Bool:
+        """True if the coordinator has added the partition."""
         return s.has_added(k, p)
 
     def may_ask_for_nothing(s, k: Transaction, outcome: Outcome) -> Bool:
+        """True if the client sent a record or added a partition."""
         return exists(s.sent[k][p] | s.has_added(k, p) for p in TopicPartition)
 
     def may_end(s, k: Transaction, outcome: Outcome) -> Bool:
-        """The stamp is the latest, and something is open: the call does not say which."""
+        """True if producer id and epoch are current and a transaction is open; the call names no
+        transaction.
+        """
         return s.is_current(k) & (s.metadata.state == ONGOING)
 
     def is_decided_under(s, k: Transaction) -> Bool:
+        """True if the transaction's producer id and epoch are current."""
         return s.is_current(k)
 
     # ---- what is claimed of it
 
     def may_be_fenced(s, i: Instance) -> Bool:
+        """True as in version 2, or if the append of a fence has failed."""
         return super().may_be_fenced(i) | s.fence_failed
 
     @invariant
     def memory_is_the_log(s) -> Bool:
-        """Memory is the last committed record, but for the epoch of one fence."""
+        """The coordinator's metadata is the last committed record of its log, except the epoch
+        of one fence.
+        """
         m, committed = s.metadata, s.transaction_state.committed
         return all_of(
             m.state == committed.state,
@@ -173,16 +196,18 @@ class Version1(Transactions):
     in_force=kafka("3.6", "3.9"),
 )
 class Verification(Version1):
-    """The first part of KIP-890: where nothing is open, the leader asks before it appends.
+    """The first part of KIP-890: where nothing is open, the leader verifies before it appends.
 
-    A request to end a transaction still does not say which: a late copy ends the next one
+    A request to end a transaction still names no transaction: a late copy ends the next one
     (KAFKA-17754). Fails the_client_decides.
     """
 
     def is_ongoing(s, p: TopicPartition, k: Transaction) -> Bool:
+        """True if the producer id has an open transaction in the partition."""
         return s.has_open(p, s.stamp[k].producer_id)
 
     def may_append(s, p: TopicPartition, k: Transaction) -> Bool:
+        """True if a transaction is open in the partition, or verified."""
         return s.is_ongoing(p, k) | s.verified[k][p]
 
 
@@ -198,9 +223,10 @@ class Verification(Version1):
 class LaxMarkers(Transactions):
     """Version 2 as in 4.0: a marker is accepted under an epoch that the partition has seen.
 
-    The marker of one transaction carries the epoch of the next, and closes it when it comes again
-    (KAFKA-19446). Fails markers_close_their_own.
+    The marker of one transaction carries the epoch of the next one, and closes that one when it is
+    delivered again (KAFKA-19446). Fails markers_close_their_own.
     """
 
     def accepts_marker(s, p: TopicPartition, i: ProducerId, producer_epoch: ProducerEpoch) -> Bool:
+        """True if the marker's epoch is not smaller than the producer's epochs in the log."""
         return ~s.fences(p, i, producer_epoch)

@@ -1,4 +1,4 @@
-"""DOC transactions_abstract"""
+"""Transactions, small enough to prove for any number of producers, partitions and transactions."""
 
 from model.transactions_abstract import versions
 from model.variants import variants_in

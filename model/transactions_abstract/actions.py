@@ -1,4 +1,16 @@
-"""DOC transactions_abstract actions"""
+"""The actions of abstract transactions: producer and coordinator, then partitions.
+
+The coordinator decides. A partition keeps records pending until a marker carries the decision.
+Requests may arrive late and twice, so an action stays possible as long as no rule forbids it. A
+marker names a producer and an epoch but no transaction, so epochs alone distinguish the
+transactions of a producer.
+
+Next, as in TLA+; no action is fair, because only safety is proved.
+
+    coordinator  begin, add_partition, end_commit, end_abort, fence, init_producer,
+                 complete_transaction
+    partitions   append, write_marker, write_marker_again
+"""
 
 from __future__ import annotations
 
@@ -13,27 +25,34 @@ from model.transactions_abstract.state import (
 
 
 class AbstractTransactionsActions(AbstractTransactionsState):
-    """DOC AbstractTransactionsActions"""
+    """The actions of abstract transactions, by the rules of version 2."""
 
     # ---- the rules that versions differ in
 
     def may_end_under(s, x: Transaction, marker_epoch: ProducerEpoch) -> Bool:
-        """The epoch to which the decision moves the producer, and which its markers carry."""
+        """True if the decision may move the producer to this epoch, which its markers carry."""
         return s.current_epoch[s.producer[x]] < marker_epoch
 
     def accepts_marker(s, t: TopicPartition, x: Transaction) -> Bool:
-        """Under the very epoch that the partition has seen, a marker may be one of the past."""
+        """True if the marker's epoch is larger than every epoch that the partition has seen of the
+        producer.
+
+        With an equal epoch the marker may belong to the transaction before: `lax-markers` fails
+        faithful in 9 steps.
+        """
         return s.seen_epoch[t][s.producer[x]] < s.marker_epoch[x]
 
     def ends_above_records(s, x: Transaction) -> Bool:
-        """A marker fences the records of its own transaction that are still on their way."""
+        """True if the marker's epoch is larger than that of the transaction's records, so it
+        fences late ones.
+        """
         return s.producer_epoch[x] < s.marker_epoch[x]
 
     # ---- the producer and its coordinator
 
     @action
     def begin(s, x: Transaction, producer: Producer) -> None:
-        """A producer begins a transaction once its earlier ones are complete."""
+        """A producer begins a transaction when its earlier transactions are complete."""
         when(~s.begun[x], s.has_nothing_open(producer))
         s.begun[x] = True
         s.producer[x] = producer
@@ -41,13 +60,18 @@ class AbstractTransactionsActions(AbstractTransactionsState):
 
     @action
     def add_partition(s, x: Transaction, t: TopicPartition) -> None:
-        """The coordinator learns that the transaction writes to a partition."""
+        """The coordinator adds a partition to the transaction."""
         when(s.begun[x], ~s.decided(x))
         s.added[x][t] = True
 
     @action
     def end_commit(s, x: Transaction, marker_epoch: ProducerEpoch) -> None:
-        """The coordinator decides to commit."""
+        """The coordinator decides to commit.
+
+        Kafka: TransactionCoordinator.handleEndTransaction. If markers carry the epoch of the
+        records, a late record is accepted after its marker: `v1` fails no_hanging_transaction in 6
+        steps.
+        """
         when(s.begun[x], ~s.decided(x), s.may_end_under(x, marker_epoch))
         s.committed[x] = True
         s.end_under(x, marker_epoch)
@@ -61,24 +85,25 @@ class AbstractTransactionsActions(AbstractTransactionsState):
 
     @action
     def fence(s, x: Transaction, marker_epoch: ProducerEpoch) -> None:
-        """The old instance is fenced and its open transaction aborted: by a new one, or in time."""
+        """The coordinator aborts an open transaction, because of a new instance or a timeout."""
         when(s.begun[x], ~s.decided(x), s.current_epoch[s.producer[x]] < marker_epoch)
         s.aborted[x] = True
         s.end_under(x, marker_epoch)
 
     def end_under(s, x: Transaction, marker_epoch: ProducerEpoch) -> None:
+        """Moves the producer and the transaction's markers to this epoch."""
         s.marker_epoch[x] = marker_epoch
         s.current_epoch[s.producer[x]] = marker_epoch
 
     @action
     def init_producer(s, producer: Producer, new_epoch: ProducerEpoch) -> None:
-        """A new instance of a producer that has nothing open takes a larger epoch."""
+        """A new instance of a producer without an open transaction receives a larger epoch."""
         when(s.current_epoch[producer] < new_epoch, s.has_nothing_open(producer))
         s.current_epoch[producer] = new_epoch
 
     @action
     def complete_transaction(s, x: Transaction) -> None:
-        """The coordinator has heard of a marker from every partition of the transaction."""
+        """The coordinator has a confirmed marker from every partition of the transaction."""
         when(s.decided(x), forall(s.marked[x][t] for t in s.added[x]))
         s.complete[x] = True
 
@@ -86,7 +111,7 @@ class AbstractTransactionsActions(AbstractTransactionsState):
 
     @action
     def append(s, x: Transaction, t: TopicPartition) -> None:
-        """A record reaches its partition, however late, unless a larger epoch was there before."""
+        """A partition appends a record, however late, unless it has seen a larger epoch."""
         producer = s.producer[x]
         when(s.begun[x], s.added[x][t], s.seen_epoch[t][producer] <= s.producer_epoch[x])
         s.written[x][t] = True
@@ -95,7 +120,7 @@ class AbstractTransactionsActions(AbstractTransactionsState):
 
     @action
     def write_marker(s, x: Transaction, t: TopicPartition) -> None:
-        """A marker decides whatever its producer has pending there: it names no transaction."""
+        """A marker decides everything that its producer has pending in the partition."""
         producer = s.producer[x]
         when(s.decided(x), s.added[x][t], s.accepts_marker(t, x))
         s.seen_epoch[t][producer] = s.marker_epoch[x]
@@ -108,7 +133,7 @@ class AbstractTransactionsActions(AbstractTransactionsState):
 
     @action
     def write_marker_again(s, x: Transaction, t: TopicPartition) -> None:
-        """A marker that comes again and finds nothing pending changes nothing (KAFKA-19999)."""
+        """A repeated marker that finds nothing pending changes nothing (KAFKA-19999)."""
         producer = s.producer[x]
         when(
             s.marked[x][t],

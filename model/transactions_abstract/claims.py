@@ -1,4 +1,4 @@
-"""DOC transactions_abstract claims"""
+"""The claims about abstract transactions, and the lemmas that make them inductive."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from model.transactions_abstract.state import TopicPartition, Transaction
 
 
 class AbstractTransactionsClaims(AbstractTransactionsActions):
-    """DOC AbstractTransactionsClaims"""
+    """Three claims, and seven lemmas from which they follow for any number of transactions."""
 
     # ---- what is claimed
 
@@ -24,14 +24,14 @@ class AbstractTransactionsClaims(AbstractTransactionsActions):
 
     @invariant
     def no_hanging_transaction(s) -> Bool:
-        """A complete transaction has nothing pending anywhere."""
+        """A complete transaction has nothing pending on any partition."""
         return forall(
             implies(s.complete[x], ~s.pending[x][t]) for x in Transaction for t in TopicPartition
         )
 
     @invariant
     def faithful(s) -> Bool:
-        """Partitions keep and drop what the coordinator decided to commit and to abort."""
+        """A partition keeps only what the coordinator committed, and drops only what it aborted."""
         return forall(
             implies(s.kept[x][t], s.committed[x]) & implies(s.dropped[x][t], s.aborted[x])
             for x in Transaction
@@ -42,17 +42,19 @@ class AbstractTransactionsClaims(AbstractTransactionsActions):
 
     @witness
     def a_record_is_committed(s) -> Bool:
-        """Some partition keeps what a complete transaction wrote."""
+        """A partition keeps a record of a complete transaction."""
         return exists(s.complete[x] & s.kept[x][t] for x in Transaction for t in TopicPartition)
 
     @witness
     def a_record_is_aborted(s) -> Bool:
-        """Some partition drops what a complete transaction wrote."""
+        """A partition drops a record of a complete transaction."""
         return exists(s.complete[x] & s.dropped[x][t] for x in Transaction for t in TopicPartition)
 
     @witness
     def the_next_writes(s) -> Bool:
-        """A producer writes in its second transaction, where the first was committed."""
+        """A producer writes in a second transaction to a partition where its first was
+        committed.
+        """
         return exists(
             all_of(s.kept[x][t], s.pending[y][t], s.producer[x] == s.producer[y])
             for x in Transaction
@@ -62,7 +64,7 @@ class AbstractTransactionsClaims(AbstractTransactionsActions):
 
     @witness
     def a_late_record_is_fenced(s) -> Bool:
-        """A partition refuses the records of a transaction: it has seen a larger epoch."""
+        """A partition refuses the records of a transaction, because it has seen a larger epoch."""
         return exists(
             all_of(s.added[x][t], s.producer_epoch[x] < s.seen_epoch[t][s.producer[x]])
             for x in Transaction
@@ -73,9 +75,9 @@ class AbstractTransactionsClaims(AbstractTransactionsActions):
 
     @lemma
     def one_decision(s) -> Bool:
-        """A transaction begins, is decided once, and is complete only then.
+        """A transaction begins, is decided once, and is complete only after that.
 
-        True because every decision asks for a begun transaction that has none.
+        True because only a begun, undecided transaction can be decided.
         """
         return forall(
             all_of(
@@ -88,7 +90,7 @@ class AbstractTransactionsClaims(AbstractTransactionsActions):
 
     @lemma
     def epochs_grow(s) -> Bool:
-        """The records of a transaction, its markers, its producer: none under a smaller epoch.
+        """From a transaction's records to its markers to its producer, epochs never decrease.
 
         True because a transaction takes its producer's epoch, which only grows, and its markers
         take the epoch to which the decision moves the producer.
@@ -111,7 +113,7 @@ class AbstractTransactionsClaims(AbstractTransactionsActions):
     def one_open(s) -> Bool:
         """A producer has at most one transaction that is not complete.
 
-        True because it begins one only when it has nothing open.
+        True because a producer begins a transaction only when it has nothing open.
         """
         return forall(
             implies(
@@ -124,10 +126,11 @@ class AbstractTransactionsClaims(AbstractTransactionsActions):
 
     @lemma
     def one_after_another(s) -> Bool:
-        """Of two transactions of a producer, the markers of one precede the records of the other.
+        """Of two transactions of a producer, the markers of one have no larger epoch than the
+        other's records.
 
-        True because the later one began when the earlier was complete, under the epoch to which
-        the earlier decision had moved the producer, or a larger one.
+        True because the later one began when the earlier was complete, under the epoch to which the
+        earlier decision had moved the producer, or a larger one.
         """
         return forall(
             implies(
@@ -143,11 +146,12 @@ class AbstractTransactionsClaims(AbstractTransactionsActions):
 
     @lemma
     def pending_is_fresh(s) -> Bool:
-        """Where something is pending, its epoch is the largest seen and its marker has not come.
+        """Where a transaction is pending, its epoch is the largest seen, and its marker has not
+        arrived.
 
-        True because a record is refused once its transaction's marker was there, whose epoch is
-        larger; and a marker leaves nothing of its producer pending. Version 1, where both carry
-        the same epoch, lets the record in: it hangs.
+        True because a record is refused after its transaction's marker, whose epoch is larger, and
+        a marker leaves nothing of its producer pending. Version 1, where both carry the same epoch,
+        accepts the record: it hangs.
         """
         return forall(
             all_of(
@@ -164,10 +168,11 @@ class AbstractTransactionsClaims(AbstractTransactionsActions):
 
     @lemma
     def marked_is_decided(s) -> Bool:
-        """A partition with a marker was added, and remembers the marker's epoch or a larger one.
+        """A partition with a marker of a transaction was added to it, and has seen the marker's
+        epoch.
 
-        True because markers are sent for decided transactions to added partitions, and what a
-        partition has seen only grows.
+        True because markers are sent for decided transactions to added partitions, and the epochs
+        that a partition has seen only grow.
         """
         return forall(
             implies(
@@ -184,9 +189,9 @@ class AbstractTransactionsClaims(AbstractTransactionsActions):
 
     @lemma
     def complete_is_marked(s) -> Bool:
-        """A complete transaction has its marker in every partition that was added to it.
+        """A complete transaction has its marker on every partition that was added to it.
 
-        True because completing it asks for that, and nothing is added after the decision.
+        True because completion requires that, and nothing is added after the decision.
         """
         return forall(
             implies(s.complete[x], s.marked[x][t]) for x in Transaction for t in s.added[x]

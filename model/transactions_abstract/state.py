@@ -1,4 +1,12 @@
-"""DOC transactions_abstract state"""
+"""The state of abstract transactions: what the coordinator and the partitions know.
+
+Source: KIP-98; KIP-890 part 2 (an epoch for every transaction); KIP-1228 (a marker is accepted only
+above the epoch that the partition has seen).
+Simplified: the coordinator never fails, and epochs never run out. A request to end a transaction
+names the transaction, so the late EndTxn of version 1 (KAFKA-17754) does not exist here. A
+partition holds a set of transactions, not a log. Verification (KIP-890 part 1) is left out: it
+refuses more.
+"""
 
 from __future__ import annotations
 
@@ -8,11 +16,11 @@ from model.language import Bool, Map, Ordered, Scope, Set, Sort, Spec, forall, i
 
 
 class Producer(Sort):
-    """A transactional id, and the producer id that goes with it."""
+    """A transactional id, with its producer id."""
 
 
 class TopicPartition(Sort):
-    """Keeps records, and remembers the largest epoch it has seen of each producer."""
+    """A partition, which keeps the largest epoch that it has seen of each producer."""
 
 
 class Transaction(Sort):
@@ -20,11 +28,11 @@ class Transaction(Sort):
 
 
 class ProducerEpoch(Ordered):
-    """Fences requests of the past."""
+    """The producer epoch, which fences late requests."""
 
 
 class AbstractTransactionsState(Spec):
-    """DOC AbstractTransactionsState"""
+    """The variables of abstract transactions, and predicates over them."""
 
     producers: Annotated[int, range(1, 10)] = 1
     transactions: Annotated[int, range(1, 10)] = 2
@@ -51,6 +59,7 @@ class AbstractTransactionsState(Spec):
     dropped: Map[Transaction, Set[TopicPartition]]  # decided there: aborted
 
     def scope(s) -> Scope:
+        """Returns the finite size of each sort."""
         return {
             Producer: s.producers,
             Transaction: s.transactions,
@@ -59,15 +68,18 @@ class AbstractTransactionsState(Spec):
         }
 
     def init(s, someone: Producer) -> None:
-        """Nothing has begun."""
+        """No transaction has begun."""
         for x in Transaction:
             s.producer[x] = someone  # without meaning until x begins
 
     def decided(s, x: Transaction) -> Bool:
+        """True if the transaction is committed or aborted."""
         return s.committed[x] | s.aborted[x]
 
     def is_open(s, x: Transaction) -> Bool:
+        """True if the transaction has begun and is not complete."""
         return s.begun[x] & ~s.complete[x]
 
     def has_nothing_open(s, producer: Producer) -> Bool:
+        """True if every transaction of the producer is complete or has not begun."""
         return forall(implies(s.producer[x] == producer, ~s.is_open(x)) for x in Transaction)

@@ -1,4 +1,7 @@
-"""DOC transactions_abstract versions"""
+"""The versions of abstract transactions: version 2, its lax markers of Kafka 4.0, and version 1.
+
+Source: KIP-98; KIP-890; KIP-1228.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,8 @@ class Transactions(AbstractTransactionsClaims):
 
 @bug("lax-markers", breaks="faithful", steps=9, in_force=kafka("4.0", "4.1"))
 class LaxMarkers(Transactions):
-    """Version 2 up to Kafka 4.1: a marker is accepted at the epoch already seen (KIP-1228).
+    """Version 2 up to Kafka 4.1: a marker is accepted at the epoch that the partition has seen
+    (KIP-1228).
 
     A marker that is delivered again closes the next transaction, whose records carry that epoch.
     Fails atomic and faithful, at write_marker.
@@ -27,11 +31,11 @@ class LaxMarkers(Transactions):
 
 @version("v1", breaks="no_hanging_transaction", steps=6, in_force=kafka("0.11", "3.5"))
 class Version1(LaxMarkers):
-    """Before KIP-890: transactions share the producer's epoch, and so do their markers.
+    """Before KIP-890: a producer's transactions share one epoch, and so do their markers.
 
-    A late record is accepted after the marker of its transaction, and nothing will ever end it: it
-    hangs. A late marker closes the next transaction. Fails no_hanging_transaction at append, and
-    atomic and faithful at write_marker.
+    A late record is accepted after the marker of its transaction, and nothing ends it: it hangs. A
+    late marker closes the next transaction. Fails no_hanging_transaction at append, and atomic and
+    faithful at write_marker.
     """
 
     def may_end_under(s, x: Transaction, marker_epoch: ProducerEpoch) -> Bool:

@@ -182,7 +182,9 @@ class Brokers(ElectedPartition):
     def take_fetch(
         s, leader: Replica, follower: Replica, end: Offset, broker_epoch: BrokerEpoch
     ) -> None:
-        """The leader records the follower's progress, and may ask to add the follower to the ISR."""
+        """The leader records the follower's progress, and may ask to add the follower to the
+        ISR.
+        """
         joins = s.may_join(leader, follower, end)
         s.propose(leader, s.broker[leader].isr | {follower}, joins, broker_epoch)
         s.broker[leader].follower[follower].end_offset = end

@@ -1,11 +1,11 @@
-"""The clients of a transactional id: instances that begin, send, and ask to commit or to abort.
+"""The actions of clients: an instance begins a transaction, sends, and asks to commit or to abort.
 
-A client asks again until it is answered, so a request may come twice, and its first copy long after
-the answer to its second. A client commits when all that it sent was acknowledged.
+A client repeats a request until it is answered. So a request may arrive twice, and its first copy
+long after the answer to the second. A client commits when all of its records are acknowledged.
 
 Source: KIP-98; KIP-890; KAFKA-18464.
-Simplified: an instance that is told of an error closes: it does not abort and go on. A client sends
-nothing after it has asked to end a transaction, but what it sent before may be on its way.
+Simplified: an instance that receives an error closes; it does not abort and go on. A client sends
+nothing after it asked to end a transaction, but earlier records may still be in flight.
 """
 
 from __future__ import annotations
@@ -42,11 +42,15 @@ from model.transactions.state import (
 
 
 class Clients(Coordinator):
-    """Transactions from their clients' side, by the rules of version 2."""
+    """The actions of clients, by the rules of transaction version 2."""
 
     @action
     def begin(s, k: Transaction, i: Instance) -> None:
-        """A client begins a transaction, having heard how its last one ended; it tells nobody."""
+        """A client that knows how its last transaction ended begins another, without a request.
+
+        Kafka: TransactionManager.beginTransaction. Simplified: the transaction takes the client's
+        present producer id and epoch.
+        """
         when(
             s.is_next(k),
             s.producer[i].producer_id != nothing,
@@ -58,19 +62,24 @@ class Clients(Coordinator):
         s.stamp[k].producer_epoch = s.producer[i].producer_epoch
 
     def own_id(s, i: Instance) -> ProducerId:
+        """Returns the instance's producer id."""
         return first(ProducerId, lambda x: s.producer[i].producer_id == x, default=ProducerId(0))
 
     def may_send(s, p: TopicPartition, k: Transaction) -> Bool:
-        """Whether the coordinator must know of the partition first."""
+        """Always true: in version 2 the partition's leader adds the partition."""
         return all_of()
 
     @action
     def send(s, p: TopicPartition, k: Transaction) -> None:
-        """A client sends a record to a partition."""
+        """A client sends a record of its transaction to a partition.
+
+        Kafka: KafkaProducer.send. Simplified: one record per partition; retries are `is_in_flight`.
+        """
         when(s.is_waiting(k), ~s.sent[k][p], s.may_send(p, k))
         s.sent[k][p] = True
 
     def is_acknowledged(s, p: TopicPartition, k: Transaction) -> Bool:
+        """True if the transaction's record is below the partition's high watermark."""
         return exists(
             all_of(
                 o < s.log[p].high_watermark,
@@ -81,24 +90,33 @@ class Clients(Coordinator):
         )
 
     def may_ask(s, k: Transaction, outcome: Outcome) -> Bool:
-        """The client is in the transaction; it commits when all that it sent was acknowledged."""
+        """True if the client is in the transaction, and for a commit if all of its records are
+        acknowledged.
+        """
         acknowledged = forall(s.is_acknowledged(p, k) for p in s.sent[k])
         return s.is_waiting(k) & ((outcome == ABORT) | acknowledged)
 
     def may_ask_for_nothing(s, k: Transaction, outcome: Outcome) -> Bool:
-        """A client that sent nothing does not commit; it may abort, to be sure."""
+        """True if the client may end a transaction in which it sent nothing: only by an abort."""
         return (outcome == ABORT) | exists(s.sent[k][p] for p in TopicPartition)
 
     # ---- how the coordinator answers
 
     def may_end(s, k: Transaction, outcome: Outcome) -> Bool:
-        """The stamp is the latest, and there is something to end; an abort may end nothing."""
+        """True if producer id and epoch are current and a transaction is open; an abort may also
+        end none.
+        """
         state = s.metadata.state
         return s.is_current(k) & ((state == ONGOING) | ((state != DEAD) & (outcome == ABORT)))
 
     @action
     def end(s, k: Transaction, outcome: Outcome) -> None:
-        """The coordinator decides what a client asked for: now, or in a copy long before."""
+        """The coordinator decides as the client asked, in this request or in an earlier copy of it.
+
+        Kafka: TransactionCoordinator.handleEndTransaction. Simplified: a late copy is one more step
+        of this action. In version 1 the copy names no transaction: it ends the next one, and
+        `verification` fails the_client_decides in 10 steps (KAFKA-17754).
+        """
         again = s.requested[k] == outcome
         if not s.ends_late:
             again = again & ~s.end_confirmed[k]
@@ -109,7 +127,9 @@ class Clients(Coordinator):
         s.prepare(decided, outcome, s.epoch_of_decision(), s.ends_epochs())
 
     def is_decided_under(s, k: Transaction) -> Bool:
-        """The last decision was taken under the epoch of the transaction, and moved it on."""
+        """True if the last decision was made under the transaction's epoch, and moved the
+        producer on.
+        """
         m, stamp = s.metadata, s.stamp[k]
         return any_of(
             all_of(
@@ -123,14 +143,19 @@ class Clients(Coordinator):
         )
 
     def is_done(s, k: Transaction, outcome: Outcome) -> Bool:
-        """EndTxn is answered: the call that decided once it has, any other when all is complete."""
+        """True if EndTxn is answered with success: the decision is made, and for repeated calls
+        complete.
+        """
         m = s.metadata
         decides = (m.state == PREPARE) & (s.requested[k] == outcome)
         return all_of(m.outcome == outcome, (m.state == COMPLETE) | decides, s.is_decided_under(k))
 
     @action(fair="weak")
     def hear_end(s, k: Transaction, i: Instance, outcome: Outcome) -> None:
-        """A client hears that its transaction ended as it asked; it has a new epoch now."""
+        """A client learns that its transaction ended as it asked, and receives its new epoch.
+
+        Kafka: EndTxnResponse v5 and TransactionManager. Simplified: a lost answer is a later step.
+        """
         m = s.metadata
         when(
             s.owner[k] == i,
@@ -147,7 +172,7 @@ class Clients(Coordinator):
         )
 
     def is_known(s, k: Transaction) -> Bool:
-        """The stamp of the transaction passes the test of producer id and epoch."""
+        """True if the transaction's producer id and epoch pass the coordinator's check."""
         m = s.metadata
         return any_of(
             all_of(s.is_current(k), m.state != PREPARE, m.state != DEAD),
@@ -155,12 +180,19 @@ class Clients(Coordinator):
         )
 
     def is_turned_away(s) -> Bool:
-        """CONCURRENT_TRANSACTIONS comes before any test of producer id and epoch."""
+        """True if the call is answered CONCURRENT_TRANSACTIONS, before producer id and epoch are
+        checked.
+        """
         return s.is_busy()
 
     @action
     def refuse_call(s, k: Transaction, i: Instance) -> None:
-        """The coordinator does not know the client's producer id and epoch; it gives up."""
+        """The coordinator refuses the client's producer id and epoch, and the client closes.
+
+        Kafka: PRODUCER_FENCED and INVALID_PRODUCER_ID_MAPPING. Simplified: always fatal. The busy
+        check comes first (`is_turned_away`); otherwise a client that goes on at once fences itself:
+        `epoch-before-pending`, 6 steps.
+        """
         when(
             s.owner[k] == i,
             s.is_waiting(k),

@@ -1,18 +1,18 @@
-"""The transaction coordinator: what it decides is in its log before anyone is told.
+"""The actions of the transaction coordinator: its log has every decision before a client learns it.
 
-It answers from memory, which changes when an append to its log is committed. While an append waits,
-and from a decision until every marker is written, the transactional id is *busy*: calls are told to
-come again. A coordinator that takes over reads the log: a decision is carried out, an append that
-was not committed never was.
+The coordinator answers from its metadata, which changes when an append to its log is committed.
+While an append waits, and from a decision until every marker is written, the transactional id is
+*busy*: calls are answered CONCURRENT_TRANSACTIONS. A new coordinator reads the log: it completes a
+decision, and forgets an append that was not committed.
 
-A decision moves the producer to the next epoch, which its markers carry, so that whatever is still
-on its way under the old one is refused. Where the epochs of a producer id run out, its last marker
-carries the largest epoch and the producer goes on under another id.
+A decision moves the producer to the next epoch, and its markers carry that epoch, so that later
+requests of the old epoch are refused. When the epochs of a producer id run out, the last marker
+carries the largest epoch, and the producer goes on under another id.
 
-Source: KIP-890 part 2 and its TransactionMetadata,
-TransactionCoordinator; KAFKA-19367; KAFKA-20090.
-Simplified: an answer to InitProducerId is not lost. An append that fails without a failure of the
-coordinator is a matter of version 1.
+Source: KIP-890 part 2 and its TransactionMetadata, TransactionCoordinator; KAFKA-19367;
+KAFKA-20090.
+Simplified: an answer to InitProducerId is not lost. An append fails without a coordinator failure
+only in version 1.
 """
 
 from __future__ import annotations
@@ -55,27 +55,29 @@ from model.transactions.state import (
 
 
 def no_partition() -> Set[TopicPartition]:
+    """Returns the empty set of partitions."""
     return Map(TopicPartition, lambda p: p != p)
 
 
 class Coordinator(Partitions):
-    """One transactional id, by the rules of version 2."""
+    """The coordinator of one transactional id, by the rules of transaction version 2."""
 
     # ---- its log
 
     def is_appending(s) -> Bool:
+        """True if an append to the coordinator's log is not committed yet."""
         return s.transaction_state.appended != s.transaction_state.committed
 
     def is_busy(s) -> Bool:
-        """Calls are answered CONCURRENT_TRANSACTIONS."""
+        """True if calls are answered CONCURRENT_TRANSACTIONS."""
         return s.is_appending() | (s.metadata.state == PREPARE)
 
     def appends_wait(s) -> bool:
-        """Whether an append may be lost; where none may, it is committed at once."""
+        """True if an append may be lost; otherwise it is committed at once."""
         return s.coordinator_failures > 0
 
     def write(s, metadata: Metadata, answering: Instance | Nothing) -> None:
-        """Appends to the log."""
+        """Appends metadata to the coordinator's log."""
         if s.appends_wait():
             s.transaction_state.appended = metadata
             s.answering = answering
@@ -84,7 +86,9 @@ class Coordinator(Partitions):
             s.take_effect(metadata, answering)
 
     def take_effect(s, metadata: Metadata, answering: Instance | Nothing) -> None:
-        """The record is committed: memory follows the log, and what waited for it goes out."""
+        """The record is committed: metadata follows the log, and waiting markers and answers go
+        out.
+        """
         k, decides = metadata.transaction, metadata.state == PREPARE
         s.decided[k] = ite(decides, metadata.outcome, s.decided[k])
         for p in TopicPartition:
@@ -107,14 +111,23 @@ class Coordinator(Partitions):
 
     @action(fair="weak")
     def commit_append(s) -> None:
-        """What the coordinator appended is committed."""
+        """The record that the coordinator appended is committed.
+
+        Kafka: TransactionStateManager.appendTransactionToLog and its callback. Simplified: one
+        append at a time.
+        """
         when(s.is_appending())
         s.take_effect(s.transaction_state.appended, s.answering)
         s.answering = nothing
 
     @action
     def fail_over(s, epoch: CoordinatorEpoch) -> None:
-        """Another coordinator reads the log; what was not committed is lost, and all memory."""
+        """Another coordinator reads the log; uncommitted appends and all memory are lost.
+
+        Kafka: TransactionStateManager.loadTransactionsForTxnTopicPartition. Simplified: loading is
+        one step. A decision in the log sends its markers again, so partitions must accept them:
+        `refuses-repeated-markers`.
+        """
         when(epoch == s.coordinator_epoch + 1, epoch <= s.coordinator_failures)
         committed = s.transaction_state.committed
         k, decided = committed.transaction, committed.state == PREPARE
@@ -127,23 +140,28 @@ class Coordinator(Partitions):
     # ---- producer ids and epochs
 
     def is_exhausted(s, producer_epoch: ProducerEpoch) -> Bool:
-        """The last epoch that is handed out."""
+        """True for the last producer epoch that a client may receive."""
         return producer_epoch >= s.max_epoch - 1
 
     def take_producer_id(s, needed: Bool) -> ProducerId:
-        """A producer id that nobody has, to be used if it is needed."""
+        """Returns an unused producer id, and uses it up if `needed`."""
         unused = s.next_producer_id
         when(implies(needed, unused < s.producer_ids))
         s.next_producer_id = ite(needed, unused + 1, unused)
         return unused
 
     def may_init(s, i: Instance) -> Bool:
-        """The instance is newer than every one that was answered."""
+        """True if the instance is newer than every instance that received a producer id."""
         return forall(implies(i <= j, s.producer[j].producer_id == nothing) for j in Instance)
 
     @action
     def init_producer(s, i: Instance) -> None:
-        """A new instance takes the next epoch, or the next producer id."""
+        """A new instance receives the next epoch, or epoch 0 of a new producer id.
+
+        Kafka: TransactionCoordinator.handleInitProducerId. Simplified: no expected producer id or
+        epoch (KIP-360) is sent. An ongoing transaction is fenced first. A client that asks again
+        after expiry is let in wrongly: `returns-after-expiry`, 9 steps.
+        """
         m = s.metadata
         fresh = (m.state == DEAD) | s.is_exhausted(m.producer_epoch)
         when(~s.is_busy(), m.state != ONGOING, s.may_init(i))
@@ -159,7 +177,12 @@ class Coordinator(Partitions):
 
     @action
     def expire(s) -> None:
-        """A transactional id that was not used for long is forgotten."""
+        """An unused transactional id expires: the coordinator forgets it.
+
+        Kafka: transactional.id.expiration.ms,
+        TransactionStateManager.removeExpiredTransactionalIds. Simplified: may happen at any time in
+        EMPTY or COMPLETE, and is one record instead of DEAD and a tombstone.
+        """
         when(true if s.ids_expire else false, ~s.is_busy())
         when((s.metadata.state == EMPTY) | (s.metadata.state == COMPLETE))
         s.write(s.idle(DEAD, ProducerId(0), ProducerEpoch(0)), answering=nothing)
@@ -167,7 +190,7 @@ class Coordinator(Partitions):
     def idle(
         s, state: TransactionState, producer_id: ProducerId, producer_epoch: ProducerEpoch
     ) -> Metadata:
-        """Nothing is open, and nothing was decided last."""
+        """Returns metadata without an open transaction and without a last decision."""
         return Metadata(
             state=state,
             outcome=Outcome(0),
@@ -182,19 +205,27 @@ class Coordinator(Partitions):
     # ---- a transaction
 
     def asks_to_add(s, k: Transaction, p: TopicPartition) -> Bool:
-        """The leader adds the partition for a record that has come, as it has nothing open."""
+        """True if the leader asks to add the partition for an arrived record, because nothing is
+        open there.
+        """
         return s.is_in_flight(p, k) & ~s.is_ongoing(p, k)
 
     def has_added(s, k: Transaction, p: TopicPartition) -> Bool:
-        """The coordinator knows that the transaction of this producer and epoch writes there."""
+        """True if the coordinator has the partition in the ongoing transaction of this producer
+        epoch.
+        """
         m = s.metadata
         return all_of(m.state == ONGOING, s.is_current(k), m.partitions[p])
 
     @action
     def add_partition(s, p: TopicPartition, k: Transaction) -> None:
-        """The coordinator learns that a transaction writes to a partition; the first one opens it.
+        """The coordinator adds a partition to the transaction; the first partition opens the
+        transaction.
 
-        Only then may its leader append."""
+        Kafka: TransactionCoordinator.handleAddPartitionsToTransaction. Simplified: one partition.
+        Only after this may the partition's leader append. The busy check comes before the epoch
+        check: otherwise `epoch-before-pending` fails none_fences_itself in 6 steps.
+        """
         m = s.metadata
         when(
             s.asks_to_add(k, p),
@@ -219,12 +250,22 @@ class Coordinator(Partitions):
         )
 
     def vouches(s, k: Transaction, p: TopicPartition) -> Bool:
-        """The coordinator's answer to a leader: what it appends just now does not matter."""
+        """True if the coordinator confirms to a leader that the transaction is ongoing and has the
+        partition.
+
+        A waiting append does not matter; if it did, `vouches-when-idle` fails
+        what_is_added_is_vouched_for in 6 steps (KAFKA-14904).
+        """
         return s.has_added(k, p)
 
     @action
     def verify(s, p: TopicPartition, k: Transaction) -> None:
-        """The leader makes a guard and asks: the transaction is ongoing, and writes there."""
+        """The leader creates a guard and asks the coordinator, which confirms the transaction.
+
+        Kafka: AddPartitionsToTxnManager, and
+        ProducerStateManager.maybeCreateVerificationStateEntry. Simplified: request and answer are
+        one step. The guard ends with the next record or marker (`keeps_guard`).
+        """
         stamp = s.stamp[k]
         when(
             s.is_in_flight(p, k),
@@ -237,16 +278,19 @@ class Coordinator(Partitions):
     # ---- the decision
 
     def ends_epochs(s) -> Bool:
-        """The decision uses up the epochs of the producer id, which gives way to another."""
+        """True if the decision uses the last epoch of the producer id, so that another id
+        follows.
+        """
         return s.is_exhausted(s.metadata.producer_epoch)
 
     def epoch_of_decision(s) -> ProducerEpoch:
+        """Returns the producer epoch of a decision: the next one."""
         return s.metadata.producer_epoch + 1
 
     def prepare(
         s, k: Transaction, outcome: Outcome, producer_epoch: ProducerEpoch, last: Bool
     ) -> None:
-        """Appends a decision, and with it the epoch of its markers."""
+        """Appends a decision, with the epoch of its markers."""
         m, unused = s.metadata, s.take_producer_id(last)
         opened = m.state == ONGOING  # else a client aborts nothing, to be sure
         s.write(
@@ -264,11 +308,17 @@ class Coordinator(Partitions):
         )
 
     def may_fence(s) -> Bool:
+        """True if a transaction is ongoing and the transactional id is not busy."""
         return ~s.is_busy() & (s.metadata.state == ONGOING)
 
     @action(fair="weak")
     def fence(s) -> None:
-        """An ongoing transaction is aborted: it took too long, or a new instance has come."""
+        """The coordinator aborts an ongoing transaction: it timed out, or a new instance started.
+
+        Kafka: TransactionCoordinator.handleInitProducerId (fence) and abortTimedOutTransactions.
+        Simplified: may happen at any time. One epoch is used; `fences-twice` uses two and fails
+        epochs_stay_in_range in 9 steps, `fence-keeps-id` keeps an exhausted id and fails it in 12.
+        """
         when(s.may_fence())
         s.prepare(s.metadata.transaction, ABORT, s.epoch_of_decision(), s.ends_epochs())
 
@@ -276,7 +326,12 @@ class Coordinator(Partitions):
 
     @action(fair="weak")
     def write_marker(s, p: TopicPartition, k: Transaction) -> None:
-        """A partition appends the marker that the coordinator sends until it hears that it did."""
+        """A partition appends the marker, which the coordinator sends until the partition confirms
+        it.
+
+        Kafka: TransactionMarkerChannelManager, WriteTxnMarkers. Simplified: sending, appending and
+        confirming are one step; a repeated marker is `write_late_marker`.
+        """
         epoch, end = s.coordinator_epoch, s.log[p].end_offset
         when(
             s.metadata.state == PREPARE,
@@ -287,7 +342,12 @@ class Coordinator(Partitions):
 
     @action
     def write_late_marker(s, p: TopicPartition, k: Transaction, epoch: CoordinatorEpoch) -> None:
-        """A marker comes again, or from a coordinator that has failed since."""
+        """A marker is delivered again, or comes from a coordinator that has failed since.
+
+        Kafka: WriteTxnMarkers has no deduplication of its own. Simplified: at most two markers of
+        one coordinator. Without strict markers this closes the next transaction: `lax-markers`, 14
+        steps (KAFKA-19446).
+        """
         when(true if s.markers_late else false)
         old = count(
             all_of(
@@ -302,7 +362,11 @@ class Coordinator(Partitions):
 
     @action(fair="weak")
     def complete(s) -> None:
-        """Every partition has committed a marker of this coordinator."""
+        """Every partition of the transaction has committed a marker of this coordinator.
+
+        Kafka: TransactionMarkerChannelManager.maybeWriteTxnCompletion. Simplified: the coordinator
+        sees the partitions' logs.
+        """
         m = s.metadata
         rotates = m.next_id != m.producer_id
         when(

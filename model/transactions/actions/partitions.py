@@ -1,15 +1,17 @@
-"""Partitions: what their leaders append, how far it is committed, and what a reader is given.
+"""The actions of partitions: their leaders append records and markers, and readers read.
 
-What a leader knows of a producer is a function of its log, so every new leader knows it again; but
-which transactions were verified it keeps in memory. A *guard* stands for one verification: a record
-or a marker of the producer removes it, and what was verified under it may not be appended any more.
+What a leader knows of a producer is a function of its log, so every new leader has it too. Which
+transactions are verified is in the leader's memory only. A *guard* stands for one verification. The
+next record or marker of the producer removes the guard, and nothing may be appended under it any
+more.
 
-The *last stable offset* is where a reader of committed data stops: before the first record whose
-transaction is open, or whose marker is not committed. Below it, an index says what was aborted.
+A reader of committed data stops at the *last stable offset*: before the first record whose
+transaction is open, or whose marker is not committed. Below that offset an index lists the aborted
+records.
 
 Source: KIP-98; KIP-890 part 1; KIP-1228; KAFKA-14884; KAFKA-18654; KAFKA-19999.
-Simplified: a transaction sends one record to a partition; a record that is in the log is not
-appended again (sequences, which say so, are the spec idempotence).
+Simplified: a transaction sends one record to a partition. A record in the log is not appended
+again: sequences, which prevent that, are in the spec `idempotence`.
 """
 
 from __future__ import annotations
@@ -43,42 +45,49 @@ from model.transactions.state import (
 
 
 class Partitions(State):
-    """Appending to a partition, by the rules of today."""
+    """The actions of partitions, by the rules of Kafka 4.2."""
 
     # ---- what is in a log
 
     def is_record(s, p: TopicPartition, o: Offset) -> Bool:
+        """True if the log has a client's record at the offset."""
         return (o < s.log[p].end_offset) & (s.log[p].record[o].outcome == nothing)
 
     def is_marker(s, p: TopicPartition, o: Offset) -> Bool:
+        """True if the log has a marker at the offset."""
         return (o < s.log[p].end_offset) & (s.log[p].record[o].outcome != nothing)
 
     def is_of(s, p: TopicPartition, o: Offset, producer_id: ProducerId) -> Bool:
+        """True if the log has a record or marker of this producer id at the offset."""
         return (o < s.log[p].end_offset) & (s.log[p].record[o].producer_id == producer_id)
 
     def has_record(s, p: TopicPartition, k: Transaction) -> Bool:
+        """True if a record of the transaction is in the log."""
         return exists(s.is_record(p, o) & (s.log[p].record[o].transaction == k) for o in Offset)
 
     def is_closed_below(s, p: TopicPartition, o: Offset, end: Offset) -> Bool:
-        """Between the record and the end there is a marker of its producer."""
+        """True if a marker of the record's producer is between the record and `end`."""
         producer_id = s.log[p].record[o].producer_id
         return exists(
             all_of(o < m, m < end, s.is_marker(p, m), s.is_of(p, m, producer_id)) for m in Offset
         )
 
     def is_open(s, p: TopicPartition, o: Offset) -> Bool:
+        """True if the record at the offset has no marker after it: its transaction is open."""
         return s.is_record(p, o) & ~s.is_closed_below(p, o, s.log[p].end_offset)
 
     def has_open(s, p: TopicPartition, producer_id: ProducerId) -> Bool:
+        """True if this producer id has an open transaction in the partition."""
         return exists(s.is_of(p, o, producer_id) & s.is_open(p, o) for o in Offset)
 
     def has_seen(s, p: TopicPartition, i: ProducerId, producer_epoch: ProducerEpoch) -> Bool:
+        """True if the log has a record or marker of this producer id and epoch."""
         return exists(
             s.is_of(p, o, i) & (s.log[p].record[o].producer_epoch == producer_epoch) for o in Offset
         )
 
     def fences(s, p: TopicPartition, i: ProducerId, producer_epoch: ProducerEpoch) -> Bool:
-        """The log holds a larger epoch of the producer."""
+        """True if the log has a larger epoch of this producer id."""
         return exists(
             s.is_of(p, o, i) & (producer_epoch < s.log[p].record[o].producer_epoch) for o in Offset
         )
@@ -86,18 +95,27 @@ class Partitions(State):
     # ---- the rules that versions differ in
 
     def is_ongoing(s, p: TopicPartition, k: Transaction) -> Bool:
-        """The leader has a transaction of this producer and epoch open: it asks nobody."""
+        """True if a transaction of this producer id and epoch is open here, so no verification is
+        needed.
+
+        Without the comparison of epochs, `ongoing-by-id` fails markers_close_their_own in 12 steps.
+        """
         stamp = s.stamp[k]
         open_here = s.has_open(p, stamp.producer_id)
         return open_here & s.has_seen(p, stamp.producer_id, stamp.producer_epoch)
 
     def may_append(s, p: TopicPartition, k: Transaction) -> Bool:
+        """True if the transaction is ongoing in the partition, or verified."""
         return s.is_ongoing(p, k) | s.verified[k][p]
 
     def accepts_marker(s, p: TopicPartition, i: ProducerId, producer_epoch: ProducerEpoch) -> Bool:
-        """A marker's epoch is new to the partition; or it comes again, and there is nothing open.
+        """True if the marker's epoch is new to the partition, or nothing of the producer is open
+        there.
 
-        Under an epoch that has records, a marker is one of the transaction before.
+        Under an epoch that already has records, a marker is a late one of the transaction before.
+        Without this rule (before Kafka 4.2) `lax-markers` fails markers_close_their_own in 14
+        steps. A stricter rule refuses the repeated marker too: `refuses-repeated-markers` fails
+        markers_are_accepted in 10 steps.
         """
         return all_of(
             ~s.fences(p, i, producer_epoch),
@@ -105,20 +123,31 @@ class Partitions(State):
         )
 
     def keeps_guard(s, k: Transaction, producer_id: ProducerId) -> Bool:
-        """A record or marker of this producer leaves what was verified for the transaction."""
+        """True if a record or marker of this producer id leaves the transaction's verification in
+        place.
+
+        Without this rule `keeps-guard` fails no_hanging_transaction in 9 steps (KAFKA-14884).
+        """
         return s.stamp[k].producer_id != producer_id
 
     def refusal(s, p: TopicPartition, k: Transaction) -> Error:
-        """Why a record is refused whose epoch is old: the epoch is tested first."""
+        """Returns the error for a record with an old epoch: the epoch is checked before the
+        guard.
+        """
         return FENCED
 
     def may_lead_with(s, p: TopicPartition, end: Offset) -> Bool:
-        """A new leader has what is committed."""
+        """True if a new leader with this end offset has every committed record.
+
+        Without this rule (an unclean election) `unclean-election` fails no_hanging_transaction in
+        10 steps.
+        """
         return s.log[p].high_watermark <= end
 
     # ---- appending
 
     def append(s, p: TopicPartition, record: LogRecord) -> None:
+        """Appends a record or marker, and drops the guards that it invalidates."""
         end = s.log[p].end_offset
         for k in Transaction:
             s.verified[k][p] = s.verified[k][p] & s.keeps_guard(k, record.producer_id)
@@ -128,13 +157,20 @@ class Partitions(State):
             s.log[p].high_watermark = end + 1
 
     def is_in_flight(s, p: TopicPartition, k: Transaction) -> Bool:
-        """The record was sent and is not in the log: it comes late, if its client has gone on."""
+        """True if the record was sent and is not in the log; it may arrive after its client has
+        gone on.
+        """
         sent = s.sent[k][p] & ~s.has_record(p, k)
         return sent if s.records_late else sent & s.is_waiting(k)
 
     @action
     def append_record(s, p: TopicPartition, k: Transaction) -> None:
-        """The leader appends a record of a transaction that it may take for ongoing."""
+        """The leader appends a record of a transaction that is ongoing or verified.
+
+        Kafka: ProducerAppendInfo.append, UnifiedLog.append. Simplified: one record per transaction
+        and partition, no sequences. Without verification (before Kafka 3.6) a late record opens a
+        transaction that nobody ends: `v1` fails no_hanging_transaction in 8 steps.
+        """
         stamp = s.stamp[k]
         when(
             s.is_in_flight(p, k),
@@ -155,7 +191,12 @@ class Partitions(State):
 
     @action
     def refuse_record(s, p: TopicPartition, k: Transaction, i: Instance) -> None:
-        """The leader refuses a record of an old epoch, and its client gives up."""
+        """The leader refuses a record with an old epoch, and its client closes.
+
+        Kafka: ProducerAppendInfo.checkProducerEpoch, INVALID_PRODUCER_EPOCH. Simplified: the error
+        is always fatal here. If the guard is checked first, a fenced producer gets another error:
+        `guard-before-epoch`, 7 steps.
+        """
         stamp = s.stamp[k]
         when(
             s.owner[k] == i,
@@ -167,7 +208,7 @@ class Partitions(State):
         s.producer[i].error = s.refusal(p, k)
 
     def first_open(s, p: TopicPartition, producer_id: ProducerId) -> Offset:
-        """The first offset that a marker closes; the end if none is open."""
+        """Returns the first offset that a marker would close, or the end offset if none is open."""
         return first(
             Offset,
             lambda o: s.is_of(p, o, producer_id) & s.is_open(p, o),
@@ -175,7 +216,7 @@ class Partitions(State):
         )
 
     def has_newer_marker(s, p: TopicPartition, i: ProducerId, epoch: CoordinatorEpoch) -> Bool:
-        """The log holds a marker for the producer from a later coordinator."""
+        """True if the log has a marker for the producer from a later coordinator."""
         return exists(
             all_of(
                 s.is_marker(p, o),
@@ -186,6 +227,7 @@ class Partitions(State):
         )
 
     def put_marker(s, p: TopicPartition, k: Transaction, epoch: CoordinatorEpoch) -> None:
+        """Appends the transaction's marker, if the partition accepts it."""
         stamp, outcome = s.marker_stamp[k], s.decided[k]
         when(
             s.marker_sent[k][epoch],
@@ -209,7 +251,7 @@ class Partitions(State):
     def has_marker(
         s, p: TopicPartition, k: Transaction, epoch: CoordinatorEpoch, end: Offset
     ) -> Bool:
-        """Below the end is a marker of the transaction, from the coordinator of this epoch."""
+        """True if a marker of the transaction from this coordinator epoch is below `end`."""
         return exists(
             all_of(
                 o < end,
@@ -224,13 +266,22 @@ class Partitions(State):
 
     @action(fair="weak")
     def advance_high_watermark(s, p: TopicPartition) -> None:
-        """One more record is committed."""
+        """One more record of the partition is committed.
+
+        Kafka: Partition.maybeIncrementLeaderHW. Simplified: replication is this one action; the
+        spec `replication` models it.
+        """
         when(s.log[p].high_watermark < s.log[p].end_offset)
         s.log[p].high_watermark = s.log[p].high_watermark + 1
 
     @action
     def change_leader(s, p: TopicPartition, end: Offset) -> None:
-        """Another replica leads: what it lacks is cut off, and nothing is verified."""
+        """Another replica leads: records that it lacks are truncated, and no transaction is
+        verified.
+
+        Kafka: Partition.makeLeader; verification state is in ProducerStateManager's memory.
+        Simplified: the new leader's log is a prefix with all committed records (`may_lead_with`).
+        """
         when(
             s.leader_epoch[p] < s.leader_changes,
             s.may_lead_with(p, end),
@@ -247,7 +298,12 @@ class Partitions(State):
     # ---- reading
 
     def last_stable_offset(s, p: TopicPartition) -> Offset:
-        """The first committed record whose marker is not: or else the high watermark."""
+        """Returns the first committed record whose marker is not committed, or else the high
+        watermark.
+
+        Without the comparison of the marker with the high watermark, `stable-at-first-open` fails
+        stable_offsets_do_not_go_back in 10 steps (KAFKA-5121).
+        """
         end = s.log[p].high_watermark
         return first(
             Offset,
@@ -256,11 +312,11 @@ class Partitions(State):
         )
 
     def read_committed_end(s, p: TopicPartition) -> Offset:
-        """How far a reader of committed data has read, at most."""
+        """Returns the largest offset at which a reader of committed data may stop."""
         return s.last_stable_offset(p)
 
     def is_dropped(s, p: TopicPartition, o: Offset) -> Bool:
-        """An entry of the index of aborted transactions covers the record."""
+        """True if the index of aborted transactions covers the record."""
         producer_id = s.log[p].record[o].producer_id
         return exists(
             all_of(
@@ -273,9 +329,9 @@ class Partitions(State):
         )
 
     def is_read_committed(s, p: TopicPartition, o: Offset) -> Bool:
-        """A reader of committed data is given the record."""
+        """True if a reader of committed data receives the record."""
         return all_of(o < s.read_committed_end(p), s.is_record(p, o), ~s.is_dropped(p, o))
 
     def is_read_uncommitted(s, p: TopicPartition, o: Offset) -> Bool:
-        """A reader of all data is given the record."""
+        """True if a reader of all data receives the record."""
         return (o < s.log[p].high_watermark) & s.is_record(p, o)

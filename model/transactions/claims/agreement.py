@@ -1,4 +1,4 @@
-"""Transactions: what coordinator and partitions must agree on, and what fences whom.
+"""The claims about transactions that coordinator and partitions must agree on, and about fencing.
 
 Source: KIP-98; KIP-890; KIP-1228; TransactionState of Apache Kafka.
 """
@@ -42,12 +42,12 @@ FOLLOWS = (  # which state of a transactional id may follow which
 
 
 class Agreement(Clients):
-    """Claims about the servers' side."""
+    """Claims about the servers, and predicates for all claims."""
 
     # ---- words
 
     def closed_as(s, p: TopicPartition, o: Offset, outcome: Outcome) -> Bool:
-        """The first marker of its producer behind a record has this outcome."""
+        """True if the first marker of its producer after the record has this outcome."""
         return exists(
             all_of(
                 s.closes(p, m, o),
@@ -57,7 +57,7 @@ class Agreement(Clients):
         )
 
     def closes(s, p: TopicPartition, m: Offset, o: Offset) -> Bool:
-        """The marker is the first behind the record that is of its producer."""
+        """True if the marker is the first marker of the record's producer after the record."""
         return all_of(
             o < m,
             s.is_marker(p, m),
@@ -67,6 +67,7 @@ class Agreement(Clients):
         )
 
     def is_in(s, p: TopicPartition, o: Offset, k: Transaction) -> Bool:
+        """True if the record at the offset belongs to the transaction."""
         return s.is_record(p, o) & (s.log[p].record[o].transaction == k)
 
     # ---- partitions and the coordinator agree
@@ -103,7 +104,7 @@ class Agreement(Clients):
 
     @invariant
     def no_hanging_transaction(s) -> Bool:
-        """What is open in a partition the coordinator knows of, and will end."""
+        """Every open transaction of a partition is one that the coordinator knows and will end."""
         m = s.metadata
         return forall(
             implies(
@@ -121,7 +122,7 @@ class Agreement(Clients):
 
     @invariant
     def markers_are_accepted(s) -> Bool:
-        """A partition refuses no marker that the coordinator has not heard of: it would give up."""
+        """A partition accepts every marker that its coordinator still has to write there."""
         m = s.metadata
         return forall(
             implies(
@@ -134,35 +135,39 @@ class Agreement(Clients):
 
     @invariant
     def what_is_added_is_vouched_for(s) -> Bool:
-        """No record is refused whose partition was added to its ongoing transaction."""
+        """The coordinator confirms every partition that was added to its ongoing transaction."""
         return forall(
             implies(s.has_added(k, p), s.vouches(k, p)) for k in Transaction for p in TopicPartition
         )
 
     @action_property
     def decisions_are_final(s, after: Self) -> Bool:
-        """A transaction is decided once."""
+        """A transaction is decided at most once."""
         return forall(
             implies(s.decided[k] != nothing, after.decided[k] == s.decided[k]) for k in Transaction
         )
 
     @action_property
     def states_follow_the_table(s, after: Self) -> Bool:
-        """The coordinator's log goes from state to state as the table says."""
+        """The coordinator's log changes state only as the table `FOLLOWS` allows."""
         before, then = s.transaction_state.committed, after.transaction_state.committed
         unchanged = before.state == then.state
         return unchanged | any_of(*((before.state == a) & (then.state == b) for a, b in FOLLOWS))
 
     @invariant
     def memory_is_the_log(s) -> Bool:
-        """What the coordinator answers from is the last committed record of its log."""
+        """The metadata that the coordinator answers from is the last committed record of its
+        log.
+        """
         return s.metadata == s.transaction_state.committed
 
     # ---- fencing
 
     @action_property
     def zombies_write_nothing(s, after: Self) -> Bool:
-        """Once a newer instance was answered, no record of an older one is appended anywhere."""
+        """After a newer instance gets its producer id, no record of an older instance is
+        appended.
+        """
         return forall(
             implies(
                 all_of(
@@ -197,7 +202,7 @@ class Agreement(Clients):
 
     @invariant
     def epochs_do_not_go_back(s) -> Bool:
-        """In a log, after a record of a producer epoch comes none of a smaller one."""
+        """In a partition's log the epochs of a producer id never decrease."""
         return forall(
             implies(
                 all_of(a < b, s.is_of(p, b, s.log[p].record[a].producer_id)),
@@ -210,7 +215,7 @@ class Agreement(Clients):
 
     @invariant
     def coordinator_epochs_do_not_go_back(s) -> Bool:
-        """In a log, after a coordinator's marker comes none of a coordinator before."""
+        """In a partition's log the coordinator epochs of a producer id's markers never decrease."""
         return forall(
             implies(
                 all_of(
@@ -228,7 +233,9 @@ class Agreement(Clients):
 
     @invariant
     def epochs_stay_in_range(s) -> Bool:
-        """The largest epoch is for markers alone: no client has it, and none is larger."""
+        """No epoch exceeds the largest one, and no client receives the largest one, which is for
+        markers.
+        """
         return all_of(
             s.metadata.producer_epoch <= s.max_epoch,
             forall(s.producer[i].producer_epoch < s.max_epoch for i in Instance),

@@ -1,8 +1,4 @@
-"""Transactions as Apache Kafka 4.2 has them: what clients and readers are promised.
-
-`state.py` says what there is, `partitions.py`, `coordinator.py` and `clients.py` what each role
-does, `agreement.py` what servers must agree on; `versions.py` is the protocol as it was, `bugs.py`
-what went wrong with it.
+"""The claims about transactions that clients and readers rely on.
 
 Source: KIP-98; KIP-890; KIP-1228; Apache Kafka's design documentation on delivery semantics.
 """
@@ -41,20 +37,24 @@ from model.transactions.state import (
 
 
 class TransactionsClaims(Agreement):
-    """DOC TransactionsClaims"""
+    """All claims about transactions: promises to clients and readers, and agreement between
+    servers.
+    """
 
     # ---- what clients are promised
 
     @invariant
     def the_client_decides(s) -> Bool:
-        """A transaction is committed only if its client asked for that."""
+        """A transaction is committed only if its client asked to commit it."""
         return forall(
             implies(s.decided[k] == COMMIT, s.requested[k] == COMMIT) for k in Transaction
         )
 
     @invariant
     def told_is_true(s) -> Bool:
-        """A client that was told of a commit, or of an abort, was told what was decided."""
+        """A client that gets a success for commit or abort gets the outcome that the coordinator
+        decided.
+        """
         return forall(
             implies(
                 s.end_confirmed[k] & exists(s.sent[k][p] for p in TopicPartition),
@@ -65,7 +65,9 @@ class TransactionsClaims(Agreement):
 
     @invariant
     def a_commit_is_whole(s) -> Bool:
-        """Of a transaction that its client knows committed, every record is there, none aborted."""
+        """After a client's commit succeeds, every record of the transaction is in its log, and
+        none is aborted.
+        """
         return forall(
             implies(
                 s.end_confirmed[k] & (s.requested[k] == COMMIT),
@@ -76,7 +78,9 @@ class TransactionsClaims(Agreement):
         )
 
     def may_be_fenced(s, i: Instance) -> Bool:
-        """By a newer instance, by time, or because its transactional id was forgotten."""
+        """True if a newer instance, a timeout or an expired transactional id may have fenced the
+        instance.
+        """
         return any_of(
             exists((i < j) & (s.producer[j].producer_id != nothing) for j in Instance),
             exists(
@@ -88,19 +92,21 @@ class TransactionsClaims(Agreement):
 
     @invariant
     def none_fences_itself(s) -> Bool:
-        """An instance gives up only where another, or time, has fenced it."""
+        """An instance is fenced only by a newer instance, a timeout, or expiry of its
+        transactional id.
+        """
         return forall(implies(s.producer[i].error != nothing, s.may_be_fenced(i)) for i in Instance)
 
     @invariant
     def the_fenced_are_told_so(s) -> Bool:
-        """A producer with an old epoch is told that, not that its transaction is in disorder."""
+        """A producer with an old epoch never gets INVALID_TXN_STATE."""
         return forall(s.producer[i].error != INVALID_TXN_STATE for i in Instance)
 
     # ---- what readers are promised
 
     @invariant
     def no_aborted_read(s) -> Bool:
-        """A reader of committed data is given only records of committed transactions."""
+        """A read_committed consumer receives only records of committed transactions."""
         return forall(
             implies(s.is_read_committed(p, o) & s.is_in(p, o, k), s.decided[k] == COMMIT)
             for p in TopicPartition
@@ -110,7 +116,9 @@ class TransactionsClaims(Agreement):
 
     @invariant
     def aborted_index_is_exact(s) -> Bool:
-        """Below the last stable offset, the index drops what was aborted and nothing else."""
+        """Below the last stable offset, the index of aborted transactions covers exactly the
+        aborted records.
+        """
         return forall(
             implies(
                 s.is_in(p, o, k) & (o < s.last_stable_offset(p)),
@@ -123,7 +131,9 @@ class TransactionsClaims(Agreement):
 
     @invariant
     def no_torn_read(s) -> Bool:
-        """Readers of two partitions that have passed a transaction see all of it or nothing."""
+        """Two read_committed consumers that have passed a transaction received all of its
+        records or none.
+        """
         return forall(
             implies(
                 all_of(
@@ -143,7 +153,7 @@ class TransactionsClaims(Agreement):
 
     @action_property
     def stable_offsets_do_not_go_back(s, after: Self) -> Bool:
-        """The last stable offset of a partition never falls, whoever leads it."""
+        """The last stable offset of a partition never falls, also when its leader changes."""
         return forall(
             s.last_stable_offset(p) <= after.last_stable_offset(p) for p in TopicPartition
         )
@@ -152,24 +162,26 @@ class TransactionsClaims(Agreement):
 
     @liveness
     def decisions_are_carried_out(s) -> Temporal:
-        """What is decided is complete in the end."""
+        """A transaction that is decided is completed in the end."""
         return leads_to(s.metadata.state == PREPARE, s.metadata.state != PREPARE)
 
     @liveness
     def open_transactions_close(s, p: TopicPartition, o: Offset) -> Temporal:
-        """A record does not hold back the last stable offset for ever."""
+        """Every record's transaction is closed in the end, so it does not hold back the last
+        stable offset.
+        """
         return leads_to(s.is_open(p, o), ~s.is_open(p, o))
 
     # ---- what must be possible
 
     @witness
     def a_commit_is_read(s) -> Bool:
-        """A reader of committed data is given a record."""
+        """A read_committed consumer receives a record."""
         return exists(s.is_read_committed(p, o) for p in TopicPartition for o in Offset)
 
     @witness
     def an_aborted_record_is_passed_over(s) -> Bool:
-        """Only a reader of all data is given a record below the last stable offset."""
+        """A record below the last stable offset is returned only to read_uncommitted consumers."""
         return exists(
             all_of(
                 o < s.last_stable_offset(p),
@@ -182,19 +194,19 @@ class TransactionsClaims(Agreement):
 
     @witness
     def epochs_ran_out(s) -> Bool:
-        """The producer goes on under another id."""
+        """The producer has moved to another producer id."""
         return s.metadata.previous_id != s.metadata.producer_id
 
     @witness
     def an_open_transaction_is_behind_the_decision(s) -> Bool:
-        """A record waits for the marker of a decision that was taken."""
+        """A record waits for the marker of a decision."""
         return exists(
             s.is_open(p, o) & (s.metadata.state == PREPARE) for p in TopicPartition for o in Offset
         )
 
     @witness
     def a_client_commits_again(s) -> Bool:
-        """Two transactions of one client are committed, and it knows."""
+        """Two transactions of one client are committed, and the client knows."""
         return exists(
             all_of(
                 j < k,
